@@ -143,7 +143,11 @@ impl Door {
         self.long_uses.fetch_add(1, Ordering::SeqCst);
         // From here on dropping `begun` undoes the count.
         let begun = LongUse(self.clone());
-        if self.state.load(Ordering::SeqCst) == OPEN { Ok(begun) } else { Err(self.refuse()) }
+        if self.state.load(Ordering::SeqCst) == OPEN {
+            Ok(begun)
+        } else {
+            Err(self.refuse())
+        }
     }
 
     /// Shuts at once, also every derived door; resolves when no use is in flight at any of them. Dropping the
@@ -169,7 +173,10 @@ impl Door {
         async move {
             let finished = async {
                 for door in &all {
-                    door.waited(|door| door.is_empty() && door.long_uses.load(Ordering::SeqCst) == 0).await;
+                    door.waited(|door| {
+                        door.is_empty() && door.long_uses.load(Ordering::SeqCst) == 0
+                    })
+                    .await;
                 }
             };
             tokio::select! {
@@ -217,8 +224,12 @@ impl Door {
             return Err(self.refuse());
         }
         self.uses.fetch_add(1, Ordering::Relaxed);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        self.last_use.store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_millis();
+        self.last_use
+            .store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok(())
     }
 

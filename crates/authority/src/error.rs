@@ -48,11 +48,18 @@ impl Error {
     }
 
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
     }
 
     pub(crate) fn revoked(what: &str) -> Self {
-        Self::new(ErrorKind::Revoked, format!("{what}: the grant was revoked; ask for it again"))
+        Self::new(
+            ErrorKind::Revoked,
+            format!("{what}: the grant was revoked; ask for it again"),
+        )
     }
 
     /// Wraps an I/O error with the operation and its path.
@@ -60,19 +67,34 @@ impl Error {
         let error = error.into();
         let shown = crate::fs::escape(path);
         let explained = explain_at(&shown, &error);
-        let message = if error.kind() == io::ErrorKind::NotFound { explained } else { format!("{doing} {explained}") };
-        Self { kind: kind_of(&error), message, source: Some(error) }
+        let message = if error.kind() == io::ErrorKind::NotFound {
+            explained
+        } else {
+            format!("{doing} {explained}")
+        };
+        Self {
+            kind: kind_of(&error),
+            message,
+            source: Some(error),
+        }
     }
 
     pub(crate) fn system(doing: &str, error: impl Into<io::Error>) -> Self {
         let error = error.into();
-        Self { kind: kind_of(&error), message: format!("{doing}: {}", explain(&error)), source: Some(error) }
+        Self {
+            kind: kind_of(&error),
+            message: format!("{doing}: {}", explain(&error)),
+            source: Some(error),
+        }
     }
 
     /// Changes the kind to `Unavailable`: for errors of the peer or the network, whatever kind the system's error
     /// suggests.
     pub(crate) fn unavailable(self) -> Self {
-        Self { kind: ErrorKind::Unavailable, ..self }
+        Self {
+            kind: ErrorKind::Unavailable,
+            ..self
+        }
     }
 }
 
@@ -88,7 +110,10 @@ const FIX_INPUT: &[io::ErrorKind] = &[
     io::ErrorKind::CrossesDevices,
     io::ErrorKind::ArgumentListTooLong,
 ];
-const DENIED: &[io::ErrorKind] = &[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem];
+const DENIED: &[io::ErrorKind] = &[
+    io::ErrorKind::PermissionDenied,
+    io::ErrorKind::ReadOnlyFilesystem,
+];
 const EXHAUSTED: &[io::ErrorKind] = &[
     io::ErrorKind::StorageFull,
     io::ErrorKind::QuotaExceeded,
@@ -98,21 +123,43 @@ const EXHAUSTED: &[io::ErrorKind] = &[
 
 /// Classifies an error; errors in no list count as failures of the system, not of the caller.
 fn kind_of(error: &io::Error) -> ErrorKind {
-    if CODES.iter().any(|(code, _)| error.raw_os_error() == Some(code.raw_os_error())) {
+    if CODES
+        .iter()
+        .any(|(code, _)| error.raw_os_error() == Some(code.raw_os_error()))
+    {
         return ErrorKind::Exhausted;
     }
     let io = error.kind();
-    let lists = [(FIX_INPUT, ErrorKind::FixInput), (DENIED, ErrorKind::Denied), (EXHAUSTED, ErrorKind::Exhausted)];
-    lists.iter().find(|(list, _)| list.contains(&io)).map_or(ErrorKind::Unavailable, |(_, kind)| *kind)
+    let lists = [
+        (FIX_INPUT, ErrorKind::FixInput),
+        (DENIED, ErrorKind::Denied),
+        (EXHAUSTED, ErrorKind::Exhausted),
+    ];
+    lists
+        .iter()
+        .find(|(list, _)| list.contains(&io))
+        .map_or(ErrorKind::Unavailable, |(_, kind)| *kind)
 }
 
 /// Messages for errors about limits of the process or the machine, where the standard library has no text or a vaguer
 /// one.
 const CODES: &[(Errno, &str)] = &[
-    (Errno::MFILE, "this process has reached its limit of open files; raise `ulimit -n`"),
-    (Errno::NFILE, "the system has reached its limit of open files; close other programs"),
-    (Errno::FBIG, "a file would exceed the file size limit of this process (`ulimit -f`)"),
-    (Errno::NOMEM, "the system has no memory left; close other programs"),
+    (
+        Errno::MFILE,
+        "this process has reached its limit of open files; raise `ulimit -n`",
+    ),
+    (
+        Errno::NFILE,
+        "the system has reached its limit of open files; close other programs",
+    ),
+    (
+        Errno::FBIG,
+        "a file would exceed the file size limit of this process (`ulimit -f`)",
+    ),
+    (
+        Errno::NOMEM,
+        "the system has no memory left; close other programs",
+    ),
     (
         Errno::AGAIN,
         "the system has no more processes or threads for this user; raise `ulimit -u`, or close other programs",
@@ -122,21 +169,48 @@ const CODES: &[(Errno, &str)] = &[
 
 const NEXT: &[(io::ErrorKind, &str)] = &[
     (io::ErrorKind::NotFound, "does not exist"),
-    (io::ErrorKind::NotADirectory, "the path or one of its parents is not a directory"),
+    (
+        io::ErrorKind::NotADirectory,
+        "the path or one of its parents is not a directory",
+    ),
     (io::ErrorKind::IsADirectory, "is a directory; name a file"),
-    (io::ErrorKind::PermissionDenied, "permission denied by the operating system; check the owner and the mode"),
-    (io::ErrorKind::ReadOnlyFilesystem, "the file system is read-only"),
-    (io::ErrorKind::StorageFull, "no space left; free some and try again"),
-    (io::ErrorKind::QuotaExceeded, "the disk quota is used up; free some space and try again"),
+    (
+        io::ErrorKind::PermissionDenied,
+        "permission denied by the operating system; check the owner and the mode",
+    ),
+    (
+        io::ErrorKind::ReadOnlyFilesystem,
+        "the file system is read-only",
+    ),
+    (
+        io::ErrorKind::StorageFull,
+        "no space left; free some and try again",
+    ),
+    (
+        io::ErrorKind::QuotaExceeded,
+        "the disk quota is used up; free some space and try again",
+    ),
     (io::ErrorKind::InvalidFilename, "a name in it is too long"),
-    (io::ErrorKind::ConnectionRefused, "the connection was refused"),
-    (io::ErrorKind::ConnectionReset, "the other end closed the connection"),
-    (io::ErrorKind::CrossesDevices, "the other end is on another file system; copy it instead"),
+    (
+        io::ErrorKind::ConnectionRefused,
+        "the connection was refused",
+    ),
+    (
+        io::ErrorKind::ConnectionReset,
+        "the other end closed the connection",
+    ),
+    (
+        io::ErrorKind::CrossesDevices,
+        "the other end is on another file system; copy it instead",
+    ),
 ];
 
 /// The message for an error of the operating system, with a remedy where there is one.
 pub fn explain(error: &io::Error) -> String {
-    if let Some((_, text)) = CODES.iter().find(|(code, _)| error.raw_os_error() == Some(code.raw_os_error())) {
+    if let Some((_, text)) = CODES
+        .iter()
+        .find(|(code, _)| error.raw_os_error() == Some(code.raw_os_error()))
+    {
         return (*text).to_owned();
     }
     if error.raw_os_error() == Some(Errno::IO.raw_os_error()) {
@@ -148,19 +222,32 @@ pub fn explain(error: &io::Error) -> String {
 
 /// The message for an error of the operating system at a path.
 pub fn explain_at(path: &str, error: &io::Error) -> String {
-    let colon = if error.kind() == io::ErrorKind::NotFound { "" } else { ":" };
+    let colon = if error.kind() == io::ErrorKind::NotFound {
+        ""
+    } else {
+        ":"
+    };
     format!("{path}{colon} {}", explain(error))
 }
 
 pub(crate) fn too_many_links(path: &Path) -> Error {
     let shown = crate::fs::escape(path);
-    Error::new(ErrorKind::FixInput, format!("{shown}: too many symbolic links; check for a loop"))
+    Error::new(
+        ErrorKind::FixInput,
+        format!("{shown}: too many symbolic links; check for a loop"),
+    )
 }
 
 pub(crate) fn outside(path: &Path, roots: &[PathBuf]) -> Error {
     let roots: Vec<_> = roots.iter().map(|root| crate::fs::escape(root)).collect();
     let shown = crate::fs::escape(path);
-    Error::new(ErrorKind::Denied, format!("{shown}: outside {}; add its directory to reach it", roots.join(", ")))
+    Error::new(
+        ErrorKind::Denied,
+        format!(
+            "{shown}: outside {}; add its directory to reach it",
+            roots.join(", ")
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -190,7 +277,10 @@ mod tests {
         ];
         for (code, kind, words) in table {
             let error = Error::io("open", Path::new("/x"), code);
-            assert!(error.kind() == kind && error.to_string().contains(words), "{code:?}: {error}");
+            assert!(
+                error.kind() == kind && error.to_string().contains(words),
+                "{code:?}: {error}"
+            );
         }
     }
 }

@@ -27,19 +27,20 @@ pub use clock::dated;
 pub use door::{Door, LongUse, OwnedUseGuard, Shut, UseGuard};
 pub use error::{Error, ErrorKind, explain, explain_at};
 pub use fs::{
-    Access, FileChanges, FileKind, FileWatch, Located, Location, LockDir, MAX_CHANGED_PATHS, MAX_DIR_ENTRIES,
-    MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, MAX_WATCHED_DIRS, Meta, Place, SecretNames, Staged, Stamp,
-    Walk, WalkEntry, WalkOptions, Workspace, escape,
+    Access, FileChanges, FileKind, FileWatch, Located, Location, LockDir, MAX_CHANGED_PATHS,
+    MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, MAX_WATCHED_DIRS, Meta,
+    Place, SecretNames, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
 pub use net::{
-    HostPattern, HostPort, HostProxy, HostRefusal, HostTraffic, Lent, MAX_ADDRESSES, NOT_CONNECTED, Net, Resolver,
-    Traffic, is_public,
+    HostPattern, HostPort, HostProxy, HostRefusal, HostTraffic, Lent, MAX_ADDRESSES, NOT_CONNECTED,
+    Net, Resolver, Traffic, is_public,
 };
 pub use process::{
-    Beyond, ChildExit, ChildMemory, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding, GitGuard, Handled,
-    HelperProgram, HostChild, Job, KILL_WAIT, LinkedRepository, Network, OnlyLooks, Peer, Permit, PodProcess,
-    ProcessOwner, QUIET, SandboxMode, SpawnedChild, Spawner, StaleHost, Support, become_subreaper, borrowed_objects,
-    end_descendants, end_stale, end_survivors, is_running, label_descendants, peer_of, processes_of, resident_memory,
+    Beyond, ChildExit, ChildMemory, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding,
+    GitGuard, Handled, HelperProgram, HostChild, Job, KILL_WAIT, LinkedRepository, Network,
+    OnlyLooks, Peer, Permit, PodProcess, ProcessOwner, QUIET, SandboxMode, SpawnedChild, Spawner,
+    StaleHost, Support, become_subreaper, borrowed_objects, end_descendants, end_stale,
+    end_survivors, is_running, label_descendants, peer_of, processes_of, resident_memory,
     seal_inherited, serve_helper, stale_hosts, started_by_pod, support,
 };
 pub use redact::{MAX_REDACTED, MIN_REDACTED, REDACTED, RedactedStream, Redactor};

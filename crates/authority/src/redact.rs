@@ -62,7 +62,11 @@ impl Redactor {
                 all.push(pattern.clone());
             }
         }
-        *known = Arc::new(Known { secrets: known.secrets.clone(), automaton: known.automaton.clone(), patterns: all });
+        *known = Arc::new(Known {
+            secrets: known.secrets.clone(),
+            automaton: known.automaton.clone(),
+            patterns: all,
+        });
     }
 
     /// The name of the first secret in these bytes, if there is one.
@@ -80,11 +84,15 @@ impl Redactor {
         let named = match known.find(text.as_bytes()).next() {
             None => Cow::Borrowed(text),
             // Whole secrets were cut out between characters, so what is left is still UTF-8.
-            Some(_) => String::from_utf8_lossy(&known.pass(text.as_bytes(), text.len()).0).into_owned().into(),
+            Some(_) => String::from_utf8_lossy(&known.pass(text.as_bytes(), text.len()).0)
+                .into_owned()
+                .into(),
         };
-        known.patterns.iter().fold(named, |text, pattern| match pattern.replace_all(&text, NoExpand(REDACTED)) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(clean) => Cow::Owned(clean),
+        known.patterns.iter().fold(named, |text, pattern| {
+            match pattern.replace_all(&text, NoExpand(REDACTED)) {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(clean) => Cow::Owned(clean),
+            }
         })
     }
 
@@ -117,15 +125,25 @@ struct Known {
 impl Known {
     fn with<'a>(&self, more: impl IntoIterator<Item = &'a Secret>) -> Result<Self, Error> {
         let mut secrets = self.secrets.clone();
-        for secret in more.into_iter().filter(|secret| secret.words().len() >= MIN_REDACTED) {
+        for secret in more
+            .into_iter()
+            .filter(|secret| secret.words().len() >= MIN_REDACTED)
+        {
             if secrets.iter().all(|known| known.words() != secret.words()) {
                 secrets.push(secret.clone());
             }
         }
-        let full = |why: &str| Error::new(ErrorKind::Exhausted, format!("keep secrets out of texts: {why}"));
+        let full = |why: &str| {
+            Error::new(
+                ErrorKind::Exhausted,
+                format!("keep secrets out of texts: {why}"),
+            )
+        };
         let bytes: usize = secrets.iter().map(|secret| secret.words().len()).sum();
         if bytes > MAX_REDACTED {
-            return Err(full(&format!("they have {bytes} bytes; at most {MAX_REDACTED} are looked for")));
+            return Err(full(&format!(
+                "they have {bytes} bytes; at most {MAX_REDACTED} are looked for"
+            )));
         }
         // A table of all transitions would be faster, but of a thousand times the secrets' size.
         let automaton = AhoCorasick::builder()
@@ -133,15 +151,24 @@ impl Known {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(secrets.iter().map(Secret::words))
             .map_err(|error| full(&error.to_string()))?;
-        Ok(Self { secrets, automaton: Some(automaton), patterns: self.patterns.clone() })
+        Ok(Self {
+            secrets,
+            automaton: Some(automaton),
+            patterns: self.patterns.clone(),
+        })
     }
 
     fn find<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Match> + 'a {
-        self.automaton.iter().flat_map(move |automaton| automaton.find_iter(bytes))
+        self.automaton
+            .iter()
+            .flat_map(move |automaton| automaton.find_iter(bytes))
     }
 
     fn name(&self, found: Match) -> String {
-        self.secrets.get(found.pattern().as_usize()).map(Secret::to_string).unwrap_or_default()
+        self.secrets
+            .get(found.pattern().as_usize())
+            .map(Secret::to_string)
+            .unwrap_or_default()
     }
 
     /// The bytes before `until`, with the secrets that start there replaced by names, and the number of bytes consumed.
@@ -159,7 +186,9 @@ impl Known {
 
     /// How many bytes at the end of a piece may be the beginning of a secret.
     fn overlap(&self) -> usize {
-        self.automaton.as_ref().map_or(0, |automaton| automaton.max_pattern_len().saturating_sub(1))
+        self.automaton
+            .as_ref()
+            .map_or(0, |automaton| automaton.max_pattern_len().saturating_sub(1))
     }
 }
 
@@ -174,7 +203,10 @@ impl RedactedStream {
     /// An empty stream.
     #[must_use]
     pub fn new(redactor: Redactor) -> Self {
-        Self { redactor, held: Vec::new() }
+        Self {
+            redactor,
+            held: Vec::new(),
+        }
     }
 
     /// Adds a piece and returns the bytes that are final. The rest may be the start of a secret and is kept for the
@@ -202,7 +234,10 @@ impl RedactedStream {
             return Vec::new();
         }
         let begins = |rest: &[u8]| {
-            known.secrets.iter().any(|secret| secret.words().len() > rest.len() && secret.words().starts_with(rest))
+            known
+                .secrets
+                .iter()
+                .any(|secret| secret.words().len() > rest.len() && secret.words().starts_with(rest))
         };
         let until = (0..self.held.len()).find(|at| self.held.get(*at..).is_some_and(begins));
         known.pass(&self.held, until.unwrap_or(self.held.len())).0

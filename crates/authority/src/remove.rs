@@ -34,7 +34,13 @@ pub(crate) fn remove(path: &Path, until: Instant) -> io::Result<()> {
         return Ok(());
     }
     let top = open(CWD, path)?;
-    let mut removal = Removal { top, until, moved: 0, progress: true, trouble: None };
+    let mut removal = Removal {
+        top,
+        until,
+        moved: 0,
+        progress: true,
+        trouble: None,
+    };
     while removal.progress && Instant::now() < until {
         (removal.progress, removal.trouble) = (false, None);
         removal.pass()?;
@@ -45,7 +51,10 @@ pub(crate) fn remove(path: &Path, until: Instant) -> io::Result<()> {
     }
     Err(match removal.trouble {
         Some(error) if !removal.progress => error.into(),
-        _late => io::Error::new(io::ErrorKind::TimedOut, "it contains too many files to remove at once; try again"),
+        _late => io::Error::new(
+            io::ErrorKind::TimedOut,
+            "it contains too many files to remove at once; try again",
+        ),
     })
 }
 
@@ -89,10 +98,15 @@ struct Level {
 impl Removal {
     /// Empties everything down to [`MAX_OPEN`] levels below the top, as far as it goes.
     fn pass(&mut self) -> Result<(), Errno> {
-        let mut levels = vec![Level { dir: Dir::read_from(&self.top)?, name: CString::default() }];
+        let mut levels = vec![Level {
+            dir: Dir::read_from(&self.top)?,
+            name: CString::default(),
+        }];
         loop {
             let deeper = levels.len() < MAX_OPEN;
-            let Some(level) = levels.last_mut() else { return Ok(()) };
+            let Some(level) = levels.last_mut() else {
+                return Ok(());
+            };
             let entry = match level.dir.read() {
                 Some(Ok(entry)) if Instant::now() < self.until => entry,
                 // At the end of the directory, after the time limit, or after a read error.
@@ -111,7 +125,10 @@ impl Removal {
             }
             let below = self.entry(level.dir.fd()?, name, entry.file_type(), deeper);
             match below {
-                Ok(Some(fd)) => levels.push(Level { dir: Dir::new(fd)?, name: name.to_owned() }),
+                Ok(Some(fd)) => levels.push(Level {
+                    dir: Dir::new(fd)?,
+                    name: name.to_owned(),
+                }),
                 Ok(None) => {}
                 Err(error) => self.trouble = Some(error),
             }

@@ -54,17 +54,30 @@ impl Scratch {
             held.lock().ok();
             // Until it was locked, another start could find and remove it.
             if same(&held, &path) {
-                let path = path.canonicalize().map_err(|error| Error::io("open", &path, error))?;
-                return Ok(Self { path, removed: false, _held: held });
+                let path = path
+                    .canonicalize()
+                    .map_err(|error| Error::io("open", &path, error))?;
+                return Ok(Self {
+                    path,
+                    removed: false,
+                    _held: held,
+                });
             }
         }
         let shown = crate::escape(parent);
-        Err(Error::new(ErrorKind::Unavailable, format!("{shown}: another process removes each new directory at once")))
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            format!("{shown}: another process removes each new directory at once"),
+        ))
     }
 
     /// This user's directories of such names below `parent` whose owners are dead. Each is locked while its file is
     /// kept, so that no other process removes it.
-    pub fn left<'a>(_: &Ambient, parent: &Path, prefix: &'a str) -> impl Iterator<Item = (PathBuf, File)> + use<'a> {
+    pub fn left<'a>(
+        _: &Ambient,
+        parent: &Path,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = (PathBuf, File)> + use<'a> {
         unheld(parent, prefix)
     }
 
@@ -79,7 +92,8 @@ impl Scratch {
     /// The system's error.
     pub fn remove(mut self) -> Result<(), Error> {
         self.removed = true;
-        remove(&self.path, Instant::now() + MAX_TIME).map_err(|error| Error::io("remove", &self.path, error))
+        remove(&self.path, Instant::now() + MAX_TIME)
+            .map_err(|error| Error::io("remove", &self.path, error))
     }
 }
 
@@ -113,14 +127,25 @@ fn remove_stale(parent: &Path, prefix: &str, until: Instant) {
 }
 
 /// This user's directories of such names that were not locked; each is locked while its file is kept.
-pub(crate) fn unheld<'a>(parent: &Path, prefix: &'a str) -> impl Iterator<Item = (PathBuf, File)> + use<'a> {
+pub(crate) fn unheld<'a>(
+    parent: &Path,
+    prefix: &'a str,
+) -> impl Iterator<Item = (PathBuf, File)> + use<'a> {
     let own = rustix::process::geteuid().as_raw();
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let named = entries.filter(move |entry| entry.file_name().to_str().is_some_and(|name| named(name, prefix)));
+    let named = entries.filter(move |entry| {
+        entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| named(name, prefix))
+    });
     named.filter_map(move |entry| {
         let path = entry.path();
         // Checked before opening, which may change its permissions.
-        entry.metadata().ok().filter(|meta| meta.is_dir() && meta.uid() == own)?;
+        entry
+            .metadata()
+            .ok()
+            .filter(|meta| meta.is_dir() && meta.uid() == own)?;
         let held = File::from(open(CWD, &path).ok()?);
         let free = held.metadata().is_ok_and(|meta| meta.uid() == own) && held.try_lock().is_ok();
         (free && same(&held, &path)).then_some((path, held))
@@ -128,15 +153,22 @@ pub(crate) fn unheld<'a>(parent: &Path, prefix: &'a str) -> impl Iterator<Item =
 }
 
 fn named(name: &str, prefix: &str) -> bool {
-    let parts = name.strip_prefix(prefix).and_then(|rest| rest.split_once('-'));
+    let parts = name
+        .strip_prefix(prefix)
+        .and_then(|rest| rest.split_once('-'));
     parts.is_some_and(|(pid, random)| {
-        pid.parse::<u32>().is_ok() && random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+        pid.parse::<u32>().is_ok()
+            && random.len() == 16
+            && random.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }
 
 fn same(held: &File, path: &Path) -> bool {
     let id = |meta: fs::Metadata| (meta.dev(), meta.ino());
-    held.metadata().is_ok_and(|held| path.symlink_metadata().is_ok_and(|named| id(held) == id(named)))
+    held.metadata().is_ok_and(|held| {
+        path.symlink_metadata()
+            .is_ok_and(|named| id(held) == id(named))
+    })
 }
 
 #[cfg(test)]

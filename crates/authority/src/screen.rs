@@ -93,7 +93,9 @@ impl OutputScreen {
             let rest = self.pass(chunk.valid());
             self.add(rest);
             left -= chunk.valid().len() + chunk.invalid().len();
-            let is_cut = || std::str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none());
+            let is_cut = || {
+                std::str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none())
+            };
             match chunk.invalid() {
                 [] => {}
                 rest if left == 0 && is_cut() => self.partial = rest.to_vec(),
@@ -114,7 +116,11 @@ impl OutputScreen {
         }
         let (mut rows, _) = self.main.take().unwrap_or_default();
         rows.append(&mut self.rows);
-        while rows.len() > 1 && rows.back().is_some_and(|row| row.is_edited && row.text().is_empty()) {
+        while rows.len() > 1
+            && rows
+                .back()
+                .is_some_and(|row| row.is_edited && row.text().is_empty())
+        {
             rows.pop_back();
         }
         let last = rows.pop_back().unwrap_or_default();
@@ -123,16 +129,24 @@ impl OutputScreen {
             self.emit("\n");
         }
         self.emit(&last.text());
-        *self = Self { done: self.take(), ..Self::default() };
+        *self = Self {
+            done: self.take(),
+            ..Self::default()
+        };
         self.take()
     }
 
     /// Takes plain lines that are final at once, as most of a long output are.
     fn pass<'a>(&mut self, text: &'a str) -> &'a str {
-        let plain = text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len());
+        let plain = text
+            .bytes()
+            .position(|byte| !is_plain(byte))
+            .unwrap_or(text.len());
         let (plain, _) = text.split_at(plain);
         let last = plain.rmatch_indices('\n').nth(ROWS);
-        let (Some((first, _)), Some((last, _))) = (plain.match_indices('\n').next(), last) else { return text };
+        let (Some((first, _)), Some((last, _))) = (plain.match_indices('\n').next(), last) else {
+            return text;
+        };
         if !matches!(self.reads, Reads::Text) || self.row + 1 < self.rows.len() || first == last {
             return text;
         }
@@ -157,7 +171,9 @@ impl OutputScreen {
         while !text.is_empty() {
             if matches!(self.reads, Reads::Text) {
                 // Those of two bytes begin with the second.
-                let plain = text.bytes().position(|byte| byte < b' ' || matches!(byte, 0x7f | 0xc2));
+                let plain = text
+                    .bytes()
+                    .position(|byte| byte < b' ' || matches!(byte, 0x7f | 0xc2));
                 let (run, rest) = text.split_at(plain.unwrap_or(text.len()));
                 self.written = self.written.saturating_add(run.len());
                 self.put(run);
@@ -176,7 +192,9 @@ impl OutputScreen {
         self.reads = match (std::mem::take(&mut self.reads), c) {
             (_, '\u{1b}') => Reads::Escape,
             (Reads::String(_, _), '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}') => Reads::Text,
-            (Reads::String(by_line, mut string), _) if string.len() < STRING && !(by_line && c == '\n') => {
+            (Reads::String(by_line, mut string), _)
+                if string.len() < STRING && !(by_line && c == '\n') =>
+            {
                 // What begins another one would have its text read again and again.
                 if !matches!(c, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') {
                     string.push(c);
@@ -212,7 +230,9 @@ impl OutputScreen {
             '\u{8}' => self.column = self.column.saturating_sub(1),
             '\u{9b}' => self.reads = Reads::Control(String::new()),
             '\u{9d}' => self.reads = Reads::String(true, String::new()),
-            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => self.reads = Reads::String(false, String::new()),
+            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => {
+                self.reads = Reads::String(false, String::new())
+            }
             '\u{7}' | '\u{e}' | '\u{f}' | '\u{7f}'..='\u{9f}' => {}
             _ => self.put(c.encode_utf8(&mut [0; 4])),
         }
@@ -230,7 +250,9 @@ impl OutputScreen {
     }
 
     fn control(&mut self, parameters: &str, c: char) {
-        let mut numbers = parameters.split(';').map(|number| number.parse::<usize>().unwrap_or(0).min(CELLS));
+        let mut numbers = parameters
+            .split(';')
+            .map(|number| number.parse::<usize>().unwrap_or(0).min(CELLS));
         let (first, second) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         let (count, last) = (first.max(1), self.rows.len().saturating_sub(1));
         match c {
@@ -287,7 +309,11 @@ impl OutputScreen {
             row.part(self.column + usize::from(which == 1));
             match which {
                 0 => row.cells.truncate(self.column),
-                1 => row.cells.iter_mut().take(self.column + 1).for_each(|cell| *cell = ' '),
+                1 => row
+                    .cells
+                    .iter_mut()
+                    .take(self.column + 1)
+                    .for_each(|cell| *cell = ' '),
                 _ => row.cells.clear(),
             }
         }
@@ -299,7 +325,10 @@ impl OutputScreen {
     /// Adds the rows down to that of the cursor.
     fn reach(&mut self) {
         while self.rows.len() <= self.row {
-            self.rows.push_back(Row { is_edited: !self.rows.is_empty(), ..Row::default() });
+            self.rows.push_back(Row {
+                is_edited: !self.rows.is_empty(),
+                ..Row::default()
+            });
         }
     }
 
@@ -329,7 +358,9 @@ impl OutputScreen {
         let mut run = self.pass_line(run);
         while let Some(row) = self.rows.get_mut(self.row).filter(|_| !run.is_empty()) {
             let (piece, rest) = run.split_at(run.floor_char_boundary(CELLS));
-            piece.chars().for_each(|c| self.column = row.put(self.column, c));
+            piece
+                .chars()
+                .for_each(|c| self.column = row.put(self.column, c));
             run = rest;
             if self.column >= CELLS {
                 self.cut();
@@ -339,8 +370,11 @@ impl OutputScreen {
 
     /// Takes the beginning of a long run at the end of the last line at once: it is final.
     fn pass_line<'a>(&mut self, run: &'a str) -> &'a str {
-        let is_end =
-            self.row + 1 == self.rows.len() && self.rows.back().is_some_and(|row| row.cells.len() == self.column);
+        let is_end = self.row + 1 == self.rows.len()
+            && self
+                .rows
+                .back()
+                .is_some_and(|row| row.cells.len() == self.column);
         if !is_end || run.len() <= 2 * CELLS {
             return run;
         }
@@ -355,7 +389,10 @@ impl OutputScreen {
         while self.row > 0 {
             self.scroll();
         }
-        let row = self.rows.front_mut().map(|row| Row { cells: std::mem::take(&mut row.cells), is_edited: false });
+        let row = self.rows.front_mut().map(|row| Row {
+            cells: std::mem::take(&mut row.cells),
+            is_edited: false,
+        });
         self.emit(&row.unwrap_or_default().text());
         self.column = 0;
     }
@@ -385,15 +422,31 @@ impl Row {
             self.part(end);
         }
         self.cells.resize(self.cells.len().max(end), ' ');
-        let written = [if c == SECOND_COLUMN { char::REPLACEMENT_CHARACTER } else { c }, SECOND_COLUMN];
-        self.cells.iter_mut().take(end).skip(column).zip(written).for_each(|(cell, c)| *cell = c);
+        let written = [
+            if c == SECOND_COLUMN {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            },
+            SECOND_COLUMN,
+        ];
+        self.cells
+            .iter_mut()
+            .take(end)
+            .skip(column)
+            .zip(written)
+            .for_each(|(cell, c)| *cell = c);
         end
     }
 
     /// Of a wide character of which one column would be written over, nothing stays.
     fn part(&mut self, column: usize) {
         if self.cells.get(column) == Some(&SECOND_COLUMN) {
-            self.cells.iter_mut().take(column + 1).skip(column.saturating_sub(1)).for_each(|cell| *cell = ' ');
+            self.cells
+                .iter_mut()
+                .take(column + 1)
+                .skip(column.saturating_sub(1))
+                .for_each(|cell| *cell = ' ');
         }
     }
 
@@ -409,16 +462,27 @@ impl Row {
     }
 
     fn text(&self) -> String {
-        let cells = self.cells.iter().rposition(|cell| !self.is_edited || *cell != ' ').map_or(0, |last| last + 1);
-        self.cells.iter().take(cells).filter(|cell| **cell != SECOND_COLUMN).collect()
+        let cells = self
+            .cells
+            .iter()
+            .rposition(|cell| !self.is_edited || *cell != ' ')
+            .map_or(0, |last| last + 1);
+        self.cells
+            .iter()
+            .take(cells)
+            .filter(|cell| **cell != SECOND_COLUMN)
+            .collect()
     }
 }
 
 /// The text in no more bytes than wrote it: one blank for many, and one character for what would be escaped.
 fn short(text: &str) -> String {
     let mut is_blank = false;
-    let kept = text.chars().filter(|c| !(std::mem::replace(&mut is_blank, *c == ' ') && is_blank));
-    let is_plain = |c: char| matches!(c, '\n' | '\t') || !(misleads(c) || c == char::REPLACEMENT_CHARACTER);
+    let kept = text
+        .chars()
+        .filter(|c| !(std::mem::replace(&mut is_blank, *c == ' ') && is_blank));
+    let is_plain =
+        |c: char| matches!(c, '\n' | '\t') || !(misleads(c) || c == char::REPLACEMENT_CHARACTER);
     kept.map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
@@ -445,24 +509,51 @@ mod tests {
             ("downloading\rdone       \n", "done\n"),
             ("longer text\rlong\n", "longer text\n"),
             ("get 10%\r\u{1b}[Kget 9%\u{1b}[K\nend", "get 9%\nend"),
-            ("\u{1b}[31mred\u{1b}[0m \u{1b}[1;38;5;9mbold\u{1b}[m \u{9b}4mC1\u{9b}m\n", "red bold C1\n"),
-            ("\u{1b}]0;title\u{7}a\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\\n", "alink\n"),
+            (
+                "\u{1b}[31mred\u{1b}[0m \u{1b}[1;38;5;9mbold\u{1b}[m \u{9b}4mC1\u{9b}m\n",
+                "red bold C1\n",
+            ),
+            (
+                "\u{1b}]0;title\u{7}a\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\\n",
+                "alink\n",
+            ),
             ("\u{1b}]0;a title that never ends\nseen\n", "\nseen\n"),
-            ("\u{1b}Pq#0;2;0\n#1~~\u{1b}\\picture\n\u{1b}_Gf=1;AAAA\u{1b}\\x\n", "picture\nx\n"),
-            ("\u{1b}(0\u{e}text\u{f}\u{1b}(B\u{1b}=\u{1b}#8\u{1b}%G\n", "text\n"),
+            (
+                "\u{1b}Pq#0;2;0\n#1~~\u{1b}\\picture\n\u{1b}_Gf=1;AAAA\u{1b}\\x\n",
+                "picture\nx\n",
+            ),
+            (
+                "\u{1b}(0\u{e}text\u{f}\u{1b}(B\u{1b}=\u{1b}#8\u{1b}%G\n",
+                "text\n",
+            ),
             ("cut at the end\u{1b}", "cut at the end"),
             ("cut at the end\u{1b}[38;5", "cut at the end"),
             ("cut at the end\u{1b}]0;ti", "cut at the end"),
             ("abc\u{8}\u{8}XY\u{8} \u{8}\n", "aX\n"),
             ("b\u{8}bo\u{8}old\u{8}\u{8}\u{8}\u{8}\u{8}\n", "bold\n"),
-            ("a\nb\nc\n\u{1b}[2A\r\u{1b}[2KB\u{1b}[1B\rC\nend\n", "a\nB\nC\nend\n"),
-            ("x: 1\ny: 1\n\u{1b}[2Fx: 2\n\u{1b}[Ey: 2\n", "x: 2\ny: 1\ny: 2\n"),
+            (
+                "a\nb\nc\n\u{1b}[2A\r\u{1b}[2KB\u{1b}[1B\rC\nend\n",
+                "a\nB\nC\nend\n",
+            ),
+            (
+                "x: 1\ny: 1\n\u{1b}[2Fx: 2\n\u{1b}[Ey: 2\n",
+                "x: 2\ny: 1\ny: 2\n",
+            ),
             ("old\n\u{1b}[999A\u{1b}[Jnew\n", "new\n"),
             ("old\nold\n\u{1b}[H\u{1b}[2Jnew\n", "new\n"),
-            ("\u{1b}[?25lshell\n\u{1b}[?1049h\u{1b}[Heditor\n~\n\u{1b}[?1049lback\n", "shell\nback\n"),
+            (
+                "\u{1b}[?25lshell\n\u{1b}[?1049h\u{1b}[Heditor\n~\n\u{1b}[?1049lback\n",
+                "shell\nback\n",
+            ),
             ("left\n\u{1b}[?1049lin\n", "left\nin\n"),
-            ("\u{1b}[60GOK\u{1b}[999Cx\n", &format!("{:59}OK{:18}x\n", "", "")),
-            ("bell\u{7} nul\0 zero\u{200b} turned\u{202e}\n", "bell nul\\u{0} zero\\u{200b} turned\\u{202e}\n"),
+            (
+                "\u{1b}[60GOK\u{1b}[999Cx\n",
+                &format!("{:59}OK{:18}x\n", "", ""),
+            ),
+            (
+                "bell\u{7} nul\0 zero\u{200b} turned\u{202e}\n",
+                "bell nul\\u{0} zero\\u{200b} turned\\u{202e}\n",
+            ),
             ("pr\u{fc}fe ©\r\u{feff}p\n", "\\u{feff}p\u{fc}fe ©\n"),
             // A wide character has two columns; one of which half is written over is gone.
             ("日本語\rab\n", "ab本語\n"),
@@ -484,7 +575,11 @@ mod tests {
         for (output, last) in table {
             assert_eq!(shown(output.as_bytes()), *last, "{output:?}");
             for size in [1, 2, 3, 7] {
-                assert_eq!(in_pieces(output.as_bytes(), size), *last, "{output:?} in pieces of {size}");
+                assert_eq!(
+                    in_pieces(output.as_bytes(), size),
+                    *last,
+                    "{output:?} in pieces of {size}"
+                );
             }
         }
         assert_eq!(shown(b"a\xff\xe2\x82"), "a\u{fffd}\u{fffd}");
@@ -495,10 +590,17 @@ mod tests {
         let many: String = (0..10_000).map(|n| format!("line {n}\n")).collect();
         let up = format!("{many}\u{1b}[5000A\rLINE");
         for size in [1, 4096, 1 << 20] {
-            assert_eq!(in_pieces(up.as_bytes(), size), many.replace("line 9901\n", "LINE 9901\n"), "{size}");
+            assert_eq!(
+                in_pieces(up.as_bytes(), size),
+                many.replace("line 9901\n", "LINE 9901\n"),
+                "{size}"
+            );
         }
         let long = "é".repeat(3 * CELLS + 5);
-        assert_eq!(in_pieces(format!("a\n{long}\nb").as_bytes(), 1000), format!("a\n{long}\nb"));
+        assert_eq!(
+            in_pieces(format!("a\n{long}\nb").as_bytes(), 1000),
+            format!("a\n{long}\nb")
+        );
     }
 
     #[test]
@@ -519,7 +621,10 @@ mod tests {
             for size in [1, 1000, 1 << 20] {
                 let text = in_pieces(format!("{begins}{long}\nlast").as_bytes(), size);
                 assert_eq!(text.matches("hidden").count(), 700, "{begins:?} {size}");
-                assert!(text.ends_with("\nlast") && !text.contains('\u{1b}'), "{begins:?}");
+                assert!(
+                    text.ends_with("\nlast") && !text.contains('\u{1b}'),
+                    "{begins:?}"
+                );
             }
         }
         let part = "A".repeat(4096);
@@ -545,8 +650,15 @@ mod tests {
             ("", "\u{1b}[?1049h\u{1b}[79Gx\n\u{1b}[?1049l\u{1b}[79Gx"),
         ] {
             let output = format!("{first}{}", part.repeat(50_000));
-            let (whole, cut) = (shown(output.as_bytes()).len(), in_pieces(output.as_bytes(), 1000).len());
-            assert!(whole.max(cut) <= output.len() + SPARE + CELLS, "{part:?}: {whole} {cut} of {}", output.len());
+            let (whole, cut) = (
+                shown(output.as_bytes()).len(),
+                in_pieces(output.as_bytes(), 1000).len(),
+            );
+            assert!(
+                whole.max(cut) <= output.len() + SPARE + CELLS,
+                "{part:?}: {whole} {cut} of {}",
+                output.len()
+            );
         }
         let binary = vec![0xff; 300_000];
         assert!(shown(&binary).len() <= binary.len() + SPARE + CELLS);
@@ -556,7 +668,15 @@ mod tests {
     #[test]
     fn a_hostile_output_is_held_in_kilobytes() {
         let wide = "x".repeat(CELLS - 1);
-        for part in ["\u{1b}[1K", "\u{1b}[999;999Hx\n", "\u{1b}[", "9;", "\u{1b}P", "y\n", "é"] {
+        for part in [
+            "\u{1b}[1K",
+            "\u{1b}[999;999Hx\n",
+            "\u{1b}[",
+            "9;",
+            "\u{1b}P",
+            "y\n",
+            "é",
+        ] {
             let mut screen = OutputScreen::default();
             screen.write(wide.as_bytes());
             screen.write(b"\r");
@@ -565,8 +685,14 @@ mod tests {
                 screen.take();
             }
             assert!(screen.rows.len() <= ROWS, "{part:?}: {}", screen.rows.len());
-            assert!(screen.rows.iter().all(|row| row.cells.len() <= CELLS), "{part:?}");
-            assert!(screen.done.len() + screen.partial.len() < 64 * 1024, "{part:?}");
+            assert!(
+                screen.rows.iter().all(|row| row.cells.len() <= CELLS),
+                "{part:?}"
+            );
+            assert!(
+                screen.done.len() + screen.partial.len() < 64 * 1024,
+                "{part:?}"
+            );
         }
     }
 }

@@ -16,7 +16,11 @@ pub struct Secret {
 impl Secret {
     /// A secret with the name `id`, which may be printed.
     pub fn new(_: &Ambient, id: &str, value: String) -> Self {
-        Self { id: id.into(), value: value.into(), door: Door::new() }
+        Self {
+            id: id.into(),
+            value: value.into(),
+            door: Door::new(),
+        }
     }
 
     /// The printable name.
@@ -29,7 +33,10 @@ impl Secret {
     /// # Errors
     /// `Revoked`.
     pub fn expose(&self) -> Result<&str, Error> {
-        let _use = self.door.enter().map_err(|_| Error::revoked(&format!("secret {}", self.id)))?;
+        let _use = self
+            .door
+            .enter()
+            .map_err(|_| Error::revoked(&format!("secret {}", self.id)))?;
         Ok(&self.value)
     }
 
@@ -40,7 +47,10 @@ impl Secret {
 
     /// A handle for the same secret under a derived door.
     pub fn derive(&self) -> Self {
-        Self { door: self.door.derive(), ..self.clone() }
+        Self {
+            door: self.door.derive(),
+            ..self.clone()
+        }
     }
 
     /// The door of this grant.

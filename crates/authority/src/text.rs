@@ -54,13 +54,18 @@ pub fn misleads(c: char) -> bool {
 /// The first misleading character of a text.
 #[must_use]
 pub fn find(text: &str, lines: Lines) -> Option<char> {
-    Scan::new(lines).of(text).find_map(|(c, misleads)| misleads.then_some(c))
+    Scan::new(lines)
+        .of(text)
+        .find_map(|(c, misleads)| misleads.then_some(c))
 }
 
 /// The text without misleading characters.
 #[must_use]
 pub fn strip(text: &str, lines: Lines) -> String {
-    Scan::new(lines).of(text).filter_map(|(c, misleads)| (!misleads).then_some(c)).collect()
+    Scan::new(lines)
+        .of(text)
+        .filter_map(|(c, misleads)| (!misleads).then_some(c))
+        .collect()
 }
 
 /// Escapes a text to one line: misleading characters, line feeds and tabs become `\n` or `\u{…}`.
@@ -73,7 +78,10 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
     // Most outputs, gigabytes of them, are plain.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+    if text
+        .bytes()
+        .all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
+    {
         return Cow::Borrowed(text);
     }
     Escaper::new(Lines::Many).piece(text)
@@ -128,13 +136,19 @@ impl Escaper {
         }
         let mut out = String::with_capacity(text.len() + 16);
         self.0 = started;
-        self.0.of(text).for_each(|(c, misleads)| push(&mut out, c, misleads));
+        self.0
+            .of(text)
+            .for_each(|(c, misleads)| push(&mut out, c, misleads));
         Cow::Owned(out)
     }
 }
 
 fn push(out: &mut String, c: char, misleads: bool) {
-    if misleads { out.extend(c.escape_default()) } else { out.push(c) }
+    if misleads {
+        out.extend(c.escape_default())
+    } else {
+        out.push(c)
+    }
 }
 
 /// Which shaping character may follow the last character.
@@ -157,7 +171,10 @@ struct Scan {
 
 impl Scan {
     fn new(lines: Lines) -> Self {
-        Self { lines, takes: Takes::Nothing }
+        Self {
+            lines,
+            takes: Takes::Nothing,
+        }
     }
 
     /// Each character, and whether it misleads in its context.
@@ -175,7 +192,9 @@ impl Scan {
                 Takes::Nothing => false,
                 Takes::Joiner => c == JOINER,
                 // Prose may come in pieces, which end anywhere; a name ends where it ends.
-                Takes::Keycap => c == EMOJI && next.map_or(self.lines == Lines::Many, |next| next == '\u{20e3}'),
+                Takes::Keycap => {
+                    c == EMOJI && next.map_or(self.lines == Lines::Many, |next| next == '\u{20e3}')
+                }
                 Takes::Shape => true,
             };
         self.takes = match c {
@@ -201,8 +220,10 @@ fn shapes(c: char) -> bool {
 
 /// Letters of scripts that join, ideographs, and symbols that have an emoji's form.
 fn is_shaped(c: char) -> bool {
-    let script = matches!(c, '\u{600}'..='\u{18af}' | '\u{a8e0}'..='\u{a8ff}' | '\u{10a00}'..='\u{11fff}');
-    let ideograph = matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
+    let script =
+        matches!(c, '\u{600}'..='\u{18af}' | '\u{a8e0}'..='\u{a8ff}' | '\u{10a00}'..='\u{11fff}');
+    let ideograph =
+        matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
     let symbol = matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2100}'..='\u{27bf}' | '\u{2900}'..='\u{2bff}'
         | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}');
     (script || ideograph || symbol) && !misleads(c) && !c.is_whitespace()

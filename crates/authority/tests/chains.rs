@@ -23,21 +23,31 @@ const SPEEDS: [&str; 3] = ["0", "150", "3000"];
 fn build(place: &Place) -> PathBuf {
     let program = place.project.join("chain");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/children/chain.c");
-    let built = Command::new("cc").args(["-pthread", "-o"]).arg(&program).arg(source).status();
+    let built = Command::new("cc")
+        .args(["-pthread", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status();
     assert!(built.expect("cc, Rust's linker").success());
     program
 }
 
 /// How far a chain came.
 fn steps(file: &Path) -> i64 {
-    fs::read(file).unwrap().first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes))
+    fs::read(file)
+        .unwrap()
+        .first_chunk()
+        .map_or(0, |bytes| i64::from_le_bytes(*bytes))
 }
 
 /// Whether a chain goes on: whoever looks at all processes so often sees it make steps.
 fn goes_on(file: &Path) -> bool {
     let before = steps(file);
     (0..10).any(|_| {
-        fs::read_dir("/proc").unwrap().flatten().for_each(|entry| drop(fs::read(entry.path().join("stat"))));
+        fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .for_each(|entry| drop(fs::read(entry.path().join("stat"))));
         steps(file) != before
     })
 }
@@ -54,7 +64,8 @@ async fn no_chain_outlives_its_call() {
         for how in ["group", "once", "each", "bare", "hidden", "thread"] {
             for speed in SPEEDS {
                 for busy in [false, true] {
-                    let mut long = place.job("sh", &["-c", "while ! [ -e done ]; do sleep 0.01; done"]);
+                    let mut long =
+                        place.job("sh", &["-c", "while ! [ -e done ]; do sleep 0.01; done"]);
                     long.call = "c2".to_owned();
                     let file = place.project.join(format!("{how}-{speed}-{busy}"));
                     let job = place.job(&chain, &[file.to_str().unwrap(), how, speed, MOST]);
@@ -62,14 +73,20 @@ async fn no_chain_outlives_its_call() {
                         let (result, _) = run(&spawner, job).await.unwrap();
                         let left = goes_on(&file);
                         assert!(steps(&file) > 2, "it did not run");
-                        assert!(!left || result.remaining > 0, "{how} {speed} {busy}: goes on, unsaid: {result:?}");
+                        assert!(
+                            !left || result.remaining > 0,
+                            "{how} {speed} {busy}: goes on, unsaid: {result:?}"
+                        );
                         fs::write(place.project.join("done"), "").unwrap();
                         (left, result.remaining)
                     };
                     let (left, remaining) = if busy {
                         let (long, short) = tokio::join!(run(&spawner, long), short);
                         // A chain that outran its own call is told of by the other one, too.
-                        assert!(long.unwrap().0.remaining == 0 || short.1 > 0, "{how} {speed}: {short:?}");
+                        assert!(
+                            long.unwrap().0.remaining == 0 || short.1 > 0,
+                            "{how} {speed}: {short:?}"
+                        );
                         short
                     } else {
                         short.await
@@ -82,5 +99,8 @@ async fn no_chain_outlives_its_call() {
         }
     }
     println!("{ended} chains ended, {told} told");
-    assert!(told * 20 <= ended, "they are not too fast, though a busy machine may be too slow for one");
+    assert!(
+        told * 20 <= ended,
+        "they are not too fast, though a busy machine may be too slow for one"
+    );
 }

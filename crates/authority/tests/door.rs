@@ -19,7 +19,11 @@ async fn no_use_starts_after_the_shut_was_waited_for() {
         let late = Arc::new(AtomicUsize::new(0));
         let users: Vec<_> = (0..7)
             .map(|n| {
-                let door = if n % 2 == 0 { door.clone() } else { door.derive() };
+                let door = if n % 2 == 0 {
+                    door.clone()
+                } else {
+                    door.derive()
+                };
                 let (inside, over, late) = (inside.clone(), over.clone(), late.clone());
                 std::thread::spawn(move || {
                     while let Ok(_pass) = door.enter() {
@@ -37,9 +41,17 @@ async fn no_use_starts_after_the_shut_was_waited_for() {
         }
         door.shut().await;
         over.store(true, Ordering::SeqCst);
-        assert_eq!(inside.load(Ordering::SeqCst), 0, "somebody was inside after the shut");
+        assert_eq!(
+            inside.load(Ordering::SeqCst),
+            0,
+            "somebody was inside after the shut"
+        );
         users.into_iter().for_each(|user| user.join().unwrap());
-        assert_eq!(late.load(Ordering::SeqCst), 0, "somebody got in after the shut");
+        assert_eq!(
+            late.load(Ordering::SeqCst),
+            0,
+            "somebody got in after the shut"
+        );
     }
 }
 
@@ -54,11 +66,20 @@ async fn shutting_reaches_derived_doors_and_waits_for_them() {
     let pass = grandchild.enter_owned().unwrap();
     let shut = door.shut();
     assert_eq!(grandchild.enter().unwrap_err(), Shut);
-    assert_eq!(door.derive().enter().unwrap_err(), Shut, "derived from a shut door");
+    assert_eq!(
+        door.derive().enter().unwrap_err(),
+        Shut,
+        "derived from a shut door"
+    );
     grandchild.closed().await;
     let waiting = tokio::spawn(shut);
     // A second one waits too, and both see the same end.
-    assert!(tokio::time::timeout(Duration::from_millis(20), door.shut()).await.is_err(), "somebody is still inside");
+    assert!(
+        tokio::time::timeout(Duration::from_millis(20), door.shut())
+            .await
+            .is_err(),
+        "somebody is still inside"
+    );
     assert!(!waiting.is_finished());
     drop(pass);
     waiting.await.unwrap();
@@ -75,16 +96,31 @@ async fn a_drain_lets_finish_what_has_begun() {
     let draining = tokio::spawn(door.drain(deadline));
     tokio::task::yield_now().await;
     for door in [&door, &child] {
-        assert_eq!((door.enter().unwrap_err(), door.begin().unwrap_err(), door.is_shut()), (Shut, Shut, true));
+        assert_eq!(
+            (
+                door.enter().unwrap_err(),
+                door.begin().unwrap_err(),
+                door.is_shut()
+            ),
+            (Shut, Shut, true)
+        );
     }
     drop(begun.enter().expect("a step of what has begun"));
-    assert!(timeout(Duration::from_secs(1), child.closed()).await.is_err(), "nothing is cancelled yet");
+    assert!(
+        timeout(Duration::from_secs(1), child.closed())
+            .await
+            .is_err(),
+        "nothing is cancelled yet"
+    );
     drop(pass);
     assert!(!draining.is_finished());
     drop(begun);
     draining.await.unwrap();
     child.closed().await;
-    assert!(Instant::now() < deadline, "it resolves when all is over, not at the deadline");
+    assert!(
+        Instant::now() < deadline,
+        "it resolves when all is over, not at the deadline"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +137,10 @@ async fn a_drain_ends_at_its_deadline() {
     assert!(!draining.is_finished(), "somebody is inside");
     drop(pass);
     draining.await.unwrap();
-    assert_eq!((child.uses(), child.refused(), begun.door().refused()), (1, 1, 1));
+    assert_eq!(
+        (child.uses(), child.refused(), begun.door().refused()),
+        (1, 1, 1)
+    );
 }
 
 #[tokio::test]
@@ -127,7 +166,9 @@ async fn nobody_is_inside_when_a_drain_resolves() {
                     let mut steps = 0;
                     while let Ok(begun) = door.begin() {
                         for _ in 0..3 {
-                            let Ok(_pass) = begun.enter() else { panic!("a drain with time to spare lets it finish") };
+                            let Ok(_pass) = begun.enter() else {
+                                panic!("a drain with time to spare lets it finish")
+                            };
                             inside.fetch_add(1, Ordering::SeqCst);
                             steps += 1;
                             inside.fetch_sub(1, Ordering::SeqCst);
@@ -185,7 +226,10 @@ fn uses_are_counted() {
 fn a_secret_is_never_printed() {
     let secret = Secret::new(&ambient::claim(), "openai", "s3cret".to_owned());
     let printed = format!("{secret} {secret:?} {:#?} {:?}", secret, Some(&secret));
-    assert!(!printed.contains("s3cret") && printed.contains("‹secret openai›"), "{printed}");
+    assert!(
+        !printed.contains("s3cret") && printed.contains("‹secret openai›"),
+        "{printed}"
+    );
     assert_eq!(secret.expose().unwrap(), "s3cret");
     let derived = secret.derive();
     drop(secret.door().shut());
@@ -205,8 +249,11 @@ async fn the_network_is_what_the_grant_names() {
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         gone.local_addr().unwrap().port()
     };
-    let hosts =
-        [HostPort::new("LocalHost.", port), HostPort::new("127.0.0.1", port), HostPort::new("127.0.0.1", closed)];
+    let hosts = [
+        HostPort::new("LocalHost.", port),
+        HostPort::new("127.0.0.1", port),
+        HostPort::new("127.0.0.1", closed),
+    ];
     let net = Net::to(&ambient::claim(), hosts.clone());
     let second = Duration::from_secs(5);
     for host in ["localhost", "LOCALHOST", "127.0.0.1"] {
@@ -214,20 +261,48 @@ async fn the_network_is_what_the_grant_names() {
         assert!(stream.nodelay().unwrap());
     }
     let wrong = port.wrapping_add(1);
-    for (host, port) in
-        [("127.0.0.2", port), ("127.0.0.1", wrong), ("localhost.evil", port), ("[::1]", port), ("", port)]
-    {
+    for (host, port) in [
+        ("127.0.0.2", port),
+        ("127.0.0.1", wrong),
+        ("localhost.evil", port),
+        ("[::1]", port),
+        ("", port),
+    ] {
         let error = net.connect(host, port, second).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{host}:{port}");
-        assert!(error.to_string().contains("127.0.0.1"), "names what it reaches: {error}");
+        assert!(
+            error.to_string().contains("127.0.0.1"),
+            "names what it reaches: {error}"
+        );
     }
-    assert_eq!(net.connect("127.0.0.1", closed, second).await.unwrap_err().kind(), ErrorKind::Unavailable);
-    let narrow = net.limited(&[format!("localhost:{port}").parse().unwrap()]).unwrap();
-    assert_eq!(narrow.connect("127.0.0.1", port, second).await.unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(
+        net.connect("127.0.0.1", closed, second)
+            .await
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Unavailable
+    );
+    let narrow = net
+        .limited(&[format!("localhost:{port}").parse().unwrap()])
+        .unwrap();
+    assert_eq!(
+        narrow
+            .connect("127.0.0.1", port, second)
+            .await
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Denied
+    );
     drop(narrow.connect("localhost", port, second).await.unwrap());
     net.door().shut().await;
     for net in [&net, &narrow] {
-        assert_eq!(net.connect("localhost", port, second).await.unwrap_err().kind(), ErrorKind::Revoked);
+        assert_eq!(
+            net.connect("localhost", port, second)
+                .await
+                .unwrap_err()
+                .kind(),
+            ErrorKind::Revoked
+        );
     }
     assert_eq!(HostPort::new("[::1]", 1).to_string(), "[::1]:1");
 }
@@ -239,27 +314,61 @@ async fn a_public_grant_reaches_nothing_inside() {
     let second = Duration::from_secs(5);
     let net = Net::public(&ambient::claim(), [format!("*:{port}").parse().unwrap()]);
     // Also as a name, as one number, in hexadecimal, short, and dressed as IPv6.
-    for host in
-        ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "0", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]"]
-    {
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "2130706433",
+        "0x7f.1",
+        "127.1",
+        "0",
+        "[::ffff:127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+    ] {
         let error = net.connect(host, port, second).await.unwrap_err();
-        let reached = matches!(error.kind(), ErrorKind::Denied) || error.to_string().contains("resolve");
+        let reached =
+            matches!(error.kind(), ErrorKind::Denied) || error.to_string().contains("resolve");
         assert!(reached, "{host}: {error}");
         assert!(net.names(host, port));
     }
     for host in ["127.0.0.1", "localhost", "2130706433"] {
-        assert_eq!(net.connect(host, port, second).await.unwrap_err().kind(), ErrorKind::Denied, "{host}");
+        assert_eq!(
+            net.connect(host, port, second).await.unwrap_err().kind(),
+            ErrorKind::Denied,
+            "{host}"
+        );
     }
     for host in ["", "a b", "x\r\ny", "a/b"] {
-        assert_eq!(net.connect(host, port, second).await.unwrap_err().kind(), ErrorKind::Denied, "{host:?}");
+        assert_eq!(
+            net.connect(host, port, second).await.unwrap_err().kind(),
+            ErrorKind::Denied,
+            "{host:?}"
+        );
     }
     listener.set_nonblocking(true).unwrap();
-    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody knocked");
+    assert_eq!(
+        listener.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock,
+        "nobody knocked"
+    );
 
     let docs = Net::public(&ambient::claim(), ["*.example.org".parse().unwrap()]);
-    assert_eq!(docs.limited(&["*".parse().unwrap()]).unwrap_err().kind(), ErrorKind::Denied);
-    let one = docs.limited(&["docs.example.org".parse().unwrap()]).unwrap();
-    assert_eq!((one.hosts(), one.names("api.example.org", 443)), (vec!["docs.example.org".to_owned()], false));
+    assert_eq!(
+        docs.limited(&["*".parse().unwrap()]).unwrap_err().kind(),
+        ErrorKind::Denied
+    );
+    let one = docs
+        .limited(&["docs.example.org".parse().unwrap()])
+        .unwrap();
+    assert_eq!(
+        (one.hosts(), one.names("api.example.org", 443)),
+        (vec!["docs.example.org".to_owned()], false)
+    );
     docs.door().shut().await;
-    assert_eq!(one.connect("docs.example.org", 443, second).await.unwrap_err().kind(), ErrorKind::Revoked);
+    assert_eq!(
+        one.connect("docs.example.org", 443, second)
+            .await
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Revoked
+    );
 }

@@ -1,8 +1,12 @@
 //! What a watch of files reports, what it must not report, and its limits.
-#![allow(clippy::unwrap_used, reason = "tests: a directory that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests: a directory that fails is a failed test"
+)]
 
 use authority::{
-    Access, ErrorKind, FileChanges, FileWatch, MAX_CHANGED_PATHS, MAX_WATCHED_DIRS, SecretNames, Workspace,
+    Access, ErrorKind, FileChanges, FileWatch, MAX_CHANGED_PATHS, MAX_WATCHED_DIRS, SecretNames,
+    Workspace,
 };
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -26,8 +30,15 @@ fn scene(files: &[&str]) -> Scene {
     }
     fs::create_dir_all(&project).unwrap();
     let workspace = Workspace::open(&ambient::claim(), &project, &project, Access::Read).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    Scene { dir, workspace, runtime }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    Scene {
+        dir,
+        workspace,
+        runtime,
+    }
 }
 
 fn write(path: &Path) {
@@ -51,7 +62,10 @@ impl Scene {
         let (mut all, began) = (FileChanges::default(), Instant::now());
         while !all.paths.contains(Path::new(last)) {
             assert!(began.elapsed() < PATIENCE, "{last} is not in {all:?}");
-            self.runtime.block_on(tokio::time::timeout(PATIENCE, watch.readable())).unwrap().unwrap();
+            self.runtime
+                .block_on(tokio::time::timeout(PATIENCE, watch.readable()))
+                .unwrap()
+                .unwrap();
             all.merge(watch.read().unwrap());
         }
         all
@@ -63,32 +77,69 @@ impl Scene {
         write(&self.at("zz-last"));
         let all = self.until(watch, "zz-last");
         assert!(!all.incomplete, "{all:?}");
-        let paths = all.paths.iter().map(|path| path.to_str().unwrap().to_owned());
+        let paths = all
+            .paths
+            .iter()
+            .map(|path| path.to_str().unwrap().to_owned());
         paths.filter(|path| path != "zz-last").collect()
     }
 }
 
 #[test]
 fn what_changes_is_reported_at_any_depth() {
-    let scene = scene(&["a.txt", "src/lib.rs", "src/deep/er/x.rs", "old/one", "old/sub/two"]);
+    let scene = scene(&[
+        "a.txt",
+        "src/lib.rs",
+        "src/deep/er/x.rs",
+        "old/one",
+        "old/sub/two",
+    ]);
     let mut watch = scene.watch();
     assert_eq!(watch.unwatched(), 0);
     let at = |path: &str| scene.at(path);
-    assert_eq!(scene.reported(&mut watch, || fs::write(at("a.txt"), "y").unwrap()), ["a.txt"]);
-    assert_eq!(scene.reported(&mut watch, || fs::write(at("src/deep/er/x.rs"), "y").unwrap()), ["src/deep/er/x.rs"]);
-    assert_eq!(scene.reported(&mut watch, || fs::remove_file(at("src/lib.rs")).unwrap()), ["src/lib.rs"]);
+    assert_eq!(
+        scene.reported(&mut watch, || fs::write(at("a.txt"), "y").unwrap()),
+        ["a.txt"]
+    );
+    assert_eq!(
+        scene.reported(&mut watch, || fs::write(at("src/deep/er/x.rs"), "y")
+            .unwrap()),
+        ["src/deep/er/x.rs"]
+    );
+    assert_eq!(
+        scene.reported(&mut watch, || fs::remove_file(at("src/lib.rs")).unwrap()),
+        ["src/lib.rs"]
+    );
     let renamed = scene.reported(&mut watch, || fs::rename(at("a.txt"), at("b.txt")).unwrap());
     assert_eq!(renamed, ["a.txt", "b.txt"]);
     // What is created in a new directory before it has a watch, and after.
-    assert_eq!(scene.reported(&mut watch, || write(&at("new/er/est/f"))), ["new/er/est/f"]);
-    assert_eq!(scene.reported(&mut watch, || write(&at("new/er/est/g"))), ["new/er/est/g"]);
+    assert_eq!(
+        scene.reported(&mut watch, || write(&at("new/er/est/f"))),
+        ["new/er/est/f"]
+    );
+    assert_eq!(
+        scene.reported(&mut watch, || write(&at("new/er/est/g"))),
+        ["new/er/est/g"]
+    );
     let moved = scene.reported(&mut watch, || fs::rename(at("old"), at("young")).unwrap());
     assert_eq!(moved, ["old", "young/one", "young/sub/two"]);
-    assert_eq!(scene.reported(&mut watch, || fs::write(at("young/sub/two"), "y").unwrap()), ["young/sub/two"]);
+    assert_eq!(
+        scene.reported(&mut watch, || fs::write(at("young/sub/two"), "y").unwrap()),
+        ["young/sub/two"]
+    );
     // A directory that has the old name is another one.
-    assert_eq!(scene.reported(&mut watch, || write(&at("old/sub/two"))), ["old/sub/two"]);
-    assert_eq!(scene.reported(&mut watch, || fs::remove_dir_all(at("young")).unwrap()), ["young/one", "young/sub/two"]);
-    assert_eq!(scene.reported(&mut watch, || drop(fs::read(at("b.txt")).unwrap())), [""; 0]);
+    assert_eq!(
+        scene.reported(&mut watch, || write(&at("old/sub/two"))),
+        ["old/sub/two"]
+    );
+    assert_eq!(
+        scene.reported(&mut watch, || fs::remove_dir_all(at("young")).unwrap()),
+        ["young/one", "young/sub/two"]
+    );
+    assert_eq!(
+        scene.reported(&mut watch, || drop(fs::read(at("b.txt")).unwrap())),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -98,7 +149,10 @@ fn nothing_ignored_secret_or_outside_is_reported() {
     write(&scene.dir.path().join("outside/file"));
     symlink(scene.dir.path().join("outside"), scene.at("link")).unwrap();
     let names = SecretNames::with(&["vault/**".to_owned()]).unwrap();
-    let scene = Scene { workspace: scene.workspace.clone().with_secrets(names), ..scene };
+    let scene = Scene {
+        workspace: scene.workspace.clone().with_secrets(names),
+        ..scene
+    };
     let mut watch = scene.watch();
     let quiet = || {
         for path in [
@@ -120,8 +174,14 @@ fn nothing_ignored_secret_or_outside_is_reported() {
         fs::remove_file(scene.at("a.log")).unwrap();
     };
     assert_eq!(scene.reported(&mut watch, quiet), [""; 0]);
-    assert_eq!(scene.reported(&mut watch, || write(&scene.at("keep.log"))), ["keep.log"]);
-    assert_eq!(scene.reported(&mut watch, || write(&scene.at(".yoi-1.tmp"))), [".yoi-1.tmp"]);
+    assert_eq!(
+        scene.reported(&mut watch, || write(&scene.at("keep.log"))),
+        ["keep.log"]
+    );
+    assert_eq!(
+        scene.reported(&mut watch, || write(&scene.at(".yoi-1.tmp"))),
+        [".yoi-1.tmp"]
+    );
     // Rules that change count from then on.
     let open = || fs::write(scene.at(".gitignore"), "/out\n").unwrap();
     assert_eq!(scene.reported(&mut watch, open), [".gitignore"]);
@@ -138,16 +198,26 @@ fn the_limit_of_directories_is_told() {
     let _in = scene.runtime.enter();
     let mut watch = FileWatch::open(&scene.workspace, 3).unwrap();
     assert_eq!(watch.unwatched(), 1);
-    assert_eq!(scene.reported(&mut watch, || fs::write(scene.at("top"), "y").unwrap()), ["top"]);
+    assert_eq!(
+        scene.reported(&mut watch, || fs::write(scene.at("top"), "y").unwrap()),
+        ["top"]
+    );
     write(&scene.at("d/1"));
     // Seen when it was created, and not watched.
     let found = scene.reported(&mut watch, || ());
-    assert!(found.is_empty() && watch.unwatched() == 2, "{found:?} {}", watch.unwatched());
+    assert!(
+        found.is_empty() && watch.unwatched() == 2,
+        "{found:?} {}",
+        watch.unwatched()
+    );
     // A directory that leaves makes room.
     fs::remove_dir_all(scene.at("c")).unwrap();
     fs::remove_dir_all(scene.at("b")).unwrap();
     scene.reported(&mut watch, || ());
-    assert_eq!(scene.reported(&mut watch, || write(&scene.at("e/1"))), ["e/1"]);
+    assert_eq!(
+        scene.reported(&mut watch, || write(&scene.at("e/1"))),
+        ["e/1"]
+    );
 }
 
 #[test]
@@ -158,8 +228,16 @@ fn many_changes_are_bounded_and_dropped_events_are_told() {
         fs::write(scene.at(&format!("d/{file}")), "").unwrap();
     }
     let changes = scene.until(&mut watch, "d/0");
-    assert!(changes.paths.len() <= MAX_CHANGED_PATHS && changes.incomplete, "{}", changes.paths.len());
-    let most: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
+    assert!(
+        changes.paths.len() <= MAX_CHANGED_PATHS && changes.incomplete,
+        "{}",
+        changes.paths.len()
+    );
+    let most: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
     if most > 100_000 {
         return;
     }
@@ -172,11 +250,18 @@ fn many_changes_are_bounded_and_dropped_events_are_told() {
     let mut all = FileChanges::default();
     while !all.incomplete {
         let _in = scene.runtime.enter();
-        scene.runtime.block_on(tokio::time::timeout(PATIENCE, watch.readable())).unwrap().unwrap();
+        scene
+            .runtime
+            .block_on(tokio::time::timeout(PATIENCE, watch.readable()))
+            .unwrap()
+            .unwrap();
         all.merge(watch.read().unwrap());
     }
     // It watches everything again, what it has not heard of, too.
-    assert_eq!(scene.reported(&mut watch, || write(&scene.at("unseen/f"))), ["unseen/f"]);
+    assert_eq!(
+        scene.reported(&mut watch, || write(&scene.at("unseen/f"))),
+        ["unseen/f"]
+    );
 }
 
 /// The system tells only then that the old directory is gone.

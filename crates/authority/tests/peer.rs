@@ -48,8 +48,14 @@ impl Started {
 
 fn role(name: &str, with: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "as_told", "--nocapture"]).env(ROLE, name).env(WITH, with);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args(["--exact", "as_told", "--nocapture"])
+        .env(ROLE, name)
+        .env(WITH, with);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -66,7 +72,9 @@ fn sleep() -> Command {
 /// Does nothing unless this is a process of another test.
 #[tokio::test]
 async fn as_told() {
-    let Ok(name) = std::env::var(ROLE) else { return };
+    let Ok(name) = std::env::var(ROLE) else {
+        return;
+    };
     let (with, ambient) = (std::env::var(WITH).unwrap(), ambient::claim());
     let own = std::process::id();
     match name.as_str() {
@@ -75,7 +83,11 @@ async fn as_told() {
         "hosts" => {
             assert!(label_descendants(&ambient, "s/1"));
             let script = "setsid sh -c 'sleep 60 >/dev/null 2>&1 & echo $!'";
-            let bare = Command::new("sh").args(["-c", script]).env_clear().env("PATH", "/usr/bin:/bin").output();
+            let bare = Command::new("sh")
+                .args(["-c", script])
+                .env_clear()
+                .env("PATH", "/usr/bin:/bin")
+                .output();
             eprint!("{}", String::from_utf8(bare.unwrap().stdout).unwrap());
             eprintln!("{:?}", started_by_pod(&ambient, own));
             std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
@@ -100,7 +112,10 @@ async fn as_told() {
             let stream = std::os::fd::OwnedFd::from(UnixStream::connect(&with).unwrap());
             let script = "while kill -0 $1 2>/dev/null; do sleep 0.01; done; echo >&0; sleep 60";
             let mut child = Command::new("sh");
-            child.args(["-c", script, "sh", &own.to_string()]).stdin(stream).stderr(Stdio::null());
+            child
+                .args(["-c", script, "sh", &own.to_string()])
+                .stdin(stream)
+                .stderr(Stdio::null());
             eprintln!("{}", child.spawn().unwrap().id());
         }
         other => panic!("{other}"),
@@ -124,12 +139,24 @@ fn what_a_pod_started_is_recognised() {
     assert_eq!(asked(plain.pid()), "Some(false)");
     // All below the process that asks are what it started.
     assert_eq!(started_by_pod(&ambient::claim(), plain.0.id()), Some(true));
-    assert_eq!(started_by_pod(&ambient::claim(), std::process::id()), Some(false));
-    assert_eq!(asked(start(sleep().env("YOI_CALL", MARK)).pid()), "Some(true)");
-    assert_eq!(asked(start(sleep().env("YOI_CALL", "")).pid()), "Some(false)");
+    assert_eq!(
+        started_by_pod(&ambient::claim(), std::process::id()),
+        Some(false)
+    );
+    assert_eq!(
+        asked(start(sleep().env("YOI_CALL", MARK)).pid()),
+        "Some(true)"
+    );
+    assert_eq!(
+        asked(start(sleep().env("YOI_CALL", "")).pid()),
+        "Some(false)"
+    );
     // Taking the mark off does not help.
     let mut shell = Command::new("sh");
-    shell.args(["-c", "env -u YOI_CALL sleep 60 & echo $!; wait"]).env("YOI_CALL", MARK).stdout(Stdio::piped());
+    shell
+        .args(["-c", "env -u YOI_CALL sleep 60 & echo $!; wait"])
+        .env("YOI_CALL", MARK)
+        .stdout(Stdio::piped());
     let mut shell = start(&mut shell);
     let below = shell.line();
     assert_eq!(asked(&below), "Some(true)");
@@ -158,7 +185,10 @@ fn what_ended_or_is_hidden_is_unknown() {
     assert_eq!(asked(ended.pid()), "None", "not yet waited for");
     ended.0.wait().unwrap();
     assert_eq!(asked(ended.pid()), "None");
-    assert_eq!((asked(0), asked(u32::MAX)), ("None".to_owned(), "None".to_owned()));
+    assert_eq!(
+        (asked(0), asked(u32::MAX)),
+        ("None".to_owned(), "None".to_owned())
+    );
     let root = std::fs::read("/proc/1/environ").is_ok();
     assert_eq!(asked(1), if root { "Some(false)" } else { "None" });
 }
@@ -191,9 +221,21 @@ fn a_client_changes_only_what_its_user_may_and_no_pod_started() {
     if uid == 0 {
         let exe = dir.path().join("program");
         // Copied by a process of its own: a child of another test could hold this one's descriptor, and it would be busy.
-        assert!(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&exe).status().unwrap().success());
+        assert!(
+            Command::new("cp")
+                .arg(std::env::current_exe().unwrap())
+                .arg(&exe)
+                .status()
+                .unwrap()
+                .success()
+        );
         let mut command = Command::new(exe);
-        command.args(["--exact", "as_told"]).env(ROLE, "connects").env(WITH, socket).uid(65_534).gid(65_534);
+        command
+            .args(["--exact", "as_told"])
+            .env(ROLE, "connects")
+            .env(WITH, socket)
+            .uid(65_534)
+            .gid(65_534);
         command.stdout(Stdio::null());
         let client = start(&mut command);
         says(&client.pid(), 65_534, Err(OnlyLooks::OtherUser));
@@ -209,5 +251,8 @@ async fn a_client_below_the_server_only_looks() {
     let client = start(&mut role("connects", path.to_str().unwrap()));
     let (stream, _) = socket.accept().await.unwrap();
     let peer = peer_of(&ambient::claim(), &stream).unwrap();
-    assert_eq!((peer.pid, peer.may_change), (client.0.id(), Err(OnlyLooks::StartedByPod)));
+    assert_eq!(
+        (peer.pid, peer.may_change),
+        (client.0.id(), Err(OnlyLooks::StartedByPod))
+    );
 }

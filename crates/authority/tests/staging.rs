@@ -26,7 +26,11 @@ fn tree() -> Tree {
     let root = dir.path().canonicalize().unwrap();
     fs::write(root.join("there"), "old").unwrap();
     let workspace = Workspace::open(&ambient::claim(), &root, &root, Access::ReadWrite).unwrap();
-    Tree { root, workspace, _dir: dir }
+    Tree {
+        root,
+        workspace,
+        _dir: dir,
+    }
 }
 
 impl Tree {
@@ -35,14 +39,24 @@ impl Tree {
     }
 
     fn stage(&self, path: &str, number: u64) -> Staged {
-        self.workspace.stage(&self.at(path), number, b"new").unwrap()
+        self.workspace
+            .stage(&self.at(path), number, b"new")
+            .unwrap()
     }
 
     /// Everything below the root, sorted.
     fn all(&self) -> Vec<String> {
         fn below(dir: &Path, root: &Path, all: &mut Vec<String>) {
             for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
-                all.push(entry.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned());
+                all.push(
+                    entry
+                        .path()
+                        .strip_prefix(root)
+                        .unwrap()
+                        .to_str()
+                        .unwrap()
+                        .to_owned(),
+                );
                 if entry.file_type().unwrap().is_dir() {
                     below(&entry.path(), root, all);
                 }
@@ -64,10 +78,22 @@ fn what_is_dropped_or_killed_leaves_nothing() {
         drop(tree.stage(path, 7));
         assert_eq!(tree.all(), ["there"], "dropped: {path}");
         std::mem::forget(tree.stage(path, 7));
-        assert!(tree.all().iter().any(|name| name.starts_with(".yoi-0000000000000007.tmp")), "{:?}", tree.all());
-        assert!(!tree.workspace.unstage(&tree.at(path), 8).unwrap(), "another's");
+        assert!(
+            tree.all()
+                .iter()
+                .any(|name| name.starts_with(".yoi-0000000000000007.tmp")),
+            "{:?}",
+            tree.all()
+        );
+        assert!(
+            !tree.workspace.unstage(&tree.at(path), 8).unwrap(),
+            "another's"
+        );
         assert!(tree.workspace.unstage(&tree.at(path), 7).unwrap(), "{path}");
-        assert!(!tree.workspace.unstage(&tree.at(path), 7).unwrap(), "{path}");
+        assert!(
+            !tree.workspace.unstage(&tree.at(path), 7).unwrap(),
+            "{path}"
+        );
         assert_eq!(tree.all(), ["there"], "killed: {path}");
         tree.stage(path, 7).publish().unwrap();
         assert!(!tree.workspace.unstage(&tree.at(path), 7).unwrap());
@@ -83,15 +109,31 @@ fn what_others_make_meanwhile_is_used_and_stays() {
     let cases: [Case; 5] = [
         ("a", Ok(()), &["a", "a/b", "a/b/c", "a/b/c/new", "there"]),
         ("a/b", Ok(()), &["a", "a/b", "a/b/c", "a/b/c/new", "there"]),
-        ("a/b/c", Ok(()), &["a", "a/b", "a/b/c", "a/b/c/new", "there"]),
-        ("a/b/c/other", Ok(()), &["a", "a/b", "a/b/c", "a/b/c/new", "a/b/c/other", "there"]),
-        ("a/b/c/new", Err(ErrorKind::FixInput), &["a", "a/b", "a/b/c", "a/b/c/new", "there"]),
+        (
+            "a/b/c",
+            Ok(()),
+            &["a", "a/b", "a/b/c", "a/b/c/new", "there"],
+        ),
+        (
+            "a/b/c/other",
+            Ok(()),
+            &["a", "a/b", "a/b/c", "a/b/c/new", "a/b/c/other", "there"],
+        ),
+        (
+            "a/b/c/new",
+            Err(ErrorKind::FixInput),
+            &["a", "a/b", "a/b/c", "a/b/c/new", "there"],
+        ),
     ];
     for (made, end, all) in cases {
         let tree = tree();
         let staged = tree.stage("a/b/c/new", 7);
         fs::create_dir_all(tree.root.join(made)).unwrap();
-        assert_eq!(staged.publish().map(drop).map_err(|error| error.kind()), end, "{made}");
+        assert_eq!(
+            staged.publish().map(drop).map_err(|error| error.kind()),
+            end,
+            "{made}"
+        );
         assert_eq!(tree.all(), all, "{made}");
     }
     let tree = tree();
@@ -103,7 +145,15 @@ fn what_others_make_meanwhile_is_used_and_stays() {
     let staged = tree.stage("x/y/new", 7);
     fs::write(tree.root.join(".yoi-0000000000000007.tmp/mine"), "mine").unwrap();
     drop(staged);
-    assert_eq!(tree.all(), [".yoi-0000000000000007.tmp", ".yoi-0000000000000007.tmp/mine", "a", "there"]);
+    assert_eq!(
+        tree.all(),
+        [
+            ".yoi-0000000000000007.tmp",
+            ".yoi-0000000000000007.tmp/mine",
+            "a",
+            "there"
+        ]
+    );
 }
 
 /// Two processes may stage under one number, as two pods do that keep the same state: never both at once.
@@ -112,7 +162,10 @@ fn a_number_belongs_to_one_writer_and_a_dead_one_gives_it_up() {
     for path in PATHS {
         let tree = tree();
         let first = tree.stage(path, 7);
-        let taken = tree.workspace.stage(&tree.at(path), 7, b"second").unwrap_err();
+        let taken = tree
+            .workspace
+            .stage(&tree.at(path), 7, b"second")
+            .unwrap_err();
         assert_eq!(taken.kind(), ErrorKind::Unavailable, "{taken}");
         first.publish().unwrap();
         fs::remove_file(tree.root.join(path)).unwrap();
@@ -130,7 +183,11 @@ fn a_number_belongs_to_one_writer_and_a_dead_one_gives_it_up() {
         }
         tree.stage(path, 7).publish().unwrap();
         assert_eq!(fs::read(tree.root.join(path)).unwrap(), b"new");
-        assert!(tree.all().iter().all(|name| !name.contains(".tmp")), "{:?}", tree.all());
+        assert!(
+            tree.all().iter().all(|name| !name.contains(".tmp")),
+            "{:?}",
+            tree.all()
+        );
     }
 }
 
@@ -143,7 +200,10 @@ fn other_names_of_a_file_keep_their_content() {
     tree.stage("there", 7).publish().unwrap();
     assert_eq!(fs::read_to_string(tree.root.join("store")).unwrap(), "old");
     assert_eq!(fs::read_to_string(tree.root.join("there")).unwrap(), "new");
-    assert_eq!(fs::metadata(tree.root.join("there")).unwrap().permissions(), mode);
+    assert_eq!(
+        fs::metadata(tree.root.join("there")).unwrap().permissions(),
+        mode
+    );
 }
 
 /// Links that somebody puts into a staged directory are not followed when it is removed.
@@ -156,8 +216,13 @@ fn removal_does_not_follow_links() {
     let left = tree.root.join(".yoi-0000000000000007.tmp");
     fs::remove_dir_all(left.join("b")).unwrap();
     std::os::unix::fs::symlink(tree.root.join("theirs"), left.join("b")).unwrap();
-    tree.workspace.unstage(&tree.at("a/b/c/new"), 7).unwrap_err();
-    assert_eq!(fs::read_to_string(tree.root.join("theirs/c/new")).unwrap(), "theirs");
+    tree.workspace
+        .unstage(&tree.at("a/b/c/new"), 7)
+        .unwrap_err();
+    assert_eq!(
+        fs::read_to_string(tree.root.join("theirs/c/new")).unwrap(),
+        "theirs"
+    );
 }
 
 fn exchange(one: &Path, other: &Path) {
@@ -170,10 +235,18 @@ fn exchange(one: &Path, other: &Path) {
 fn a_write_lands_in_the_directory_that_was_opened_or_nowhere() {
     type Change = fn(&Path);
     let cases: [(&str, &str, Change); 6] = [
-        ("exchanged", "ok/new", |root| exchange(&root.join("ok"), &root.join("denied"))),
-        ("exchanged above", "ok/deep/new", |root| exchange(&root.join("ok"), &root.join("denied"))),
-        ("exchanged, over a file", "ok/there", |root| exchange(&root.join("ok"), &root.join("denied"))),
-        ("moved away", "ok/new", |root| fs::rename(root.join("ok"), root.join("elsewhere")).unwrap()),
+        ("exchanged", "ok/new", |root| {
+            exchange(&root.join("ok"), &root.join("denied"))
+        }),
+        ("exchanged above", "ok/deep/new", |root| {
+            exchange(&root.join("ok"), &root.join("denied"))
+        }),
+        ("exchanged, over a file", "ok/there", |root| {
+            exchange(&root.join("ok"), &root.join("denied"))
+        }),
+        ("moved away", "ok/new", |root| {
+            fs::rename(root.join("ok"), root.join("elsewhere")).unwrap()
+        }),
         ("a link in its place", "ok/new", |root| {
             fs::rename(root.join("ok"), root.join("elsewhere")).unwrap();
             std::os::unix::fs::symlink("denied", root.join("ok")).unwrap();
@@ -185,7 +258,12 @@ fn a_write_lands_in_the_directory_that_was_opened_or_nowhere() {
     for (name, path, change) in cases {
         for staged_before in [false, true] {
             let tree = tree();
-            for file in ["ok/deep/there", "ok/there", "denied/deep/there", "denied/there"] {
+            for file in [
+                "ok/deep/there",
+                "ok/there",
+                "denied/deep/there",
+                "denied/there",
+            ] {
                 fs::create_dir_all(tree.root.join(file).parent().unwrap()).unwrap();
                 fs::write(tree.root.join(file), file).unwrap();
             }
@@ -198,13 +276,22 @@ fn a_write_lands_in_the_directory_that_was_opened_or_nowhere() {
                 staged.publish().unwrap_err()
             } else {
                 change(&tree.root);
-                tree.workspace.stage_in(place, stamp, 7, b"new").unwrap().publish().unwrap_err()
+                tree.workspace
+                    .stage_in(place, stamp, 7, b"new")
+                    .unwrap()
+                    .publish()
+                    .unwrap_err()
             };
             assert_eq!(error.kind(), ErrorKind::Denied, "{name}: {error}");
             let all = tree.all();
-            let written = all.iter().filter(|path| fs::read(tree.root.join(path)).is_ok_and(|bytes| bytes == b"new"));
+            let written = all
+                .iter()
+                .filter(|path| fs::read(tree.root.join(path)).is_ok_and(|bytes| bytes == b"new"));
             assert_eq!(written.count(), 0, "{name}: {all:?}");
-            assert!(!all.iter().any(|name| name.contains(".tmp")), "{name}: {all:?}");
+            assert!(
+                !all.iter().any(|name| name.contains(".tmp")),
+                "{name}: {all:?}"
+            );
         }
     }
 }
@@ -229,14 +316,22 @@ fn no_write_of_many_lands_elsewhere_while_directories_are_exchanged() {
             let at = tree.at(&format!("ok/{round}"));
             let place = tree.workspace.place(&at).unwrap();
             let judged = place.id().1;
-            let written = tree.workspace.stage_in(place, None, round, b"new").and_then(Staged::publish);
+            let written = tree
+                .workspace
+                .stage_in(place, None, round, b"new")
+                .and_then(Staged::publish);
             landed.push((round, judged, written.is_ok()));
         }
         over.store(true, Ordering::Relaxed);
         landed
     });
     for (round, judged, written) in landed {
-        let dirs = [&ok, &denied].map(|dir| (fs::metadata(dir).unwrap().ino(), dir.join(round.to_string()).exists()));
+        let dirs = [&ok, &denied].map(|dir| {
+            (
+                fs::metadata(dir).unwrap().ino(),
+                dir.join(round.to_string()).exists(),
+            )
+        });
         for (inode, exists) in dirs {
             assert_eq!(exists, written && inode == judged, "round {round}");
         }

@@ -11,7 +11,9 @@ use shared::{Place, probe, run};
 
 fn children() -> String {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-    tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok()).collect()
+    tasks
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .collect()
 }
 
 #[tokio::test]
@@ -30,7 +32,11 @@ async fn a_stranger_is_ended_when_no_call_runs() {
     let bare = place.job(probe(), &["daemon", "300", "bare"]);
     let short = async {
         let (ended, _) = run(&spawner, bare).await.unwrap();
-        assert_eq!((ended.leftovers, ended.remaining), (0, 1), "said, as it may be this call's");
+        assert_eq!(
+            (ended.leftovers, ended.remaining),
+            (0, 1),
+            "said, as it may be this call's"
+        );
         let left = children();
         std::fs::write(place.project.join("done"), "").unwrap();
         left.split_whitespace().count()
@@ -71,5 +77,8 @@ async fn a_stranger_is_ended_when_no_call_runs() {
     long.unwrap();
     assert_eq!((ended, children().as_str()), (1, ""));
     let late = run(&spawner, place.job("true", &[])).await.unwrap_err();
-    assert!(late.to_string().contains("this process is ending"), "{late}");
+    assert!(
+        late.to_string().contains("this process is ending"),
+        "{late}"
+    );
 }

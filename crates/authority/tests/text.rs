@@ -1,7 +1,9 @@
 //! The table of characters that mislead, against Unicode's own categories.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
-use authority::text::{Escaper, Lines, escape_line, escape_lines, escape_strict, escape_within, find, misleads, strip};
+use authority::text::{
+    Escaper, Lines, escape_line, escape_lines, escape_strict, escape_within, find, misleads, strip,
+};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -34,8 +36,15 @@ const CATEGORIES: &[RangeInclusive<u32>] = &[
 
 /// Signs of these categories that are drawn, around or above the digits behind them (Prepended_Concatenation_Mark), and
 /// the Syriac mark of abbreviations.
-const DRAWN: &[RangeInclusive<u32>] =
-    &[0x600..=0x605, 0x6dd..=0x6dd, 0x70f..=0x70f, 0x890..=0x891, 0x8e2..=0x8e2, 0x110bd..=0x110bd, 0x110cd..=0x110cd];
+const DRAWN: &[RangeInclusive<u32>] = &[
+    0x600..=0x605,
+    0x6dd..=0x6dd,
+    0x70f..=0x70f,
+    0x890..=0x891,
+    0x8e2..=0x8e2,
+    0x110bd..=0x110bd,
+    0x110cd..=0x110cd,
+];
 
 /// Default-ignorable characters of other categories: fillers, selectors, and places kept for more of them.
 const IGNORABLE: &[RangeInclusive<u32>] = &[
@@ -53,7 +62,8 @@ const IGNORABLE: &[RangeInclusive<u32>] = &[
 
 #[test]
 fn every_character_of_unicode_is_decided() {
-    let within = |table: &[RangeInclusive<u32>], n: u32| table.iter().any(|range| range.contains(&n));
+    let within =
+        |table: &[RangeInclusive<u32>], n: u32| table.iter().any(|range| range.contains(&n));
     for c in '\0'..=char::MAX {
         let n = u32::from(c);
         let expected = (within(CATEGORIES, n) && !within(DRAWN, n)) || within(IGNORABLE, n);
@@ -66,11 +76,34 @@ fn every_character_of_unicode_is_decided() {
         let text = format!("a{c}b");
         let line = matches!(c, '\n' | '\t');
         let escape = format!("a{}b", c.escape_default());
-        assert_eq!(escape_line(&text), if expected { escape.as_str() } else { text.as_str() }, "U+{n:04X}");
-        assert_eq!(escape_lines(&text), if expected && !line { escape.as_str() } else { text.as_str() }, "U+{n:04X}");
+        assert_eq!(
+            escape_line(&text),
+            if expected {
+                escape.as_str()
+            } else {
+                text.as_str()
+            },
+            "U+{n:04X}"
+        );
+        assert_eq!(
+            escape_lines(&text),
+            if expected && !line {
+                escape.as_str()
+            } else {
+                text.as_str()
+            },
+            "U+{n:04X}"
+        );
         assert_eq!(find(&text, Lines::One), expected.then_some(c));
-        assert_eq!(strip(&text, Lines::One), if expected { "ab" } else { text.as_str() });
-        assert_eq!(escape_line(&escape_line(&text)), escape_line(&text), "what is escaped stays");
+        assert_eq!(
+            strip(&text, Lines::One),
+            if expected { "ab" } else { text.as_str() }
+        );
+        assert_eq!(
+            escape_line(&escape_line(&text)),
+            escape_line(&text),
+            "what is escaped stays"
+        );
     }
 }
 
@@ -90,7 +123,10 @@ fn joiners_and_selectors_pass_where_they_shape() {
         "ᠠ\u{180b}",
     ];
     for text in kept {
-        assert_eq!((escape_line(text).as_ref(), find(text, Lines::One)), (text, None));
+        assert_eq!(
+            (escape_line(text).as_ref(), find(text, Lines::One)),
+            (text, None)
+        );
         assert_eq!(strip(text, Lines::Many), text);
         for (at, _) in text.char_indices() {
             let mut pieces = Escaper::new(Lines::Many);
@@ -117,7 +153,10 @@ fn joiners_and_selectors_pass_where_they_shape() {
 
 #[test]
 fn a_cut_is_at_a_character_or_an_escape() {
-    assert_eq!(escape_within("ab\u{202e}cd", Lines::One, 100), "ab\\u{202e}cd");
+    assert_eq!(
+        escape_within("ab\u{202e}cd", Lines::One, 100),
+        "ab\\u{202e}cd"
+    );
     assert_eq!(escape_within("ab\u{202e}cd", Lines::One, 9), "ab…");
     assert_eq!(escape_within("a\nb", Lines::Many, 3), "a\nb");
     assert_eq!(escape_within("ééé", Lines::One, 5), "éé…");
@@ -127,7 +166,10 @@ fn a_cut_is_at_a_character_or_an_escape() {
 fn a_strict_text_hides_no_joiner() {
     let text = "ک\u{200c}ه 👨\u{200d}👩 ❤\u{fe0f} 葛\u{e0100}\n\tend";
     assert_eq!(escape_lines(text), text);
-    assert_eq!(escape_strict(text), "ک\\u{200c}ه 👨\\u{200d}👩 ❤\\u{fe0f} 葛\\u{e0100}\n\tend");
+    assert_eq!(
+        escape_strict(text),
+        "ک\\u{200c}ه 👨\\u{200d}👩 ❤\\u{fe0f} 葛\\u{e0100}\n\tend"
+    );
     assert!(matches!(escape_strict("日本 é\n"), Cow::Borrowed(_)));
     assert_eq!(escape_strict("a\u{202e}b\u{1b}"), r"a\u{202e}b\u{1b}");
 }

@@ -14,26 +14,40 @@ impl Driver {
     /// Connects to the pod in `dir`.
     #[must_use]
     pub fn connect(dir: &Path) -> Self {
-        let mut driver = Self(BufReader::new(UnixStream::connect(dir.join("sock")).unwrap()));
-        driver.ask("hello", &json!({ "versions": [1], "client": "bench", "role": "driver" }));
+        let mut driver = Self(BufReader::new(
+            UnixStream::connect(dir.join("sock")).unwrap(),
+        ));
+        driver.ask(
+            "hello",
+            &json!({ "versions": [1], "client": "bench", "role": "driver" }),
+        );
         driver
     }
 
     /// A request and its answer.
     fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let line = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string() + "\n";
+        let line = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+            .to_string()
+            + "\n";
         io::Write::write_all(self.0.get_mut(), line.as_bytes()).unwrap();
         let mut answer = String::new();
         self.0.read_line(&mut answer).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
-        answer.get("result").unwrap_or_else(|| panic!("{method}: {answer}")).clone()
+        answer
+            .get("result")
+            .unwrap_or_else(|| panic!("{method}: {answer}"))
+            .clone()
     }
 
     /// Gives the pod an input, and waits for the end of its turn.
     pub fn turn(&mut self) {
         let input = self.ask("input", &json!({ "text": "go", "cmd_id": "1" }));
         let end = self.ask("wait", &input);
-        assert_eq!(end.get("outcome"), Some(&json!({ "outcome": "done" })), "{end}");
+        assert_eq!(
+            end.get("outcome"),
+            Some(&json!({ "outcome": "done" })),
+            "{end}"
+        );
     }
 }
 

@@ -31,7 +31,9 @@ impl Disk for CountingDisk {
     }
 
     fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize> {
-        self.0.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.0
+            .written
+            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
         RealDisk.write_at(file, bytes, at)
     }
 
@@ -57,13 +59,17 @@ impl CountingDialect {
     /// Counts what `inner` encodes.
     #[must_use]
     pub fn new(inner: Arc<dyn Dialect>) -> Self {
-        Self { inner, bytes: AtomicU64::new(0) }
+        Self {
+            inner,
+            bytes: AtomicU64::new(0),
+        }
     }
 
     fn counted<T>(&self, out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let before = out.len();
         let done = encode(out);
-        self.bytes.fetch_add((out.len() - before) as u64, Ordering::Relaxed);
+        self.bytes
+            .fetch_add((out.len() - before) as u64, Ordering::Relaxed);
         done
     }
 }

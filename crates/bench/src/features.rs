@@ -3,9 +3,9 @@
 use llm_worker::tool::{ArgumentError, Prepared};
 use llm_worker::{Tool, ToolDefinition, ToolEffect, ToolOutput};
 use pod::feature::{
-    CapabilityPolicy, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
-    FeatureModule, FeatureRegistryBuilder, HostCapability, ServiceDeclaration, ServiceKey, ServiceRequirement,
-    ToolContribution, ToolDeclaration,
+    CapabilityPolicy, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, FeatureRegistryBuilder, HostCapability, ServiceDeclaration,
+    ServiceKey, ServiceRequirement, ToolContribution, ToolDeclaration,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,9 @@ impl Tool for Echo {
     }
 
     fn prepare(&self, _: &str) -> Result<Prepared, ArgumentError> {
-        Ok(Prepared::new(Arc::from("{}"), Vec::new(), |_| Box::pin(async { Ok(ToolOutput::default()) })))
+        Ok(Prepared::new(Arc::from("{}"), Vec::new(), |_| {
+            Box::pin(async { Ok(ToolOutput::default()) })
+        }))
     }
 }
 
@@ -55,7 +57,12 @@ fn id(number: usize) -> FeatureId {
 
 fn definition(number: usize) -> ToolDefinition {
     let (name, schema) = (format!("Tool{number}"), r#"{"type":"object"}"#.into());
-    ToolDefinition { name, description: "Does nothing.".into(), schema, effect: ToolEffect::ReadOnly }
+    ToolDefinition {
+        name,
+        description: "Does nothing.".into(),
+        schema,
+        effect: ToolEffect::ReadOnly,
+    }
 }
 
 impl FeatureModule for Synthetic {
@@ -75,7 +82,11 @@ impl FeatureModule for Synthetic {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         self.called.installs.fetch_add(1, Ordering::Relaxed);
-        let tool = ToolContribution::new(id(self.number), Arc::new(Echo(definition(self.number))), Vec::new());
+        let tool = ToolContribution::new(
+            id(self.number),
+            Arc::new(Echo(definition(self.number))),
+            Vec::new(),
+        );
         if self.provides() {
             ctx.services().provide(self.service, Arc::new(Idle))?;
         } else {
@@ -89,14 +100,26 @@ impl FeatureModule for Synthetic {
 pub fn builder(count: usize, called: &Arc<Called>) -> FeatureRegistryBuilder {
     let policy = (0..count).fold(CapabilityPolicy::nothing(), |policy, number| {
         let files = HostCapability::READ_WORKSPACE;
-        let service = if number.is_multiple_of(2) { HostCapability::provide("*") } else { HostCapability::using("*") };
+        let service = if number.is_multiple_of(2) {
+            HostCapability::provide("*")
+        } else {
+            HostCapability::using("*")
+        };
         let policy = policy.grant(id(number), HostCapability::tool("*"), "bench");
-        policy.grant(id(number), files, "bench").grant(id(number), service, "bench")
+        policy
+            .grant(id(number), files, "bench")
+            .grant(id(number), service, "bench")
     });
     // A key is a constant; these are as many as features and live as long as the program.
-    let name = |number: usize| -> &'static str { Box::leak(format!("bench.s{}.v1", number / 2).into_boxed_str()) };
+    let name = |number: usize| -> &'static str {
+        Box::leak(format!("bench.s{}.v1", number / 2).into_boxed_str())
+    };
     let module = |number| -> Arc<dyn FeatureModule> {
-        Arc::new(Synthetic { number, service: ServiceKey::new(name(number)), called: called.clone() })
+        Arc::new(Synthetic {
+            number,
+            service: ServiceKey::new(name(number)),
+            called: called.clone(),
+        })
     };
     FeatureRegistryBuilder::new(policy).with_all((0..count).map(module))
 }

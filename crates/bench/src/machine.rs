@@ -42,7 +42,9 @@ pub fn on_processor<T>(number: usize, work: impl FnOnce() -> T) -> T {
 /// In memory where there is such a place, so that the disk's speed is not measured.
 #[must_use]
 pub fn scratch() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
 }
 
 /// Processor time alone: cheap enough for every step.
@@ -50,9 +52,23 @@ pub fn scratch() -> TempDir {
 pub fn cpu(pid: u32) -> Cpu {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name stands in parentheses and may hold anything.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ms = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0) * TICK_MS;
-    Cpu { user: ms(11), system: ms(12) }
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let ms = |at: usize| {
+        fields
+            .get(at)
+            .and_then(|field| field.parse::<u64>().ok())
+            .unwrap_or(0)
+            * TICK_MS
+    };
+    Cpu {
+        user: ms(11),
+        system: ms(12),
+    }
 }
 
 /// Everything.
@@ -71,25 +87,49 @@ pub fn usage(pid: u32) -> Usage {
 /// How often each thread of a process has given up the processor so far because it waited for something.
 #[must_use]
 pub fn waits(pid: u32) -> BTreeMap<OsString, u64> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let status = |thread: &fs::DirEntry| fs::read_to_string(thread.path().join("status")).unwrap_or_default();
-    threads.map(|thread| (thread.file_name(), field(&status(&thread), "voluntary_ctxt_switches:"))).collect()
+    let threads = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let status = |thread: &fs::DirEntry| {
+        fs::read_to_string(thread.path().join("status")).unwrap_or_default()
+    };
+    threads
+        .map(|thread| {
+            (
+                thread.file_name(),
+                field(&status(&thread), "voluntary_ctxt_switches:"),
+            )
+        })
+        .collect()
 }
 
 /// Bytes this process has read by system calls so far.
 #[must_use]
 pub fn bytes_read() -> u64 {
-    field(&fs::read_to_string("/proc/self/io").unwrap_or_default(), "rchar:")
+    field(
+        &fs::read_to_string("/proc/self/io").unwrap_or_default(),
+        "rchar:",
+    )
 }
 
 /// Processes that wanted to run during the last minute.
 #[must_use]
 pub fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
+    text.split(' ')
+        .next()
+        .and_then(|load| load.parse().ok())
+        .unwrap_or(0.0)
 }
 
 fn field(text: &str, name: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-    line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap_or_default();
+    line.split_whitespace()
+        .next()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
 }

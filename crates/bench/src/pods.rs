@@ -10,7 +10,8 @@ use llm_worker::projection::Dialect;
 use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, StopReason, Usage};
 use pod::control::{Callbacks, HostMode, Outbox, Permission, PodLimits, RunLimits};
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
+    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability,
+    HostServices, PodLink,
 };
 use pod::host::{self, CrashCleanup, Opening, PodConfig, PodDeps, SystemText};
 use pod::permission::{HostTerms, Person, Policy, SandboxState};
@@ -98,13 +99,31 @@ impl Model for Chain {
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
         let step = self.mark(&request);
-        let usage = Usage { input: request.body().len / BYTES_PER_TOKEN, ..Usage::default() };
-        let Asks { steps, calls, lines, .. } = self.asks;
-        let gone = |_| ModelError { kind: ErrorKind::Cancelled, message: "nobody listens".to_owned(), help: None };
+        let usage = Usage {
+            input: request.body().len / BYTES_PER_TOKEN,
+            ..Usage::default()
+        };
+        let Asks {
+            steps,
+            calls,
+            lines,
+            ..
+        } = self.asks;
+        let gone = |_| ModelError {
+            kind: ErrorKind::Cancelled,
+            message: "nobody listens".to_owned(),
+            help: None,
+        };
         events.send(ModelEvent::Usage(usage)).await.map_err(gone)?;
         if step > steps {
-            events.send(ModelEvent::Text("done".to_owned())).await.map_err(gone)?;
-            return events.send(ModelEvent::Stop(StopReason::EndTurn)).await.map_err(gone);
+            events
+                .send(ModelEvent::Text("done".to_owned()))
+                .await
+                .map_err(gone)?;
+            return events
+                .send(ModelEvent::Stop(StopReason::EndTurn))
+                .await
+                .map_err(gone);
         }
         for index in 0..calls {
             let (name, fragment) = match lines {
@@ -112,13 +131,28 @@ impl Model for Chain {
                 // Neighbouring calls read different lines.
                 lines => {
                     let first = 1 + (step * calls + index) * lines % (LINES - lines);
-                    ("Read", format!(r#"{{"path":"lines","offset":{first},"limit":{lines}}}"#))
+                    (
+                        "Read",
+                        format!(r#"{{"path":"lines","offset":{first},"limit":{lines}}}"#),
+                    )
                 }
             };
-            events.send(ModelEvent::CallStarted { index, name: name.to_owned() }).await.map_err(gone)?;
-            events.send(ModelEvent::CallArguments { index, fragment }).await.map_err(gone)?;
+            events
+                .send(ModelEvent::CallStarted {
+                    index,
+                    name: name.to_owned(),
+                })
+                .await
+                .map_err(gone)?;
+            events
+                .send(ModelEvent::CallArguments { index, fragment })
+                .await
+                .map_err(gone)?;
         }
-        events.send(ModelEvent::Stop(StopReason::ToolUse)).await.map_err(gone)
+        events
+            .send(ModelEvent::Stop(StopReason::ToolUse))
+            .await
+            .map_err(gone)
     }
 }
 
@@ -152,7 +186,11 @@ impl Chain {
         }
         let body = request.body().to_vec();
         let mut newest = self.newest.lock().unwrap();
-        let kept = body.iter().zip(&*newest).take_while(|(one, two)| one == two).count();
+        let kept = body
+            .iter()
+            .zip(&*newest)
+            .take_while(|(one, two)| one == two)
+            .count();
         *newest = body;
         kept as u64
     }
@@ -199,13 +237,24 @@ impl PodPlace {
         if dir.exists() {
             return Session::resume(&dir, options).unwrap();
         }
-        (Session::create(&dir, options).unwrap(), SessionRecords::default())
+        (
+            Session::create(&dir, options).unwrap(),
+            SessionRecords::default(),
+        )
     }
 
     /// One run to its end: `steps` model steps of `calls` calls each, and the last answer.
     #[must_use]
     pub fn run(&self, ambient: &Ambient, steps: usize, calls: usize) -> Vec<Mark> {
-        self.run_of(ambient, Asks { steps, calls, lines: 0, window: None })
+        self.run_of(
+            ambient,
+            Asks {
+                steps,
+                calls,
+                lines: 0,
+                window: None,
+            },
+        )
     }
 
     /// One run to its end.
@@ -214,7 +263,13 @@ impl PodPlace {
         let disk = CountingDisk::default();
         let dialect = Arc::new(CountingDialect::new(Arc::new(Chat(Flavour::Compatible))));
         let traffic = disk.0.clone();
-        let chain = Arc::new(Chain { asks, dialect, traffic, marks: Mutex::default(), newest: Mutex::default() });
+        let chain = Arc::new(Chain {
+            asks,
+            dialect,
+            traffic,
+            marks: Mutex::default(),
+            newest: Mutex::default(),
+        });
         let opened = self.open(&disk);
         let project = self.root.path().join("project");
         if asks.lines > 0 {
@@ -222,8 +277,16 @@ impl PodPlace {
             std::fs::write(project.join("lines"), lines.collect::<String>()).unwrap();
         }
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).unwrap();
-        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(64).build().unwrap();
-        let after = CrashCleanup { now: clock()(), end_survivors: &|_| Ok(0), files: None };
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(64)
+            .build()
+            .unwrap();
+        let after = CrashCleanup {
+            now: clock()(),
+            end_survivors: &|_| Ok(0),
+            files: None,
+        };
         let opening = Opening::of(&self.session(), opened, &after).unwrap();
         let parts = PodDeps {
             registry: Arc::new(registry(workspace.clone(), opening.link())),
@@ -284,17 +347,31 @@ pub fn copy(from: &Path, to: &Path) {
 /// The built-in features without a way to start children.
 #[must_use]
 pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {
-    let grants = [("files", HostCapability::WRITE_WORKSPACE), ("search", HostCapability::READ_WORKSPACE)];
-    let policy = grants.into_iter().fold(CapabilityPolicy::nothing(), |policy, (name, files)| {
-        let id = FeatureId::builtin(name);
-        policy.grant(id.clone(), HostCapability::tool("*"), "bench").grant(id, files, "bench")
-    });
-    let services = HostServices::none().root(HostCapability::WORKSPACE, workspace).link(link);
-    FeatureRegistryBuilder::new(policy).with_all(builtins::all(|remedy| format!("{remedy:?}"))).install(&services)
+    let grants = [
+        ("files", HostCapability::WRITE_WORKSPACE),
+        ("search", HostCapability::READ_WORKSPACE),
+    ];
+    let policy = grants
+        .into_iter()
+        .fold(CapabilityPolicy::nothing(), |policy, (name, files)| {
+            let id = FeatureId::builtin(name);
+            policy
+                .grant(id.clone(), HostCapability::tool("*"), "bench")
+                .grant(id, files, "bench")
+        });
+    let services = HostServices::none()
+        .root(HostCapability::WORKSPACE, workspace)
+        .link(link);
+    FeatureRegistryBuilder::new(policy)
+        .with_all(builtins::all(|remedy| format!("{remedy:?}")))
+        .install(&services)
 }
 
 fn permission(workspace: Workspace) -> Permission {
-    let now = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
+    let now = SandboxState {
+        mode: SandboxMode::WorkspaceWrite,
+        enforced: true,
+    };
     let terms = HostTerms {
         read: "Read",
         shell: "Bash",
@@ -302,7 +379,12 @@ fn permission(workspace: Workspace) -> Permission {
         run: |command| serde_json::json!({ "command": command }).to_string(),
         remedy: |remedy| format!("{remedy:?}"),
     };
-    Permission { policy: Policy::new(terms, Vec::new()), workspace, sandbox: now, person: Person::Never }
+    Permission {
+        policy: Policy::new(terms, Vec::new()),
+        workspace,
+        sandbox: now,
+        person: Person::Never,
+    }
 }
 
 fn about(project: &Path) -> HostStarted {

@@ -43,26 +43,39 @@ impl Program {
         for dir in ["home", "state", "config/yoi", "project", "tmp"] {
             fs::create_dir_all(root.path().join(dir)).unwrap();
         }
-        let provider =
-            format!("[providers.bench]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:{}/v1\"\n", server.port);
+        let provider = format!(
+            "[providers.bench]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:{}/v1\"\n",
+            server.port
+        );
         fs::write(root.path().join("config/yoi/config.toml"), provider).unwrap();
-        Self { binary: binary.to_owned(), root }
+        Self {
+            binary: binary.to_owned(),
+            root,
+        }
     }
 
     /// Enables the feature that runs jobs, for the pods that start from now on.
     pub fn enable_jobs(&self) {
         let path = self.root.path().join("config/yoi/config.toml");
-        let with_jobs = fs::read_to_string(&path).unwrap() + "[features.\"builtin:jobs\"]\nenabled = true\n";
+        let with_jobs =
+            fs::read_to_string(&path).unwrap() + "[features.\"builtin:jobs\"]\nenabled = true\n";
         fs::write(path, with_jobs).unwrap();
     }
 
     /// Adds so many plugins, which nobody granted.
     pub fn add_plugins(&self, count: usize) {
         for number in 0..count {
-            let dir = self.root.path().join(format!("config/yoi/plugins/p{number}"));
+            let dir = self
+                .root
+                .path()
+                .join(format!("config/yoi/plugins/p{number}"));
             let manifest = PLUGIN.replace("hello_greet", &format!("p{number}_greet"));
             fs::create_dir_all(&dir).unwrap();
-            fs::write(dir.join("plugin.toml"), manifest.replace("\"hello\"", &format!("\"p{number}\""))).unwrap();
+            fs::write(
+                dir.join("plugin.toml"),
+                manifest.replace("\"hello\"", &format!("\"p{number}\"")),
+            )
+            .unwrap();
         }
     }
 
@@ -84,7 +97,17 @@ impl Program {
         server.expect(calls, "true");
         server.keep_waiting(keep);
         let mut command = self.command();
-        command.args(["run", "--quiet", "-m", "bench/model", "--max-steps", "100000", "--pod", name, "go"]);
+        command.args([
+            "run",
+            "--quiet",
+            "-m",
+            "bench/model",
+            "--max-steps",
+            "100000",
+            "--pod",
+            name,
+            "go",
+        ]);
         let began = Instant::now();
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         server.watch(child.id());
@@ -94,7 +117,11 @@ impl Program {
         let arrivals = server.arrivals();
         assert_eq!(arrivals.len(), calls + 1);
         let first = arrivals.first().unwrap().at;
-        Ran { start: first.duration_since(began), whole, arrivals }
+        Ran {
+            start: first.duration_since(began),
+            whole,
+            arrivals,
+        }
     }
 
     /// Where the program keeps its pods.
@@ -107,7 +134,11 @@ impl Program {
     pub fn start(&self, name: &str) -> u32 {
         let started = self.output(&["start", name, "--json", "-q", "-m", "bench/model"]);
         let answer: Value = serde_json::from_slice(&started.stdout).unwrap();
-        answer.get("pid").and_then(Value::as_u64).and_then(|pid| u32::try_from(pid).ok()).unwrap()
+        answer
+            .get("pid")
+            .and_then(Value::as_u64)
+            .and_then(|pid| u32::try_from(pid).ok())
+            .unwrap()
     }
 
     /// Ends it.
@@ -127,7 +158,10 @@ impl Program {
         driver.turn();
         for watcher in watchers {
             let read = watcher.leave();
-            assert!(read > 1000 * calls as u64, "{read} bytes for a client that sees {calls} steps");
+            assert!(
+                read > 1000 * calls as u64,
+                "{read} bytes for a client that sees {calls} steps"
+            );
         }
         self.stop(name);
         steps(&server.arrivals())
@@ -161,15 +195,25 @@ impl Program {
 
     fn output(&self, args: &[&str]) -> Output {
         let output = self.command().args(args).output().unwrap();
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         output
     }
 
     fn command(&self) -> Command {
         let dir = |name: &str| self.root.path().join(name);
         let mut command = Command::new(&self.binary);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", dir("home"));
-        command.env("XDG_STATE_HOME", dir("state")).env("XDG_CONFIG_HOME", dir("config")).env("TMPDIR", dir("tmp"));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", dir("home"));
+        command
+            .env("XDG_STATE_HOME", dir("state"))
+            .env("XDG_CONFIG_HOME", dir("config"))
+            .env("TMPDIR", dir("tmp"));
         command.arg("-C").arg(self.project()).stdin(Stdio::null());
         command
     }
@@ -185,5 +229,7 @@ impl Ran {
 
 fn steps(arrivals: &[Arrival]) -> Vec<f64> {
     let pairs = arrivals.iter().zip(arrivals.iter().skip(1));
-    pairs.map(|(one, next)| crate::ratio::ms(next.at.duration_since(one.at))).collect()
+    pairs
+        .map(|(one, next)| crate::ratio::ms(next.at.duration_since(one.at)))
+        .collect()
 }

@@ -71,7 +71,12 @@ impl Server {
 
     /// What the next run gets: `calls` answers with one call of `command` each, then text.
     pub fn expect(&self, calls: usize, command: &str) {
-        *self.shared.run.lock().unwrap() = Run { calls, tool: "Bash", command: command.to_owned(), ..Run::default() };
+        *self.shared.run.lock().unwrap() = Run {
+            calls,
+            tool: "Bash",
+            command: command.to_owned(),
+            ..Run::default()
+        };
     }
 
     /// The same, with jobs that work in the background, and a last answer of so many words, [`WORDS_PER_SECOND`].
@@ -96,13 +101,19 @@ impl Server {
     #[must_use]
     pub fn exchange(&self, bytes: usize) -> f64 {
         self.expect(0, "");
-        let request =
-            [format!("POST / HTTP/1.1\r\ncontent-length: {bytes}\r\n\r\n").into_bytes(), vec![b' '; bytes]].concat();
+        let request = [
+            format!("POST / HTTP/1.1\r\ncontent-length: {bytes}\r\n\r\n").into_bytes(),
+            vec![b' '; bytes],
+        ]
+        .concat();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_nodelay(true).unwrap();
         let began = Instant::now();
         stream.write_all(&request).unwrap();
-        assert!(stream.read(&mut [0; 4096]).unwrap() > 0, "the server answers");
+        assert!(
+            stream.read(&mut [0; 4096]).unwrap() > 0,
+            "the server answers"
+        );
         crate::ratio::ms(began.elapsed())
     }
 
@@ -165,8 +176,13 @@ struct Length {
 fn length(bytes: &[u8]) -> Option<Length> {
     let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(bytes.get(..head)?).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("content-length: "));
-    Some(Length { head, length: line.and_then(|length| length.parse().ok()).unwrap_or(0) })
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    Some(Length {
+        head,
+        length: line.and_then(|length| length.parse().ok()).unwrap_or(0),
+    })
 }
 
 impl Shared {
@@ -174,31 +190,59 @@ impl Shared {
         let mut run = self.run.lock().unwrap();
         let pid = self.client.load(Ordering::Relaxed);
         let last = run.arrivals.len() >= run.calls;
-        let usage = if last { machine::usage(pid) } else { Usage::default() };
-        let waits = if last && !run.keep.is_zero() { idle(pid, run.keep) } else { 0 };
-        run.arrivals.push(Arrival { at, cpu: machine::cpu(pid), usage, bytes, waits });
+        let usage = if last {
+            machine::usage(pid)
+        } else {
+            Usage::default()
+        };
+        let waits = if last && !run.keep.is_zero() {
+            idle(pid, run.keep)
+        } else {
+            0
+        };
+        run.arrivals.push(Arrival {
+            at,
+            cpu: machine::cpu(pid),
+            usage,
+            bytes,
+            waits,
+        });
         let mut deltas = if last && run.words > 0 {
-            let spoken = (0..run.words).map(|at| json!({"content": if at % 20 == 19 { "word.\n\n" } else { "word " }}));
+            let spoken = (0..run.words)
+                .map(|at| json!({"content": if at % 20 == 19 { "word.\n\n" } else { "word " }}));
             spoken.collect()
         } else if last {
             vec![json!({"content": "done"})]
         } else {
             let arguments = json!({"command": run.command}).to_string();
             let function = json!({"name": run.tool, "arguments": arguments});
-            vec![json!({"tool_calls": [{"index": 0, "id": "call", "type": "function", "function": function}]})]
+            vec![
+                json!({"tool_calls": [{"index": 0, "id": "call", "type": "function", "function": function}]}),
+            ]
         };
         let stop = if last { "stop" } else { "tool_calls" };
         deltas.push(json!({}));
         let count = deltas.len();
-        let events =
-            deltas.iter().zip(1..).map(|(delta, at)| chunk(delta, if at == count { stop.into() } else { Value::Null }));
+        let events = deltas.iter().zip(1..).map(|(delta, at)| {
+            chunk(
+                delta,
+                if at == count {
+                    stop.into()
+                } else {
+                    Value::Null
+                },
+            )
+        });
         let mut events: Vec<String> = events.collect();
         events.push("data: [DONE]\n\n".to_owned());
         let length: usize = events.iter().map(String::len).sum();
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
         let mut pieces: Vec<String> = events.chunks(EVENTS).map(<[String]>::concat).collect();
         pieces[0].insert_str(0, &format!("{head} {length}\r\n\r\n"));
-        Answer { pieces, is_last: last }
+        Answer {
+            pieces,
+            is_last: last,
+        }
     }
 }
 
@@ -208,8 +252,13 @@ fn idle(pid: u32, keep: Duration) -> u64 {
     let before = machine::waits(pid);
     thread::sleep(keep);
     let after = machine::waits(pid);
-    let begun = after.keys().filter(|thread| !before.contains_key(*thread)).count() as u64;
-    let anew = before.iter().map(|(thread, waits)| after.get(thread).map_or(1, |now| now - waits));
+    let begun = after
+        .keys()
+        .filter(|thread| !before.contains_key(*thread))
+        .count() as u64;
+    let anew = before
+        .iter()
+        .map(|(thread, waits)| after.get(thread).map_or(1, |now| now - waits));
     begun + anew.sum::<u64>()
 }
 
@@ -223,5 +272,8 @@ const PIECE: Duration = Duration::from_millis(2);
 const SETTLES: Duration = Duration::from_secs(12);
 
 fn chunk(delta: &Value, stop: Value) -> String {
-    format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}))
+    format!(
+        "data: {}\n\n",
+        json!({"choices": [{"index": 0, "delta": delta, "finish_reason": stop}]})
+    )
 }

@@ -16,7 +16,12 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Ends a frame.
 const FRAME_END: &str = "\x1b[?2026l";
-const SIZE: Winsize = Winsize { ws_col: 140, ws_row: 45, ws_xpixel: 0, ws_ypixel: 0 };
+const SIZE: Winsize = Winsize {
+    ws_col: 140,
+    ws_row: 45,
+    ws_xpixel: 0,
+    ws_ypixel: 0,
+};
 
 /// The terminal with the program.
 pub struct Terminal {
@@ -51,14 +56,32 @@ impl Terminal {
         tcsetwinsize(&shows, SIZE).unwrap();
         let name = ptsname(&shows, Vec::new()).unwrap().into_string().unwrap();
         let flags = OFlags::NOCTTY.bits().cast_signed();
-        let end = OpenOptions::new().read(true).write(true).custom_flags(flags).open(name).unwrap();
+        let end = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(flags)
+            .open(name)
+            .unwrap();
         let mut command = Command::new("setsid");
-        command.arg("-c").arg(wanted.get_program()).args(wanted.get_args());
-        command.env_clear().envs(wanted.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+            .arg("-c")
+            .arg(wanted.get_program())
+            .args(wanted.get_args());
+        command.env_clear().envs(
+            wanted
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
         command.env("TERM", "xterm-256color");
-        command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+        command
+            .stdin(end.try_clone().unwrap())
+            .stdout(end.try_clone().unwrap())
+            .stderr(end);
         let program = command.spawn().unwrap();
-        let (mut shows, written) = (File::from(shows), Arc::<(Mutex<Written>, Condvar)>::default());
+        let (mut shows, written) = (
+            File::from(shows),
+            Arc::<(Mutex<Written>, Condvar)>::default(),
+        );
         let (keys, told) = (shows.try_clone().unwrap(), Arc::clone(&written));
         thread::spawn(move || {
             let mut piece = vec![0; 64 * 1024];
@@ -71,7 +94,12 @@ impl Terminal {
                 told.1.notify_all();
             }
         });
-        Self { keys, program, written, seen: 0 }
+        Self {
+            keys,
+            program,
+            written,
+            seen: 0,
+        }
     }
 
     /// Types this; when that began.
@@ -86,15 +114,24 @@ impl Terminal {
         let (written, more) = &*self.written;
         let (mut held, mut from) = (written.lock().unwrap(), self.seen);
         loop {
-            let found = held.bytes[from..].windows(text.len()).position(|bytes| bytes == text.as_bytes());
+            let found = held.bytes[from..]
+                .windows(text.len())
+                .position(|bytes| bytes == text.as_bytes());
             if let Some(at) = found {
                 self.seen = from + at + text.len();
-                return held.reads[held.reads.partition_point(|(length, _)| *length < self.seen)].1;
+                return held.reads[held
+                    .reads
+                    .partition_point(|(length, _)| *length < self.seen)]
+                .1;
             }
             from = held.bytes.len().saturating_sub(text.len()).max(from);
             let (again, waited) = more.wait_timeout(held, PATIENCE).unwrap();
             held = again;
-            assert!(!waited.timed_out(), "{text:?} was not written, but {:?}", held.last());
+            assert!(
+                !waited.timed_out(),
+                "{text:?} was not written, but {:?}",
+                held.last()
+            );
         }
     }
 
@@ -104,7 +141,9 @@ impl Terminal {
         let mut held = written.lock().unwrap();
         loop {
             let length = held.bytes.len();
-            let (again, waited) = more.wait_timeout_while(held, quiet, |held| held.bytes.len() == length).unwrap();
+            let (again, waited) = more
+                .wait_timeout_while(held, quiet, |held| held.bytes.len() == length)
+                .unwrap();
             held = again;
             if waited.timed_out() {
                 let ends = held.bytes[self.seen..].windows(FRAME_END.len());

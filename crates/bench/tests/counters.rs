@@ -1,6 +1,10 @@
 //! The budgets that are counters: the same on every machine.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests: a run that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests: a run that fails is a failed test"
+)]
 use bench::features::{self, Called};
 use bench::pods::{Mark, PodPlace};
 use pod::feature::HostServices;
@@ -24,7 +28,10 @@ fn flushes_of_a_step() {
         let marks = PodPlace::new().run(&ambient::claim(), 12, calls);
         for pair in marks.windows(2) {
             let flushes = pair[1].flushes - pair[0].flushes;
-            assert!((2..=most).contains(&flushes), "{flushes} flushes for {calls} calls");
+            assert!(
+                (2..=most).contains(&flushes),
+                "{flushes} flushes for {calls} calls"
+            );
         }
     }
 }
@@ -35,14 +42,23 @@ fn bytes_of_a_step_are_flat() {
     const STEPS: usize = 120;
     let marks = PodPlace::new().run(&ambient::claim(), STEPS, 1);
     for pair in marks.windows(2) {
-        let (encoded, new) = (pair[1].encoded - pair[0].encoded, pair[1].body - pair[0].body);
-        assert!(encoded <= new + 1024, "{encoded} bytes encoded for {new} new ones");
+        let (encoded, new) = (
+            pair[1].encoded - pair[0].encoded,
+            pair[1].body - pair[0].body,
+        );
+        assert!(
+            encoded <= new + 1024,
+            "{encoded} bytes encoded for {new} new ones"
+        );
     }
     let step = |field: fn(&Mark) -> u64, at: usize| field(&marks[at]) - field(&marks[at - 1]);
     // Numbers get a digit longer on the way.
     let flat = |what: &str, field: fn(&Mark) -> u64| {
         let (early, late) = (step(field, 10), step(field, STEPS));
-        assert!(late.abs_diff(early) <= 64, "{what} of a step: {early} bytes at 10, {late} at {STEPS}");
+        assert!(
+            late.abs_diff(early) <= 64,
+            "{what} of a step: {early} bytes at 10, {late} at {STEPS}"
+        );
     };
     flat("encoded", |mark| mark.encoded);
     flat("written", |mark| mark.written);

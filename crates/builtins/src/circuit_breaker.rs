@@ -18,10 +18,13 @@
 use crate::clock::Now;
 use llm_worker::{CallId, ResultStatus, ToolOutput};
 use pod::feature::{
-    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey,
-    StateKey,
+    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HookKey, StateKey,
 };
-use pod::hook::{Change, PreRequest, PreToolCall, RequestView, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
+use pod::hook::{
+    Change, PreRequest, PreToolCall, RequestView, ToolCallView, ToolOutcome, ToolOutcomeView,
+    Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -56,7 +59,10 @@ pub struct Settings {
 impl Default for Settings {
     /// Four errors happen to a model that is learning a tool.
     fn default() -> Self {
-        Self { errors: 5, rest_s: 30 }
+        Self {
+            errors: 5,
+            rest_s: 30,
+        }
     }
 }
 
@@ -73,8 +79,14 @@ impl CircuitBreaker {
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
         match settings {
-            Settings { errors: 1..=100, rest_s: 1..=3600 } => Ok(Self { settings, now }),
-            Settings { errors: 1..=100, rest_s } => Err(format!("`rest_s` must be 1 to 3600, not {rest_s}")),
+            Settings {
+                errors: 1..=100,
+                rest_s: 1..=3600,
+            } => Ok(Self { settings, now }),
+            Settings {
+                errors: 1..=100,
+                rest_s,
+            } => Err(format!("`rest_s` must be 1 to 3600, not {rest_s}")),
             Settings { errors, .. } => Err(format!("`errors` must be 1 to 100, not {errors}")),
         }
     }
@@ -98,7 +110,11 @@ impl FeatureModule for CircuitBreaker {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Live { settings: self.settings, now: Arc::clone(&self.now), breakers: ctx.state(&BREAKERS)? };
+        let live = Live {
+            settings: self.settings,
+            now: Arc::clone(&self.now),
+            breakers: ctx.state(&BREAKERS)?,
+        };
         let live = Arc::new(live);
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
         ctx.hooks().transform(&RESULTS, &live, Live::finished)?;
@@ -176,7 +192,8 @@ impl Live {
         // Not awaited: it is written with the call's verdict.
         let counted = self.breakers.update(|breakers| {
             let breaker = breakers.get_mut(&call.tool);
-            said = Some(breaker.map_or(Said::Go, |breaker| breaker.ask(call.call, now_us, rest_us)));
+            said =
+                Some(breaker.map_or(Said::Go, |breaker| breaker.ask(call.call, now_us, rest_us)));
         });
         let forgotten = counted.refused().is_some();
         drop(counted);
@@ -207,13 +224,17 @@ impl Live {
             _ if view.call.by_person => return Change::Unchanged,
             ResultStatus::Ok => false,
             ResultStatus::Error => true,
-            ResultStatus::Refused | ResultStatus::Cancelled | ResultStatus::Interrupted => return Change::Unchanged,
+            ResultStatus::Refused | ResultStatus::Cancelled | ResultStatus::Interrupted => {
+                return Change::Unchanged;
+            }
         };
         let (tool, call) = (&view.call.tool, view.call.call);
         if failed || self.breakers.newest().contains_key(tool) {
             let (limit, now_us) = (self.settings.errors, self.now_us());
             drop(self.breakers.update(|breakers| {
-                let before = breakers.remove(tool).unwrap_or(Breaker::Closed { errors: 0 });
+                let before = breakers
+                    .remove(tool)
+                    .unwrap_or(Breaker::Closed { errors: 0 });
                 if let Some(after) = before.after(call, failed, limit, now_us) {
                     make_room(breakers);
                     breakers.insert(tool.clone(), after);
@@ -228,7 +249,10 @@ impl Live {
         let trial = |breaker: &Breaker| matches!(breaker, Breaker::Trial { .. });
         if self.breakers.newest().values().any(trial) {
             drop(self.breakers.update(|breakers| {
-                breakers.values_mut().filter(|breaker| trial(breaker)).for_each(|breaker| *breaker = RESTED);
+                breakers
+                    .values_mut()
+                    .filter(|breaker| trial(breaker))
+                    .for_each(|breaker| *breaker = RESTED);
             }));
         }
         Verdict::allow()
@@ -248,7 +272,9 @@ fn make_room(breakers: &mut Breakers) {
             Breaker::Open { since_us } => (1, *since_us),
             Breaker::Trial { .. } => (2, 0),
         });
-        let Some(tool) = least.map(|(tool, _)| tool.clone()) else { return };
+        let Some(tool) = least.map(|(tool, _)| tool.clone()) else {
+            return;
+        };
         breakers.remove(&tool);
     }
 }

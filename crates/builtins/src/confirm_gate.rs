@@ -7,7 +7,10 @@
 
 use crate::patterns::{compiled, shown};
 use llm_worker::tool::Touch;
-use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
+use pod::feature::{
+    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HookKey,
+};
 use pod::hook::{MAX_EXPIRY, PreToolCall, ToolCallView, Verdict};
 use regex::Regex;
 use schemars::JsonSchema;
@@ -49,23 +52,41 @@ impl ConfirmGate {
     /// # Errors
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
-        let Settings { tools, patterns, timeout } = settings;
+        let Settings {
+            tools,
+            patterns,
+            timeout,
+        } = settings;
         if tools.is_empty() && patterns.is_empty() {
-            return Err("`tools` and `patterns` are empty; expected names of tools, patterns or both".to_owned());
+            return Err(
+                "`tools` and `patterns` are empty; expected names of tools, patterns or both"
+                    .to_owned(),
+            );
         }
         if tools.len() > MAX_TOOLS || tools.iter().any(String::is_empty) {
-            return Err(format!("`tools` has an empty name or more than {MAX_TOOLS}; expected names of tools, or `*`"));
+            return Err(format!(
+                "`tools` has an empty name or more than {MAX_TOOLS}; expected names of tools, or `*`"
+            ));
         }
         let patterns = compiled(&patterns, 0)?;
         let timeout = timeout.as_deref().map(time).transpose()?;
-        Ok(Self(Arc::new(Live { tools, patterns, timeout })))
+        Ok(Self(Arc::new(Live {
+            tools,
+            patterns,
+            timeout,
+        })))
     }
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).ok().filter(|t| (Duration::from_secs(1)..=MAX_EXPIRY).contains(t));
+    let time = humantime::parse_duration(text)
+        .ok()
+        .filter(|t| (Duration::from_secs(1)..=MAX_EXPIRY).contains(t));
     time.ok_or_else(|| {
-        format!("`timeout` must be a time from 1s to 30d, such as 90s, 10m or 2h, not `{}`", shown(text))
+        format!(
+            "`timeout` must be a time from 1s to 30d, such as 90s, 10m or 2h, not `{}`",
+            shown(text)
+        )
     })
 }
 
@@ -98,23 +119,38 @@ struct Live {
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
         // As for permission rules, every tool that runs a command is meant by the one for commands.
-        let shell = call.touches.iter().any(|touch| matches!(touch, Touch::Shell(_)));
+        let shell = call
+            .touches
+            .iter()
+            .any(|touch| matches!(touch, Touch::Shell(_)));
         let meant = |tool: &String| tool == "*" || *tool == call.tool || (shell && tool == "Bash");
         let named = self.tools.is_empty() || self.tools.iter().any(meant);
         let question = match named.then(|| self.found(&call.arguments)).flatten() {
-            Some(found) => format!("may {} run with `{}`? (rule `patterns`)", call.tool, shown(found.as_str())),
-            None if named && self.patterns.is_empty() => format!("may {} run? (rule `tools`)", call.tool),
+            Some(found) => format!(
+                "may {} run with `{}`? (rule `patterns`)",
+                call.tool,
+                shown(found.as_str())
+            ),
+            None if named && self.patterns.is_empty() => {
+                format!("may {} run? (rule `tools`)", call.tool)
+            }
             None => return Verdict::allow(),
         };
         let asked = Verdict::ask(question);
-        if let Some(time) = self.timeout { asked.expires_after(time) } else { asked }
+        if let Some(time) = self.timeout {
+            asked.expires_after(time)
+        } else {
+            asked
+        }
     }
 
     /// The first pattern that matches.
     fn found(&self, arguments: &str) -> Option<&Regex> {
         // Always JSON: the tool has parsed them.
         let value = serde_json::from_str(arguments).unwrap_or(Value::Null);
-        self.patterns.iter().find(|pattern| pattern.is_match(arguments) || any_text(&value, pattern))
+        self.patterns
+            .iter()
+            .find(|pattern| pattern.is_match(arguments) || any_text(&value, pattern))
     }
 }
 

@@ -6,8 +6,8 @@
 
 use llm_worker::{CallId, ResultStatus, ToolEffect, ToolOutput};
 use pod::feature::{
-    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey,
-    StateKey,
+    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HookKey, StateKey,
 };
 use pod::hook::{Change, ToolOutcome, ToolOutcomeView};
 use schemars::JsonSchema;
@@ -74,8 +74,13 @@ impl FeatureModule for Dedup {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { min_bytes: self.0.min_bytes, seen: ctx.state(&SEEN)? });
-        ctx.hooks().transform(&RESULTS, &live, Live::finished).map(drop)
+        let live = Arc::new(Live {
+            min_bytes: self.0.min_bytes,
+            seen: ctx.state(&SEEN)?,
+        });
+        ctx.hooks()
+            .transform(&RESULTS, &live, Live::finished)
+            .map(drop)
     }
 }
 
@@ -102,7 +107,10 @@ impl Live {
         let (id, digest, mut first) = (call.call, digest(&call.tool, &outcome.content), None);
         // Not awaited: it is written with the result.
         drop(self.seen.update(|seen| {
-            first = seen.iter().find(|(_, known)| **known == digest).map(|(first, _)| *first);
+            first = seen
+                .iter()
+                .find(|(_, known)| **known == digest)
+                .map(|(first, _)| *first);
             if first.is_none() {
                 seen.insert(id, digest);
                 while seen.len() > MAX_SEEN {
@@ -110,10 +118,18 @@ impl Live {
                 }
             }
         }));
-        let Some(first) = first else { return Change::Unchanged };
-        let content = format!("[the same {} bytes as the result of call {first}]", outcome.content.len());
+        let Some(first) = first else {
+            return Change::Unchanged;
+        };
+        let content = format!(
+            "[the same {} bytes as the result of call {first}]",
+            outcome.content.len()
+        );
         match content.len() < outcome.content.len() {
-            true => Change::Replaced(ToolOutput { summary: outcome.summary.clone(), content }),
+            true => Change::Replaced(ToolOutput {
+                summary: outcome.summary.clone(),
+                content,
+            }),
             false => Change::Unchanged,
         }
     }
@@ -121,6 +137,9 @@ impl Live {
 
 fn digest(tool: &str, content: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&(tool.len() as u64).to_le_bytes()).update(tool.as_bytes()).update(content.as_bytes());
+    hasher
+        .update(&(tool.len() as u64).to_le_bytes())
+        .update(tool.as_bytes())
+        .update(content.as_bytes());
     hasher.finalize().to_hex().chars().take(DIGITS).collect()
 }

@@ -1,8 +1,8 @@
 //! `builtin:files`: Read, List, Write and Edit. Without the grant to write, the last two are not installed.
 
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HostCapability, ToolKey,
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HostCapability, ToolKey,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,18 @@ pub const ID: FeatureId = FeatureId::builtin("files");
 
 const WRITES: &[HostCapability] = &[HostCapability::WRITE_WORKSPACE];
 
-const READ: ToolKey<read::Args> = ToolKey::new(read::NAME, read::EFFECT, read::ABOUT).touching(read::touches);
+const READ: ToolKey<read::Args> =
+    ToolKey::new(read::NAME, read::EFFECT, read::ABOUT).touching(read::touches);
 /// Totals count every line below a directory.
-const LIST: ToolKey<list::Args> =
-    ToolKey::new(list::NAME, list::EFFECT, list::ABOUT).touching(list::touches).deadline(Duration::from_secs(120));
-const WRITE: ToolKey<write::Args> =
-    ToolKey::new(write::NAME, write::EFFECT, write::ABOUT).touching(write::touches).needs(WRITES);
-const EDIT: ToolKey<edit::Args> =
-    ToolKey::new(edit::NAME, edit::EFFECT, edit::ABOUT).touching(edit::touches).needs(WRITES);
+const LIST: ToolKey<list::Args> = ToolKey::new(list::NAME, list::EFFECT, list::ABOUT)
+    .touching(list::touches)
+    .deadline(Duration::from_secs(120));
+const WRITE: ToolKey<write::Args> = ToolKey::new(write::NAME, write::EFFECT, write::ABOUT)
+    .touching(write::touches)
+    .needs(WRITES);
+const EDIT: ToolKey<edit::Args> = ToolKey::new(edit::NAME, edit::EFFECT, edit::ABOUT)
+    .touching(edit::touches)
+    .needs(WRITES);
 
 /// The feature that adds the tools to read and change files of the workspace.
 #[derive(Debug)]
@@ -31,13 +35,22 @@ impl FeatureModule for FilesFeature {
         FeatureDescriptor::builder(ID)
             .display_name("Files")
             .version(env!("CARGO_PKG_VERSION"))
-            .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "read and list files"))
-            .request(CapabilityRequest::optional(HostCapability::WRITE_WORKSPACE, "write and edit files"))
+            .request(CapabilityRequest::required(
+                HostCapability::READ_WORKSPACE,
+                "read and list files",
+            ))
+            .request(CapabilityRequest::optional(
+                HostCapability::WRITE_WORKSPACE,
+                "write and edit files",
+            ))
             .tool(&READ)
             .tool(&LIST)
             .tool(&WRITE)
             .tool(&EDIT)
-            .instruction("paths", "Paths are relative to the working directory. Read a file before you change it.")
+            .instruction(
+                "paths",
+                "Paths are relative to the working directory. Read a file before you change it.",
+            )
             .build()
     }
 

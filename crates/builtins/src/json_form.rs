@@ -9,15 +9,21 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The arguments of a call, as strictly as those of a tool.
-pub(crate) fn arguments<A: DeserializeOwned + Serialize>(call: &JsonCall) -> Result<A, ServiceFault> {
+pub(crate) fn arguments<A: DeserializeOwned + Serialize>(
+    call: &JsonCall,
+) -> Result<A, ServiceFault> {
     let read = parse_arguments(&call.method, &call.params.to_string());
-    read.map(|(arguments, _canonical)| arguments).map_err(|error| ServiceFault::new(error.kind(), error.to_string()))
+    read.map(|(arguments, _canonical)| arguments)
+        .map_err(|error| ServiceFault::new(error.kind(), error.to_string()))
 }
 
 /// The call of a tool within which files are changed.
 pub(crate) fn context(call: &JsonCall) -> Result<ToolContext, ServiceFault> {
     let missing = || {
-        let text = format!("{} changes files; call it within a call of a tool", call.method);
+        let text = format!(
+            "{} changes files; call it within a call of a tool",
+            call.method
+        );
         ServiceFault::new(ErrorKind::FixInput, text)
     };
     call.within.clone().ok_or_else(missing)
@@ -25,10 +31,14 @@ pub(crate) fn context(call: &JsonCall) -> Result<ToolContext, ServiceFault> {
 
 pub(crate) fn answer<T: Serialize>(result: Result<T, StoreError>) -> Result<Value, ServiceFault> {
     let value = result.map_err(|error| ServiceFault::new(error.kind(), error.to_string()))?;
-    serde_json::to_value(value).map_err(|error| ServiceFault::new(ErrorKind::Bug, error.to_string()))
+    serde_json::to_value(value)
+        .map_err(|error| ServiceFault::new(ErrorKind::Bug, error.to_string()))
 }
 
 pub(crate) fn unknown(call: &JsonCall, known: &str) -> Result<Value, ServiceFault> {
-    let text = format!("there is no method `{}`; the methods are {known}", call.method);
+    let text = format!(
+        "there is no method `{}`; the methods are {known}",
+        call.method
+    );
     Err(ServiceFault::new(ErrorKind::FixInput, text))
 }

@@ -61,5 +61,9 @@ pub fn all(words: Remedies) -> Vec<Arc<dyn FeatureModule>> {
 #[must_use]
 pub fn declared() -> Vec<FeatureDescriptor> {
     let unworded = |_: PathRemedy<'_>| String::new();
-    all(unworded).iter().map(|module| module.descriptor()).chain(policies::declared()).collect()
+    all(unworded)
+        .iter()
+        .map(|module| module.descriptor())
+        .chain(policies::declared())
+        .collect()
 }

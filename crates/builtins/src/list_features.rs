@@ -3,8 +3,8 @@
 
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
-    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HookKey, HostCapability, ToolKey,
+    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, HookKey, HostCapability, ToolKey,
 };
 use pod::hook::{Event, EventView};
 use pod::record::Record;
@@ -50,7 +50,10 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("List of features")
         .version(env!("CARGO_PKG_VERSION"))
-        .request(CapabilityRequest::required(RECORDS, "read the install report in the journal"))
+        .request(CapabilityRequest::required(
+            RECORDS,
+            "read the install report in the journal",
+        ))
         .tool(&LIST)
         .observe(&REPORT)
         .build()
@@ -62,7 +65,9 @@ impl FeatureModule for ListFeatures {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { report: watch::Sender::new(None) });
+        let live = Arc::new(Live {
+            report: watch::Sender::new(None),
+        });
         ctx.hooks().observe(&REPORT, &live, Live::note)?;
         ctx.tools().implement(&LIST, &live, Live::list).map(drop)
     }
@@ -89,7 +94,8 @@ impl Live {
             known = report.wait_for(Option::is_some) => known.ok().and_then(|known| known.clone()),
             () = cx.cancel.cancelled() => None,
         };
-        let known = known.ok_or_else(|| fail(ErrorKind::Retry, "the report is not there yet; call again"))?;
+        let known = known
+            .ok_or_else(|| fail(ErrorKind::Retry, "the report is not there yet; call again"))?;
         let (summary, content) = known.text(&selection.words);
         Ok(answer(&summary, content))
     }
@@ -132,13 +138,23 @@ struct ReportedProblem {
 impl Report {
     /// A summary, and the features that are on with what they contribute, then those that are off, within [`MAX_LIST`].
     fn text(&self, words: &str) -> (String, String) {
-        let chosen = self.features.iter().filter(|feature| feature.feature_id.contains(words));
+        let chosen = self
+            .features
+            .iter()
+            .filter(|feature| feature.feature_id.contains(words));
         let (off, on): (Vec<_>, Vec<_>) = chosen.partition(|feature| feature.outcome == "disabled");
         let mut lines: Vec<String> = on.iter().flat_map(|feature| feature.lines()).collect();
         if !off.is_empty() {
-            lines.push(format!("off: {}", joined(off.iter().map(|feature| &feature.feature_id))));
+            lines.push(format!(
+                "off: {}",
+                joined(off.iter().map(|feature| &feature.feature_id))
+            ));
         }
-        lines.extend(self.diagnostics.iter().map(|problem| format!("problem: {}", problem.message)));
+        lines.extend(
+            self.diagnostics
+                .iter()
+                .map(|problem| format!("problem: {}", problem.message)),
+        );
         let summary = counted((on.len() + off.len()) as u64, "feature", "features");
         (format!("{summary}, {} on", on.len()), bounded(&lines))
     }
@@ -148,7 +164,12 @@ impl ReportedFeature {
     fn lines(&self) -> Vec<String> {
         let name = |part: &ReportedPart| part.name.clone();
         let mut lines = vec![format!("{}: {}", self.feature_id, self.outcome)];
-        let About { authors, license, homepage, metadata } = &self.about;
+        let About {
+            authors,
+            license,
+            homepage,
+            metadata,
+        } = &self.about;
         let metadata = (!metadata.is_empty()).then(|| Value::Object(metadata.clone()).to_string());
         for (what, text) in [
             ("authors", (!authors.is_empty()).then(|| joined(authors))),
@@ -160,20 +181,31 @@ impl ReportedFeature {
         }
         for (what, names) in [
             ("tools", self.installed_tools.clone()),
-            ("background tasks", self.background_tasks.iter().map(name).collect()),
+            (
+                "background tasks",
+                self.background_tasks.iter().map(name).collect(),
+            ),
             ("states", self.states.iter().map(name).collect()),
         ] {
             lines.extend((!names.is_empty()).then(|| format!("  {what}: {}", joined(&names))));
         }
         let skipped = |part: &ReportedPart| format!("  left out: {}: {}", part.name, part.reason);
         lines.extend(self.skipped_contributions.iter().map(skipped));
-        lines.extend(self.diagnostics.iter().map(|problem| format!("  problem: {}", problem.message)));
+        lines.extend(
+            self.diagnostics
+                .iter()
+                .map(|problem| format!("  problem: {}", problem.message)),
+        );
         lines
     }
 }
 
 fn joined<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
-    names.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+    names
+        .into_iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The lines that fit, each cut to its bound, and how many do not.
@@ -181,9 +213,14 @@ fn bounded(lines: &[String]) -> String {
     let mut text = String::new();
     for (shown, line) in lines.iter().enumerate() {
         let line = line.replace('\n', " ");
-        let cut = line.get(..line.floor_char_boundary(MAX_LINE)).unwrap_or_default();
+        let cut = line
+            .get(..line.floor_char_boundary(MAX_LINE))
+            .unwrap_or_default();
         if text.len() + cut.len() >= MAX_LIST {
-            text.push_str(&format!("{} more lines; narrow them with `words`", lines.len() - shown));
+            text.push_str(&format!(
+                "{} more lines; narrow them with `words`",
+                lines.len() - shown
+            ));
             break;
         }
         text.push_str(cut);
@@ -227,9 +264,18 @@ mod tests {
         let report = Report::deserialize(&report).unwrap();
         let (summary, content) = report.text("");
         assert_eq!(summary, "40 features, 40 on");
-        assert!(content.len() < MAX_LIST + 100 && content.lines().all(|line| line.len() <= MAX_LINE), "{content}");
-        assert!(content.ends_with("more lines; narrow them with `words`"), "{content}");
+        assert!(
+            content.len() < MAX_LIST + 100 && content.lines().all(|line| line.len() <= MAX_LINE),
+            "{content}"
+        );
+        assert!(
+            content.ends_with("more lines; narrow them with `words`"),
+            "{content}"
+        );
         assert_eq!(report.text("f39").1.lines().count(), 2);
-        assert_eq!(report.text("none"), ("0 features, 0 on".to_owned(), String::new()));
+        assert_eq!(
+            report.text("none"),
+            ("0 features, 0 on".to_owned(), String::new())
+        );
     }
 }

@@ -11,10 +11,13 @@
 
 use llm_worker::{CallId, ToolOutput};
 use pod::feature::{
-    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey,
-    StateKey,
+    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HookKey, StateKey,
 };
-use pod::hook::{AnswerView, Change, PostAssistant, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
+use pod::hook::{
+    AnswerView, Change, PostAssistant, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView,
+    Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,7 +93,11 @@ impl FeatureModule for LoopDetect {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { window: self.0.window, past: ctx.state(&PAST)?, answers: Mutex::default() });
+        let live = Arc::new(Live {
+            window: self.0.window,
+            past: ctx.state(&PAST)?,
+            answers: Mutex::default(),
+        });
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
         ctx.hooks().gate(&ANSWERS, &live, Live::review)?;
         ctx.hooks().transform(&RESULTS, &live, Live::finished)?;
@@ -156,21 +163,40 @@ impl Live {
         if call.by_person {
             return Verdict::allow();
         }
-        if let Some(newest) = self.answers.lock().unwrap_or_else(PoisonError::into_inner).last.front_mut() {
+        if let Some(newest) = self
+            .answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .last
+            .front_mut()
+        {
             newest.unheard = newest.unheard.saturating_sub(1);
         }
         let same = digest([&call.tool, &meant(call)]);
         let (mut circle, mut is_last) = (None, false);
         // Not awaited: it is written with the call's verdict.
         let counted = self.past.update(|past| {
-            let last = past.values().next_back().map(|last| (last.input, last.refused));
+            let last = past
+                .values()
+                .next_back()
+                .map(|last| (last.input, last.refused));
             let (input, refused) = last.unwrap_or_default();
             if call.input.is_some() && call.input != input {
                 past.clear();
             }
-            let is_refused = past.values().any(|seen| seen.ending == Some(CallEnding::Refused));
+            let is_refused = past
+                .values()
+                .any(|seen| seen.ending == Some(CallEnding::Refused));
             let refused = if is_refused { refused } else { 0 };
-            past.insert(call.call, Seen { same, ending: None, input: call.input.or(input), refused });
+            past.insert(
+                call.call,
+                Seen {
+                    same,
+                    ending: None,
+                    input: call.input.or(input),
+                    refused,
+                },
+            );
             while past.len() > self.window * PERIOD {
                 past.pop_first();
             }
@@ -212,21 +238,38 @@ impl Live {
         if view.calls.is_empty() {
             return Verdict::allow();
         }
-        let calls: Vec<_> = view.calls.iter().map(|call| (&call.tool, without_description(&call.arguments))).collect();
-        let newest = Proposed { same: digest([&format!("{calls:?}"), ""]), unheard: calls.len() };
+        let calls: Vec<_> = view
+            .calls
+            .iter()
+            .map(|call| (&call.tool, without_description(&call.arguments)))
+            .collect();
+        let newest = Proposed {
+            same: digest([&format!("{calls:?}"), ""]),
+            unheard: calls.len(),
+        };
         let rounds = self.window + MAX_REFUSALS as usize - 1;
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if answers.turn != view.turn {
-            *answers = Answers { turn: view.turn, ..Answers::default() };
+            *answers = Answers {
+                turn: view.turn,
+                ..Answers::default()
+            };
         }
         let last = &mut answers.last;
         last.push_front(newest);
         last.truncate(rounds * PERIOD);
         let repeats = |period: usize| {
-            let mut pairs = last.iter().zip(last.iter().skip(period)).take((rounds - 1) * period);
+            let mut pairs = last
+                .iter()
+                .zip(last.iter().skip(period))
+                .take((rounds - 1) * period);
             // Nobody knows yet what becomes of the newest.
             last.len() >= rounds * period
-                && last.iter().skip(1).take(period).any(|answer| answer.unheard > 0)
+                && last
+                    .iter()
+                    .skip(1)
+                    .take(period)
+                    .any(|answer| answer.unheard > 0)
                 && pairs.all(|(later, earlier)| later.same == earlier.same)
         };
         match (1..=PERIOD).any(repeats) {
@@ -240,7 +283,11 @@ impl Live {
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
         let outcome = &view.outcome;
         // Summaries may contain durations; they count only if the content is empty.
-        let words = if outcome.content.is_empty() { &outcome.summary } else { &outcome.content };
+        let words = if outcome.content.is_empty() {
+            &outcome.summary
+        } else {
+            &outcome.content
+        };
         let ending = CallEnding::Answered(digest([&format!("{:?}", outcome.status), words]));
         drop(self.past.update(|past| {
             if let Some(seen) = past.get_mut(&view.call.call) {
@@ -271,13 +318,19 @@ fn without_description(arguments: &str) -> Cow<'_, str> {
 
 /// The period of the circle that the newest call closes, if it closes one.
 fn closes(past: &Past, window: usize) -> Option<usize> {
-    let newest: Vec<(u64, &Seen)> = past.iter().rev().map(|(call, seen)| (call.number(), seen)).collect();
+    let newest: Vec<(u64, &Seen)> = past
+        .iter()
+        .rev()
+        .map(|(call, seen)| (call.number(), seen))
+        .collect();
     (1..=PERIOD).find(|&period| goes_round(&newest, window, period))
 }
 
 /// Whether the newest calls are `window` rounds of the same `period` calls, nothing in between.
 fn goes_round(newest: &[(u64, &Seen)], window: usize, period: usize) -> bool {
-    let Some(span @ [(last, _), .., (first, _)]) = newest.get(..window * period) else { return false };
+    let Some(span @ [(last, _), .., (first, _)]) = newest.get(..window * period) else {
+        return false;
+    };
     let dense = last - first + 1 == span.len() as u64;
     let pairs = span.iter().zip(span.iter().skip(period)).enumerate();
     dense
@@ -290,7 +343,9 @@ fn goes_round(newest: &[(u64, &Seen)], window: usize, period: usize) -> bool {
 fn unchanged(newest: bool, later: &Seen, earlier: &Seen) -> bool {
     match (&later.ending, &earlier.ending) {
         (None, Some(_)) => newest,
-        (Some(CallEnding::Answered(later)), Some(CallEnding::Answered(earlier))) => later == earlier,
+        (Some(CallEnding::Answered(later)), Some(CallEnding::Answered(earlier))) => {
+            later == earlier
+        }
         (Some(CallEnding::Refused), Some(_)) | (Some(_), Some(CallEnding::Refused)) => true,
         (_, None) => false,
     }
@@ -299,7 +354,9 @@ fn unchanged(newest: bool, later: &Seen, earlier: &Seen) -> bool {
 fn digest(parts: [&str; 2]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        hasher
+            .update(&(part.len() as u64).to_le_bytes())
+            .update(part.as_bytes());
     }
     hasher.finalize().to_hex().chars().take(DIGITS).collect()
 }

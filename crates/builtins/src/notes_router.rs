@@ -16,8 +16,8 @@ use crate::work_item::{ItemId, NewItem, Title, WRITER, WorkItemWriter};
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
-    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, ServiceError,
-    ServiceHandle, ServiceRequirement, ToolKey,
+    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    ServiceError, ServiceHandle, ServiceRequirement, ToolKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,14 @@ const VERBS: &str = "add change check clean document fix implement improve inves
                      remove rename replace support test update upgrade write";
 
 /// Words in a title that ask for work.
-const WISHES: [&str; 6] = ["should", "must", "needs to", "has to", "is broken", "is missing"];
+const WISHES: [&str; 6] = [
+    "should",
+    "must",
+    "needs to",
+    "has to",
+    "is broken",
+    "is missing",
+];
 
 /// The longest name that a title becomes, in bytes.
 const MAX_NAME: usize = 60;
@@ -77,16 +84,24 @@ impl FeatureModule for NotesRouter {
         let memory = ctx.services().require(KEEPER)?;
         let items = match ctx.services().require(WRITER) {
             Ok(items) => Some(items),
-            Err(FeatureInstallError::Unavailable { .. } | FeatureInstallError::Denied { .. }) => None,
+            Err(FeatureInstallError::Unavailable { .. } | FeatureInstallError::Denied { .. }) => {
+                None
+            }
             Err(error) => return Err(error),
         };
-        let directory = items.as_ref().and_then(|items| items.with(WorkItemWriter::directory).ok());
+        let directory = items
+            .as_ref()
+            .and_then(|items| items.with(WorkItemWriter::directory).ok());
         let live = Arc::new(Live { memory, items });
         let touches = move |args: &Args| {
-            let directory = directory.clone().filter(|_| asks(&args.title.to_string(), &args.text).is_some());
+            let directory = directory
+                .clone()
+                .filter(|_| asks(&args.title.to_string(), &args.text).is_some());
             directory.into_iter().map(Touch::Write).collect()
         };
-        ctx.tools().implement_touching(&ROUTE, touches, &live, Live::route).map(drop)
+        ctx.tools()
+            .implement_touching(&ROUTE, touches, &live, Live::route)
+            .map(drop)
     }
 }
 
@@ -100,24 +115,49 @@ impl Live {
         let title = args.title.to_string();
         let Some(why) = asks(&title, &args.text) else {
             let note = self.remember(args, cx).await?;
-            return Ok(tools::answer(&format!("{note}: nothing in it requests work"), String::new()));
+            return Ok(tools::answer(
+                &format!("{note}: nothing in it requests work"),
+                String::new(),
+            ));
         };
         let lost = match self.file(&args, cx.clone()).await? {
-            Ok(id) => return Ok(tools::answer(&format!("work item {id}: {why}"), String::new())),
+            Ok(id) => {
+                return Ok(tools::answer(
+                    &format!("work item {id}: {why}"),
+                    String::new(),
+                ));
+            }
             Err(lost) => lost,
         };
         let note = self.remember(args, cx).await?;
-        Ok(tools::answer(&format!("{note}, though {why}: {lost}"), String::new()))
+        Ok(tools::answer(
+            &format!("{note}, though {why}: {lost}"),
+            String::new(),
+        ))
     }
 
     /// Stores a note as a work item; returns the reason if there are no work items.
-    async fn file(&self, args: &Args, cx: ToolContext) -> Result<Result<ItemId, String>, StoreError> {
-        let Some(items) = &self.items else { return Ok(Err("there are no work items here".to_owned())) };
+    async fn file(
+        &self,
+        args: &Args,
+        cx: ToolContext,
+    ) -> Result<Result<ItemId, String>, StoreError> {
+        let Some(items) = &self.items else {
+            return Ok(Err("there are no work items here".to_owned()));
+        };
         let (title, body) = (args.title.clone(), args.text.clone());
-        let item = NewItem { title, body, kind: None, priority: None, labels: None };
+        let item = NewItem {
+            title,
+            body,
+            kind: None,
+            priority: None,
+            labels: None,
+        };
         match items.call(|items| items.create(item, cx)).await {
             Ok(created) => created.map(Ok),
-            Err(lost @ (ServiceError::Revoked { .. } | ServiceError::Unavailable { .. })) => Ok(Err(lost.to_string())),
+            Err(lost @ (ServiceError::Revoked { .. } | ServiceError::Unavailable { .. })) => {
+                Ok(Err(lost.to_string()))
+            }
             Err(error) => Err(StoreError::new(error.kind(), error.to_string())),
         }
     }
@@ -126,15 +166,29 @@ impl Live {
     async fn remember(&self, args: Args, cx: ToolContext) -> Result<String, StoreError> {
         let title = args.title.to_string();
         let slug = plain::slug(&title, MAX_NAME);
-        let name = if slug.is_empty() { "note".to_owned() } else { slug };
+        let name = if slug.is_empty() {
+            "note".to_owned()
+        } else {
+            slug
+        };
         let name = NoteName::try_from(name).map_err(StoreError::fix)?;
         let shown = format!("memory note {name}");
         let description = Description::try_from(title).map_err(StoreError::fix)?;
-        let note = NewNote { name, description, kind: NoteKind::Fact, tags: None, text: args.text, replace: None };
+        let note = NewNote {
+            name,
+            description,
+            kind: NoteKind::Fact,
+            tags: None,
+            text: args.text,
+            replace: None,
+        };
         let kept = self.memory.call(|memory| memory.write(note, cx)).await;
         match kept.map_err(|error| StoreError::new(error.kind(), error.to_string()))?? {
             NoteSaved::Created => Ok(shown),
-            NoteSaved::Replaced => Err(StoreError::new(ErrorKind::Bug, format!("{shown} replaced another note"))),
+            NoteSaved::Replaced => Err(StoreError::new(
+                ErrorKind::Bug,
+                format!("{shown} replaced another note"),
+            )),
         }
     }
 }
@@ -142,16 +196,26 @@ impl Live {
 /// The reason why a note counts as a request for work, if it does.
 fn asks(title: &str, text: &str) -> Option<String> {
     let lower = title.to_lowercase();
-    let first = lower.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let first = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .next()
+        .unwrap_or_default();
     if VERBS.split(' ').any(|verb| verb == first) {
         return Some(format!("its title begins with `{first}`"));
     }
     let padded = format!(" {lower} ");
-    if let Some(wish) = WISHES.iter().find(|wish| padded.contains(&format!(" {wish} "))) {
+    if let Some(wish) = WISHES
+        .iter()
+        .find(|wish| padded.contains(&format!(" {wish} ")))
+    {
         return Some(format!("its title says `{wish}`"));
     }
-    let lines = std::iter::once(title).chain(text.lines()).map(str::trim_start);
-    let mark = lines.into_iter().find_map(|line| MARKS.iter().find(|mark| line.starts_with(*mark)));
+    let lines = std::iter::once(title)
+        .chain(text.lines())
+        .map(str::trim_start);
+    let mark = lines
+        .into_iter()
+        .find_map(|line| MARKS.iter().find(|mark| line.starts_with(*mark)));
     mark.map(|mark| format!("a line begins with `{mark}`"))
 }
 

@@ -20,7 +20,10 @@ const MAX_SHOWN: usize = 40;
 /// For people, with the key and what was expected.
 pub(crate) fn compiled(texts: &[String], least: usize) -> Result<Arc<[Regex]>, String> {
     if !(least..=MAX_PATTERNS).contains(&texts.len()) {
-        return Err(format!("`patterns` has {}; expected {least} to {MAX_PATTERNS}", texts.len()));
+        return Err(format!(
+            "`patterns` has {}; expected {least} to {MAX_PATTERNS}",
+            texts.len()
+        ));
     }
     texts.iter().map(|text| one(text)).collect()
 }

@@ -5,8 +5,8 @@ use crate::plain;
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
-    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, StateKey,
-    ToolKey,
+    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, StateKey, ToolKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,11 @@ pub struct Phases {
 
 impl Phases {
     fn record(&mut self, phase: Phase) {
-        match self.phases.iter_mut().find(|known| known.name == phase.name) {
+        match self
+            .phases
+            .iter_mut()
+            .find(|known| known.name == phase.name)
+        {
             Some(known) => *known = phase,
             None => self.phases.push(phase),
         }
@@ -95,7 +99,10 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .version(env!("CARGO_PKG_VERSION"))
         .tool(&RECORD)
         .state(&PHASES)
-        .instruction("use", "Record with record_phase when a phase of longer work begins and how it ended.")
+        .instruction(
+            "use",
+            "Record with record_phase when a phase of longer work begins and how it ended.",
+        )
         .build()
 }
 
@@ -105,8 +112,12 @@ impl FeatureModule for PhaseRecorder {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { phases: ctx.state(&PHASES)? });
-        ctx.tools().implement(&RECORD, &live, Live::record).map(drop)
+        let live = Arc::new(Live {
+            phases: ctx.state(&PHASES)?,
+        });
+        ctx.tools()
+            .implement(&RECORD, &live, Live::record)
+            .map(drop)
     }
 }
 
@@ -116,10 +127,11 @@ struct Live {
 
 impl Live {
     async fn record(self: Arc<Self>, phase: Phase, _: ToolContext) -> ToolResult {
-        let fits = plain::line("name", &phase.name, MAX_NAME).and_then(|()| match phase.detail.as_str() {
-            "" => Ok(()),
-            detail => plain::line("detail", detail, MAX_DETAIL),
-        });
+        let fits =
+            plain::line("name", &phase.name, MAX_NAME).and_then(|()| match phase.detail.as_str() {
+                "" => Ok(()),
+                detail => plain::line("detail", detail, MAX_DETAIL),
+            });
         fits.map_err(|problem| fail(ErrorKind::FixInput, &problem))?;
         let said = format!("{}: {}", phase.name, phase.status);
         let kept = self.phases.update(|phases| {

@@ -10,7 +10,9 @@ pub(crate) fn line(what: &str, value: &str, max: usize) -> Result<(), String> {
         return Err(format!("the {what} is empty"));
     }
     if value.chars().any(char::is_control) {
-        return Err(format!("the {what} has a line break or another control character; write it on one plain line"));
+        return Err(format!(
+            "the {what} has a line break or another control character; write it on one plain line"
+        ));
     }
     if value.starts_with(' ') || value.ends_with(' ') {
         return Err(format!("the {what} begins or ends with a space"));
@@ -22,16 +24,24 @@ pub(crate) fn line(what: &str, value: &str, max: usize) -> Result<(), String> {
 /// Lines: at most `max` bytes, line feeds and tabs allowed; it may be empty.
 pub(crate) fn text(what: &str, value: &str, max: usize) -> Result<(), String> {
     bounded(what, value, max)?;
-    if value.chars().any(|c| c.is_ascii_control() && !matches!(c, '\n' | '\t')) {
-        return Err(format!("the {what} has control characters; only line feeds and tabs are allowed"));
+    if value
+        .chars()
+        .any(|c| c.is_ascii_control() && !matches!(c, '\n' | '\t'))
+    {
+        return Err(format!(
+            "the {what} has control characters; only line feeds and tabs are allowed"
+        ));
     }
     visible(what, value, Lines::Many)
 }
 
 /// Without white space at the ends of lines and of the whole.
 pub(crate) fn trimmed(value: &str) -> String {
-    let lines: Vec<&str> =
-        value.trim_end().lines().map(|line| line.trim_end_matches(|c: char| c.is_ascii_whitespace())).collect();
+    let lines: Vec<&str> = value
+        .trim_end()
+        .lines()
+        .map(|line| line.trim_end_matches(|c: char| c.is_ascii_whitespace()))
+        .collect();
     lines.join("\n")
 }
 
@@ -53,7 +63,9 @@ pub(crate) fn slug(value: &str, max: usize) -> String {
 
 /// Whether `value` is of the form `like-this-1`.
 pub(crate) fn is_slug(value: &str, max: usize) -> bool {
-    let plain = value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    let plain = value
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     !value.is_empty()
         && value.len() <= max
         && plain
@@ -111,7 +123,11 @@ pub(crate) use {names, texts};
 
 /// Words with commas between them.
 pub(crate) fn joined<T: ToString>(words: &[T]) -> String {
-    words.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    words
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// `"…"` with quotes and backslashes escaped.
@@ -135,12 +151,22 @@ pub(crate) fn unquoted(value: &str) -> Option<String> {
 }
 
 fn bounded(what: &str, value: &str, max: usize) -> Result<(), String> {
-    if value.len() <= max { Ok(()) } else { Err(format!("the {what} has {} bytes; at most {max}", value.len())) }
+    if value.len() <= max {
+        Ok(())
+    } else {
+        Err(format!(
+            "the {what} has {} bytes; at most {max}",
+            value.len()
+        ))
+    }
 }
 
 fn visible(what: &str, value: &str, lines: Lines) -> Result<(), String> {
     match find(value, lines) {
-        Some(c) => Err(format!("the {what} has {}, an invisible or direction-changing character", c.escape_unicode())),
+        Some(c) => Err(format!(
+            "the {what} has {}, an invisible or direction-changing character",
+            c.escape_unicode()
+        )),
         None => Ok(()),
     }
 }
@@ -198,7 +224,11 @@ mod tests {
             assert!(text("body", bad, 10).is_err(), "{bad:?}");
         }
         assert_eq!(
-            (line("title", "ä b", 10), text("body", "a\n\tb", 10), text("body", "", 10)),
+            (
+                line("title", "ä b", 10),
+                text("body", "a\n\tb", 10),
+                text("body", "", 10)
+            ),
             (Ok(()), Ok(()), Ok(()))
         );
         assert_eq!(trimmed("a \n\n b\t\n\n"), "a\n\n b");

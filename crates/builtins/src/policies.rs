@@ -109,32 +109,61 @@ pub fn with_settings(
     for (feature, keys) in settings {
         if let (false, Some(key)) = (OPT_IN.contains(feature), keys.keys().next()) {
             let problem = format!("unknown key `{key}`");
-            return Err(BadSettings { feature: feature.clone(), problem });
+            return Err(BadSettings {
+                feature: feature.clone(),
+                problem,
+            });
         }
     }
-    let of = |id: FeatureId| (enabled(&id), settings.get(&id).cloned().unwrap_or_default(), id);
+    let of = |id: FeatureId| {
+        (
+            enabled(&id),
+            settings.get(&id).cloned().unwrap_or_default(),
+            id,
+        )
+    };
     let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
     modules.extend(module(of(loop_detect::ID), LoopDetect::new)?);
-    modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, Arc::clone(now)))?);
+    modules.extend(module(of(circuit_breaker::ID), |settings| {
+        CircuitBreaker::new(settings, Arc::clone(now))
+    })?);
     modules.extend(module(of(write_policy::ID), WritePolicy::new)?);
-    modules.extend(module(of(phase_recorder::ID), |Nothing {}| Ok(PhaseRecorder))?);
-    modules.extend(module(of(work_item::ID), |settings| WorkItems::new(settings, Arc::clone(now)))?);
-    modules.extend(module(of(memory::ID), |Nothing {}| Ok(Memory::new(Arc::clone(now))))?);
+    modules.extend(module(of(phase_recorder::ID), |Nothing {}| {
+        Ok(PhaseRecorder)
+    })?);
+    modules.extend(module(of(work_item::ID), |settings| {
+        WorkItems::new(settings, Arc::clone(now))
+    })?);
+    modules.extend(module(of(memory::ID), |Nothing {}| {
+        Ok(Memory::new(Arc::clone(now)))
+    })?);
     modules.extend(module(of(notes_router::ID), |Nothing {}| Ok(NotesRouter))?);
     modules.extend(module(of(web::ID), |Nothing {}| Ok(Pages))?);
     modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);
     modules.extend(module(of(confirm_gate::ID), ConfirmGate::new)?);
-    modules.extend(module(of(watch::ID), |settings| Ok(ProjectWatch(settings)))?);
-    modules.extend(module(of(schedule::ID), |settings| ScheduledPrompts::new(settings, Arc::clone(now)))?);
-    modules.extend(module(of(notify_person::ID), |settings| NotifyPerson::new(settings, Arc::clone(now)))?);
-    modules.extend(module(of(work_item_intake::ID), |settings| Intake::new(settings, Arc::clone(now)))?);
+    modules.extend(module(of(watch::ID), |settings| {
+        Ok(ProjectWatch(settings))
+    })?);
+    modules.extend(module(of(schedule::ID), |settings| {
+        ScheduledPrompts::new(settings, Arc::clone(now))
+    })?);
+    modules.extend(module(of(notify_person::ID), |settings| {
+        NotifyPerson::new(settings, Arc::clone(now))
+    })?);
+    modules.extend(module(of(work_item_intake::ID), |settings| {
+        Intake::new(settings, Arc::clone(now))
+    })?);
     modules.extend(module(of(jobs::ID), Jobs::new)?);
-    modules.extend(module(of(list_features::ID), |Nothing {}| Ok(ListFeatures))?);
+    modules.extend(module(of(list_features::ID), |Nothing {}| {
+        Ok(ListFeatures)
+    })?);
     modules.extend(module(of(redact::ID), Redact::new)?);
     modules.extend(module(of(retry::ID), Retry::new)?);
     modules.extend(module(of(dedup::ID), Dedup::new)?);
     modules.extend(module(of(output_validate::ID), OutputValidate::new)?);
-    modules.extend(module(of(step_tracer::ID), |Nothing {}| Ok(StepTracer::new(Arc::clone(now))))?);
+    modules.extend(module(of(step_tracer::ID), |Nothing {}| {
+        Ok(StepTracer::new(Arc::clone(now)))
+    })?);
     Ok(modules)
 }
 
@@ -147,10 +176,16 @@ fn module<S: DeserializeOwned, M: FeatureModule>(
     (enabled, keys, feature): (bool, Settings, FeatureId),
     new: impl FnOnce(S) -> Result<M, String>,
 ) -> Result<Option<Arc<dyn FeatureModule>>, BadSettings> {
-    let bad = |problem: String| BadSettings { feature: feature.clone(), problem };
-    let typed = serde_json::from_value(Value::Object(keys)).map_err(|error| bad(error.to_string()))?;
+    let bad = |problem: String| BadSettings {
+        feature: feature.clone(),
+        problem,
+    };
+    let typed =
+        serde_json::from_value(Value::Object(keys)).map_err(|error| bad(error.to_string()))?;
     if !enabled {
         return Ok(None);
     }
-    new(typed).map(|module| Some(Arc::new(module) as Arc<dyn FeatureModule>)).map_err(bad)
+    new(typed)
+        .map(|module| Some(Arc::new(module) as Arc<dyn FeatureModule>))
+        .map_err(bad)
 }

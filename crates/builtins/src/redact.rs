@@ -8,7 +8,10 @@
 use crate::patterns::compiled;
 use authority::Redactor;
 use llm_worker::ToolOutput;
-use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
+use pod::feature::{
+    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HookKey,
+};
 use pod::hook::{Change, MAX_DEADLINE, ToolShape, ToolShapeView};
 use regex::Regex;
 use schemars::JsonSchema;
@@ -19,7 +22,9 @@ use std::sync::Arc;
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("redact");
 
-const RESULTS: HookKey<ToolShape> = HookKey::new("redact").deadline(MAX_DEADLINE).withhold_on_failure();
+const RESULTS: HookKey<ToolShape> = HookKey::new("redact")
+    .deadline(MAX_DEADLINE)
+    .withhold_on_failure();
 
 /// `[features."builtin:redact"]`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -60,7 +65,8 @@ impl FeatureModule for Redact {
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let redactor = Redactor::default();
         redactor.add_patterns(&self.0);
-        ctx.hooks().transform(&RESULTS, &Arc::new(Live(redactor)), Live::redact)?;
+        ctx.hooks()
+            .transform(&RESULTS, &Arc::new(Live(redactor)), Live::redact)?;
         ctx.services().redact(&self.0)
     }
 }
@@ -75,7 +81,10 @@ impl Live {
             Cow::Borrowed(_) => Change::Unchanged,
             Cow::Owned(clean) => {
                 let (summary, content) = clean.split_once('\n').unwrap_or((&clean, ""));
-                Change::Replaced(ToolOutput { summary: summary.to_owned(), content: content.to_owned() })
+                Change::Replaced(ToolOutput {
+                    summary: summary.to_owned(),
+                    content: content.to_owned(),
+                })
             }
         }
     }

@@ -4,7 +4,10 @@
 //! own, with the call's idempotency key.
 
 use llm_worker::ErrorKind;
-use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
+use pod::feature::{
+    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HookKey,
+};
 use pod::hook::{Change, ToolRepeat, ToolRepeatView};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,7 +43,11 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tools: vec!["*".to_owned()], times: 2, wait_ms: 1_000 }
+        Self {
+            tools: vec!["*".to_owned()],
+            times: 2,
+            wait_ms: 1_000,
+        }
     }
 }
 
@@ -54,12 +61,22 @@ impl Retry {
     /// # Errors
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
-        let Settings { tools, times, wait_ms } = &settings;
+        let Settings {
+            tools,
+            times,
+            wait_ms,
+        } = &settings;
         match (tools.len(), *times, *wait_ms) {
             (0, ..) => Err("`tools` is empty; expected names of tools, or `*`".to_owned()),
-            (many, ..) if many > MAX_TOOLS => Err(format!("`tools` has {many}; expected at most {MAX_TOOLS}")),
-            (_, times, _) if !(1..=MAX_TIMES).contains(&times) => Err(format!("`times` must be 1 to 5, not {times}")),
-            (.., wait) if wait > MAX_WAIT => Err(format!("`wait_ms` must be at most {MAX_WAIT}, not {wait}")),
+            (many, ..) if many > MAX_TOOLS => {
+                Err(format!("`tools` has {many}; expected at most {MAX_TOOLS}"))
+            }
+            (_, times, _) if !(1..=MAX_TIMES).contains(&times) => {
+                Err(format!("`times` must be 1 to 5, not {times}"))
+            }
+            (.., wait) if wait > MAX_WAIT => {
+                Err(format!("`wait_ms` must be at most {MAX_WAIT}, not {wait}"))
+            }
             _ => Ok(Self(settings)),
         }
     }
@@ -80,7 +97,9 @@ impl FeatureModule for Retry {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.hooks().transform(&REPEAT, &Arc::new(Live(self.0.clone())), Live::again).map(drop)
+        ctx.hooks()
+            .transform(&REPEAT, &Arc::new(Live(self.0.clone())), Live::again)
+            .map(drop)
     }
 }
 
@@ -88,12 +107,20 @@ struct Live(Settings);
 
 impl Live {
     fn again(&self, view: &ToolRepeatView) -> Change<Duration> {
-        let Settings { tools, times, wait_ms } = &self.0;
+        let Settings {
+            tools,
+            times,
+            wait_ms,
+        } = &self.0;
         let passes = matches!(view.error, Some(ErrorKind::Retry | ErrorKind::Unavailable));
-        let named = tools.iter().any(|tool| tool == "*" || *tool == view.call.tool);
+        let named = tools
+            .iter()
+            .any(|tool| tool == "*" || *tool == view.call.tool);
         if !passes || !named || view.tries > *times {
             return Change::Unchanged;
         }
-        Change::Replaced(Duration::from_millis(wait_ms << view.tries.saturating_sub(1).min(MAX_TIMES)))
+        Change::Replaced(Duration::from_millis(
+            wait_ms << view.tries.saturating_sub(1).min(MAX_TIMES),
+        ))
     }
 }

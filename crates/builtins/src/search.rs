@@ -1,8 +1,8 @@
 //! `builtin:search`: Glob and Grep.
 
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HostCapability, ToolKey,
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HostCapability, ToolKey,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,12 @@ pub const ID: FeatureId = FeatureId::builtin("search");
 /// Enough for a search of the largest allowed tree on a cold disk.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-const GLOB: ToolKey<glob::Args> =
-    ToolKey::new(glob::NAME, glob::EFFECT, glob::ABOUT).touching(glob::touches).deadline(DEADLINE);
-const GREP: ToolKey<grep::Args> =
-    ToolKey::new(grep::NAME, grep::EFFECT, grep::ABOUT).touching(grep::touches).deadline(DEADLINE);
+const GLOB: ToolKey<glob::Args> = ToolKey::new(glob::NAME, glob::EFFECT, glob::ABOUT)
+    .touching(glob::touches)
+    .deadline(DEADLINE);
+const GREP: ToolKey<grep::Args> = ToolKey::new(grep::NAME, grep::EFFECT, grep::ABOUT)
+    .touching(grep::touches)
+    .deadline(DEADLINE);
 
 /// The feature that adds the tools to find files and text in the workspace.
 #[derive(Debug)]
@@ -28,7 +30,10 @@ impl FeatureModule for SearchFeature {
         FeatureDescriptor::builder(ID)
             .display_name("Search")
             .version(env!("CARGO_PKG_VERSION"))
-            .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "find files and text"))
+            .request(CapabilityRequest::required(
+                HostCapability::READ_WORKSPACE,
+                "find files and text",
+            ))
             .tool(&GLOB)
             .tool(&GREP)
             .build()

@@ -9,8 +9,8 @@ use authority::Workspace;
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus};
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HookKey, HostCapability,
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HookKey, HostCapability,
 };
 use pod::hook::{Event, EventView};
 use pod::record::Record;
@@ -28,8 +28,12 @@ pub const ID: FeatureId = FeatureId::builtin("step-tracer");
 pub const ROOT: &str = "traces";
 
 /// The request for that directory.
-pub const WRITE: HostCapability =
-    HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
+pub const WRITE: HostCapability = HostCapability::ScopedFs {
+    root: Cow::Borrowed(ROOT),
+    read: true,
+    write: true,
+    execute: false,
+};
 
 const STEPS: HookKey<Event> = HookKey::new("step-tracer");
 
@@ -71,7 +75,10 @@ impl FeatureModule for StepTracer {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let trace = Trace::new(ctx.services().fs(ROOT)?);
-        let live = Arc::new(Live { now: Arc::clone(&self.0), trace: Mutex::new(trace) });
+        let live = Arc::new(Live {
+            now: Arc::clone(&self.0),
+            trace: Mutex::new(trace),
+        });
         ctx.hooks().observe(&STEPS, &live, Live::step).map(drop)
     }
 }
@@ -96,7 +103,9 @@ struct Trace {
 
 impl Live {
     fn step(&self, view: &EventView) {
-        let at_ms = (self.now)().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis());
+        let at_ms = (self.now)()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| time.as_millis());
         let at_ms = u64::try_from(at_ms).unwrap_or(u64::MAX);
         let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
         if view.missed > 0 {
@@ -105,7 +114,10 @@ impl Live {
         for (kind, fields) in trace.steps(&view.record, at_ms) {
             trace.add(view.seq, at_ms, kind, fields);
         }
-        let ends = matches!(&*view.record, Record::TurnFinished(_) | Record::HostStopped(_) | Record::Suspended(_));
+        let ends = matches!(
+            &*view.record,
+            Record::TurnFinished(_) | Record::HostStopped(_) | Record::Suspended(_)
+        );
         if trace.waiting >= MAX_WAITING || (ends && trace.waiting > 0) {
             trace.write();
         }
@@ -114,13 +126,22 @@ impl Live {
 
 impl Trace {
     fn new(files: Workspace) -> Self {
-        Self { files, number: None, bytes: Vec::new(), waiting: 0, calls: BTreeMap::new(), asked_ms: 0 }
+        Self {
+            files,
+            number: None,
+            bytes: Vec::new(),
+            waiting: 0,
+            calls: BTreeMap::new(),
+            asked_ms: 0,
+        }
     }
 
     /// The steps that a record stands for.
     fn steps(&mut self, record: &Record, at_ms: u64) -> Vec<(&'static str, Value)> {
         match record {
-            Record::HostStarted(started) => vec![("run_start", json!({ "version": started.version }))],
+            Record::HostStarted(started) => {
+                vec![("run_start", json!({ "version": started.version }))]
+            }
             Record::InputQueued(queued) => match &queued.again {
                 Some(again) => {
                     let fields = json!({ "input": queued.input, "feature": again.feature, "nth": again.nth });
@@ -136,10 +157,12 @@ impl Trace {
             Record::Response(response) => {
                 let usage = &response.usage;
                 let cost = response.cost.map(|cost| cost.count());
-                let tokens =
-                    json!({ "input": usage.input, "output": usage.output, "cached": usage.cached, "cost": cost });
+                let tokens = json!({ "input": usage.input, "output": usage.output, "cached": usage.cached, "cost": cost });
                 let ms = at_ms.saturating_sub(self.asked_ms);
-                vec![("llm_call", json!({ "ms": ms, "stop": response.stop })), ("usage", tokens)]
+                vec![
+                    ("llm_call", json!({ "ms": ms, "stop": response.stop })),
+                    ("usage", tokens),
+                ]
             }
             Record::ItemAdded(added) => {
                 if let Item::ToolCall { id, name, .. } = &added.item {
@@ -152,18 +175,32 @@ impl Trace {
             }
             Record::ToolFinished(done) => {
                 let tool = self.calls.remove(&done.call);
-                let kind = if done.outcome.status == ResultStatus::Ok { "tool" } else { "tool_error" };
+                let kind = if done.outcome.status == ResultStatus::Ok {
+                    "tool"
+                } else {
+                    "tool_error"
+                };
                 let status = done.outcome.status;
-                vec![(kind, json!({ "call": done.call, "tool": tool, "status": status, "ms": done.ms }))]
+                vec![(
+                    kind,
+                    json!({ "call": done.call, "tool": tool, "status": status, "ms": done.ms }),
+                )]
             }
             Record::TurnFinished(finished) => match &finished.outcome {
-                Outcome::ModelFailed { kind, .. } => vec![("error", json!({ "turn": finished.turn, "error": kind }))],
+                Outcome::ModelFailed { kind, .. } => {
+                    vec![("error", json!({ "turn": finished.turn, "error": kind }))]
+                }
                 Outcome::Aborted { reason } => {
-                    vec![("error", json!({ "turn": finished.turn, "reason": short(reason) }))]
+                    vec![(
+                        "error",
+                        json!({ "turn": finished.turn, "reason": short(reason) }),
+                    )]
                 }
                 _ended => Vec::new(),
             },
-            Record::Suspended(suspended) => vec![("error", json!({ "reason": short(&suspended.reason) }))],
+            Record::Suspended(suspended) => {
+                vec![("error", json!({ "reason": short(&suspended.reason) }))]
+            }
             Record::HostStopped(_) => vec![("run_end", json!({}))],
             // Of later versions.
             Record::Other { kind } if kind == "compaction" => vec![("compaction", json!({}))],
@@ -192,20 +229,40 @@ impl Trace {
         self.waiting = 0;
         let number = self.number.unwrap_or_else(|| self.last() + 1);
         self.number = Some(number);
-        let Ok(at) = self.files.inside(&name(number)) else { return };
-        let written = self.files.stage(&at, number, &self.bytes).and_then(authority::Staged::publish);
+        let Ok(at) = self.files.inside(&name(number)) else {
+            return;
+        };
+        let written = self
+            .files
+            .stage(&at, number, &self.bytes)
+            .and_then(authority::Staged::publish);
         if let (Ok(_), Some(old)) = (written, number.checked_sub(MAX_FILES)) {
             // None is there before there are so many.
-            drop(self.files.inside(&name(old)).and_then(|at| self.files.remove(&at)));
+            drop(
+                self.files
+                    .inside(&name(old))
+                    .and_then(|at| self.files.remove(&at)),
+            );
         }
     }
 
     /// The number of the newest file of earlier starts.
     fn last(&self) -> u64 {
         let root = self.files.inside(&PathBuf::from("."));
-        let names = root.and_then(|root| self.files.read_dir(&root)).unwrap_or_default();
-        let number = |name: &str| name.strip_prefix("steps-")?.strip_suffix(".jsonl")?.parse().ok();
-        names.iter().filter_map(|(name, _)| number(name.to_str()?)).max().unwrap_or(0)
+        let names = root
+            .and_then(|root| self.files.read_dir(&root))
+            .unwrap_or_default();
+        let number = |name: &str| {
+            name.strip_prefix("steps-")?
+                .strip_suffix(".jsonl")?
+                .parse()
+                .ok()
+        };
+        names
+            .iter()
+            .filter_map(|(name, _)| number(name.to_str()?))
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -214,5 +271,7 @@ fn name(number: u64) -> PathBuf {
 }
 
 fn short(text: &str) -> String {
-    text.get(..text.floor_char_boundary(MAX_REASON)).unwrap_or(text).to_owned()
+    text.get(..text.floor_char_boundary(MAX_REASON))
+        .unwrap_or(text)
+        .to_owned()
 }

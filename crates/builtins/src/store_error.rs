@@ -12,7 +12,10 @@ pub struct StoreError {
 
 impl StoreError {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 
     /// The caller must ask differently.
@@ -29,7 +32,10 @@ impl StoreError {
 
 impl From<ToolError> for StoreError {
     fn from(error: ToolError) -> Self {
-        Self { kind: error.kind, message: error.message }
+        Self {
+            kind: error.kind,
+            message: error.message,
+        }
     }
 }
 

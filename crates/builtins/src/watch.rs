@@ -6,8 +6,9 @@
 use authority::{FileChanges, Workspace, escape};
 use llm_worker::ToolEffect;
 use pod::feature::{
-    BackgroundTaskContext, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
-    FeatureModule, FeatureNotifySink, HookKey, HostCapability, SinkError, TaskKey, TaskResult,
+    BackgroundTaskContext, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, SinkError,
+    TaskKey, TaskResult,
 };
 use pod::hook::{Event, EventView, PreRequest, RequestView, Verdict};
 use pod::record::{FileChanged, Record};
@@ -23,14 +24,19 @@ use std::time::Duration;
 pub const ID: FeatureId = FeatureId::builtin("watch");
 
 /// The capability to tell the model.
-pub const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: MAX_TEXT as u32, per_turn: 16 };
+pub const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: MAX_TEXT as u32,
+    per_turn: 16,
+};
 
 /// The capability to run when files change.
 pub const LOOKS: HostCapability = HostCapability::background_task("look");
 
 const NEEDS: &[HostCapability] = &[NOTIFY, HostCapability::READ_WORKSPACE];
 
-const LOOK: TaskKey = TaskKey::new("look", ToolEffect::ReadOnly).on_file_change().needs(NEEDS);
+const LOOK: TaskKey = TaskKey::new("look", ToolEffect::ReadOnly)
+    .on_file_change()
+    .needs(NEEDS);
 const TELL: HookKey<PreRequest> = HookKey::new("watch-tell").needs(NEEDS);
 const OWN: HookKey<Event> = HookKey::new("watch-own-changes");
 
@@ -63,8 +69,14 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .display_name("File changes")
         .version(env!("CARGO_PKG_VERSION"))
         .settings::<Settings>()
-        .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "notice changes of the project's files"))
-        .request(CapabilityRequest::required(NOTIFY, "tell the model which files changed"))
+        .request(CapabilityRequest::required(
+            HostCapability::READ_WORKSPACE,
+            "notice changes of the project's files",
+        ))
+        .request(CapabilityRequest::required(
+            NOTIFY,
+            "tell the model which files changed",
+        ))
         .gate(&TELL)
         .observe(&OWN)
         .background_task(&LOOK)
@@ -112,7 +124,10 @@ impl Live {
     }
 
     fn written(&self, view: &EventView) {
-        if let Record::FileChanged(FileChanged { call, path, after, .. }) = &*view.record {
+        if let Record::FileChanged(FileChanged {
+            call, path, after, ..
+        }) = &*view.record
+        {
             let mut own = lock(&self.own);
             own.retain(|(known, _)| known != path);
             // Without a call, a person undid a change.
@@ -138,9 +153,16 @@ impl Live {
     /// Whether a file has the content that a tool of this session gave it last.
     fn is_own(&self, path: &Path) -> bool {
         let path = self.files.project().join(path);
-        let written = lock(&self.own).iter().find(|(known, _)| Path::new(known) == path).cloned();
-        let Some((_, after)) = written else { return false };
-        let Ok(at) = self.files.inside(&path) else { return false };
+        let written = lock(&self.own)
+            .iter()
+            .find(|(known, _)| Path::new(known) == path)
+            .cloned();
+        let Some((_, after)) = written else {
+            return false;
+        };
+        let Ok(at) = self.files.inside(&path) else {
+            return false;
+        };
         match (self.files.open_file(&at), after) {
             (Err(error), None) => error.is_not_found(),
             (Ok(file), Some(after)) => {
@@ -159,7 +181,11 @@ impl Live {
             return Ok(());
         }
         let text = told(&changes);
-        let sent = if wake { self.notify.wake_model(text).await } else { self.notify.notify_model(text).await };
+        let sent = if wake {
+            self.notify.wake_model(text).await
+        } else {
+            self.notify.notify_model(text).await
+        };
         if sent.is_err() {
             lock(&self.changed).merge(changes);
         }
@@ -169,11 +195,14 @@ impl Live {
 
 /// The notification: as many paths as fit.
 fn told(changes: &FileChanges) -> String {
-    let mut text = "Files of the project changed since your last step, not by your file tools:".to_owned();
+    let mut text =
+        "Files of the project changed since your last step, not by your file tools:".to_owned();
     let mut left = changes.paths.len();
     for path in &changes.paths {
         let shown = escape(path);
-        let cut = shown.get(..shown.floor_char_boundary(MAX_SHOWN)).unwrap_or_default();
+        let cut = shown
+            .get(..shown.floor_char_boundary(MAX_SHOWN))
+            .unwrap_or_default();
         let more = if cut.len() < shown.len() { "…" } else { "" };
         if text.len() + cut.len() > MAX_LIST {
             break;
@@ -206,11 +235,20 @@ mod tests {
             incomplete,
         };
         let few = told(&changes(&["b\u{1b}[2J".to_owned(), "a".to_owned()], false));
-        assert!(few.ends_with(":\n- a\n- b\\u{1b}[2J") || few.ends_with(":\n- a\n- b\\x1b[2J"), "{few}");
-        let long: Vec<String> = (0..MAX_CHANGED_PATHS).map(|n| format!("{n}/{}", "ä".repeat(2000))).collect();
+        assert!(
+            few.ends_with(":\n- a\n- b\\u{1b}[2J") || few.ends_with(":\n- a\n- b\\x1b[2J"),
+            "{few}"
+        );
+        let long: Vec<String> = (0..MAX_CHANGED_PATHS)
+            .map(|n| format!("{n}/{}", "ä".repeat(2000)))
+            .collect();
         for incomplete in [false, true] {
             let all = told(&changes(&long, incomplete));
-            assert!(all.len() <= MAX_TEXT && all.contains("248 "), "{} {all}", all.len());
+            assert!(
+                all.len() <= MAX_TEXT && all.contains("248 "),
+                "{} {all}",
+                all.len()
+            );
         }
         assert!(told(&changes(&[], true)).contains("and others"));
     }

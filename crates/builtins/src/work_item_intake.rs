@@ -6,12 +6,15 @@
 //! items in turns of this pod, too: then it looks once more a minute later.
 
 use crate::clock::Now;
-use crate::work_item::{CHANGED, Heading, MAX_LISTED, Query, READER, WorkItemLabel, WorkItemReader, WorkItemStatus};
+use crate::work_item::{
+    CHANGED, Heading, MAX_LISTED, Query, READER, WorkItemLabel, WorkItemReader, WorkItemStatus,
+};
 use llm_worker::ToolEffect;
 use pod::feature::{
-    BackgroundTaskContext, CapabilityRequest, DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext,
-    FeatureInstallError, FeatureModule, FeatureNotifySink, HostCapability, PodActivity, ServiceHandle,
-    ServiceRequirement, StateKey, TaskHandle, TaskKey, TaskResult, TriggerKind,
+    BackgroundTaskContext, CapabilityRequest, DurableState, FeatureDescriptor, FeatureId,
+    FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HostCapability,
+    PodActivity, ServiceHandle, ServiceRequirement, StateKey, TaskHandle, TaskKey, TaskResult,
+    TriggerKind,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +26,10 @@ use std::time::Duration;
 pub const ID: FeatureId = FeatureId::builtin("work-item-intake");
 
 /// The capability to wake the model for an item.
-pub const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 600, per_turn: 4 };
+pub const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: 600,
+    per_turn: 4,
+};
 
 /// The items that were given to the model.
 pub const GIVEN: StateKey<Given> = StateKey::new("given", 1);
@@ -56,7 +62,10 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { label: None, every_minutes: DEFAULT_EVERY_MINUTES }
+        Self {
+            label: None,
+            every_minutes: DEFAULT_EVERY_MINUTES,
+        }
     }
 }
 
@@ -80,14 +89,20 @@ impl Intake {
         if (MIN_EVERY_MINUTES..=MAX_EVERY_MINUTES).contains(&minutes) {
             return Ok(Self { settings, now });
         }
-        Err(format!("`every_minutes` must be {MIN_EVERY_MINUTES} to {MAX_EVERY_MINUTES}, not {minutes}"))
+        Err(format!(
+            "`every_minutes` must be {MIN_EVERY_MINUTES} to {MAX_EVERY_MINUTES}, not {minutes}"
+        ))
     }
 }
 
 impl Settings {
     fn task(&self) -> TaskKey {
         let every = Duration::from_secs(self.every_minutes.saturating_mul(60));
-        TaskKey::new("look", ToolEffect::Idempotent).at_start().every(every).on_event(CHANGED).on_request()
+        TaskKey::new("look", ToolEffect::Idempotent)
+            .at_start()
+            .every(every)
+            .on_event(CHANGED)
+            .on_request()
     }
 
     fn descriptor(&self) -> FeatureDescriptor {
@@ -95,7 +110,10 @@ impl Settings {
             .display_name("Work item intake")
             .version(env!("CARGO_PKG_VERSION"))
             .settings::<Settings>()
-            .request(CapabilityRequest::required(NOTIFY, "wake the model for an item"))
+            .request(CapabilityRequest::required(
+                NOTIFY,
+                "wake the model for an item",
+            ))
             .requires(ServiceRequirement::required(READER, "^1"))
             .state(&GIVEN)
             .background_task(&self.task())
@@ -113,11 +131,18 @@ impl FeatureModule for Intake {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let named = || format!("{LABEL_PREFIX}{}", ctx.pod_name().unwrap_or("name").to_ascii_lowercase());
+        let named = || {
+            format!(
+                "{LABEL_PREFIX}{}",
+                ctx.pod_name().unwrap_or("name").to_ascii_lowercase()
+            )
+        };
         let label = match &self.settings.label {
             Some(label) => label.clone(),
             None => WorkItemLabel::try_from(named()).map_err(|_| {
-                FeatureInstallError::failed("the name of this pod cannot be a label: set `label` in its configuration")
+                FeatureInstallError::failed(
+                    "the name of this pod cannot be a label: set `label` in its configuration",
+                )
             })?,
         };
         let live = Arc::new(Live {
@@ -128,7 +153,9 @@ impl FeatureModule for Intake {
             again: ctx.background_tasks().handle(&self.settings.task()).ok(),
             now: Arc::clone(&self.now),
         });
-        ctx.background_tasks().run(&self.settings.task(), &live, Live::look).map(drop)
+        ctx.background_tasks()
+            .run(&self.settings.task(), &live, Live::look)
+            .map(drop)
     }
 }
 
@@ -152,11 +179,18 @@ impl Live {
             return Ok(());
         }
         let (status, label) = (Some(WorkItemStatus::Open), Some(self.label.clone()));
-        let query = Query { status, label, limit: Some(MAX_LISTED), ..Query::default() };
+        let query = Query {
+            status,
+            label,
+            limit: Some(MAX_LISTED),
+            ..Query::default()
+        };
         let found = self.items.call(|items| items.list(query)).await??;
         let given = self.given.read();
-        let Some(Heading { id, title, .. }) =
-            found.items.into_iter().find(|item| !given.0.contains(&item.id.to_string()))
+        let Some(Heading { id, title, .. }) = found
+            .items
+            .into_iter()
+            .find(|item| !given.0.contains(&item.id.to_string()))
         else {
             return Ok(());
         };
@@ -167,7 +201,9 @@ impl Live {
             self.label
         );
         // A run that is killed after this sends nothing in its repetition: the key is known.
-        self.notify.wake_model_once(&format!("item {id}"), text).await?;
+        self.notify
+            .wake_model_once(&format!("item {id}"), text)
+            .await?;
         let given = move |given: &mut Given| {
             given.0.push_back(id);
             let over = given.0.len().saturating_sub(MAX_GIVEN);

@@ -8,8 +8,8 @@ use authority::{Location, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HookKey, HostCapability, Tier,
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HookKey, HostCapability, Tier,
 };
 use pod::hook::{PreToolCall, ToolCallView, Verdict};
 use schemars::JsonSchema;
@@ -47,11 +47,20 @@ impl WritePolicy {
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
         if settings.scopes.is_empty() || settings.scopes.len() > MAX_SCOPES {
-            return Err(format!("`scopes` must name 1 to {MAX_SCOPES} directories, not {}", settings.scopes.len()));
+            return Err(format!(
+                "`scopes` must name 1 to {MAX_SCOPES} directories, not {}",
+                settings.scopes.len()
+            ));
         }
-        let plain = |path: &Path| path.components().all(|c| matches!(c, Component::CurDir | Component::Normal(_)));
+        let plain = |path: &Path| {
+            path.components()
+                .all(|c| matches!(c, Component::CurDir | Component::Normal(_)))
+        };
         match settings.scopes.iter().find(|scope| !plain(scope)) {
-            Some(scope) => Err(format!("`scopes` must name directories below the project, not {}", scope.display())),
+            Some(scope) => Err(format!(
+                "`scopes` must name directories below the project, not {}",
+                scope.display()
+            )),
             None => Ok(Self(settings)),
         }
     }
@@ -62,7 +71,10 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .display_name("Write policy")
         .version(env!("CARGO_PKG_VERSION"))
         .settings::<Settings>()
-        .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "find out where paths lead"))
+        .request(CapabilityRequest::required(
+            HostCapability::READ_WORKSPACE,
+            "find out where paths lead",
+        ))
         .gate(&GATE)
         .build()
 }
@@ -74,7 +86,10 @@ impl FeatureModule for WritePolicy {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
-        let live = Arc::new(Live { settings: self.0.clone(), workspace });
+        let live = Arc::new(Live {
+            settings: self.0.clone(),
+            workspace,
+        });
         ctx.hooks().gate(&GATE, &live, Live::judge).map(drop)
     }
 }
@@ -88,8 +103,14 @@ impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
         let silent = call.effect != ToolEffect::ReadOnly
             && call.feature.tier() != Tier::Builtin
-            && !call.touches.iter().any(|touch| matches!(touch, Touch::Write(_) | Touch::Shell(_)));
-        let command = call.touches.iter().any(|touch| matches!(touch, Touch::Shell(_)));
+            && !call
+                .touches
+                .iter()
+                .any(|touch| matches!(touch, Touch::Write(_) | Touch::Shell(_)));
+        let command = call
+            .touches
+            .iter()
+            .any(|touch| matches!(touch, Touch::Shell(_)));
         if (silent || command) && !self.settings.commands {
             return Verdict::deny(format!(
                 "rule `commands`: {} can write anywhere; use a tool that names the file it writes",
@@ -112,17 +133,27 @@ impl Live {
         let shown = self.workspace.show(path);
         let place = match self.workspace.locate(path) {
             Ok(place) => place,
-            Err(error) => return Some(format!("rule `scopes`: the target of {shown} cannot be determined: {error}")),
+            Err(error) => {
+                return Some(format!(
+                    "rule `scopes`: the target of {shown} cannot be determined: {error}"
+                ));
+            }
         };
         let settled = match &place {
             Location::Inside(at) => at.path(),
             Location::Outside(at) => at.as_path(),
         };
-        let below = |scope: &PathBuf| settled.starts_with(self.workspace.project().join(plain(scope)));
+        let below =
+            |scope: &PathBuf| settled.starts_with(self.workspace.project().join(plain(scope)));
         if self.settings.scopes.iter().any(below) {
             return None;
         }
-        let scopes: Vec<_> = self.settings.scopes.iter().map(|scope| scope.display().to_string()).collect();
+        let scopes: Vec<_> = self
+            .settings
+            .scopes
+            .iter()
+            .map(|scope| scope.display().to_string())
+            .collect();
         Some(format!(
             "rule `scopes`: {shown} leads to {}, which is not below {}; write there instead",
             self.workspace.show(settled),
@@ -133,5 +164,8 @@ impl Live {
 
 /// Without `.`, which a settled path never has.
 fn plain(scope: &Path) -> PathBuf {
-    scope.components().filter(|part| matches!(part, Component::Normal(_))).collect()
+    scope
+        .components()
+        .filter(|part| matches!(part, Component::Normal(_)))
+        .collect()
 }

@@ -1,5 +1,9 @@
 //! Every built-in against the contract that any feature is held to. New ones are covered by standing in a list.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
 
 use builtins::policies::{self, OPT_IN, Settings};
 use builtins::{Now, all};
@@ -29,7 +33,10 @@ fn settings(id: &FeatureId) -> Settings {
 fn examples() -> Vec<(&'static str, Value)> {
     vec![
         ("Read", json!({"path": "a.txt"})),
-        ("Edit", json!({"path": "a.txt", "edits": [{"old": "two", "new": "three"}]})),
+        (
+            "Edit",
+            json!({"path": "a.txt", "edits": [{"old": "two", "new": "three"}]}),
+        ),
         ("Write", json!({"path": "new/b.txt", "content": "b\n"})),
         ("Grep", json!({"pattern": "o"})),
         ("Bash", json!({"command": "cat a.txt"})),
@@ -39,19 +46,36 @@ fn examples() -> Vec<(&'static str, Value)> {
             "MemoryWrite",
             json!({"name": "how-to-build", "description": "How it is built.", "kind": "procedure", "text": "With cargo."}),
         ),
-        ("WorkItemCreate", json!({"title": "Mend it", "body": "It fails."})),
-        ("ScheduleCreate", json!({"text": "Look again.", "in_minutes": 5})),
-        ("RouteNote", json!({"title": "Fix the parser", "text": "It fails."})),
+        (
+            "WorkItemCreate",
+            json!({"title": "Mend it", "body": "It fails."}),
+        ),
+        (
+            "ScheduleCreate",
+            json!({"text": "Look again.", "in_minutes": 5}),
+        ),
+        (
+            "RouteNote",
+            json!({"title": "Fix the parser", "text": "It fails."}),
+        ),
     ]
 }
 
 fn instance(id: &FeatureId) -> Arc<dyn FeatureModule> {
-    if let Some(found) = all(|_| String::new()).into_iter().find(|module| module.descriptor().id == *id) {
+    if let Some(found) = all(|_| String::new())
+        .into_iter()
+        .find(|module| module.descriptor().id == *id)
+    {
         return found;
     }
     let began = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
     let now: Now = Arc::new(move || began);
-    let mut found = policies::with_settings(&BTreeMap::from([(id.clone(), settings(id))]), |i| i == id, &now).unwrap();
+    let mut found = policies::with_settings(
+        &BTreeMap::from([(id.clone(), settings(id))]),
+        |i| i == id,
+        &now,
+    )
+    .unwrap();
     found.remove(0)
 }
 
@@ -67,34 +91,57 @@ fn host_of(id: &FeatureId) -> FeatureHost {
         return host();
     }
     let beside = [builtins::memory::ID, builtins::work_item::ID];
-    beside.iter().fold(host(), |host, id| host.with(Shared(instance(id))))
+    beside
+        .iter()
+        .fold(host(), |host, id| host.with(Shared(instance(id))))
 }
 
 fn held(id: &FeatureId) -> Conformance {
     let (of, on) = (id.clone(), id.clone());
     let conformance = conformance(move || Shared(instance(&of))).on(move || host_of(&on));
-    examples().into_iter().fold(conformance, |held, (tool, arguments)| held.example(tool, arguments))
+    examples()
+        .into_iter()
+        .fold(conformance, |held, (tool, arguments)| {
+            held.example(tool, arguments)
+        })
 }
 
 #[test]
 fn every_built_in_keeps_the_contract() {
-    let ids: Vec<_> = all(|_| String::new()).into_iter().map(|module| module.descriptor().id).chain(OPT_IN).collect();
+    let ids: Vec<_> = all(|_| String::new())
+        .into_iter()
+        .map(|module| module.descriptor().id)
+        .chain(OPT_IN)
+        .collect();
     assert!(ids.len() >= 10, "{ids:?}");
     let findings: Vec<(FeatureId, Vec<CheckResult>)> = std::thread::scope(|scope| {
-        let started: Vec<_> =
-            ids.into_iter().map(|id| scope.spawn(move || (id.clone(), held(&id).findings()))).collect();
-        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+        let started: Vec<_> = ids
+            .into_iter()
+            .map(|id| scope.spawn(move || (id.clone(), held(&id).findings())))
+            .collect();
+        started
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
     let mut broken = Vec::new();
     for (id, findings) in &findings {
         // Their states are changed by background tasks only, or by jobs, which need a pod that keeps running; tests of
         // their own kill those at every point.
         let untried = |finding: &CheckResult| {
-            let by_tasks =
-                [builtins::jobs::ID, builtins::notify_person::ID, builtins::work_item_intake::ID].contains(id);
-            by_tasks && finding.check == Check::State && matches!(finding.held, CheckOutcome::NotTried(_))
+            let by_tasks = [
+                builtins::jobs::ID,
+                builtins::notify_person::ID,
+                builtins::work_item_intake::ID,
+            ]
+            .contains(id);
+            by_tasks
+                && finding.check == Check::State
+                && matches!(finding.held, CheckOutcome::NotTried(_))
         };
-        let bad = findings.iter().filter(|finding| finding.held != CheckOutcome::Yes && !untried(finding));
+        let bad = findings
+            .iter()
+            .filter(|finding| finding.held != CheckOutcome::Yes && !untried(finding));
         broken.extend(bad.map(|finding| format!("{id} {finding}")));
         assert_eq!(findings.len(), Check::ALL.len(), "{id}");
     }

@@ -1,13 +1,20 @@
 //! The built-ins through the door: what is on the surface, what it costs, what each grant gives.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
-#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests stand at the composition root"
+)]
 
 use authority::{Access, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolResult};
 use pod::feature::{
-    CapabilityPolicy, DiagnosticCode, FeatureInstallError, FeatureRegistry, FeatureRegistryBuilder, HostCapability,
-    HostServices, InstallOutcome, RegistrarCall,
+    CapabilityPolicy, DiagnosticCode, FeatureInstallError, FeatureRegistry, FeatureRegistryBuilder,
+    HostCapability, HostServices, InstallOutcome, RegistrarCall,
 };
 use pod::hook::PreRequest;
 use std::path::Path;
@@ -21,7 +28,11 @@ const TASKS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 
 /// What the defaults of the program grant.
 fn defaults() -> CapabilityPolicy {
-    let (files, search, shell) = (builtins::files::ID, builtins::search::ID, builtins::shell::ID);
+    let (files, search, shell) = (
+        builtins::files::ID,
+        builtins::search::ID,
+        builtins::shell::ID,
+    );
     let task = builtins::task::ID;
     [
         (task.clone(), HostCapability::tool("*")),
@@ -37,18 +48,27 @@ fn defaults() -> CapabilityPolicy {
         (shell, HostCapability::READ_WORKSPACE),
     ]
     .into_iter()
-    .fold(CapabilityPolicy::nothing(), |policy, (id, capability)| policy.grant(id, capability, "default"))
+    .fold(CapabilityPolicy::nothing(), |policy, (id, capability)| {
+        policy.grant(id, capability, "default")
+    })
 }
 
 fn services(dir: &Path) -> HostServices {
     let ambient = ambient::claim();
     let workspace = Workspace::open(&ambient, dir, dir, Access::ReadWrite).unwrap();
-    let off = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
+    let off = Confinement {
+        mode: SandboxMode::Off,
+        read: Vec::new(),
+        write: Vec::new(),
+    };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
     let spawner = Spawner::new(&ambient, off, env, "test/1".into()).unwrap();
     let pod = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
     let link = pod.opening(pod.resume().unwrap()).unwrap().link();
-    HostServices::none().root(HostCapability::WORKSPACE, workspace).spawner(spawner).link(link)
+    HostServices::none()
+        .root(HostCapability::WORKSPACE, workspace)
+        .spawner(spawner)
+        .link(link)
 }
 
 fn words(remedy: builtins::PathRemedy<'_>) -> String {
@@ -56,11 +76,18 @@ fn words(remedy: builtins::PathRemedy<'_>) -> String {
 }
 
 fn install(policy: CapabilityPolicy, dir: &Path) -> FeatureRegistry {
-    FeatureRegistryBuilder::new(policy).with_all(builtins::all(words)).install(&services(dir))
+    FeatureRegistryBuilder::new(policy)
+        .with_all(builtins::all(words))
+        .install(&services(dir))
 }
 
 fn names(registry: &FeatureRegistry) -> Vec<String> {
-    registry.tools().definitions().into_iter().map(|d| d.name).collect()
+    registry
+        .tools()
+        .definitions()
+        .into_iter()
+        .map(|d| d.name)
+        .collect()
 }
 
 #[derive(Default)]
@@ -76,7 +103,12 @@ impl CallHost for Host {
     }
 
     fn read_output(&self, handle: &str, _: LineRange) -> Result<Excerpt, ToolError> {
-        Ok(Excerpt { text: format!("of {handle}\n"), first: 1, last: 1, total: 1 })
+        Ok(Excerpt {
+            text: format!("of {handle}\n"),
+            first: 1,
+            last: 1,
+            total: 1,
+        })
     }
 
     async fn file_changing(&self, _: FileChange) -> Result<u64, ToolError> {
@@ -97,10 +129,21 @@ fn call(registry: &FeatureRegistry, tool: &str, arguments: &str) -> ToolResult {
         deadline: Duration::from_secs(60),
         host: Arc::clone(&host) as Arc<dyn CallHost>,
     };
-    let prepared = registry.tools().get(tool).unwrap().tool.prepare(arguments).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let prepared = registry
+        .tools()
+        .get(tool)
+        .unwrap()
+        .tool
+        .prepare(arguments)
+        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let mut output = runtime.block_on(prepared.run(cx))?;
-    output.content.push_str(&String::from_utf8_lossy(&host.written.lock().unwrap()));
+    output
+        .content
+        .push_str(&String::from_utf8_lossy(&host.written.lock().unwrap()));
     Ok(output)
 }
 
@@ -112,7 +155,11 @@ fn eight_tools_are_on_the_surface_and_each_does_its_work() {
     let tools = ["Bash", "Edit", "Glob", "Grep", "List", "Read", "ReadOutput"];
     assert_eq!(names(&registry), [&tools[..], &TASKS, &["Write"]].concat());
     assert!(
-        registry.report().features.iter().all(|f| f.outcome == InstallOutcome::Installed),
+        registry
+            .report()
+            .features
+            .iter()
+            .all(|f| f.outcome == InstallOutcome::Installed),
         "{:#?}",
         registry.report()
     );
@@ -123,14 +170,30 @@ fn eight_tools_are_on_the_surface_and_each_does_its_work() {
         ("Glob", r#"{"pattern":"*.txt"}"#, "a.txt"),
         ("Grep", r#"{"pattern":"tw."}"#, "a.txt:2:two"),
         ("Read", r#"{"path":"a.txt"}"#, "2\ttwo"),
-        ("Edit", r#"{"path":"a.txt","edits":[{"old":"two","new":"three"}]}"#, "1 replacement"),
-        ("Write", r#"{"path":"new/b.txt","content":"b\n"}"#, "created"),
-        ("Bash", r#"{"command":"cat a.txt new/b.txt"}"#, "one\nthree\nb\n"),
+        (
+            "Edit",
+            r#"{"path":"a.txt","edits":[{"old":"two","new":"three"}]}"#,
+            "1 replacement",
+        ),
+        (
+            "Write",
+            r#"{"path":"new/b.txt","content":"b\n"}"#,
+            "created",
+        ),
+        (
+            "Bash",
+            r#"{"command":"cat a.txt new/b.txt"}"#,
+            "one\nthree\nb\n",
+        ),
         ("ReadOutput", r#"{"handle":"h1"}"#, "of h1"),
     ];
     for (tool, arguments, expected) in calls {
-        let output = call(&registry, tool, arguments).unwrap_or_else(|error| panic!("{tool}: {error}"));
-        assert!(format!("{}\n{}", output.summary, output.content).contains(expected), "{tool}: {output:?}");
+        let output =
+            call(&registry, tool, arguments).unwrap_or_else(|error| panic!("{tool}: {error}"));
+        assert!(
+            format!("{}\n{}", output.summary, output.content).contains(expected),
+            "{tool}: {output:?}"
+        );
     }
 }
 
@@ -148,39 +211,85 @@ fn the_surface_stays_within_its_budget() {
             serde_json::json!({"type": "function", "function": function}).to_string().len()
         })
         .sum();
-    let instructions: usize = registry.instructions().iter().map(|i| i.text.len() + 1).sum();
+    let instructions: usize = registry
+        .instructions()
+        .iter()
+        .map(|i| i.text.len() + 1)
+        .sum();
     // 8 kB for the whole first request; the host's own words and the question get the rest.
-    assert!(tools + instructions <= 6_000, "{tools} bytes of tools and {instructions} of instructions");
+    assert!(
+        tools + instructions <= 6_000,
+        "{tools} bytes of tools and {instructions} of instructions"
+    );
 }
 
 #[test]
 fn each_grant_that_is_missing_takes_what_it_must() {
     let dir = tempfile::tempdir().unwrap();
-    let (files, search, shell) = (builtins::files::ID, builtins::search::ID, builtins::shell::ID);
-    type Case = (CapabilityPolicy, &'static [&'static str], [InstallOutcome; 4]);
+    let (files, search, shell) = (
+        builtins::files::ID,
+        builtins::search::ID,
+        builtins::shell::ID,
+    );
+    type Case = (
+        CapabilityPolicy,
+        &'static [&'static str],
+        [InstallOutcome; 4],
+    );
     use InstallOutcome::{Degraded, Disabled, Installed, Skipped};
     let cases: Vec<Case> = vec![
         (CapabilityPolicy::nothing(), &[], [Skipped; 4]),
         (
             defaults().refuse(files, HostCapability::WRITE_WORKSPACE, "user.toml"),
-            &["Bash", "Glob", "Grep", "List", "Read", "ReadOutput", TASKS[0], TASKS[1], TASKS[2], TASKS[3]],
+            &[
+                "Bash",
+                "Glob",
+                "Grep",
+                "List",
+                "Read",
+                "ReadOutput",
+                TASKS[0],
+                TASKS[1],
+                TASKS[2],
+                TASKS[3],
+            ],
             [Degraded, Installed, Installed, Installed],
         ),
         (
             defaults().refuse(shell.clone(), HostCapability::ANY_PROGRAM, "user.toml"),
-            &["Edit", "Glob", "Grep", "List", "Read", TASKS[0], TASKS[1], TASKS[2], TASKS[3], "Write"],
+            &[
+                "Edit", "Glob", "Grep", "List", "Read", TASKS[0], TASKS[1], TASKS[2], TASKS[3],
+                "Write",
+            ],
             [Installed, Installed, Skipped, Installed],
         ),
         (
-            defaults().refuse(shell, HostCapability::tool("Bash"), "user.toml").disable(search, "user.toml"),
-            &["Edit", "List", "Read", "ReadOutput", TASKS[0], TASKS[1], TASKS[2], TASKS[3], "Write"],
+            defaults()
+                .refuse(shell, HostCapability::tool("Bash"), "user.toml")
+                .disable(search, "user.toml"),
+            &[
+                "Edit",
+                "List",
+                "Read",
+                "ReadOutput",
+                TASKS[0],
+                TASKS[1],
+                TASKS[2],
+                TASKS[3],
+                "Write",
+            ],
             [Installed, Disabled, Degraded, Installed],
         ),
     ];
     for (n, (policy, tools, outcomes)) in cases.into_iter().enumerate() {
         let registry = install(policy, dir.path());
         assert_eq!(names(&registry), tools, "case {n}");
-        let found: Vec<_> = registry.report().features.iter().map(|f| f.outcome).collect();
+        let found: Vec<_> = registry
+            .report()
+            .features
+            .iter()
+            .map(|f| f.outcome)
+            .collect();
         assert_eq!(found, outcomes, "case {n}: {:#?}", registry.report());
     }
 }
@@ -189,17 +298,28 @@ fn each_grant_that_is_missing_takes_what_it_must() {
 fn a_failure_in_any_call_of_a_built_in_leaves_others_intact() {
     let dir = tempfile::tempdir().unwrap();
     let all = names(&install(defaults(), dir.path()));
-    for victim in [builtins::files::ID, builtins::search::ID, builtins::shell::ID, builtins::task::ID] {
-        let alone =
-            FeatureRegistryBuilder::new(defaults().disable(victim.clone(), "test")).with_all(builtins::all(words));
+    for victim in [
+        builtins::files::ID,
+        builtins::search::ID,
+        builtins::shell::ID,
+        builtins::task::ID,
+    ] {
+        let alone = FeatureRegistryBuilder::new(defaults().disable(victim.clone(), "test"))
+            .with_all(builtins::all(words));
         let without = names(&alone.install(&services(dir.path())));
         for fail_at in 1.. {
             let failing = victim.clone();
             let probe = move |call: RegistrarCall<'_>| {
                 let hit = *call.feature == failing && call.number == fail_at;
-                if hit { Err(FeatureInstallError::failed("injected")) } else { Ok(()) }
+                if hit {
+                    Err(FeatureInstallError::failed("injected"))
+                } else {
+                    Ok(())
+                }
             };
-            let builder = FeatureRegistryBuilder::new(defaults()).with_all(builtins::all(words)).probe(Arc::new(probe));
+            let builder = FeatureRegistryBuilder::new(defaults())
+                .with_all(builtins::all(words))
+                .probe(Arc::new(probe));
             let registry = builder.install(&services(dir.path()));
             let report = registry.report().feature(&victim).unwrap();
             if report.outcome == InstallOutcome::Installed {
@@ -231,9 +351,21 @@ fn what_a_call_names_is_what_its_arguments_say() {
         ("Read", r#"{"path":"../x"}"#, Some(Read("../x".into()))),
         ("List", r#"{"path":"d"}"#, Some(Read("d".into()))),
         ("List", "{}", Some(Read(".".into()))),
-        ("Glob", r#"{"pattern":"*","path":"d"}"#, Some(Read("d".into()))),
-        ("Grep", r#"{"pattern":"x","path":"d"}"#, Some(Read("d".into()))),
-        ("Write", r#"{"path":".env","content":""}"#, Some(Write(".env".into()))),
+        (
+            "Glob",
+            r#"{"pattern":"*","path":"d"}"#,
+            Some(Read("d".into())),
+        ),
+        (
+            "Grep",
+            r#"{"pattern":"x","path":"d"}"#,
+            Some(Read("d".into())),
+        ),
+        (
+            "Write",
+            r#"{"path":".env","content":""}"#,
+            Some(Write(".env".into())),
+        ),
         ("Bash", r#"{"command":"ls"}"#, Some(Shell("ls".into()))),
         ("ReadOutput", r#"{"handle":"h"}"#, None),
         ("TaskCreate", r#"{"title":"t"}"#, Some(Session)),
@@ -241,12 +373,30 @@ fn what_a_call_names_is_what_its_arguments_say() {
         ("TaskList", "{}", None),
     ];
     for (tool, arguments, expected) in cases {
-        let prepared = registry.tools().get(tool).unwrap().tool.prepare(arguments).unwrap();
+        let prepared = registry
+            .tools()
+            .get(tool)
+            .unwrap()
+            .tool
+            .prepare(arguments)
+            .unwrap();
         match expected {
-            Some(touch) => assert!(prepared.touches.contains(&touch), "{tool} {arguments}: {:?}", prepared.touches),
-            None => assert!(prepared.touches.is_empty(), "{tool}: {:?}", prepared.touches),
+            Some(touch) => assert!(
+                prepared.touches.contains(&touch),
+                "{tool} {arguments}: {:?}",
+                prepared.touches
+            ),
+            None => assert!(
+                prepared.touches.is_empty(),
+                "{tool}: {:?}",
+                prepared.touches
+            ),
         }
     }
     let outside = call(&registry, "Read", r#"{"path":"/etc/hostname"}"#).unwrap_err();
-    assert_eq!(outside.kind, ErrorKind::Denied, "the tool refuses too, whoever allowed it");
+    assert_eq!(
+        outside.kind,
+        ErrorKind::Denied,
+        "the tool refuses too, whoever allowed it"
+    );
 }

@@ -17,7 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use testkit::{ENOSPC, Fault, LiveEnd, LivePod, ModelScript, Over, PATIENCE, PodUnderTest, ScriptedAnswer};
+use testkit::{
+    ENOSPC, Fault, LiveEnd, LivePod, ModelScript, Over, PATIENCE, PodUnderTest, ScriptedAnswer,
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Between two starts of the pod.
@@ -32,7 +34,10 @@ const MORE_MEMORY: u64 = 48 << 20;
 const SLACK: usize = 4;
 
 fn days() -> u64 {
-    std::env::var("YOI_TEST_DAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
+    std::env::var("YOI_TEST_DAYS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(3)
 }
 
 /// xorshift64*
@@ -54,16 +59,27 @@ fn settings(value: &Value) -> Settings {
 fn stays() -> PodUnderTest {
     let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
-    let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
+    let confinement = Confinement {
+        mode: SandboxMode::Off,
+        read: Vec::new(),
+        write: Vec::new(),
+    };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-    pod.spawner = Some(Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
+    pod.spawner =
+        Some(Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
     let prompts = json!([{ "name": "sweep", "cron": "0 */6 * * *", "text": "Sweep." }]);
     let keys = [
-        (schedule::ID, json!({ "time_zone": "UTC", "prompts": prompts })),
+        (
+            schedule::ID,
+            json!({ "time_zone": "UTC", "prompts": prompts }),
+        ),
         (watch::ID, json!({})),
         (jobs::ID, json!({})),
     ];
-    let all: BTreeMap<FeatureId, Settings> = keys.iter().map(|(id, keys)| (id.clone(), settings(keys))).collect();
+    let all: BTreeMap<FeatureId, Settings> = keys
+        .iter()
+        .map(|(id, keys)| (id.clone(), settings(keys)))
+        .collect();
     let clock = pod.clock.clone();
     let now: Now = std::sync::Arc::new(move || UNIX_EPOCH + Duration::from_micros(clock.now()));
     let grants = vec![
@@ -80,7 +96,10 @@ fn stays() -> PodUnderTest {
         jobs::NOTIFY,
     ];
     let modules = policies::with_settings(&all, |id| all.contains_key(id), &now).unwrap();
-    pod.features = modules.into_iter().map(|module| (module, grants.clone())).collect();
+    pod.features = modules
+        .into_iter()
+        .map(|module| (module, grants.clone()))
+        .collect();
     pod
 }
 
@@ -92,12 +111,18 @@ fn rests(live: &LivePod, jobs: bool) -> Option<()> {
         let now_ms = live.pod.clock.now() / 1000;
         let idle = status.activity == Activity::Idle && status.queued.is_empty();
         let due = |ms: Option<u64>| ms.is_some_and(|due| due <= now_ms);
-        let tasks = || status.tasks.iter().all(|task| task.open.is_none() && !due(task.next_due_ms));
+        let tasks = || {
+            status
+                .tasks
+                .iter()
+                .all(|task| task.open.is_none() && !due(task.next_due_ms))
+        };
         idle && tasks() && {
             // The log is read only where it can tell more.
             let state = (status.notices > 0 || jobs).then(|| live.folded(status.folded));
-            state
-                .is_none_or(|state| state.open_jobs().count() == 0 && !state.notices.values().any(|notice| notice.wake))
+            state.is_none_or(|state| {
+                state.open_jobs().count() == 0 && !state.notices.values().any(|notice| notice.wake)
+            })
         }
     });
     rests.map(drop)
@@ -105,7 +130,10 @@ fn rests(live: &LivePod, jobs: bool) -> Option<()> {
 
 /// A start, three hours, and the end. `full`: in which of its half hours the disk is full.
 fn leg(mut pod: PodUnderTest, number: u64, full: Option<u64>) -> Over {
-    let job = ScriptedAnswer::calls(&[("JobStart", &json!({ "command": "echo hi; exit 3" }).to_string())]);
+    let job = ScriptedAnswer::calls(&[(
+        "JobStart",
+        &json!({ "command": "echo hi; exit 3" }).to_string(),
+    )]);
     let answers = std::iter::once(job).chain((0..60).map(|_| ScriptedAnswer::text("well")));
     pod.script = ModelScript::new(answers);
     let live = match LivePod::open(pod) {
@@ -113,13 +141,21 @@ fn leg(mut pod: PodUnderTest, number: u64, full: Option<u64>) -> Over {
         Err(over) => return *over,
     };
     let passed = || {
-        fs::write(live.pod.project.join(format!("note-{}", number % 50)), number.to_string()).unwrap();
+        fs::write(
+            live.pod.project.join(format!("note-{}", number % 50)),
+            number.to_string(),
+        )
+        .unwrap();
         // Killed in three turns in a row, it waits for a person.
         if live.ask(live.client().status())?.held.is_some() {
             live.ask(live.client().resume(None)).ok()?;
         }
         rests(&live, false)?;
-        live.ask(live.client().send(NewInput { text: format!("go {number}"), ..NewInput::default() })).ok()?;
+        live.ask(live.client().send(NewInput {
+            text: format!("go {number}"),
+            ..NewInput::default()
+        }))
+        .ok()?;
         rests(&live, true)?;
         let steps = LEG.as_secs() / MINUTE.as_secs() / 30;
         for half_hour in 0..steps {
@@ -153,8 +189,16 @@ fn entries(dir: &str) -> usize {
 
 fn memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"))
+        .unwrap();
+    line.trim()
+        .strip_suffix(" kB")
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        << 10
 }
 
 fn size(dir: &Path) -> u64 {
@@ -174,13 +218,22 @@ fn schedule(pod: &PodUnderTest) -> String {
         Record::HostStarted(_) => Some(format!("record {seq}: start")),
         Record::BackgroundTask(run) if own(&run.feature) => {
             let (at, due) = (minutes(run.at_ms), minutes(run.due_ms));
-            Some(format!("record {seq}: {at} run {} {:?}, due {due} {:?}", run.run, run.state, run.reason))
+            Some(format!(
+                "record {seq}: {at} run {} {:?}, due {due} {:?}",
+                run.run, run.state, run.reason
+            ))
         }
-        Record::NotificationQueued(queued) if own(&queued.feature) => Some(format!("record {seq}: {:?}", queued.key)),
+        Record::NotificationQueued(queued) if own(&queued.feature) => {
+            Some(format!("record {seq}: {:?}", queued.key))
+        }
         _ => None,
     };
     let lines: Vec<String> = pod.records().into_iter().filter_map(line).collect();
-    format!("{}\n{} the end", lines.join("\n"), minutes(pod.clock.now() / 1000))
+    format!(
+        "{}\n{} the end",
+        lines.join("\n"),
+        minutes(pod.clock.now() / 1000)
+    )
 }
 
 /// Every run and every job has one end, every notice came once, and the schedule missed no time.
@@ -194,21 +247,38 @@ fn holds(pod: &PodUnderTest, began_us: u64) {
                 runs.entry(run.run).or_default().0 += 1
             }
             Record::BackgroundTask(run) => runs.entry(run.run).or_default().1 += 1,
-            Record::ChildProcess(child) if child.ended.is_none() => started.entry(child.job).or_default().0 += 1,
+            Record::ChildProcess(child) if child.ended.is_none() => {
+                started.entry(child.job).or_default().0 += 1
+            }
             Record::ChildProcess(child) => started.entry(child.job).or_default().1 += 1,
             Record::NotificationQueued(queued) => {
                 sweeps += u64::from(queued.feature == schedule::ID.to_string());
                 told += usize::from(queued.feature == jobs::ID.to_string());
                 let key = queued.key.map(|key| (queued.feature, key));
-                assert!(key.is_none() || keys.insert(key.clone()), "record {seq}: {key:?} came twice");
+                assert!(
+                    key.is_none() || keys.insert(key.clone()),
+                    "record {seq}: {key:?} came twice"
+                );
             }
             _ => {}
         }
     }
-    assert!(runs.values().all(|(began, ended)| *began <= 1 && *ended == 1), "{runs:?}");
-    assert!(started.values().all(|times| *times == (1, 1)), "{started:?}");
+    assert!(
+        runs.values()
+            .all(|(began, ended)| *began <= 1 && *ended == 1),
+        "{runs:?}"
+    );
+    assert!(
+        started.values().all(|times| *times == (1, 1)),
+        "{started:?}"
+    );
     assert_eq!(told, started.len(), "jobs whose end was told");
-    assert_eq!(sweeps, pod.clock.now() / EVERY_US - began_us / EVERY_US, "times of the schedule: {}", schedule(pod));
+    assert_eq!(
+        sweeps,
+        pod.clock.now() / EVERY_US - began_us / EVERY_US,
+        "times of the schedule: {}",
+        schedule(pod)
+    );
     let resumed = resume(pod.resume().unwrap().1).unwrap().restored;
     assert_eq!(resumed, pod.restored(), "from the checkpoint");
     assert!(!resumed.state.turn_open && resumed.state.open_calls.is_empty());
@@ -228,7 +298,9 @@ fn a_pod_that_is_left_alone_loses_nothing_and_grows_no_more_than_its_log() {
             let (name, nth): &(String, usize) = &names[chance.below(names.len())];
             pod.points.kill(name, *nth);
         }
-        let Over { pod: after, end, .. } = leg(pod, number, full);
+        let Over {
+            pod: after, end, ..
+        } = leg(pod, number, full);
         pod = after;
         match end {
             LiveEnd::Ended(end) => {
@@ -246,17 +318,34 @@ fn a_pod_that_is_left_alone_loses_nothing_and_grows_no_more_than_its_log() {
         }
     }
     holds(&pod, began_us);
-    println!("{} days, {kills} kills, {} records", days(), pod.records().len());
+    println!(
+        "{} days, {kills} kills, {} records",
+        days(),
+        pod.records().len()
+    );
     println!("session: {sizes:?} bytes; memory: {used:?} bytes");
     assert!(kills * 2 > legs, "{kills} kills in {legs} starts");
-    let [first, second, third] = sizes[..3] else { panic!("{sizes:?}") };
-    assert!(third - second <= first / 2 * 3 + (256 << 10), "the session grows faster: {sizes:?}");
-    assert!(used[2] <= used[0] + MORE_MEMORY, "the process grows: {used:?}");
+    let [first, second, third] = sizes[..3] else {
+        panic!("{sizes:?}")
+    };
+    assert!(
+        third - second <= first / 2 * 3 + (256 << 10),
+        "the session grows faster: {sizes:?}"
+    );
+    assert!(
+        used[2] <= used[0] + MORE_MEMORY,
+        "the process grows: {used:?}"
+    );
     // From the first third on: some descriptors are opened once. Those of a pod that ended may take a moment.
     let (threads, descriptors) = held[0];
     let waits = Instant::now();
-    while entries("/proc/self/task") > threads + SLACK || entries("/proc/self/fd") > descriptors + SLACK {
-        assert!(waits.elapsed() < PATIENCE, "threads and descriptors: {held:?}");
+    while entries("/proc/self/task") > threads + SLACK
+        || entries("/proc/self/fd") > descriptors + SLACK
+    {
+        assert!(
+            waits.elapsed() < PATIENCE,
+            "threads and descriptors: {held:?}"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,6 +1,13 @@
 //! `builtin:work-item-intake` in a live pod: an item with the label of the pod begins one turn.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
-#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests stand at the composition root"
+)]
 
 use authority::{Access, Workspace};
 use builtins::Now;
@@ -44,17 +51,26 @@ fn pod(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
         HostCapability::tool("*"),
         HostCapability::ANY_BACKGROUND_TASK,
         HostCapability::SESSION_STATE,
-        HostCapability::WorkItemStore { read: true, write: true },
+        HostCapability::WorkItemStore {
+            read: true,
+            write: true,
+        },
         work_item::WRITE,
         work_item::PROVIDE,
         work_item::PROVIDE_TRACKER,
         work_item::ENRICH,
         NOTIFY,
     ];
-    pod.features = modules.into_iter().map(|module| (module, any.clone())).collect();
+    pod.features = modules
+        .into_iter()
+        .map(|module| (module, any.clone()))
+        .collect();
     let root = pod.project.join("work-items");
     pod.offer = Arc::new(move |services: HostServices| {
-        services.root(work_item::ROOT, Workspace::open(&ambient::claim(), &root, &root, Access::ReadWrite).unwrap())
+        services.root(
+            work_item::ROOT,
+            Workspace::open(&ambient::claim(), &root, &root, Access::ReadWrite).unwrap(),
+        )
     });
     pod
 }
@@ -78,7 +94,8 @@ fn quiet(live: &LivePod) {
     let began = Instant::now();
     loop {
         let came = live.pod.points.came();
-        let [running, ended] = ["task:running", "task:ended"].map(|point| came.iter().filter(|c| *c == point).count());
+        let [running, ended] =
+            ["task:running", "task:ended"].map(|point| came.iter().filter(|c| *c == point).count());
         if ended > 0 && running == ended {
             return;
         }
@@ -108,7 +125,9 @@ fn turns(live: &LivePod, count: u64) {
 
 #[test]
 fn each_labelled_item_begins_one_turn() {
-    let pod = pod((0..9).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect());
+    let pod = pod((0..9)
+        .map(|n| ScriptedAnswer::text(&format!("answer {n}")))
+        .collect());
     item(&pod, "20260131-120000-one", "pod:session");
     item(&pod, "20260131-120001-other", "pod:other");
     item(&pod, "20260131-120002-two", "a, pod:session");
@@ -119,10 +138,18 @@ fn each_labelled_item_begins_one_turn() {
     let over = live.close();
     let mut sent = notices(&over.pod);
     sent.sort_by(|a, b| a.key.cmp(&b.key));
-    let keys: Vec<_> = sent.iter().map(|notice| notice.key.as_deref().unwrap()).collect();
-    assert_eq!(keys, ["item 20260131-120000-one", "item 20260131-120002-two"]);
+    let keys: Vec<_> = sent
+        .iter()
+        .map(|notice| notice.key.as_deref().unwrap())
+        .collect();
+    assert_eq!(
+        keys,
+        ["item 20260131-120000-one", "item 20260131-120002-two"]
+    );
     assert!(
-        sent[0].wake && sent[0].text.contains("\"Item 20260131-120000-one\"") && sent[0].text.contains("WorkItemShow")
+        sent[0].wake
+            && sent[0].text.contains("\"Item 20260131-120000-one\"")
+            && sent[0].text.contains("WorkItemShow")
     );
     // Neither after a restart, nor when the state is behind the notice.
     let again = open(over.pod);
@@ -150,7 +177,8 @@ fn a_held_pod_takes_its_item_once_it_goes_on() {
 
 #[test]
 fn an_item_that_a_turn_creates_is_taken_soon_after_it() {
-    let create = json!({"title": "Next", "body": "Do more.", "labels": ["pod:session"]}).to_string();
+    let create =
+        json!({"title": "Next", "body": "Do more.", "labels": ["pod:session"]}).to_string();
     let answers = vec![
         ScriptedAnswer::calls(&[("WorkItemCreate", create.as_str())]),
         ScriptedAnswer::text("created"),
@@ -160,8 +188,19 @@ fn an_item_that_a_turn_creates_is_taken_soon_after_it() {
     let live = open(pod);
     // The schedule is not due before 10 minutes.
     live.advance(MINUTE);
-    let input = NewInput { text: "go".to_owned(), ..NewInput::default() };
-    live.ask(async { live.client().send(input).await.unwrap().end().await.unwrap() });
+    let input = NewInput {
+        text: "go".to_owned(),
+        ..NewInput::default()
+    };
+    live.ask(async {
+        live.client()
+            .send(input)
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap()
+    });
     // The news of the new file comes in real time, on a busy machine behind some of these minutes.
     for look in 0..8 {
         if live.settled().turns == 2 {
@@ -177,9 +216,16 @@ fn an_item_that_a_turn_creates_is_taken_soon_after_it() {
 #[test]
 fn the_schedule_is_bounded() {
     let now: Now = Arc::new(|| UNIX_EPOCH);
-    let every = |every_minutes| builtins::work_item_intake::Settings { every_minutes, label: None };
+    let every = |every_minutes| builtins::work_item_intake::Settings {
+        every_minutes,
+        label: None,
+    };
     for (minutes, fits) in [(4, false), (5, true), (1440, true), (1441, false)] {
-        assert_eq!(Intake::new(every(minutes), Arc::clone(&now)).is_ok(), fits, "{minutes}");
+        assert_eq!(
+            Intake::new(every(minutes), Arc::clone(&now)).is_ok(),
+            fits,
+            "{minutes}"
+        );
     }
     assert!(format!("{CHANGED:?}").contains("changed"));
 }

@@ -29,17 +29,35 @@ impl Attachment {
     ///
     /// # Errors
     /// No process serves the pod, or it refuses this client.
-    pub async fn begin(dir: &Path, hello: Hello, attach: Attach) -> Result<(Self, Attached), ClientError> {
+    pub async fn begin(
+        dir: &Path,
+        hello: Hello,
+        attach: Attach,
+    ) -> Result<(Self, Attached), ClientError> {
         let (mut connection, welcome) = Connection::connect(dir, &hello).await?;
         let attached = connection.ask(&attach).await?;
         let page = attached.page.as_ref();
-        let last = page.and_then(|page| page.records.last()).map(|line| line.seq());
-        let last = last.transpose().map_err(|error| ClientError::Garbled(format!("a page: {error}")))?;
+        let last = page
+            .and_then(|page| page.records.last())
+            .map(|line| line.seq());
+        let last = last
+            .transpose()
+            .map_err(|error| ClientError::Garbled(format!("a page: {error}")))?;
         // A page without records has looked at all that there are.
         let before = page.map_or(attached.status.seq, |page| page.first.saturating_sub(1));
         let cursor = attach.after.or(last).unwrap_or(before);
         let dir = dir.to_owned();
-        Ok((Self { dir, hello, attach, connection: Some(connection), welcome, cursor }, attached))
+        Ok((
+            Self {
+                dir,
+                hello,
+                attach,
+                connection: Some(connection),
+                welcome,
+                cursor,
+            },
+            attached,
+        ))
     }
 
     /// What the pod answered to the newest hello.
@@ -70,7 +88,9 @@ impl Attachment {
     /// Moves the cursor behind an event.
     fn in_order(&mut self, event: Event) -> Result<Event, ClientError> {
         let seq = match &event {
-            Event::Record(line) => line.seq().map_err(|error| ClientError::Garbled(format!("a record: {error}"))),
+            Event::Record(line) => line
+                .seq()
+                .map_err(|error| ClientError::Garbled(format!("a record: {error}"))),
             Event::SystemItem(item) => Ok(item.seq),
             _ => return Ok(event),
         };
@@ -78,7 +98,10 @@ impl Attachment {
             Ok(seq) if seq > self.cursor => self.cursor = seq,
             Ok(seq) => {
                 self.connection = None;
-                return Err(ClientError::OutOfOrder { cursor: self.cursor, seq });
+                return Err(ClientError::OutOfOrder {
+                    cursor: self.cursor,
+                    seq,
+                });
             }
             Err(error) => {
                 self.connection = None;
@@ -109,7 +132,10 @@ impl Attachment {
     ///
     /// # Errors
     /// The pod's answer is an error, or the connection is over.
-    pub async fn next_or<A: Ask>(&mut self, begun: &Begun<A>) -> Result<Next<A::Answer>, ClientError> {
+    pub async fn next_or<A: Ask>(
+        &mut self,
+        begun: &Begun<A>,
+    ) -> Result<Next<A::Answer>, ClientError> {
         match self.connected()?.next_or(begun).await? {
             Next::Event(event) => self.in_order(event).map(Next::Event),
             answer => Ok(answer),
@@ -144,10 +170,16 @@ impl Attachment {
         if welcome.session != self.welcome.session {
             return Err(ClientError::AnotherSession);
         }
-        let attach = Attach { after: Some(self.cursor), ..self.attach.clone() };
+        let attach = Attach {
+            after: Some(self.cursor),
+            ..self.attach.clone()
+        };
         let attached = connection.ask(&attach).await?;
         if attached.status.seq < self.cursor {
-            return Err(ClientError::Behind { cursor: self.cursor, seq: attached.status.seq });
+            return Err(ClientError::Behind {
+                cursor: self.cursor,
+                seq: attached.status.seq,
+            });
         }
         (self.connection, self.welcome) = (Some(connection), welcome);
         Ok(attached)

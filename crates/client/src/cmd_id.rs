@@ -8,7 +8,9 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 /// A new `cmd_id`: the time, the process and a count. A request that is repeated keeps its own.
 #[must_use]
 pub fn cmd_id() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros());
     let made = MADE.fetch_add(1, Ordering::Relaxed);
     format!("{now:x}-{:x}-{made:x}", std::process::id())
 }

@@ -83,7 +83,12 @@ pub enum Next<A> {
 /// What a client says first.
 #[must_use]
 pub fn hello(client: &str, role: Role) -> Hello {
-    Hello { versions: vec![VERSION], client: client.to_owned(), name: None, role }
+    Hello {
+        versions: vec![VERSION],
+        client: client.to_owned(),
+        name: None,
+        role,
+    }
 }
 
 /// How long the answer to a request may take.
@@ -101,7 +106,9 @@ impl Connection {
     /// # Errors
     /// No process serves it, or it does not welcome this client.
     pub async fn connect(dir: &Path, hello: &Hello) -> Result<(Self, Welcome), ClientError> {
-        let stream = timeout(FROM_MEMORY, open(dir)).await.map_err(|_late| ClientError::Silent(FROM_MEMORY))?;
+        let stream = timeout(FROM_MEMORY, open(dir))
+            .await
+            .map_err(|_late| ClientError::Silent(FROM_MEMORY))?;
         Self::greet(stream?, hello).await
     }
 
@@ -121,7 +128,9 @@ impl Connection {
         match connection.ask(hello).await {
             Ok(welcome) if hello.versions.contains(&welcome.version) => Ok((connection, welcome)),
             Ok(welcome) => Err(ClientError::Version(format!("version {}", welcome.version))),
-            Err(ClientError::Refused(error) | ClientError::Dismissed(error)) if error.kind == ErrorKind::Version => {
+            Err(ClientError::Refused(error) | ClientError::Dismissed(error))
+                if error.kind == ErrorKind::Version =>
+            {
                 Err(ClientError::Version(error.message))
             }
             Err(error) => Err(error),
@@ -137,7 +146,9 @@ impl Connection {
     pub async fn ask<A: Ask>(&mut self, ask: &A) -> Result<A::Answer, ClientError> {
         let within = bound::<A>();
         let id = self.hand_in(ask)?;
-        let answer = timeout(within, self.answer(id)).await.map_err(|_late| ClientError::Silent(within))??;
+        let answer = timeout(within, self.answer(id))
+            .await
+            .map_err(|_late| ClientError::Silent(within))??;
         self.read::<A>(answer)
     }
 
@@ -149,7 +160,10 @@ impl Connection {
     pub fn begin<A: Ask>(&mut self, ask: &A) -> Result<Begun<A>, ClientError> {
         let id = self.hand_in(ask)?;
         self.begun.insert(id, None);
-        Ok(Begun { id, of: PhantomData })
+        Ok(Begun {
+            id,
+            of: PhantomData,
+        })
     }
 
     /// Waits for the answer to a request, as long as it takes. Events that arrive meanwhile are kept. Cancel-safe: it
@@ -174,7 +188,10 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Self::ask`].
-    pub async fn next_or<A: Ask>(&mut self, begun: &Begun<A>) -> Result<Next<A::Answer>, ClientError> {
+    pub async fn next_or<A: Ask>(
+        &mut self,
+        begun: &Begun<A>,
+    ) -> Result<Next<A::Answer>, ClientError> {
         loop {
             if let Some(event) = self.queued() {
                 return Ok(Next::Event(event));
@@ -237,7 +254,8 @@ impl Connection {
             return Err(ClientError::Unanswered(self.unanswered.len() + answered));
         }
         let id = self.asked + 1;
-        let line = request_line(id, ask).map_err(|error| ClientError::Garbled(error.to_string()))?;
+        let line =
+            request_line(id, ask).map_err(|error| ClientError::Garbled(error.to_string()))?;
         if line.len() > MAX_LINE {
             return Err(ClientError::TooLong(line.len()));
         }
@@ -252,7 +270,13 @@ impl Connection {
         self.goes_on()?;
         loop {
             match self.message().await? {
-                (Message::Answer { id: Some(found), answer }, _) if found == id => return Ok(answer),
+                (
+                    Message::Answer {
+                        id: Some(found),
+                        answer,
+                    },
+                    _,
+                ) if found == id => return Ok(answer),
                 (Message::Answer { id, answer }, _) => self.keep_answer(id, answer),
                 (Message::Event(event), bytes) => self.keep(event, bytes),
             }
@@ -261,7 +285,9 @@ impl Connection {
 
     /// Keeps the answer to a request that was begun; the others were given up.
     fn keep_answer(&mut self, id: Option<u64>, answer: Answer) {
-        let Some(kept) = id.and_then(|id| self.begun.get_mut(&id)) else { return };
+        let Some(kept) = id.and_then(|id| self.begun.get_mut(&id)) else {
+            return;
+        };
         self.overrun |= self.queued_bytes + bytes(&answer) > MAX_QUEUED_BYTES;
         if !self.overrun {
             self.queued_bytes += bytes(&answer);
@@ -271,7 +297,8 @@ impl Connection {
 
     /// Keeps an event. Behind one that was dropped none is kept: what is handed out has no gap.
     fn keep(&mut self, event: Event, bytes: usize) {
-        self.overrun |= self.queued.len() >= MAX_QUEUED || self.queued_bytes + bytes > MAX_QUEUED_BYTES;
+        self.overrun |=
+            self.queued.len() >= MAX_QUEUED || self.queued_bytes + bytes > MAX_QUEUED_BYTES;
         if !self.overrun {
             self.queued.push_back((event, bytes));
             self.queued_bytes += bytes;
@@ -287,12 +314,18 @@ impl Connection {
 
     async fn received(&mut self) -> Result<(Message, usize), ClientError> {
         let line = self.line().await?;
-        let message = Message::read(&line).map_err(|error| ClientError::Garbled(error.to_string()))?;
+        let message =
+            Message::read(&line).map_err(|error| ClientError::Garbled(error.to_string()))?;
         match message {
-            Message::Answer { id: None, answer: Err(error) } => Err(ClientError::Dismissed(error)),
+            Message::Answer {
+                id: None,
+                answer: Err(error),
+            } => Err(ClientError::Dismissed(error)),
             Message::Answer { id, .. } if !id.is_some_and(|id| self.unanswered.remove(&id)) => {
                 let what = id.map_or_else(|| "no request".to_owned(), |id| format!("request {id}"));
-                Err(ClientError::Garbled(format!("an answer to {what}, which the client does not expect")))
+                Err(ClientError::Garbled(format!(
+                    "an answer to {what}, which the client does not expect"
+                )))
             }
             message => Ok((message, line.len())),
         }
@@ -307,7 +340,9 @@ impl Connection {
                 }
                 Ok(None) => self.exchange().await?,
                 Err(LineTooLong) => {
-                    return Err(ClientError::Garbled(format!("a line of more than {MAX_MESSAGE} bytes")));
+                    return Err(ClientError::Garbled(format!(
+                        "a line of more than {MAX_MESSAGE} bytes"
+                    )));
                 }
             }
         }
@@ -317,7 +352,11 @@ impl Connection {
     /// something to say is read.
     async fn exchange(&mut self) -> Result<(), ClientError> {
         let writes = !self.unsent.is_empty();
-        let interest = if writes { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        let interest = if writes {
+            Interest::READABLE | Interest::WRITABLE
+        } else {
+            Interest::READABLE
+        };
         let ready = self.stream.ready(interest).await.map_err(ClientError::Io)?;
         if writes && ready.is_writable() {
             match self.stream.try_write(&self.unsent) {
@@ -339,7 +378,9 @@ impl Connection {
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(ClientError::Closed),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                Err(ClientError::Closed)
+            }
             Err(error) => Err(ClientError::Io(error)),
         }
     }

@@ -59,7 +59,12 @@ impl ClientError {
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Unreachable(_) | Self::Io(_) | Self::Closed | Self::Cut | Self::Silent(_) | Self::Overrun => true,
+            Self::Unreachable(_)
+            | Self::Io(_)
+            | Self::Closed
+            | Self::Cut
+            | Self::Silent(_)
+            | Self::Overrun => true,
             Self::Dismissed(error) | Self::Refused(error) => {
                 matches!(error.kind, ErrorKind::Busy | ErrorKind::Closing)
             }

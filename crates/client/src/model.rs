@@ -86,18 +86,27 @@ impl PodModel {
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::Record(line) => self.record(line),
-            Event::Delta(DeltaEvent { part: DeltaPart::Output { call, text, anew }, .. }) => {
+            Event::Delta(DeltaEvent {
+                part: DeltaPart::Output { call, text, anew },
+                ..
+            }) => {
                 self.outputs.take(call, text, *anew);
             }
             Event::Delta(delta) => self.live.take(delta),
             Event::Lagged(_) => self.live.missed(),
             Event::Alert(alert) => {
                 let text = alert.text.chars().take(MAX_ALERT).collect();
-                self.alerts.push_back(AlertEvent { text, ..alert.clone() });
-                self.alerts.drain(..self.alerts.len().saturating_sub(MAX_ALERTS));
+                self.alerts.push_back(AlertEvent {
+                    text,
+                    ..alert.clone()
+                });
+                self.alerts
+                    .drain(..self.alerts.len().saturating_sub(MAX_ALERTS));
             }
             Event::Status(status) => self.status = tally::rebased(&self.status, status),
-            Event::Draft(draft) if draft.revision >= self.draft.revision => self.draft = draft.clone(),
+            Event::Draft(draft) if draft.revision >= self.draft.revision => {
+                self.draft = draft.clone()
+            }
             Event::Draft(_) | Event::SystemItem(_) | Event::Ended(_) | Event::Other { .. } => {}
         }
     }
@@ -176,6 +185,11 @@ impl PodModel {
     /// The cursor for the page before the oldest of [`Self::entries`]; none if there is no such page.
     #[must_use]
     pub fn before(&self) -> Option<u64> {
-        Some(self.transcript.before().unwrap_or(self.status.seq.saturating_add(1))).filter(|before| *before > 1)
+        Some(
+            self.transcript
+                .before()
+                .unwrap_or(self.status.seq.saturating_add(1)),
+        )
+        .filter(|before| *before > 1)
     }
 }

@@ -35,7 +35,9 @@ enum Mode {
 /// What is judged and shown is what runs: the canonical form means the same and is its own canonical form.
 pub(crate) fn run(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    let Ok((first, canonical)) = parse_arguments::<Arguments>("Try", &text) else { return };
+    let Ok((first, canonical)) = parse_arguments::<Arguments>("Try", &text) else {
+        return;
+    };
     match parse_arguments::<Arguments>("Try", &canonical) {
         Ok((second, again)) => {
             assert_eq!(first, second, "{canonical}");

@@ -20,7 +20,10 @@ pub(crate) fn run(input: &[u8]) {
     if !opaque(&script) && !text.contains("<<") && !text.ends_with('\\') {
         let longer_text = format!("{text}{BEHIND}");
         let longer = parse(&longer_text);
-        let seen = longer.parts.iter().any(|part| part.program_name() == Some(PROGRAM));
+        let seen = longer
+            .parts
+            .iter()
+            .any(|part| part.program_name() == Some(PROGRAM));
         assert!(
             seen || opaque(&longer) || !is_bash(&longer_text),
             "{text:?} hides the line behind it: {:?}",
@@ -40,7 +43,11 @@ pub(crate) fn run(input: &[u8]) {
 
 /// Whether bash would run it: what it refuses to read hides nothing. Asked only where something seems to be wrong.
 pub(crate) fn is_bash(text: &str) -> bool {
-    let read = Command::new("bash").args(["-n", "-c", text]).stderr(Stdio::null()).stdin(Stdio::null()).status();
+    let read = Command::new("bash")
+        .args(["-n", "-c", text])
+        .stderr(Stdio::null())
+        .stdin(Stdio::null())
+        .status();
     read.is_ok_and(|status| status.success())
 }
 
@@ -52,7 +59,11 @@ fn in_range(script: &CommandLine) {
     let all = 0..=script.parts.len();
     let ranges = script.parts.iter().flat_map(|part: &Part| &part.reads);
     for range in ranges.chain(script.functions.iter().map(|function| &function.body)) {
-        assert!(all.contains(&range.start) && all.contains(&range.end), "{range:?} of {}", script.parts.len());
+        assert!(
+            all.contains(&range.start) && all.contains(&range.end),
+            "{range:?} of {}",
+            script.parts.len()
+        );
     }
     for part in &script.parts {
         let _: shell::Subcommand<'_> = part.subcommand();

@@ -20,9 +20,17 @@ const MAX_FILES: usize = 16;
 /// The first byte says whether checksums are made right, so that what lies behind them is reached; the second whether
 /// the log begins at its first record or as a later segment, and whether it is one file or one for each segment.
 pub(crate) fn run(input: &[u8]) {
-    let [how, place, bytes @ ..] = input else { return };
-    let bytes = if how % 4 == 0 { bytes.to_vec() } else { right(bytes) };
-    let Ok(place_dir) = tempfile::tempdir_in(shared_memory()) else { return };
+    let [how, place, bytes @ ..] = input else {
+        return;
+    };
+    let bytes = if how % 4 == 0 {
+        bytes.to_vec()
+    } else {
+        right(bytes)
+    };
+    let Ok(place_dir) = tempfile::tempdir_in(shared_memory()) else {
+        return;
+    };
     let dir = place_dir.path().join("pod");
     for part in ["", "log", "blobs", "quarantine"] {
         std::fs::create_dir(dir.join(part)).expect("a directory");
@@ -37,14 +45,25 @@ pub(crate) fn run(input: &[u8]) {
             drop(opened);
             let after = read(&dir).expect("what was repaired is read");
             // Opening checks the newest segment; damage in an older one is found by a reader.
-            let damaged = Reader::open(&dir).is_ok_and(|reader| reader.frames().any(|frame| frame.is_err()));
+            let damaged =
+                Reader::open(&dir).is_ok_and(|reader| reader.frames().any(|frame| frame.is_err()));
             let last = after.last().map_or(0, |(seq, _)| *seq);
-            assert!(last == kept || damaged && last < kept, "all that was kept is read");
+            assert!(
+                last == kept || damaged && last < kept,
+                "all that was kept is read"
+            );
             if let Some(before) = before {
-                assert!(before.starts_with(&after) || after.starts_with(&before), "repair changed records");
+                assert!(
+                    before.starts_with(&after) || after.starts_with(&before),
+                    "repair changed records"
+                );
             }
             let again = Session::open(&dir, options()).expect("what was repaired opens");
-            assert_eq!((again.recovered.last, again.recovered.cut), (kept, 0), "a repair leaves nothing to repair");
+            assert_eq!(
+                (again.recovered.last, again.recovered.cut),
+                (kept, 0),
+                "a repair leaves nothing to repair"
+            );
             drop(again);
             if damaged {
                 salvage(&dir, &place_dir.path().join("saved"));
@@ -72,12 +91,18 @@ fn write(dir: &Path, first: u64, bytes: &[u8], apart: bool) {
     let mut files = vec![(first, Vec::new())];
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let opens = apart && line.get(KIND).is_some_and(|kind| kind == b"segment\"");
-        let seq = line.get(SEQ).and_then(|seq| std::str::from_utf8(seq).ok()?.trim().parse().ok());
+        let seq = line
+            .get(SEQ)
+            .and_then(|seq| std::str::from_utf8(seq).ok()?.trim().parse().ok());
         let begun = files.last().is_some_and(|(_, bytes)| !bytes.is_empty());
         if let Some(seq) = seq.filter(|_| opens && begun && files.len() < MAX_FILES) {
             files.push((seq, Vec::new()));
         }
-        files.last_mut().expect("the first").1.extend_from_slice(line);
+        files
+            .last_mut()
+            .expect("the first")
+            .1
+            .extend_from_slice(line);
     }
     for (first, bytes) in files {
         std::fs::write(dir.join(format!("log/{first:020}.jsonl")), bytes).expect("a log");
@@ -114,7 +139,10 @@ fn right(bytes: &[u8]) -> Vec<u8> {
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let at = out.len();
         out.extend_from_slice(line);
-        let Some(line) = out.get_mut(at..).filter(|line| line.len() > HEADER && line.ends_with(b"\n")) else {
+        let Some(line) = out
+            .get_mut(at..)
+            .filter(|line| line.len() > HEADER && line.ends_with(b"\n"))
+        else {
             continue;
         };
         let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
@@ -135,7 +163,11 @@ fn options() -> Options {
 
 fn shared_memory() -> &'static Path {
     let here = Path::new("/dev/shm");
-    if here.is_dir() { here } else { Path::new("/tmp") }
+    if here.is_dir() {
+        here
+    } else {
+        Path::new("/tmp")
+    }
 }
 
 /// The real one, without waiting for a disk: nothing here is kept.
@@ -166,9 +198,15 @@ mod tests {
         let dir = tempfile::tempdir_in(shared_memory()).unwrap();
         std::fs::create_dir(dir.path().join("log")).unwrap();
         write(dir.path(), 1, &seed, true);
-        assert_eq!(std::fs::read_dir(dir.path().join("log")).unwrap().count(), 4);
+        assert_eq!(
+            std::fs::read_dir(dir.path().join("log")).unwrap().count(),
+            4
+        );
         let reader = Reader::open(dir.path()).unwrap();
-        assert_eq!((reader.tail().unwrap(), reader.losses().unwrap()), (session_store::Tail::Clean, vec![]));
+        assert_eq!(
+            (reader.tail().unwrap(), reader.losses().unwrap()),
+            (session_store::Tail::Clean, vec![])
+        );
         assert_eq!(reader.upto(41).frames().filter(Result::is_ok).count(), 41);
     }
 
@@ -178,7 +216,11 @@ mod tests {
         let seed = include_bytes!("../seeds/journal/run.jsonl");
         let dir = tempfile::tempdir_in(shared_memory()).unwrap();
         std::fs::create_dir(dir.path().join("log")).unwrap();
-        std::fs::write(dir.path().join("log/00000000000000000001.jsonl"), right(seed)).unwrap();
+        std::fs::write(
+            dir.path().join("log/00000000000000000001.jsonl"),
+            right(seed),
+        )
+        .unwrap();
         let reader = Reader::open(dir.path()).unwrap();
         let restored = Restored::from_frames(reader.frames()).unwrap();
         assert!(restored.items.len() > 5, "{} items", restored.items.len());

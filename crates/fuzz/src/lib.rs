@@ -30,9 +30,21 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "journal",
         run: journal::run,
-        seeds: &["../session-store/tests/fixtures/format-1/log", "seeds/journal"],
+        seeds: &[
+            "../session-store/tests/fixtures/format-1/log",
+            "seeds/journal",
+        ],
         ends: &[".jsonl"],
-        words: &["\n", "{\"c\":\"", "\"b\":    0", "\"q\":", "\"k\":\"seal\"", "\"k\":\"gap\"", "\0\0\0\0", "  999999"],
+        words: &[
+            "\n",
+            "{\"c\":\"",
+            "\"b\":    0",
+            "\"q\":",
+            "\"k\":\"seal\"",
+            "\"k\":\"gap\"",
+            "\0\0\0\0",
+            "  999999",
+        ],
     },
     Target {
         name: "anthropic",
@@ -53,7 +65,19 @@ pub const TARGETS: &[Target] = &[
         run: arguments::run,
         seeds: &["seeds/arguments"],
         ends: &[".json"],
-        words: &["{", "}", "[", "]", "\"path\":", "null", "1e999", "-0", "\\ud83c", "\"\\u0000\"", ",\"path\":1"],
+        words: &[
+            "{",
+            "}",
+            "[",
+            "]",
+            "\"path\":",
+            "null",
+            "1e999",
+            "-0",
+            "\\ud83c",
+            "\"\\u0000\"",
+            ",\"path\":1",
+        ],
     },
     Target {
         name: "config",
@@ -194,7 +218,10 @@ pub const TARGETS: &[Target] = &[
 
 /// Runs the target of that name.
 pub fn run(name: &str, input: &[u8]) {
-    let target = TARGETS.iter().find(|target| target.name == name).expect("a target of that name");
+    let target = TARGETS
+        .iter()
+        .find(|target| target.name == name)
+        .expect("a target of that name");
     (target.run)(input);
 }
 

@@ -22,7 +22,11 @@ fn request(line: &[u8]) {
     match ClientRequest::read(line) {
         Ok(request) => {
             let written = written(&request);
-            assert_eq!(ClientRequest::read(written.trim_end().as_bytes()).as_ref(), Ok(&request), "{written}");
+            assert_eq!(
+                ClientRequest::read(written.trim_end().as_bytes()).as_ref(),
+                Ok(&request),
+                "{written}"
+            );
         }
         Err(bad) => {
             let written = answer_line::<()>(bad.id, Err(&bad.error)).expect("an answer");
@@ -57,10 +61,15 @@ fn message(text: &str) {
         Ok(Message::Event(event)) => return told(&event),
         Err(_) => return,
     };
-    let form = |answer: Result<&RawValue, &Error>| answer.map(|raw| raw.get().to_owned()).map_err(Clone::clone);
+    let form = |answer: Result<&RawValue, &Error>| {
+        answer.map(|raw| raw.get().to_owned()).map_err(Clone::clone)
+    };
     let written = answer_line(id, answer.as_ref()).expect("an answer");
     match Message::read(written.trim_end()).expect("an answer") {
-        Message::Answer { id: read, answer: again } => {
+        Message::Answer {
+            id: read,
+            answer: again,
+        } => {
             assert_eq!(read, id, "{written}");
             assert_eq!(form(again.as_deref()), form(answer.as_deref()), "{written}");
         }
@@ -78,16 +87,26 @@ fn told(event: &Event) {
     if let Event::Record(line) = event {
         record(line.as_str());
         // Without its number it is no record, and neither reader says otherwise.
-        assert!(line.read().map_or(true, |view| line.seq().is_ok_and(|seq| seq == view.seq)), "{written}");
+        assert!(
+            line.read()
+                .map_or(true, |view| line.seq().is_ok_and(|seq| seq == view.seq)),
+            "{written}"
+        );
     }
 }
 
 fn record(text: &str) {
-    let Ok(RecordView { seq, time_us, body }) = RecordView::read(text) else { return };
+    let Ok(RecordView { seq, time_us, body }) = RecordView::read(text) else {
+        return;
+    };
     let mut fields = body.fields();
     let header = serde_json::json!({ "q": seq, "t": time_us, "k": body.kind(), "v": 1 });
     let object = fields.as_object_mut().expect("an object");
     object.extend(header.as_object().expect("an object").clone());
     let again = RecordView::read(&fields.to_string()).expect("a record");
-    assert_eq!((again.seq, again.time_us, again.body.fields()), (seq, time_us, body.fields()), "{text}");
+    assert_eq!(
+        (again.seq, again.time_us, again.body.fields()),
+        (seq, time_us, body.fields()),
+        "{text}"
+    );
 }

@@ -37,7 +37,10 @@ pub fn mutate(seed: &[u8], other: &[u8], words: &[&str], dice: &mut Dice) -> Vec
         let at = dice.below(len.max(1));
         match dice.below(9) {
             0 if len > 0 => bytes[at] ^= 1 << dice.below(8),
-            1 if len > 0 => bytes[at] = [0, 9, 10, 13, 32, 34, 48, 57, 92, 123, 125, 127, 128, 255][dice.below(14)],
+            1 if len > 0 => {
+                bytes[at] =
+                    [0, 9, 10, 13, 32, 34, 48, 57, 92, 123, 125, 127, 128, 255][dice.below(14)]
+            }
             2 if len > 0 => bytes[at] = b"0123456789abcdef"[dice.below(16)],
             3 => drop(bytes.drain(dice.range(len))),
             4 => {

@@ -8,7 +8,9 @@ use authority::{Access, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, HostTerms, Layer, Policy, PolicyDecision, Rule, RuleDecision, SandboxState};
+use pod::permission::{
+    CallFacts, HostTerms, Layer, Policy, PolicyDecision, Rule, RuleDecision, SandboxState,
+};
 use shell::parse;
 use std::path::PathBuf;
 
@@ -46,8 +48,12 @@ impl World {
         }
         std::os::unix::fs::symlink("../outside", project.join("out")).expect("a link");
         std::os::unix::fs::symlink(".git", project.join("innocent")).expect("a link");
-        let workspace = Workspace::open(&ambient::claim(), &project, &project, Access::ReadWrite).expect("a project");
-        Self { _dir: dir, workspace }
+        let workspace = Workspace::open(&ambient::claim(), &project, &project, Access::ReadWrite)
+            .expect("a project");
+        Self {
+            _dir: dir,
+            workspace,
+        }
     }
 }
 
@@ -62,7 +68,10 @@ struct Case {
 
 impl Case {
     fn read(text: &str) -> Self {
-        let mut now = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
+        let mut now = SandboxState {
+            mode: SandboxMode::WorkspaceWrite,
+            enforced: true,
+        };
         let mut rules = Vec::new();
         let mut rest = text;
         while let Some((line, behind)) = rest.split_once('\n') {
@@ -78,20 +87,57 @@ impl Case {
             }
             rest = behind;
         }
-        let line = || rest.get(1..).unwrap_or_default().lines().next().unwrap_or_default();
+        let line = || {
+            rest.get(1..)
+                .unwrap_or_default()
+                .lines()
+                .next()
+                .unwrap_or_default()
+        };
         let (tool, effect, touch) = match rest.chars().next() {
-            Some('<') => ("Read", ToolEffect::ReadOnly, Touch::Read(PathBuf::from(line()))),
-            Some('>') => ("Write", ToolEffect::Idempotent, Touch::Write(PathBuf::from(line()))),
-            Some('@') => ("Fetch", ToolEffect::ReadOnly, Touch::Host(line().to_owned())),
-            Some('$') => ("Bash", ToolEffect::Effectful, Touch::Shell(rest[1..].to_owned())),
+            Some('<') => (
+                "Read",
+                ToolEffect::ReadOnly,
+                Touch::Read(PathBuf::from(line())),
+            ),
+            Some('>') => (
+                "Write",
+                ToolEffect::Idempotent,
+                Touch::Write(PathBuf::from(line())),
+            ),
+            Some('@') => (
+                "Fetch",
+                ToolEffect::ReadOnly,
+                Touch::Host(line().to_owned()),
+            ),
+            Some('$') => (
+                "Bash",
+                ToolEffect::Effectful,
+                Touch::Shell(rest[1..].to_owned()),
+            ),
             Some(_) | None => ("Bash", ToolEffect::Effectful, Touch::Shell(rest.to_owned())),
         };
-        Self { now, rules, tool, effect, touch }
+        Self {
+            now,
+            rules,
+            tool,
+            effect,
+            touch,
+        }
     }
 
-    fn decide(&self, rules: &[(usize, Rule)], touch: &Touch, workspace: &Workspace) -> PolicyDecision {
+    fn decide(
+        &self,
+        rules: &[(usize, Rule)],
+        touch: &Touch,
+        workspace: &Workspace,
+    ) -> PolicyDecision {
         let layer = |number: usize| {
-            let own = rules.iter().filter(|(layer, _)| *layer == number).map(|(_, rule)| rule.clone()).collect();
+            let own = rules
+                .iter()
+                .filter(|(layer, _)| *layer == number)
+                .map(|(_, rule)| rule.clone())
+                .collect();
             Layer::new(number.to_string(), own).expect("rules that were read one by one")
         };
         let terms = HostTerms {
@@ -104,7 +150,12 @@ impl Case {
         let policy = Policy::new(terms, (0..LAYERS).map(layer).collect());
         let feature = FeatureId::builtin("fuzz");
         let touches = std::slice::from_ref(touch);
-        let call = CallFacts { tool: self.tool, effect: self.effect, touches, feature: &feature };
+        let call = CallFacts {
+            tool: self.tool,
+            effect: self.effect,
+            touches,
+            feature: &feature,
+        };
         policy.judge(&call, workspace, self.now)
     }
 
@@ -115,7 +166,11 @@ impl Case {
     /// Each promise once: `choice` says for which rule, place and joiner.
     fn holds(&self, workspace: &Workspace, choice: usize) {
         let decision = self.decide(&self.rules, &self.touch, workspace);
-        assert_eq!(decision, self.decide(&self.rules, &self.touch, workspace), "the same call, the same decision");
+        assert_eq!(
+            decision,
+            self.decide(&self.rules, &self.touch, workspace),
+            "the same call, the same decision"
+        );
         let ran = runs(&decision);
         self.outer_denials_stand(&decision, workspace);
         self.denying_more_allows_nothing(ran, workspace, choice);
@@ -131,31 +186,62 @@ impl Case {
 
     fn outer_denials_stand(&self, all: &PolicyDecision, workspace: &Workspace) {
         for depth in 0..LAYERS {
-            let outer: Vec<_> = self.rules.iter().filter(|(layer, _)| *layer < depth).cloned().collect();
+            let outer: Vec<_> = self
+                .rules
+                .iter()
+                .filter(|(layer, _)| *layer < depth)
+                .cloned()
+                .collect();
             let decided = self.decide(&outer, &self.touch, workspace);
-            assert!(!denies(&decided) || denies(all), "{decided:?} stands no more: {all:?} by {:?}", self.rules);
+            assert!(
+                !denies(&decided) || denies(all),
+                "{decided:?} stands no more: {all:?} by {:?}",
+                self.rules
+            );
         }
     }
 
     /// One rule once more as a denial, somewhere in each layer.
     fn denying_more_allows_nothing(&self, ran: bool, workspace: &Workspace, choice: usize) {
-        let Some((_, rule)) = self.rules.get(choice % self.rules.len().max(1)) else { return };
-        let deny = Rule { decision: RuleDecision::Deny, ..rule.clone() };
+        let Some((_, rule)) = self.rules.get(choice % self.rules.len().max(1)) else {
+            return;
+        };
+        let deny = Rule {
+            decision: RuleDecision::Deny,
+            ..rule.clone()
+        };
         for layer in 0..LAYERS {
             let mut more = self.rules.clone();
             more.insert(choice / 7 % (more.len() + 1), (layer, deny.clone()));
             let runs = self.runs(&more, workspace);
-            assert!(ran || !runs, "{deny} in layer {layer} allows {:?} of {:?}", self.touch, self.rules);
+            assert!(
+                ran || !runs,
+                "{deny} in layer {layer} allows {:?} of {:?}",
+                self.touch,
+                self.rules
+            );
         }
     }
 
     /// What is taken of a project's file denies and asks.
     fn a_project_only_narrows(&self, workspace: &Workspace) {
-        let narrows = |(layer, rule): &&(usize, Rule)| *layer != PROJECT || rule.decision != RuleDecision::Allow;
+        let narrows = |(layer, rule): &&(usize, Rule)| {
+            *layer != PROJECT || rule.decision != RuleDecision::Allow
+        };
         let with: Vec<_> = self.rules.iter().filter(narrows).cloned().collect();
-        let without: Vec<_> = self.rules.iter().filter(|(layer, _)| *layer != PROJECT).cloned().collect();
+        let without: Vec<_> = self
+            .rules
+            .iter()
+            .filter(|(layer, _)| *layer != PROJECT)
+            .cloned()
+            .collect();
         let (with, without) = (self.runs(&with, workspace), self.runs(&without, workspace));
-        assert!(without || !with, "the project's layer allows {:?} of {:?}", self.touch, self.rules);
+        assert!(
+            without || !with,
+            "the project's layer allows {:?} of {:?}",
+            self.touch,
+            self.rules
+        );
     }
 
     fn opaque_is_allowed_by_no_program(&self, text: &str, ran: bool, workspace: &Workspace) {
@@ -164,12 +250,31 @@ impl Case {
             return;
         }
         let allows = |rule: &Rule| rule.decision == RuleDecision::Allow && rule.program.is_some();
-        let only: Vec<_> = self.rules.iter().filter(|(_, rule)| allows(rule)).cloned().collect();
+        let only: Vec<_> = self
+            .rules
+            .iter()
+            .filter(|(_, rule)| allows(rule))
+            .cloned()
+            .collect();
         let by_table = self.runs(&[], workspace);
-        assert_eq!(self.runs(&only, workspace), by_table, "{text:?} is opaque: {only:?}");
+        assert_eq!(
+            self.runs(&only, workspace),
+            by_table,
+            "{text:?} is opaque: {only:?}"
+        );
         if script.parts.iter().all(|part| part.opaque.is_some()) {
-            let others: Vec<_> = self.rules.iter().filter(|(_, rule)| !allows(rule)).cloned().collect();
-            assert_eq!(self.runs(&others, workspace), ran, "{text:?} is opaque: {:?}", self.rules);
+            let others: Vec<_> = self
+                .rules
+                .iter()
+                .filter(|(_, rule)| !allows(rule))
+                .cloned()
+                .collect();
+            assert_eq!(
+                self.runs(&others, workspace),
+                ran,
+                "{text:?} is opaque: {:?}",
+                self.rules
+            );
         }
     }
 
@@ -177,12 +282,16 @@ impl Case {
     fn joined_is_no_freer(&self, one: &str, other: &str, joiner: &str, workspace: &Workspace) {
         let whole = |text: &str| {
             let script = parse(text);
-            !script.parts.is_empty() && !opaque(&script) && !text.contains("<<") && !text.ends_with('\\')
+            !script.parts.is_empty()
+                && !opaque(&script)
+                && !text.contains("<<")
+                && !text.ends_with('\\')
         };
         if !whole(one) || !whole(other) {
             return;
         }
-        let alone = |text: &str| runs(&self.decide(&self.rules, &Touch::Shell(text.to_owned()), workspace));
+        let alone =
+            |text: &str| runs(&self.decide(&self.rules, &Touch::Shell(text.to_owned()), workspace));
         // Behind a comment only a line of its own is a command.
         let joiner = if one.contains('#') { "\n" } else { joiner };
         let joined = format!("{one}{joiner}{other}");
@@ -222,7 +331,11 @@ fn rule(line: &str) -> Option<(usize, Rule)> {
     };
     let mut rule = Rule::new(words.next()?, decision);
     if let Some(about) = words.next() {
-        match (about.strip_prefix('='), about.strip_prefix('@'), about.split_once(' ')) {
+        match (
+            about.strip_prefix('='),
+            about.strip_prefix('@'),
+            about.split_once(' '),
+        ) {
             (Some(path), ..) => rule.path = Some(path.to_owned()),
             (_, Some(host), _) => rule.host = Some(host.to_owned()),
             (.., Some((program, listed))) => {
@@ -232,5 +345,7 @@ fn rule(line: &str) -> Option<(usize, Rule)> {
             (None, None, None) => rule.program = Some(about.to_owned()),
         }
     }
-    Layer::new("one", vec![rule.clone()]).ok().map(|_| (layer, rule))
+    Layer::new("one", vec![rule.clone()])
+        .ok()
+        .map(|_| (layer, rule))
 }

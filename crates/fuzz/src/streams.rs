@@ -15,13 +15,28 @@ pub(crate) fn openai(input: &[u8]) {
 type Read = fn(&[&[u8]]) -> (Vec<ModelEvent>, Result<(), String>);
 
 fn agree(input: &[u8], read: Read) {
-    let Some((cut, bytes)) = input.split_first() else { return };
+    let Some((cut, bytes)) = input.split_first() else {
+        return;
+    };
     let whole = joined(read(&[bytes]));
-    let pieces = joined(read(&bytes.chunks(usize::from(*cut % 32) + 1).collect::<Vec<_>>()));
+    let pieces = joined(read(
+        &bytes.chunks(usize::from(*cut % 32) + 1).collect::<Vec<_>>(),
+    ));
     // Which error comes first may differ: a piece may end where a limit or a fault is not yet seen.
-    assert_eq!(whole.1.is_ok(), pieces.1.is_ok(), "whole {:?}, in pieces {:?}", whole.1, pieces.1);
+    assert_eq!(
+        whole.1.is_ok(),
+        pieces.1.is_ok(),
+        "whole {:?}, in pieces {:?}",
+        whole.1,
+        pieces.1
+    );
     if whole.1.is_ok() {
-        assert_eq!(whole.0, pieces.0, "cut in pieces of {}", usize::from(*cut % 32) + 1);
+        assert_eq!(
+            whole.0,
+            pieces.0,
+            "cut in pieces of {}",
+            usize::from(*cut % 32) + 1
+        );
     }
 }
 
@@ -58,6 +73,10 @@ fn joined((events, end): (Vec<ModelEvent>, Result<(), String>)) -> (Answer, Resu
             ModelEvent::Stop(reason) => answer.stop = Some(format!("{reason:?}")),
         }
     }
-    assert_eq!(answer.stop.is_some(), end.is_ok(), "an answer has a stop, and only an answer");
+    assert_eq!(
+        answer.stop.is_some(),
+        end.is_ok(),
+        "an answer has a stop, and only an answer"
+    );
     (answer, end)
 }

@@ -16,7 +16,10 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {
-    variable(name).map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+    variable(name).map_or(otherwise, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is a number"))
+    })
 }
 
 /// Each with how it is cut or treated put in front, as the targets want.
@@ -27,7 +30,12 @@ fn seeds(target: &Target) -> Vec<Vec<u8>> {
         .iter()
         .filter_map(|dir| std::fs::read_dir(here.join(dir)).ok())
         .flat_map(|entries| entries.flatten().map(|entry| entry.path()))
-        .filter(|path| target.ends.iter().any(|end| path.to_string_lossy().ends_with(end)))
+        .filter(|path| {
+            target
+                .ends
+                .iter()
+                .any(|end| path.to_string_lossy().ends_with(end))
+        })
         .collect();
     paths.sort();
     assert!(!paths.is_empty(), "{} has no seeds", target.name);
@@ -36,23 +44,37 @@ fn seeds(target: &Target) -> Vec<Vec<u8>> {
         "anthropic" | "openai" => b"\x06",
         _ => b"",
     };
-    paths.iter().map(|path| [front, &std::fs::read(path).unwrap()].concat()).collect()
+    paths
+        .iter()
+        .map(|path| [front, &std::fs::read(path).unwrap()].concat())
+        .collect()
 }
 
 fn attempt(target: &Target, input: &[u8], what: &str) {
     if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{what}", target.name));
         std::fs::write(&path, input).unwrap();
-        panic!("{}: try it alone with YOI_FUZZ_TARGET={} YOI_FUZZ_INPUT={}", target.name, target.name, path.display());
+        panic!(
+            "{}: try it alone with YOI_FUZZ_TARGET={} YOI_FUZZ_INPUT={}",
+            target.name,
+            target.name,
+            path.display()
+        );
     }
 }
 
 #[test]
 fn promises_hold_for_changed_seeds() {
-    let (rounds, begin) = (number("YOI_FUZZ_ROUNDS", ROUNDS), number("YOI_FUZZ_SEED", 0));
+    let (rounds, begin) = (
+        number("YOI_FUZZ_ROUNDS", ROUNDS),
+        number("YOI_FUZZ_SEED", 0),
+    );
     let only = variable("YOI_FUZZ_TARGET");
     let mut tried = 0;
-    for target in TARGETS.iter().filter(|target| only.as_ref().is_none_or(|only| only == target.name)) {
+    for target in TARGETS
+        .iter()
+        .filter(|target| only.as_ref().is_none_or(|only| only == target.name))
+    {
         if let Some(path) = variable("YOI_FUZZ_INPUT") {
             (target.run)(&std::fs::read(path).unwrap());
             return;

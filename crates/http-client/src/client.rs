@@ -83,7 +83,13 @@ impl HttpClient {
     /// Creates a client; it connects on the first request. `net` must reach [`BaseUrl::host_port`].
     #[must_use]
     pub fn new(base: BaseUrl, net: Net, timeouts: Timeouts) -> Self {
-        Self { base, net, timeouts, tls: Tls::default(), kept: Mutex::new(None) }
+        Self {
+            base,
+            net,
+            timeouts,
+            tls: Tls::default(),
+            kept: Mutex::new(None),
+        }
     }
 
     /// Uses these root certificates, which clients can share.
@@ -111,22 +117,35 @@ impl HttpClient {
     /// # Errors
     /// No connection, no valid response in time, or a grant that does not include the endpoint.
     pub async fn send(&self, request: &HttpRequest<'_>) -> Result<HttpResponse<'_>, Error> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = self
+            .kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some((connection, since)) = kept
             && since.elapsed() < self.timeouts.idle
         {
             // Connecting asks the door by itself.
-            let revoked =
-                |_| Error::new(HttpErrorKind::Denied, format!("{}: the network grant was revoked", self.base));
+            let revoked = |_| {
+                Error::new(
+                    HttpErrorKind::Denied,
+                    format!("{}: the network grant was revoked", self.base),
+                )
+            };
             self.net.door().enter().map(drop).map_err(revoked)?;
             match self.exchange(connection, request).await? {
                 Ok(answer) => return Ok(answer),
-                Err(NoResponse { nothing_received: true, .. }) => {}
+                Err(NoResponse {
+                    nothing_received: true,
+                    ..
+                }) => {}
                 Err(NoResponse { error, .. }) => return Err(self.unanswered(&error)),
             }
         }
         let connection = self.dial().await?;
-        self.exchange(connection, request).await?.map_err(|NoResponse { error, .. }| self.unanswered(&error))
+        self.exchange(connection, request)
+            .await?
+            .map_err(|NoResponse { error, .. }| self.unanswered(&error))
     }
 
     async fn exchange(
@@ -138,26 +157,38 @@ impl HttpClient {
         let until = now + self.timeouts.first_byte;
         let before = connection.received();
         let sent = timeout_at(until, connection.send(self.http(request)?)).await;
-        Ok(match sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))? {
-            Ok(head) => Ok(self.answer(connection, head, until, now + self.timeouts.whole)),
-            // A cancelled request was never sent.
-            Err(error) => {
-                Err(NoResponse { nothing_received: error.is_canceled() || connection.received() == before, error })
-            }
-        })
+        Ok(
+            match sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))? {
+                Ok(head) => Ok(self.answer(connection, head, until, now + self.timeouts.whole)),
+                // A cancelled request was never sent.
+                Err(error) => Err(NoResponse {
+                    nothing_received: error.is_canceled() || connection.received() == before,
+                    error,
+                }),
+            },
+        )
     }
 
     fn unanswered(&self, error: &hyper::Error) -> Error {
         match error.is_parse() {
-            true => self.error(HttpErrorKind::Malformed, &format!("not an HTTP/1.1 response: {error}")),
-            false => {
-                self.error(HttpErrorKind::Cut, &format!("the connection closed before the response: {}", chain(error)))
-            }
+            true => self.error(
+                HttpErrorKind::Malformed,
+                &format!("not an HTTP/1.1 response: {error}"),
+            ),
+            false => self.error(
+                HttpErrorKind::Cut,
+                &format!(
+                    "the connection closed before the response: {}",
+                    chain(error)
+                ),
+            ),
         }
     }
 
     fn http(&self, request: &HttpRequest<'_>) -> Result<hyper::Request<Upload>, Error> {
-        let bug = |what: &dyn std::fmt::Display| self.error(HttpErrorKind::Bug, &format!("no request of this: {what}"));
+        let bug = |what: &dyn std::fmt::Display| {
+            self.error(HttpErrorKind::Bug, &format!("no request of this: {what}"))
+        };
         let mut http = hyper::Request::new(request.body.clone().unwrap_or_default());
         *http.method_mut() = request.method.clone();
         let target = format!("{}{}", self.base.path(), request.path);
@@ -166,24 +197,37 @@ impl HttpClient {
         let headers = http.headers_mut();
         headers.clone_from(&request.headers);
         headers.insert(header::HOST, host);
-        headers.entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
-        headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
+        headers
+            .entry(header::ACCEPT_ENCODING)
+            .or_insert(HeaderValue::from_static("identity"));
+        headers
+            .entry(header::USER_AGENT)
+            .or_insert(HeaderValue::from_static(USER_AGENT));
         Ok(http)
     }
 
     async fn dial(&self) -> Result<HttpConnection, Error> {
         let connect = async {
-            let stream = self.net.connect(self.base.host(), self.base.port(), self.timeouts.connect).await;
+            let stream = self
+                .net
+                .connect(self.base.host(), self.base.port(), self.timeouts.connect)
+                .await;
             let stream = stream.map_err(|error| match error.kind() {
-                ErrorKind::Denied | ErrorKind::Revoked => Error::new(HttpErrorKind::Denied, error.to_string()),
-                ErrorKind::FixInput | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
-                    self.error(HttpErrorKind::Connect, &error.to_string())
+                ErrorKind::Denied | ErrorKind::Revoked => {
+                    Error::new(HttpErrorKind::Denied, error.to_string())
                 }
+                ErrorKind::FixInput
+                | ErrorKind::Unavailable
+                | ErrorKind::Exhausted
+                | ErrorKind::Cancelled => self.error(HttpErrorKind::Connect, &error.to_string()),
                 ErrorKind::Bug => Error::new(HttpErrorKind::Bug, error.to_string()),
             })?;
             let secured = if self.base.is_tls() {
                 HttpConnection::over(
-                    self.tls.secure(self.base.host(), stream).await.map_err(|(cause, why)| self.error(cause, &why))?,
+                    self.tls
+                        .secure(self.base.host(), stream)
+                        .await
+                        .map_err(|(cause, why)| self.error(cause, &why))?,
                 )
                 .await
             } else {
@@ -191,8 +235,15 @@ impl HttpClient {
             };
             secured.map_err(|error| self.error(HttpErrorKind::Connect, &chain(&error)))
         };
-        let late = |_| self.error(HttpErrorKind::Connect, &format!("no connection within {:?}", self.timeouts.connect));
-        timeout(self.timeouts.connect, connect).await.map_err(late)?
+        let late = |_| {
+            self.error(
+                HttpErrorKind::Connect,
+                &format!("no connection within {:?}", self.timeouts.connect),
+            )
+        };
+        timeout(self.timeouts.connect, connect)
+            .await
+            .map_err(late)?
     }
 
     fn answer(
@@ -204,7 +255,17 @@ impl HttpClient {
     ) -> HttpResponse<'_> {
         let (parts, body) = head.into_parts();
         let (status, headers, begun, seen) = (parts.status, parts.headers, false, 0);
-        HttpResponse { status, headers, client: self, connection, body, until, over, begun, seen }
+        HttpResponse {
+            status,
+            headers,
+            client: self,
+            connection,
+            body,
+            until,
+            over,
+            begun,
+            seen,
+        }
     }
 
     fn error(&self, kind: HttpErrorKind, what: &str) -> Error {
@@ -212,7 +273,10 @@ impl HttpClient {
     }
 
     fn late(&self, what: &str, wait: Duration) -> Error {
-        self.error(HttpErrorKind::Timeout, &format!("{what} within {}", spelled(wait)))
+        self.error(
+            HttpErrorKind::Timeout,
+            &format!("{what} within {}", spelled(wait)),
+        )
     }
 }
 
@@ -250,7 +314,8 @@ impl HttpResponse<'_> {
     /// connection.
     #[must_use]
     pub fn shows_its_end(&self) -> bool {
-        self.headers.contains_key(header::CONTENT_LENGTH) || self.headers.contains_key(header::TRANSFER_ENCODING)
+        self.headers.contains_key(header::CONTENT_LENGTH)
+            || self.headers.contains_key(header::TRANSFER_ENCODING)
     }
 
     /// The next piece of the body; `None` at its proper end.
@@ -259,20 +324,33 @@ impl HttpResponse<'_> {
     /// A timeout between pieces or for the whole, a truncated or compressed body, or one over [`MAX_RESPONSE`].
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let waits = self.client.timeouts;
-        let until = if self.begun { Instant::now() + waits.between_bytes } else { self.until };
+        let until = if self.begun {
+            Instant::now() + waits.between_bytes
+        } else {
+            self.until
+        };
         let piece = timeout_at(until.min(self.over), self.connection.next(&mut self.body)).await;
         let piece = piece.map_err(|_| match self.begun {
             _ if self.over <= until => self.client.late("the answer is not whole", waits.whole),
-            true => self.client.late("the answer stopped: no further byte", waits.between_bytes),
+            true => self
+                .client
+                .late("the answer stopped: no further byte", waits.between_bytes),
             false => self.client.late("no first byte", waits.first_byte),
         })?;
         let begins = !std::mem::replace(&mut self.begun, true);
         let Some(piece) = piece else { return Ok(None) };
         let broken = |error| self.client.error(HttpErrorKind::Cut, &lost(&error));
         let piece = piece.map_err(broken)?;
-        let named = self.header("content-encoding").filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
-        if let Some(encoding) = named.or(piece.starts_with(GZIP).then_some("gzip")).filter(|_| begins) {
-            let what = format!("the answer is compressed ({encoding}), although `accept-encoding: identity` was sent");
+        let named = self
+            .header("content-encoding")
+            .filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
+        if let Some(encoding) = named
+            .or(piece.starts_with(GZIP).then_some("gzip"))
+            .filter(|_| begins)
+        {
+            let what = format!(
+                "the answer is compressed ({encoding}), although `accept-encoding: identity` was sent"
+            );
             return Err(self.client.error(HttpErrorKind::Encoded, &what));
         }
         self.seen += piece.len() as u64;
@@ -286,11 +364,15 @@ impl HttpResponse<'_> {
     /// The beginning of the body, up to [`MAX_ERROR_BODY`] and as far as it arrives in [`Timeouts::error_body`].
     pub async fn error_body(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
-        self.over = self.over.min(Instant::now() + self.client.timeouts.error_body);
+        self.over = self
+            .over
+            .min(Instant::now() + self.client.timeouts.error_body);
         while body.len() < MAX_ERROR_BODY {
             match self.next().await {
                 Ok(Some(piece)) => body.extend_from_slice(&piece),
-                Err(error) if error.kind == HttpErrorKind::Encoded => return error.message.into_bytes(),
+                Err(error) if error.kind == HttpErrorKind::Encoded => {
+                    return error.message.into_bytes();
+                }
                 Ok(None) | Err(_) => break,
             }
         }
@@ -311,7 +393,11 @@ impl HttpResponse<'_> {
             self.connection.is_ready().await
         };
         if timeout(DRAIN, rest).await == Ok(true) {
-            *self.client.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.connection, Instant::now()));
+            *self
+                .client
+                .kept
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some((self.connection, Instant::now()));
         }
     }
 }
@@ -320,17 +406,30 @@ impl HttpResponse<'_> {
 /// Why the rest of an answer does not arrive. An early end of the stream needs no further reason.
 fn lost(error: &hyper::Error) -> String {
     let lost = "the connection was lost during the answer";
-    let causes = || std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let causes = || {
+        std::iter::successors(Some(error as &dyn std::error::Error), |error| {
+            error.source()
+        })
+    };
     let ended = |error: &std::io::Error| error.kind() == std::io::ErrorKind::UnexpectedEof;
-    if error.is_incomplete_message() || causes().any(|error| error.downcast_ref().is_some_and(ended)) {
+    if error.is_incomplete_message()
+        || causes().any(|error| error.downcast_ref().is_some_and(ended))
+    {
         return lost.to_owned();
     }
-    format!("{lost}: {}", causes().last().map(ToString::to_string).unwrap_or_default())
+    format!(
+        "{lost}: {}",
+        causes().last().map(ToString::to_string).unwrap_or_default()
+    )
 }
 
 /// `300 ms`, `2 s`, `1.5 s`.
 fn spelled(time: Duration) -> String {
-    if time < Duration::from_secs(1) { format!("{} ms", time.as_millis()) } else { format!("{} s", time.as_secs_f64()) }
+    if time < Duration::from_secs(1) {
+        format!("{} ms", time.as_millis())
+    } else {
+        format!("{} s", time.as_secs_f64())
+    }
 }
 
 /// The text of an error with its sources, which hyper's own text leaves out.

@@ -32,9 +32,16 @@ struct CountingStream {
 impl HttpConnection {
     pub(crate) async fn over(stream: impl Duplex + 'static) -> hyper::Result<Self> {
         let received = Arc::new(AtomicU64::new(0));
-        let stream = CountingStream { stream: Box::new(stream), received: received.clone() };
+        let stream = CountingStream {
+            stream: Box::new(stream),
+            received: received.clone(),
+        };
         let (requests, connection) = handshake(TokioIo::new(stream)).await?;
-        Ok(Self { requests, connection: Some(connection), received })
+        Ok(Self {
+            requests,
+            connection: Some(connection),
+            received,
+        })
     }
 
     /// The number of bytes received so far.
@@ -51,7 +58,10 @@ impl HttpConnection {
         .await
     }
 
-    pub(crate) async fn send(&mut self, request: hyper::Request<Upload>) -> hyper::Result<hyper::Response<Incoming>> {
+    pub(crate) async fn send(
+        &mut self,
+        request: hyper::Request<Upload>,
+    ) -> hyper::Result<hyper::Response<Incoming>> {
         let mut sent = pin!(self.requests.send_request(request));
         poll_fn(|cx| {
             self.turn(cx);
@@ -83,14 +93,22 @@ impl HttpConnection {
 
     /// Polls the connection to read and write. Its errors reach the waiting request or body.
     fn turn(&mut self, cx: &mut Context<'_>) {
-        if self.connection.as_mut().is_some_and(|connection| Pin::new(connection).poll(cx).is_ready()) {
+        if self
+            .connection
+            .as_mut()
+            .is_some_and(|connection| Pin::new(connection).poll(cx).is_ready())
+        {
             self.connection = None;
         }
     }
 }
 
 impl AsyncRead for CountingStream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         let more = buf.filled().len().saturating_sub(before);
@@ -100,7 +118,11 @@ impl AsyncRead for CountingStream {
 }
 
 impl AsyncWrite for CountingStream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 

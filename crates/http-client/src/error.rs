@@ -33,6 +33,9 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(kind: HttpErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 }

@@ -22,18 +22,40 @@ impl Tls {
         host: &str,
         stream: S,
     ) -> Result<TlsStream<S>, (HttpErrorKind, String)> {
-        let config = self.0.get_or_try_init(load).await.map_err(|why| (HttpErrorKind::Tls, why))?;
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| (HttpErrorKind::Tls, format!("`{host}` is not a valid host name for TLS")))?;
-        TlsConnector::from(config.clone()).connect(name, stream).await.map_err(|error| {
-            let of_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
-            (if of_tls { HttpErrorKind::Tls } else { HttpErrorKind::Connect }, format!("TLS: {error}"))
-        })
+        let config = self
+            .0
+            .get_or_try_init(load)
+            .await
+            .map_err(|why| (HttpErrorKind::Tls, why))?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+            (
+                HttpErrorKind::Tls,
+                format!("`{host}` is not a valid host name for TLS"),
+            )
+        })?;
+        TlsConnector::from(config.clone())
+            .connect(name, stream)
+            .await
+            .map_err(|error| {
+                let of_tls = error
+                    .get_ref()
+                    .is_some_and(|inner| inner.is::<rustls::Error>());
+                (
+                    if of_tls {
+                        HttpErrorKind::Tls
+                    } else {
+                        HttpErrorKind::Connect
+                    },
+                    format!("TLS: {error}"),
+                )
+            })
     }
 }
 
 async fn load() -> Result<Arc<ClientConfig>, String> {
-    tokio::task::spawn_blocking(config).await.map_err(|error| format!("reading root certificates: {error}"))?
+    tokio::task::spawn_blocking(config)
+        .await
+        .map_err(|error| format!("reading root certificates: {error}"))?
 }
 
 /// The wall clock; before 1970 it gives no time, and certificates cannot be checked.
@@ -42,7 +64,10 @@ struct Clock;
 
 impl TimeProvider for Clock {
     fn current_time(&self) -> Option<UnixTime> {
-        SystemTime::now().duration_since(UNIX_EPOCH).ok().map(UnixTime::since_unix_epoch)
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .ok()
+            .map(UnixTime::since_unix_epoch)
     }
 }
 
@@ -51,14 +76,21 @@ fn config() -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     let (usable, _) = roots.add_parsable_certificates(found.certs);
     if usable == 0 {
-        let why = found.errors.first().map_or_else(String::new, |error| format!(" ({error})"));
+        let why = found
+            .errors
+            .first()
+            .map_or_else(String::new, |error| format!(" ({error})"));
         return Err(format!(
             "no root certificates on this system{why}: install ca-certificates, or name a PEM file in SSL_CERT_FILE"
         ));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_details(provider, Arc::new(Clock)).with_safe_default_protocol_versions();
-    let mut config = builder.map_err(|error| error.to_string())?.with_root_certificates(roots).with_no_client_auth();
+    let builder = ClientConfig::builder_with_details(provider, Arc::new(Clock))
+        .with_safe_default_protocol_versions();
+    let mut config = builder
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

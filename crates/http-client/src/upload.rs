@@ -16,8 +16,14 @@ pub struct Upload {
 impl Upload {
     /// A body of these chunks.
     pub fn new(chunks: impl IntoIterator<Item = Bytes>) -> Self {
-        let chunks: VecDeque<_> = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();
-        Self { left: chunks.iter().map(|chunk| chunk.len() as u64).sum(), chunks }
+        let chunks: VecDeque<_> = chunks
+            .into_iter()
+            .filter(|chunk| !chunk.is_empty())
+            .collect();
+        Self {
+            left: chunks.iter().map(|chunk| chunk.len() as u64).sum(),
+            chunks,
+        }
     }
 }
 
@@ -25,7 +31,10 @@ impl Body for Upload {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let chunk = self.chunks.pop_front();
         self.left -= chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
         Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))

@@ -33,8 +33,12 @@ impl BaseUrl {
         let foreign = |c: char| !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '\\');
         match text.split_once("://") {
             None => bad("it must begin with http:// or https://"),
-            Some(_) if text.contains(foreign) => bad("it contains a character that is not allowed in a URL"),
-            Some((_, rest)) if rest.contains(['?', '#']) => bad("it must not contain a query or fragment"),
+            Some(_) if text.contains(foreign) => {
+                bad("it contains a character that is not allowed in a URL")
+            }
+            Some((_, rest)) if rest.contains(['?', '#']) => {
+                bad("it must not contain a query or fragment")
+            }
             Some((_, rest)) if rest.starts_with('/') => bad("the host is missing"),
             Some(_) => checked(text, url::Url::parse(text)).map(Self),
         }
@@ -117,7 +121,10 @@ impl Url {
         Self::read(reference, |reference| self.0.join(reference))
     }
 
-    fn read(text: &str, parse: impl FnOnce(&str) -> Result<url::Url, ParseError>) -> Result<Self, InvalidUrl> {
+    fn read(
+        text: &str,
+        parse: impl FnOnce(&str) -> Result<url::Url, ParseError>,
+    ) -> Result<Self, InvalidUrl> {
         let text = text.trim();
         if text.len() > MAX_URL {
             return Err(InvalidUrl::new(text, "it is too long"));
@@ -125,7 +132,11 @@ impl Url {
         let mut url = checked(text, parse(text))?;
         url.set_fragment(None);
         // Encoding can make it longer.
-        if url.as_str().len() > MAX_URL { Err(InvalidUrl::new(text, "it is too long")) } else { Ok(Self(url)) }
+        if url.as_str().len() > MAX_URL {
+            Err(InvalidUrl::new(text, "it is too long"))
+        } else {
+            Ok(Self(url))
+        }
     }
 
     /// The endpoint of this URL, without path.
@@ -193,7 +204,11 @@ fn checked(text: &str, parsed: Result<url::Url, ParseError>) -> Result<url::Url,
             "it must not contain a user name or password"
         }
         Ok(url) if url.port() == Some(0) => "the port must be 1 to 65535",
-        Ok(url) if host(&url).bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) => {
+        Ok(url)
+            if host(&url)
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) =>
+        {
             return Ok(url);
         }
         Ok(_) => "the host contains a character that is not allowed",
@@ -211,7 +226,9 @@ fn port(url: &url::Url) -> u16 {
 
 /// Hides the text before an `@`, which may be a password.
 pub(crate) fn redacted(url: &str) -> String {
-    let Some((before, after)) = url.rsplit_once('@') else { return url.to_owned() };
+    let Some((before, after)) = url.rsplit_once('@') else {
+        return url.to_owned();
+    };
     let scheme = before.split_once("://").map(|(scheme, _)| scheme);
     match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
         Some(scheme) => format!("{scheme}://…@{after}"),

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use authority::{HostPort, Net};
-use http_client::{BaseUrl, HttpClient, HttpErrorKind, HttpRequest, MAX_ERROR_BODY, MAX_RESPONSE, Timeouts};
+use http_client::{
+    BaseUrl, HttpClient, HttpErrorKind, HttpRequest, MAX_ERROR_BODY, MAX_RESPONSE, Timeouts,
+};
 use hyper::Method;
 use hyper::http::HeaderMap;
 use std::io::{Read, Write};
@@ -42,11 +44,20 @@ fn client(port: u16) -> HttpClient {
 
 fn with(port: u16, timeouts: Timeouts) -> HttpClient {
     let net = Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", port)]);
-    HttpClient::new(BaseUrl::parse(&format!("http://127.0.0.1:{port}")).unwrap(), net, timeouts)
+    HttpClient::new(
+        BaseUrl::parse(&format!("http://127.0.0.1:{port}")).unwrap(),
+        net,
+        timeouts,
+    )
 }
 
 fn get() -> HttpRequest<'static> {
-    HttpRequest { method: Method::GET, path: "/", headers: HeaderMap::new(), body: None }
+    HttpRequest {
+        method: Method::GET,
+        path: "/",
+        headers: HeaderMap::new(),
+        body: None,
+    }
 }
 
 /// How many bytes of the body came, and what ended it early.
@@ -68,12 +79,20 @@ async fn an_answer_ends_at_its_bound() {
     assert_eq!(read(serve(MAX_RESPONSE)).await, (MAX_RESPONSE, None));
     let (seen, why) = read(serve(MAX_RESPONSE + 1)).await;
     assert!(seen <= MAX_RESPONSE, "{seen}");
-    assert!(why.as_deref().is_some_and(|why| why.ends_with("the answer is over 64 MiB")), "{why:?}");
+    assert!(
+        why.as_deref()
+            .is_some_and(|why| why.ends_with("the answer is over 64 MiB")),
+        "{why:?}"
+    );
 }
 
 #[tokio::test]
 async fn of_an_error_only_the_beginning_is_read() {
-    for (sent, kept) in [(0, 0), (MAX_ERROR_BODY - 1, MAX_ERROR_BODY - 1), (4 * PIECE, MAX_ERROR_BODY)] {
+    for (sent, kept) in [
+        (0, 0),
+        (MAX_ERROR_BODY - 1, MAX_ERROR_BODY - 1),
+        (4 * PIECE, MAX_ERROR_BODY),
+    ] {
         let client = client(serve(sent as u64));
         let mut answer = client.send(&get()).await.unwrap();
         assert_eq!(answer.error_body().await.len(), kept);
@@ -93,9 +112,15 @@ enum Then {
 /// answer of a connection it waits for the sender.
 async fn server(
     connections: Vec<(&'static [&'static str], Then)>,
-) -> (u16, std::sync::Arc<tokio::sync::Notify>, tokio::sync::mpsc::Receiver<()>) {
+) -> (
+    u16,
+    std::sync::Arc<tokio::sync::Notify>,
+    tokio::sync::mpsc::Receiver<()>,
+) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .unwrap();
     let port = listener.local_addr().unwrap().port();
     let (ended, end) = tokio::sync::mpsc::channel(8);
     let kept = std::sync::Arc::new(tokio::sync::Notify::new());
@@ -160,22 +185,73 @@ async fn a_server_that_ends_anywhere_costs_at_most_its_own_timeout() {
     use HttpErrorKind::{Cut, Timeout};
     use Then::{Close, HalfClose, Reset, Stall};
     let (short, long) = (Duration::from_millis(150), Duration::from_secs(60));
-    let first = |wait| Timeouts { first_byte: wait, ..Timeouts::USUAL };
-    let between = |wait| Timeouts { between_bytes: wait, ..first(long) };
+    let first = |wait| Timeouts {
+        first_byte: wait,
+        ..Timeouts::USUAL
+    };
+    let between = |wait| Timeouts {
+        between_bytes: wait,
+        ..first(long)
+    };
     let ok = || Ok("ok".to_owned());
     let mut table = Vec::new();
     // A kept connection: what ended before any byte of the second answer is asked again on another one.
     for then in [Close, Reset, HalfClose] {
-        table.push(("idle, after an answer", vec![(&[WHOLE][..], then), (&[WHOLE], Stall)], first(long), ok()));
-        table.push(("after the request", vec![(&[WHOLE, ""], then), (&[WHOLE], Stall)], first(long), ok()));
-        table.push(("in the head", vec![(&[WHOLE, HALF_HEAD], then)], first(long), Err(Cut)));
-        table.push(("after the head", vec![(&[WHOLE, HEAD], then)], first(long), Err(Cut)));
-        table.push(("between pieces", vec![(&[WHOLE, PIECES], then)], between(long), Err(Cut)));
+        table.push((
+            "idle, after an answer",
+            vec![(&[WHOLE][..], then), (&[WHOLE], Stall)],
+            first(long),
+            ok(),
+        ));
+        table.push((
+            "after the request",
+            vec![(&[WHOLE, ""], then), (&[WHOLE], Stall)],
+            first(long),
+            ok(),
+        ));
+        table.push((
+            "in the head",
+            vec![(&[WHOLE, HALF_HEAD], then)],
+            first(long),
+            Err(Cut),
+        ));
+        table.push((
+            "after the head",
+            vec![(&[WHOLE, HEAD], then)],
+            first(long),
+            Err(Cut),
+        ));
+        table.push((
+            "between pieces",
+            vec![(&[WHOLE, PIECES], then)],
+            between(long),
+            Err(Cut),
+        ));
     }
-    table.push(("after the request", vec![(&[WHOLE, ""], Stall)], first(short), Err(Timeout)));
-    table.push(("in the head", vec![(&[WHOLE, HALF_HEAD], Stall)], first(short), Err(Timeout)));
-    table.push(("after the head", vec![(&[WHOLE, HEAD], Stall)], first(short), Err(Timeout)));
-    table.push(("between pieces", vec![(&[WHOLE, PIECES], Stall)], between(short), Err(Timeout)));
+    table.push((
+        "after the request",
+        vec![(&[WHOLE, ""], Stall)],
+        first(short),
+        Err(Timeout),
+    ));
+    table.push((
+        "in the head",
+        vec![(&[WHOLE, HALF_HEAD], Stall)],
+        first(short),
+        Err(Timeout),
+    ));
+    table.push((
+        "after the head",
+        vec![(&[WHOLE, HEAD], Stall)],
+        first(short),
+        Err(Timeout),
+    ));
+    table.push((
+        "between pieces",
+        vec![(&[WHOLE, PIECES], Stall)],
+        between(short),
+        Err(Timeout),
+    ));
     for (point, connections, timeouts, want) in table {
         let then = connections[0].1;
         let (port, kept, mut end) = server(connections).await;
@@ -194,7 +270,10 @@ async fn a_server_that_ends_anywhere_costs_at_most_its_own_timeout() {
         let waited = began.elapsed();
         println!("{then:?} {point}: {waited:?}");
         assert_eq!(got, want, "{then:?} {point}");
-        assert!(waited < Duration::from_secs(20), "{then:?} {point}: {waited:?}");
+        assert!(
+            waited < Duration::from_secs(20),
+            "{then:?} {point}: {waited:?}"
+        );
     }
 }
 
@@ -206,9 +285,16 @@ async fn a_compressed_body_is_an_error_that_names_the_encoding() {
         "HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\nok",
     ] {
         let (port, _kept, _end) = server(vec![(Box::leak(Box::new([reply])), Then::Stall)]).await;
-        assert_eq!(exchange(&with(port, Timeouts::USUAL)).await, Err(HttpErrorKind::Encoded), "{reply}");
+        assert_eq!(
+            exchange(&with(port, Timeouts::USUAL)).await,
+            Err(HttpErrorKind::Encoded),
+            "{reply}"
+        );
     }
     let identity = "HTTP/1.1 200 OK\r\ncontent-encoding: identity\r\ncontent-length: 2\r\n\r\nok";
     let (port, _kept, _end) = server(vec![(Box::leak(Box::new([identity])), Then::Stall)]).await;
-    assert_eq!(exchange(&with(port, Timeouts::USUAL)).await.as_deref(), Ok("ok"));
+    assert_eq!(
+        exchange(&with(port, Timeouts::USUAL)).await.as_deref(),
+        Ok("ok")
+    );
 }

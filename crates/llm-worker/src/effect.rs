@@ -57,9 +57,10 @@ impl<P: Payload> Fact<P> {
         match self {
             Self::Note(note) => Some(Cow::Owned(P::item(note))),
             Self::Item(item) => Some(Cow::Borrowed(item)),
-            Self::Finished { call, outcome, .. } => {
-                Some(Cow::Owned(Item::ToolResult { id: *call, outcome: outcome.clone() }))
-            }
+            Self::Finished { call, outcome, .. } => Some(Cow::Owned(Item::ToolResult {
+                id: *call,
+                outcome: outcome.clone(),
+            })),
             Self::TurnStarted
             | Self::Response { .. }
             | Self::Judged(_)
@@ -148,7 +149,11 @@ pub enum Outcome {
 
 impl From<ModelError> for Outcome {
     fn from(error: ModelError) -> Self {
-        Self::ModelFailed { kind: error.kind, message: short(error.message), help: error.help.map(short) }
+        Self::ModelFailed {
+            kind: error.kind,
+            message: short(error.message),
+            help: error.help.map(short),
+        }
     }
 }
 
@@ -270,9 +275,16 @@ pub enum Input<P: Payload> {
     SendAgain,
     /// Gates saw the answer that the next stop completes. With `halt`, the answer is kept, none of its calls runs, and the
     /// turn ends as [`Outcome::Aborted`] with this reason.
-    Reviewed { authorization: P::AuthorizationRecord, halt: Option<String> },
+    Reviewed {
+        authorization: P::AuthorizationRecord,
+        halt: Option<String>,
+    },
     /// A call was judged.
-    Judged { id: CallId, verdict: CallVerdict<P>, authorization: P::AuthorizationRecord },
+    Judged {
+        id: CallId,
+        verdict: CallVerdict<P>,
+        authorization: P::AuthorizationRecord,
+    },
     /// A call ended, in whichever way.
     ToolDone {
         id: CallId,
@@ -281,14 +293,21 @@ pub enum Input<P: Payload> {
         ending: P::Ending,
     },
     /// A person answered for a parked call: it runs with this start, or it is refused for this reason.
-    Resolved { id: CallId, resolution: P::Resolution, run: Result<P::Start, String> },
+    Resolved {
+        id: CallId,
+        resolution: P::Resolution,
+        run: Result<P::Start, String>,
+    },
     /// The commit in flight is durable.
     Committed(P::Proof),
     /// The commit in flight failed and will not become durable.
     Refused(CommitRequest<P>),
     /// The commit in flight can never become durable, as it is too large. The turn drops the cause and ends as
     /// [`Outcome::Aborted`] with this reason, which is for people.
-    Unstorable { request: CommitRequest<P>, reason: String },
+    Unstorable {
+        request: CommitRequest<P>,
+        reason: String,
+    },
     /// Retry the refused commit: the disk may accept writes again.
     Resume,
     /// Wait before the next request, with everything so far durable; see [`crate::Turn::is_held`]. Gates that run are
@@ -318,7 +337,11 @@ pub struct Gated<P: Payload> {
 
 impl<P: Payload> Default for Gated<P> {
     fn default() -> Self {
-        Self { authorization: None, notes: Vec::new(), stop: None }
+        Self {
+            authorization: None,
+            notes: Vec::new(),
+            stop: None,
+        }
     }
 }
 
@@ -356,8 +379,17 @@ mod tests {
     #[test]
     fn what_a_server_says_of_a_failure_fits_a_record() {
         let long = "é".repeat(1 << 20);
-        let error = ModelError { kind: ErrorKind::Unavailable, message: long.clone(), help: Some(long) };
-        let Outcome::ModelFailed { message, help, .. } = Outcome::from(error) else { panic!("a failure") };
-        assert_eq!((message.len(), help.map(|help| help.len())), (MAX_REASON, Some(MAX_REASON)));
+        let error = ModelError {
+            kind: ErrorKind::Unavailable,
+            message: long.clone(),
+            help: Some(long),
+        };
+        let Outcome::ModelFailed { message, help, .. } = Outcome::from(error) else {
+            panic!("a failure")
+        };
+        assert_eq!(
+            (message.len(), help.map(|help| help.len())),
+            (MAX_REASON, Some(MAX_REASON))
+        );
     }
 }

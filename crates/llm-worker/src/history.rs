@@ -38,7 +38,11 @@ impl History {
     #[must_use]
     pub fn begin(surface: Surface, dialect: Arc<dyn Dialect>) -> Self {
         let projection = Projection::new(&surface, dialect);
-        Self { surface, projection, counters: Counters::default() }
+        Self {
+            surface,
+            projection,
+            counters: Counters::default(),
+        }
     }
 
     /// Rebuilds the history of these committed items, in journal order, for a resumed session.
@@ -81,28 +85,44 @@ impl History {
             projection.push(item.borrow());
         }
         calls.end(counters, parked)?;
-        Ok(Self { surface, projection, counters })
+        Ok(Self {
+            surface,
+            projection,
+            counters,
+        })
     }
 
     /// Encodes the same items again for a new generation, between turns.
     ///
     /// # Errors
     /// The generation does not rise, or the items are not exactly this history's; nothing changed then.
-    pub fn set_surface<I>(&mut self, surface: Surface, dialect: Arc<dyn Dialect>, items: I) -> Result<(), HistoryError>
+    pub fn set_surface<I>(
+        &mut self,
+        surface: Surface,
+        dialect: Arc<dyn Dialect>,
+        items: I,
+    ) -> Result<(), HistoryError>
     where
         I: IntoIterator,
         I::Item: Borrow<Item>,
     {
         if surface.generation <= self.surface.generation {
-            return Err(HistoryError::Generation { have: self.surface.generation, given: surface.generation });
+            return Err(HistoryError::Generation {
+                have: self.surface.generation,
+                given: surface.generation,
+            });
         }
         let mut projection = Projection::new(&surface, dialect);
         for item in items {
             projection.push(item.borrow());
         }
-        if projection.items() != self.projection.items() || projection.items_digest() != self.projection.items_digest()
+        if projection.items() != self.projection.items()
+            || projection.items_digest() != self.projection.items_digest()
         {
-            return Err(HistoryError::OtherItems { have: self.projection.items(), given: projection.items() });
+            return Err(HistoryError::OtherItems {
+                have: self.projection.items(),
+                given: projection.items(),
+            });
         }
         self.surface = surface;
         self.projection = projection;
@@ -119,7 +139,10 @@ impl History {
         let dialect = Arc::clone(self.projection.dialect());
         let reviewed = Self::restore(self.surface.clone(), dialect, items, self.counters)?;
         if reviewed.items() > self.items() {
-            return Err(HistoryError::OtherItems { have: self.items(), given: reviewed.items() });
+            return Err(HistoryError::OtherItems {
+                have: self.items(),
+                given: reviewed.items(),
+            });
         }
         *self = reviewed;
         Ok(())
@@ -157,7 +180,10 @@ impl History {
 
     /// Computes the history as it will be once `facts` are durable.
     pub(crate) fn stage<P: Payload>(&self, facts: &[Fact<P>]) -> Box<Staged> {
-        let mut staged = Box::new(Staged { projection: self.projection.clone(), counters: self.counters });
+        let mut staged = Box::new(Staged {
+            projection: self.projection.clone(),
+            counters: self.counters,
+        });
         facts.iter().for_each(|fact| staged.see(fact));
         staged
     }
@@ -199,7 +225,9 @@ struct Calls {
 impl Calls {
     fn see(&mut self, item: &Item) -> Result<(), HistoryError> {
         match item {
-            Item::ToolCall { id, .. } if id.number() <= self.last => Err(HistoryError::Numbered(*id)),
+            Item::ToolCall { id, .. } if id.number() <= self.last => {
+                Err(HistoryError::Numbered(*id))
+            }
             Item::ToolCall { id, .. } => {
                 self.last = id.number();
                 self.open.insert(*id);
@@ -247,7 +275,9 @@ pub enum HistoryError {
     #[error("surface generation {given} does not follow {have}")]
     Generation { have: u64, given: u64 },
     /// A new surface or view came with other items.
-    #[error("{given} items were given for a new surface or view, which are not the {have} committed ones")]
+    #[error(
+        "{given} items were given for a new surface or view, which are not the {have} committed ones"
+    )]
     OtherItems { have: u64, given: u64 },
     /// The view of a turn that is not held cannot change.
     #[error("the turn is not held, so its view cannot change")]
@@ -259,7 +289,9 @@ impl HistoryError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Unanswered(_) | Self::Unasked(_) | Self::NotOpen(_) | Self::Numbered(_) => ErrorKind::Corrupt,
+            Self::Unanswered(_) | Self::Unasked(_) | Self::NotOpen(_) | Self::Numbered(_) => {
+                ErrorKind::Corrupt
+            }
             Self::Generation { .. } | Self::OtherItems { .. } | Self::NotHeld => ErrorKind::Bug,
         }
     }

@@ -19,7 +19,11 @@ impl CallId {
     /// The id with this number; `None` for 0 and above [`CallId::MAX`].
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
-        if number == 0 || number > Self::MAX { None } else { Some(Self(number)) }
+        if number == 0 || number > Self::MAX {
+            None
+        } else {
+            Some(Self(number))
+        }
     }
 
     /// The call's position among all calls of the session, from 1.
@@ -51,8 +55,13 @@ impl BadCallId {
 impl TryFrom<String> for CallId {
     type Error = BadCallId;
     fn try_from(text: String) -> Result<Self, BadCallId> {
-        let digits = text.strip_prefix('c').filter(|d| d.len() == 8 && d.bytes().all(|b| b.is_ascii_digit()));
-        digits.and_then(|d| d.parse().ok()).and_then(Self::new).ok_or(BadCallId(text))
+        let digits = text
+            .strip_prefix('c')
+            .filter(|d| d.len() == 8 && d.bytes().all(|b| b.is_ascii_digit()));
+        digits
+            .and_then(|d| d.parse().ok())
+            .and_then(Self::new)
+            .ok_or(BadCallId(text))
     }
 }
 
@@ -97,7 +106,8 @@ pub enum Item {
 
 /// What an item *user* begins with that is about a command of a person: the call behind it is that person's. It is part of
 /// the format of journals, whose items are made with it.
-pub const COMMAND_WORDS: &str = "I entered this command myself, so the call that follows is mine and not yours:";
+pub const COMMAND_WORDS: &str =
+    "I entered this command myself, so the call that follows is mine and not yours:";
 
 impl Item {
     /// Whether the call behind it is one of a person.
@@ -152,13 +162,21 @@ impl ToolOutcome {
         let cut = words.floor_char_boundary(line.min(Self::SUMMARY_MAX));
         let (summary, rest) = words.split_at(cut);
         let content = rest.strip_prefix('\n').unwrap_or(rest);
-        Self { status, summary: summary.to_owned(), content: content.to_owned() }
+        Self {
+            status,
+            summary: summary.to_owned(),
+            content: content.to_owned(),
+        }
     }
 
     /// The model-visible text: the summary, then the content on the next line.
     #[must_use]
     pub fn text(&self) -> String {
-        if self.content.is_empty() { self.summary.clone() } else { format!("{}\n{}", self.summary, self.content) }
+        if self.content.is_empty() {
+            self.summary.clone()
+        } else {
+            format!("{}\n{}", self.summary, self.content)
+        }
     }
 }
 

@@ -17,7 +17,8 @@ pub mod tool;
 pub mod turn;
 
 pub use effect::{
-    CallVerdict, CallView, Delta, Effect, Fact, Gated, Input, NewCall, Outcome, RequestFact, ToolRun, TurnStop,
+    CallVerdict, CallView, Delta, Effect, Fact, Gated, Input, NewCall, Outcome, RequestFact,
+    ToolRun, TurnStop,
 };
 pub use error::ErrorKind;
 pub use history::{Counters, History, HistoryError};

@@ -230,19 +230,33 @@ pub struct Price {
 
 impl Price {
     /// Every token is free.
-    pub const FREE: Self = Self { input: Cost(0), output: Cost(0), cached_input: Cost(0), cache_write: Cost(0) };
+    pub const FREE: Self = Self {
+        input: Cost(0),
+        output: Cost(0),
+        cached_input: Cost(0),
+        cache_write: Cost(0),
+    };
 
     /// The cost of these tokens, rounded up to a billionth.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Cost {
-        let Usage { input, output, cached, cache_write } = *usage;
+        let Usage {
+            input,
+            output,
+            cached,
+            cache_write,
+        } = *usage;
         let plain = input.saturating_sub(cached).saturating_sub(cache_write);
-        let parts =
-            [(plain, self.input), (output, self.output), (cached, self.cached_input), (cache_write, self.cache_write)];
+        let parts = [
+            (plain, self.input),
+            (output, self.output),
+            (cached, self.cached_input),
+            (cache_write, self.cache_write),
+        ];
         // Four products of two 64-bit numbers could exceed 128 bits by one bit; no provider counts that far.
-        let sum = parts
-            .iter()
-            .fold(0_u128, |sum, (tokens, price)| sum.saturating_add(u128::from(*tokens) * u128::from(price.0)));
+        let sum = parts.iter().fold(0_u128, |sum, (tokens, price)| {
+            sum.saturating_add(u128::from(*tokens) * u128::from(price.0))
+        });
         Cost(u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
 }
@@ -274,18 +288,45 @@ mod tests {
             cached_input: dollars(0.3),
             cache_write: dollars(3.75),
         };
-        let of = |input, output, cached, cache_write| price.of(&Usage { input, output, cached, cache_write }).dollars();
+        let of = |input, output, cached, cache_write| {
+            price
+                .of(&Usage {
+                    input,
+                    output,
+                    cached,
+                    cache_write,
+                })
+                .dollars()
+        };
         assert_eq!(of(1_000_000, 0, 0, 0), 3.0);
         assert_eq!(of(0, 1_000_000, 0, 0), 15.0);
         assert_eq!(of(1_000_000, 0, 1_000_000, 0), 0.3);
         assert_eq!(of(1_000_000, 0, 0, 1_000_000), 3.75);
-        assert_eq!(of(1_000, 100, 600, 300), 0.0003 + 0.0015 + 0.00018 + 0.001_125);
+        assert_eq!(
+            of(1_000, 100, 600, 300),
+            0.0003 + 0.0015 + 0.00018 + 0.001_125
+        );
         // A vendor whose parts are more than its whole is not paid back.
         assert_eq!(of(0, 0, 10, 0), 0.000_003);
-        let usage = Usage { input: u64::MAX, output: u64::MAX, cached: 0, cache_write: 0 };
+        let usage = Usage {
+            input: u64::MAX,
+            output: u64::MAX,
+            cached: 0,
+            cache_write: 0,
+        };
         assert_eq!(price.of(&usage), Cost(u64::MAX));
-        let thousandth = Price { input: Cost(1), ..Price::FREE };
-        assert_eq!(thousandth.of(&Usage { input: 1, ..Usage::default() }), Cost(1), "a begun billionth is one");
+        let thousandth = Price {
+            input: Cost(1),
+            ..Price::FREE
+        };
+        assert_eq!(
+            thousandth.of(&Usage {
+                input: 1,
+                ..Usage::default()
+            }),
+            Cost(1),
+            "a begun billionth is one"
+        );
     }
 
     #[test]
@@ -309,10 +350,23 @@ mod tests {
 
     #[test]
     fn sums_come_apart_again() {
-        let one = Usage { input: 10, output: 4, cached: 3, cache_write: 2 };
-        let two = Usage { input: 7, output: 1, cached: 0, cache_write: 5 };
+        let one = Usage {
+            input: 10,
+            output: 4,
+            cached: 3,
+            cache_write: 2,
+        };
+        let two = Usage {
+            input: 7,
+            output: 1,
+            cached: 0,
+            cache_write: 5,
+        };
         assert_eq!(one.plus(two).since(one), two);
         assert_eq!(one.since(one.plus(two)), Usage::default());
-        assert_eq!(dollars(1.5).plus(dollars(0.25)).since(dollars(1.5)), dollars(0.25));
+        assert_eq!(
+            dollars(1.5).plus(dollars(0.25)).since(dollars(1.5)),
+            dollars(0.25)
+        );
     }
 }

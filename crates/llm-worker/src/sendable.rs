@@ -23,7 +23,9 @@ pub fn sendable_arguments(raw: &str) -> Cow<'_, str> {
     if is_one_object(raw) && serde_json::from_str(raw).is_ok_and(|value| fits(&value, 1)) {
         return Cow::Borrowed(raw);
     }
-    let kept = raw.get(..raw.floor_char_boundary(MAX_INVALID)).unwrap_or_default();
+    let kept = raw
+        .get(..raw.floor_char_boundary(MAX_INVALID))
+        .unwrap_or_default();
     let cut = if kept.len() < raw.len() { "…" } else { "" };
     Cow::Owned(serde_json::json!({ "invalid_json": format!("{kept}{cut}") }).to_string())
 }
@@ -37,13 +39,22 @@ pub fn sendable_name(name: &str) -> Cow<'_, str> {
     } else if name.len() <= MAX_NAME && name.chars().all(fits) {
         Cow::Borrowed(name)
     } else {
-        Cow::Owned(name.chars().take(MAX_NAME).map(|c| if fits(c) { c } else { '_' }).collect())
+        Cow::Owned(
+            name.chars()
+                .take(MAX_NAME)
+                .map(|c| if fits(c) { c } else { '_' })
+                .collect(),
+        )
     }
 }
 
 /// A text without NUL, which some servers refuse.
 pub(crate) fn sendable_text(text: String) -> String {
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+    if text.contains('\0') {
+        text.replace('\0', "\u{fffd}")
+    } else {
+        text
+    }
 }
 
 /// Whether the texts of a value have no NUL, and it is not nested too deeply.
@@ -52,7 +63,9 @@ fn fits(value: &Value, depth: usize) -> bool {
         Value::String(text) => !text.contains('\0'),
         Value::Array(_) | Value::Object(_) if depth > MAX_DEPTH => false,
         Value::Array(list) => list.iter().all(|value| fits(value, depth + 1)),
-        Value::Object(map) => map.iter().all(|(key, value)| !key.contains('\0') && fits(value, depth + 1)),
+        Value::Object(map) => map
+            .iter()
+            .all(|(key, value)| !key.contains('\0') && fits(value, depth + 1)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
@@ -63,7 +76,13 @@ mod tests {
 
     #[test]
     fn arguments_are_sent_as_written_or_as_a_text() {
-        let deep = |levels: usize| format!("{{\"a\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        let deep = |levels: usize| {
+            format!(
+                "{{\"a\":{}{}}}",
+                "[".repeat(levels - 1),
+                "]".repeat(levels - 1)
+            )
+        };
         let long = "9".repeat(400);
         for fits in [
             r#"{"a":1.0,"b":[null,true,"x\ud83d\ude00"]}"#,
@@ -73,7 +92,10 @@ mod tests {
         ] {
             assert_eq!(sendable_arguments(fits), fits);
         }
-        assert_eq!((sendable_arguments(""), sendable_arguments("\n ")), ("{}".into(), "{}".into()));
+        assert_eq!(
+            (sendable_arguments(""), sendable_arguments("\n ")),
+            ("{}".into(), "{}".into())
+        );
         let refused = [
             r#"{"a":"\ud800"}"#,
             r#"{"\udc00":1}"#,

@@ -67,10 +67,15 @@ pub enum Touch {
 }
 
 /// How far a command goes beyond the sandbox: it uses the network, also that of this machine, or it is not confined at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(description = "")]
-#[allow(missing_docs, reason = "a comment on a variant would make the schema three times as long")]
+#[allow(
+    missing_docs,
+    reason = "a comment on a variant would make the schema three times as long"
+)]
 pub enum Escalation {
     Network,
     Unconfined,
@@ -80,13 +85,21 @@ impl Touch {
     /// The command of [`Touch::Shell`].
     #[must_use]
     pub fn command(&self) -> Option<&str> {
-        if let Self::Shell(command) = self { Some(command) } else { None }
+        if let Self::Shell(command) = self {
+            Some(command)
+        } else {
+            None
+        }
     }
 
     /// The path of [`Touch::Write`].
     #[must_use]
     pub fn written(&self) -> Option<&std::path::Path> {
-        if let Self::Write(path) = self { Some(path) } else { None }
+        if let Self::Write(path) = self {
+            Some(path)
+        } else {
+            None
+        }
     }
 }
 
@@ -122,7 +135,11 @@ impl Prepared {
         touches: Vec<Touch>,
         run: impl FnOnce(ToolContext) -> ToolFuture + Send + 'static,
     ) -> Self {
-        Self { canonical, touches, run: Box::new(run) }
+        Self {
+            canonical,
+            touches,
+            run: Box::new(run),
+        }
     }
 
     /// Starts the call.
@@ -133,7 +150,10 @@ impl Prepared {
 
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Prepared").field("canonical", &self.canonical).field("touches", &self.touches).finish()
+        f.debug_struct("Prepared")
+            .field("canonical", &self.canonical)
+            .field("touches", &self.touches)
+            .finish()
     }
 }
 
@@ -312,6 +332,10 @@ pub struct ToolError {
 impl ToolError {
     /// An error without output.
     pub fn new(kind: crate::ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), content: String::new() }
+        Self {
+            kind,
+            message: message.into(),
+            content: String::new(),
+        }
     }
 }

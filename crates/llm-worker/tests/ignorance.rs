@@ -4,14 +4,28 @@
 use std::fs;
 use std::path::Path;
 
-const COMPUTES: [&str; 11] =
-    ["borrow", "collections", "error", "fmt", "future", "marker", "mem", "path", "pin", "sync", "time"];
+const COMPUTES: [&str; 11] = [
+    "borrow",
+    "collections",
+    "error",
+    "fmt",
+    "future",
+    "marker",
+    "mem",
+    "path",
+    "pin",
+    "sync",
+    "time",
+];
 
 // covers: INV-11
 #[test]
 fn no_clock_no_files_no_processes_no_sockets() {
     let mut seen = 0;
-    visit(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut seen);
+    visit(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut seen,
+    );
     assert!(seen > 15, "only {seen} files");
 }
 
@@ -29,13 +43,22 @@ fn visit(folder: &Path, seen: &mut usize) {
 
 fn check(path: &Path, text: &str) {
     for part in text.split("std::").skip(1) {
-        let module: String = part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
-        assert!(COMPUTES.contains(&&*module), "{}: std::{module}", path.display());
+        let module: String = part
+            .chars()
+            .take_while(|c| c.is_ascii_lowercase() || *c == '_')
+            .collect();
+        assert!(
+            COMPUTES.contains(&&*module),
+            "{}: std::{module}",
+            path.display()
+        );
     }
     let in_turn = path.components().any(|part| part.as_os_str() == "turn");
     let worldly = ["Instant", "SystemTime", "spawn", "println!", "sleep"];
     let asynchronous = ["async ", ".await", "tokio"];
-    let forbidden = worldly.iter().chain(if in_turn { &asynchronous[..] } else { &[] });
+    let forbidden = worldly
+        .iter()
+        .chain(if in_turn { &asynchronous[..] } else { &[] });
     for word in forbidden {
         assert!(!text.contains(word), "{}: {word}", path.display());
     }

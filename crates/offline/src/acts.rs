@@ -1,7 +1,9 @@
 //! The implementation of each request that is understood: the tool calls, and the answer from their results.
 
 use crate::about::about;
-use crate::answer::{self, ONCE, bounded, count_before, counted, counted_lines, hit, many, plural, rows, total};
+use crate::answer::{
+    self, ONCE, bounded, count_before, counted, counted_lines, hit, many, plural, rows, total,
+};
 use crate::grammar::{is_file, is_known};
 use crate::lang::{ALL_DEFS, Lang};
 use crate::lex::{extension, regex_escape, shell_quote};
@@ -23,16 +25,29 @@ pub(crate) const MANIFESTS: &str = "{Cargo.toml,package.json,pyproject.toml,setu
 
 /// Lines that match, or definitions of these kinds, under a name or any.
 pub(crate) enum Sought {
-    Text { regex: String, shown: String },
-    Defined { kinds: &'static str, noun: &'static str, name: Option<String> },
+    Text {
+        regex: String,
+        shown: String,
+    },
+    Defined {
+        kinds: &'static str,
+        noun: &'static str,
+        name: Option<String>,
+    },
 }
 
 impl Sought {
     fn shown(&self) -> String {
         match self {
             Self::Text { shown, .. } => format!("`{shown}`"),
-            Self::Defined { noun, name: Some(name), .. } => format!("{} of `{name}`", many(noun)),
-            Self::Defined { noun, name: None, .. } => many(noun),
+            Self::Defined {
+                noun,
+                name: Some(name),
+                ..
+            } => format!("{} of `{name}`", many(noun)),
+            Self::Defined {
+                noun, name: None, ..
+            } => many(noun),
         }
     }
 }
@@ -71,20 +86,35 @@ fn near(found: &ToolOutcome) -> Vec<&str> {
 /// A glob of the files of this name: "readme" stands for any README.
 fn named(path: &str) -> String {
     let either = |c: char| format!("[{}{}]", c.to_ascii_uppercase(), c.to_ascii_lowercase());
-    if is_known(path) { path.chars().map(either).chain(["*".to_owned()]).collect() } else { path.to_owned() }
+    if is_known(path) {
+        path.chars().map(either).chain(["*".to_owned()]).collect()
+    } else {
+        path.to_owned()
+    }
 }
 
 /// Finds a file named without its directory; a path with one is unchanged.
 fn settled(results: &mut Results<'_>, scope: &Scope) -> Got<Scope> {
-    let name = scope.path.as_deref().filter(|path| is_file(path) && !path.contains('/'));
-    let Some(name) = name else { return Ok(scope.clone()) };
+    let name = scope
+        .path
+        .as_deref()
+        .filter(|path| is_file(path) && !path.contains('/'));
+    let Some(name) = name else {
+        return Ok(scope.clone());
+    };
     let found = results.one(Scope::default().files(&named(name)))?;
     let depth = |path: &str| path.matches('/').count();
     match near(found).as_slice() {
         [first, second, ..] if depth(first) == depth(second) && extension(name).is_some() => {
-            failed(format!("Several files are named {name}; say which:\n{}", bounded(rows(&found.content), 20)))
+            failed(format!(
+                "Several files are named {name}; say which:\n{}",
+                bounded(rows(&found.content), 20)
+            ))
         }
-        paths => Ok(Scope { path: Some(paths.first().unwrap_or(&name).to_string()), ..scope.clone() }),
+        paths => Ok(Scope {
+            path: Some(paths.first().unwrap_or(&name).to_string()),
+            ..scope.clone()
+        }),
     }
 }
 
@@ -95,13 +125,22 @@ fn file(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
 
 pub(crate) fn list(results: &mut Results<'_>, scope: &Scope, depth: u64) -> Got<String> {
     let found = results.one(scope.list(depth))?;
-    Ok(format!("{}{}:\n{}", found.summary, scope.place(), bounded(found.content.lines(), 200)))
+    Ok(format!(
+        "{}{}:\n{}",
+        found.summary,
+        scope.place(),
+        bounded(found.content.lines(), 200)
+    ))
 }
 
 pub(crate) fn largest(results: &mut Results<'_>, scope: &Scope, most: usize) -> Got<String> {
     let files = answer::largest(&results.one(scope.totals())?.content, most);
     let number = plural(files.len() as u64, "largest file");
-    Ok(format!("The {number} by lines{}:\n{}", scope.place(), files.join("\n")))
+    Ok(format!(
+        "The {number} by lines{}:\n{}",
+        scope.place(),
+        files.join("\n")
+    ))
 }
 
 pub(crate) fn find(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
@@ -110,26 +149,50 @@ pub(crate) fn find(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
     let place = scope.within();
     Ok(match count_before(&found.summary, "file") {
         Some(0) => format!("No file matches `{pattern}`{place}; ignored files are not looked at."),
-        _ => format!("{} for `{pattern}`{place}:\n{}", found.summary, bounded(rows(&found.content), 200)),
+        _ => format!(
+            "{} for `{pattern}`{place}:\n{}",
+            found.summary,
+            bounded(rows(&found.content), 200)
+        ),
     })
 }
 
 /// Searches for definitions, one for each language that has such.
-fn definitions(langs: Vec<&'static Lang>, kinds: &str, name: Option<&str>, mode: &str, scope: &Scope) -> Vec<Call> {
+fn definitions(
+    langs: Vec<&'static Lang>,
+    kinds: &str,
+    name: Option<&str>,
+    mode: &str,
+    scope: &Scope,
+) -> Vec<Call> {
     let search = |lang: &'static Lang| {
         let glob = scope.glob.clone().or_else(|| Some(lang.glob()));
-        Some(Scope { glob, ..scope.clone() }.grep(&lang.pattern(kinds, name)?, mode))
+        Some(
+            Scope {
+                glob,
+                ..scope.clone()
+            }
+            .grep(&lang.pattern(kinds, name)?, mode),
+        )
     };
     langs.into_iter().filter_map(search).collect()
 }
 
 /// Searches for something: once for a text, once per language for definitions.
-fn look<'a>(results: &mut Results<'a>, scope: &Scope, what: &Sought, mode: &str) -> Got<Vec<&'a ToolOutcome>> {
+fn look<'a>(
+    results: &mut Results<'a>,
+    scope: &Scope,
+    what: &Sought,
+    mode: &str,
+) -> Got<Vec<&'a ToolOutcome>> {
     let (kinds, name) = match what {
         Sought::Text { regex, .. } => return results.all(vec![scope.grep(regex, mode)]),
         Sought::Defined { kinds, name, .. } => (kinds, name.as_deref()),
     };
-    let known = [&scope.glob, &scope.path].into_iter().flatten().find_map(|path| Lang::of_files(path));
+    let known = [&scope.glob, &scope.path]
+        .into_iter()
+        .flatten()
+        .find_map(|path| Lang::of_files(path));
     let langs = match known {
         Some(lang) => vec![lang],
         None => answer::languages(&results.one(scope.totals())?.content),
@@ -145,7 +208,13 @@ fn look<'a>(results: &mut Results<'a>, scope: &Scope, what: &Sought, mode: &str)
     results.all(calls)
 }
 
-pub(crate) fn search(results: &mut Results<'_>, scope: &Scope, what: &Sought, files: bool, count: bool) -> Got<String> {
+pub(crate) fn search(
+    results: &mut Results<'_>,
+    scope: &Scope,
+    what: &Sought,
+    files: bool,
+    count: bool,
+) -> Got<String> {
     let scope = settled(results, scope)?;
     let mode = match (files, count) {
         (true, _) => "files",
@@ -156,9 +225,18 @@ pub(crate) fn search(results: &mut Results<'_>, scope: &Scope, what: &Sought, fi
     let (shown, place) = (what.shown(), scope.place());
     let (head, note) = match what {
         _ if files => (format!("{} with {shown}{place}", counted(&found, "")), ""),
-        Sought::Defined { noun, name: None, .. } => (counted(&found, noun) + &place, ""),
-        Sought::Defined { noun, name: Some(name), .. } => {
-            let number = found.iter().filter_map(|found| count_before(&found.summary, "match")).sum();
+        Sought::Defined {
+            noun, name: None, ..
+        } => (counted(&found, noun) + &place, ""),
+        Sought::Defined {
+            noun,
+            name: Some(name),
+            ..
+        } => {
+            let number = found
+                .iter()
+                .filter_map(|found| count_before(&found.summary, "match"))
+                .sum();
             (format!("{} of `{name}`{place}", plural(number, noun)), "")
         }
         Sought::Text { .. } => (format!("{} {shown}{place}", counted_lines(&found)), ONCE),
@@ -167,14 +245,25 @@ pub(crate) fn search(results: &mut Results<'_>, scope: &Scope, what: &Sought, fi
         return Ok(format!("{head}.{note}"));
     }
     let some = |found: &&&ToolOutcome| count_before(&found.summary, "file") != Some(0);
-    let text: Vec<&str> = found.iter().filter(some).flat_map(|found| rows(&found.content)).collect();
+    let text: Vec<&str> = found
+        .iter()
+        .filter(some)
+        .flat_map(|found| rows(&found.content))
+        .collect();
     if text.is_empty() {
         return Ok(format!("Nothing found for {shown}{place}."));
     }
     let line = |(path, line, text): (_, _, &str)| {
-        format!("{path}:{line}: {}", text.trim().chars().take(160).collect::<String>())
+        format!(
+            "{path}:{line}: {}",
+            text.trim().chars().take(160).collect::<String>()
+        )
     };
-    let shown = if files { bounded(text, 200) } else { bounded(text.into_iter().filter_map(hit).map(line), 100) };
+    let shown = if files {
+        bounded(text, 200)
+    } else {
+        bounded(text.into_iter().filter_map(hit).map(line), 100)
+    };
     Ok(format!("{head}:\n{shown}"))
 }
 
@@ -183,7 +272,11 @@ pub(crate) fn count(results: &mut Results<'_>, scope: &Scope, lines: bool) -> Go
     let place = scope.place();
     if scope.glob.is_none() && scope.path.as_deref().and_then(extension).is_none() {
         let found = results.one(scope.totals())?;
-        return Ok(format!("{}{place}: {}.", found.summary, answer::by_extension(&found.content, 8)));
+        return Ok(format!(
+            "{}{place}: {}.",
+            found.summary,
+            answer::by_extension(&found.content, 8)
+        ));
     }
     let number = match lines {
         true => {
@@ -194,7 +287,10 @@ pub(crate) fn count(results: &mut Results<'_>, scope: &Scope, lines: bool) -> Go
             }
             counted(&[found], "line")
         }
-        false => results.one(scope.files(scope.glob.as_deref().unwrap_or("*")))?.summary.clone(),
+        false => results
+            .one(scope.files(scope.glob.as_deref().unwrap_or("*")))?
+            .summary
+            .clone(),
     };
     Ok(format!("{number}{place}."))
 }
@@ -204,18 +300,28 @@ pub(crate) fn read(results: &mut Results<'_>, scope: &Scope, part: Part) -> Got<
     let arguments = match part {
         Part::Lines(from, to) => json!({"limit": to - from + 1, "offset": from, "path": path}),
         Part::Last(lines) => {
-            let all = total(&results.one(("Read", json!({"limit": 1, "path": path})))?.summary);
+            let all = total(
+                &results
+                    .one(("Read", json!({"limit": 1, "path": path})))?
+                    .summary,
+            );
             json!({"limit": lines, "offset": (all + 1).saturating_sub(lines).max(1), "path": path})
         }
         Part::All => json!({"path": path}),
     };
-    let found = results.one(("Read", arguments)).map_err(|halt| match halt {
-        Halt::Failed(why) if why.contains("may hold secrets") => {
-            Halt::Failed(format!("Not shown: {path} may hold secrets."))
-        }
-        halt => halt,
-    })?;
-    let lines: Vec<&str> = found.content.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+    let found = results
+        .one(("Read", arguments))
+        .map_err(|halt| match halt {
+            Halt::Failed(why) if why.contains("may hold secrets") => {
+                Halt::Failed(format!("Not shown: {path} may hold secrets."))
+            }
+            halt => halt,
+        })?;
+    let lines: Vec<&str> = found
+        .content
+        .lines()
+        .filter_map(|line| Some(line.split_once('\t')?.1))
+        .collect();
     Ok(format!("{}\n\n{}", found.summary, lines.join("\n")))
 }
 
@@ -228,12 +334,23 @@ pub(crate) fn summarise_file(results: &mut Results<'_>, scope: &Scope) -> Got<St
     };
     let parts = Scope::of(&path).grep(&parts, "content");
     let found = results.all(vec![("Read", json!({"limit": 60, "path": path})), parts])?;
-    let [head, parts] = found.as_slice() else { return failed("A result is missing.") };
-    let signature =
-        |(_, line, text): (_, _, &str)| format!("{line:>6}  {}", text.trim_end().trim_end_matches(['{', ':', ' ']));
+    let [head, parts] = found.as_slice() else {
+        return failed("A result is missing.");
+    };
+    let signature = |(_, line, text): (_, _, &str)| {
+        format!(
+            "{line:>6}  {}",
+            text.trim_end().trim_end_matches(['{', ':', ' '])
+        )
+    };
     let signatures = parts.content.lines().filter_map(hit).map(signature);
-    let about = about(&head.content, lang).map(|about| format!("\n{about}")).unwrap_or_default();
-    let (kind, lines) = (lang.map_or("text", |lang| lang.name), plural(total(&head.summary), "line"));
+    let about = about(&head.content, lang)
+        .map(|about| format!("\n{about}"))
+        .unwrap_or_default();
+    let (kind, lines) = (
+        lang.map_or("text", |lang| lang.name),
+        plural(total(&head.summary), "line"),
+    );
     let parts = match count_before(&parts.summary, "match").unwrap_or(0) {
         0 => String::new(),
         number => format!("\n{}:\n{}", plural(number, noun), bounded(signatures, 40)),
@@ -242,43 +359,90 @@ pub(crate) fn summarise_file(results: &mut Results<'_>, scope: &Scope) -> Got<St
 }
 
 pub(crate) fn summarise_dir(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
-    let found = results.all(vec![scope.totals(), scope.files(&named("readme")), scope.files(ENTRIES)])?;
-    let [tree, readmes, entries] = found.as_slice() else { return failed("A result is missing.") };
+    let found = results.all(vec![
+        scope.totals(),
+        scope.files(&named("readme")),
+        scope.files(ENTRIES),
+    ])?;
+    let [tree, readmes, entries] = found.as_slice() else {
+        return failed("A result is missing.");
+    };
     let mut lines = Vec::new();
     if let Some(path) = near(readmes).first() {
-        let text = &results.one(("Read", json!({"limit": 60, "path": path})))?.content;
+        let text = &results
+            .one(("Read", json!({"limit": 60, "path": path})))?
+            .content;
         lines.extend(about(text, None).map(|about| format!("{about} ({path})")));
     }
-    let tests = results.all(definitions(answer::languages(&tree.content), "test", None, "count", scope))?;
-    let entry_points = if near(entries).len() == 1 { "Entry point" } else { "Entry points" };
+    let tests = results.all(definitions(
+        answer::languages(&tree.content),
+        "test",
+        None,
+        "count",
+        scope,
+    ))?;
+    let entry_points = if near(entries).len() == 1 {
+        "Entry point"
+    } else {
+        "Entry points"
+    };
     let entries = bounded(near(entries), 12).replace('\n', ", ");
-    let subject = if scope.path.is_none() { "The project" } else { "It" };
-    let tests = match tests.iter().filter_map(|found| count_before(&found.summary, "match")).sum::<u64>() {
+    let subject = if scope.path.is_none() {
+        "The project"
+    } else {
+        "It"
+    };
+    let tests = match tests
+        .iter()
+        .filter_map(|found| count_before(&found.summary, "match"))
+        .sum::<u64>()
+    {
         0 => "no tests".to_owned(),
         _ => counted(&tests, "test"),
     };
     lines.extend([
-        format!("{}{}: {}.", tree.summary, scope.place(), answer::by_extension(&tree.content, 8)),
+        format!(
+            "{}{}: {}.",
+            tree.summary,
+            scope.place(),
+            answer::by_extension(&tree.content, 8)
+        ),
         if entries.is_empty() {
             "No file has one of the usual names of an entry point.".to_owned()
         } else {
             format!("{entry_points}: {entries}.")
         },
         format!("{subject} has {tests}."),
-        format!("Largest files:\n{}", answer::largest(&tree.content, 5).join("\n")),
+        format!(
+            "Largest files:\n{}",
+            answer::largest(&tree.content, 5).join("\n")
+        ),
     ]);
     Ok(lines.join("\n"))
 }
 
-pub(crate) fn replace(results: &mut Results<'_>, scope: &Scope, old: &str, new: &str, whole_word: bool) -> Got<String> {
+pub(crate) fn replace(
+    results: &mut Results<'_>,
+    scope: &Scope,
+    old: &str,
+    new: &str,
+    whole_word: bool,
+) -> Got<String> {
     let scope = settled(results, scope)?;
     let literal = regex_escape(old);
-    let regex = if whole_word { format!(r"\b{literal}\b") } else { literal.clone() };
+    let regex = if whole_word {
+        format!(r"\b{literal}\b")
+    } else {
+        literal.clone()
+    };
     let found = results.one(scope.grep(&regex, "files"))?;
     let paths: Vec<&str> = rows(&found.content).collect();
     let number = count_before(&found.summary, "file");
     if number == Some(0) {
-        return failed(format!("Nothing replaced: `{old}` does not occur{}.", scope.place()));
+        return failed(format!(
+            "Nothing replaced: `{old}` does not occur{}.",
+            scope.place()
+        ));
     }
     if number != Some(paths.len() as u64) || paths.len() > MAX_FILES {
         let why = format!("are more than one run changes ({MAX_FILES}). Name a directory.");
@@ -287,7 +451,9 @@ pub(crate) fn replace(results: &mut Results<'_>, scope: &Scope, old: &str, new: 
     if whole_word {
         // `Edit` is literal: it would change the longer words of the same file, too.
         let longer = results.one(scope.grep(&format!(r"\w{literal}|{literal}\w"), "files"))?;
-        let both: Vec<&str> = rows(&longer.content).filter(|path| paths.contains(path)).collect();
+        let both: Vec<&str> = rows(&longer.content)
+            .filter(|path| paths.contains(path))
+            .collect();
         if !both.is_empty() {
             return failed(format!(
                 "Nothing replaced: `{old}` is also a part of longer words in these files, which would change with it:\n\
@@ -297,9 +463,17 @@ pub(crate) fn replace(results: &mut Results<'_>, scope: &Scope, old: &str, new: 
         }
     }
     // `Edit` requires that the file was read.
-    let reads: Vec<Call> = paths.iter().map(|path| ("Read", json!({"limit": 1, "path": path}))).collect();
+    let reads: Vec<Call> = paths
+        .iter()
+        .map(|path| ("Read", json!({"limit": 1, "path": path})))
+        .collect();
     results.batches(&reads)?;
-    let edit = |path: &&str| ("Edit", json!({"edits": [{"new": new, "old": old, "replace_all": true}], "path": path}));
+    let edit = |path: &&str| {
+        (
+            "Edit",
+            json!({"edits": [{"new": new, "old": old, "replace_all": true}], "path": path}),
+        )
+    };
     let edits: Vec<Call> = paths.iter().map(edit).collect();
     let (mut places, mut problems) = (0, Vec::new());
     for (path, outcome) in paths.iter().zip(results.batches(&edits)?) {
@@ -309,20 +483,36 @@ pub(crate) fn replace(results: &mut Results<'_>, scope: &Scope, old: &str, new: 
         }
     }
     let files = plural((paths.len() - problems.len()) as u64, "file");
-    let mut out =
-        format!("Replaced `{old}` with `{new}`: {} in {files}.\n{}", plural(places, "place"), bounded(&paths, 60));
+    let mut out = format!(
+        "Replaced `{old}` with `{new}`: {} in {files}.\n{}",
+        plural(places, "place"),
+        bounded(&paths, 60)
+    );
     if !new.contains(old) {
         let left = results.one(scope.grep(&regex, "files"))?;
-        out.push_str(&format!("\nChecked with a search for `{old}`: {}.", left.summary));
+        out.push_str(&format!(
+            "\nChecked with a search for `{old}`: {}.",
+            left.summary
+        ));
     }
-    if problems.is_empty() { Ok(out) } else { failed(format!("{out}\nNot changed:\n{}", bounded(problems, 20))) }
+    if problems.is_empty() {
+        Ok(out)
+    } else {
+        failed(format!("{out}\nNot changed:\n{}", bounded(problems, 20)))
+    }
 }
 
-pub(crate) fn create(results: &mut Results<'_>, scope: &Scope, content: &str, overwrite: bool) -> Got<String> {
+pub(crate) fn create(
+    results: &mut Results<'_>,
+    scope: &Scope,
+    content: &str,
+    overwrite: bool,
+) -> Got<String> {
     let path = scope.path.as_deref().unwrap_or_default();
     let inside = path.trim_start_matches("./");
     let here = !path.starts_with('/') && !path.contains("..");
-    let exists = here && rows(&results.one(Scope::default().files(inside))?.content).any(|path| path == inside);
+    let exists = here
+        && rows(&results.one(Scope::default().files(inside))?.content).any(|path| path == inside);
     if exists && !overwrite {
         return failed(format!(
             "{path} already exists and was not changed. To replace what is in it: overwrite {path} with \"…\""
@@ -331,34 +521,63 @@ pub(crate) fn create(results: &mut Results<'_>, scope: &Scope, content: &str, ov
     if exists {
         results.one(("Read", json!({"limit": 1, "path": path})))?;
     }
-    Ok(format!("{}.", results.one(("Write", json!({"content": content, "path": path})))?.summary))
+    Ok(format!(
+        "{}.",
+        results
+            .one(("Write", json!({"content": content, "path": path})))?
+            .summary
+    ))
 }
 
 pub(crate) fn script(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
     let path = file(results, scope)?;
     let known = extension(&path).and_then(|ext| SCRIPTS.iter().find(|(known, _)| *known == ext));
     let Some((_, program)) = known else {
-        return failed(format!("How to run {path} is unknown; write: run `COMMAND`"));
+        return failed(format!(
+            "How to run {path} is unknown; write: run `COMMAND`"
+        ));
     };
-    run(results, &format!("{program} {}", shell_quote(&path)), false, None)
+    run(
+        results,
+        &format!("{program} {}", shell_quote(&path)),
+        false,
+        None,
+    )
 }
 
-pub(crate) fn run(results: &mut Results<'_>, command: &str, tests: bool, seconds: Option<u64>) -> Got<String> {
+pub(crate) fn run(
+    results: &mut Results<'_>,
+    command: &str,
+    tests: bool,
+    seconds: Option<u64>,
+) -> Got<String> {
     let call = call("Bash", json!({"command": command, "timeout_s": seconds}));
     let outcome = results.ask(vec![call])?;
-    let Some(ended) = outcome.first() else { return failed("A result is missing.") };
+    let Some(ended) = outcome.first() else {
+        return failed("A result is missing.");
+    };
     runs::report(command, ended, tests).map_err(Halt::Failed)
 }
 
 /// The program that runs a file, by its extension.
-const SCRIPTS: &[(&str, &str)] =
-    &[("py", "python3"), ("js", "node"), ("mjs", "node"), ("sh", "bash"), ("go", "go run"), ("rb", "ruby")];
+const SCRIPTS: &[(&str, &str)] = &[
+    ("py", "python3"),
+    ("js", "node"),
+    ("mjs", "node"),
+    ("sh", "bash"),
+    ("go", "go run"),
+    ("rb", "ruby"),
+];
 
 const PYTHON_TESTS: &str = "if python3 -c 'import pytest' 2>/dev/null; then python3 -m pytest -q; \
                             else PYTHONPATH=src:. python3 -m unittest discover -s \"$(ls -d tests 2>/dev/null || echo .)\" -t .; fi";
 /// A manifest, how what it describes is tested, how it is built.
 const PROJECTS: &[(&str, &str, &str)] = &[
-    ("Cargo.toml", "cargo test --offline", "cargo build --offline"),
+    (
+        "Cargo.toml",
+        "cargo test --offline",
+        "cargo build --offline",
+    ),
     ("go.mod", "go test ./...", "go build ./..."),
     ("package.json", "npm test", "npm run build"),
     ("pyproject.toml", PYTHON_TESTS, "python3 -m compileall -q ."),
@@ -376,6 +595,10 @@ pub(crate) fn project(results: &mut Results<'_>, scope: &Scope, tests: bool) -> 
     let Some((dir, command)) = known else {
         return failed("No build file was found, so the command is unknown; write: run `COMMAND`");
     };
-    let command = if dir.is_empty() { (*command).to_owned() } else { format!("cd {} && {command}", shell_quote(dir)) };
+    let command = if dir.is_empty() {
+        (*command).to_owned()
+    } else {
+        format!("cd {} && {command}", shell_quote(dir))
+    };
     run(results, &command, tests, Some(BUILD_SECONDS))
 }

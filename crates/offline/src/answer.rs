@@ -9,15 +9,24 @@ use std::cmp::Reverse;
 use std::fmt::Display;
 
 /// Next steps for models, which are of no use to a person.
-const TOOL_HINTS: [&str; 2] =
-    ["; List or Glob shows the files that exist", "; give a directory, or use Read for a file"];
+const TOOL_HINTS: [&str; 2] = [
+    "; List or Glob shows the files that exist",
+    "; give a directory, or use Read for a file",
+];
 
 /// The error of a tool in words for people.
 fn for_people(text: &str) -> String {
-    let text = TOOL_HINTS.iter().find_map(|hint| text.strip_suffix(hint)).unwrap_or(text);
-    let past = text.strip_suffix(" is past its end").and_then(|text| text.split_once("; offset "));
+    let text = TOOL_HINTS
+        .iter()
+        .find_map(|hint| text.strip_suffix(hint))
+        .unwrap_or(text);
+    let past = text
+        .strip_suffix(" is past its end")
+        .and_then(|text| text.split_once("; offset "));
     match past.and_then(|(has, line)| Some((has.split_once(" has ")?, line))) {
-        Some(((path, lines), line)) => format!("{path} has only {lines}; line {line} does not exist"),
+        Some(((path, lines), line)) => {
+            format!("{path} has only {lines}; line {line} does not exist")
+        }
         None => text.to_owned(),
     }
 }
@@ -31,14 +40,23 @@ pub(crate) fn good(outcome: &ToolOutcome) -> Result<&ToolOutcome, String> {
         ResultStatus::Cancelled => "was cancelled",
         ResultStatus::Interrupted => "was interrupted",
     };
-    Err(format!("A step {how}: {}", bounded(outcome.text().lines(), 12)))
+    Err(format!(
+        "A step {how}: {}",
+        bounded(outcome.text().lines(), 12)
+    ))
 }
 
 /// A refusal without its rule and its next step, which the program prints for the person.
 fn refused(text: &str) -> String {
     let reason = text.lines().next().unwrap_or_default();
-    let what = reason.split_once(" (`").map_or(reason, |(what, _rule)| what);
-    let secrets = if reason.contains("may hold secrets") { ", because the file may hold secrets" } else { "" };
+    let what = reason
+        .split_once(" (`")
+        .map_or(reason, |(what, _rule)| what);
+    let secrets = if reason.contains("may hold secrets") {
+        ", because the file may hold secrets"
+    } else {
+        ""
+    };
     format!("Not done: {what}{secrets}.")
 }
 
@@ -57,25 +75,40 @@ fn is_note(row: &str) -> bool {
 
 /// The rows of a result without the tool's notes.
 pub(crate) fn rows(content: &str) -> impl Iterator<Item = &str> {
-    content.lines().filter(|row| !row.is_empty() && !is_note(row))
+    content
+        .lines()
+        .filter(|row| !row.is_empty() && !is_note(row))
 }
 
 /// The number in front of a word that begins so: 12 of `12 matches in 3 files` for `match`.
 pub(crate) fn count_before(summary: &str, word: &str) -> Option<u64> {
-    let mut pairs = summary.split_whitespace().zip(summary.split_whitespace().skip(1));
+    let mut pairs = summary
+        .split_whitespace()
+        .zip(summary.split_whitespace().skip(1));
     pairs.find_map(|(n, next)| n.parse().ok().filter(|_| next.starts_with(word)))
 }
 
 /// 340 of `src/a.rs: lines 1-200 of 340`; zero where there is none.
 pub(crate) fn total(summary: &str) -> u64 {
-    let digits = summary.rsplit_once(" of ").and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next());
+    let digits = summary
+        .rsplit_once(" of ")
+        .and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 /// `12 tests in 3 files` over several searches; the files alone without a noun.
 pub(crate) fn counted(found: &[&ToolOutcome], noun: &str) -> String {
-    let sum = |word: &str| found.iter().filter_map(|f| count_before(&f.summary, word)).sum::<u64>();
-    let least = if found.iter().any(|f| f.summary.contains("at least")) { "at least " } else { "" };
+    let sum = |word: &str| {
+        found
+            .iter()
+            .filter_map(|f| count_before(&f.summary, word))
+            .sum::<u64>()
+    };
+    let least = if found.iter().any(|f| f.summary.contains("at least")) {
+        "at least "
+    } else {
+        ""
+    };
     let files = plural(sum("file"), "file");
     if noun.is_empty() {
         format!("{least}{files}")
@@ -86,7 +119,10 @@ pub(crate) fn counted(found: &[&ToolOutcome], noun: &str) -> String {
 
 /// `12 lines in 3 files match` over several searches.
 pub(crate) fn counted_lines(found: &[&ToolOutcome]) -> String {
-    let lines = found.iter().filter_map(|f| count_before(&f.summary, "match")).sum();
+    let lines = found
+        .iter()
+        .filter_map(|f| count_before(&f.summary, "match"))
+        .sum();
     format!("{} {}", counted(found, "line"), matching(lines))
 }
 
@@ -97,7 +133,11 @@ fn matching(lines: u64) -> &'static str {
 
 /// `1 file`, `2 files`, `2 classes`.
 pub(crate) fn plural(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {}", many(noun)) }
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {}", many(noun))
+    }
 }
 
 pub(crate) fn many(noun: &str) -> String {
@@ -107,7 +147,11 @@ pub(crate) fn many(noun: &str) -> String {
 /// Rows, up to `most` of them, and how many more there are.
 pub(crate) fn bounded<S: Display>(rows: impl IntoIterator<Item = S>, most: usize) -> String {
     let mut rows = rows.into_iter();
-    let mut out: Vec<String> = rows.by_ref().take(most).map(|row| row.to_string()).collect();
+    let mut out: Vec<String> = rows
+        .by_ref()
+        .take(most)
+        .map(|row| row.to_string())
+        .collect();
     let more = rows.count();
     out.extend((more > 0).then(|| format!("… and {more} more")));
     out.join("\n")
@@ -115,16 +159,28 @@ pub(crate) fn bounded<S: Display>(rows: impl IntoIterator<Item = S>, most: usize
 
 /// The rows of `List` with totals: extension, files, lines.
 fn extensions(content: &str) -> impl Iterator<Item = (&str, u64, u64)> {
-    content.lines().skip(1).take_while(|row| !row.is_empty()).filter_map(|row| {
-        let mut cells = row.split_whitespace();
-        Some((cells.next()?, cells.next()?.parse().ok()?, cells.next()?.parse().ok()?))
-    })
+    content
+        .lines()
+        .skip(1)
+        .take_while(|row| !row.is_empty())
+        .filter_map(|row| {
+            let mut cells = row.split_whitespace();
+            Some((
+                cells.next()?,
+                cells.next()?.parse().ok()?,
+                cells.next()?.parse().ok()?,
+            ))
+        })
 }
 
 pub(crate) fn by_extension(content: &str, most: usize) -> String {
     let show = |(ext, files, lines)| {
         let name = Lang::of(ext).map_or(ext, |lang| lang.name);
-        format!("{name} {} in {}", plural(lines, "line"), plural(files, "file"))
+        format!(
+            "{name} {} in {}",
+            plural(lines, "line"),
+            plural(files, "file")
+        )
     };
     bounded(extensions(content).map(show), most).replace('\n', ", ")
 }
@@ -137,11 +193,14 @@ pub(crate) fn languages(content: &str) -> Vec<&'static Lang> {
 
 /// The lines, bytes and path of the largest files.
 fn sizes(content: &str) -> impl Iterator<Item = (&str, &str, &str)> {
-    rows(content).skip_while(|row| *row != "largest files").skip(2).filter_map(|row| {
-        let (lines, rest) = row.trim_start().split_once(' ')?;
-        let (bytes, path) = rest.trim_start().split_once(' ')?;
-        Some((lines, bytes, path.trim_start()))
-    })
+    rows(content)
+        .skip_while(|row| *row != "largest files")
+        .skip(2)
+        .filter_map(|row| {
+            let (lines, rest) = row.trim_start().split_once(' ')?;
+            let (bytes, path) = rest.trim_start().split_once(' ')?;
+            Some((lines, bytes, path.trim_start()))
+        })
 }
 
 /// The largest files, one per row.
@@ -156,8 +215,16 @@ pub(crate) fn largest(content: &str, most: usize) -> Vec<String> {
 
 /// Notes of a tool about parts that it could not read.
 pub(crate) fn notes(content: &str) -> impl Iterator<Item = String> + '_ {
-    let own = |row: &&str| !["shown", "more lines follow", "did not fit"].iter().any(|word| row.contains(word));
-    content.lines().filter(|row| is_note(row)).filter(own).map(str::to_owned)
+    let own = |row: &&str| {
+        !["shown", "more lines follow", "did not fit"]
+            .iter()
+            .any(|word| row.contains(word))
+    };
+    content
+        .lines()
+        .filter(|row| is_note(row))
+        .filter(own)
+        .map(str::to_owned)
 }
 
 /// Said of a number of lines that match.
@@ -166,16 +233,36 @@ pub(crate) const ONCE: &str = " A line counts once, however often it matches.";
 /// The requested part of the piped text. Only text that reached the planner is counted.
 pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Got<String> {
     if text.contains("ReadOutput {\"handle\":") && text.contains(" bytes left out; ") {
-        return failed("The piped text is too long: only a part of it gets here. Save it to a file and name that.");
+        return failed(
+            "The piped text is too long: only a part of it gets here. Save it to a file and name that.",
+        );
     }
     let Some(texts) = texts else {
-        return Ok(format!("{} in the piped text.", plural(text.split('\n').count() as u64, "line")));
+        return Ok(format!(
+            "{} in the piped text.",
+            plural(text.split('\n').count() as u64, "line")
+        ));
     };
-    let found = text.lines().enumerate().filter(|(_, line)| texts.iter().any(|text| line.contains(text.as_str())));
-    let found: Vec<String> = found.map(|(at, line)| format!("{}: {line}", at + 1)).collect();
-    let (lines, verb) = (plural(found.len() as u64, "line"), matching(found.len() as u64));
-    let head = format!("{lines} of the piped text {verb} `{}`", texts.join("` or `"));
-    Ok(if count || found.is_empty() { format!("{head}.{ONCE}") } else { format!("{head}:\n{}", bounded(found, 100)) })
+    let found = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| texts.iter().any(|text| line.contains(text.as_str())));
+    let found: Vec<String> = found
+        .map(|(at, line)| format!("{}: {line}", at + 1))
+        .collect();
+    let (lines, verb) = (
+        plural(found.len() as u64, "line"),
+        matching(found.len() as u64),
+    );
+    let head = format!(
+        "{lines} of the piped text {verb} `{}`",
+        texts.join("` or `")
+    );
+    Ok(if count || found.is_empty() {
+        format!("{head}.{ONCE}")
+    } else {
+        format!("{head}:\n{}", bounded(found, 100))
+    })
 }
 
 /// Example requests; `FILE`, `DIR` and `ENDING` are replaced by names from the working directory.
@@ -193,16 +280,34 @@ const DEFINITIONS: [&str; 3] = ["functions", "`main`", "import"];
 /// `List` with totals. Those that would not be understood with these names are left out.
 pub(crate) fn examples(content: &str) -> Vec<String> {
     let plain = |path: &&str| path.chars().all(|c| is_word(c) || "./-".contains(c));
-    let paths: Vec<&str> = sizes(content).map(|(.., path)| path).filter(plain).collect();
-    let defines = |path: &&str| Lang::of_files(path).is_some_and(|lang| lang.pattern(ALL_DEFS, None).is_some());
+    let paths: Vec<&str> = sizes(content)
+        .map(|(.., path)| path)
+        .filter(plain)
+        .collect();
+    let defines = |path: &&str| {
+        Lang::of_files(path).is_some_and(|lang| lang.pattern(ALL_DEFS, None).is_some())
+    };
     let (source, other) = (paths.iter().copied().find(defines), paths.first().copied());
     let file = source.or(other).unwrap_or("src/lib.rs");
     // Nothing is defined in a project without a source file.
-    let fits = |example: &&str| source.is_some() || other.is_none() || !DEFINITIONS.iter().any(|w| example.contains(w));
-    let dir = file.rsplit_once('/').map_or("this directory", |(dir, _)| dir);
+    let fits = |example: &&str| {
+        source.is_some() || other.is_none() || !DEFINITIONS.iter().any(|w| example.contains(w))
+    };
+    let dir = file
+        .rsplit_once('/')
+        .map_or("this directory", |(dir, _)| dir);
     let ending = format!("*.{}", extension(file).unwrap_or("rs"));
-    let fill = |text: &str| text.replace("FILE", file).replace("DIR", dir).replace("ENDING", &ending);
-    EXAMPLES.split("; ").filter(fits).map(fill).filter(|example| parse(example).is_ok()).collect()
+    let fill = |text: &str| {
+        text.replace("FILE", file)
+            .replace("DIR", dir)
+            .replace("ENDING", &ending)
+    };
+    EXAMPLES
+        .split("; ")
+        .filter(fits)
+        .map(fill)
+        .filter(|example| parse(example).is_ok())
+        .collect()
 }
 
 const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/MODEL \"…\"`; `yoi models` lists what can be used.";
@@ -220,14 +325,30 @@ pub(crate) fn help(examples: &[String]) -> String {
 pub(crate) fn not_understood(misread: &Misread, prompt: &str, mut examples: Vec<String>) -> String {
     let parts = |text: &str| {
         let low = text.to_lowercase();
-        low.split(|c: char| !is_word(c)).filter(|word| word.len() > 2).map(str::to_owned).collect::<Vec<_>>()
+        low.split(|c: char| !is_word(c))
+            .filter(|word| word.len() > 2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let words = parts(prompt);
-    let like = |word: &String| words.iter().any(|w| w.starts_with(word.as_str()) || word.starts_with(w.as_str()));
+    let like = |word: &String| {
+        words
+            .iter()
+            .any(|w| w.starts_with(word.as_str()) || word.starts_with(w.as_str()))
+    };
     examples.sort_by_key(|example| Reverse(parts(example).into_iter().filter(like).count()));
     examples.truncate(3);
-    let odd = misread.part.chars().take(200).collect::<String>().replace('\n', " ");
-    let why = if misread.why.is_empty() { String::new() } else { format!(" ({})", misread.why) };
+    let odd = misread
+        .part
+        .chars()
+        .take(200)
+        .collect::<String>()
+        .replace('\n', " ");
+    let why = if misread.why.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", misread.why)
+    };
     format!(
         "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nExamples of prompts that it accepts here:\n  {}\n\
          `yoi run -m offline help` prints examples of prompts. {MODEL}",

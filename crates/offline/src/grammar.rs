@@ -71,7 +71,10 @@ pub(crate) struct Match {
 impl Match {
     /// The tokens that fill a slot.
     pub(crate) fn slot(&self, name: &str) -> impl Iterator<Item = usize> {
-        self.slots.iter().filter(move |(slot, _)| *slot == name).map(|(_, at)| *at)
+        self.slots
+            .iter()
+            .filter(move |(slot, _)| *slot == name)
+            .map(|(_, at)| *at)
     }
 
     pub(crate) fn fills(&self, token: usize) -> bool {
@@ -99,7 +102,10 @@ pub(crate) struct Matcher<'a> {
 impl Matcher<'_> {
     /// The clause that begins at a token, without the polite words before it.
     pub(crate) fn starts(&mut self, from: usize) -> Vec<Match> {
-        let bare = vec![Match { at: from, slots: Vec::new() }];
+        let bare = vec![Match {
+            at: from,
+            slots: Vec::new(),
+        }];
         self.row("<polite>? <polite>?", bare)
     }
 
@@ -114,16 +120,34 @@ impl Matcher<'_> {
             None => self.row(pattern, starts),
         };
         let states = self.row("<after>? <after>?", states);
-        states.into_iter().map(|state| Match { at: self.past_fillers(state.at), ..state }).collect()
+        states
+            .into_iter()
+            .map(|state| Match {
+                at: self.past_fillers(state.at),
+                ..state
+            })
+            .collect()
     }
 
     fn row(&mut self, pattern: &'static str, mut states: Vec<Match>) -> Vec<Match> {
         for element in pattern.split_ascii_whitespace() {
-            let (element, optional) = element.strip_suffix('?').map_or((element, false), |bare| (bare, true));
+            let (element, optional) = element
+                .strip_suffix('?')
+                .map_or((element, false), |bare| (bare, true));
             let mut next = if optional { states.clone() } else { Vec::new() };
-            if let Some(part) = element.strip_prefix('<').and_then(|part| part.strip_suffix('>')) {
-                let part = if part == "in" && self.subject == Subject::Piped { "in it" } else { part };
-                let rows = PARTS.iter().filter(|(name, _)| *name == part).flat_map(|(_, rows)| rows.split("; "));
+            if let Some(part) = element
+                .strip_prefix('<')
+                .and_then(|part| part.strip_suffix('>'))
+            {
+                let part = if part == "in" && self.subject == Subject::Piped {
+                    "in it"
+                } else {
+                    part
+                };
+                let rows = PARTS
+                    .iter()
+                    .filter(|(name, _)| *name == part)
+                    .flat_map(|(_, rows)| rows.split("; "));
                 next.extend(rows.flat_map(|part| self.row(part, states.clone())));
             } else {
                 next.extend(states.iter().flat_map(|state| self.step(state, element)));
@@ -139,7 +163,9 @@ impl Matcher<'_> {
     /// The matches after one more element: at the next token, or behind fillers.
     fn step(&mut self, state: &Match, element: &'static str) -> Vec<Match> {
         let last = self.past_fillers(state.at);
-        let took: Vec<Match> = (state.at..=last).filter_map(|at| self.took(state, at, element)).collect();
+        let took: Vec<Match> = (state.at..=last)
+            .filter_map(|at| self.took(state, at, element))
+            .collect();
         if took.is_empty() {
             self.farthest = self.farthest.max(last);
         }
@@ -147,19 +173,34 @@ impl Matcher<'_> {
     }
 
     fn past_fillers(&self, from: usize) -> usize {
-        let fillers = self.tokens.iter().skip(from).take_while(|token| is_filler(token)).count();
+        let fillers = self
+            .tokens
+            .iter()
+            .skip(from)
+            .take_while(|token| is_filler(token))
+            .count();
         from + fillers
     }
 
     fn took(&self, state: &Match, at: usize, element: &'static str) -> Option<Match> {
         let token = self.tokens.get(at)?;
         let mut slots = state.slots.clone();
-        if let Some(slot) = element.strip_prefix('{').and_then(|slot| slot.strip_suffix('}')) {
+        if let Some(slot) = element
+            .strip_prefix('{')
+            .and_then(|slot| slot.strip_suffix('}'))
+        {
             let length = filled(slot, self.tokens.get(at..)?, self.subject)?;
             slots.extend((at..at + length).map(|at| (slot, at)));
-            return Some(Match { at: at + length, slots });
+            return Some(Match {
+                at: at + length,
+                slots,
+            });
         }
-        let fits = token.quote.is_none() && element.split('|').flat_map(expanded).any(|word| word == token.low);
+        let fits = token.quote.is_none()
+            && element
+                .split('|')
+                .flat_map(expanded)
+                .any(|word| word == token.low);
         fits.then_some(Match { at: at + 1, slots })
     }
 }
@@ -169,7 +210,9 @@ pub(crate) fn is_filler(token: &Token<'_>) -> bool {
 }
 
 fn expanded(word: &'static str) -> impl Iterator<Item = &'static str> {
-    let set = word.strip_prefix('@').and_then(|set| SETS.iter().find(|(name, _)| *name == set));
+    let set = word
+        .strip_prefix('@')
+        .and_then(|set| SETS.iter().find(|(name, _)| *name == set));
     set.map_or(word, |(_, words)| words).split('|')
 }
 
@@ -188,7 +231,8 @@ const NO_DIRS: &str = "total general order case particular detail short comments
 const FILES: &str = "path new dir folder manifest file script whole part glob ext lang";
 
 /// Slots that take whatever is quoted, and the ones of them that take an empty text.
-const QUOTED: &str = "quoted text name part code path whole file dir folder word key anykey body to";
+const QUOTED: &str =
+    "quoted text name part code path whole file dir folder word key anykey body to";
 const EMPTY: &str = "body to";
 
 /// The number of tokens that the slot takes here.
@@ -201,7 +245,10 @@ fn filled(slot: &str, tokens: &[Token<'_>], subject: Subject) -> Option<usize> {
         _ if subject == Subject::Piped && is(slot, FILES) => false,
         "command" => return command(tokens),
         "new" => is_path(text) || ending.is_some(),
-        "manifest" => is_path(text) && ending.is_some_and(|ext| is(ext, "toml json yaml yml ini cfg lock mod")),
+        "manifest" => {
+            is_path(text)
+                && ending.is_some_and(|ext| is(ext, "toml json yaml yml ini cfg lock mod"))
+        }
         "script" => (is_path(text) || token.quote.is_some()) && ending.is_some(),
         _ if token.quote.is_some() => is(slot, QUOTED) && (!text.is_empty() || is(slot, EMPTY)),
         "text" => plain && noun(low).is_none() && !is_todo(low),
@@ -223,7 +270,9 @@ fn filled(slot: &str, tokens: &[Token<'_>], subject: Subject) -> Option<usize> {
         "key" => is(low, KEYS),
         "anykey" => plain && is_identifier(&text.replace(['-', '.'], "_")),
         "num" => text.parse::<u64>().is_ok_and(|n| n > 0),
-        "range" => text.split_once('-').is_some_and(|(a, b)| a.parse::<u64>().is_ok() && b.parse::<u64>().is_ok()),
+        "range" => text
+            .split_once('-')
+            .is_some_and(|(a, b)| a.parse::<u64>().is_ok() && b.parse::<u64>().is_ok()),
         "it" => is(low, "it that"),
         _other => false,
     };
@@ -239,14 +288,16 @@ fn is_todo(low: &str) -> bool {
 fn is_ending(text: &str) -> bool {
     // The name of a file.
     text != ".env"
-        && text
-            .strip_prefix('.')
-            .is_some_and(|ext| ext.len() < 6 && ext.chars().all(char::is_alphanumeric) && !ext.is_empty())
+        && text.strip_prefix('.').is_some_and(|ext| {
+            ext.len() < 6 && ext.chars().all(char::is_alphanumeric) && !ext.is_empty()
+        })
 }
 
 /// Written as programs write names, not as people write words.
 fn is_code(text: &str) -> bool {
-    text.contains(|c: char| c.is_uppercase() || "_($".contains(c)) || text.contains("::") || text.ends_with('!')
+    text.contains(|c: char| c.is_uppercase() || "_($".contains(c))
+        || text.contains("::")
+        || text.ends_with('!')
 }
 
 fn is_dir(text: &str) -> bool {
@@ -254,7 +305,8 @@ fn is_dir(text: &str) -> bool {
 }
 
 /// Endings of files in no language that is known.
-const ENDINGS: &str = "txt lock cfg conf ini log csv html css xml svg sql proto env rst adoc mk nix gradle mod sum";
+const ENDINGS: &str =
+    "txt lock cfg conf ini log csv html css xml svg sql proto env rst adoc mk nix gradle mod sum";
 
 /// Files that are named without their ending, in any case.
 pub(crate) fn is_known(text: &str) -> bool {
@@ -263,7 +315,8 @@ pub(crate) fn is_known(text: &str) -> bool {
 
 /// Looks like a file or a directory.
 pub(crate) fn is_path(text: &str) -> bool {
-    let odd = text.contains("://") || text.contains(|c: char| c.is_whitespace() || "(\"=<>;*{".contains(c));
+    let odd = text.contains("://")
+        || text.contains(|c: char| c.is_whitespace() || "(\"=<>;*{".contains(c));
     let known = extension(text).is_some_and(|ext| Lang::of(ext).is_some() || is(ext, ENDINGS));
     let plain = is_known(text) || text == "." || is(&text.to_lowercase(), "makefile dockerfile");
     !odd && (plain
@@ -282,8 +335,7 @@ pub(crate) fn is_file(text: &str) -> bool {
 const PROGRAMS: &str = "cargo git npm npx node python python3 pytest go rustc ls make echo cat wc date pwd true false uname \
                         which whoami df du";
 /// Their usual first arguments; other plain words could be meant for the planner.
-const ARGUMENTS: &str =
-    "test tests build check run clippy fmt doc bench status log diff branch version install vet tidy start lint";
+const ARGUMENTS: &str = "test tests build check run clippy fmt doc bench status log diff branch version install vet tidy start lint";
 
 /// A command: quoted text, or a program and words that can only be its arguments.
 fn command(tokens: &[Token<'_>]) -> Option<usize> {
@@ -299,5 +351,11 @@ fn command(tokens: &[Token<'_>]) -> Option<usize> {
         token.quote.is_some() || token.text.starts_with('-') || path || is(token.text, ARGUMENTS)
     };
     let ended = first.tail != ' ';
-    Some(1 + if ended { 0 } else { rest.iter().take_while(more).count() })
+    Some(
+        1 + if ended {
+            0
+        } else {
+            rest.iter().take_while(more).count()
+        },
+    )
 }

@@ -22,7 +22,10 @@ const NOUNS: &[(&str, &str, &str)] = &[
 
 /// The kinds of definition a word stands for, and the noun for one of them.
 pub(crate) fn noun(word: &str) -> Option<(&'static str, &'static str)> {
-    NOUNS.iter().find(|(noun, others, _)| word == *noun || is(word, others)).map(|(noun, _, kinds)| (*kinds, *noun))
+    NOUNS
+        .iter()
+        .find(|(noun, others, _)| word == *noun || is(word, others))
+        .map(|(noun, _, kinds)| (*kinds, *noun))
 }
 
 /// A kind of definition and a regex of the lines that contain one. `@` stands for the name, `~` for text that may
@@ -39,7 +42,12 @@ pub(crate) struct Lang {
 }
 
 const fn lang(name: &'static str, words: &'static str, exts: &'static str, defs: Defs) -> Lang {
-    Lang { name, words, exts, defs }
+    Lang {
+        name,
+        words,
+        exts,
+        defs,
+    }
 }
 
 pub(crate) const LANGS: &[Lang] = &[
@@ -50,7 +58,12 @@ pub(crate) const LANGS: &[Lang] = &[
     lang("Go", "go golang", "go", GO),
     lang("C", "c", "c h", &[]),
     lang("C++", "c++ cpp", "cc cpp cxx hh hpp", &[]),
-    lang("Shell", "shell bash", "sh bash", &[("fn", r"^\s*(?:function\s+)?@\s*\(\)")]),
+    lang(
+        "Shell",
+        "shell bash",
+        "sh bash",
+        &[("fn", r"^\s*(?:function\s+)?@\s*\(\)")],
+    ),
     lang("Markdown", "markdown md", "md", &[]),
     lang("TOML", "toml", "toml", &[]),
     lang("JSON", "json", "json", &[]),
@@ -64,29 +77,50 @@ const RUST: Defs = &[
     ("enum", r"~enum\s+@"),
     ("trait", r"~(?:auto\s+)?trait\s+@"),
     ("alias", r"~type\s+@"),
-    ("const", r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:const|static)\s+(?:mut\s+)?@\s*:"),
+    (
+        "const",
+        r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:const|static)\s+(?:mut\s+)?@\s*:",
+    ),
     ("mod", r"~mod\s+@"),
     ("macro", r"^\s*macro_rules!\s*@"),
     ("test", r"^\s*#\[(?:\w+::)*test\b"),
-    ("import", r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+(?:.*\b)?@"),
+    (
+        "import",
+        r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+(?:.*\b)?@",
+    ),
 ];
 const PYTHON: Defs = &[
     ("fn", r"^\s*(?:async\s+)?def\s+@"),
     ("class", r"^\s*class\s+@"),
     ("const", r"^@\s*(?::[^=]+)?=[^=]"),
     ("test", r"^\s*(?:async\s+)?def\s+test"),
-    ("import", r"^\s*(?:import\s+(?:.*[\s,.])?@|from\s+(?:\S*\.)?@|from\s.*\bimport\s+(?:.*[\s,(])?@)"),
+    (
+        "import",
+        r"^\s*(?:import\s+(?:.*[\s,.])?@|from\s+(?:\S*\.)?@|from\s.*\bimport\s+(?:.*[\s,(])?@)",
+    ),
 ];
 const SCRIPT: Defs = &[
-    ("fn", r"^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*@"),
-    ("fn", r"^\s*(?:export\s+)?(?:const|let|var)\s+@\s*=\s*(?:async\s*)?(?:function\b|\([^)]*\)\s*=>|\w+\s*=>)"),
-    ("class", r"^\s*(?:export\s+)?(?:default\s+)?(?:abstract\s+)?class\s+@"),
+    (
+        "fn",
+        r"^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*@",
+    ),
+    (
+        "fn",
+        r"^\s*(?:export\s+)?(?:const|let|var)\s+@\s*=\s*(?:async\s*)?(?:function\b|\([^)]*\)\s*=>|\w+\s*=>)",
+    ),
+    (
+        "class",
+        r"^\s*(?:export\s+)?(?:default\s+)?(?:abstract\s+)?class\s+@",
+    ),
     ("trait", r"^\s*(?:export\s+)?interface\s+@"),
     ("alias", r"^\s*(?:export\s+)?type\s+@"),
     ("enum", r"^\s*(?:export\s+)?(?:const\s+)?enum\s+@"),
     ("const", r"^(?:export\s+)?(?:const|let|var)\s+@"),
     ("test", r"^\s*(?:it|test)(?:\.\w+)?\s*\("),
-    ("import", r#"^\s*(?:import\b.*["'](?:[^"']*/)?@|.*\brequire\(\s*["'](?:[^"']*/)?@)"#),
+    (
+        "import",
+        r#"^\s*(?:import\b.*["'](?:[^"']*/)?@|.*\brequire\(\s*["'](?:[^"']*/)?@)"#,
+    ),
 ];
 const GO: Defs = &[
     ("fn", r"^func\s+(?:\([^)]*\)\s*)?@"),
@@ -109,7 +143,9 @@ impl Lang {
 
     /// The language of a file, or of a glob of files.
     pub(crate) fn of_files(path: &str) -> Option<&'static Lang> {
-        LANGS.iter().find(|lang| extension(path).is_some_and(|ext| is(ext, lang.exts)) || lang.glob() == path)
+        LANGS.iter().find(|lang| {
+            extension(path).is_some_and(|ext| is(ext, lang.exts)) || lang.glob() == path
+        })
     }
 
     /// A glob of its files.
@@ -123,9 +159,14 @@ impl Lang {
 
     /// A regex of the lines that define one of `kinds` under `name`, or under any.
     pub(crate) fn pattern(&self, kinds: &str, name: Option<&str>) -> Option<String> {
-        let name = name.map_or_else(|| r"[A-Za-z_$][\w$]*".to_owned(), |name| format!(r"{}\b", regex_escape(name)));
+        let name = name.map_or_else(
+            || r"[A-Za-z_$][\w$]*".to_owned(),
+            |name| format!(r"{}\b", regex_escape(name)),
+        );
         let wanted = self.defs.iter().filter(|(kind, _)| is(kind, kinds));
-        let parts: Vec<String> = wanted.map(|(_, regex)| regex.replacen('~', ITEM, 1).replace('@', &name)).collect();
+        let parts: Vec<String> = wanted
+            .map(|(_, regex)| regex.replacen('~', ITEM, 1).replace('@', &name))
+            .collect();
         (!parts.is_empty()).then(|| parts.join("|"))
     }
 }

@@ -26,7 +26,9 @@ pub(crate) const ENDS: &str = ",.;:!?\n";
 
 /// The words of a prompt and the text that was piped in with it.
 pub(crate) fn attached(prompt: &str) -> (&str, Option<&str>) {
-    let parts = prompt.strip_suffix("\n</stdin>").and_then(|prompt| prompt.split_once("\n\n<stdin>\n"));
+    let parts = prompt
+        .strip_suffix("\n</stdin>")
+        .and_then(|prompt| prompt.split_once("\n\n<stdin>\n"));
     parts.map_or((prompt, None), |(head, text)| (head, Some(text)))
 }
 
@@ -34,9 +36,15 @@ pub(crate) fn attached(prompt: &str) -> (&str, Option<&str>) {
 pub(crate) fn tokens(prompt: &str) -> Result<Vec<Token<'_>>, usize> {
     let mut out: Vec<Token<'_>> = Vec::new();
     let mut at = 0;
-    while let Some((rest, first)) = prompt.get(at..).and_then(|rest| Some((rest, rest.chars().next()?))) {
+    while let Some((rest, first)) = prompt
+        .get(at..)
+        .and_then(|rest| Some((rest, rest.chars().next()?)))
+    {
         if first.is_whitespace() {
-            if let Some(last) = out.last_mut().filter(|last| first == '\n' && last.tail == ' ') {
+            if let Some(last) = out
+                .last_mut()
+                .filter(|last| first == '\n' && last.tail == ' ')
+            {
                 last.tail = '\n';
             }
             at += first.len_utf8();
@@ -46,16 +54,28 @@ pub(crate) fn tokens(prompt: &str) -> Result<Vec<Token<'_>>, usize> {
             Some(found) => (Some(first), found.ok_or(at)?),
             None => (None, word(rest)),
         };
-        let tail = rest.get(end..).and_then(|r| r.chars().next()).filter(|c| ENDS.contains(*c)).unwrap_or(' ');
+        let tail = rest
+            .get(end..)
+            .and_then(|r| r.chars().next())
+            .filter(|c| ENDS.contains(*c))
+            .unwrap_or(' ');
         let begin = if quote.is_some() { at } else { at + start };
         let low = text.to_lowercase().replace('’', "'");
         if !text.is_empty() || quote.is_some() {
-            out.push(Token { text, low, quote, span: (begin, at + end), tail });
+            out.push(Token {
+                text,
+                low,
+                quote,
+                span: (begin, at + end),
+                tail,
+            });
         }
         at += end.max(first.len_utf8());
         let after = prompt.get(at..).unwrap_or_default();
-        at +=
-            after.len() - after.trim_start_matches(|c: char| c != '\n' && (ENDS.contains(c) || ")…".contains(c))).len();
+        at += after.len()
+            - after
+                .trim_start_matches(|c: char| c != '\n' && (ENDS.contains(c) || ")…".contains(c)))
+                .len();
     }
     Ok(out)
 }
@@ -73,12 +93,20 @@ fn quoted(rest: &str, open: char) -> Option<Option<(usize, &str, usize)>> {
     let body = rest.get(start..)?;
     // A `'` inside of a word does not close.
     let closes = |(at, _): &(usize, &str)| {
-        open != '\'' || body.get(at + 1..).and_then(|r| r.chars().next()).is_none_or(|c| !is_word(c))
+        open != '\''
+            || body
+                .get(at + 1..)
+                .and_then(|r| r.chars().next())
+                .is_none_or(|c| !is_word(c))
     };
-    Some(body.match_indices(close).find(closes).and_then(|(length, _)| {
-        let text = body.get(..length)?;
-        Some((start, text, start + length + close.len_utf8()))
-    }))
+    Some(
+        body.match_indices(close)
+            .find(closes)
+            .and_then(|(length, _)| {
+                let text = body.get(..length)?;
+                Some((start, text, start + length + close.len_utf8()))
+            }),
+    )
 }
 
 fn word(rest: &str) -> (usize, &str, usize) {
@@ -89,11 +117,20 @@ fn word(rest: &str) -> (usize, &str, usize) {
         open += i32::from(c == '(') - i32::from(c == ')');
         c.is_whitespace() && open <= 0
     };
-    let call = line.find(ends).or((open <= 0).then_some(line.len())).filter(|_| !rest.starts_with('('));
-    let length = call.or(line.find(char::is_whitespace)).unwrap_or(line.len());
+    let call = line
+        .find(ends)
+        .or((open <= 0).then_some(line.len()))
+        .filter(|_| !rest.starts_with('('));
+    let length = call
+        .or(line.find(char::is_whitespace))
+        .unwrap_or(line.len());
     let whole = rest.get(..length).unwrap_or_default();
     let closing = |c: char| ENDS.contains(c) || c == '…' || c == ')' && !whole.contains('(');
-    let text = if whole.chars().all(|c| c == '.') { whole } else { whole.trim_end_matches(closing) };
+    let text = if whole.chars().all(|c| c == '.') {
+        whole
+    } else {
+        whole.trim_end_matches(closing)
+    };
     let inner = text.trim_start_matches('(');
     (text.len() - inner.len(), inner, text.len())
 }
@@ -121,11 +158,25 @@ pub(crate) fn extension(path: &str) -> Option<&str> {
 
 /// Text as a regex that matches exactly it.
 pub(crate) fn regex_escape(text: &str) -> String {
-    text.chars().flat_map(|c| r"\.+*?()|[]{}^$".contains(c).then_some('\\').into_iter().chain([c])).collect()
+    text.chars()
+        .flat_map(|c| {
+            r"\.+*?()|[]{}^$"
+                .contains(c)
+                .then_some('\\')
+                .into_iter()
+                .chain([c])
+        })
+        .collect()
 }
 
 /// One word for the shell.
 pub(crate) fn shell_quote(text: &str) -> String {
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._/-+=".contains(c));
-    if plain && !text.is_empty() { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    let plain = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "._/-+=".contains(c));
+    if plain && !text.is_empty() {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

@@ -50,12 +50,21 @@ impl Model for Offline {
     }
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
-        let failed = |kind, message| ModelError { kind, message, help: None };
+        let failed = |kind, message| ModelError {
+            kind,
+            message,
+            help: None,
+        };
         let request = neutral::decode(&request.body().to_vec())
             .map_err(|error| failed(ErrorKind::Bug, format!("offline: {error}")))?;
         for event in next(&request.items, &request.tools) {
             let sent = events.send(event).await;
-            sent.map_err(|_closed| failed(ErrorKind::Cancelled, "offline: nobody takes the answer".to_owned()))?;
+            sent.map_err(|_closed| {
+                failed(
+                    ErrorKind::Cancelled,
+                    "offline: nobody takes the answer".to_owned(),
+                )
+            })?;
         }
         Ok(())
     }

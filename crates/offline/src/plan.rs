@@ -10,22 +10,47 @@ use llm_worker::{Item, ModelEvent, Shortfall, StopReason, ToolDefinition};
 /// in the history.
 #[must_use]
 pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
-    let asked = items.iter().enumerate().rev().find_map(|(at, item)| match item {
-        Item::User { text } => Some((text.as_str(), items.get(at..)?)),
-        _ => None,
-    });
+    let asked = items
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, item)| match item {
+            Item::User { text } => Some((text.as_str(), items.get(at..)?)),
+            _ => None,
+        });
     let (prompt, turn) = asked.unwrap_or(("", items));
     let (mut events, stop) = match answer(prompt, turn, tools) {
         Ok((text, shortfall)) => {
             let shortfall = shortfall.map(ModelEvent::Shortfall);
-            (std::iter::once(ModelEvent::Text(text)).chain(shortfall).collect(), StopReason::EndTurn)
+            (
+                std::iter::once(ModelEvent::Text(text))
+                    .chain(shortfall)
+                    .collect(),
+                StopReason::EndTurn,
+            )
         }
         Err(calls) => {
             let events = |(index, (name, arguments)): (usize, Call)| {
-                let started = ModelEvent::CallStarted { index, name: name.to_owned() };
-                [started, ModelEvent::CallArguments { index, fragment: arguments.to_string() }]
+                let started = ModelEvent::CallStarted {
+                    index,
+                    name: name.to_owned(),
+                };
+                [
+                    started,
+                    ModelEvent::CallArguments {
+                        index,
+                        fragment: arguments.to_string(),
+                    },
+                ]
             };
-            (calls.into_iter().enumerate().flat_map(events).collect::<Vec<_>>(), StopReason::ToolUse)
+            (
+                calls
+                    .into_iter()
+                    .enumerate()
+                    .flat_map(events)
+                    .collect::<Vec<_>>(),
+                StopReason::ToolUse,
+            )
         }
     };
     events.push(ModelEvent::Stop(stop));
@@ -55,10 +80,15 @@ fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
             Err(Halt::Calls(calls)) => return Err(calls),
             // Nothing was done yet, so the word is not a path here.
             Err(Halt::NoPlace(place)) if texts.is_empty() => {
-                let misread = Misread { part: place, why: "there is no such file or directory here" };
+                let misread = Misread {
+                    part: place,
+                    why: "there is no such file or directory here",
+                };
                 return misunderstood(&misread, head, &mut results);
             }
-            Err(Halt::NoPlace(place)) => texts.push(format!("There is no file or directory `{place}` here.")),
+            Err(Halt::NoPlace(place)) => {
+                texts.push(format!("There is no file or directory `{place}` here."))
+            }
             Err(Halt::Failed(why)) => texts.push(why),
         }
         shortfall = shortfall.or((!ok).then_some(Shortfall::NotDone));
@@ -68,5 +98,8 @@ fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
 }
 
 fn misunderstood(misread: &Misread, prompt: &str, results: &mut Results<'_>) -> Told {
-    Ok((answer::not_understood(misread, prompt, acts::examples(results)?), Some(Shortfall::NotUnderstood)))
+    Ok((
+        answer::not_understood(misread, prompt, acts::examples(results)?),
+        Some(Shortfall::NotUnderstood),
+    ))
 }

@@ -53,58 +53,93 @@ impl<'a> Results<'a> {
         };
         let ended: BTreeMap<CallId, &ToolOutcome> = turn.iter().filter_map(result).collect();
         let call = |item: &'a Item| match item {
-            Item::ToolCall { id, name, arguments } => Some((name.as_str(), arguments.as_str(), *ended.get(id)?)),
+            Item::ToolCall {
+                id,
+                name,
+                arguments,
+            } => Some((name.as_str(), arguments.as_str(), *ended.get(id)?)),
             _ => None,
         };
         let done = turn.iter().filter_map(call).collect();
-        Self { done, at: 0, steps: 0, tools, piped, notes: BTreeSet::new() }
+        Self {
+            done,
+            at: 0,
+            steps: 0,
+            tools,
+            piped,
+            notes: BTreeSet::new(),
+        }
     }
 
     /// Returns the results of these calls, or stops with the calls as the next step.
     pub(crate) fn ask(&mut self, calls: Vec<Call>) -> Got<Vec<&'a ToolOutcome>> {
         let given = self.done.get(self.at..).unwrap_or_default();
         if given.is_empty() && !calls.is_empty() {
-            return match calls.iter().find(|(name, _)| !self.tools.iter().any(|t| t.name == *name)) {
-                Some((missing, _)) => failed(format!("This needs the tool {missing}, which this run does not have.")),
-                None if self.steps >= MAX_STEPS => {
-                    failed(format!("Stopped after {MAX_STEPS} steps, before the end. Ask for a part of it."))
-                }
+            return match calls
+                .iter()
+                .find(|(name, _)| !self.tools.iter().any(|t| t.name == *name))
+            {
+                Some((missing, _)) => failed(format!(
+                    "This needs the tool {missing}, which this run does not have."
+                )),
+                None if self.steps >= MAX_STEPS => failed(format!(
+                    "Stopped after {MAX_STEPS} steps, before the end. Ask for a part of it."
+                )),
                 None => Err(Halt::Calls(calls)),
             };
         }
         let same = |((name, arguments), (given, text, _)): (&Call, &(&str, &str, &ToolOutcome))| {
-            name == given && serde_json::from_str::<Value>(text).is_ok_and(|given| given == *arguments)
+            name == given
+                && serde_json::from_str::<Value>(text).is_ok_and(|given| given == *arguments)
         };
         if given.len() < calls.len() || !calls.iter().zip(given).all(same) {
             return failed("The steps so far are not ones this planner takes. Ask again.");
         }
         self.at += calls.len();
         self.steps += usize::from(!calls.is_empty());
-        Ok(given.iter().take(calls.len()).map(|(_, _, outcome)| *outcome).collect())
+        Ok(given
+            .iter()
+            .take(calls.len())
+            .map(|(_, _, outcome)| *outcome)
+            .collect())
     }
 
     /// Returns the results of many calls, in as many steps as needed.
     pub(crate) fn batches(&mut self, calls: &[Call]) -> Got<Vec<&'a ToolOutcome>> {
-        let batches: Got<Vec<_>> = calls.chunks(BATCH).map(|batch| self.ask(batch.to_vec())).collect();
+        let batches: Got<Vec<_>> = calls
+            .chunks(BATCH)
+            .map(|batch| self.ask(batch.to_vec()))
+            .collect();
         Ok(batches?.concat())
     }
 
     /// Returns the results of these calls; the first failed one ends the intent.
     pub(crate) fn all(&mut self, calls: Vec<Call>) -> Got<Vec<&'a ToolOutcome>> {
         let asked = self.ask(calls.clone())?;
-        let found = asked.into_iter().zip(&calls).map(|(outcome, (_, arguments))| {
-            let absent = outcome.status == ResultStatus::Error && outcome.text().contains("does not exist");
-            // A word written like a path is a path.
-            let word = arguments["path"].as_str().filter(|path| absent && !path.contains(['/', '.']));
-            answer::good(outcome).map_err(|why| word.map_or(Halt::Failed(why), |word| Halt::NoPlace(word.to_owned())))
-        });
+        let found = asked
+            .into_iter()
+            .zip(&calls)
+            .map(|(outcome, (_, arguments))| {
+                let absent = outcome.status == ResultStatus::Error
+                    && outcome.text().contains("does not exist");
+                // A word written like a path is a path.
+                let word = arguments["path"]
+                    .as_str()
+                    .filter(|path| absent && !path.contains(['/', '.']));
+                answer::good(outcome).map_err(|why| {
+                    word.map_or(Halt::Failed(why), |word| Halt::NoPlace(word.to_owned()))
+                })
+            });
         let found = found.collect::<Got<Vec<_>>>()?;
-        self.notes.extend(found.iter().flat_map(|found| answer::notes(&found.content)));
+        self.notes
+            .extend(found.iter().flat_map(|found| answer::notes(&found.content)));
         Ok(found)
     }
 
     pub(crate) fn one(&mut self, call: Call) -> Got<&'a ToolOutcome> {
-        self.all(vec![call])?.pop().map_or_else(|| failed("A result is missing."), Ok)
+        self.all(vec![call])?
+            .pop()
+            .map_or_else(|| failed("A result is missing."), Ok)
     }
 }
 
@@ -118,7 +153,10 @@ pub(crate) struct Scope {
 impl Scope {
     /// A file, or everything below a directory.
     pub(crate) fn of(path: &str) -> Self {
-        Self { path: Some(path.to_owned()), ..Self::default() }
+        Self {
+            path: Some(path.to_owned()),
+            ..Self::default()
+        }
     }
 
     /// " in src", or nothing.
@@ -128,7 +166,11 @@ impl Scope {
 
     /// " in *.rs in src", or nothing.
     pub(crate) fn place(&self) -> String {
-        self.glob.iter().map(|glob| format!(" in {glob}")).collect::<String>() + &self.within()
+        self.glob
+            .iter()
+            .map(|glob| format!(" in {glob}"))
+            .collect::<String>()
+            + &self.within()
     }
 
     pub(crate) fn list(&self, depth: u64) -> Call {
@@ -146,7 +188,10 @@ impl Scope {
 
     pub(crate) fn grep(&self, regex: &str, mode: &str) -> Call {
         let (glob, path) = (&self.glob, &self.path);
-        call("Grep", json!({"glob": glob, "limit": MANY, "mode": mode, "path": path, "pattern": regex}))
+        call(
+            "Grep",
+            json!({"glob": glob, "limit": MANY, "mode": mode, "path": path, "pattern": regex}),
+        )
     }
 }
 

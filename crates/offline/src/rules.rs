@@ -19,7 +19,10 @@ impl Ask {
     /// Whether it can be asked of text that was piped in.
     pub(crate) fn of_text(self) -> bool {
         use Topic::{Text, Todo};
-        matches!(self, Self::Help | Self::Lines | Self::Show(Text | Todo) | Self::Count(Text | Todo))
+        matches!(
+            self,
+            Self::Help | Self::Lines | Self::Show(Text | Todo) | Self::Count(Text | Todo)
+        )
     }
 }
 

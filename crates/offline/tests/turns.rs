@@ -1,10 +1,25 @@
 //! The offline planner over results made up here. What it finds with real tools is a test of the whole program.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests through and through")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests are tests through and through"
+)]
 
-use llm_worker::{CallId, Item, ModelEvent, ResultStatus, StopReason, ToolDefinition, ToolEffect, ToolOutcome};
+use llm_worker::{
+    CallId, Item, ModelEvent, ResultStatus, StopReason, ToolDefinition, ToolEffect, ToolOutcome,
+};
 use offline::next;
 
-const TOOLS: &[&str] = &["Bash", "Edit", "Glob", "Grep", "List", "Read", "ReadOutput", "Write"];
+const TOOLS: &[&str] = &[
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "List",
+    "Read",
+    "ReadOutput",
+    "Write",
+];
 
 fn surface(names: &[&str]) -> Vec<ToolDefinition> {
     let tool = |name: &&str| ToolDefinition {
@@ -17,7 +32,9 @@ fn surface(names: &[&str]) -> Vec<ToolDefinition> {
 }
 
 fn user(text: &str) -> Item {
-    Item::User { text: text.to_owned() }
+    Item::User {
+        text: text.to_owned(),
+    }
 }
 
 /// The calls of one answer, or its text.
@@ -60,7 +77,11 @@ fn turn(
                     number += 1;
                     let id = CallId::new(number).unwrap();
                     let outcome = act(&name, &arguments);
-                    items.push(Item::ToolCall { id, name, arguments });
+                    items.push(Item::ToolCall {
+                        id,
+                        name,
+                        arguments,
+                    });
                     results.push(Item::ToolResult { id, outcome });
                 }
                 items.extend(results.into_iter().rev());
@@ -71,18 +92,26 @@ fn turn(
 }
 
 fn ok(summary: impl Into<String>, content: impl Into<String>) -> ToolOutcome {
-    ToolOutcome { status: ResultStatus::Ok, summary: summary.into(), content: content.into() }
+    ToolOutcome {
+        status: ResultStatus::Ok,
+        summary: summary.into(),
+        content: content.into(),
+    }
 }
 
 /// Asks about a project of one file, whose README is all it says.
 fn small_project(name: &str, arguments: &str) -> ToolOutcome {
     match name {
-        "List" => {
-            ok("1 file, 3 lines", "extension  files  lines  bytes\nrs  1  3  30\n\nlargest files\nlines  bytes  path")
-        }
+        "List" => ok(
+            "1 file, 3 lines",
+            "extension  files  lines  bytes\nrs  1  3  30\n\nlargest files\nlines  bytes  path",
+        ),
         "Glob" if arguments.contains("[Rr]") => ok("1 file", "README.md"),
         "Glob" => ok("0 files", ""),
-        "Read" => ok("README.md: lines 1-3 of 3", "     1\t# Ledger\n     2\t\n     3\tLedger keeps accounts."),
+        "Read" => ok(
+            "README.md: lines 1-3 of 3",
+            "     1\t# Ledger\n     2\t\n     3\tLedger keeps accounts.",
+        ),
         _ => ok("0 matches in 0 files (1 searched)", ""),
     }
 }
@@ -90,13 +119,24 @@ fn small_project(name: &str, arguments: &str) -> ToolOutcome {
 #[test]
 fn the_same_history_gives_the_same_events() {
     let surface = surface(TOOLS);
-    let mut items = vec![user("an earlier prompt"), Item::Assistant { text: "an earlier answer".into() }];
+    let mut items = vec![
+        user("an earlier prompt"),
+        Item::Assistant {
+            text: "an earlier answer".into(),
+        },
+    ];
     items.extend([
         user("what does this project do, then list the tests"),
-        Item::System { source: "host".into(), text: "cwd: x".into() },
+        Item::System {
+            source: "host".into(),
+            text: "cwd: x".into(),
+        },
     ]);
     let (steps, text) = turn(&mut items, &surface, small_project);
-    assert!(steps >= 3 && text.contains("Ledger keeps accounts"), "{steps} {text}");
+    assert!(
+        steps >= 3 && text.contains("Ledger keeps accounts"),
+        "{steps} {text}"
+    );
     for end in 1..=items.len() {
         assert_eq!(next(&items[..end], &surface), next(&items[..end], &surface));
     }
@@ -108,14 +148,34 @@ fn the_same_history_gives_the_same_events() {
 
 #[test]
 fn what_fails_is_said() {
-    let ended = |status, summary: &str| ToolOutcome { status, summary: summary.to_owned(), content: String::new() };
+    let ended = |status, summary: &str| ToolOutcome {
+        status,
+        summary: summary.to_owned(),
+        content: String::new(),
+    };
     let table = [
         (ResultStatus::Refused, "search for 'x'", "Not done"),
-        (ResultStatus::Error, "list the largest files", "because of a rule"),
-        (ResultStatus::Cancelled, "how many TODOs are there", "cancelled"),
+        (
+            ResultStatus::Error,
+            "list the largest files",
+            "because of a rule",
+        ),
+        (
+            ResultStatus::Cancelled,
+            "how many TODOs are there",
+            "cancelled",
+        ),
         (ResultStatus::Refused, "run `ls`", "refused"),
-        (ResultStatus::Interrupted, "create a.txt with \"x\"", "interrupted"),
-        (ResultStatus::Error, "replace `aa` with `bb` in *.rs then run the tests", "not done"),
+        (
+            ResultStatus::Interrupted,
+            "create a.txt with \"x\"",
+            "interrupted",
+        ),
+        (
+            ResultStatus::Error,
+            "replace `aa` with `bb` in *.rs then run the tests",
+            "not done",
+        ),
     ];
     for (status, prompt, want) in table {
         let mut items = vec![user(prompt)];
@@ -125,7 +185,10 @@ fn what_fails_is_said() {
             _ => ended(status, "because of a rule"),
         };
         let (_, text) = turn(&mut items, &surface(TOOLS), act);
-        assert!(text.contains(want) && text.contains("because of a rule"), "{prompt}: {text}");
+        assert!(
+            text.contains(want) && text.contains("because of a rule"),
+            "{prompt}: {text}"
+        );
     }
 }
 
@@ -138,9 +201,21 @@ fn a_tool_that_is_not_there_is_named() {
 #[test]
 fn a_history_of_another_planner_is_not_read_as_its_own() {
     let id = CallId::new(1).unwrap();
-    let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "5 files".into(), content: String::new() };
-    let call = Item::ToolCall { id, name: "Grep".into(), arguments: "{\"pattern\":\"other\"}".into() };
-    let history = [user("how many TODOs"), call, Item::ToolResult { id, outcome }];
+    let outcome = ToolOutcome {
+        status: ResultStatus::Ok,
+        summary: "5 files".into(),
+        content: String::new(),
+    };
+    let call = Item::ToolCall {
+        id,
+        name: "Grep".into(),
+        arguments: "{\"pattern\":\"other\"}".into(),
+    };
+    let history = [
+        user("how many TODOs"),
+        call,
+        Item::ToolResult { id, outcome },
+    ];
     let text = answer(&history, &surface(TOOLS)).unwrap();
     assert!(text.contains("Ask again"), "{text}");
 }
@@ -150,20 +225,35 @@ fn a_history_of_another_planner_is_not_read_as_its_own() {
 fn passed_tests_are_summed_only_where_all_are_there() {
     let sum = "test result: ok. 7 passed; 0 failed; 1 ignored";
     let cut = "[… 9 of 99 bytes left out; ReadOutput {\"handle\":\"o-1\"} reads the rest]";
-    for (output, summed) in [(format!("{sum}\nmore\n{sum}"), true), (format!("{sum}\n{cut}\n{sum}"), false)] {
-        let (_, text) = turn(&mut vec![user("run the tests")], &surface(TOOLS), |name, _| match name {
-            "Glob" => ok("1 file", "Cargo.toml"),
-            _ => ok("exit 0 in 9.0 s", output.as_str()),
-        });
-        assert!(text.contains("The tests pass") && text.contains("14 passed, 0 failed") == summed, "{text}");
+    for (output, summed) in [
+        (format!("{sum}\nmore\n{sum}"), true),
+        (format!("{sum}\n{cut}\n{sum}"), false),
+    ] {
+        let (_, text) = turn(
+            &mut vec![user("run the tests")],
+            &surface(TOOLS),
+            |name, _| match name {
+                "Glob" => ok("1 file", "Cargo.toml"),
+                _ => ok("exit 0 in 9.0 s", output.as_str()),
+            },
+        );
+        assert!(
+            text.contains("The tests pass") && text.contains("14 passed, 0 failed") == summed,
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn a_turn_ends_after_its_steps() {
     let mut items = vec![user(&vec!["run `ls`"; 50].join(" then "))];
-    let (steps, text) = turn(&mut items, &surface(TOOLS), |_, _| ok("exit 0 in 1.0 s", "a"));
-    assert!(steps == 40 && text.contains("Stopped after 40 steps"), "{steps} {text}");
+    let (steps, text) = turn(&mut items, &surface(TOOLS), |_, _| {
+        ok("exit 0 in 1.0 s", "a")
+    });
+    assert!(
+        steps == 40 && text.contains("Stopped after 40 steps"),
+        "{steps} {text}"
+    );
 }
 
 #[test]
@@ -174,7 +264,9 @@ fn many_files_are_replaced_within_the_steps() {
         let (steps, text) = turn(&mut items, &surface(TOOLS), |name, arguments| match name {
             // longer words
             "Grep" if arguments.contains(r"\w") => ok("matches in 0 files", ""),
-            "Grep" if arguments.contains("\"files\"") => ok(format!("matches in {files} files"), paths.join("\n")),
+            "Grep" if arguments.contains("\"files\"") => {
+                ok(format!("matches in {files} files"), paths.join("\n"))
+            }
             "Grep" => ok("1 match in 1 file", "f.txt:1:old_name"),
             "Edit" => ok("f.txt: 1 replacement", "(diff)"),
             _ => ok("f.txt: lines 1-1 of 1", "     1\told_name"),
@@ -187,8 +279,7 @@ fn many_files_are_replaced_within_the_steps() {
 #[test]
 fn the_examples_of_the_fallback_are_understood() {
     let mut seen = std::collections::BTreeSet::new();
-    let content =
-        "extension  files  lines  bytes\npy  1  3  30\n\nlargest files\nlines  bytes  path\n  3  30  app/deep/a.py";
+    let content = "extension  files  lines  bytes\npy  1  3  30\n\nlargest files\nlines  bytes  path\n  3  30  app/deep/a.py";
     let list = |_: &str, _: &str| ok("1 file, 3 lines", content);
     for prompt in [
         "paint lines code functions",
@@ -198,14 +289,27 @@ fn the_examples_of_the_fallback_are_understood() {
         "used defined version project config",
     ] {
         let (steps, text) = turn(&mut vec![user(prompt)], &surface(TOOLS), list);
-        assert!(steps == 1 && text.contains("not a language model") && text.contains("yoi models"), "{text}");
-        let examples: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+        assert!(
+            steps == 1 && text.contains("not a language model") && text.contains("yoi models"),
+            "{text}"
+        );
+        let examples: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .collect();
         assert_eq!(examples.len(), 3, "{text}");
         seen.extend(examples.into_iter().map(str::to_owned));
     }
     let (_, help) = turn(&mut vec![user("help")], &surface(TOOLS), list);
-    seen.extend(help.lines().filter_map(|line| line.strip_prefix("  ")).map(str::to_owned));
-    assert!(seen.iter().any(|example| example.contains("app/deep/a.py")), "{seen:?}");
+    seen.extend(
+        help.lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .map(str::to_owned),
+    );
+    assert!(
+        seen.iter().any(|example| example.contains("app/deep/a.py")),
+        "{seen:?}"
+    );
     for example in &seen {
         let (_, text) = turn(&mut vec![user(example)], &surface(TOOLS), list);
         assert!(!text.starts_with("Not understood"), "{example}: {text}");
@@ -224,15 +328,22 @@ fn the_help_offers_only_what_is_understood_whatever_the_files_are() {
         "md  3  30  and/or.md",
     ] {
         let (ext, row) = files.split_once("  ").unwrap();
-        let content =
-            format!("extension  files  lines  bytes\n{ext}  1  3  30\n\nlargest files\nlines  bytes  path\n  {row}");
+        let content = format!(
+            "extension  files  lines  bytes\n{ext}  1  3  30\n\nlargest files\nlines  bytes  path\n  {row}"
+        );
         let list = |_: &str, _: &str| ok("1 file, 3 lines", content.as_str());
         let (_, help) = turn(&mut vec![user("help")], &surface(TOOLS), list);
-        let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+        let examples: Vec<&str> = help
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .collect();
         assert!(examples.len() >= 12, "{help}");
         for example in examples {
             let (_, text) = turn(&mut vec![user(example)], &surface(TOOLS), list);
-            assert!(!text.starts_with("Not understood"), "{files}: {example}: {text}");
+            assert!(
+                !text.starts_with("Not understood"),
+                "{files}: {example}: {text}"
+            );
         }
     }
 }
@@ -243,7 +354,10 @@ fn simple_sentences_are_understood_or_the_odd_part_is_named() {
     for row in include_str!("sentences.txt").lines() {
         let (sentence, odd) = row.split_once(" | ").unwrap();
         let (_, text) = turn(&mut vec![user(sentence)], &surface(TOOLS), small_project);
-        let said = text.strip_prefix("Not understood: `").and_then(|rest| rest.split("`. ").next()).unwrap_or("+");
+        let said = text
+            .strip_prefix("Not understood: `")
+            .and_then(|rest| rest.split("`. ").next())
+            .unwrap_or("+");
         let said = said.split_once("` (").map_or(said, |(part, _)| part);
         assert_eq!(said, odd, "{sentence}: {text}");
     }

@@ -36,12 +36,24 @@ impl Content {
     /// # Errors
     /// The package is too large.
     pub fn add(&mut self, path: String, executable: bool, bytes: &[u8]) -> Result<(), BadContent> {
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.bytes = self
+            .bytes
+            .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if self.bytes > MAX_BYTES {
             return Err(BadContent::Bytes);
         }
-        self.files.insert(path, FileDigest { executable, blake3: blake3::hash(bytes) });
-        if self.files.len() > MAX_FILES { Err(BadContent::Files) } else { Ok(()) }
+        self.files.insert(
+            path,
+            FileDigest {
+                executable,
+                blake3: blake3::hash(bytes),
+            },
+        );
+        if self.files.len() > MAX_FILES {
+            Err(BadContent::Files)
+        } else {
+            Ok(())
+        }
     }
 
     /// BLAKE3 over the sorted paths, execute bits and digests, in lower-case hex.
@@ -49,8 +61,10 @@ impl Content {
     pub fn digest(&self) -> String {
         let mut all = blake3::Hasher::new();
         for (path, FileDigest { executable, blake3 }) in &self.files {
-            all.update(&(path.len() as u64).to_le_bytes()).update(path.as_bytes());
-            all.update(&[u8::from(*executable)]).update(blake3.as_bytes());
+            all.update(&(path.len() as u64).to_le_bytes())
+                .update(path.as_bytes());
+            all.update(&[u8::from(*executable)])
+                .update(blake3.as_bytes());
         }
         all.finalize().to_hex().to_string()
     }
@@ -58,39 +72,55 @@ impl Content {
     /// Whether it has exactly this file.
     #[must_use]
     pub fn has(&self, path: &str, bytes: &[u8]) -> bool {
-        self.files.get(path).is_some_and(|file| file.blake3 == blake3::hash(bytes))
+        self.files
+            .get(path)
+            .is_some_and(|file| file.blake3 == blake3::hash(bytes))
     }
 
     /// Whether it has a file with this path, or files below it.
     #[must_use]
     pub fn has_path(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
-        let below =
-            |file: &String| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let below = |file: &String| {
+            file.strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         self.files.keys().any(below)
     }
 
     /// One line for each file, as it is kept with a grant: `x` or `-`, the digest, the path.
     pub fn lines(&self) -> impl Iterator<Item = (String, String)> {
-        self.files.iter().map(|(path, file)| (path.clone(), file.to_string()))
+        self.files
+            .iter()
+            .map(|(path, file)| (path.clone(), file.to_string()))
     }
 
     /// What differs from the content that was granted: `changed`, `new` or `gone`, with the path.
     #[must_use]
     pub fn since(&self, granted: &BTreeMap<String, String>) -> Vec<String> {
         let now: BTreeMap<String, String> = self.lines().collect();
-        let gone = granted.keys().filter(|path| !now.contains_key(*path)).map(|path| format!("gone: {path}"));
-        let others = now.iter().filter_map(|(path, file)| match granted.get(path) {
-            None => Some(format!("new: {path}")),
-            Some(before) => (before != file).then(|| format!("changed: {path}")),
-        });
+        let gone = granted
+            .keys()
+            .filter(|path| !now.contains_key(*path))
+            .map(|path| format!("gone: {path}"));
+        let others = now
+            .iter()
+            .filter_map(|(path, file)| match granted.get(path) {
+                None => Some(format!("new: {path}")),
+                Some(before) => (before != file).then(|| format!("changed: {path}")),
+            });
         others.chain(gone).collect()
     }
 }
 
 impl fmt::Display for FileDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", if self.executable { 'x' } else { '-' }, self.blake3.to_hex())
+        write!(
+            f,
+            "{} {}",
+            if self.executable { 'x' } else { '-' },
+            self.blake3.to_hex()
+        )
     }
 }
 
@@ -101,7 +131,9 @@ mod tests {
     fn content(files: &[(&str, bool, &str)]) -> Content {
         let mut content = Content::default();
         for (path, executable, text) in files {
-            content.add((*path).to_owned(), *executable, text.as_bytes()).unwrap();
+            content
+                .add((*path).to_owned(), *executable, text.as_bytes())
+                .unwrap();
         }
         content
     }
@@ -110,9 +142,16 @@ mod tests {
     fn each_byte_bit_and_name_counts() {
         let one = content(&[("a", false, "x"), ("b/c", true, "y")]);
         assert!(one.has("a", b"x") && !one.has("a", b"y") && !one.has("b", b"x"));
-        let paths = ["a", "b", "b/", "b/c", "", "b/", "c", "b/c/d", "ab"].map(|path| one.has_path(path));
-        assert_eq!(paths, [true, true, true, true, false, true, false, false, false]);
-        assert_eq!(one.digest(), content(&[("b/c", true, "y"), ("a", false, "x")]).digest());
+        let paths =
+            ["a", "b", "b/", "b/c", "", "b/", "c", "b/c/d", "ab"].map(|path| one.has_path(path));
+        assert_eq!(
+            paths,
+            [true, true, true, true, false, true, false, false, false]
+        );
+        assert_eq!(
+            one.digest(),
+            content(&[("b/c", true, "y"), ("a", false, "x")]).digest()
+        );
         for other in [
             content(&[("a", false, "x"), ("b/c", true, "z")]),
             content(&[("a", false, "x"), ("b/c", false, "y")]),
@@ -127,7 +166,9 @@ mod tests {
 
     #[test]
     fn what_changed_is_named() {
-        let granted = content(&[("a", false, "x"), ("b", false, "y"), ("c", false, "z")]).lines().collect();
+        let granted = content(&[("a", false, "x"), ("b", false, "y"), ("c", false, "z")])
+            .lines()
+            .collect();
         let now = content(&[("a", true, "x"), ("c", false, "z"), ("d", false, "new")]);
         assert_eq!(now.since(&granted), ["changed: a", "new: d", "gone: b"]);
     }
@@ -138,11 +179,17 @@ mod tests {
         for number in 0..MAX_FILES {
             content.add(number.to_string(), false, b"").unwrap();
         }
-        assert_eq!(content.add("more".to_owned(), false, b""), Err(BadContent::Files));
+        assert_eq!(
+            content.add("more".to_owned(), false, b""),
+            Err(BadContent::Files)
+        );
         let half = vec![0; usize::try_from(MAX_BYTES / 2).unwrap()];
         let mut content = Content::default();
         content.add("a".to_owned(), false, &half).unwrap();
         content.add("b".to_owned(), false, &half).unwrap();
-        assert_eq!(content.add("c".to_owned(), false, b"x"), Err(BadContent::Bytes));
+        assert_eq!(
+            content.add("c".to_owned(), false, b"x"),
+            Err(BadContent::Bytes)
+        );
     }
 }

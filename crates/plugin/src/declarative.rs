@@ -5,7 +5,8 @@ use crate::program::ToolProgram;
 use authority::{ChildExit, Job, Spawner, Workspace};
 use llm_worker::{ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use pod::feature::{
-    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, ToolContribution,
+    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability,
+    ToolContribution,
 };
 use std::borrow::Cow;
 use std::io;
@@ -43,7 +44,12 @@ impl DeclarativeFeature {
         digest: String,
         unchanged: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        Self { declared, package, digest, unchanged: Arc::new(unchanged) }
+        Self {
+            declared,
+            package,
+            digest,
+            unchanged: Arc::new(unchanged),
+        }
     }
 }
 
@@ -53,22 +59,31 @@ impl FeatureModule for DeclarativeFeature {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let DeclaredFeature { descriptor, programs } = &self.declared;
+        let DeclaredFeature {
+            descriptor,
+            programs,
+        } = &self.declared;
         if programs.is_empty() {
             return Ok(());
         }
         let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
         for tool in &descriptor.declared_tools {
-            let Some(program) = programs.get(&tool.name) else { continue };
+            let Some(program) = programs.get(&tool.name) else {
+                continue;
+            };
             let runner = Arc::new(Runner {
                 program: program.clone(),
-                spawner: ctx.services().programs(program.network)?.with_guarded_path(),
+                spawner: ctx
+                    .services()
+                    .programs(program.network)?
+                    .with_guarded_path(),
                 workspace: workspace.clone(),
                 package: self.package.clone(),
                 unchanged: Arc::clone(&self.unchanged),
             });
             let run = move |arguments, cx| Arc::clone(&runner).run(arguments, cx);
-            ctx.tools().register(ToolContribution::of_text(descriptor.id.clone(), tool, run))?;
+            ctx.tools()
+                .register(ToolContribution::of_text(descriptor.id.clone(), tool, run))?;
         }
         Ok(())
     }
@@ -110,9 +125,10 @@ impl Runner {
             written = written.saturating_add(bytes.len());
             let bounded = match written {
                 0..=MAX_OUTPUT => cx.host.write_output(bytes),
-                _ => {
-                    Err(ToolError::new(ErrorKind::Exhausted, format!("ended: it wrote over {} MiB", MAX_OUTPUT >> 20)))
-                }
+                _ => Err(ToolError::new(
+                    ErrorKind::Exhausted,
+                    format!("ended: it wrote over {} MiB", MAX_OUTPUT >> 20),
+                )),
             };
             bounded.map_err(|error| {
                 let text = error.message.clone();
@@ -133,12 +149,17 @@ impl Runner {
 fn not_run(error: &authority::Error) -> ToolError {
     use authority::ErrorKind as Kind;
     let kind = match error.kind() {
-        Kind::FixInput | Kind::Revoked | Kind::Exhausted | Kind::Cancelled => return tools::refused(error),
+        Kind::FixInput | Kind::Revoked | Kind::Exhausted | Kind::Cancelled => {
+            return tools::refused(error);
+        }
         Kind::Denied => ErrorKind::Denied,
         Kind::Unavailable | Kind::Bug => ErrorKind::Unavailable,
     };
     tracing::debug!("the program of a tool did not run: {error}");
-    ToolError::new(kind, "the program of this tool did not run; with YOI_LOG=debug, the log of the host says why")
+    ToolError::new(
+        kind,
+        "the program of this tool did not run; with YOI_LOG=debug, the log of the host says why",
+    )
 }
 
 /// What the end of a program means for its call.
@@ -146,14 +167,27 @@ fn outcome(how: ChildExit, took: Duration, deadline: Duration) -> ToolResult {
     let took = took.as_secs_f64();
     let (kind, message) = match how {
         ChildExit::Exit(0) => {
-            return Ok(ToolOutput { summary: format!("exit 0 in {took:.1} s"), ..ToolOutput::default() });
+            return Ok(ToolOutput {
+                summary: format!("exit 0 in {took:.1} s"),
+                ..ToolOutput::default()
+            });
         }
-        ChildExit::Exit(TEMPORARY) => (ErrorKind::Unavailable, format!("exit {TEMPORARY} in {took:.1} s: try later")),
+        ChildExit::Exit(TEMPORARY) => (
+            ErrorKind::Unavailable,
+            format!("exit {TEMPORARY} in {took:.1} s: try later"),
+        ),
         ChildExit::Exit(status) => (ErrorKind::FixInput, format!("exit {status} in {took:.1} s")),
-        ChildExit::Signal(signal) => (ErrorKind::FixInput, format!("ended by signal {signal} after {took:.1} s")),
-        ChildExit::Deadline => {
-            (ErrorKind::Exhausted, format!("stopped at its time limit of {} s", deadline.as_secs_f64().round()))
-        }
+        ChildExit::Signal(signal) => (
+            ErrorKind::FixInput,
+            format!("ended by signal {signal} after {took:.1} s"),
+        ),
+        ChildExit::Deadline => (
+            ErrorKind::Exhausted,
+            format!(
+                "stopped at its time limit of {} s",
+                deadline.as_secs_f64().round()
+            ),
+        ),
         ChildExit::Cancelled => (ErrorKind::Cancelled, format!("cancelled after {took:.1} s")),
     };
     Err(ToolError::new(kind, message))
@@ -165,7 +199,11 @@ mod tests {
 
     #[test]
     fn each_end_has_its_kind() {
-        let kind = |how| outcome(how, Duration::ZERO, MARGIN).err().map(|error| error.kind);
+        let kind = |how| {
+            outcome(how, Duration::ZERO, MARGIN)
+                .err()
+                .map(|error| error.kind)
+        };
         for (how, expected) in [
             (ChildExit::Exit(0), None),
             (ChildExit::Exit(1), Some(ErrorKind::FixInput)),

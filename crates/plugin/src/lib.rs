@@ -15,5 +15,7 @@ mod program;
 
 pub use content::{BadContent, Content, MAX_BYTES, MAX_FILES};
 pub use declarative::DeclarativeFeature;
-pub use manifest::{BadManifest, DeclaredFeature, MANIFEST, MAX_MANIFEST, Manifest, Package, Renames, Requires};
+pub use manifest::{
+    BadManifest, DeclaredFeature, MANIFEST, MAX_MANIFEST, Manifest, Package, Renames, Requires,
+};
 pub use program::ToolProgram;

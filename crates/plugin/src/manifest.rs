@@ -80,35 +80,63 @@ impl Manifest {
     /// It is too long or not valid, or needs another version of yoi. What is wrong with one feature stands in its place.
     pub fn read(text: &str, yoi: &Version, renames: &Renames) -> Result<Self, BadManifest> {
         let lines = Lines(text);
-        let invalid = |why: String| BadManifest::Invalid(authority::text::escape_line(&why).into_owned());
+        let invalid =
+            |why: String| BadManifest::Invalid(authority::text::escape_line(&why).into_owned());
         if text.len() > MAX_MANIFEST {
             return Err(BadManifest::TooLong(text.len()));
         }
-        let mut table = DeTable::parse(text).map_err(|error| invalid(lines.problem(&error)))?.into_inner();
-        let package = table.remove("package").ok_or_else(|| invalid("[package] is missing".to_owned()))?;
-        let package: Package = lines.read(package).map_err(|why| invalid(format!("[package]: {why}")))?;
-        package.problem().map_or(Ok(()), |why| Err(invalid(format!("[package]: {why}"))))?;
-        if let Some(needs) = package.requires.yoi.clone().filter(|needs| !needs.matches(yoi)) {
-            return Err(BadManifest::Version { needs, is: yoi.clone() });
+        let mut table = DeTable::parse(text)
+            .map_err(|error| invalid(lines.problem(&error)))?
+            .into_inner();
+        let package = table
+            .remove("package")
+            .ok_or_else(|| invalid("[package] is missing".to_owned()))?;
+        let package: Package = lines
+            .read(package)
+            .map_err(|why| invalid(format!("[package]: {why}")))?;
+        package
+            .problem()
+            .map_or(Ok(()), |why| Err(invalid(format!("[package]: {why}"))))?;
+        if let Some(needs) = package
+            .requires
+            .yoi
+            .clone()
+            .filter(|needs| !needs.matches(yoi))
+        {
+            return Err(BadManifest::Version {
+                needs,
+                is: yoi.clone(),
+            });
         }
         let features = match table.remove("features").map(Spanned::into_inner) {
             Some(DeValue::Table(features)) if features.len() <= MAX_FEATURES => features,
-            Some(DeValue::Table(_)) => return Err(invalid(format!("over {MAX_FEATURES} features"))),
+            Some(DeValue::Table(_)) => {
+                return Err(invalid(format!("over {MAX_FEATURES} features")));
+            }
             Some(_) | None => return Err(invalid("[features.NAME] is missing".to_owned())),
         };
         if let Some(key) = table.keys().next() {
             let key = key.get_ref();
-            return Err(invalid(format!("`{key}` is not known; [package] and [features.NAME] are")));
+            return Err(invalid(format!(
+                "`{key}` is not known; [package] and [features.NAME] are"
+            )));
         }
         let none = BTreeMap::new();
         let rename = renames.get(&package.name).unwrap_or(&none);
         let read = |(name, table): (Spanned<_>, Spanned<DeValue<'_>>)| {
             let name = String::from(name.into_inner());
             let feature = lines.read(table).and_then(|table| {
-                let id = format!("plugin:{}/{name}", package.name).parse().map_err(|error| format!("{error}"))?;
-                DeclaredFeature::of(id, &package.version, package.about(), table, rename, |at| lines.number(at))
+                let id = format!("plugin:{}/{name}", package.name)
+                    .parse()
+                    .map_err(|error| format!("{error}"))?;
+                DeclaredFeature::of(id, &package.version, package.about(), table, rename, |at| {
+                    lines.number(at)
+                })
             });
-            (name, feature.map_err(|why| authority::text::escape_line(&why).into_owned()))
+            (
+                name,
+                feature.map_err(|why| authority::text::escape_line(&why).into_owned()),
+            )
         };
         let features = features.into_iter().map(read).collect();
         Ok(Self { package, features })
@@ -125,7 +153,11 @@ impl Lines<'_> {
 
     /// What is wrong, in a few words: a message can repeat a value that is as long as the manifest.
     fn problem(&self, error: &toml::de::Error) -> String {
-        let what = authority::text::escape_within(error.message(), authority::text::Lines::One, MAX_PROBLEM);
+        let what = authority::text::escape_within(
+            error.message(),
+            authority::text::Lines::One,
+            MAX_PROBLEM,
+        );
         match error.span() {
             Some(span) => format!("line {}: {what}", self.number(span.start)),
             None => what,
@@ -133,7 +165,12 @@ impl Lines<'_> {
     }
 
     fn number(&self, at: usize) -> usize {
-        self.0.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+        self.0
+            .bytes()
+            .take(at)
+            .filter(|byte| *byte == b'\n')
+            .count()
+            + 1
     }
 }
 
@@ -152,8 +189,20 @@ impl Package {
 
     /// For reports; nothing where the package says nothing.
     fn about(&self) -> Option<About> {
-        let Self { authors, license, homepage, metadata, .. } = self.clone();
-        Some(About { authors, license, homepage, metadata }).filter(|about| !about.is_empty())
+        let Self {
+            authors,
+            license,
+            homepage,
+            metadata,
+            ..
+        } = self.clone();
+        Some(About {
+            authors,
+            license,
+            homepage,
+            metadata,
+        })
+        .filter(|about| !about.is_empty())
     }
 }
 

@@ -48,7 +48,11 @@ enum Piece {
 impl ToolProgram {
     /// Checks a program against the properties of its tool's schema.
     pub(crate) fn of(table: ProgramTable, properties: &Map<String, Value>) -> Result<Self, String> {
-        let ProgramTable { program, args, network } = table;
+        let ProgramTable {
+            program,
+            args,
+            network,
+        } = table;
         if program.contains(['{', '}']) {
             return Err(
                 "`program` takes no placeholders; write `program = \"env\"` and the program into `args`".to_owned()
@@ -58,7 +62,10 @@ impl ToolProgram {
             return Err("`program` is the name of a program, without a path".to_owned());
         }
         if args.len() > MAX_WORDS {
-            return Err(format!("{} args; at most {MAX_WORDS} are allowed", args.len()));
+            return Err(format!(
+                "{} args; at most {MAX_WORDS} are allowed",
+                args.len()
+            ));
         }
         let mut words = Vec::new();
         for (at, text) in args.iter().enumerate() {
@@ -70,14 +77,23 @@ impl ToolProgram {
                     return Err(format!("args[{at}]: the schema names no property `{name}`"));
                 }
             }
-            if begins_with_value(&word) && !args.get(..at).unwrap_or_default().contains(&"--".to_owned()) {
+            if begins_with_value(&word)
+                && !args
+                    .get(..at)
+                    .unwrap_or_default()
+                    .contains(&"--".to_owned())
+            {
                 return Err(format!(
                     "args[{at}] begins with a value, which the program could take for an option; write --NAME={text}, or \"--\" before it"
                 ));
             }
             words.push(word);
         }
-        Ok(Self { program, network, words })
+        Ok(Self {
+            program,
+            network,
+            words,
+        })
     }
 
     /// The files of the package that its words name, whatever the arguments are.
@@ -95,7 +111,10 @@ impl ToolProgram {
     /// No JSON object, a value with a NUL byte, or too long.
     pub fn words(&self, arguments: &str, package: &Path) -> Result<Vec<OsString>, String> {
         let arguments = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
-        let filled = self.words.iter().map(|word| fill(word, &arguments, package));
+        let filled = self
+            .words
+            .iter()
+            .map(|word| fill(word, &arguments, package));
         filled.filter_map(Result::transpose).collect()
     }
 }
@@ -150,14 +169,23 @@ fn word(text: &str) -> Result<Vec<Piece>, String> {
         } else if let Some(behind) = brace.strip_prefix("}}") {
             plain.push('}');
             rest = behind;
-        } else if let Some((name, behind)) = brace.strip_prefix('{').and_then(|name| name.split_once('}')) {
+        } else if let Some((name, behind)) = brace
+            .strip_prefix('{')
+            .and_then(|name| name.split_once('}'))
+        {
             if !plain.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut plain)));
             }
-            pieces.push(if name == PACKAGE { Piece::Package } else { Piece::Argument(name.to_owned()) });
+            pieces.push(if name == PACKAGE {
+                Piece::Package
+            } else {
+                Piece::Argument(name.to_owned())
+            });
             rest = behind;
         } else {
-            return Err(format!("`{text}` has a brace without its counterpart; write {{{{ or }}}} for a brace"));
+            return Err(format!(
+                "`{text}` has a brace without its counterpart; write {{{{ or }}}} for a brace"
+            ));
         }
     }
     plain.push_str(rest);
@@ -167,7 +195,11 @@ fn word(text: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-fn fill(word: &[Piece], arguments: &BTreeMap<String, &RawValue>, package: &Path) -> Result<Option<OsString>, String> {
+fn fill(
+    word: &[Piece],
+    arguments: &BTreeMap<String, &RawValue>,
+    package: &Path,
+) -> Result<Option<OsString>, String> {
     let mut filled = OsString::new();
     for piece in word {
         match piece {
@@ -176,7 +208,8 @@ fn fill(word: &[Piece], arguments: &BTreeMap<String, &RawValue>, package: &Path)
             Piece::Argument(name) => match arguments.get(name).map(|value| value.get()) {
                 None | Some("null") => return Ok(None),
                 Some(text) if text.starts_with('"') => {
-                    let text: String = serde_json::from_str(text).map_err(|error| error.to_string())?;
+                    let text: String =
+                        serde_json::from_str(text).map_err(|error| error.to_string())?;
                     if text.contains('\0') {
                         return Err(format!("`{name}` has a NUL byte"));
                     }
@@ -188,7 +221,9 @@ fn fill(word: &[Piece], arguments: &BTreeMap<String, &RawValue>, package: &Path)
     }
     match filled.len() {
         0..=MAX_FILLED => Ok(Some(filled)),
-        bytes => Err(format!("an argument of the program has {bytes} bytes; at most {MAX_FILLED} are possible")),
+        bytes => Err(format!(
+            "an argument of the program has {bytes} bytes; at most {MAX_FILLED} are possible"
+        )),
     }
 }
 
@@ -200,43 +235,96 @@ mod tests {
     fn program(args: &[&str]) -> Result<ToolProgram, String> {
         let properties = json!({ "q": {}, "n": {}, "list": {} });
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
-        let table = ProgramTable { program: "p".to_owned(), args, network: false };
+        let table = ProgramTable {
+            program: "p".to_owned(),
+            args,
+            network: false,
+        };
         ToolProgram::of(table, properties.as_object().unwrap())
     }
 
     fn words(args: &[&str], arguments: &Value) -> Result<Vec<String>, String> {
-        let words = program(args).unwrap().words(&arguments.to_string(), Path::new("/at"))?;
-        Ok(words.into_iter().map(|word| word.into_string().unwrap()).collect())
+        let words = program(args)
+            .unwrap()
+            .words(&arguments.to_string(), Path::new("/at"))?;
+        Ok(words
+            .into_iter()
+            .map(|word| word.into_string().unwrap())
+            .collect())
     }
 
     #[test]
     fn values_stay_one_word_each() {
         let hostile = "a b; $(rm -rf /) --all '\"\n*";
-        let args = ["{package}/s.py", "--q={q}", "-n{n}", "a{{b}}", "--", "{list}", "{q}"];
+        let args = [
+            "{package}/s.py",
+            "--q={q}",
+            "-n{n}",
+            "a{{b}}",
+            "--",
+            "{list}",
+            "{q}",
+        ];
         let given = json!({ "q": hostile, "n": 3, "list": ["x", 1] });
-        let expected = ["/at/s.py", &format!("--q={hostile}"), "-n3", "a{b}", "--", "[\"x\",1]", hostile];
+        let expected = [
+            "/at/s.py",
+            &format!("--q={hostile}"),
+            "-n3",
+            "a{b}",
+            "--",
+            "[\"x\",1]",
+            hostile,
+        ];
         assert_eq!(words(&args, &given).unwrap(), expected);
-        let shown = program(&["{package}/s.py", "--q={q}", "a\nb"]).unwrap().to_string();
+        let shown = program(&["{package}/s.py", "--q={q}", "a\nb"])
+            .unwrap()
+            .to_string();
         assert_eq!(shown, "p {package}/s.py --q={q} 'a\\nb'");
-        let shown = program(&["-c", "echo hi; ls", "it's", ""]).unwrap().to_string();
+        let shown = program(&["-c", "echo hi; ls", "it's", ""])
+            .unwrap()
+            .to_string();
         assert_eq!(shown, r"p -c 'echo hi; ls' 'it'\''s' ''");
         let fewer = json!({ "q": "-rf", "n": null });
-        assert_eq!(words(&args, &fewer).unwrap(), ["/at/s.py", "--q=-rf", "a{b}", "--", "-rf"]);
-        assert_eq!(words(&["--q={q}"], &json!({ "q": "{n}{package}" })).unwrap(), ["--q={n}{package}"]);
+        assert_eq!(
+            words(&args, &fewer).unwrap(),
+            ["/at/s.py", "--q=-rf", "a{b}", "--", "-rf"]
+        );
+        assert_eq!(
+            words(&["--q={q}"], &json!({ "q": "{n}{package}" })).unwrap(),
+            ["--q={n}{package}"]
+        );
     }
 
     // warp#10596: an identifier of 20 digits reached a program as 1.2345678901234567e19.
     #[test]
     fn an_integer_has_all_of_its_digits() {
-        let given = r#"{"n":12345678901234567890123,"list":[9007199254740993,{"m":18446744073709551616}]}"#;
-        let words = program(&["-n{n}", "--list={list}"]).unwrap().words(given, Path::new("/at")).unwrap();
-        assert_eq!(words, ["-n12345678901234567890123", "--list=[9007199254740993,{\"m\":18446744073709551616}]"]);
+        let given =
+            r#"{"n":12345678901234567890123,"list":[9007199254740993,{"m":18446744073709551616}]}"#;
+        let words = program(&["-n{n}", "--list={list}"])
+            .unwrap()
+            .words(given, Path::new("/at"))
+            .unwrap();
+        assert_eq!(
+            words,
+            [
+                "-n12345678901234567890123",
+                "--list=[9007199254740993,{\"m\":18446744073709551616}]"
+            ]
+        );
     }
 
     #[test]
     fn what_cannot_be_a_word_is_refused() {
-        assert!(words(&["--q={q}"], &json!({ "q": "a\0b" })).unwrap_err().contains("NUL"));
-        assert!(words(&["--q={q}"], &json!({ "q": "x".repeat(200_000) })).unwrap_err().contains("at most"));
+        assert!(
+            words(&["--q={q}"], &json!({ "q": "a\0b" }))
+                .unwrap_err()
+                .contains("NUL")
+        );
+        assert!(
+            words(&["--q={q}"], &json!({ "q": "x".repeat(200_000) }))
+                .unwrap_err()
+                .contains("at most")
+        );
     }
 
     #[test]
@@ -256,14 +344,35 @@ mod tests {
         }
         assert!(program(&["x"; 65]).unwrap_err().contains("at most 64"));
         assert!(program(&["x"; 64]).is_ok() && program(&[&"x".repeat(4096)]).is_ok());
-        assert!(program(&[&"x".repeat(4097)]).unwrap_err().contains("more than 4096"));
+        assert!(
+            program(&[&"x".repeat(4097)])
+                .unwrap_err()
+                .contains("more than 4096")
+        );
         assert!(words(&["a{q}"], &json!({ "q": "x".repeat(MAX_FILLED - 1) })).is_ok());
         assert!(words(&["a{q}"], &json!({ "q": "x".repeat(MAX_FILLED) })).is_err());
-        let table = ProgramTable { program: "{q}".to_owned(), args: Vec::new(), network: false };
-        assert!(ToolProgram::of(table, &Map::new()).unwrap_err().contains("no placeholders"));
+        let table = ProgramTable {
+            program: "{q}".to_owned(),
+            args: Vec::new(),
+            network: false,
+        };
+        assert!(
+            ToolProgram::of(table, &Map::new())
+                .unwrap_err()
+                .contains("no placeholders")
+        );
         for name in ["", "/bin/sh", "a/b"] {
-            let table = ProgramTable { program: name.to_owned(), args: Vec::new(), network: false };
-            assert!(ToolProgram::of(table, &Map::new()).unwrap_err().contains("without a path"), "{name}");
+            let table = ProgramTable {
+                program: name.to_owned(),
+                args: Vec::new(),
+                network: false,
+            };
+            assert!(
+                ToolProgram::of(table, &Map::new())
+                    .unwrap_err()
+                    .contains("without a path"),
+                "{name}"
+            );
         }
     }
 }

@@ -1,9 +1,16 @@
 //! The examples for authors of packages, against the contract that every feature is held to: what reads a manifest adds nothing
 //! that breaks it.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
 
 use plugin::{Content, DeclarativeFeature, DeclaredFeature, MANIFEST, Manifest, Renames};
-use pod::feature::{FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureRuntimeKind};
+use pod::feature::{
+    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    FeatureRuntimeKind,
+};
 use semver::Version;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -12,7 +19,11 @@ use std::path::{Path, PathBuf};
 use testkit::{Check, CheckOutcome, FeatureHost, conformance};
 
 fn package(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plugins").join(name).canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/plugins")
+        .join(name)
+        .canonicalize()
+        .unwrap()
 }
 
 /// With the network for each program: those of the test kit run without a sandbox, and nothing else keeps a program from it.
@@ -21,14 +32,21 @@ fn read(manifest: &str) -> Vec<DeclaredFeature> {
     let version = Version::parse(env!("CARGO_PKG_VERSION")).unwrap();
     let manifest = Manifest::read(manifest, &version, &Renames::new()).unwrap();
     assert!(!manifest.features.is_empty());
-    manifest.features.into_values().map(Result::unwrap).collect()
+    manifest
+        .features
+        .into_values()
+        .map(Result::unwrap)
+        .collect()
 }
 
 /// The same with schemas that refuse no field. The host compares arguments with a schema of a manifest before it asks the tool;
 /// the checks of arguments ask the tool alone.
 fn features(manifest: &str) -> Vec<DeclaredFeature> {
     let mut features = read(manifest);
-    for tool in features.iter_mut().flat_map(|feature| &mut feature.descriptor.declared_tools) {
+    for tool in features
+        .iter_mut()
+        .flat_map(|feature| &mut feature.descriptor.declared_tools)
+    {
         let mut schema: Map<String, Value> = serde_json::from_str(&tool.schema).unwrap();
         schema.remove("additionalProperties");
         tool.schema = serde_json::to_string(&schema).unwrap().into();
@@ -38,9 +56,17 @@ fn features(manifest: &str) -> Vec<DeclaredFeature> {
 
 /// The calls in the tests of a package: tools and arguments.
 fn examples(package: &Path) -> Vec<(String, Value)> {
-    let files = fs::read_dir(package.join("tests")).unwrap().map(|entry| entry.unwrap().path());
-    let read = |path: PathBuf| serde_json::from_slice::<Vec<Value>>(&fs::read(path).unwrap()).unwrap();
-    let called = |example: Value| (example["tool"].as_str().unwrap().to_owned(), example["arguments"].clone());
+    let files = fs::read_dir(package.join("tests"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let read =
+        |path: PathBuf| serde_json::from_slice::<Vec<Value>>(&fs::read(path).unwrap()).unwrap();
+    let called = |example: Value| {
+        (
+            example["tool"].as_str().unwrap().to_owned(),
+            example["arguments"].clone(),
+        )
+    };
     files.flat_map(read).map(called).collect()
 }
 
@@ -72,27 +98,47 @@ impl FeatureModule for Adapted {
 #[track_caller]
 fn keeps_the_contract(declared: &DeclaredFeature, package: &Path, examples: &[(String, Value)]) {
     let (of, at) = (declared.clone(), package.to_owned());
-    let adapter = move || DeclarativeFeature::new(of.clone(), at.clone(), Content::default().digest(), || Ok(()));
+    let adapter = move || {
+        DeclarativeFeature::new(of.clone(), at.clone(), Content::default().digest(), || {
+            Ok(())
+        })
+    };
     let new = move || Adapted(adapter());
     let conformance = conformance(new);
-    let held = examples.iter().fold(conformance, |held, (tool, arguments)| held.example(tool, arguments.clone()));
+    let held = examples
+        .iter()
+        .fold(conformance, |held, (tool, arguments)| {
+            held.example(tool, arguments.clone())
+        });
     let findings = held.findings();
     assert_eq!(findings.len(), Check::ALL.len());
     // A busy machine may need longer to start an interpreter than a check waits; that says nothing about the adapter.
     let is_slow = |held: &CheckOutcome| matches!(held, CheckOutcome::NotTried(why) if why.contains(" ended within "));
-    let (slow, bad): (Vec<_>, Vec<_>) =
-        findings.iter().filter(|found| found.held != CheckOutcome::Yes).partition(|found| is_slow(&found.held));
+    let (slow, bad): (Vec<_>, Vec<_>) = findings
+        .iter()
+        .filter(|found| found.held != CheckOutcome::Yes)
+        .partition(|found| is_slow(&found.held));
     slow.iter().for_each(|found| eprintln!("left out: {found}"));
     let bad: Vec<String> = bad.into_iter().map(ToString::to_string).collect();
-    assert!(bad.is_empty(), "{}\n{}", declared.descriptor.id, bad.join("\n"));
+    assert!(
+        bad.is_empty(),
+        "{}\n{}",
+        declared.descriptor.id,
+        bad.join("\n")
+    );
 }
 
 #[track_caller]
 fn example_keeps_the_contract(name: &str) {
     let package = package(name);
-    let (examples, text) = (examples(&package), fs::read_to_string(package.join(MANIFEST)).unwrap());
+    let (examples, text) = (
+        examples(&package),
+        fs::read_to_string(package.join(MANIFEST)).unwrap(),
+    );
     assert!(!examples.is_empty());
-    features(&text).iter().for_each(|declared| keeps_the_contract(declared, &package, &examples));
+    features(&text)
+        .iter()
+        .for_each(|declared| keeps_the_contract(declared, &package, &examples));
 }
 
 #[test]
@@ -154,7 +200,9 @@ fn programs_that_do_not_end_well_keep_the_contract() {
     let example = |(tool, line): &(&str, &str)| ((*tool).to_owned(), json!({ "line": line }));
     let examples: Vec<_> = lines.iter().map(example).collect();
     let package = tempfile::tempdir().unwrap();
-    features(OTHERS).iter().for_each(|declared| keeps_the_contract(declared, package.path(), &examples));
+    features(OTHERS)
+        .iter()
+        .for_each(|declared| keeps_the_contract(declared, package.path(), &examples));
 }
 
 /// Through the host, which compares the arguments with the schema as it is written.
@@ -163,10 +211,18 @@ fn the_host_refuses_what_the_schema_does_not_name() {
     let package = package("hello");
     let text = fs::read_to_string(package.join(MANIFEST)).unwrap();
     let declared = read(&text).remove(0);
-    let adapter = DeclarativeFeature::new(declared, package, Content::default().digest(), || Ok(()));
+    let adapter =
+        DeclarativeFeature::new(declared, package, Content::default().digest(), || Ok(()));
     let mut host = FeatureHost::new().permit_all().install(Adapted(adapter));
     let fits = host.call("hello_greet", json!({ "who": "Ada" }));
     assert!(fits.text().contains("Hello, Ada!"), "{}", fits.text());
-    let more = host.call("hello_greet", json!({ "who": "Ada", "no-such-field": true }));
-    assert!(more.text().contains("no-such-field") && !more.text().contains("Hello"), "{}", more.text());
+    let more = host.call(
+        "hello_greet",
+        json!({ "who": "Ada", "no-such-field": true }),
+    );
+    assert!(
+        more.text().contains("no-such-field") && !more.text().contains("Hello"),
+        "{}",
+        more.text()
+    );
 }

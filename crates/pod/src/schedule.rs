@@ -53,13 +53,19 @@ impl Cron {
     /// 30 February.
     pub fn parse(expression: &str, time_zone: &str) -> Result<Self, String> {
         if expression.len() > MAX_EXPRESSION {
-            return Err(format!("the expression has {} bytes; at most {MAX_EXPRESSION} are allowed", expression.len()));
+            return Err(format!(
+                "the expression has {} bytes; at most {MAX_EXPRESSION} are allowed",
+                expression.len()
+            ));
         }
         let fields: Vec<&str> = expression.split_ascii_whitespace().collect();
         let [minutes, hours, days, months, weekdays] = fields.as_slice() else {
             let count = fields.len();
             let wanted = "expected 5: minute, hour, day of the month, month, day of the week";
-            return Err(format!("the expression has {count} field{}; {wanted}", if count == 1 { "" } else { "s" }));
+            return Err(format!(
+                "the expression has {count} field{}; {wanted}",
+                if count == 1 { "" } else { "s" }
+            ));
         };
         let Zone(zone) = Zone::parse(time_zone)?;
         let cron = Self {
@@ -80,7 +86,11 @@ impl Cron {
     #[must_use]
     pub fn next_after(&self, wall_ms: u64) -> Option<u64> {
         let after = timestamp(wall_ms)?;
-        let next = if self.hours.is_full() { self.next_passing(after) } else { self.next_of_day(after) };
+        let next = if self.hours.is_full() {
+            self.next_passing(after)
+        } else {
+            self.next_of_day(after)
+        };
         u64::try_from(next?.as_millisecond()).ok()
     }
 
@@ -89,7 +99,11 @@ impl Cron {
     /// repeated.
     #[must_use]
     pub fn next_due(&self, last_due: Option<u64>, now: u64) -> Option<u64> {
-        self.next_after(last_due.filter(|due| *due <= now.saturating_add(MAX_STEP_BACK_MS)).unwrap_or(now))
+        self.next_after(
+            last_due
+                .filter(|due| *due <= now.saturating_add(MAX_STEP_BACK_MS))
+                .unwrap_or(now),
+        )
     }
 
     /// The newest time that is later than `from` and not later than `upto`: of several missed ones the one that counts.
@@ -128,12 +142,14 @@ impl Cron {
     fn moment(&self, local: DateTime) -> Option<Timestamp> {
         let moment = self.zone.to_ambiguous_timestamp(local);
         match moment.offset() {
-            AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
-                offset.to_timestamp(local).ok()
-            }
+            AmbiguousOffset::Unambiguous { offset }
+            | AmbiguousOffset::Fold { before: offset, .. } => offset.to_timestamp(local).ok(),
             AmbiguousOffset::Gap { after, .. } => {
                 let before_the_gap = after.to_timestamp(local).ok()?;
-                self.zone.following(before_the_gap).next().map(|change| change.timestamp())
+                self.zone
+                    .following(before_the_gap)
+                    .next()
+                    .map(|change| change.timestamp())
             }
         }
     }
@@ -143,7 +159,11 @@ impl Cron {
         let mut from = after.checked_add(1.millisecond()).ok()?;
         loop {
             let offset = self.zone.to_offset(from);
-            let change = self.zone.following(from).next().map(|change| change.timestamp());
+            let change = self
+                .zone
+                .following(from)
+                .next()
+                .map(|change| change.timestamp());
             let local = self.first_from(this_or_next_minute(offset.to_datetime(from))?)?;
             let moment = offset.to_timestamp(local).ok()?;
             match change {
@@ -174,7 +194,10 @@ impl Cron {
         if !self.is_a_day(date) {
             return None;
         }
-        let in_this_hour = self.minutes.first_from(minute).filter(|_| self.hours.has(hour));
+        let in_this_hour = self
+            .minutes
+            .first_from(minute)
+            .filter(|_| self.hours.has(hour));
         in_this_hour.map(|minute| (hour, minute)).or_else(|| {
             let hour = self.hours.first_from(hour + 1)?;
             Some((hour, self.minutes.first_from(0)?))
@@ -184,15 +207,20 @@ impl Cron {
     fn is_a_day(&self, date: Date) -> bool {
         let day = self.days.has(date.day());
         let weekday = self.weekdays.has(date.weekday().to_sunday_zero_offset());
-        if self.days.is_restricted() && self.weekdays.is_restricted() { day || weekday } else { day && weekday }
+        if self.days.is_restricted() && self.weekdays.is_restricted() {
+            day || weekday
+        } else {
+            day && weekday
+        }
     }
 
     /// Whether some year has a date that matches.
     fn has_a_date(&self) -> bool {
         let either = self.days.is_restricted() && self.weekdays.is_restricted();
         let longest = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-        let fits =
-            |(month, days): (i8, i8)| self.months.has(month) && self.days.first_from(1).is_some_and(|d| d <= days);
+        let fits = |(month, days): (i8, i8)| {
+            self.months.has(month) && self.days.first_from(1).is_some_and(|d| d <= days)
+        };
         either || (1..).zip(longest).any(fits)
     }
 }
@@ -210,7 +238,9 @@ impl Interval {
     /// An interval of at least one millisecond.
     #[must_use]
     pub fn new(every_ms: u64) -> Self {
-        Self { every_ms: every_ms.max(1) }
+        Self {
+            every_ms: every_ms.max(1),
+        }
     }
 
     /// The next time after one that was due, or after now if there was none: never later than one interval from now. May
@@ -238,11 +268,19 @@ fn timestamp(wall_ms: u64) -> Option<Timestamp> {
 }
 
 fn next_minute(local: DateTime) -> Option<DateTime> {
-    local.date().at(local.hour(), local.minute(), 0, 0).checked_add(1.minute()).ok()
+    local
+        .date()
+        .at(local.hour(), local.minute(), 0, 0)
+        .checked_add(1.minute())
+        .ok()
 }
 
 fn this_or_next_minute(local: DateTime) -> Option<DateTime> {
-    if local.second() == 0 && local.subsec_nanosecond() == 0 { Some(local) } else { next_minute(local) }
+    if local.second() == 0 && local.subsec_nanosecond() == 0 {
+        Some(local)
+    } else {
+        next_minute(local)
+    }
 }
 
 #[cfg(test)]

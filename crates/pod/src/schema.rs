@@ -39,9 +39,18 @@ impl Schema {
         bounds::problem(&schema, &references).map_or(Ok(()), Err)?;
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.use_loader(Box::new(Nowhere));
-        compiler.add_resource(PLACE, schema.clone()).map_err(|error| defect(&error))?;
-        let root = compiler.compile(PLACE, &mut schemas).map_err(|error| defect(&error))?;
-        Ok(Self { schemas, root, source: schema, references })
+        compiler
+            .add_resource(PLACE, schema.clone())
+            .map_err(|error| defect(&error))?;
+        let root = compiler
+            .compile(PLACE, &mut schemas)
+            .map_err(|error| defect(&error))?;
+        Ok(Self {
+            schemas,
+            root,
+            source: schema,
+            references,
+        })
     }
 
     /// Checks a value.
@@ -51,7 +60,11 @@ impl Schema {
     /// many steps, or too much of the stack, is one.
     pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
         let found = self.problems(value);
-        if found.is_empty() { Ok(()) } else { Err(listed(&found)) }
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(listed(&found))
+        }
     }
 
     /// The innermost problems of a value; none if it fits.
@@ -62,7 +75,9 @@ impl Schema {
                 kind: SchemaProblemKind::Other(cost::TOO_MUCH.to_owned()),
             }];
         }
-        self.schemas.validate(value, self.root).map_or_else(|error| innermost(&error), |()| Vec::new())
+        self.schemas
+            .validate(value, self.root)
+            .map_or_else(|error| innermost(&error), |()| Vec::new())
     }
 }
 
@@ -104,16 +119,32 @@ fn innermost(error: &ValidationError<'_, '_>) -> Vec<SchemaProblem> {
             continue;
         }
         let kind = if let ErrorKind::Required { want } = &error.kind {
-            SchemaProblemKind::Missing(want.iter().take(MAX_NAMES).map(|name| (*name).to_owned()).collect())
+            SchemaProblemKind::Missing(
+                want.iter()
+                    .take(MAX_NAMES)
+                    .map(|name| (*name).to_owned())
+                    .collect(),
+            )
         } else if let ErrorKind::AdditionalProperties { got } = &error.kind {
-            SchemaProblemKind::Unknown(got.iter().take(MAX_NAMES).map(|name| name.to_string()).collect())
+            SchemaProblemKind::Unknown(
+                got.iter()
+                    .take(MAX_NAMES)
+                    .map(|name| name.to_string())
+                    .collect(),
+            )
         } else {
             SchemaProblemKind::Other(within(&error.kind))
         };
-        found.push(SchemaProblem { pointer: error.instance_location.to_string(), kind });
+        found.push(SchemaProblem {
+            pointer: error.instance_location.to_string(),
+            kind,
+        });
     }
     let others = SchemaProblemKind::Other(format!("and {more} more"));
-    found.extend((more > 0).then(|| SchemaProblem { pointer: String::new(), kind: others }));
+    found.extend((more > 0).then(|| SchemaProblem {
+        pointer: String::new(),
+        kind: others,
+    }));
     found
 }
 
@@ -123,7 +154,11 @@ fn within(kind: &ErrorKind<'_, '_>) -> String {
     impl fmt::Write for Bounded {
         fn write_str(&mut self, text: &str) -> fmt::Result {
             self.0.push_str(&short(text));
-            if self.0.len() > 4 * MAX_PROBLEM { Err(fmt::Error) } else { Ok(()) }
+            if self.0.len() > 4 * MAX_PROBLEM {
+                Err(fmt::Error)
+            } else {
+                Ok(())
+            }
         }
     }
     let mut words = Bounded(String::new());
@@ -133,7 +168,10 @@ fn within(kind: &ErrorKind<'_, '_>) -> String {
 }
 
 fn listed(found: &[SchemaProblem]) -> Vec<String> {
-    found.iter().map(|problem| short(&problem.to_string())).collect()
+    found
+        .iter()
+        .map(|problem| short(&problem.to_string()))
+        .collect()
 }
 
 impl fmt::Display for SchemaProblem {
@@ -141,12 +179,20 @@ impl fmt::Display for SchemaProblem {
         if !self.pointer.is_empty() {
             write!(f, "{}: ", self.pointer)?;
         }
-        let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let quoted = |names: &[String]| {
+            names
+                .iter()
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         match &self.kind {
             SchemaProblemKind::Missing(names) if names.len() == 1 => {
                 write!(f, "the property {} is missing", quoted(names))
             }
-            SchemaProblemKind::Missing(names) => write!(f, "the properties {} are missing", quoted(names)),
+            SchemaProblemKind::Missing(names) => {
+                write!(f, "the properties {} are missing", quoted(names))
+            }
             SchemaProblemKind::Unknown(names) => {
                 let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
                 write!(f, "additionalProperties {} not allowed", names.join(", "))
@@ -166,9 +212,14 @@ fn short(text: &str) -> String {
 /// The problem of a schema.
 fn defect(error: &CompileError) -> String {
     if let CompileError::ValidationError { src, .. } = error {
-        return format!("not a JSON Schema: {}", listed(&innermost(src)).first().cloned().unwrap_or_default());
+        return format!(
+            "not a JSON Schema: {}",
+            listed(&innermost(src)).first().cloned().unwrap_or_default()
+        );
     }
-    if let CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } = error {
+    if let CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } =
+        error
+    {
         return format!("it refers to {url}, but references outside of the schema are not loaded");
     }
     short(&error.to_string().replace(PLACE, "it"))

@@ -20,51 +20,136 @@ fn a_row_admits_or_refuses_and_says_where_it_is_written() {
         .refuse(a.clone(), HostCapability::tool("Say"), "user.toml:3")
         .grant(a.clone(), HostCapability::READ_WORKSPACE, "user.toml:4");
     let cases = [
-        (HostCapability::tool("Tell"), true, Some("ContributeTool(*)"), Some("default")),
-        (HostCapability::tool("Say"), false, Some("ContributeTool(Say)"), Some("user.toml:3")),
-        (HostCapability::WRITE_WORKSPACE, true, Some("ScopedFs(workspace:rw)"), Some("default")),
-        (HostCapability::READ_WORKSPACE, true, Some("ScopedFs(workspace:r)"), Some("user.toml:4")),
+        (
+            HostCapability::tool("Tell"),
+            true,
+            Some("ContributeTool(*)"),
+            Some("default"),
+        ),
+        (
+            HostCapability::tool("Say"),
+            false,
+            Some("ContributeTool(Say)"),
+            Some("user.toml:3"),
+        ),
+        (
+            HostCapability::WRITE_WORKSPACE,
+            true,
+            Some("ScopedFs(workspace:rw)"),
+            Some("default"),
+        ),
+        (
+            HostCapability::READ_WORKSPACE,
+            true,
+            Some("ScopedFs(workspace:r)"),
+            Some("user.toml:4"),
+        ),
         (HostCapability::EmitUserAlert, false, None, None),
     ];
     for (asked, granted, row, source) in cases {
         let told = policy.admission(&a, &asked);
-        assert_eq!((told.granted, told.row.as_deref(), told.source.as_deref()), (granted, row, source), "{asked}");
+        assert_eq!(
+            (told.granted, told.row.as_deref(), told.source.as_deref()),
+            (granted, row, source),
+            "{asked}"
+        );
     }
-    assert!(!policy.admission(&id("builtin:b"), &HostCapability::tool("Say")).granted);
+    assert!(
+        !policy
+            .admission(&id("builtin:b"), &HostCapability::tool("Say"))
+            .granted
+    );
 }
 
 fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {
-    Rule { path: path.map(str::to_owned), ..Rule::new(tool, decision) }
+    Rule {
+        path: path.map(str::to_owned),
+        ..Rule::new(tool, decision)
+    }
 }
 
 #[test]
 fn what_rules_will_say_is_what_they_say_when_they_judge() {
     use RuleDecision::{Allow, Ask, Deny};
     let layer = |source: &str, rules: Vec<Rule>| Layer::new(source, rules).unwrap();
-    let confined = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
-    let off = SandboxState { mode: SandboxMode::Off, enforced: true };
-    let locked = SandboxState { mode: SandboxMode::ReadOnly, enforced: true };
+    let confined = SandboxState {
+        mode: SandboxMode::WorkspaceWrite,
+        enforced: true,
+    };
+    let off = SandboxState {
+        mode: SandboxMode::Off,
+        enforced: true,
+    };
+    let locked = SandboxState {
+        mode: SandboxMode::ReadOnly,
+        enforced: true,
+    };
     let decided = |layers: Vec<Layer>, tool: &str, effect, now, matter: ActionKind| {
-        let met =
-            Policy::new(TERMS, layers).expect(tool, effect, now).into_iter().find(|met| met.action == matter).unwrap();
-        let deciding: Vec<_> =
-            met.statements.iter().filter(|said| said.decides).map(|said| said.source.clone()).collect();
-        (met.decision, deciding.concat(), met.statements.iter().filter(|said| said.path.is_some()).count())
+        let met = Policy::new(TERMS, layers)
+            .expect(tool, effect, now)
+            .into_iter()
+            .find(|met| met.action == matter)
+            .unwrap();
+        let deciding: Vec<_> = met
+            .statements
+            .iter()
+            .filter(|said| said.decides)
+            .map(|said| said.source.clone())
+            .collect();
+        (
+            met.decision,
+            deciding.concat(),
+            met.statements
+                .iter()
+                .filter(|said| said.path.is_some())
+                .count(),
+        )
     };
     let run = |layers, now| decided(layers, "Bash", ToolEffect::Effectful, now, ActionKind::Runs);
     assert_eq!(run(vec![], confined), (Allow, "default".to_owned(), 0));
     assert_eq!(run(vec![], off), (Ask, "default".to_owned(), 0));
     let other = || layer("a.toml", vec![rule("Write", None, Deny)]);
-    assert_eq!(run(vec![other()], confined), (Allow, "default".to_owned(), 0));
-    let allow =
-        || layer("a.toml", vec![rule("Bash", Some("x"), Deny), rule("*", None, Deny), rule("Bash", None, Allow)]);
+    assert_eq!(
+        run(vec![other()], confined),
+        (Allow, "default".to_owned(), 0)
+    );
+    let allow = || {
+        layer(
+            "a.toml",
+            vec![
+                rule("Bash", Some("x"), Deny),
+                rule("*", None, Deny),
+                rule("Bash", None, Allow),
+            ],
+        )
+    };
     assert_eq!(run(vec![allow()], off), (Allow, "a.toml".to_owned(), 0));
     let deny = || layer("b.toml", vec![rule("*", None, Deny)]);
-    assert_eq!(run(vec![allow(), deny()], off), (Deny, "b.toml".to_owned(), 0));
+    assert_eq!(
+        run(vec![allow(), deny()], off),
+        (Deny, "b.toml".to_owned(), 0)
+    );
     // A refusal of an outer layer stands: nobody inside is asked.
-    assert_eq!(run(vec![deny(), allow()], off), (Deny, "b.toml".to_owned(), 0));
-    let write = |layers, now| decided(layers, "Write", ToolEffect::Idempotent, now, ActionKind::Writes);
+    assert_eq!(
+        run(vec![deny(), allow()], off),
+        (Deny, "b.toml".to_owned(), 0)
+    );
+    let write = |layers, now| {
+        decided(
+            layers,
+            "Write",
+            ToolEffect::Idempotent,
+            now,
+            ActionKind::Writes,
+        )
+    };
     let locks = || layer("a.toml", vec![rule("Write", Some("**/*.lock"), Deny)]);
-    assert_eq!(write(vec![locks()], confined), (Allow, "default".to_owned(), 1));
-    assert_eq!(write(vec![locks()], locked), (Deny, "default".to_owned(), 0));
+    assert_eq!(
+        write(vec![locks()], confined),
+        (Allow, "default".to_owned(), 1)
+    );
+    assert_eq!(
+        write(vec![locks()], locked),
+        (Deny, "default".to_owned(), 0)
+    );
 }

@@ -1,7 +1,14 @@
 //! What clients cost a pod, counted: what the first attach reads of a long session or of long records, the memory of many
 //! clients, and what a step does for three of them. Times are printed and decide nothing.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a scene that fails is a failed test")]
-#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a scene that fails is a failed test"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests stand at the composition root"
+)]
 
 #[path = "ipc/rig.rs"]
 #[allow(dead_code, reason = "shared with the tests of the socket")]
@@ -41,18 +48,30 @@ const CALLS: usize = 32;
 
 /// Turns of [`TURN`] steps before the first attach; `.ci/long` sets more.
 fn past() -> usize {
-    std::env::var("YOI_TEST_TURNS").ok().and_then(|text| text.parse().ok()).unwrap_or(2)
+    std::env::var("YOI_TEST_TURNS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(2)
 }
 
 /// A number of a file in `/proc/self`.
 fn counter(file: &str, name: &str) -> u64 {
     let text = fs::read_to_string(format!("/proc/self/{file}")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 fn give(raw: &mut Raw, number: usize) {
-    let input = raw.ask("input", json!({ "text": "go", "cmd_id": number.to_string() })).unwrap()["input"].clone();
+    let input = raw
+        .ask(
+            "input",
+            json!({ "text": "go", "cmd_id": number.to_string() }),
+        )
+        .unwrap()["input"]
+        .clone();
     raw.ask("wait", json!({ "input": input })).unwrap();
 }
 
@@ -64,10 +83,17 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// A pod whose model takes so many turns of so many steps with so many calls.
 fn scene(turns: usize, steps: usize, calls: usize) -> Scene {
     let echo = FnTool::new("Echo", ToolEffect::ReadOnly, |_, arguments| async move {
-        Ok(ToolOutput { summary: arguments, content: "x".repeat(200) })
+        Ok(ToolOutput {
+            summary: arguments,
+            content: "x".repeat(200),
+        })
     });
     let step = || ScriptedAnswer::calls(&vec![("Echo", "{}"); calls]);
-    let turn = |_| (0..steps).map(move |_| step()).chain([ScriptedAnswer::text("done")]);
+    let turn = |_| {
+        (0..steps)
+            .map(move |_| step())
+            .chain([ScriptedAnswer::text("done")])
+    };
     let answers = (0..turns).flat_map(turn);
     let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), vec![echo]);
     pod.mode = HostMode::Stay { missing: None };
@@ -94,8 +120,15 @@ impl Used {
             let text = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
             let number = |file: &str, name: &str| {
                 let text = text(file);
-                let found = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-                found.split_whitespace().next().and_then(|number| number.parse::<f64>().ok()).unwrap_or_default()
+                let found = text
+                    .lines()
+                    .find_map(|line| line.strip_prefix(name))
+                    .unwrap_or_default();
+                found
+                    .split_whitespace()
+                    .next()
+                    .and_then(|number| number.parse::<f64>().ok())
+                    .unwrap_or_default()
             };
             if wanted(text("comm").trim()) {
                 sum.calls += number("io", "syscr:") + number("io", "syscw:");
@@ -141,7 +174,11 @@ fn turn(clients: usize) -> (Used, Used, f64) {
     let (pod, own, began) = (Used::by(is_pod), Used::by(is_clients), Instant::now());
     give(&mut driver, 0);
     let took = began.elapsed().as_secs_f64() * 1e3 / STEPS as f64;
-    let used = (Used::by(is_pod).per_step(pod), Used::by(is_clients).per_step(own), took);
+    let used = (
+        Used::by(is_pod).per_step(pod),
+        Used::by(is_clients).per_step(own),
+        took,
+    );
     for (stream, reading) in readers {
         stream.shutdown(Shutdown::Both).unwrap();
         reading.join().unwrap();
@@ -157,7 +194,13 @@ fn readers(scene: &Scene, count: usize) -> Vec<(UnixStream, JoinHandle<()>)> {
         client.ask("attach", json!({ "limit": 1 })).unwrap();
         let stream = client.stream.get_ref().try_clone().unwrap();
         let read = move || while client.line().is_some() {};
-        (stream, thread::Builder::new().name(READER.to_owned()).spawn(read).unwrap())
+        (
+            stream,
+            thread::Builder::new()
+                .name(READER.to_owned())
+                .spawn(read)
+                .unwrap(),
+        )
     };
     (0..count).map(reader).collect()
 }
@@ -167,21 +210,34 @@ fn what_a_step_does_for_three_clients() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     turn(0);
     let (alone, watched): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| (turn(0), turn(3))).unzip();
-    let of =
-        |turns: &[(Used, Used, f64)], what: fn(&(Used, Used, f64)) -> f64| median(turns.iter().map(what).collect());
+    let of = |turns: &[(Used, Used, f64)], what: fn(&(Used, Used, f64)) -> f64| {
+        median(turns.iter().map(what).collect())
+    };
     let both = |what| (of(&alone, what), of(&watched, what));
-    let ((calls, calls_watched), (waits, waits_watched)) = (both(|t| t.0.calls), both(|t| t.0.waits));
+    let ((calls, calls_watched), (waits, waits_watched)) =
+        (both(|t| t.0.calls), both(|t| t.0.waits));
     let (for_none, for_three) = both(|t| t.1.calls);
     println!("a step without clients, and with three:");
-    println!("the pod: {calls:.1} and {calls_watched:.1} reads and writes, {waits:.1} and {waits_watched:.1} waits");
+    println!(
+        "the pod: {calls:.1} and {calls_watched:.1} reads and writes, {waits:.1} and {waits_watched:.1} waits"
+    );
     println!("its thread for clients: {for_none:.1} and {for_three:.1} reads and writes");
     let ((cpu, cpu_watched), (own, own_watched)) = (both(|t| t.0.cpu_us), both(|t| t.1.cpu_us));
     println!("CPU: {cpu:.0} and {cpu_watched:.0} µs, for clients {own:.0} and {own_watched:.0} µs");
     let (took, took_watched) = both(|t| t.2);
     println!("time: {took:.3} and {took_watched:.3} ms, readers in this process included");
-    assert!(calls_watched <= calls + MORE_CALLS, "{calls_watched} instead of {calls} reads and writes of the pod");
-    assert!(waits_watched <= waits + MORE_WAITS, "{waits_watched} instead of {waits} waits of the pod");
-    assert!(for_three <= CALLS_FOR_THREE, "{for_three} reads and writes for three clients");
+    assert!(
+        calls_watched <= calls + MORE_CALLS,
+        "{calls_watched} instead of {calls} reads and writes of the pod"
+    );
+    assert!(
+        waits_watched <= waits + MORE_WAITS,
+        "{waits_watched} instead of {waits} waits of the pod"
+    );
+    assert!(
+        for_three <= CALLS_FOR_THREE,
+        "{for_three} reads and writes for three clients"
+    );
 }
 
 /// Records of 1 MB between short ones.
@@ -202,13 +258,24 @@ fn what_a_page_of_long_records_reads() {
         let attached = client.ask("attach", json!({})).unwrap();
         let read = counter("io", "rchar:") - read;
         let page = attached["page"]["records"].as_array().unwrap();
-        let long = page.iter().filter(|record| record.to_string().len() > LONG).count();
-        assert!(long == 1 && read <= MAX_READ, "turn {turn}: {long} of {} records, {read} bytes read", page.len());
+        let long = page
+            .iter()
+            .filter(|record| record.to_string().len() > LONG)
+            .count();
+        assert!(
+            long == 1 && read <= MAX_READ,
+            "turn {turn}: {long} of {} records, {read} bytes read",
+            page.len()
+        );
     }
     let (mut before, mut pages, mut most) = (*scene.live.client().folded().borrow(), 0, 0);
     while before > 1 {
         let read = counter("io", "rchar:");
-        before = driver.ask("page", json!({ "before": before, "limit": 1000 })).unwrap()["first"].as_u64().unwrap();
+        before = driver
+            .ask("page", json!({ "before": before, "limit": 1000 }))
+            .unwrap()["first"]
+            .as_u64()
+            .unwrap();
         (pages, most) = (pages + 1, most.max(counter("io", "rchar:") - read));
     }
     println!("{pages} pages with a record of 1 MB each, at most {most} bytes read");
@@ -234,7 +301,10 @@ fn what_clients_cost() {
         assert!(answer.contains("\"page\""));
         most = most.max(counter("io", "rchar:") - read);
     }
-    println!("attach to {records} records: {:.1} ms, {most} bytes read", median(times));
+    println!(
+        "attach to {records} records: {:.1} ms, {most} bytes read",
+        median(times)
+    );
     assert!(most <= MAX_READ, "{most} bytes");
 
     let mut late = scene.driver();

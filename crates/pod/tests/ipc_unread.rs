@@ -1,7 +1,14 @@
 //! Clients that ask for much and read nothing cost the pod neither time nor memory. Alone in its process, whose threads and
 //! memory are counted, and one test after the other.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a scene that fails is a failed test")]
-#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a scene that fails is a failed test"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests stand at the composition root"
+)]
 
 #[path = "ipc/rig.rs"]
 #[allow(dead_code, reason = "shared with the tests of the socket")]
@@ -36,7 +43,10 @@ fn a_client_that_used_up_its_rate_and_its_requests_costs_no_time() {
     let latch = Latch::new("answer");
     let scene = Scene::new(held_answers(std::slice::from_ref(&latch)));
     let mut client = scene.driver();
-    let input = client.ask("input", json!({ "text": "t", "cmd_id": "a" })).unwrap()["input"].clone();
+    let input = client
+        .ask("input", json!({ "text": "t", "cmd_id": "a" }))
+        .unwrap()["input"]
+        .clone();
     for _ in 0..182 {
         client.send("status", json!({})).unwrap();
     }
@@ -55,7 +65,10 @@ fn a_client_that_used_up_its_rate_and_its_requests_costs_no_time() {
 /// MiB of this process in memory.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
 }
 
@@ -66,21 +79,31 @@ fn pages_that_are_not_read_are_not_made() {
     let mut driver = scene.driver();
     let big = "x".repeat(200 * 1024);
     for n in 0..5 {
-        driver.ask("input", json!({ "text": format!("{n}{big}"), "cmd_id": n.to_string() })).unwrap();
+        driver
+            .ask(
+                "input",
+                json!({ "text": format!("{n}{big}"), "cmd_id": n.to_string() }),
+            )
+            .unwrap();
         scene.settled();
     }
     let before = resident();
     let mut deaf: Vec<Raw> = (0..24).map(|_| scene.driver()).collect();
     for client in &mut deaf {
         for _ in 0..16 {
-            client.send("page", json!({ "before": u64::MAX, "limit": 1000 })).unwrap();
+            client
+                .send("page", json!({ "before": u64::MAX, "limit": 1000 }))
+                .unwrap();
         }
     }
     thread::sleep(Duration::from_secs(3));
     let more = resident().saturating_sub(before);
     assert!(more < 150, "{more} MiB for 24 clients");
     let mut last = deaf.pop().unwrap();
-    let pages = (0..16).filter_map(|_| last.line()).filter(|line| line.len() > 1 << 19).count();
+    let pages = (0..16)
+        .filter_map(|_| last.line())
+        .filter(|line| line.len() > 1 << 19)
+        .count();
     assert_eq!(pages, 16);
     scene.close();
 }

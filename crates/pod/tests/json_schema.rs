@@ -16,18 +16,35 @@ use std::path::Path;
 /// schema of schemas. Nothing is loaded, so these schemas do not compile. `None` is the whole file.
 const REMOTE: &[(&str, Option<&str>)] = &[
     ("refRemote.json", None),
-    ("dynamicRef.json", Some("strict-tree schema, guards against misspelled properties")),
-    ("dynamicRef.json", Some("tests for implementation dynamic anchor and reference link")),
-    ("dynamicRef.json", Some("$ref and $dynamicAnchor are independent of order - $defs first")),
-    ("dynamicRef.json", Some("$ref and $dynamicAnchor are independent of order - $ref first")),
-    ("dynamicRef.json", Some("$ref to $dynamicRef finds detached $dynamicAnchor")),
+    (
+        "dynamicRef.json",
+        Some("strict-tree schema, guards against misspelled properties"),
+    ),
+    (
+        "dynamicRef.json",
+        Some("tests for implementation dynamic anchor and reference link"),
+    ),
+    (
+        "dynamicRef.json",
+        Some("$ref and $dynamicAnchor are independent of order - $defs first"),
+    ),
+    (
+        "dynamicRef.json",
+        Some("$ref and $dynamicAnchor are independent of order - $ref first"),
+    ),
+    (
+        "dynamicRef.json",
+        Some("$ref to $dynamicRef finds detached $dynamicAnchor"),
+    ),
     ("vocabulary.json", None),
     ("ref.json", Some("remote ref, containing refs itself")),
     ("defs.json", Some("validate definition against metaschema")),
 ];
 
 fn is_remote(file: &str, group: &str) -> bool {
-    REMOTE.iter().any(|(known, named)| *known == file && named.is_none_or(|named| named == group))
+    REMOTE
+        .iter()
+        .any(|(known, named)| *known == file && named.is_none_or(|named| named == group))
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -51,7 +68,8 @@ fn every_case_of_the_suite_is_accepted_exactly_when_valid() {
             if is_remote(file, name) {
                 remote += 1;
                 if !compiled.as_ref().is_err_and(|why| {
-                    why.contains("outside of the schema are not loaded") || why.contains("cannot be followed")
+                    why.contains("outside of the schema are not loaded")
+                        || why.contains("cannot be followed")
                 }) {
                     wrong.push(format!("{file}: {name}: {:?}", compiled.err()));
                 }
@@ -68,12 +86,20 @@ fn every_case_of_the_suite_is_accepted_exactly_when_valid() {
                 cases += 1;
                 let checked = schema.check(&test["data"]);
                 if checked.is_ok() != test["valid"].as_bool().unwrap() {
-                    wrong.push(format!("{file}: {name}: {}: {checked:?}", text(test, "description")));
+                    wrong.push(format!(
+                        "{file}: {name}: {}: {checked:?}",
+                        text(test, "description")
+                    ));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     // All 1,245 cases of the suite: 53 of them stand in the groups that are not loaded.
     assert_eq!((cases, remote), (1_192, 24));
 }
@@ -96,10 +122,16 @@ fn a_reference_to_a_listening_port_is_never_fetched() {
     ];
     for schema in schemas {
         let why = Schema::compile(schema.clone()).expect_err(&schema.to_string());
-        assert!(why.contains("outside of the schema are not loaded"), "{schema}: {why}");
+        assert!(
+            why.contains("outside of the schema are not loaded"),
+            "{schema}: {why}"
+        );
     }
     // What is in the schema under that address is no other document.
     let inside = json!({ "$id": address, "$ref": format!("{address}#/$defs/a"), "$defs": { "a": { "type": "null" } } });
     assert!(Schema::compile(inside).unwrap().check(&json!(1)).is_err());
-    assert_eq!(listener.accept().err().map(|error| error.kind()), Some(ErrorKind::WouldBlock));
+    assert_eq!(
+        listener.accept().err().map(|error| error.kind()),
+        Some(ErrorKind::WouldBlock)
+    );
 }

@@ -95,7 +95,10 @@ impl Error {
     /// An error of this kind.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 }
 
@@ -116,14 +119,23 @@ struct ErrorData {
 
 impl From<ErrorObject> for Error {
     fn from(object: ErrorObject) -> Self {
-        let kind = object.data.map_or_else(|| ErrorKind::of(object.code), |data| data.kind);
-        Self { kind, message: object.message }
+        let kind = object
+            .data
+            .map_or_else(|| ErrorKind::of(object.code), |data| data.kind);
+        Self {
+            kind,
+            message: object.message,
+        }
     }
 }
 
 impl From<Error> for ErrorObject {
     fn from(error: Error) -> Self {
-        Self { code: error.kind.code(), message: error.message, data: Some(ErrorData { kind: error.kind }) }
+        Self {
+            code: error.kind.code(),
+            message: error.message,
+            data: Some(ErrorData { kind: error.kind }),
+        }
     }
 }
 
@@ -143,6 +155,9 @@ mod tests {
         let bare = serde_json::json!({ "code": -32003, "message": "64 inputs wait" });
         assert_eq!(serde_json::from_value::<Error>(bare).unwrap(), busy);
         let later = serde_json::json!({ "code": -32050, "message": "m", "data": { "kind": "tired", "by": 1 } });
-        assert_eq!(serde_json::from_value::<Error>(later).unwrap().kind, ErrorKind::Unknown);
+        assert_eq!(
+            serde_json::from_value::<Error>(later).unwrap().kind,
+            ErrorKind::Unknown
+        );
     }
 }

@@ -21,7 +21,12 @@ impl LineBuffer {
     /// For lines of at most `max` bytes.
     #[must_use]
     pub fn new(max: usize) -> Self {
-        Self { received: Vec::new(), taken: 0, searched: 0, max }
+        Self {
+            received: Vec::new(),
+            taken: 0,
+            searched: 0,
+            max,
+        }
     }
 
     /// The next complete line, without its end. What was received is never more than a line and what was pushed last, if
@@ -31,8 +36,14 @@ impl LineBuffer {
     /// It is too long, and so is everything that follows.
     pub fn take(&mut self) -> Result<Option<Vec<u8>>, LineTooLong> {
         let unseen = self.received.get(self.searched..).unwrap_or_default();
-        let end = unseen.iter().position(|byte| *byte == b'\n').map(|at| self.searched + at);
-        let line = self.received.get(self.taken..end.unwrap_or(self.received.len())).unwrap_or_default();
+        let end = unseen
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map(|at| self.searched + at);
+        let line = self
+            .received
+            .get(self.taken..end.unwrap_or(self.received.len()))
+            .unwrap_or_default();
         if line.len() > self.max {
             return Err(LineTooLong);
         }
@@ -77,7 +88,11 @@ mod tests {
                 lines.push(bytes);
                 got.extend(std::iter::from_fn(|| lines.take().unwrap()));
             }
-            assert_eq!((got.join(&b'|'), lines.rest()), (b"one|two||four".to_vec(), 2), "{piece}");
+            assert_eq!(
+                (got.join(&b'|'), lines.rest()),
+                (b"one|two||four".to_vec(), 2),
+                "{piece}"
+            );
         }
     }
 
@@ -88,7 +103,10 @@ mod tests {
             lines.push(b"1234\n");
             assert_eq!(lines.take(), Ok(Some(b"1234".to_vec())));
             lines.push(bytes);
-            assert_eq!((lines.take(), lines.take()), (Err(LineTooLong), Err(LineTooLong)));
+            assert_eq!(
+                (lines.take(), lines.take()),
+                (Err(LineTooLong), Err(LineTooLong))
+            );
         }
     }
 

@@ -58,7 +58,12 @@ struct Numbered {
 /// # Errors
 /// A text is no JSON: never for the types of this crate.
 pub fn request_line<A: Ask>(id: u64, ask: &A) -> Result<String, serde_json::Error> {
-    line(&RequestLine { jsonrpc: JSONRPC, id, method: A::NAME, params: ask })
+    line(&RequestLine {
+        jsonrpc: JSONRPC,
+        id,
+        method: A::NAME,
+        params: ask,
+    })
 }
 
 impl ClientRequest {
@@ -67,9 +72,16 @@ impl ClientRequest {
     /// # Errors
     /// It is no request; the error is the answer.
     pub fn read(line: &[u8]) -> Result<Self, BadRequest> {
-        let bad = |id, kind, message: String| BadRequest { id, error: Error::new(kind, message) };
+        let bad = |id, kind, message: String| BadRequest {
+            id,
+            error: Error::new(kind, message),
+        };
         let Ok(text) = std::str::from_utf8(line) else {
-            return Err(bad(None, ErrorKind::Parse, "the line is not UTF-8".to_owned()));
+            return Err(bad(
+                None,
+                ErrorKind::Parse,
+                "the line is not UTF-8".to_owned(),
+            ));
         };
         if text.trim_start().starts_with('[') {
             return Err(bad(
@@ -79,12 +91,30 @@ impl ClientRequest {
             ));
         }
         let found: AnyLine<'_> = serde_json::from_str(text).map_err(|error| {
-            let kind = if error.is_data() { ErrorKind::Request } else { ErrorKind::Parse };
-            let id = serde_json::from_str::<Numbered>(text).ok().and_then(|line| line.id);
+            let kind = if error.is_data() {
+                ErrorKind::Request
+            } else {
+                ErrorKind::Parse
+            };
+            let id = serde_json::from_str::<Numbered>(text)
+                .ok()
+                .and_then(|line| line.id);
             bad(id, kind, format!("the line is not a request: {error}"))
         })?;
-        let AnyLine { jsonrpc, id, method, params, .. } = found;
-        let wants = |what: &str| bad(id, ErrorKind::Request, format!("the line is not a request: {what}"));
+        let AnyLine {
+            jsonrpc,
+            id,
+            method,
+            params,
+            ..
+        } = found;
+        let wants = |what: &str| {
+            bad(
+                id,
+                ErrorKind::Request,
+                format!("the line is not a request: {what}"),
+            )
+        };
         if jsonrpc.as_deref() != Some(JSONRPC) {
             return Err(wants("`jsonrpc` must be \"2.0\""));
         }
@@ -92,14 +122,26 @@ impl ClientRequest {
         let number = id.ok_or_else(|| wants("`id` must be a whole number"))?;
         // Parameters in a list would make their order a part of the protocol.
         if params.is_some_and(|params| !params.get().starts_with('{')) {
-            return Err(bad(id, ErrorKind::Params, format!("the parameters of `{name}` must be an object")));
+            return Err(bad(
+                id,
+                ErrorKind::Params,
+                format!("the parameters of `{name}` must be an object"),
+            ));
         }
         match Method::read(&name, params.map_or("{}", RawValue::get)) {
             Some(Ok(method)) => Ok(Self { id: number, method }),
-            Some(Err(error)) => Err(bad(id, ErrorKind::Params, format!("invalid parameters of `{name}`: {error}"))),
+            Some(Err(error)) => Err(bad(
+                id,
+                ErrorKind::Params,
+                format!("invalid parameters of `{name}`: {error}"),
+            )),
             None => {
                 let names = Method::NAMES.join(", ");
-                Err(bad(id, ErrorKind::Method, format!("there is no method `{name}`; the methods are: {names}")))
+                Err(bad(
+                    id,
+                    ErrorKind::Method,
+                    format!("there is no method `{name}`; the methods are: {names}"),
+                ))
             }
         }
     }
@@ -137,9 +179,17 @@ struct EventLine<'a> {
 ///
 /// # Errors
 /// The result is no JSON: never for the types of this crate.
-pub fn answer_line<T: Serialize>(id: Option<u64>, answer: Result<&T, &Error>) -> Result<String, serde_json::Error> {
+pub fn answer_line<T: Serialize>(
+    id: Option<u64>,
+    answer: Result<&T, &Error>,
+) -> Result<String, serde_json::Error> {
     let (result, error) = (answer.ok(), answer.err());
-    line(&AnswerLine { jsonrpc: JSONRPC, id, result, error })
+    line(&AnswerLine {
+        jsonrpc: JSONRPC,
+        id,
+        result,
+        error,
+    })
 }
 
 /// The line of an event, with its newline.
@@ -147,13 +197,20 @@ pub fn answer_line<T: Serialize>(id: Option<u64>, answer: Result<&T, &Error>) ->
 /// # Errors
 /// The parameters are no JSON: never for the types of this crate.
 pub fn event_line(event: &Event) -> Result<String, serde_json::Error> {
-    line(&EventLine { jsonrpc: JSONRPC, method: event.name(), params: &event.params()? })
+    line(&EventLine {
+        jsonrpc: JSONRPC,
+        method: event.name(),
+        params: &event.params()?,
+    })
 }
 
 /// The line of the event `record`, with its newline: the record's own line in it is not parsed.
 #[must_use]
 pub fn record_line(record: &str) -> String {
-    format!("{{\"jsonrpc\":\"{JSONRPC}\",\"method\":\"record\",\"params\":{}}}\n", record.trim_end_matches('\n'))
+    format!(
+        "{{\"jsonrpc\":\"{JSONRPC}\",\"method\":\"record\",\"params\":{}}}\n",
+        record.trim_end_matches('\n')
+    )
 }
 
 impl Message {
@@ -162,12 +219,29 @@ impl Message {
     /// # Errors
     /// It is no message of this protocol.
     pub fn read(line: &str) -> Result<Self, serde_json::Error> {
-        let AnyLine { id, method, params, result, error, .. } = serde_json::from_str(line)?;
+        let AnyLine {
+            id,
+            method,
+            params,
+            result,
+            error,
+            ..
+        } = serde_json::from_str(line)?;
         Ok(match (method, result, error) {
-            (Some(name), _, _) => Self::Event(Event::read(&name, params.map_or("{}", RawValue::get))?),
-            (None, _, Some(error)) => Self::Answer { id, answer: Err(error) },
-            (None, Some(result), None) => Self::Answer { id, answer: Ok(result.to_owned()) },
-            (None, None, None) => return Err(serde::de::Error::custom("neither an answer nor an event")),
+            (Some(name), _, _) => {
+                Self::Event(Event::read(&name, params.map_or("{}", RawValue::get))?)
+            }
+            (None, _, Some(error)) => Self::Answer {
+                id,
+                answer: Err(error),
+            },
+            (None, Some(result), None) => Self::Answer {
+                id,
+                answer: Ok(result.to_owned()),
+            },
+            (None, None, None) => {
+                return Err(serde::de::Error::custom("neither an answer nor an event"));
+            }
         })
     }
 }

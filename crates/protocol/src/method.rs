@@ -166,7 +166,10 @@ impl Method {
         match self {
             Self::Approve(_)
             | Self::ForgetRules(_)
-            | Self::SendInput(SendInput { mode: DeliveryMode::DenyParked, .. }) => Role::Approver,
+            | Self::SendInput(SendInput {
+                mode: DeliveryMode::DenyParked,
+                ..
+            }) => Role::Approver,
             _ if self.cmd_id().is_some() => Role::Driver,
             _ => Role::Viewer,
         }
@@ -174,7 +177,9 @@ impl Method {
 }
 
 /// What a client may do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// It reads only.

@@ -105,10 +105,19 @@ impl RecordView {
     /// # Errors
     /// It has no header of a record, or its body does not fit its kind.
     pub fn read(line: &str) -> Result<Self, serde_json::Error> {
-        let RecordHeader { seq, time_us, kind, version } = serde_json::from_str(line)?;
+        let RecordHeader {
+            seq,
+            time_us,
+            kind,
+            version,
+        } = serde_json::from_str(line)?;
         let mut fields: Map<String, Value> = serde_json::from_str(line)?;
         fields.retain(|key, _| !HEADER.contains(&key.as_str()));
-        Ok(Self { seq, time_us, body: RecordBody::of(kind, version, fields)? })
+        Ok(Self {
+            seq,
+            time_us,
+            body: RecordBody::of(kind, version, fields)?,
+        })
     }
 }
 

@@ -9,8 +9,14 @@ use serde_json::{Value, json};
 #[must_use]
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let (methods, events) = (method::schemas(&mut generator), event::schemas(&mut generator));
-    let (records, error) = (record::schemas(&mut generator), generator.subschema_for::<Error>());
+    let (methods, events) = (
+        method::schemas(&mut generator),
+        event::schemas(&mut generator),
+    );
+    let (records, error) = (
+        record::schemas(&mut generator),
+        generator.subschema_for::<Error>(),
+    );
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "yoi protocol",

@@ -299,7 +299,10 @@ pub struct JobStatus {
     pub memory: Option<u64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -46,9 +46,9 @@ fn request_and_answer(request: &ClientRequest, answer: &RawValue) -> (String, Va
 /// Every field of `old` is in `new`, with its value.
 fn has(new: &Value, old: &Value) -> bool {
     match (new, old) {
-        (Value::Object(new), Value::Object(old)) => {
-            old.iter().all(|(key, old)| new.get(key).is_some_and(|new| has(new, old)))
-        }
+        (Value::Object(new), Value::Object(old)) => old
+            .iter()
+            .all(|(key, old)| new.get(key).is_some_and(|new| has(new, old))),
         (Value::Array(new), Value::Array(old)) => {
             new.len() == old.len() && new.iter().zip(old).all(|(new, old)| has(new, old))
         }
@@ -61,8 +61,14 @@ fn later(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             // The arguments of a tool are the tool's.
-            fields.iter_mut().filter(|(name, _)| *name != "arguments").for_each(|(_, value)| later(value));
-            fields.insert("later".to_owned(), json!({ "a": [null, 1e300, "\u{1f600}"] }));
+            fields
+                .iter_mut()
+                .filter(|(name, _)| *name != "arguments")
+                .for_each(|(_, value)| later(value));
+            fields.insert(
+                "later".to_owned(),
+                json!({ "a": [null, 1e300, "\u{1f600}"] }),
+            );
             fields.insert("LATER".to_owned(), Value::Null);
         }
         Value::Array(values) => values.iter_mut().for_each(later),
@@ -71,16 +77,26 @@ fn later(value: &mut Value) {
 }
 
 fn requests(lines: &[String]) -> BTreeMap<u64, ClientRequest> {
-    lines.iter().map(|line| ClientRequest::read(line.as_bytes()).unwrap()).map(|read| (read.id, read)).collect()
+    lines
+        .iter()
+        .map(|line| ClientRequest::read(line.as_bytes()).unwrap())
+        .map(|read| (read.id, read))
+        .collect()
 }
 
 fn read_pod(line: &str, requests: &BTreeMap<u64, ClientRequest>) -> Value {
     match Message::read(line).unwrap() {
-        Message::Answer { id, answer: Ok(answer) } => {
+        Message::Answer {
+            id,
+            answer: Ok(answer),
+        } => {
             let result = request_and_answer(&requests[&id.unwrap()], &answer).1;
             json!({ "jsonrpc": "2.0", "id": id, "result": result })
         }
-        Message::Answer { id, answer: Err(error) } => {
+        Message::Answer {
+            id,
+            answer: Err(error),
+        } => {
             assert_ne!(error.kind, ErrorKind::Unknown);
             json!({ "jsonrpc": "2.0", "id": id, "error": error })
         }
@@ -109,17 +125,31 @@ fn every_line_of_version_1_is_read_whole() {
                 Method::SendInput(_) | Method::Undo(_) | Method::CallTool(_) | Method::Approve(_)
             )
         {
-            assert!(has(&value(&request_and_answer(&request, &nothing).0), &value(line)), "{line}");
+            assert!(
+                has(
+                    &value(&request_and_answer(&request, &nothing).0),
+                    &value(line)
+                ),
+                "{line}"
+            );
         }
     }
     for line in POD.lines() {
         assert_eq!(read_pod(line, &asked), value(line), "{line}");
     }
-    let methods: BTreeSet<&str> = asked.values().map(|request| request.method.name()).collect();
+    let methods: BTreeSet<&str> = asked
+        .values()
+        .map(|request| request.method.name())
+        .collect();
     assert_eq!(methods, Method::NAMES.iter().copied().collect());
     let lines = POD.lines().map(value);
-    let events: BTreeSet<String> = lines.filter_map(|line| Some(line.get("method")?.as_str()?.to_owned())).collect();
-    assert_eq!(events, Event::NAMES.iter().map(|name| (*name).to_owned()).collect());
+    let events: BTreeSet<String> = lines
+        .filter_map(|line| Some(line.get("method")?.as_str()?.to_owned()))
+        .collect();
+    assert_eq!(
+        events,
+        Event::NAMES.iter().map(|name| (*name).to_owned()).collect()
+    );
 }
 
 #[test]
@@ -131,7 +161,10 @@ fn fields_of_a_later_version_change_nothing() {
     };
     let lines: Vec<String> = CLIENT.lines().map(str::to_owned).collect();
     let asked = requests(&lines);
-    assert_eq!(requests(&lines.iter().map(|line| changed(line)).collect::<Vec<_>>()), asked);
+    assert_eq!(
+        requests(&lines.iter().map(|line| changed(line)).collect::<Vec<_>>()),
+        asked
+    );
     for line in POD.lines() {
         let read = read_pod(&changed(line), &asked);
         assert!(has(&read, &value(line)), "{line}\n{read}");
@@ -140,26 +173,52 @@ fn fields_of_a_later_version_change_nothing() {
 
 #[test]
 fn words_of_a_later_version_are_unknown_and_known_ones_stay() {
-    let unknown = ClientRequest::read(br#"{"jsonrpc":"2.0","id":9,"method":"dance","params":{}}"#).unwrap_err();
-    assert_eq!((unknown.id, unknown.error.kind), (Some(9), ErrorKind::Method));
-    let Message::Event(event) = Message::read(r#"{"jsonrpc":"2.0","method":"approval","params":{"n":1}}"#).unwrap()
+    let unknown = ClientRequest::read(br#"{"jsonrpc":"2.0","id":9,"method":"dance","params":{}}"#)
+        .unwrap_err();
+    assert_eq!(
+        (unknown.id, unknown.error.kind),
+        (Some(9), ErrorKind::Method)
+    );
+    let Message::Event(event) =
+        Message::read(r#"{"jsonrpc":"2.0","method":"approval","params":{"n":1}}"#).unwrap()
     else {
         panic!()
     };
-    assert_eq!((event.kind(), event.name()), (EventKind::Unknown, "approval"));
+    assert_eq!(
+        (event.kind(), event.name()),
+        (EventKind::Unknown, "approval")
+    );
     let mut found = Map::new();
     for line in POD.lines().map(value) {
         let result = &line["result"];
-        for (name, is) in [("program", "welcome"), ("draft", "attached"), ("state", "status"), ("first", "page")] {
+        for (name, is) in [
+            ("program", "welcome"),
+            ("draft", "attached"),
+            ("state", "status"),
+            ("first", "page"),
+        ] {
             if result.get(name).is_some() {
                 found.insert(is.to_owned(), result.clone());
             }
         }
     }
-    found["welcome"]["methods"].as_array_mut().unwrap().push(json!("dance"));
-    assert!(serde_json::from_value::<Welcome>(found["welcome"].clone()).unwrap().methods.contains(&"dance".to_owned()));
+    found["welcome"]["methods"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!("dance"));
+    assert!(
+        serde_json::from_value::<Welcome>(found["welcome"].clone())
+            .unwrap()
+            .methods
+            .contains(&"dance".to_owned())
+    );
     found["status"]["state"] = json!("dreaming");
-    assert_eq!(serde_json::from_value::<Status>(found["status"].clone()).unwrap().state, State::Unknown);
+    assert_eq!(
+        serde_json::from_value::<Status>(found["status"].clone())
+            .unwrap()
+            .state,
+        State::Unknown
+    );
     let attached: Attached = serde_json::from_value(found["attached"].clone()).unwrap();
     let page: RecordPage = serde_json::from_value(found["page"].clone()).unwrap();
     for record in attached.page.unwrap().records.iter().chain(&page.records) {
@@ -170,7 +229,10 @@ fn words_of_a_later_version_are_unknown_and_known_ones_stay() {
             assert!(matches!(read.body, RecordBody::Other { .. }), "{line}");
         }
     }
-    let attach = br#"{"jsonrpc":"2.0","id":1,"method":"attach","params":{"without":["dream","delta"]}}"#;
-    let Method::Attach(attach) = ClientRequest::read(attach).unwrap().method else { panic!() };
+    let attach =
+        br#"{"jsonrpc":"2.0","id":1,"method":"attach","params":{"without":["dream","delta"]}}"#;
+    let Method::Attach(attach) = ClientRequest::read(attach).unwrap().method else {
+        panic!()
+    };
     assert_eq!(attach.without, [EventKind::Unknown, EventKind::Delta]);
 }

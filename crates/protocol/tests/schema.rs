@@ -11,7 +11,9 @@ use std::fs;
 use std::path::PathBuf;
 
 fn at(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("schema").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("schema")
+        .join(name)
 }
 
 fn committed(name: &str) -> Value {
@@ -24,9 +26,16 @@ fn committed(name: &str) -> Value {
 fn the_committed_schema_is_that_of_the_types() {
     let now = schema();
     if std::env::var_os("YOI_TEST_WRITE_SCHEMA").is_some() {
-        fs::write(at("protocol.json"), serde_json::to_string_pretty(&now).unwrap() + "\n").unwrap();
+        fs::write(
+            at("protocol.json"),
+            serde_json::to_string_pretty(&now).unwrap() + "\n",
+        )
+        .unwrap();
     }
-    assert!(committed("protocol.json") == now, "run this test with YOI_TEST_WRITE_SCHEMA=1, then read the difference");
+    assert!(
+        committed("protocol.json") == now,
+        "run this test with YOI_TEST_WRITE_SCHEMA=1, then read the difference"
+    );
 }
 
 #[test]
@@ -34,7 +43,10 @@ fn a_later_schema_only_adds() {
     let now = schema();
     for version in 1..=VERSION {
         let frozen = committed(&format!("frozen/{version}.json"));
-        assert!(frozen["methods"].is_object(), "schema/frozen/{version}.json is missing");
+        assert!(
+            frozen["methods"].is_object(),
+            "schema/frozen/{version}.json is missing"
+        );
         // A client of an older version is not served by a pod of a newer one.
         if version == VERSION {
             assert_eq!(broken(&frozen, &now), Vec::<String>::new());
@@ -50,15 +62,27 @@ fn three_names_stay() {
     ));
     let alert = Event::read("alert", r#"{"level":"warning","text":"t"}"#).unwrap();
     assert!(matches!(&alert, Event::Alert(alert) if alert.text == "t"));
-    let item = Event::read("system_item", r#"{"seq":7,"topic":"notification","text":"t"}"#).unwrap();
-    assert!(matches!(&item, Event::SystemItem(item) if item.seq == 7 && item.item.topic == "notification"));
+    let item = Event::read(
+        "system_item",
+        r#"{"seq":7,"topic":"notification","text":"t"}"#,
+    )
+    .unwrap();
+    assert!(
+        matches!(&item, Event::SystemItem(item) if item.seq == 7 && item.item.topic == "notification")
+    );
 }
 
 /// What a client of `old` would miss or not understand in `new`.
 fn broken(old: &Value, new: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for part in ["methods", "events", "records", "error"] {
-        compare(part, &old[part], &new[part], (&old["$defs"], &new["$defs"]), &mut found);
+        compare(
+            part,
+            &old[part],
+            &new[part],
+            (&old["$defs"], &new["$defs"]),
+            &mut found,
+        );
     }
     found
 }
@@ -72,17 +96,38 @@ fn compare(at: &str, old: &Value, new: &Value, defs: (&Value, &Value), found: &m
         found.push(format!("{at} has another type"));
     }
     let names = |schema: &Value| -> Vec<String> {
-        let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-        required.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+        let required = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        required
+            .iter()
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect()
     };
     let (was, is) = (names(old), names(new));
-    found.extend(is.iter().filter(|name| !was.contains(name)).map(|name| format!("{at}.{name} is required now")));
-    found.extend(was.iter().filter(|name| !is.contains(name)).map(|name| format!("{at}.{name} may be absent now")));
+    found.extend(
+        is.iter()
+            .filter(|name| !was.contains(name))
+            .map(|name| format!("{at}.{name} is required now")),
+    );
+    found.extend(
+        was.iter()
+            .filter(|name| !is.contains(name))
+            .map(|name| format!("{at}.{name} may be absent now")),
+    );
     for list in ["enum", "oneOf", "anyOf"] {
         let is = choices(new, list);
         for (name, old) in choices(old, list) {
             let there = is.iter().find(|(other, _)| *other == name);
-            compare(&format!("{at}[{name}]"), old, there.map_or(&Value::Null, |(_, new)| new), defs, found);
+            compare(
+                &format!("{at}[{name}]"),
+                old,
+                there.map_or(&Value::Null, |(_, new)| new),
+                defs,
+                found,
+            );
         }
     }
     if let Some(old) = old.get("items") {
@@ -93,8 +138,15 @@ fn compare(at: &str, old: &Value, new: &Value, defs: (&Value, &Value), found: &m
     let (was, is) = match (children(old), children(new)) {
         (Some(was), Some(is)) => (was, is),
         // A table of this schema, no schema of a value.
-        (None, None) if ["type", "const", "oneOf", "anyOf", "enum"].iter().all(|key| old.get(key).is_none()) => {
-            (old.as_object().unwrap_or(&empty).clone(), new.as_object().unwrap_or(&empty).clone())
+        (None, None)
+            if ["type", "const", "oneOf", "anyOf", "enum"]
+                .iter()
+                .all(|key| old.get(key).is_none()) =>
+        {
+            (
+                old.as_object().unwrap_or(&empty).clone(),
+                new.as_object().unwrap_or(&empty).clone(),
+            )
         }
         _ => return,
     };
@@ -107,14 +159,28 @@ fn compare(at: &str, old: &Value, new: &Value, defs: (&Value, &Value), found: &m
 /// The choices of a schema, by what a client tells them apart.
 fn choices<'a>(schema: &'a Value, list: &str) -> Vec<(String, &'a Value)> {
     let name = |one: &Value| {
-        let tag = one.get("const").or_else(|| one.pointer("/properties/type/const"));
-        tag.or_else(|| one.get("$ref")).or_else(|| one.get("type")).unwrap_or(one).to_string()
+        let tag = one
+            .get("const")
+            .or_else(|| one.pointer("/properties/type/const"));
+        tag.or_else(|| one.get("$ref"))
+            .or_else(|| one.get("type"))
+            .unwrap_or(one)
+            .to_string()
     };
-    schema.get(list).and_then(Value::as_array).into_iter().flatten().map(|one| (name(one), one)).collect()
+    schema
+        .get(list)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|one| (name(one), one))
+        .collect()
 }
 
 fn resolved<'a>(schema: &'a Value, defs: &'a Value) -> &'a Value {
-    let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
+    let name = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|path| path.strip_prefix("#/$defs/"));
     name.map_or(schema, |name| &defs[name])
 }
 
@@ -127,27 +193,71 @@ fn what_breaks_a_client_is_seen() {
         broken(&old, &new)
     };
     assert_eq!(with(|_| {}), Vec::<String>::new());
-    assert_eq!(with(|new| new["$defs"]["SendInput"]["properties"]["colour"] = json!({ "type": "string" })), [""; 0]);
-    assert_eq!(with(|new| new["methods"]["sing"] = json!({ "params": {}, "result": {} })), [""; 0]);
+    assert_eq!(
+        with(|new| new["$defs"]["SendInput"]["properties"]["colour"] = json!({ "type": "string" })),
+        [""; 0]
+    );
+    assert_eq!(
+        with(|new| new["methods"]["sing"] = json!({ "params": {}, "result": {} })),
+        [""; 0]
+    );
     let gone = with(|new| drop(new["methods"].as_object_mut().unwrap().remove("notify")));
     assert_eq!(gone, ["methods.notify is gone"]);
-    let required = with(|new| new["$defs"]["SendInput"]["required"] = json!(["text", "cmd_id", "mode"]));
+    let required =
+        with(|new| new["$defs"]["SendInput"]["required"] = json!(["text", "cmd_id", "mode"]));
     assert_eq!(required, ["methods.input.params.mode is required now"]);
     let absent = with(|new| new["$defs"]["AcceptedInput"]["required"] = json!([]));
     assert_eq!(absent, ["methods.input.result.input may be absent now"]);
-    let typed = with(|new| new["$defs"]["AcceptedInput"]["properties"]["input"]["type"] = json!("string"));
+    let typed =
+        with(|new| new["$defs"]["AcceptedInput"]["properties"]["input"]["type"] = json!("string"));
     assert_eq!(typed, ["methods.input.result.input has another type"]);
-    let lost = with(|new| drop(new["$defs"]["DeltaEvent"]["oneOf"].as_array_mut().unwrap().remove(0)));
+    let lost = with(|new| {
+        drop(
+            new["$defs"]["DeltaEvent"]["oneOf"]
+                .as_array_mut()
+                .unwrap()
+                .remove(0),
+        )
+    });
     assert_eq!(lost, ["events.delta[\"text\"] is gone"]);
     assert_eq!(
-        with(|new| new["$defs"]["DeltaEvent"]["oneOf"][0]["properties"]["at"] = json!({ "type": "integer" })),
+        with(
+            |new| new["$defs"]["DeltaEvent"]["oneOf"][0]["properties"]["at"] =
+                json!({ "type": "integer" })
+        ),
         [""; 0]
     );
-    let lost =
-        with(|new| drop(new["$defs"]["DeltaEvent"]["oneOf"][0]["properties"].as_object_mut().unwrap().remove("text")));
+    let lost = with(|new| {
+        drop(
+            new["$defs"]["DeltaEvent"]["oneOf"][0]["properties"]
+                .as_object_mut()
+                .unwrap()
+                .remove("text"),
+        )
+    });
     assert_eq!(lost, ["events.delta[\"text\"].text is gone"]);
-    let listed = with(|new| drop(new["$defs"]["Queued"]["properties"].as_object_mut().unwrap().remove("mode")));
-    assert!(listed.contains(&"methods.status.result.queued[].mode is gone".to_owned()), "{listed:?}");
-    let field = with(|new| drop(new["$defs"]["Status"]["properties"].as_object_mut().unwrap().remove("seq")));
-    assert!(field.iter().any(|what| what.ends_with("seq is gone")), "{field:?}");
+    let listed = with(|new| {
+        drop(
+            new["$defs"]["Queued"]["properties"]
+                .as_object_mut()
+                .unwrap()
+                .remove("mode"),
+        )
+    });
+    assert!(
+        listed.contains(&"methods.status.result.queued[].mode is gone".to_owned()),
+        "{listed:?}"
+    );
+    let field = with(|new| {
+        drop(
+            new["$defs"]["Status"]["properties"]
+                .as_object_mut()
+                .unwrap()
+                .remove("seq"),
+        )
+    });
+    assert!(
+        field.iter().any(|what| what.ends_with("seq is gone")),
+        "{field:?}"
+    );
 }

@@ -90,13 +90,24 @@ pub const PROVIDERS: [Provider; 8] = [
         default_model: Some("openrouter/auto"),
     },
     local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
-    local("llamacpp", "llama.cpp's llama-server", "http://127.0.0.1:8080/v1"),
+    local(
+        "llamacpp",
+        "llama.cpp's llama-server",
+        "http://127.0.0.1:8080/v1",
+    ),
     local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
     local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
 ];
 
 const fn local(name: &'static str, about: &'static str, base_url: &'static str) -> Provider {
-    Provider { name, about, api: COMPATIBLE, base_url, key: KeyRule::None, default_model: None }
+    Provider {
+        name,
+        about,
+        api: COMPATIBLE,
+        base_url,
+        key: KeyRule::None,
+        default_model: None,
+    }
 }
 
 /// The provider of this name.
@@ -109,13 +120,18 @@ pub fn find(name: &str) -> Option<&'static Provider> {
 /// `None` when there is no `/` or nothing on one side of it.
 #[must_use]
 pub fn split(model: &str) -> Option<(&str, &str)> {
-    model.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
+    model
+        .split_once('/')
+        .filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
 
 /// The value of this model in a table of `provider/model` names: of the name itself, else of the name without a date.
 pub(crate) fn row<T: Copy>(rows: &[(&str, T)], model: &str) -> Option<T> {
     let itself = rows.iter().find(|(name, _)| *name == model);
-    let dated = || rows.iter().find(|(name, _)| model.strip_prefix(name).is_some_and(is_date));
+    let dated = || {
+        rows.iter()
+            .find(|(name, _)| model.strip_prefix(name).is_some_and(is_date))
+    };
     itself.or_else(dated).map(|(_, value)| *value)
 }
 
@@ -123,7 +139,10 @@ pub(crate) fn row<T: Copy>(rows: &[(&str, T)], model: &str) -> Option<T> {
 /// model.
 fn is_date(rest: &str) -> bool {
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
-    rest.is_empty() || (rest.starts_with('-') && digits == 8 && rest.bytes().all(|b| b == b'-' || b.is_ascii_digit()))
+    rest.is_empty()
+        || (rest.starts_with('-')
+            && digits == 8
+            && rest.bytes().all(|b| b == b'-' || b.is_ascii_digit()))
 }
 
 #[cfg(test)]

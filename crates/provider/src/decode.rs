@@ -50,7 +50,11 @@ pub(crate) trait Decode: Default + Send {
 
     /// Decodes events up to the last one of the answer. An event that cannot be read is skipped, up to
     /// [`Skipped::MOST`] in a row.
-    fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    fn events(
+        &mut self,
+        events: Vec<SseEvent>,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), DecodeError> {
         for event in events {
             if self.done() {
                 return Ok(());
@@ -113,19 +117,28 @@ impl Body {
             Self::Unknown(held) => {
                 held.extend_from_slice(bytes);
                 let begin = held.strip_prefix(BOM).unwrap_or(held);
-                let Some(first) = begin.iter().find(|byte| !byte.is_ascii_whitespace()) else { return Ok(()) };
+                let Some(first) = begin.iter().find(|byte| !byte.is_ascii_whitespace()) else {
+                    return Ok(());
+                };
                 // A part of a byte-order mark; the rest has not arrived yet.
                 if BOM.starts_with(&[*first]) && held.len() < BOM.len() {
                     return Ok(());
                 }
                 let whole = matches!(first, b'{' | b'[');
                 let begin = begin.to_vec();
-                *self = if whole { Self::Whole(Vec::new()) } else { Self::Stream(Sse::default()) };
+                *self = if whole {
+                    Self::Whole(Vec::new())
+                } else {
+                    Self::Stream(Sse::default())
+                };
                 self.push(&begin, events)
             }
             Self::Stream(sse) => Ok(sse.push(bytes, events)?),
             Self::Whole(held) if held.len() + bytes.len() > MAX_WHOLE => {
-                Err(DecodeError::Malformed(format!("an answer over {} MiB in one piece", MAX_WHOLE >> 20)))
+                Err(DecodeError::Malformed(format!(
+                    "an answer over {} MiB in one piece",
+                    MAX_WHOLE >> 20
+                )))
             }
             Self::Whole(held) => {
                 held.extend_from_slice(bytes);
@@ -160,13 +173,19 @@ impl Skipped {
 
     /// The error of an answer without an end.
     pub(crate) fn cut(&mut self) -> DecodeError {
-        self.first.take().map_or(DecodeError::Cut, DecodeError::Malformed)
+        self.first
+            .take()
+            .map_or(DecodeError::Cut, DecodeError::Malformed)
     }
 
     /// What people are told about a complete answer.
     pub(crate) fn notice(&self) -> Option<ModelEvent> {
         let why = self.first.as_ref()?;
-        let lines = if self.count == 1 { "1 line" } else { &format!("{} lines", self.count) };
+        let lines = if self.count == 1 {
+            "1 line"
+        } else {
+            &format!("{} lines", self.count)
+        };
         Some(ModelEvent::Notice(format!(
             "the answer of the model has {lines} that could not be read and were skipped: {why}"
         )))
@@ -197,7 +216,11 @@ impl DecodeError {
         Self::Malformed(match value {
             Ok(_) => what.to_owned(),
             Err(why) if why.classify() == Category::Data => format!("{what}: {why}"),
-            Err(why) => format!("invalid JSON (line {}, column {})", why.line(), why.column()),
+            Err(why) => format!(
+                "invalid JSON (line {}, column {})",
+                why.line(),
+                why.column()
+            ),
         })
     }
 }
@@ -227,6 +250,10 @@ impl From<TooLong> for DecodeError {
 }
 
 /// Adds an event of this text, unless it is empty.
-pub(crate) fn push_text(words: String, event: impl FnOnce(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
+pub(crate) fn push_text(
+    words: String,
+    event: impl FnOnce(String) -> ModelEvent,
+    out: &mut Vec<ModelEvent>,
+) {
     out.extend(Some(words).filter(|words| !words.is_empty()).map(event));
 }

@@ -63,7 +63,10 @@ fn passes(status: u16) -> bool {
 
 impl Failure {
     pub(crate) fn new(cause: impl Into<FailureCause>, message: impl Into<String>) -> Self {
-        Self { cause: cause.into(), message: message.into() }
+        Self {
+            cause: cause.into(),
+            message: message.into(),
+        }
     }
 
     /// A failure at an endpoint.
@@ -71,9 +74,24 @@ impl Failure {
         Self::new(cause, format!("{base}: {what}"))
     }
 
-    pub(crate) fn refused(status: Option<u16>, advice: RetryAdvice, error: &VendorError, message: String) -> Self {
-        let advice = RetryAdvice { wait: advice.wait.or(error.wait), ..advice };
-        Self::new(FailureCause::Refused { status, advice, why: why(status, error) }, message)
+    pub(crate) fn refused(
+        status: Option<u16>,
+        advice: RetryAdvice,
+        error: &VendorError,
+        message: String,
+    ) -> Self {
+        let advice = RetryAdvice {
+            wait: advice.wait.or(error.wait),
+            ..advice
+        };
+        Self::new(
+            FailureCause::Refused {
+                status,
+                advice,
+                why: why(status, error),
+            },
+            message,
+        )
     }
 
     /// Makes the message safe to show: vendors repeat a refused key, and their messages may be long. The key is
@@ -90,13 +108,21 @@ impl Failure {
     pub(crate) fn passing(&self) -> bool {
         match &self.cause {
             FailureCause::Http(
-                HttpErrorKind::Connect | HttpErrorKind::Timeout | HttpErrorKind::Cut | HttpErrorKind::Malformed,
+                HttpErrorKind::Connect
+                | HttpErrorKind::Timeout
+                | HttpErrorKind::Cut
+                | HttpErrorKind::Malformed,
             )
             | FailureCause::Empty => true,
-            FailureCause::Refused { why: RefusalReason::Status, status, advice } => {
-                advice.again.unwrap_or_else(|| status.is_none_or(passes))
-            }
-            FailureCause::Refused { why: RefusalReason::Quota | RefusalReason::TooLong, .. } => false,
+            FailureCause::Refused {
+                why: RefusalReason::Status,
+                status,
+                advice,
+            } => advice.again.unwrap_or_else(|| status.is_none_or(passes)),
+            FailureCause::Refused {
+                why: RefusalReason::Quota | RefusalReason::TooLong,
+                ..
+            } => false,
             FailureCause::Http(
                 HttpErrorKind::Tls
                 | HttpErrorKind::Encoded
@@ -111,7 +137,11 @@ impl Failure {
 
     /// How long the endpoint asked to wait.
     pub(crate) fn wait(&self) -> Option<Duration> {
-        if let FailureCause::Refused { advice, .. } = self.cause { advice.wait } else { None }
+        if let FailureCause::Refused { advice, .. } = self.cause {
+            advice.wait
+        } else {
+            None
+        }
     }
 
     pub(crate) fn kind(&self) -> ErrorKind {
@@ -134,7 +164,9 @@ impl Failure {
                 (RefusalReason::Quota | RefusalReason::TooLong, _) => ErrorKind::Exhausted,
                 (RefusalReason::Status, Some(401 | 403)) => ErrorKind::Denied,
                 (RefusalReason::Status, Some(413)) => ErrorKind::Exhausted,
-                (RefusalReason::Status, Some(status)) if passes(status) || status >= 500 => ErrorKind::Unavailable,
+                (RefusalReason::Status, Some(status)) if passes(status) || status >= 500 => {
+                    ErrorKind::Unavailable
+                }
                 (RefusalReason::Status, Some(_)) => ErrorKind::FixInput,
                 (RefusalReason::Status, None) => ErrorKind::Unavailable,
             },
@@ -142,10 +174,23 @@ impl Failure {
     }
 
     fn help(&self, place: &RequestContext<'_>) -> Option<String> {
-        let RequestContext { url, model, key, terms: HelpTerms { other_model, model_list, full_context, proxies } } =
-            place;
-        let unused =
-            if proxies.is_empty() { String::new() } else { format!("; yoi does not use the proxy in {proxies}") };
+        let RequestContext {
+            url,
+            model,
+            key,
+            terms:
+                HelpTerms {
+                    other_model,
+                    model_list,
+                    full_context,
+                    proxies,
+                },
+        } = place;
+        let unused = if proxies.is_empty() {
+            String::new()
+        } else {
+            format!("; yoi does not use the proxy in {proxies}")
+        };
         let text = match self.cause {
             FailureCause::Http(HttpErrorKind::Connect) => format!("check that the provider is running and that {url} is its address{unused}"),
             FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model, start a new pod (its history is shorter), or raise the provider's `timeouts`"),
@@ -181,8 +226,16 @@ impl Failure {
 
     /// The error that ends the request after `tries` attempts.
     pub(crate) fn into_error(self, tries: u32, place: &RequestContext<'_>) -> ModelError {
-        let times = if tries > 1 { format!(" ({tries} attempts)") } else { String::new() };
-        ModelError { kind: self.kind(), help: self.help(place), message: format!("{}{times}", self.message) }
+        let times = if tries > 1 {
+            format!(" ({tries} attempts)")
+        } else {
+            String::new()
+        };
+        ModelError {
+            kind: self.kind(),
+            help: self.help(place),
+            message: format!("{}{times}", self.message),
+        }
     }
 }
 
@@ -277,7 +330,8 @@ fn why(status: Option<u16>, error: &VendorError) -> RefusalReason {
     let says = |any: &[&str]| any.iter().any(|some| words.contains(some));
     if status == Some(402) || error.labelled(QUOTA) || says(QUOTA_WORDS) {
         RefusalReason::Quota
-    } else if status != Some(429) && (error.labelled(LONG) || says(LONG_WORDS) && !says(RATE_WORDS)) {
+    } else if status != Some(429) && (error.labelled(LONG) || says(LONG_WORDS) && !says(RATE_WORDS))
+    {
         RefusalReason::TooLong
     } else {
         RefusalReason::Status

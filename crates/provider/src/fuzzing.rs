@@ -20,7 +20,9 @@ pub fn openai(pieces: &[&[u8]]) -> Read {
 
 fn read<D: Decode>(pieces: &[&[u8]]) -> Read {
     let (mut decoder, mut out) = (D::default(), Vec::new());
-    let read = pieces.iter().try_for_each(|piece| decoder.push(piece, &mut out));
+    let read = pieces
+        .iter()
+        .try_for_each(|piece| decoder.push(piece, &mut out));
     let end = read.and_then(|()| decoder.finish(&mut out));
     (out, end.map_err(|error| format!("{error:?}")))
 }

@@ -42,7 +42,10 @@ pub(crate) fn vendor_model(name: &str) -> &str {
 /// A note of the host as text for a user message. The text cannot end the note early, and the source cannot leave its
 /// attribute.
 pub(crate) fn host_note(source: &str, text: &str) -> String {
-    let source = source.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    let source = source
+        .replace('&', "&amp;")
+        .replace('"', "&quot;")
+        .replace('<', "&lt;");
     let text = text.replace("</host-note", "<\\/host-note");
     format!("<host-note source=\"{source}\">\n{text}\n</host-note>")
 }

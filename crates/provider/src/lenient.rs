@@ -20,7 +20,10 @@ impl<'a> Object<'a> {
 
     /// The JSON text of a value.
     pub(crate) fn raw(&self, key: &str) -> Option<&'a str> {
-        self.0.get(key).map(|value| value.get()).filter(|text| *text != "null")
+        self.0
+            .get(key)
+            .map(|value| value.get())
+            .filter(|text| *text != "null")
     }
 
     /// An object; an empty one for everything else.
@@ -32,7 +35,10 @@ impl<'a> Object<'a> {
     pub(crate) fn objects(&self, key: &str) -> Vec<Self> {
         let text = self.raw(key).unwrap_or_default();
         match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(list) => list.into_iter().filter_map(|item| Self::read(item.get())).collect(),
+            Ok(list) => list
+                .into_iter()
+                .filter_map(|item| Self::read(item.get()))
+                .collect(),
             Err(_) => Self::read(text).into_iter().collect(),
         }
     }
@@ -42,7 +48,9 @@ impl<'a> Object<'a> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let text = self.raw(key)?.trim_matches('"');
         let whole = |float: &f64| (0.0..EXACT).contains(float) && float.fract() == 0.0;
-        text.parse().ok().or_else(|| text.parse().ok().filter(whole).map(|float| float as u64))
+        text.parse()
+            .ok()
+            .or_else(|| text.parse().ok().filter(whole).map(|float| float as u64))
     }
 
     /// A word, such as a name or an id: a string, or the JSON text of anything else. Empty if it is missing.
@@ -53,10 +61,14 @@ impl<'a> Object<'a> {
     /// The text of a string, or of a list of parts with a `text` each; empty for everything else.
     pub(crate) fn text(&self, key: &str) -> Vec<u8> {
         match self.raw(key) {
-            Some(text) if text.starts_with('[') => {
-                self.objects(key).iter().flat_map(|part| part.text("text")).collect()
-            }
-            Some(text) => serde_json::from_str(text).map(|Halves(text)| text).unwrap_or_default(),
+            Some(text) if text.starts_with('[') => self
+                .objects(key)
+                .iter()
+                .flat_map(|part| part.text("text"))
+                .collect(),
+            Some(text) => serde_json::from_str(text)
+                .map(|Halves(text)| text)
+                .unwrap_or_default(),
             None => Vec::new(),
         }
     }
@@ -77,14 +89,19 @@ pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, str> {
     }
     let (mut out, mut rest, mut is_string) = (String::new(), &*text, false);
     while let Some(c) = rest.chars().next() {
-        let no_number = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| !is_string && rest.starts_with(word));
+        let no_number = ["NaN", "Infinity", "-Infinity"]
+            .into_iter()
+            .find(|word| !is_string && rest.starts_with(word));
         if let Some(word) = no_number {
             out.push_str("null");
             rest = rest.get(word.len()..).unwrap_or_default();
             continue;
         }
         let length = if is_string && c == '\\' { 2 } else { 1 };
-        let taken = rest.char_indices().nth(length).map_or(rest.len(), |(at, _)| at);
+        let taken = rest
+            .char_indices()
+            .nth(length)
+            .map_or(rest.len(), |(at, _)| at);
         match c {
             '\0'..='\x1f' if is_string => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             _ => out.push_str(rest.get(..taken).unwrap_or_default()),
@@ -121,7 +138,10 @@ fn text_of(bytes: Vec<u8>) -> String {
         Err(error) => error.into_bytes(),
     };
     let (mut units, mut rest) = (Vec::new(), &bytes[..]);
-    while let Some(at) = rest.windows(2).position(|pair| matches!(pair, [0xED, 0xA0..=0xFF])) {
+    while let Some(at) = rest
+        .windows(2)
+        .position(|pair| matches!(pair, [0xED, 0xA0..=0xFF]))
+    {
         let (plain, half) = rest.split_at(at);
         units.extend(String::from_utf8_lossy(plain).encode_utf16());
         rest = match half {
@@ -184,7 +204,11 @@ impl ArgumentText {
 
     /// What is to be told before the end.
     pub(crate) fn long_part(&mut self) -> Option<String> {
-        let part = self.joined.get(self.told..).filter(|_| self.joined.len() > Self::LONG)?.to_owned();
+        let part = self
+            .joined
+            .get(self.told..)
+            .filter(|_| self.joined.len() > Self::LONG)?
+            .to_owned();
         self.told = self.joined.len();
         Some(part)
     }
@@ -196,7 +220,8 @@ impl ArgumentText {
     /// Whether these are the same arguments again.
     pub(crate) fn is(&self, other: &str) -> bool {
         let value = |text: &str| serde_json::from_str::<Value>(text).ok();
-        self.joined == other || value(&self.joined).is_some_and(|joined| value(other) == Some(joined))
+        self.joined == other
+            || value(&self.joined).is_some_and(|joined| value(other) == Some(joined))
     }
 
     /// The arguments, as far as they were not told. The pieces one after the other, as vendors' own clients read them, if
@@ -209,13 +234,20 @@ impl ArgumentText {
         if matches!(self.joined.trim(), "" | "null") {
             return "{}".to_owned();
         }
-        let values: Result<Vec<&RawValue>, _> = serde_json::Deserializer::from_str(&self.joined).into_iter().collect();
+        let values: Result<Vec<&RawValue>, _> = serde_json::Deserializer::from_str(&self.joined)
+            .into_iter()
+            .collect();
         let values = values.unwrap_or_default();
         let last = text_of(self.last);
-        let last = [last.as_str()].into_iter().chain(values.iter().rev().map(|value| value.get()));
+        let last = [last.as_str()]
+            .into_iter()
+            .chain(values.iter().rev().map(|value| value.get()));
         let objects: Vec<&str> = last.filter(|text| is_object(text)).collect();
         // An empty one behind another says no more than that the arguments are complete.
-        let found = objects.iter().find(|text| text.len() > 2).or(objects.first());
+        let found = objects
+            .iter()
+            .find(|text| text.len() > 2)
+            .or(objects.first());
         found.map_or_else(|| self.joined.clone(), |text| (*text).to_owned())
     }
 }

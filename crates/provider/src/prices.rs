@@ -20,11 +20,24 @@ const fn row(
         Cost::billionths(thousandths * 1_000_000)
     }
     let (input, output) = (cost(input), cost(output));
-    (model, Price { input, output, cached_input: cost(cached_input), cache_write: cost(cache_write) })
+    (
+        model,
+        Price {
+            input,
+            output,
+            cached_input: cost(cached_input),
+            cache_write: cost(cache_write),
+        },
+    )
 }
 
 /// If no cache-write price is known, the input price applies.
-const fn plain(model: &'static str, input: u64, output: u64, cached_input: u64) -> (&'static str, Price) {
+const fn plain(
+    model: &'static str,
+    input: u64,
+    output: u64,
+    cached_input: u64,
+) -> (&'static str, Price) {
     row(model, input, output, cached_input, input)
 }
 
@@ -104,14 +117,26 @@ mod tests {
     #[test]
     fn prices_are_plausible_and_their_providers_known() {
         for (model, price) in &ROWS {
-            assert!(price.cached_input <= price.input && price.input < price.output, "{model}");
+            assert!(
+                price.cached_input <= price.input && price.input < price.output,
+                "{model}"
+            );
             assert!(price.cache_write >= price.input, "{model}");
-            assert!(catalog::split(model).is_some_and(|(provider, _)| catalog::find(provider).is_some()));
+            assert!(
+                catalog::split(model)
+                    .is_some_and(|(provider, _)| catalog::find(provider).is_some())
+            );
         }
         // A model selected by an environment key alone must have a price.
-        for provider in catalog::PROVIDERS.iter().filter(|provider| provider.name != "openrouter") {
+        for provider in catalog::PROVIDERS
+            .iter()
+            .filter(|provider| provider.name != "openrouter")
+        {
             if let Some(model) = provider.default_model {
-                assert!(of(&format!("{}/{model}", provider.name)).is_some(), "{model}");
+                assert!(
+                    of(&format!("{}/{model}", provider.name)).is_some(),
+                    "{model}"
+                );
             }
         }
     }

@@ -7,7 +7,9 @@
 use async_trait::async_trait;
 use llm_worker::model::{EVENT_QUEUE, EventSink};
 use llm_worker::projection::Dialect;
-use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Usage};
+use llm_worker::{
+    ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Usage,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::io;
@@ -30,14 +32,24 @@ impl Recording {
         Self { inner, write }
     }
 
-    async fn listen(&self, mut from: mpsc::Receiver<ModelEvent>, events: &EventSink) -> Result<(), ModelError> {
+    async fn listen(
+        &self,
+        mut from: mpsc::Receiver<ModelEvent>,
+        events: &EventSink,
+    ) -> Result<(), ModelError> {
         let mut answer = PartialAnswer::default();
         while let Some(event) = from.recv().await {
             if let Some(line) = answer.take(&event) {
-                (self.write)(&line)
-                    .map_err(|error| failed(ErrorKind::Unavailable, format!("the recording: {error}")))?;
+                (self.write)(&line).map_err(|error| {
+                    failed(ErrorKind::Unavailable, format!("the recording: {error}"))
+                })?;
             }
-            let gone = |_| failed(ErrorKind::Cancelled, "nobody listens to the answer any more".to_owned());
+            let gone = |_| {
+                failed(
+                    ErrorKind::Cancelled,
+                    "nobody listens to the answer any more".to_owned(),
+                )
+            };
             events.send(event).await.map_err(gone)?;
         }
         Ok(())
@@ -45,7 +57,11 @@ impl Recording {
 }
 
 fn failed(kind: ErrorKind, message: String) -> ModelError {
-    ModelError { kind, message, help: None }
+    ModelError {
+        kind,
+        message,
+        help: None,
+    }
 }
 
 #[async_trait]
@@ -72,7 +88,10 @@ impl Model for Recording {
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
         let (sender, receiver) = mpsc::channel(EVENT_QUEUE);
-        let (done, heard) = tokio::join!(self.inner.stream(request, sender), self.listen(receiver, &events));
+        let (done, heard) = tokio::join!(
+            self.inner.stream(request, sender),
+            self.listen(receiver, &events)
+        );
         heard.and(done)
     }
 }
@@ -148,9 +167,21 @@ impl PartialAnswer {
         // Joined as the turn joins the text.
         let between = if self.sealed { "\n\n" } else { "" };
         let text = self.texts.join(between);
-        let calls = self.calls.iter().map(|(name, raw)| Call { name, arguments: arguments(raw) }).collect();
-        let line =
-            RecordedLine { reasoning: &self.reasoning, text: &text, calls, stop: stop_name(stop), usage: self.usage };
+        let calls = self
+            .calls
+            .iter()
+            .map(|(name, raw)| Call {
+                name,
+                arguments: arguments(raw),
+            })
+            .collect();
+        let line = RecordedLine {
+            reasoning: &self.reasoning,
+            text: &text,
+            calls,
+            stop: stop_name(stop),
+            usage: self.usage,
+        };
         serde_json::to_string(&line).unwrap_or_default()
     }
 }
@@ -158,8 +189,12 @@ impl PartialAnswer {
 /// The raw object, if it reads back as the same bytes; otherwise a string of them.
 fn arguments(raw: &str) -> Arguments<'_> {
     let object: Option<&RawValue> = serde_json::from_str(raw).ok();
-    let same = |object: &&RawValue| object.get() == raw && raw.starts_with('{') && !raw.contains(['\n', '\r']);
-    object.filter(same).map_or(Arguments::Text(raw), Arguments::Object)
+    let same = |object: &&RawValue| {
+        object.get() == raw && raw.starts_with('{') && !raw.contains(['\n', '\r'])
+    };
+    object
+        .filter(same)
+        .map_or(Arguments::Text(raw), Arguments::Object)
 }
 
 fn stop_name(stop: &StopReason) -> &str {
@@ -181,18 +216,41 @@ mod tests {
 
     fn lines(events: &[ModelEvent]) -> Vec<String> {
         let mut answer = PartialAnswer::default();
-        events.iter().filter_map(|event| answer.take(event)).collect()
+        events
+            .iter()
+            .filter_map(|event| answer.take(event))
+            .collect()
     }
 
     #[test]
     fn an_answer_is_a_line_that_a_script_reads() {
         let text = |text: &str| ModelEvent::Text(text.to_owned());
         let thought = |text: &str| ModelEvent::Reasoning(text.to_owned());
-        let seal = || ModelEvent::Sealed(ProviderSignature { kind: "signature".to_owned(), data: "s".to_owned() });
-        let call = |index| ModelEvent::CallStarted { index, name: "Read".to_owned() };
-        let more = |index, fragment: &str| ModelEvent::CallArguments { index, fragment: fragment.to_owned() };
-        let retry = ModelEvent::Retrying { attempt: 1, delay: std::time::Duration::ZERO, why: "w".to_owned() };
-        let usage = ModelEvent::Usage(Usage { input: 9, output: 2, cached: 4, cache_write: 3 });
+        let seal = || {
+            ModelEvent::Sealed(ProviderSignature {
+                kind: "signature".to_owned(),
+                data: "s".to_owned(),
+            })
+        };
+        let call = |index| ModelEvent::CallStarted {
+            index,
+            name: "Read".to_owned(),
+        };
+        let more = |index, fragment: &str| ModelEvent::CallArguments {
+            index,
+            fragment: fragment.to_owned(),
+        };
+        let retry = ModelEvent::Retrying {
+            attempt: 1,
+            delay: std::time::Duration::ZERO,
+            why: "w".to_owned(),
+        };
+        let usage = ModelEvent::Usage(Usage {
+            input: 9,
+            output: 2,
+            cached: 4,
+            cache_write: 3,
+        });
         let stop = |stop| ModelEvent::Stop(stop);
         const NONE: &str = r#""usage":{"input":0,"output":0,"cached":0}"#;
         let table = [

@@ -45,7 +45,11 @@ impl RetryPolicy {
     /// The decision after these attempts. `jitter` in 0..1 shortens this policy's waits by up to
     /// half, so that many clients do not retry at once. A wait that the endpoint asked for is kept exactly, if it is longer.
     pub(crate) fn after(&self, failed: Attempts, failure: &Failure, jitter: f64) -> RetryDecision {
-        let Attempts { attempt, begun, elapsed } = failed;
+        let Attempts {
+            attempt,
+            begun,
+            elapsed,
+        } = failed;
         if !failure.passing() {
             return RetryDecision::GiveUp;
         }
@@ -55,8 +59,12 @@ impl RetryPolicy {
         if attempt >= self.attempts || begun >= self.begun || elapsed >= self.total {
             return RetryDecision::GiveUp;
         }
-        let doubled = self.first.saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1)));
-        let own = doubled.min(self.longest).mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0);
+        let doubled = self
+            .first
+            .saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1)));
+        let own = doubled
+            .min(self.longest)
+            .mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0);
         RetryDecision::Again(failure.wait().unwrap_or_default().max(own))
     }
 }
@@ -109,16 +117,20 @@ impl Pacing {
 /// `retry-after` in seconds or as a date (none when it has passed), and `x-should-retry`.
 pub(crate) fn advice<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryAdvice {
     // Sent twice, it is a list.
-    let first = |name: &str| Some(header(name)?.trim_matches(|c: char| c.is_whitespace() || c == '"'));
+    let first =
+        |name: &str| Some(header(name)?.trim_matches(|c: char| c.is_whitespace() || c == '"'));
     let number = |name: &str, unit: f64| {
         let text = first(name)?.split(',').next()?.trim_end_matches('s');
         Duration::try_from_secs_f64(text.trim().parse::<f64>().ok()? / unit).ok()
     };
     let date = || {
-        let then = httpdate::parse_http_date(&first("retry-after")?.replace("+0000", "GMT")).ok()?;
+        let then =
+            httpdate::parse_http_date(&first("retry-after")?.replace("+0000", "GMT")).ok()?;
         Some(then.duration_since(now).unwrap_or_default())
     };
-    let wait = number("retry-after-ms", 1000.0).or_else(|| number("retry-after", 1.0)).or_else(date);
+    let wait = number("retry-after-ms", 1000.0)
+        .or_else(|| number("retry-after", 1.0))
+        .or_else(date);
     let again = header("x-should-retry").and_then(|value| value.trim().parse().ok());
     RetryAdvice { wait, again }
 }

@@ -28,7 +28,9 @@ use async_trait::async_trait;
 use authority::text::without_bom;
 use llm_worker::model::EventSink;
 use llm_worker::projection::{Dialect, Neutral, neutral};
-use llm_worker::{ErrorKind, Item, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Usage};
+use llm_worker::{
+    ErrorKind, Item, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Usage,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -110,14 +112,23 @@ impl Scripted {
     /// # Errors
     /// The first line that is not an answer.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
-        let lines =
-            without_bom(text).lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        let lines = without_bom(text)
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
         let answers = lines.map(|(at, line)| {
-            let error = |problem| ScriptError { script: name.to_owned(), line: at + 1, problem };
-            let answer: ScriptLine = serde_json::from_str(line).map_err(|why| error(why.to_string()))?;
+            let error = |problem| ScriptError {
+                script: name.to_owned(),
+                line: at + 1,
+                problem,
+            };
+            let answer: ScriptLine =
+                serde_json::from_str(line).map_err(|why| error(why.to_string()))?;
             let fits = |call: &Call| call.arguments.get().starts_with(['{', '"']);
             match answer.calls.iter().position(|call| !fits(call)) {
-                Some(call) => Err(error(format!("calls[{call}].arguments: expected an object or a string"))),
+                Some(call) => Err(error(format!(
+                    "calls[{call}].arguments: expected an object or a string"
+                ))),
                 None => Ok(answer),
             }
         });
@@ -138,43 +149,84 @@ impl Scripted {
     /// Sets the size of the context window.
     #[must_use]
     pub fn windowed(self, context_window: Option<u64>) -> Self {
-        Self { context_window, ..self }
+        Self {
+            context_window,
+            ..self
+        }
     }
 
     async fn play(&self, items: &[Item], events: &EventSink) -> Result<(), ModelError> {
         let at = answers_in(items);
-        let Some(answer) = self.answers.get(at) else { return Err(self.over(at)) };
+        let Some(answer) = self.answers.get(at) else {
+            return Err(self.over(at));
+        };
         if let Some(wait) = answer.delay_ms {
             tokio::time::sleep(Duration::from_millis(wait)).await;
         }
-        let tell =
-            async |event| events.send(event).await.map_err(|_| self.fault(ErrorKind::Cancelled, "nobody listens"));
+        let tell = async |event| {
+            events
+                .send(event)
+                .await
+                .map_err(|_| self.fault(ErrorKind::Cancelled, "nobody listens"))
+        };
         for attempt in 1..=answer.retries {
             for event in answer.events() {
                 tell(event).await?;
             }
             let why = format!("{}: scripted break", self.name);
-            tell(ModelEvent::Retrying { attempt, delay: Duration::ZERO, why }).await?;
+            tell(ModelEvent::Retrying {
+                attempt,
+                delay: Duration::ZERO,
+                why,
+            })
+            .await?;
         }
         if let Some(fault) = &answer.error {
-            let ScriptFailure { message, kind, help } = fault;
+            let ScriptFailure {
+                message,
+                kind,
+                help,
+            } = fault;
             let (message, help) = (message.clone(), help.clone());
-            return Err(ModelError { kind: kind.unwrap_or(ErrorKind::Unavailable), message, help });
+            return Err(ModelError {
+                kind: kind.unwrap_or(ErrorKind::Unavailable),
+                message,
+                help,
+            });
         }
         for event in answer.events() {
             tell(event).await?;
         }
         if answer.cut {
-            return Err(self.fault(ErrorKind::Unavailable, "the stream ended without a stop reason"));
+            return Err(self.fault(
+                ErrorKind::Unavailable,
+                "the stream ended without a stop reason",
+            ));
         }
-        if let Some(ScriptUsage { input, output, cached, cache_write }) = answer.usage {
-            tell(ModelEvent::Usage(Usage { input, output, cached, cache_write })).await?;
+        if let Some(ScriptUsage {
+            input,
+            output,
+            cached,
+            cache_write,
+        }) = answer.usage
+        {
+            tell(ModelEvent::Usage(Usage {
+                input,
+                output,
+                cached,
+                cache_write,
+            }))
+            .await?;
         }
         tell(ModelEvent::Stop(answer.stop())).await
     }
 
     fn fault(&self, kind: ErrorKind, what: &str) -> ModelError {
-        ModelError { kind, message: format!("{}: {what}", self.name), help: None }
+        ModelError {
+            kind,
+            message: format!("{}: {what}", self.name),
+            help: None,
+        }
     }
 
     fn over(&self, played: usize) -> ModelError {
@@ -200,7 +252,10 @@ impl ScriptLine {
             events.push(ModelEvent::Text(self.text.clone()));
         }
         for (index, call) in self.calls.iter().enumerate() {
-            events.push(ModelEvent::CallStarted { index, name: call.name.clone() });
+            events.push(ModelEvent::CallStarted {
+                index,
+                name: call.name.clone(),
+            });
             let fragment = call.arguments_text();
             if !fragment.is_empty() {
                 events.push(ModelEvent::CallArguments { index, fragment });
@@ -251,7 +306,12 @@ impl Model for Scripted {
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
         let body = neutral::decode(&request.body().to_vec());
-        let body = body.map_err(|error| self.fault(ErrorKind::Bug, &format!("a request it cannot read: {error}")))?;
+        let body = body.map_err(|error| {
+            self.fault(
+                ErrorKind::Bug,
+                &format!("a request it cannot read: {error}"),
+            )
+        })?;
         self.play(&body.items, &events).await
     }
 }

@@ -38,12 +38,23 @@ pub(crate) struct Sse {
 impl Default for Sse {
     fn default() -> Self {
         let (line, stray) = (Vec::new(), Some(Vec::new()));
-        Self { line, data: None, is_error: false, after_cr: false, begun: false, stray }
+        Self {
+            line,
+            data: None,
+            is_error: false,
+            after_cr: false,
+            begun: false,
+            stray,
+        }
     }
 }
 
 impl Sse {
-    pub(crate) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
+    pub(crate) fn push(
+        &mut self,
+        mut bytes: &[u8],
+        out: &mut Vec<SseEvent>,
+    ) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
                 bytes = bytes.get(1..).unwrap_or_default();
@@ -66,7 +77,10 @@ impl Sse {
     /// Ends the stream: an incomplete last event counts. Returns the beginning of a body that is not a stream of events.
     pub(crate) fn finish(mut self, out: &mut Vec<SseEvent>) -> Result<Option<Vec<u8>>, TooLong> {
         let line = self.line.strip_prefix(BOM).unwrap_or(&self.line);
-        let is_cut = !line.is_empty() && [&b"data"[..], b"event", b"error"].iter().any(|field| field.starts_with(line));
+        let is_cut = !line.is_empty()
+            && [&b"data"[..], b"event", b"error"]
+                .iter()
+                .any(|field| field.starts_with(line));
         if !self.line.is_empty() {
             self.end_line(out)?;
         }
@@ -77,12 +91,19 @@ impl Sse {
     fn end_line(&mut self, out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
         let whole = std::mem::take(&mut self.line);
         let begun = std::mem::replace(&mut self.begun, true);
-        let line = if begun { &whole[..] } else { whole.strip_prefix(BOM).unwrap_or(&whole) };
+        let line = if begun {
+            &whole[..]
+        } else {
+            whole.strip_prefix(BOM).unwrap_or(&whole)
+        };
         if line.is_empty() {
             self.dispatch(out);
             return Ok(());
         }
-        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let colon = line
+            .iter()
+            .position(|byte| *byte == b':')
+            .unwrap_or(line.len());
         let (field, value) = line.split_at(colon);
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
@@ -98,7 +119,11 @@ impl Sse {
             }
             b"" | b"id" | b"retry" => {}
             _unknown => {
-                if let Some(stray) = self.stray.as_mut().filter(|stray| stray.len() + line.len() < MAX_STRAY) {
+                if let Some(stray) = self
+                    .stray
+                    .as_mut()
+                    .filter(|stray| stray.len() + line.len() < MAX_STRAY)
+                {
                     stray.extend([line, b"\n"].concat());
                 }
             }
@@ -141,7 +166,9 @@ mod tests {
         }
         assert_eq!(sse.finish(&mut out).unwrap(), None);
         let mark = |event: &SseEvent| if event.is_error { "!" } else { "" };
-        out.iter().map(|event| format!("{}{}", mark(event), String::from_utf8_lossy(&event.data))).collect()
+        out.iter()
+            .map(|event| format!("{}{}", mark(event), String::from_utf8_lossy(&event.data)))
+            .collect()
     }
 
     const TABLE: &[(&str, &[&str])] = &[
@@ -151,14 +178,20 @@ mod tests {
         ("data: a\r\rdata: b\r\r", &["a", "b"]),
         ("data: a\n\r\ndata: b\r\n\n", &["a", "b"]),
         ("\u{feff}data: a\n\n", &["a"]),
-        (": keep-alive\n\ndata: a\n: in between\ndata: b\n\n", &["a\nb"]),
+        (
+            ": keep-alive\n\ndata: a\n: in between\ndata: b\n\n",
+            &["a\nb"],
+        ),
         ("data:a\n\ndata:  b\n\n", &["a", " b"]),
         ("id: 7\nretry: 10\nevent: message\ndata: a\n\n", &["a"]),
         ("event: error\ndata: {}\n\ndata: b\n\n", &["!{}", "b"]),
         ("error: {}\n\n", &["!{}"]),
         ("data\n\ndata:\n\nevent: x\n\n", &[]),
         ("data: a\n\ndata: no blank line", &["a", "no blank line"]),
-        ("data: a\n\ndata: only one newline\n", &["a", "only one newline"]),
+        (
+            "data: a\n\ndata: only one newline\n",
+            &["a", "only one newline"],
+        ),
         ("\n\n\r\n\r\r", &[]),
         ("data: é😀\n\n", &["é😀"]),
     ];
@@ -190,13 +223,21 @@ mod tests {
         for (text, want) in table {
             let mut sse = Sse::default();
             sse.push(text.as_bytes(), &mut Vec::new()).unwrap();
-            assert_eq!(sse.finish(&mut Vec::new()).unwrap().as_deref(), want.map(str::as_bytes), "{text}");
+            assert_eq!(
+                sse.finish(&mut Vec::new()).unwrap().as_deref(),
+                want.map(str::as_bytes),
+                "{text}"
+            );
         }
         let mut sse = Sse::default();
         (0..99).for_each(|_| {
-            sse.push(&[b'x'; 999], &mut Vec::new()).and_then(|()| sse.push(b"\n", &mut Vec::new())).unwrap()
+            sse.push(&[b'x'; 999], &mut Vec::new())
+                .and_then(|()| sse.push(b"\n", &mut Vec::new()))
+                .unwrap()
         });
-        assert!((50_000..=MAX_STRAY).contains(&sse.finish(&mut Vec::new()).unwrap().unwrap().len()));
+        assert!(
+            (50_000..=MAX_STRAY).contains(&sse.finish(&mut Vec::new()).unwrap().unwrap().len())
+        );
     }
 
     #[test]

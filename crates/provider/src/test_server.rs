@@ -32,10 +32,22 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Config
         name: name.to_owned(),
         base_url: BaseUrl::parse(base_url).unwrap(),
         net,
-        key: Some(Secret::new(&ambient::claim(), "TEST_API_KEY", key.to_owned())),
+        key: Some(Secret::new(
+            &ambient::claim(),
+            "TEST_API_KEY",
+            key.to_owned(),
+        )),
         key_source: None,
-        timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long, ..Timeouts::USUAL },
-        retry: RetryPolicy { attempts: 5, ..RetryPolicy::USUAL },
+        timeouts: Timeouts {
+            connect: long,
+            first_byte: long,
+            between_bytes: long,
+            ..Timeouts::USUAL
+        },
+        retry: RetryPolicy {
+            attempts: 5,
+            ..RetryPolicy::USUAL
+        },
         pacing,
         max_output: None,
         price: None,
@@ -46,10 +58,18 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Config
 }
 
 pub(crate) fn millis(waits: &Waits) -> Vec<u128> {
-    waits.lock().unwrap().iter().map(Duration::as_millis).collect()
+    waits
+        .lock()
+        .unwrap()
+        .iter()
+        .map(Duration::as_millis)
+        .collect()
 }
 
-pub(crate) async fn ask<W: Wire>(model: &Endpoint<W>, body: &Body) -> (Result<(), ModelError>, Vec<ModelEvent>) {
+pub(crate) async fn ask<W: Wire>(
+    model: &Endpoint<W>,
+    body: &Body,
+) -> (Result<(), ModelError>, Vec<ModelEvent>) {
     let (sender, mut receiver) = mpsc::channel(1);
     let drain = async {
         let mut events = Vec::new();
@@ -99,11 +119,15 @@ impl Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let replies = Arc::new(Mutex::new(replies.into_iter().collect::<Vec<_>>().into_iter()));
+        let replies = Arc::new(Mutex::new(
+            replies.into_iter().collect::<Vec<_>>().into_iter(),
+        ));
         let record = seen.clone();
         tokio::spawn(async move {
             for connection in 1.. {
-                let Ok((stream, _)) = listener.accept().await else { return };
+                let Ok((stream, _)) = listener.accept().await else {
+                    return;
+                };
                 tokio::spawn(serve(stream, connection, replies.clone(), record.clone()));
             }
         });
@@ -116,15 +140,27 @@ impl Server {
 
     /// Which connection each request came on.
     pub(crate) fn connections(&self) -> Vec<usize> {
-        self.seen().iter().map(|request| request.connection).collect()
+        self.seen()
+            .iter()
+            .map(|request| request.connection)
+            .collect()
     }
 }
 
 type Replies = Arc<Mutex<std::vec::IntoIter<Reply>>>;
 
-async fn serve(mut stream: TcpStream, connection: usize, replies: Replies, record: Arc<Mutex<Vec<Seen>>>) {
+async fn serve(
+    mut stream: TcpStream,
+    connection: usize,
+    replies: Replies,
+    record: Arc<Mutex<Vec<Seen>>>,
+) {
     while let Some((head, body)) = request(&mut stream).await {
-        record.lock().unwrap().push(Seen { connection, head, body });
+        record.lock().unwrap().push(Seen {
+            connection,
+            head,
+            body,
+        });
         let reply = replies.lock().unwrap().next();
         let (bytes, then) = match reply {
             Some(Reply::Keep(bytes)) => (bytes, "keep"),
@@ -151,7 +187,9 @@ async fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     };
     let mut body = bytes.split_off(split);
     let head = String::from_utf8(bytes).unwrap();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
     let length: usize = length.map_or(0, |length| length.parse().unwrap());
     while body.len() < length {
         (stream.read_buf(&mut body).await.ok()? > 0).then_some(())?;
@@ -166,7 +204,8 @@ pub(crate) fn streamed(body: &str, size: usize) -> String {
 
 /// The same without the last chunk: what a cut or a hang leaves.
 pub(crate) fn begun(body: &str, size: usize) -> String {
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     let (mut text, mut rest) = (head.to_owned(), body);
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(rest.ceil_char_boundary(size));
@@ -178,5 +217,8 @@ pub(crate) fn begun(body: &str, size: usize) -> String {
 
 /// Any status with a body of known length.
 pub(crate) fn status(line: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {line}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 {line}\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }

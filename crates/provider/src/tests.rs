@@ -80,7 +80,9 @@ fn ours(events: &[ModelEvent]) -> Map<String, Value> {
             // Not read by a vendor's SDK, which keeps fields that it does not know.
             ModelEvent::Sealed(signature) if signature.kind == "extra_content" => {}
             ModelEvent::Sealed(signature) => {
-                if blocks.last().is_none_or(|last| last.get("thinking").is_none() || last.get("signature").is_some()) {
+                if blocks.last().is_none_or(|last| {
+                    last.get("thinking").is_none() || last.get("signature").is_some()
+                }) {
                     blocks.push(json!({"thinking": ""}));
                 }
                 blocks.last_mut().unwrap()["signature"] = json!(signature.data);
@@ -103,14 +105,18 @@ fn ours(events: &[ModelEvent]) -> Map<String, Value> {
         }
     }
     for (block, raw) in calls {
-        blocks[block]["arguments"] = serde_json::from_str(&raw).unwrap_or_else(|_| json!({"not JSON": raw}));
+        blocks[block]["arguments"] =
+            serde_json::from_str(&raw).unwrap_or_else(|_| json!({"not JSON": raw}));
     }
     object(json!({"blocks": blocks, "stop": stop, "usage": usage}))
 }
 
 /// Neighbouring pieces are one, as they are in a history.
 fn join(blocks: &mut Vec<Value>, kind: &str, more: &str) {
-    let last = blocks.last_mut().filter(|last| last.get("signature").is_none()).and_then(|last| last.get_mut(kind));
+    let last = blocks
+        .last_mut()
+        .filter(|last| last.get("signature").is_none())
+        .and_then(|last| last.get_mut(kind));
     match last {
         Some(Value::String(text)) => text.push_str(more),
         Some(_) | None => blocks.push(json!({kind: more})),
@@ -138,17 +144,23 @@ fn theirs(expected: &Value) -> Map<String, Value> {
         "pause_turn" => StopReason::Paused,
         other => panic!("a stop reason without a row: {other}"),
     });
-    object(json!({"blocks": blocks, "stop": stop.map(|stop| format!("{stop:?}")), "usage": expected["usage"]}))
+    object(
+        json!({"blocks": blocks, "stop": stop.map(|stop| format!("{stop:?}")), "usage": expected["usage"]}),
+    )
 }
 
 fn object(value: Value) -> Map<String, Value> {
-    let Value::Object(map) = value else { panic!("an object") };
+    let Value::Object(map) = value else {
+        panic!("an object")
+    };
     map
 }
 
 fn decode<D: Decode>(bytes: &[u8], size: usize) -> Map<String, Value> {
     let (mut decoder, mut out) = (D::default(), Vec::new());
-    let read = bytes.chunks(size).try_for_each(|piece| decoder.push(piece, &mut out));
+    let read = bytes
+        .chunks(size)
+        .try_for_each(|piece| decoder.push(piece, &mut out));
     match read.and_then(|()| decoder.finish(&mut out)) {
         Ok(()) => ours(&out),
         Err(DecodeError::Vendor(error)) => object(json!({"error": error.message})),
@@ -161,11 +173,19 @@ fn streams_say_what_the_vendors_own_sdks_read_in_them() {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut departures = departures();
     let mut seen = [0, 0];
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.sort();
     for path in paths {
         let file = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let Some(name) = file.strip_suffix(".sse").or_else(|| file.strip_suffix(".json")) else { continue };
+        let Some(name) = file
+            .strip_suffix(".sse")
+            .or_else(|| file.strip_suffix(".json"))
+        else {
+            continue;
+        };
         if name.ends_with(".expected") {
             continue;
         }
@@ -189,10 +209,20 @@ fn streams_say_what_the_vendors_own_sdks_read_in_them() {
                 decode::<<openai_chat::ChatWire as Wire>::Decoder>(&bytes, size)
             };
             got.retain(|_, value| !value.is_null());
-            assert_eq!(got, want, "{name} in pieces of {size}, beside {}", expected["sdk"]);
+            assert_eq!(
+                got, want,
+                "{name} in pieces of {size}, beside {}",
+                expected["sdk"]
+            );
             seen[usize::from(anthropic)] += 1;
         }
     }
-    assert!(departures.is_empty(), "departures without a stream: {departures:?}");
-    assert!(seen[0] >= 4 * 19 && seen[1] >= 4 * 12, "streams of OpenAI's form and of Anthropic's: {seen:?}");
+    assert!(
+        departures.is_empty(),
+        "departures without a stream: {departures:?}"
+    );
+    assert!(
+        seen[0] >= 4 * 19 && seen[1] >= 4 * 12,
+        "streams of OpenAI's form and of Anthropic's: {seen:?}"
+    );
 }

@@ -48,8 +48,15 @@ const WORDS: [(&str, u16); 11] = [
 ];
 
 /// MiniMax's numbers, in `base_resp`.
-const MINIMAX: [(u64, u16); 7] =
-    [(1002, 429), (1004, 401), (1008, 402), (1026, 400), (1027, 400), (2013, 400), (2049, 401)];
+const MINIMAX: [(u64, u16); 7] = [
+    (1002, 429),
+    (1004, 401),
+    (1008, 402),
+    (1026, 400),
+    (1027, 400),
+    (2013, 400),
+    (2049, 401),
+];
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VendorError {
@@ -65,13 +72,24 @@ pub(crate) struct VendorError {
 
 impl VendorError {
     pub(crate) fn saying(message: &str) -> Self {
-        Self { message: message.to_owned(), labels: Vec::new(), status: None, wait: None }
+        Self {
+            message: message.to_owned(),
+            labels: Vec::new(),
+            status: None,
+            wait: None,
+        }
     }
 
     /// The error that a stop reason for a full context is.
     pub(crate) fn full_context(reason: &str) -> Self {
         let labels = vec!["context_length_exceeded".to_owned()];
-        Self { labels, ..Self::saying(&format!("the model's context is full (stop reason {})", one_line(reason))) }
+        Self {
+            labels,
+            ..Self::saying(&format!(
+                "the model's context is full (stop reason {})",
+                one_line(reason)
+            ))
+        }
     }
 
     /// The value of an `error` key; `None` for null and empty values.
@@ -79,11 +97,21 @@ impl VendorError {
         let object = match error {
             Value::String(text) if !text.is_empty() => return Some(Self::saying(text)),
             Value::Object(object) if !object.is_empty() => object,
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => {
                 return None;
             }
         };
-        let text = |key: &&str| object.get(*key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let text = |key: &&str| {
+            object
+                .get(*key)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
         let said = [
             "message",
             "msg",
@@ -96,24 +124,58 @@ impl VendorError {
             "error_description",
             "reason",
         ];
-        let message = said.iter().find_map(text).map_or_else(|| error.to_string(), str::to_owned);
-        // OpenRouter's own message is "Provider returned error"; the provider's message is nested in it.
-        let below = object.get("metadata").and_then(|metadata| metadata.get("raw")).and_then(Value::as_str);
-        let message = below.map_or_else(|| message.clone(), |raw| format!("{message}: {raw}"));
-        let number =
-            |key: &&str| object.get(*key).and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
-        let codes = ["code", "status_code", "error_code", "status", "error_type", "type", "__type"];
-        let status = codes
+        let message = said
             .iter()
-            .filter_map(number)
-            .find_map(|code| u16::try_from(code).ok().filter(|code| (400..600).contains(code)));
-        let label = |key: &&str| object.get(*key).filter(|code| code.is_string() || code.is_number());
-        let labels = codes.iter().filter_map(label).map(|code| code.to_string().trim_matches('"').to_lowercase());
+            .find_map(text)
+            .map_or_else(|| error.to_string(), str::to_owned);
+        // OpenRouter's own message is "Provider returned error"; the provider's message is nested in it.
+        let below = object
+            .get("metadata")
+            .and_then(|metadata| metadata.get("raw"))
+            .and_then(Value::as_str);
+        let message = below.map_or_else(|| message.clone(), |raw| format!("{message}: {raw}"));
+        let number = |key: &&str| {
+            object
+                .get(*key)
+                .and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()))
+        };
+        let codes = [
+            "code",
+            "status_code",
+            "error_code",
+            "status",
+            "error_type",
+            "type",
+            "__type",
+        ];
+        let status = codes.iter().filter_map(number).find_map(|code| {
+            u16::try_from(code)
+                .ok()
+                .filter(|code| (400..600).contains(code))
+        });
+        let label = |key: &&str| {
+            object
+                .get(*key)
+                .filter(|code| code.is_string() || code.is_number())
+        };
+        let labels = codes
+            .iter()
+            .filter_map(label)
+            .map(|code| code.to_string().trim_matches('"').to_lowercase());
         let labels: Vec<String> = labels.collect();
-        let named =
-            || STATUSES.iter().find(|(word, _)| labels.iter().any(|label| label == word)).map(|(_, status)| *status);
+        let named = || {
+            STATUSES
+                .iter()
+                .find(|(word, _)| labels.iter().any(|label| label == word))
+                .map(|(_, status)| *status)
+        };
         let status = status.or_else(named);
-        Some(Self { message, labels, status, wait: object.get("details").and_then(retry_delay) })
+        Some(Self {
+            message,
+            labels,
+            status,
+            wait: object.get("details").and_then(retry_delay),
+        })
     }
 
     /// The error that a document without an answer is, in any of the forms that servers send, with any status.
@@ -121,32 +183,58 @@ impl VendorError {
         let value = value.get(0).unwrap_or(value);
         let outer = Self::read(value)?;
         let has = |key: &str| value.get(key).is_some_and(|value| !value.is_null());
-        let nested = value.get("error").or_else(|| value.get("errors")?.get(0)).and_then(Self::read);
+        let nested = value
+            .get("error")
+            .or_else(|| value.get("errors")?.get(0))
+            .and_then(Self::read);
         if let Some(inner) = nested {
-            return Some(Self { status: inner.status.or(outer.status), ..inner });
+            return Some(Self {
+                status: inner.status.or(outer.status),
+                ..inner
+            });
         }
         if let Some(answer) = value.get("base_resp") {
-            let code = answer.get("status_code").and_then(Value::as_u64).filter(|code| *code != 0)?;
-            let status = MINIMAX.iter().find(|(number, _)| *number == code).map(|(_, status)| *status);
-            return Some(Self { status, ..Self::read(answer)? });
+            let code = answer
+                .get("status_code")
+                .and_then(Value::as_u64)
+                .filter(|code| *code != 0)?;
+            let status = MINIMAX
+                .iter()
+                .find(|(number, _)| *number == code)
+                .map(|(_, status)| *status);
+            return Some(Self {
+                status,
+                ..Self::read(answer)?
+            });
         }
-        let code = value.get("code").or_else(|| value.get("status").filter(|status| status.is_number()));
+        let code = value
+            .get("code")
+            .or_else(|| value.get("status").filter(|status| status.is_number()));
         let has_failed = code.is_some_and(|code| {
-            let text = code.as_str().map_or_else(|| code.to_string(), str::to_lowercase);
+            let text = code
+                .as_str()
+                .map_or_else(|| code.to_string(), str::to_lowercase);
             !matches!(text.as_str(), "0" | "200" | "ok" | "success" | "null" | "")
         });
         let says = (has("message") || has("msg")) && has_failed;
-        let kind = ["object", "type"]
-            .iter()
-            .any(|key| value.get(key).and_then(Value::as_str).is_some_and(|kind| kind.ends_with("error")));
+        let kind = ["object", "type"].iter().any(|key| {
+            value
+                .get(key)
+                .and_then(Value::as_str)
+                .is_some_and(|kind| kind.ends_with("error"))
+        });
         let is = |key: &str, other: Value| value.get(key) == Some(&other);
         let fails = says
             || kind
-            || ["detail", "error_message", "error_msg", "__type", "Message"].into_iter().any(has)
+            || ["detail", "error_message", "error_msg", "__type", "Message"]
+                .into_iter()
+                .any(has)
             || is("success", false.into())
             || is("status", "error".into())
             || (has("msg") && has("ret") && !is("ret", 0.into()));
-        let detail = value.get("detail").filter(|detail| !detail.is_string() && !detail.is_null());
+        let detail = value
+            .get("detail")
+            .filter(|detail| !detail.is_string() && !detail.is_null());
         let message = detail.map_or_else(|| outer.message.clone(), Value::to_string);
         fails.then_some(Self { message, ..outer })
     }
@@ -154,7 +242,12 @@ impl VendorError {
     /// The HTTP status that its words stand for, where it came in place of an answer.
     pub(crate) fn status_of_words(&self) -> Option<u16> {
         let words = self.message.to_lowercase();
-        let said = || WORDS.iter().find(|(some, _)| words.contains(some)).map(|(_, status)| *status);
+        let said = || {
+            WORDS
+                .iter()
+                .find(|(some, _)| words.contains(some))
+                .map(|(_, status)| *status)
+        };
         self.status.or_else(said)
     }
 
@@ -169,16 +262,23 @@ impl VendorError {
             });
         };
         let value = value.get(0).unwrap_or(&value);
-        Self::in_document(value).or_else(|| Self::read(value)).unwrap_or_else(|| Self::saying(&text))
+        Self::in_document(value)
+            .or_else(|| Self::read(value))
+            .unwrap_or_else(|| Self::saying(&text))
     }
 
     pub(crate) fn labelled(&self, any: &[&str]) -> bool {
-        self.labels.iter().any(|label| any.contains(&label.as_str()))
+        self.labels
+            .iter()
+            .any(|label| any.contains(&label.as_str()))
     }
 }
 
 fn retry_delay(details: &Value) -> Option<Duration> {
-    let text = details.as_array()?.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let text = details
+        .as_array()?
+        .iter()
+        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
     let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }

@@ -77,13 +77,24 @@ mod tests {
     #[test]
     fn each_row_is_of_a_known_provider_and_there_once() {
         for (index, (model, window)) in ROWS.iter().enumerate() {
-            assert!(catalog::split(model).is_some_and(|(provider, _)| catalog::find(provider).is_some()), "{model}");
+            assert!(
+                catalog::split(model)
+                    .is_some_and(|(provider, _)| catalog::find(provider).is_some()),
+                "{model}"
+            );
             assert!((8_192..=1_048_576).contains(window), "{model}");
-            assert!(ROWS.iter().skip(index + 1).all(|(other, _)| other != model), "{model}");
+            assert!(
+                ROWS.iter().skip(index + 1).all(|(other, _)| other != model),
+                "{model}"
+            );
         }
         // A model selected by an environment key alone must have one.
-        let vendors = catalog::PROVIDERS.iter().filter(|provider| provider.name != "openrouter");
-        for (provider, model) in vendors.filter_map(|provider| Some((provider.name, provider.default_model?))) {
+        let vendors = catalog::PROVIDERS
+            .iter()
+            .filter(|provider| provider.name != "openrouter");
+        for (provider, model) in
+            vendors.filter_map(|provider| Some((provider.name, provider.default_model?)))
+        {
             assert!(of(&format!("{provider}/{model}")).is_some(), "{model}");
         }
     }

@@ -42,7 +42,11 @@ struct About {
 
 impl Checkpoint {
     pub(crate) fn new(mark: RecordId, version: u32, bytes: Vec<u8>) -> Self {
-        Self { mark, version, bytes }
+        Self {
+            mark,
+            version,
+            bytes,
+        }
     }
 
     /// The seq of the last record that the state includes.
@@ -72,7 +76,9 @@ impl Checkpoint {
         ops.create_dir(&index(dir))?;
         let (path, unnamed) = (path(dir), index(dir).join("fold.tmp"));
         let file = ops.create_afresh(&unnamed)?;
-        let written = ops.write_at(&file, &self.encode(), 0).and_then(|()| ops.rename(&unnamed, &path));
+        let written = ops
+            .write_at(&file, &self.encode(), 0)
+            .and_then(|()| ops.rename(&unnamed, &path));
         if written.is_err() {
             drop(ops.remove(&unnamed));
         }
@@ -81,7 +87,12 @@ impl Checkpoint {
 
     fn encode(&self) -> Vec<u8> {
         let RecordId { seq, crc } = self.mark;
-        let about = About { seq, crc, version: self.version, bytes: self.bytes.len() as u64 };
+        let about = About {
+            seq,
+            crc,
+            version: self.version,
+            bytes: self.bytes.len() as u64,
+        };
         let about = serde_json::to_string(&about).unwrap_or_default();
         let covered = [about.trim_start_matches('{').as_bytes(), b"\n", &self.bytes].concat();
         let digest = Digest::of(&covered).to_string();
@@ -97,8 +108,17 @@ impl Checkpoint {
         let (head, bytes) = covered.split_at_checked(memchr::memchr(b'\n', covered)?)?;
         let about: About = serde_json::from_slice(&[b"{", head].concat()).ok()?;
         let bytes = bytes.get(1..)?.to_vec();
-        let About { seq, crc, version, bytes: length } = about;
-        (length == bytes.len() as u64).then_some(Self { mark: RecordId { seq, crc }, version, bytes })
+        let About {
+            seq,
+            crc,
+            version,
+            bytes: length,
+        } = about;
+        (length == bytes.len() as u64).then_some(Self {
+            mark: RecordId { seq, crc },
+            version,
+            bytes,
+        })
     }
 
     /// Reads the stored checkpoint, if it is intact. The caller checks whether it belongs to the log.

@@ -17,14 +17,25 @@ pub trait Disk: Send + Sync + 'static {
 
     /// Creates a file, mode 0600, for reading and writing. `AlreadyExists` if it exists.
     fn create(&self, path: &Path) -> io::Result<DiskFile> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        Ok(DiskFile { file, path: path.to_path_buf() })
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        Ok(DiskFile {
+            file,
+            path: path.to_path_buf(),
+        })
     }
 
     /// Opens an existing file, for writing too if `write`.
     fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile> {
         let file = OpenOptions::new().read(true).write(write).open(path)?;
-        Ok(DiskFile { file, path: path.to_path_buf() })
+        Ok(DiskFile {
+            file,
+            path: path.to_path_buf(),
+        })
     }
 
     /// One positioned read; fewer bytes than asked for are no error, 0 is the end.
@@ -130,8 +141,11 @@ fn zeros(file: &DiskFile, len: u64) -> io::Result<()> {
     const PAGE: [u8; 4096] = [0; 4096];
     let mut at = 0;
     while at < len {
-        let left = usize::try_from(len - at).unwrap_or(PAGE.len()).min(PAGE.len());
-        file.file.write_all_at(PAGE.get(..left).unwrap_or(&PAGE), at)?;
+        let left = usize::try_from(len - at)
+            .unwrap_or(PAGE.len())
+            .min(PAGE.len());
+        file.file
+            .write_all_at(PAGE.get(..left).unwrap_or(&PAGE), at)?;
         at += left as u64;
     }
     Ok(())

@@ -21,17 +21,20 @@ mod reader;
 mod session;
 
 pub use blob::{
-    BLOB_BYTES, BlobError, BlobLines, BlobRef, BlobView, Blobs, Digest, LineWindow, NotADigest, Spool, SpoolEnd,
-    StreamGap,
+    BLOB_BYTES, BlobError, BlobLines, BlobRef, BlobView, Blobs, Digest, LineWindow, NotADigest,
+    Spool, SpoolEnd, StreamGap,
 };
 pub use checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 pub use damage::{Damage, ReadError, TailDamage};
 pub use disk::{Disk, DiskFile, Op, RealDisk};
 pub use error::{DiskFault, ErrorKind};
-pub use frame::{EncodeError, FrameError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame, RecordId};
+pub use frame::{
+    EncodeError, FrameError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame,
+    RecordId,
+};
 pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
 pub use reader::{Following, FrameIter, Reader, Tail};
 pub use session::{
-    Clock, OpenError, Opened, Options, Owner, Probe, Recovered, Salvaged, Session, SessionLock, SessionRecordIter,
-    SessionRecords,
+    Clock, OpenError, Opened, Options, Owner, Probe, Recovered, Salvaged, Session, SessionLock,
+    SessionRecordIter, SessionRecords,
 };

@@ -26,7 +26,10 @@ pub(crate) struct Stored {
 
 impl Ops {
     pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
-        Self { disk, flushes: Arc::default() }
+        Self {
+            disk,
+            flushes: Arc::default(),
+        }
     }
 
     /// The real disk, for readers: tests inject faults into writers only.
@@ -50,7 +53,9 @@ impl Ops {
     }
 
     pub(crate) fn create(&self, path: &Path) -> Result<DiskFile, DiskFault> {
-        self.disk.create(path).map_err(|e| DiskFault::new(Op::Create, path, &e))
+        self.disk
+            .create(path)
+            .map_err(|e| DiskFault::new(Op::Create, path, &e))
     }
 
     /// Opens a file; `None` when it is missing.
@@ -71,7 +76,12 @@ impl Ops {
     }
 
     /// Fills `buf`; returns fewer bytes only at the end of the file.
-    pub(crate) fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> Result<usize, DiskFault> {
+    pub(crate) fn read_at(
+        &self,
+        file: &DiskFile,
+        buf: &mut [u8],
+        at: u64,
+    ) -> Result<usize, DiskFault> {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
             match self.disk.read_at(file, rest, at + done as u64) {
@@ -92,7 +102,12 @@ impl Ops {
         to: u64,
         mut each: impl FnMut(&[u8], u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut buf = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(BLOCK).min(BLOCK)];
+        let mut buf = vec![
+            0;
+            usize::try_from(to.saturating_sub(from))
+                .unwrap_or(BLOCK)
+                .min(BLOCK)
+        ];
         let mut at = from;
         while at < to {
             let want = usize::try_from(to - at).unwrap_or(BLOCK).min(buf.len());
@@ -126,50 +141,72 @@ impl Ops {
 
     pub(crate) fn sync(&self, file: &DiskFile) -> Result<(), DiskFault> {
         self.flushes.fetch_add(1, Ordering::Relaxed);
-        self.disk.sync(file).map_err(|e| DiskFault::new(Op::Sync, &file.path, &e))
+        self.disk
+            .sync(file)
+            .map_err(|e| DiskFault::new(Op::Sync, &file.path, &e))
     }
 
     pub(crate) fn sync_dir(&self, path: &Path) -> Result<(), DiskFault> {
         self.flushes.fetch_add(1, Ordering::Relaxed);
-        self.disk.sync_dir(path).map_err(|e| DiskFault::new(Op::SyncDir, path, &e))
+        self.disk
+            .sync_dir(path)
+            .map_err(|e| DiskFault::new(Op::SyncDir, path, &e))
     }
 
     pub(crate) fn truncate(&self, file: &DiskFile, len: u64) -> Result<(), DiskFault> {
-        self.disk.truncate(file, len).map_err(|e| DiskFault::new(Op::Truncate, &file.path, &e))
+        self.disk
+            .truncate(file, len)
+            .map_err(|e| DiskFault::new(Op::Truncate, &file.path, &e))
     }
 
     pub(crate) fn allocate(&self, file: &DiskFile, len: u64) -> Result<(), DiskFault> {
-        self.disk.allocate(file, len).map_err(|e| DiskFault::new(Op::Allocate, &file.path, &e))
+        self.disk
+            .allocate(file, len)
+            .map_err(|e| DiskFault::new(Op::Allocate, &file.path, &e))
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskFault> {
-        self.disk.rename(from, to).map_err(|e| DiskFault::new(Op::Rename, to, &e))
+        self.disk
+            .rename(from, to)
+            .map_err(|e| DiskFault::new(Op::Rename, to, &e))
     }
 
     /// Removes a file that may be missing.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), DiskFault> {
         match self.disk.remove(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(DiskFault::new(Op::Remove, path, &e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(DiskFault::new(Op::Remove, path, &e))
+            }
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
     pub(crate) fn protect(&self, path: &Path) -> Result<(), DiskFault> {
-        self.disk.protect(path).map_err(|e| DiskFault::new(Op::Protect, path, &e))
+        self.disk
+            .protect(path)
+            .map_err(|e| DiskFault::new(Op::Protect, path, &e))
     }
 
     pub(crate) fn fs_magic(&self, path: &Path) -> Result<u64, DiskFault> {
-        self.disk.fs_magic(path).map_err(|e| DiskFault::new(Op::Stat, path, &e))
+        self.disk
+            .fs_magic(path)
+            .map_err(|e| DiskFault::new(Op::Stat, path, &e))
     }
 
     pub(crate) fn length(&self, file: &DiskFile) -> Result<u64, DiskFault> {
-        file.file.metadata().map(|m| m.len()).map_err(|e| DiskFault::new(Op::Stat, &file.path, &e))
+        file.file
+            .metadata()
+            .map(|m| m.len())
+            .map_err(|e| DiskFault::new(Op::Stat, &file.path, &e))
     }
 
     /// Length and age of a file; `None` when it is missing.
     pub(crate) fn stored(&self, path: &Path) -> Result<Option<Stored>, DiskFault> {
         match std::fs::metadata(path) {
-            Ok(meta) => Ok(Some(Stored { len: meta.len(), modified: meta.modified().ok() })),
+            Ok(meta) => Ok(Some(Stored {
+                len: meta.len(),
+                modified: meta.modified().ok(),
+            })),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(DiskFault::new(Op::Stat, path, &e)),
         }
@@ -183,7 +220,10 @@ impl Ops {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(fault(e)),
         };
-        let mut names = entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(fault)?;
+        let mut names = entries
+            .map(|e| e.map(|e| e.path()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(fault)?;
         names.sort();
         Ok(names)
     }

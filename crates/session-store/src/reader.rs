@@ -44,7 +44,12 @@ pub enum Tail {
 /// Refuses segments that only a newer program can read.
 fn known(dir: &Path, segments: &[Segment]) -> Result<(), ReadError> {
     let newer = segment::newer_format(segments);
-    newer.map_or(Ok(()), |found| Err(ReadError::Format { dir: dir.to_path_buf(), found }))
+    newer.map_or(Ok(()), |found| {
+        Err(ReadError::Format {
+            dir: dir.to_path_buf(),
+            found,
+        })
+    })
 }
 
 impl Reader {
@@ -65,11 +70,19 @@ impl Reader {
                 let found = survey(&ops, dir, None, false)?;
                 // A live writer may still remove records not proven durable. If the writer is dead, recovery keeps
                 // them.
-                let kept = if lock::owner(&ops, dir)?.is_some() { 0 } else { found.good.seq };
+                let kept = if lock::owner(&ops, dir)?.is_some() {
+                    0
+                } else {
+                    found.good.seq
+                };
                 kept.max(found.proven)
             }
         };
-        Ok(Self { dir: dir.to_path_buf(), segments, durable })
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            segments,
+            durable,
+        })
     }
 
     /// The last seq this reader shows; 0 while the log is empty.
@@ -96,7 +109,8 @@ impl Reader {
     #[must_use]
     pub fn checkpoint(&self) -> Option<(Checkpoint, FrameIter)> {
         let ops = Ops::real();
-        let found = Checkpoint::read(&ops, &self.dir).filter(|found| found.seq() <= self.durable)?;
+        let found =
+            Checkpoint::read(&ops, &self.dir).filter(|found| found.seq() <= self.durable)?;
         seek::checkpoint(&ops, &self.segments, found, self.durable)
     }
 

@@ -1,7 +1,10 @@
 //! A proof of durability cannot be made up: each of these programs fails to compile, for its own reason.
 //!
 //! The error's code is what is compared; its words belong to the compiler's version.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,12 +12,17 @@ use std::process::Command;
 /// The newest build of a library beside this test.
 fn library(name: &str) -> PathBuf {
     let here = std::env::current_exe().unwrap();
-    let built = std::fs::read_dir(here.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let built = std::fs::read_dir(here.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let named = |path: &PathBuf| {
         let file = path.file_name().unwrap().to_str().unwrap_or_default();
         file.starts_with(&format!("lib{name}-")) && file.ends_with(".rlib")
     };
-    built.filter(named).max_by_key(|path| path.metadata().unwrap().modified().unwrap()).unwrap()
+    built
+        .filter(named)
+        .max_by_key(|path| path.metadata().unwrap().modified().unwrap())
+        .unwrap()
 }
 
 /// What the compiler says to one program.
@@ -51,7 +59,10 @@ fn a_commit_cannot_be_forged() {
     for (name, error) in refused {
         let (compiled, said) = compile(&programs.join(format!("{name}.rs")));
         assert!(!compiled, "{name} compiled");
-        let errors: Vec<_> = said.lines().filter(|line| line.starts_with("error")).collect();
+        let errors: Vec<_> = said
+            .lines()
+            .filter(|line| line.starts_with("error"))
+            .collect();
         assert!(
             matches!(errors.as_slice(), [first, last] if first.starts_with(error) && last.contains("aborting")),
             "{name}: {said}"

@@ -4,5 +4,7 @@
 /// Whether evaluating `text` may do more than calculate with numbers that are in it.
 pub(crate) fn may_run(text: &str) -> bool {
     let without_counts = text.replace("$#", "0").replace("$?", "0");
-    without_counts.chars().any(|c| c.is_alphabetic() || matches!(c, '_' | '$' | '`' | '['))
+    without_counts
+        .chars()
+        .any(|c| c.is_alphabetic() || matches!(c, '_' | '$' | '`' | '['))
 }

@@ -16,18 +16,26 @@ const STACK: usize = 64 * 1024 * 1024;
 pub(crate) const MAX_SHOWN: usize = 160;
 
 /// Parses in a thread of its own, which has the stack for it and takes a panic of the parser with it.
-#[allow(clippy::disallowed_methods, reason = "the one thread of this crate; it ends before the function does")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one thread of this crate; it ends before the function does"
+)]
 pub(crate) fn parse(text: &str) -> CommandLine {
     if let Some(why) = refuse(text) {
         return opaque(text, why);
     }
     std::thread::scope(|scope| {
-        let parsing = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || walk::script(text));
+        let parsing = std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, || walk::script(text));
         match parsing.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(Ok(script))) => script,
             Ok(Ok(Err(why))) => opaque(text, why),
             Ok(Err(_)) => opaque(text, OpaqueReason::Syntax("the parser failed".into())),
-            Err(_) => opaque(text, OpaqueReason::Syntax("no thread was free to parse it".into())),
+            Err(_) => opaque(
+                text,
+                OpaqueReason::Syntax("no thread was free to parse it".into()),
+            ),
         }
     })
 }
@@ -36,23 +44,39 @@ fn refuse(text: &str) -> Option<OpaqueReason> {
     if text.len() > MAX_BYTES {
         return Some(OpaqueReason::TooLong);
     }
-    let strange = |c: &char| (c.is_control() && !matches!(c, '\n' | '\t')) || (c.is_whitespace() && !c.is_ascii());
+    let strange = |c: &char| {
+        (c.is_control() && !matches!(c, '\n' | '\t')) || (c.is_whitespace() && !c.is_ascii())
+    };
     if let Some(c) = text.chars().find(strange) {
         return Some(OpaqueReason::Character(c.into()));
     }
-    let pairs = ["$(", "<(", ">("].iter().map(|opener| text.matches(opener).count()).sum::<usize>();
+    let pairs = ["$(", "<(", ">("]
+        .iter()
+        .map(|opener| text.matches(opener).count())
+        .sum::<usize>();
     let substitutions = pairs + text.matches('`').count().div_ceil(2);
     (substitutions * substitutions * text.len() > MAX_REREAD).then_some(OpaqueReason::TooDeep)
 }
 
 fn opaque(text: &str, why: OpaqueReason) -> CommandLine {
-    let part = Part { text: one_line(text), opaque: Some(why), ..Part::default() };
-    CommandLine { parts: vec![part], functions: Vec::new() }
+    let part = Part {
+        text: one_line(text),
+        opaque: Some(why),
+        ..Part::default()
+    };
+    CommandLine {
+        parts: vec![part],
+        functions: Vec::new(),
+    }
 }
 
 /// Normalises white space to one line of at most `MAX_SHOWN` characters.
 pub(crate) fn one_line(text: &str) -> String {
-    let mut line: String = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).collect();
+    let mut line: String = text
+        .split_whitespace()
+        .flat_map(|word| [" ", word])
+        .skip(1)
+        .collect();
     if let Some((cut, _)) = line.char_indices().nth(MAX_SHOWN) {
         line.truncate(cut);
         line.push('…');

@@ -34,7 +34,9 @@ const SETTERS: &str = "export declare typeset local readonly read mapfile readar
 /// the first word, without quotes.
 pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
     let code = || OpaqueReason::Code(name.to_owned());
-    if forms(name).any(|name| has(ALWAYS, name) || has(ALWAYS, versionless(name))) || name.starts_with("ld-linux") {
+    if forms(name).any(|name| has(ALWAYS, name) || has(ALWAYS, versionless(name)))
+        || name.starts_with("ld-linux")
+    {
         return Some(code());
     }
     if let Some(recognised) = known::recognised(name, arguments) {
@@ -45,11 +47,18 @@ pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueR
         "awk" | "gawk" | "mawk" | "nawk" => scripts::awk(arguments).then(code),
         "sed" | "gsed" => scripts::sed(arguments).then(code),
         "trap" => trap(arguments).then(code),
-        "alias" | "enable" if !arguments.is_empty() => Some(OpaqueReason::Redefines(name.to_owned())),
-        "hash" if !arguments.iter().all(plain_name) && !matches!(arguments, [word] if word.literal() == Some("-r")) => {
+        "alias" | "enable" if !arguments.is_empty() => {
             Some(OpaqueReason::Redefines(name.to_owned()))
         }
-        "shopt" | "set" if options(name, arguments) => Some(OpaqueReason::Redefines(name.to_owned())),
+        "hash"
+            if !arguments.iter().all(plain_name)
+                && !matches!(arguments, [word] if word.literal() == Some("-r")) =>
+        {
+            Some(OpaqueReason::Redefines(name.to_owned()))
+        }
+        "shopt" | "set" if options(name, arguments) => {
+            Some(OpaqueReason::Redefines(name.to_owned()))
+        }
         "test" | "[" => tests(arguments).then_some(OpaqueReason::Hidden("a subscript")),
         "unset" | "wait" => names(name, arguments),
         setter if has(SETTERS, setter) => sets(name, bare, arguments),
@@ -59,22 +68,31 @@ pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueR
 
 /// The files that a call runs by their names, each with its arguments.
 pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
-    let at = arguments.iter().position(|word| word.literal() == Some("-f"));
+    let at = arguments
+        .iter()
+        .position(|word| word.literal() == Some("-f"));
     match name {
         "source" | "." => vec![arguments.to_vec()],
-        "awk" | "gawk" | "mawk" | "nawk" => {
-            at.and_then(|at| arguments.get(at + 1..)).map(<[Word]>::to_vec).into_iter().collect()
-        }
+        "awk" | "gawk" | "mawk" | "nawk" => at
+            .and_then(|at| arguments.get(at + 1..))
+            .map(<[Word]>::to_vec)
+            .into_iter()
+            .collect(),
         // `git-push` in git's directory of programs is `git push`.
         _ => match name.strip_prefix("git-") {
-            Some(subcommand) => vec![[&[Word::plain("git"), Word::plain(subcommand)], arguments].concat()],
+            Some(subcommand) => {
+                vec![[&[Word::plain("git"), Word::plain(subcommand)], arguments].concat()]
+            }
             None => known::files(name, arguments),
         },
     }
 }
 
 fn plain_name(word: &Word) -> bool {
-    word.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_alphanumeric() || "_./+".contains(c)))
+    word.literal().is_some_and(|text| {
+        text.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_./+".contains(c))
+    })
 }
 
 /// `unset` and `wait`: a name known only at run time may have a subscript, which is expanded.
@@ -102,7 +120,10 @@ fn names(name: &str, arguments: &[Word]) -> Option<OpaqueReason> {
 /// `test` expands subscripts of variables that it looks up, and an operator may be known only at run time.
 fn tests(arguments: &[Word]) -> bool {
     let asks = |word: &Word| matches!(word.literal(), Some("-v" | "-R"));
-    let looked_up = arguments.iter().zip(arguments.iter().skip(1)).any(|(word, next)| asks(word) && !plain_name(next));
+    let looked_up = arguments
+        .iter()
+        .zip(arguments.iter().skip(1))
+        .any(|(word, next)| asks(word) && !plain_name(next));
     // Each may be an operator, or several words; one alone, or with a known operator before or behind it, is not.
     let words = match arguments {
         [words @ .., last] if last.literal() == Some("]") => words,
@@ -112,10 +133,14 @@ fn tests(arguments: &[Word]) -> bool {
         [first, words @ ..] if first.literal() == Some("!") => words,
         words => words,
     };
-    let operator =
-        |word: &Word| word.literal().is_some_and(|text| has("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef", text));
-    let unary =
-        |word: &Word| word.literal().is_some_and(|text| text.len() == 2 && text.starts_with('-') && !asks(word));
+    let operator = |word: &Word| {
+        word.literal()
+            .is_some_and(|text| has("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef", text))
+    };
+    let unary = |word: &Word| {
+        word.literal()
+            .is_some_and(|text| text.len() == 2 && text.starts_with('-') && !asks(word))
+    };
     let splits = words.iter().any(Word::splits);
     let settled = match words {
         [_] => true,
@@ -154,12 +179,18 @@ fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
     if name == "printf" {
         return printf(arguments);
     }
-    let declares = matches!(name, "export" | "declare" | "typeset" | "local" | "readonly");
+    let declares = matches!(
+        name,
+        "export" | "declare" | "typeset" | "local" | "readonly"
+    );
     let mut arguments = arguments.iter();
     let mut arrays = false;
     while let Some(word) = arguments.next() {
         let text = word.bare();
-        if let Some(option) = word.literal().filter(|text| text.len() > 1 && text.starts_with(['-', '+'])) {
+        if let Some(option) = word
+            .literal()
+            .filter(|text| text.len() > 1 && text.starts_with(['-', '+']))
+        {
             arrays |= option.contains(['a', 'A']);
             let known = match name {
                 "read" => "r s e",
@@ -167,12 +198,21 @@ fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
                 "getopts" => "",
                 _ => "a A g l p r u x f F I",
             };
-            let values = if name == "read" { "d n N p t u a" } else { "d n O s u" };
+            let values = if name == "read" {
+                "d n N p t u a"
+            } else {
+                "d n O s u"
+            };
             let letters = option.get(1..).unwrap_or_default();
-            let is = |list: &str, c: char| list.split(' ').any(|listed| listed.starts_with(c) && !listed.is_empty());
+            let is = |list: &str, c: char| {
+                list.split(' ')
+                    .any(|listed| listed.starts_with(c) && !listed.is_empty())
+            };
             let last = letters.chars().next_back().unwrap_or(' ');
             let flags = letters.chars().all(|c| is(known, c));
-            let valued = !declares && is(values, last) && letters.chars().rev().skip(1).all(|c| is(known, c));
+            let valued = !declares
+                && is(values, last)
+                && letters.chars().rev().skip(1).all(|c| is(known, c));
             if !flags && !valued {
                 return Some(OpaqueReason::Hidden("arithmetic and references"));
             }
@@ -185,22 +225,35 @@ fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
             continue;
         }
         match wrappers::assignment(word).filter(|_| declares) {
-            Some(set) if variables::dangerous(&set) => return Some(OpaqueReason::Variable(set.name)),
+            Some(set) if variables::dangerous(&set) => {
+                return Some(OpaqueReason::Variable(set.name));
+            }
             Some(set) if set.value.splits() && !(bare && is_unsplit(word, &set.name)) => {
                 return Some(OpaqueReason::Variable(word.raw().to_owned()));
             }
             // The value of an array is parsed again as words, quoted or not.
-            Some(set) if arrays && !plain_value(&set.value) => return Some(OpaqueReason::Hidden("an array")),
-            // So is the value of a variable that already is an array, if it is in parentheses at run time.
-            Some(set) if matches!(name, "declare" | "typeset" | "local") && !begins_plainly(&set.value) => {
+            Some(set) if arrays && !plain_value(&set.value) => {
                 return Some(OpaqueReason::Hidden("an array"));
             }
-            Some(set) if set.value.bare().starts_with('(') => return Some(OpaqueReason::Hidden("an array")),
+            // So is the value of a variable that already is an array, if it is in parentheses at run time.
+            Some(set)
+                if matches!(name, "declare" | "typeset" | "local")
+                    && !begins_plainly(&set.value) =>
+            {
+                return Some(OpaqueReason::Hidden("an array"));
+            }
+            Some(set) if set.value.bare().starts_with('(') => {
+                return Some(OpaqueReason::Hidden("an array"));
+            }
             Some(_) => {}
-            None if variables::decides(text) => return Some(OpaqueReason::Variable(text.to_owned())),
+            None if variables::decides(text) => {
+                return Some(OpaqueReason::Variable(text.to_owned()));
+            }
             None if name == "getopts" && !word.splits() && text.contains(':') => {}
             // The name itself is known only at run time, or has a subscript.
-            None if !plain_name(word) => return Some(OpaqueReason::Variable(word.raw().to_owned())),
+            None if !plain_name(word) => {
+                return Some(OpaqueReason::Variable(word.raw().to_owned()));
+            }
             None => {}
         }
     }
@@ -210,7 +263,10 @@ fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
 /// Whether bash takes it for an assignment when it reads it, so that what is expanded in it stays one word: the name
 /// and the sign are not quoted, and no braces make several of it.
 fn is_unsplit(word: &Word, variable: &str) -> bool {
-    let value = word.raw().strip_prefix(variable).and_then(|rest| rest.strip_prefix('='));
+    let value = word
+        .raw()
+        .strip_prefix(variable)
+        .and_then(|rest| rest.strip_prefix('='));
     value.is_some_and(|value| !value.replace("${", "").contains('{'))
 }
 
@@ -221,14 +277,18 @@ fn begins_plainly(value: &Word) -> bool {
 }
 
 fn plain_value(value: &Word) -> bool {
-    value.literal().is_some_and(|text| !text.contains(['$', '`', '[', '(']))
+    value
+        .literal()
+        .is_some_and(|text| !text.contains(['$', '`', '[', '(']))
 }
 
 /// `printf -v NAME`: only a first word that may be an option matters.
 fn printf(arguments: &[Word]) -> Option<OpaqueReason> {
     let first = arguments.first()?;
     match first.literal() {
-        None => first.may_be_option().then(|| OpaqueReason::Variable(first.raw().to_owned())),
+        None => first
+            .may_be_option()
+            .then(|| OpaqueReason::Variable(first.raw().to_owned())),
         Some("--") => None,
         Some("-v") => match arguments.get(1) {
             Some(name) if plain_name(name) && !variables::decides(name.bare()) => None,

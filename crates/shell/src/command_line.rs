@@ -92,7 +92,8 @@ impl Redirection {
     #[must_use]
     pub fn writes(&self) -> bool {
         let target = self.target.literal();
-        let network = target.is_none_or(|path| path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/"));
+        let network = target
+            .is_none_or(|path| path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/"));
         match self.kind {
             RedirectKind::Write => target != Some("/dev/null"),
             RedirectKind::Read => network,
@@ -104,7 +105,18 @@ impl Redirection {
 /// Options before a subcommand that only change the amount of output.
 const QUIET: [(&str, &[&str]); 2] = [
     ("git", &["--no-pager", "-P", "--no-optional-locks"]),
-    ("cargo", &["-q", "--quiet", "-v", "--verbose", "--offline", "--locked", "--frozen"]),
+    (
+        "cargo",
+        &[
+            "-q",
+            "--quiet",
+            "-v",
+            "--verbose",
+            "--offline",
+            "--locked",
+            "--frozen",
+        ],
+    ),
 ];
 
 impl Part {
@@ -117,15 +129,23 @@ impl Part {
     /// What it runs where its program is a link to one of this name.
     #[must_use]
     pub fn through_link(&self, name: &str) -> Vec<Self> {
-        let words: Vec<Word> = std::iter::once(Word::plain(name)).chain(self.arguments.iter().cloned()).collect();
-        resolve::started(&words).into_iter().map(Self::from).collect()
+        let words: Vec<Word> = std::iter::once(Word::plain(name))
+            .chain(self.arguments.iter().cloned())
+            .collect();
+        resolve::started(&words)
+            .into_iter()
+            .map(Self::from)
+            .collect()
     }
 
     /// The subcommand in the arguments.
     #[must_use]
     pub fn subcommand(&self) -> Subcommand<'_> {
         let name = self.program_name().unwrap_or_default();
-        let quiet = QUIET.iter().find(|(program, _)| *program == name).map_or(&[][..], |(_, options)| options);
+        let quiet = QUIET
+            .iter()
+            .find(|(program, _)| *program == name)
+            .map_or(&[][..], |(_, options)| options);
         let mut found = Subcommand::default();
         let mut certain = true;
         let mut after_option = false;

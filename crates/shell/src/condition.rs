@@ -8,7 +8,12 @@ use rable::{Node, NodeKind};
 impl PartWalk {
     pub(crate) fn condition(&mut self, node: &Node) {
         if self.depth >= MAX_DEPTH {
-            self.odd("[[", WordFindings { why: Some(OpaqueReason::TooDeep) });
+            self.odd(
+                "[[",
+                WordFindings {
+                    why: Some(OpaqueReason::TooDeep),
+                },
+            );
             return;
         }
         self.depth += 1;
@@ -17,7 +22,9 @@ impl PartWalk {
                 self.condition(left);
                 self.condition(right);
             }
-            NodeKind::CondNot { operand: inner } | NodeKind::CondParen { inner } => self.condition(inner),
+            NodeKind::CondNot { operand: inner } | NodeKind::CondParen { inner } => {
+                self.condition(inner)
+            }
             NodeKind::UnaryTest { op, operand } => {
                 if op == "-v" || op == "-R" {
                     self.subscripted(operand);
@@ -57,7 +64,10 @@ impl PartWalk {
     }
 
     fn term(&mut self, value: &str) {
-        if ["${", "$(", "$[", "`", "<(", ">("].iter().any(|opener| value.contains(opener)) {
+        if ["${", "$(", "$[", "`", "<(", ">("]
+            .iter()
+            .any(|opener| value.contains(opener))
+        {
             let mut found = WordFindings::default();
             self.again(value, None, &mut found);
             if value.contains('`') && value.contains('\\') {

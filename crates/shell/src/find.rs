@@ -41,10 +41,19 @@ pub(crate) fn unknown(arguments: &[Word]) -> bool {
 fn ending(words: &[Word]) -> usize {
     let ends = |i: usize, word: &Word| match word.literal() {
         Some(";") => true,
-        Some("+") => i.checked_sub(1).and_then(|i| words.get(i)).and_then(Word::literal) == Some("{}"),
+        Some("+") => {
+            i.checked_sub(1)
+                .and_then(|i| words.get(i))
+                .and_then(Word::literal)
+                == Some("{}")
+        }
         Some(_) | None => false,
     };
-    words.iter().enumerate().find(|(i, word)| ends(*i, word)).map_or(words.len(), |(i, _)| i)
+    words
+        .iter()
+        .enumerate()
+        .find(|(i, word)| ends(*i, word))
+        .map_or(words.len(), |(i, _)| i)
 }
 
 pub(crate) fn commands(arguments: &[Word]) -> Vec<Vec<Word>> {
@@ -60,10 +69,17 @@ pub(crate) fn commands(arguments: &[Word]) -> Vec<Vec<Word>> {
 }
 
 fn starts(word: &Word) -> bool {
-    matches!(word.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir"))
+    matches!(
+        word.literal(),
+        Some("-exec" | "-execdir" | "-ok" | "-okdir")
+    )
 }
 
 /// `{}` becomes a name that the text does not show.
 pub(crate) fn filled(word: &Word) -> Word {
-    if word.bare().contains("{}") { Word::hidden(word.raw()) } else { word.clone() }
+    if word.bare().contains("{}") {
+        Word::hidden(word.raw())
+    } else {
+        word.clone()
+    }
 }

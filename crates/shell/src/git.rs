@@ -24,8 +24,7 @@ const PLAIN: &str = "status add commit checkout switch restore branch stash tag 
     sparse-checkout version mktag stripspace var";
 
 /// Subcommands that start something by themselves.
-const STARTERS: &str =
-    "citool daemon difftool filter-branch gui help instaweb maintenance mergetool send-email shell web--browse";
+const STARTERS: &str = "citool daemon difftool filter-branch gui help instaweb maintenance mergetool send-email shell web--browse";
 
 /// Options of these whose value is a command, or that start one, written out or cut short.
 const CODE: &str = "--exec --upload-pack --receive-pack --extcmd --open-files-in-pager --ext-diff --template --config --tool \
@@ -37,14 +36,20 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<OpaqueReason> {
     let mut at = 0;
     let subcommand = loop {
         let word = arguments.get(at)?;
-        let Some(text) = word.literal() else { return code() };
+        let Some(text) = word.literal() else {
+            return code();
+        };
         at += 1;
         match text {
-            "-c" => match arguments.get(at).map(|setting| setting.literal().is_some_and(harmless)) {
+            "-c" => match arguments
+                .get(at)
+                .map(|setting| setting.literal().is_some_and(harmless))
+            {
                 Some(true) => at += 1,
                 Some(false) | None => return code(),
             },
-            "--version" | "--help" | "-v" | "-h" | "--exec-path" | "--html-path" | "--man-path" | "--info-path" => {
+            "--version" | "--help" | "-v" | "-h" | "--exec-path" | "--html-path" | "--man-path"
+            | "--info-path" => {
                 return None;
             }
             value if has(VALUES, value) => match arguments.get(at) {
@@ -52,7 +57,10 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<OpaqueReason> {
                 Some(_) | None => return code(),
             },
             option if has(QUIET, option) => {}
-            option if option.split_once('=').is_some_and(|(name, _)| has(VALUES, name)) => {}
+            option
+                if option
+                    .split_once('=')
+                    .is_some_and(|(name, _)| has(VALUES, name)) => {}
             option if option.starts_with('-') => return code(),
             subcommand => break subcommand,
         }
@@ -73,12 +81,18 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<OpaqueReason> {
 fn is_code(word: &Word) -> bool {
     let name = word.bare().split('=').next().unwrap_or_default();
     word.bare().contains("::") && word.bare().starts_with("ext::")
-        || (name.starts_with("--") && name.len() > 2 && CODE.split_whitespace().any(|option| option.starts_with(name)))
+        || (name.starts_with("--")
+            && name.len() > 2
+            && CODE
+                .split_whitespace()
+                .any(|option| option.starts_with(name)))
 }
 
 fn harmless(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
-    HARMLESS.split_whitespace().any(|known| setting.starts_with(known))
+    HARMLESS
+        .split_whitespace()
+        .any(|known| setting.starts_with(known))
         || matches!(setting.as_str(), "core.pager=cat" | "core.pager=")
 }
 

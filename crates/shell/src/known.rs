@@ -78,11 +78,19 @@ const MAX_REPEATED: usize = 64;
 /// The files that a call runs by their names, each with its arguments: a script, a module of Python, a package, a makefile.
 /// Of a call that is opaque, some.
 pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
-    let Some(row) = row(name) else { return Vec::new() };
+    let Some(row) = row(name) else {
+        return Vec::new();
+    };
     let behind = |at: usize| arguments.get(at..).unwrap_or_default().to_vec();
     let mut found = Vec::new();
-    let (mut at, mut runs) = (0, matches!(row.operands, Operands::CommandLine | Operands::Own));
-    while let Some((word, text)) = arguments.get(at).and_then(|word| Some((word, word.literal()?))) {
+    let (mut at, mut runs) = (
+        0,
+        matches!(row.operands, Operands::CommandLine | Operands::Own),
+    );
+    while let Some((word, text)) = arguments
+        .get(at)
+        .and_then(|word| Some((word, word.literal()?)))
+    {
         at += 1;
         if text == "-m" && (has(row.names, "python") || has(row.names, "coverage")) {
             found.push(behind(at));
@@ -93,8 +101,14 @@ pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
             if has(row.names, "make") && text.contains('f') {
                 let from = text.find(if text.starts_with("--") { '=' } else { 'f' });
                 let attached = || word.tail(from.map_or(text.len(), |at| at + 1));
-                found
-                    .extend(if is_next { arguments.get(at).cloned() } else { Some(attached()) }.map(|file| vec![file]));
+                found.extend(
+                    if is_next {
+                        arguments.get(at).cloned()
+                    } else {
+                        Some(attached())
+                    }
+                    .map(|file| vec![file]),
+                );
             }
             at += usize::from(is_next);
             continue;
@@ -107,8 +121,16 @@ pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
             if has(row.names, "node") || has(row.names, "bun") {
                 let named = |suffix: &str| vec![Word::plain(&format!("{text}{suffix}"))];
                 let is_long = arguments.len() > MAX_REPEATED;
-                let rest = if is_long { vec![Word::hidden("…")] } else { behind(at) };
-                found.extend(SUFFIXES.split(' ').map(|suffix| [named(suffix), rest.clone()].concat()));
+                let rest = if is_long {
+                    vec![Word::hidden("…")]
+                } else {
+                    behind(at)
+                };
+                found.extend(
+                    SUFFIXES
+                        .split(' ')
+                        .map(|suffix| [named(suffix), rest.clone()].concat()),
+                );
             }
         }
         runs = !runs && matches!(row.operands, Operands::First(_)) && text == "run";
@@ -121,7 +143,9 @@ pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
 
 /// Whether a row says that this call runs nothing else. None: there is no row for it.
 pub(crate) fn recognised(name: &str, arguments: &[Word]) -> Option<bool> {
-    row(name).map(|row| row.reads(name, arguments).is_some() && lints(name, arguments) && composes(arguments))
+    row(name).map(|row| {
+        row.reads(name, arguments).is_some() && lints(name, arguments) && composes(arguments)
+    })
 }
 
 /// Whether a name is an open descriptor by any path, or code instead of a name.
@@ -131,35 +155,57 @@ pub(crate) fn is_input(path: &str) -> bool {
     let stream = matches!(last, "stdin" | "stdout" | "stderr" | "tty" | "console");
     let number = !last.is_empty() && last.chars().all(|c| c.is_ascii_digit());
     let away = path.starts_with('/') || path.contains("..");
-    path == "-" || path.starts_with("data:") || stream || (special && (away || number)) || path.contains("fd/")
+    path == "-"
+        || path.starts_with("data:")
+        || stream
+        || (special && (away || number))
+        || path.contains("fd/")
 }
 
 /// Whether the arguments that `cargo clippy` passes to the compiler are only lint levels.
 fn lints(name: &str, arguments: &[Word]) -> bool {
     let is_level = |word: &Word| {
         word.literal().is_some_and(|text| {
-            let lint = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_:-".contains(c));
-            text.strip_prefix('-').map_or(lint(text), |rest| rest.starts_with(['D', 'W', 'A', 'F']) && lint(rest))
+            let lint = |text: &str| {
+                text.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "_:-".contains(c))
+            };
+            text.strip_prefix('-').map_or(lint(text), |rest| {
+                rest.starts_with(['D', 'W', 'A', 'F']) && lint(rest)
+            })
         })
     };
-    let clippy = name == "cargo" && arguments.iter().any(|word| word.literal() == Some("clippy"));
-    !clippy || arguments.iter().skip_while(|word| word.literal() != Some("--")).skip(1).all(is_level)
+    let clippy = name == "cargo"
+        && arguments
+            .iter()
+            .any(|word| word.literal() == Some("clippy"));
+    !clippy
+        || arguments
+            .iter()
+            .skip_while(|word| word.literal() != Some("--"))
+            .skip(1)
+            .all(is_level)
 }
 
 /// Whether `compose`, where it is a subcommand, is asked for something else than to run a command.
 fn composes(arguments: &[Word]) -> bool {
     const PLAIN: &str = "up down ps logs build pull stop start restart config images top";
-    let mut rest = arguments.iter().skip_while(|word| word.literal() != Some("compose")).skip(1);
-    rest.next().is_none_or(|word| word.literal().is_some_and(|text| has(PLAIN, text)))
+    let mut rest = arguments
+        .iter()
+        .skip_while(|word| word.literal() != Some("compose"))
+        .skip(1);
+    rest.next()
+        .is_none_or(|word| word.literal().is_some_and(|text| has(PLAIN, text)))
 }
 
 /// A value of a variable of make, or a target, in which nothing is expanded.
 fn make_word(text: &str) -> bool {
-    const HARMLESS: &str =
-        "PREFIX DESTDIR V VERBOSE DEBUG RELEASE BUILD MODE PROFILE TEST TESTS ARGS ARCH OS VERSION N J";
+    const HARMLESS: &str = "PREFIX DESTDIR V VERBOSE DEBUG RELEASE BUILD MODE PROFILE TEST TESTS ARGS ARCH OS VERSION N J";
     const COMPILERS: &str = "gcc clang cc g++ clang++ c++";
     const VALUES: &str = "0 1 2 y n yes no true false on off debug release all";
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_./+:,=%@-".contains(c));
+    let plain = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_./+:,=%@-".contains(c));
     plain
         && text.split_once('=').is_none_or(|(name, value)| {
             has(HARMLESS, name)
@@ -172,13 +218,14 @@ fn make_word(text: &str) -> bool {
 fn compiles(text: &str) -> bool {
     const PLAIN: &str = "-c -S -E -g -v -w -shared -static -pthread -pedantic -pipe -rdynamic -ansi -fPIC -fpic -fPIE -pie -fopenmp \
         -flto -ffast-math -fprofile-arcs -ftest-coverage -fomit-frame-pointer -MMD -MD -MP -MM -M -o -I -L -l -D -U -s";
-    const BEGINNINGS: &str =
-        "-O -g -std= -I -L -l -D -U -o -march= -mtune= -m32 -m64 -fsanitize= -fno- -fstack-protector -fvisibility=";
+    const BEGINNINGS: &str = "-O -g -std= -I -L -l -D -U -o -march= -mtune= -m32 -m64 -fsanitize= -fno- -fstack-protector -fvisibility=";
     match text.strip_prefix('-') {
         None => !text.starts_with('@'),
         Some(rest) => {
             has(PLAIN, text)
-                || BEGINNINGS.split_whitespace().any(|beginning| text.starts_with(beginning))
+                || BEGINNINGS
+                    .split_whitespace()
+                    .any(|beginning| text.starts_with(beginning))
                 || (rest.starts_with('W') && !rest.contains(','))
         }
     }
@@ -199,7 +246,9 @@ impl Row {
             let Some(text) = word.literal() else {
                 // A name known only at run time is fine if any name is allowed.
                 let any = matches!(self.operands, Operands::Any)
-                    || (matches!(self.operands, Operands::First(_)) && operands > 0 && !self.runs_files());
+                    || (matches!(self.operands, Operands::First(_))
+                        && operands > 0
+                        && !self.runs_files());
                 (any && !word.may_be_option()).then_some(())?;
                 operands += 1;
                 continue;
@@ -214,9 +263,15 @@ impl Row {
                 return module(arguments.get(at..).unwrap_or_default());
             }
             let old_style = tar && at == 1 && !text.starts_with('-');
-            let option = text.starts_with('-') && text.len() > 1 && !matches!(self.operands, Operands::Every(_));
+            let option = text.starts_with('-')
+                && text.len() > 1
+                && !matches!(self.operands, Operands::Every(_));
             if old_style || option {
-                let values = if old_style { self.bundled(text)? } else { usize::from(self.option(text)?) };
+                let values = if old_style {
+                    self.bundled(text)?
+                } else {
+                    usize::from(self.option(text)?)
+                };
                 for _ in 0..values {
                     let value = arguments.get(at)?;
                     at += 1;
@@ -236,24 +291,38 @@ impl Row {
 
     /// For the leading letters without a dash of old `tar`: the number of values that follow.
     fn bundled(&self, letters: &str) -> Option<usize> {
-        let known = letters.chars().all(|letter| self.flags.contains(letter) || self.values.contains(letter));
-        known.then(|| letters.chars().filter(|letter| self.values.contains(*letter)).count())
+        let known = letters
+            .chars()
+            .all(|letter| self.flags.contains(letter) || self.values.contains(letter));
+        known.then(|| {
+            letters
+                .chars()
+                .filter(|letter| self.values.contains(*letter))
+                .count()
+        })
     }
 
     /// Whether an option is known, and then whether its value comes next.
     fn option(&self, text: &str) -> Option<bool> {
-        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let (name, value) = text
+            .split_once('=')
+            .map_or((text, None), |(name, value)| (name, Some(value)));
         if has(self.words, text) {
             return Some(false);
         }
         if has(self.valued, name) {
-            return value.is_none_or(|value| !(self.runs_files() && is_input(value))).then_some(value.is_none());
+            return value
+                .is_none_or(|value| !(self.runs_files() && is_input(value)))
+                .then_some(value.is_none());
         }
-        let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+        let letters = text
+            .strip_prefix('-')
+            .filter(|letters| !letters.starts_with('-'))?;
         for (i, letter) in letters.char_indices() {
             if self.values.contains(letter) {
                 let rest = letters.get(i + letter.len_utf8()..).unwrap_or_default();
-                return (!(self.runs_files() && is_input(rest)) || rest.is_empty()).then_some(rest.is_empty());
+                return (!(self.runs_files() && is_input(rest)) || rest.is_empty())
+                    .then_some(rest.is_empty());
             }
             if self.attached.contains(letter) {
                 return Some(false);
@@ -274,7 +343,9 @@ impl Row {
             Operands::Any => Some(false),
             Operands::None => None,
             Operands::CommandLine if text.chars().all(|c| c.is_ascii_digit()) => None,
-            Operands::CommandLine => (!matches!(text, "inspect" | "debug" | "eval" | "repl" | "exec")).then_some(true),
+            Operands::CommandLine => {
+                (!matches!(text, "inspect" | "debug" | "eval" | "repl" | "exec")).then_some(true)
+            }
             Operands::Own => (!text.starts_with('@') || name == "npx").then_some(true),
             Operands::First(list) => (toolchain || before > 0 || has(list, text)).then_some(false),
             Operands::Only(list) => has(list, text).then_some(false),
@@ -292,18 +363,21 @@ impl Row {
             Operands::Any => Some(()),
             Operands::First(_) => (operands > 0).then_some(()),
             Operands::None | Operands::Only(_) => rest.is_empty().then_some(()),
-            Operands::Allowed(allowed) | Operands::Every(allowed) => {
-                rest.iter().all(|word| word.literal().is_some_and(allowed)).then_some(())
-            }
+            Operands::Allowed(allowed) | Operands::Every(allowed) => rest
+                .iter()
+                .all(|word| word.literal().is_some_and(allowed))
+                .then_some(()),
         }
     }
 
     fn complete(&self, operands: usize) -> Option<()> {
         match self.operands {
             Operands::CommandLine | Operands::Own => None,
-            Operands::First(_) | Operands::Any | Operands::Only(_) | Operands::Allowed(_) | Operands::Every(_) => {
-                Some(())
-            }
+            Operands::First(_)
+            | Operands::Any
+            | Operands::Only(_)
+            | Operands::Allowed(_)
+            | Operands::Every(_) => Some(()),
             Operands::None => (operands == 0).then_some(()),
         }
     }

@@ -26,7 +26,9 @@ mod walk;
 mod word;
 mod wrappers;
 
-pub use command_line::{Assignment, CommandLine, Function, Part, RedirectKind, Redirection, Subcommand};
+pub use command_line::{
+    Assignment, CommandLine, Function, Part, RedirectKind, Redirection, Subcommand,
+};
 pub use names::{SYSTEM, base_name, is_named, is_system_path};
 pub use opaque::OpaqueReason;
 pub use word::Word;

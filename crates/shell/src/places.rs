@@ -17,14 +17,25 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) fn new(text: &str) -> Self {
-        let begins = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        Self { text: text.to_owned(), begins, base: Some(0), behind: 0 }
+        let begins = text
+            .char_indices()
+            .map(|(at, _)| at)
+            .chain([text.len()])
+            .collect();
+        Self {
+            text: text.to_owned(),
+            begins,
+            base: Some(0),
+            behind: 0,
+        }
     }
 
     /// The first character and the bytes of a word, if the text has it there as the parser read it.
     pub(crate) fn word(&mut self, node: &Node, raw: &str) -> Option<(usize, Range<usize>)> {
         let first = self.base?.checked_add(node.span.start)?;
-        let behind = self.passed(Some(first), raw).filter(|behind| *behind > first)?;
+        let behind = self
+            .passed(Some(first), raw)
+            .filter(|behind| *behind > first)?;
         self.behind = self.behind.max(behind);
         Some((first, *self.begins.get(first)?..*self.begins.get(behind)?))
     }
@@ -33,14 +44,19 @@ impl Places {
     pub(crate) fn passed(&self, at: Option<usize>, literal: &str) -> Option<usize> {
         let at = at?;
         let rest = self.text.get(*self.begins.get(at)?..)?;
-        rest.starts_with(literal).then(|| at + literal.chars().count())
+        rest.starts_with(literal)
+            .then(|| at + literal.chars().count())
     }
 
     /// The words up to [`Self::leave`] are those of a substitution that begins at `at`.
     pub(crate) fn enter(&mut self, at: Option<usize>) -> Outside {
         let openers = ["$(", "<(", ">(", "`"];
         let inside = openers.iter().find_map(|opener| self.passed(at, opener));
-        let outside = Outside { base: self.base, behind: self.behind, is_quoted: self.passed(at, "`").is_some() };
+        let outside = Outside {
+            base: self.base,
+            behind: self.behind,
+            is_quoted: self.passed(at, "`").is_some(),
+        };
         (self.base, self.behind) = (inside, inside.unwrap_or_default());
         outside
     }
@@ -50,7 +66,10 @@ impl Places {
         let closer = if outside.is_quoted { '`' } else { ')' };
         let end = self.base.and_then(|_| {
             let rest = self.text.get(*self.begins.get(self.behind)?..)?;
-            let blank = rest.chars().take_while(|c| c.is_ascii_whitespace() || *c == ';').count();
+            let blank = rest
+                .chars()
+                .take_while(|c| c.is_ascii_whitespace() || *c == ';')
+                .count();
             (rest.chars().nth(blank) == Some(closer)).then_some(self.behind + blank + 1)
         });
         (self.base, self.behind) = (outside.base, outside.behind.max(end.unwrap_or_default()));

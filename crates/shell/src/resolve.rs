@@ -24,9 +24,25 @@ pub(crate) struct Invocation {
 
 impl From<Invocation> for Part {
     fn from(started: Invocation) -> Self {
-        let Invocation { program, arguments, wrappers, assignments, opaque, also } = started;
+        let Invocation {
+            program,
+            arguments,
+            wrappers,
+            assignments,
+            opaque,
+            also,
+        } = started;
         let text = words_text(program.iter().chain(&arguments).map(Word::raw));
-        Self { text, program, arguments, wrappers, assignments, opaque, also, ..Self::default() }
+        Self {
+            text,
+            program,
+            arguments,
+            wrappers,
+            assignments,
+            opaque,
+            also,
+            ..Self::default()
+        }
     }
 }
 
@@ -39,10 +55,17 @@ fn files(name: &str, arguments: &[Word]) -> Vec<Part> {
         for (program, arguments) in run.iter().filter_map(|words| words.split_first()) {
             let name = program.literal().map(base_name).unwrap_or_default();
             next.extend(code::files(name, arguments));
-            found.push(Part { program: Some(program.clone()), arguments: arguments.to_vec(), ..Part::default() });
+            found.push(Part {
+                program: Some(program.clone()),
+                arguments: arguments.to_vec(),
+                ..Part::default()
+            });
         }
     }
-    found.extend(next.first().map(|_| Part { opaque: Some(OpaqueReason::TooDeep), ..Part::default() }));
+    found.extend(next.first().map(|_| Part {
+        opaque: Some(OpaqueReason::TooDeep),
+        ..Part::default()
+    }));
     found
 }
 
@@ -55,7 +78,9 @@ pub(crate) fn started(words: &[Word]) -> Vec<Invocation> {
 }
 
 fn start(words: &[Word], mut so_far: Invocation, depth: usize, found: &mut Vec<Invocation>) {
-    let Some((program, arguments)) = words.split_first() else { return };
+    let Some((program, arguments)) = words.split_first() else {
+        return;
+    };
     so_far.program = Some(program.clone());
     so_far.arguments = arguments.to_vec();
     let Some(path) = program.literal().filter(|path| !base_name(path).is_empty()) else {
@@ -75,7 +100,11 @@ fn start(words: &[Word], mut so_far: Invocation, depth: usize, found: &mut Vec<I
             so_far.opaque = Some(OpaqueReason::Wrapper(name.to_owned()));
             found.push(so_far);
         }
-        Wrapped::From { at, plain, assignments } => {
+        Wrapped::From {
+            at,
+            plain,
+            assignments,
+        } => {
             let mut inner: Vec<Word> = arguments.iter().skip(at).cloned().collect();
             if name == "xargs" {
                 inner = inner.iter().map(find::filled).collect();
@@ -97,7 +126,9 @@ fn start(words: &[Word], mut so_far: Invocation, depth: usize, found: &mut Vec<I
         }
         Wrapped::No => {
             if name == "find" && find::unknown(arguments) {
-                so_far.opaque = so_far.opaque.or(Some(OpaqueReason::Wrapper(name.to_owned())));
+                so_far.opaque = so_far
+                    .opaque
+                    .or(Some(OpaqueReason::Wrapper(name.to_owned())));
             }
             let bare = so_far.wrappers.is_empty() && program.raw() == name;
             so_far.opaque = so_far.opaque.or_else(|| code::runs(name, bare, arguments));

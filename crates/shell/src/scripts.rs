@@ -7,7 +7,9 @@ use crate::word::Word;
 pub(crate) fn awk(arguments: &[Word]) -> bool {
     let mut arguments = arguments.iter();
     while let Some(word) = arguments.next() {
-        let Some(text) = word.literal() else { return true };
+        let Some(text) = word.literal() else {
+            return true;
+        };
         match text {
             "--version" | "--help" => return false,
             "-F" | "-v" => {
@@ -17,13 +19,20 @@ pub(crate) fn awk(arguments: &[Word]) -> bool {
             }
             // A file of commands, and nothing but files behind it.
             "-f" => {
-                let is_file =
-                    |word: &Word| word.literal().is_some_and(|file| !is_input(file) && !file.starts_with('-'));
-                return !arguments.next().is_some_and(is_file) || arguments.any(Word::may_be_option);
+                let is_file = |word: &Word| {
+                    word.literal()
+                        .is_some_and(|file| !is_input(file) && !file.starts_with('-'))
+                };
+                return !arguments.next().is_some_and(is_file)
+                    || arguments.any(Word::may_be_option);
             }
             option if option.starts_with("-F") || option.starts_with("-v") => {}
             option if option.starts_with('-') => return true,
-            program => return ["system", "|", ">", "getline", "@"].iter().any(|risky| program.contains(risky)),
+            program => {
+                return ["system", "|", ">", "getline", "@"]
+                    .iter()
+                    .any(|risky| program.contains(risky));
+            }
         }
     }
     false
@@ -42,8 +51,11 @@ pub(crate) fn sed(arguments: &[Word]) -> bool {
         };
         let script = match text {
             "--version" | "--help" => return false,
-            "-e" | "--expression" | "-ne" | "-Ee" | "-re" => arguments.next().and_then(Word::literal),
-            "-i" | "-n" | "-E" | "-r" | "-s" | "-u" | "-z" | "-ni" | "-En" | "-nE" | "-Ei" | "-ri" | "-rn" | "-nr" => {
+            "-e" | "--expression" | "-ne" | "-Ee" | "-re" => {
+                arguments.next().and_then(Word::literal)
+            }
+            "-i" | "-n" | "-E" | "-r" | "-s" | "-u" | "-z" | "-ni" | "-En" | "-nE" | "-Ei"
+            | "-ri" | "-rn" | "-nr" => {
                 continue;
             }
             "--in-place" | "--quiet" | "--silent" | "--regexp-extended" => continue,
@@ -52,7 +64,9 @@ pub(crate) fn sed(arguments: &[Word]) -> bool {
             _ if seen => continue,
             script => Some(script),
         };
-        if !script.is_some_and(|script| plain_sed(script) || script.split([';', '\n']).all(plain_sed)) {
+        if !script
+            .is_some_and(|script| plain_sed(script) || script.split([';', '\n']).all(plain_sed))
+        {
             return true;
         }
         seen = true;
@@ -67,7 +81,11 @@ fn plain_sed(command: &str) -> bool {
         rest = address(rest);
         rest = rest.strip_prefix(',').unwrap_or(rest);
     }
-    rest = rest.trim_start().strip_prefix('!').unwrap_or(rest).trim_start();
+    rest = rest
+        .trim_start()
+        .strip_prefix('!')
+        .unwrap_or(rest)
+        .trim_start();
     let mut chars = rest.chars();
     match chars.next() {
         None => true,
@@ -92,7 +110,12 @@ fn address(text: &str) -> &str {
 /// Whether the text after the `s` is a plain substitution: two sides, and flags that only select.
 fn substitutes(rest: &str) -> bool {
     let mut chars = rest.chars();
-    let Some(divider) = chars.next().filter(|c| c.is_ascii_punctuation() && *c != '\\') else { return false };
+    let Some(divider) = chars
+        .next()
+        .filter(|c| c.is_ascii_punctuation() && *c != '\\')
+    else {
+        return false;
+    };
     let mut seen = 0;
     while seen < 2 {
         match chars.next() {
@@ -102,5 +125,9 @@ fn substitutes(rest: &str) -> bool {
             None => return false,
         }
     }
-    chars.as_str().trim().chars().all(|c| "gIip0123456789".contains(c))
+    chars
+        .as_str()
+        .trim()
+        .chars()
+        .all(|c| "gIip0123456789".contains(c))
 }

@@ -33,23 +33,44 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Integer variables of bash: their values are evaluated as arithmetic.
-const INTEGERS: &[&str] =
-    &["HISTCMD", "LINENO", "OPTIND", "PPID", "EUID", "UID", "RANDOM", "SECONDS", "SRANDOM", "EPOCHSECONDS"];
+const INTEGERS: &[&str] = &[
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "PPID",
+    "EUID",
+    "UID",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "EPOCHSECONDS",
+];
 
 /// Programs that only print, as the value of a variable that names one.
 const PLAIN: [&str; 3] = ["", "cat", "true"];
 
 /// Whether setting the variable to any value may start another program.
 pub(crate) fn decides(name: &str) -> bool {
-    let of_a_tool = PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !HARMLESS.contains(&name);
+    let of_a_tool =
+        PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !HARMLESS.contains(&name);
     NAMES.contains(&name) || of_a_tool || INTEGERS.contains(&name)
 }
 
 /// Whether this assignment may start another program.
 pub(crate) fn dangerous(assignment: &Assignment) -> bool {
-    let viewer = matches!(assignment.name.as_str(), "PAGER" | "GIT_PAGER" | "MANPAGER" | "EDITOR" | "GIT_EDITOR");
-    let plain = viewer && assignment.value.literal().is_some_and(|value| PLAIN.contains(&value));
+    let viewer = matches!(
+        assignment.name.as_str(),
+        "PAGER" | "GIT_PAGER" | "MANPAGER" | "EDITOR" | "GIT_EDITOR"
+    );
+    let plain = viewer
+        && assignment
+            .value
+            .literal()
+            .is_some_and(|value| PLAIN.contains(&value));
     let number = INTEGERS.contains(&assignment.name.as_str())
-        && assignment.value.literal().is_some_and(|value| value.chars().all(|c| c.is_ascii_digit()));
+        && assignment
+            .value
+            .literal()
+            .is_some_and(|value| value.chars().all(|c| c.is_ascii_digit()));
     decides(&assignment.name) && !plain && !number
 }

@@ -51,14 +51,30 @@ impl Word {
     /// A word known only at run time.
     pub(crate) fn hidden(raw: &str) -> Self {
         let (raw, bare, place) = (raw.to_owned(), raw.to_owned(), None);
-        Self { raw, bare, literal: false, splits: true, matches: true, leads: false, place }
+        Self {
+            raw,
+            bare,
+            literal: false,
+            splits: true,
+            matches: true,
+            leads: false,
+            place,
+        }
     }
 
     /// A word of these characters.
     pub(crate) fn plain(text: &str) -> Self {
         let leads = !text.starts_with(['-', '+']);
         let (raw, bare) = (text.to_owned(), text.to_owned());
-        Self { raw, bare, literal: true, splits: false, matches: false, leads, place: None }
+        Self {
+            raw,
+            bare,
+            literal: true,
+            splits: false,
+            matches: false,
+            leads,
+            place: None,
+        }
     }
 
     /// Whether it may become several words, or none, which moves the words after it.
@@ -78,8 +94,21 @@ impl Word {
     pub(crate) fn tail(&self, from: usize) -> Self {
         let bare = self.bare.get(from..).unwrap_or_default().to_owned();
         let leads = !bare.starts_with(['-', '+']) && self.literal;
-        let Self { literal, splits, matches, .. } = *self;
-        Self { raw: bare.clone(), bare, literal, splits, matches, leads, place: None }
+        let Self {
+            literal,
+            splits,
+            matches,
+            ..
+        } = *self;
+        Self {
+            raw: bare.clone(),
+            bare,
+            literal,
+            splits,
+            matches,
+            leads,
+            place: None,
+        }
     }
 }
 
@@ -106,7 +135,12 @@ enum Quote {
 /// Reads a word node: raw text and the parts of it.
 pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
     let (quote, inside) = (Quote::None, Inside::default());
-    let mut reader = Reader { literal: true, quote, inside, ..Reader::default() };
+    let mut reader = Reader {
+        literal: true,
+        quote,
+        inside,
+        ..Reader::default()
+    };
     let mut braces = Braces::default();
     for part in parts {
         match &part.kind {
@@ -122,7 +156,9 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
                 reader.splits |= param == "@" || param.ends_with("[@]") || unquoted;
                 reader.expanded("");
             }
-            NodeKind::ParamLength { .. } | NodeKind::ProcessSubstitution { .. } => reader.expanded(""),
+            NodeKind::ParamLength { .. } | NodeKind::ProcessSubstitution { .. } => {
+                reader.expanded("")
+            }
             // Any other part of a word is expanded.
             _ => {
                 reader.splits |= reader.quote != Quote::Double;
@@ -130,22 +166,43 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
             }
         }
     }
-    let substituted = parts.iter().any(|part| matches!(part.kind, NodeKind::CommandSubstitution { .. }));
+    let substituted = parts
+        .iter()
+        .any(|part| matches!(part.kind, NodeKind::CommandSubstitution { .. }));
     reader.inside.escaped_backquote =
         (substituted || reader.inside.unparsed) && raw.contains('`') && raw.contains('\\');
     // The test command is an unclosed bracket.
     let literal = (reader.literal || raw == "[") && reader.quote == Quote::None && !braces.expand();
     // A word with expansions keeps them as they are written.
-    let bare = if parts.iter().all(|part| matches!(part.kind, NodeKind::WordLiteral { .. })) || reader.literal {
+    let bare = if parts
+        .iter()
+        .all(|part| matches!(part.kind, NodeKind::WordLiteral { .. }))
+        || reader.literal
+    {
         reader.bare
     } else {
         raw.chars().filter(|c| !matches!(c, '"' | '\'')).collect()
     };
-    let lead = if literal { bare.chars().next() } else { reader.lead.flatten() };
+    let lead = if literal {
+        bare.chars().next()
+    } else {
+        reader.lead.flatten()
+    };
     let leads = lead.map_or(literal, |c| !matches!(c, '-' | '+'));
     let splits = (reader.splits || braces.expand()) && !literal;
     let matches = reader.matches && !literal;
-    (Word { raw: raw.to_owned(), bare, literal, splits, matches, leads, place: None }, reader.inside)
+    (
+        Word {
+            raw: raw.to_owned(),
+            bare,
+            literal,
+            splits,
+            matches,
+            leads,
+            place: None,
+        },
+        reader.inside,
+    )
 }
 
 #[derive(Default)]
@@ -226,7 +283,9 @@ impl Reader {
         match c {
             '[' => self.brackets = self.brackets.saturating_add(1),
             ']' => self.brackets = self.brackets.saturating_sub(1),
-            c if self.brackets > 0 && (c.is_whitespace() || ";|&()<>".contains(c)) => self.inside.torn = true,
+            c if self.brackets > 0 && (c.is_whitespace() || ";|&()<>".contains(c)) => {
+                self.inside.torn = true
+            }
             _ => {}
         }
         match c {
@@ -268,7 +327,9 @@ impl Reader {
 
     fn decoded(&mut self, content: &str, decoded: &str) {
         // Text that a zero byte ends, and bytes that are no characters, are not interpreted.
-        let odd = ["\\0", "\\x0", "\\u0", "\\U0", "\\c"].iter().any(|escape| content.contains(escape));
+        let odd = ["\\0", "\\x0", "\\u0", "\\U0", "\\c"]
+            .iter()
+            .any(|escape| content.contains(escape));
         if odd || !decoded.is_ascii() || decoded.contains('\0') {
             self.literal = false;
         }

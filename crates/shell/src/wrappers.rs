@@ -104,14 +104,29 @@ const RUNNERS: [(&str, &str, usize); 9] = [
 
 pub(crate) fn unwrap(name: &str, arguments: &[Word]) -> Wrapped {
     let first = arguments.first().and_then(Word::literal);
-    if let Some((.., own)) = RUNNERS.iter().find(|(program, run, _)| *program == name && Some(*run) == first) {
+    if let Some((.., own)) = RUNNERS
+        .iter()
+        .find(|(program, run, _)| *program == name && Some(*run) == first)
+    {
         let at = 1 + own;
-        let plain = arguments
-            .get(1..=at)
-            .is_some_and(|words| words.iter().all(|w| w.literal().is_some_and(|t| !t.starts_with('-'))));
-        return if plain { Wrapped::From { at, plain: false, assignments: Vec::new() } } else { Wrapped::Odd };
+        let plain = arguments.get(1..=at).is_some_and(|words| {
+            words
+                .iter()
+                .all(|w| w.literal().is_some_and(|t| !t.starts_with('-')))
+        });
+        return if plain {
+            Wrapped::From {
+                at,
+                plain: false,
+                assignments: Vec::new(),
+            }
+        } else {
+            Wrapped::Odd
+        };
     }
-    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return Wrapped::No };
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else {
+        return Wrapped::No;
+    };
     let mut at = match wrapper.options(arguments) {
         Ok(Some(at)) => at,
         Ok(None) => return Wrapped::Nothing,
@@ -125,17 +140,29 @@ pub(crate) fn unwrap(name: &str, arguments: &[Word]) -> Wrapped {
         }
     }
     let mut assignments = Vec::new();
-    while let Some(word) = arguments.get(at).filter(|word| wrapper.assigns && word.bare().contains('=')) {
+    while let Some(word) = arguments
+        .get(at)
+        .filter(|word| wrapper.assigns && word.bare().contains('='))
+    {
         // A name of other characters is one for these programs, though not for a shell.
-        let Some(assignment) = assignment(word).filter(|_| !word.splits()) else { return Wrapped::Odd };
+        let Some(assignment) = assignment(word).filter(|_| !word.splits()) else {
+            return Wrapped::Odd;
+        };
         assignments.push(assignment);
         at += 1;
     }
-    if arguments.get(at).is_some_and(|word| word.bare().starts_with('-')) {
+    if arguments
+        .get(at)
+        .is_some_and(|word| word.bare().starts_with('-'))
+    {
         return Wrapped::Odd;
     }
     match at < arguments.len() {
-        true => Wrapped::From { at, plain: wrapper.plain, assignments },
+        true => Wrapped::From {
+            at,
+            plain: wrapper.plain,
+            assignments,
+        },
         false => Wrapped::Nothing,
     }
 }
@@ -144,7 +171,10 @@ pub(crate) fn unwrap(name: &str, arguments: &[Word]) -> Wrapped {
 pub(crate) fn assignment(word: &Word) -> Option<Assignment> {
     let (name, _) = word.bare().split_once('=')?;
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty();
-    plain.then(|| Assignment { name: name.to_owned(), value: word.tail(name.len() + 1) })
+    plain.then(|| Assignment {
+        name: name.to_owned(),
+        value: word.tail(name.len() + 1),
+    })
 }
 
 struct Unknown;
@@ -156,7 +186,10 @@ impl Wrapper {
         while let Some(word) = arguments.get(at) {
             let Some(text) = word.literal() else {
                 // A name or an assignment may be known only at run time; an option may not.
-                return if word.bare().starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.') {
+                return if word
+                    .bare()
+                    .starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.')
+                {
                     Ok(Some(at))
                 } else {
                     Err(Unknown)
@@ -165,12 +198,18 @@ impl Wrapper {
             if text == "--" {
                 return Ok(Some(at + 1));
             }
-            let Some(letters) = text.strip_prefix('-') else { return Ok(Some(at)) };
+            let Some(letters) = text.strip_prefix('-') else {
+                return Ok(Some(at));
+            };
             if letters.is_empty() {
                 return Err(Unknown);
             }
             at += 1;
-            let values = if letters.starts_with('-') { self.long(text)? } else { self.short(letters)? };
+            let values = if letters.starts_with('-') {
+                self.long(text)?
+            } else {
+                self.short(letters)?
+            };
             if arguments.iter().skip(at).take(values).any(Word::splits) {
                 return Err(Unknown);
             }
@@ -191,8 +230,13 @@ impl Wrapper {
     /// Whether only `{}` is replaced, wherever the letter is that names the replaced text.
     fn replaces_braces(&self, letters: &str, next: Option<&Word>) -> bool {
         let takes = |c: char| self.values.contains(c) || self.attached.contains(c);
-        let Some((flags, rest)) = letters.split_once(takes) else { return true };
-        let replaced = match letters.get(flags.len()..).and_then(|from| from.chars().next()) {
+        let Some((flags, rest)) = letters.split_once(takes) else {
+            return true;
+        };
+        let replaced = match letters
+            .get(flags.len()..)
+            .and_then(|from| from.chars().next())
+        {
             Some('I') if rest.is_empty() => next.and_then(Word::literal),
             Some('i') if rest.is_empty() => return true,
             Some('I' | 'i') => Some(rest),

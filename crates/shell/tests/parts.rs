@@ -10,12 +10,21 @@ fn shown(script: &CommandLine) -> String {
 
 fn part(part: &Part) -> String {
     let word = |word: &Word| word.literal().unwrap_or("?").to_owned();
-    let wrappers: String = part.wrappers.iter().map(|name| format!("{name}>")).collect();
+    let wrappers: String = part
+        .wrappers
+        .iter()
+        .map(|name| format!("{name}>"))
+        .collect();
     let program = part.program.as_ref().map_or_else(|| "-".to_owned(), word);
     let mut words = vec![format!("{wrappers}{program}")];
     words.extend(part.arguments.iter().map(word));
     words.extend((!part.assignments.is_empty()).then(|| "=".to_owned()));
-    words.extend(part.redirections.iter().any(shell::Redirection::writes).then(|| "w".to_owned()));
+    words.extend(
+        part.redirections
+            .iter()
+            .any(shell::Redirection::writes)
+            .then(|| "w".to_owned()),
+    );
     words.extend(part.background.then(|| "&".to_owned()));
     words.extend(part.opaque.is_some().then(|| "!".to_owned()));
     words.join(" ")
@@ -82,7 +91,10 @@ fn every_position_of_a_command_is_read() {
         ("cat <<E\n${y:-$(a)}\nE", "cat !"),
         ("cat <<< $(a)", "a; cat"),
         ("echo ${x:-$(a)}", "echo ? !"),
-        ("echo ${x:-b} ${#x} ${x%.c} ${a[@]} ${a[0]}", "echo ? ? ? ? ?"),
+        (
+            "echo ${x:-b} ${#x} ${x%.c} ${a[@]} ${a[0]}",
+            "echo ? ? ? ? ?",
+        ),
         ("echo ${a[$(b)]}", "echo ? !"),
         ("echo ${a[i]}", "echo ? !"),
         ("echo ${x@P}", "echo ? !"),
@@ -133,7 +145,10 @@ fn words_are_what_the_program_is_given() {
         ("rm\u{202e}x", "rm\u{202e}x"),
         ("e 'a b' \"c d\" e\\ f", "e a b c d e f"),
         ("e a#b #c", "e a#b"),
-        ("e \"$x\" a$x * [ab] ~ x~ a=~ \\* '*'", "e ? ? ? ? ? x~ ? * *"),
+        (
+            "e \"$x\" a$x * [ab] ~ x~ a=~ \\* '*'",
+            "e ? ? ? ? ? x~ ? * *",
+        ),
         ("e {a,b} {} {a} HEAD@{1} a{1..2}b", "e ? {} {a} HEAD@{1} ?"),
         ("e $ a$ \"$\" '$x' \"\\$x\"", "e $ a$ $ $x $x"),
     ];
@@ -146,7 +161,10 @@ fn words_are_what_the_program_is_given() {
 fn programs_that_start_others_are_seen_through() {
     let cases = [
         ("timeout 5 git push", "timeout>git push"),
-        ("timeout -k 5 --signal=KILL 10 nice -n 3 git", "timeout>nice>git"),
+        (
+            "timeout -k 5 --signal=KILL 10 nice -n 3 git",
+            "timeout>nice>git",
+        ),
         ("timeout $t git", "timeout ? git !"),
         ("timeout -Z 5 git", "timeout -Z 5 git !"),
         ("nohup git &", "nohup>git &"),
@@ -177,10 +195,16 @@ fn programs_that_start_others_are_seen_through() {
         ("xargs -0 -n 1 rm -f", "xargs -0 -n 1 rm -f; rm -f ?"),
         ("xargs -I{} cp {} d", "xargs -I{} cp {} d; cp ? d ?"),
         ("xargs -I % cp % d", "xargs -I % cp % d !"),
-        ("find . -exec rm {} \\; -exec ls {} +", "find . -exec rm {} ; -exec ls {} +; rm ?; ls ?"),
+        (
+            "find . -exec rm {} \\; -exec ls {} +",
+            "find . -exec rm {} ; -exec ls {} +; rm ?; ls ?",
+        ),
         ("find . -exec {} \\;", "find . -exec {} ;; ? !"),
         ("busybox rm x", "busybox rm x; rm x"),
-        ("nice nice nice nice nice nice nice nice nice rm", "nice>nice>nice>nice>nice>nice>nice>nice>nice rm !"),
+        (
+            "nice nice nice nice nice nice nice nice nice rm",
+            "nice>nice>nice>nice>nice>nice>nice>nice>nice rm !",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(shown(&parse(text)), expected, "{text}");
@@ -271,33 +295,63 @@ const OPEN: &[&str] = &[
 #[test]
 fn what_runs_code_is_opaque_and_what_runs_files_is_not() {
     for text in OPAQUE.iter().chain(CLASSES) {
-        assert!(parse(text).parts.iter().any(|part| part.opaque.is_some()), "{text}: {:?}", parse(text));
+        assert!(
+            parse(text).parts.iter().any(|part| part.opaque.is_some()),
+            "{text}: {:?}",
+            parse(text)
+        );
     }
     for text in OPEN {
-        assert!(parse(text).parts.iter().all(|part| part.opaque.is_none()), "{text}: {:?}", parse(text));
+        assert!(
+            parse(text).parts.iter().all(|part| part.opaque.is_none()),
+            "{text}: {:?}",
+            parse(text)
+        );
     }
 }
 
 /// Of `real.txt`: what people have run is judged as before the second reading and the table of programs.
 #[test]
 fn real_lines_are_judged_as_before() {
-    let lines = include_str!("real.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("real.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
     let (mut all, mut differ) = (0_usize, Vec::new());
     for (before, text) in lines.filter_map(|line| line.split_once(" | ")) {
         let script = parse(&text.replace('⏎', "\n"));
         let opaque = script.parts.iter().any(|part| part.opaque.is_some());
         let listed = script.parts.iter().filter_map(|part| {
             let program = part.program.as_ref()?.literal().unwrap_or("?").to_owned();
-            Some(part.wrappers.iter().cloned().chain([program]).collect::<Vec<_>>().join(">"))
+            Some(
+                part.wrappers
+                    .iter()
+                    .cloned()
+                    .chain([program])
+                    .collect::<Vec<_>>()
+                    .join(">"),
+            )
         });
-        let now = if opaque { "!".to_owned() } else { listed.collect::<Vec<_>>().join(" ") };
+        let now = if opaque {
+            "!".to_owned()
+        } else {
+            listed.collect::<Vec<_>>().join(" ")
+        };
         all += 1;
         if now != before {
             differ.push(format!("{text}: {before:?} is {now:?}"));
         }
     }
-    println!("{} of {all} real lines are judged as before:\n{}", all - differ.len(), differ.join("\n"));
-    assert!(all >= 500 && differ.len() <= 20, "{} of {all}:\n{}", differ.len(), differ.join("\n"));
+    println!(
+        "{} of {all} real lines are judged as before:\n{}",
+        all - differ.len(),
+        differ.join("\n")
+    );
+    assert!(
+        all >= 500 && differ.len() <= 20,
+        "{} of {all}:\n{}",
+        differ.len(),
+        differ.join("\n")
+    );
 }
 
 #[test]
@@ -320,7 +374,11 @@ fn a_subcommand_is_certain_or_possible() {
         let script = parse(text);
         let found = script.parts[0].subcommand();
         assert_eq!(
-            (found.certain, found.possible.join(" ").as_str(), found.hidden),
+            (
+                found.certain,
+                found.possible.join(" ").as_str(),
+                found.hidden
+            ),
             (certain, possible, hidden),
             "{text}"
         );
@@ -409,14 +467,25 @@ fn hostile_text_is_opaque_and_never_more() {
         "function f ",
     ];
     for opener in openers {
-        for text in [long(opener), format!("echo {}", long(opener)).chars().take(MAX_BYTES / 4).collect()] {
+        for text in [
+            long(opener),
+            format!("echo {}", long(opener))
+                .chars()
+                .take(MAX_BYTES / 4)
+                .collect(),
+        ] {
             // Returning at all is what is asked; the parts of the rest are for other tests.
             let script = parse(&text);
             assert!(script.parts.len() <= MAX_BYTES, "{opener}");
         }
     }
-    let balanced =
-        [("$(", ")", 16), ("<(a ", ")", 16), ("( ", " )", 4_000), ("{ ", ";}", 4_000), ("${a:-", "}", 4_000)];
+    let balanced = [
+        ("$(", ")", 16),
+        ("<(a ", ")", 16),
+        ("( ", " )", 4_000),
+        ("{ ", ";}", 4_000),
+        ("${a:-", "}", 4_000),
+    ];
     for (open, close, times) in balanced {
         let script = parse(&format!("{}a{}", open.repeat(times), close.repeat(times)));
         assert!(!script.parts.is_empty(), "{open}");
@@ -434,11 +503,27 @@ fn what_is_over_a_bound_says_so() {
     assert_eq!(why(&nested(60)), None);
     assert_eq!(why(&nested(130)), Some(OpaqueReason::TooDeep));
     assert_eq!(why("a\u{1b}[2J"), Some(OpaqueReason::Character(0x1b)));
-    assert_eq!(parse(&"long ".repeat(100)).parts[0].text.chars().count(), 161);
+    assert_eq!(
+        parse(&"long ".repeat(100)).parts[0].text.chars().count(),
+        161
+    );
     // What a command runs by name is kept with its arguments, but not their square.
-    for line in ["make -f a", "node node node a", "coverage run -m coverage run -m"] {
-        let words = |part: &shell::Part| part.also.iter().map(|also| also.arguments.len()).sum::<usize>();
+    for line in [
+        "make -f a",
+        "node node node a",
+        "coverage run -m coverage run -m",
+    ] {
+        let words = |part: &shell::Part| {
+            part.also
+                .iter()
+                .map(|also| also.arguments.len())
+                .sum::<usize>()
+        };
         let line = format!("{line} {}", "-f a ".repeat(MAX_BYTES / 5 - 10));
-        assert!(parse(&line).parts.iter().map(words).sum::<usize>() < MAX_BYTES * 10, "{}", &line[..20]);
+        assert!(
+            parse(&line).parts.iter().map(words).sum::<usize>() < MAX_BYTES * 10,
+            "{}",
+            &line[..20]
+        );
     }
 }

@@ -6,7 +6,11 @@ use shell::parse;
 
 /// The text at the place of each program; `?` where the place is not certain, `-` where there is no program.
 fn placed(text: &str) -> String {
-    let place = |part: &shell::Part| match part.program.as_ref().map(|program| (program.place(), program.raw())) {
+    let place = |part: &shell::Part| match part
+        .program
+        .as_ref()
+        .map(|program| (program.place(), program.raw()))
+    {
         Some((Some(place), raw)) => {
             // A place is that of the word, or there is none.
             assert_eq!(&text[place.clone()], raw, "{text}");
@@ -15,7 +19,12 @@ fn placed(text: &str) -> String {
         Some((None, _)) => "?".to_owned(),
         None => "-".to_owned(),
     };
-    parse(text).parts.iter().map(place).collect::<Vec<_>>().join(" ")
+    parse(text)
+        .parts
+        .iter()
+        .map(place)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[test]

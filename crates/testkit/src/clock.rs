@@ -18,7 +18,10 @@ impl ManualClock {
     /// A clock at this time, microseconds since 1970.
     #[must_use]
     pub fn at(us: u64) -> Self {
-        Self(Arc::new(Shared { us: AtomicU64::new(us), reads: AtomicU64::new(0) }))
+        Self(Arc::new(Shared {
+            us: AtomicU64::new(us),
+            reads: AtomicU64::new(0),
+        }))
     }
 
     /// Advances the clock.

@@ -86,7 +86,9 @@ impl FailingDisk {
                 plan.halved = true;
                 return Ok(Leave::Half);
             }
-            Some((at, Fault::Short(code))) if this == at || (this == at + 1 && plan.halved) => Some(code),
+            Some((at, Fault::Short(code))) if this == at || (this == at + 1 && plan.halved) => {
+                Some(code)
+            }
             Some((_, Fault::Once(_) | Fault::Ever(_) | Fault::Short(_))) | None => None,
         };
         match refused.or(plan.dead.then_some(EIO)) {

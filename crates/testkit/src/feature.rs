@@ -7,7 +7,10 @@ struct FnFeature<F>(FeatureDescriptor, F);
 
 impl<F> FeatureModule for FnFeature<F>
 where
-    F: Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync + 'static,
+    F: Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError>
+        + Send
+        + Sync
+        + 'static,
 {
     fn descriptor(&self) -> FeatureDescriptor {
         self.0.clone()
@@ -21,7 +24,10 @@ where
 /// Creates a feature with this descriptor whose install runs the closure; for tests of the host.
 pub fn feature(
     descriptor: FeatureDescriptor,
-    install: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync + 'static,
+    install: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError>
+    + Send
+    + Sync
+    + 'static,
 ) -> Arc<dyn FeatureModule> {
     Arc::new(FnFeature(descriptor, install))
 }

@@ -27,7 +27,12 @@ impl Latch {
     #[must_use]
     pub fn new(name: &str) -> Self {
         let (state, changed, opened) = (Mutex::new((0, false)), Condvar::new(), Notify::new());
-        Self(Arc::new(LatchState { name: name.to_owned(), state, changed, opened }))
+        Self(Arc::new(LatchState {
+            name: name.to_owned(),
+            state,
+            changed,
+            opened,
+        }))
     }
 
     /// Opens the latch; all waiting code continues.
@@ -76,7 +81,10 @@ impl Latch {
     }
 
     fn until(&self, done: impl Fn(&(usize, bool)) -> bool, complaint: &str) {
-        let waited = self.0.changed.wait_timeout_while(self.lock(), PATIENCE, |state| !done(state));
+        let waited = self
+            .0
+            .changed
+            .wait_timeout_while(self.lock(), PATIENCE, |state| !done(state));
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         assert!(done(&state), "{complaint} latch `{}`", self.0.name);
     }

@@ -7,7 +7,11 @@
 //! It uses pods and the crates below them through their public API. It does not depend on concrete tools, providers or
 //! the command line. A test claims authority and passes it in; only `FeatureHost` claims it itself, for a temporary
 //! directory. Every error panics: a testkit that does not work is a failed test.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a kit that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a kit that fails is a failed test"
+)]
 
 mod clock;
 mod conformance;
@@ -26,7 +30,9 @@ pub use clock::ManualClock;
 pub use conformance::{Check, CheckOutcome, CheckResult, Conformance, conformance};
 pub use disk::{EIO, ENOSPC, FailingDisk, Fault};
 pub use feature::feature;
-pub use feature_host::{FeatureHost, FeatureUnderTest, Notification, Shared, killed_anywhere, shell_call, tool_call};
+pub use feature_host::{
+    FeatureHost, FeatureUnderTest, Notification, Shared, killed_anywhere, shell_call, tool_call,
+};
 pub use latch::{Latch, PATIENCE, within};
 pub use live::{LiveEnd, LivePod, Over};
 pub use llm_worker::ResultStatus;

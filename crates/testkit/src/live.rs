@@ -8,7 +8,9 @@ use crate::clock::ManualClock;
 use crate::latch::PATIENCE;
 use crate::points::Killed;
 use crate::rig::PodUnderTest;
-use pod::control::{Activity, ActorEnd, BackgroundTaskView, Callbacks, Client, Event, Outbox, PodStatus};
+use pod::control::{
+    Activity, ActorEnd, BackgroundTaskView, Callbacks, Client, Event, Outbox, PodStatus,
+};
 use pod::foreign::MAX_THREADS;
 use pod::host::{self, HostError};
 use pod::record::Record;
@@ -108,9 +110,19 @@ impl LivePod {
         let (opened, opening) = mpsc::channel();
         let served = Arc::clone(&pod);
         let control = thread::spawn(move || serve(&served, outbox, &opened, paused));
-        let asks = Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let asks = Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime");
         match opening.recv() {
-            Ok((client, time)) => Ok(Self { pod, client, asks, time, control, watcher }),
+            Ok((client, time)) => Ok(Self {
+                pod,
+                client,
+                asks,
+                time,
+                control,
+                watcher,
+            }),
             Err(_ended) => Err(Box::new(over(pod, control, watcher))),
         }
     }
@@ -156,8 +168,15 @@ impl LivePod {
                 folded.changed().await.ok()?;
             }
         };
-        let found = self.asks.block_on(async { tokio::time::timeout(PATIENCE, found).await });
-        found.unwrap_or_else(|_| panic!("not in time: {last:?}, points: {:?}", self.pod.points.came()))
+        let found = self
+            .asks
+            .block_on(async { tokio::time::timeout(PATIENCE, found).await });
+        found.unwrap_or_else(|_| {
+            panic!(
+                "not in time: {last:?}, points: {:?}",
+                self.pod.points.came()
+            )
+        })
     }
 
     /// Waits until nothing is outstanding: no turn runs or only one that is held, and nothing that waits will begin one.
@@ -186,21 +205,32 @@ impl LivePod {
         drop(self.ask(self.client.status()));
         self.until(|status| {
             let now_ms = self.pod.clock.now() / 1000;
-            let rests =
-                |task: &BackgroundTaskView| task.open.is_none() && task.next_due_ms.is_none_or(|due| due > now_ms);
-            let ended = self.pod.points.came().iter().filter(|point| *point == "task:ended").count();
+            let rests = |task: &BackgroundTaskView| {
+                task.open.is_none() && task.next_due_ms.is_none_or(|due| due > now_ms)
+            };
+            let ended = self
+                .pod
+                .points
+                .came()
+                .iter()
+                .filter(|point| *point == "task:ended")
+                .count();
             status.tasks.iter().all(rests) && self.recorded_ends(status.folded) == ended
         })
     }
 
     /// The ends of this start's runs in the log up to this record.
     fn recorded_ends(&self, upto: u64) -> usize {
-        self.pod.records().into_iter().filter(|(seq, _)| *seq <= upto).fold(0, |ends, (_, record)| match record {
-            Record::HostStarted(_) => 0,
-            // Nothing ran of a run without a duration.
-            Record::BackgroundTask(run) => ends + usize::from(run.ms.is_some()),
-            _ => ends,
-        })
+        self.pod
+            .records()
+            .into_iter()
+            .filter(|(seq, _)| *seq <= upto)
+            .fold(0, |ends, (_, record)| match record {
+                Record::HostStarted(_) => 0,
+                // Nothing ran of a run without a duration.
+                Record::BackgroundTask(run) => ends + usize::from(run.ms.is_some()),
+                _ => ends,
+            })
     }
 
     fn is_settled(&self, status: &PodStatus) -> bool {
@@ -209,8 +239,9 @@ impl LivePod {
             Activity::Idle if status.held.is_some() => true,
             Activity::Idle => {
                 let state = self.folded(status.folded);
-                let owed =
-                    state.is_interrupted() || state.is_resumed_at_limit() || state.notices.values().any(|n| n.wake);
+                let owed = state.is_interrupted()
+                    || state.is_resumed_at_limit()
+                    || state.notices.values().any(|n| n.wake);
                 status.queued.is_empty() && !owed
             }
             Activity::Working { .. } | Activity::Closing => false,
@@ -224,9 +255,15 @@ impl LivePod {
     #[must_use]
     pub fn folded(&self, upto: u64) -> SessionState {
         let mut restored = Restored::default();
-        for frame in Reader::open(&self.pod.dir).expect("a session").upto(upto).frames() {
+        for frame in Reader::open(&self.pod.dir)
+            .expect("a session")
+            .upto(upto)
+            .frames()
+        {
             let frame = frame.expect("a whole frame");
-            restored.take(frame.seq, frame.time, &decode(&frame).expect("a body")).expect("a log that folds");
+            restored
+                .take(frame.seq, frame.time, &decode(&frame).expect("a body"))
+                .expect("a log that folds");
         }
         restored.state
     }
@@ -264,18 +301,33 @@ impl LivePod {
     /// The control thread panics.
     #[must_use]
     pub fn wait(self) -> Over {
-        let Self { pod, client, control, watcher, .. } = self;
+        let Self {
+            pod,
+            client,
+            control,
+            watcher,
+            ..
+        } = self;
         drop(client);
         over(pod, control, watcher)
     }
 }
 
 /// The control thread: it opens the pod, and runs it until it ends.
-fn serve(pod: &PodUnderTest, outbox: Outbox, opened: &mpsc::Sender<Opened>, paused: bool) -> LiveEnd {
+fn serve(
+    pod: &PodUnderTest,
+    outbox: Outbox,
+    opened: &mpsc::Sender<Opened>,
+    paused: bool,
+) -> LiveEnd {
     pod.points.start();
     let gone = pod.points.gone();
     let mut builder = Builder::new_current_thread();
-    let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS + 1).start_paused(paused).build();
+    let runtime = builder
+        .enable_all()
+        .max_blocking_threads(MAX_THREADS + 1)
+        .start_paused(paused)
+        .build();
     let runtime = runtime.expect("a runtime");
     // Paused time advances by itself when nothing can run, but not beside a blocking task.
     let (live, stopped) = mpsc::channel::<()>();
@@ -327,11 +379,18 @@ fn serve(pod: &PodUnderTest, outbox: Outbox, opened: &mpsc::Sender<Opened>, paus
     }
     // Ends its thread, which would write to the next start's files.
     journal.iter().for_each(Journal::close);
-    if pod.points.killed() { LiveEnd::Killed } else { end }
+    if pod.points.killed() {
+        LiveEnd::Killed
+    } else {
+        end
+    }
 }
 
 /// Advances the time of the control thread when the test says so.
-async fn advanced(clock: ManualClock, mut passes: UnboundedReceiver<(Duration, oneshot::Sender<()>)>) {
+async fn advanced(
+    clock: ManualClock,
+    mut passes: UnboundedReceiver<(Duration, oneshot::Sender<()>)>,
+) {
     while let Some((time, passed)) = passes.recv().await {
         clock.advance(u64::try_from(time.as_micros()).expect("a time of the test"));
         tokio::time::advance(time).await;
@@ -339,7 +398,11 @@ async fn advanced(clock: ManualClock, mut passes: UnboundedReceiver<(Duration, o
     }
 }
 
-fn over(pod: Arc<PodUnderTest>, control: JoinHandle<LiveEnd>, watcher: JoinHandle<Vec<Event>>) -> Over {
+fn over(
+    pod: Arc<PodUnderTest>,
+    control: JoinHandle<LiveEnd>,
+    watcher: JoinHandle<Vec<Event>>,
+) -> Over {
     let end = control.join().unwrap_or_else(|panic| resume_unwind(panic));
     let events = watcher.join().expect("a watcher that does not panic");
     let pod = Arc::into_inner(pod).expect("there is one owner of the pod");

@@ -40,15 +40,23 @@ impl ScriptedAnswer {
     pub fn calls(calls: &[(&str, &str)]) -> Self {
         let calls = calls.iter().enumerate();
         calls
-            .fold(Self::new(), |answer, (index, (name, arguments))| answer.call(index, name, arguments))
+            .fold(Self::new(), |answer, (index, (name, arguments))| {
+                answer.call(index, name, arguments)
+            })
             .stop(StopReason::ToolUse)
     }
 
     /// Adds a call: its place among the calls of the answer, from 0, its name and its raw arguments.
     #[must_use]
     pub fn call(self, index: usize, name: &str, arguments: &str) -> Self {
-        self.event(ModelEvent::CallStarted { index, name: name.to_owned() })
-            .event(ModelEvent::CallArguments { index, fragment: arguments.to_owned() })
+        self.event(ModelEvent::CallStarted {
+            index,
+            name: name.to_owned(),
+        })
+        .event(ModelEvent::CallArguments {
+            index,
+            fragment: arguments.to_owned(),
+        })
     }
 
     /// Adds an event.
@@ -81,8 +89,14 @@ impl ScriptedAnswer {
     /// Adds a usage of ten input tokens and one output token, and the stop.
     #[must_use]
     pub fn stop(self, reason: StopReason) -> Self {
-        let usage = Usage { input: 10, output: 1, cached: 0, cache_write: 0 };
-        self.event(ModelEvent::Usage(usage)).event(ModelEvent::Stop(reason))
+        let usage = Usage {
+            input: 10,
+            output: 1,
+            cached: 0,
+            cache_write: 0,
+        };
+        self.event(ModelEvent::Usage(usage))
+            .event(ModelEvent::Stop(reason))
     }
 
     /// Adds a failure of the request.
@@ -111,9 +125,17 @@ impl ModelScript {
 
     /// A model with these answers and that dialect.
     #[must_use]
-    pub fn in_dialect(dialect: Arc<dyn Dialect>, answers: impl IntoIterator<Item = ScriptedAnswer>) -> Arc<Self> {
+    pub fn in_dialect(
+        dialect: Arc<dyn Dialect>,
+        answers: impl IntoIterator<Item = ScriptedAnswer>,
+    ) -> Arc<Self> {
         let answers = Mutex::new(answers.into_iter().collect());
-        Arc::new(Self { answers, requests: Mutex::default(), dialect, window: Mutex::default() })
+        Arc::new(Self {
+            answers,
+            requests: Mutex::default(),
+            dialect,
+            window: Mutex::default(),
+        })
     }
 
     /// Gives the model a window: a token is four bytes of a request, the answers count them so, and a request that does
@@ -126,24 +148,36 @@ impl ModelScript {
 
     /// Adds an answer behind the remaining ones.
     pub fn add(&self, answer: ScriptedAnswer) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push_back(answer);
+        self.answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(answer);
     }
 
     /// Removes the remaining answers.
     pub fn clear(&self) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     /// The bodies of all requests, oldest first.
     #[must_use]
     pub fn bodies(&self) -> Vec<Vec<u8>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// All requests, decoded; only for a script in [`Neutral`].
     #[must_use]
     pub fn requests(&self) -> Vec<NeutralRequest> {
-        self.bodies().iter().map(|body| neutral::decode(body).expect("a neutral request")).collect()
+        self.bodies()
+            .iter()
+            .map(|body| neutral::decode(body).expect("a neutral request"))
+            .collect()
     }
 }
 
@@ -165,18 +199,40 @@ impl Model for ModelScript {
         let (tokens, window) = (request.body().len / 4, self.context_window());
         if let Some(window) = window.filter(|window| tokens > *window) {
             let message = format!("{tokens} tokens do not fit a window of {window}");
-            return Err(ModelError { kind: ErrorKind::Exhausted, message, help: None });
+            return Err(ModelError {
+                kind: ErrorKind::Exhausted,
+                message,
+                help: None,
+            });
         }
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.body().to_vec());
-        let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(request.body().to_vec());
+        let answer = self
+            .answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front();
         let Some(ScriptedAnswer(beats)) = answer else {
             let message = "the script has no answer left".to_owned();
-            return Err(ModelError { kind: ErrorKind::FixInput, message, help: None });
+            return Err(ModelError {
+                kind: ErrorKind::FixInput,
+                message,
+                help: None,
+            });
         };
         for beat in beats {
             match beat {
                 Beat::Event(ModelEvent::Usage(usage)) if window.is_some() => {
-                    drop(events.send(ModelEvent::Usage(Usage { input: tokens, ..usage })).await);
+                    drop(
+                        events
+                            .send(ModelEvent::Usage(Usage {
+                                input: tokens,
+                                ..usage
+                            }))
+                            .await,
+                    );
                 }
                 // Sending fails if the host dropped the stream.
                 Beat::Event(event) => drop(events.send(event).await),

@@ -34,7 +34,10 @@ struct PointState {
 
 impl KillPoints {
     pub(crate) fn new(disk: FailingDisk) -> Self {
-        Self { disk, inner: Arc::default() }
+        Self {
+            disk,
+            inner: Arc::default(),
+        }
     }
 
     /// Every point reached since the last start, in order.
@@ -47,8 +50,12 @@ impl KillPoints {
     #[must_use]
     pub fn numbered(&self) -> Vec<(String, usize)> {
         let came = self.came();
-        let number = |at: usize, name: &String| came.iter().take(at).filter(|other| *other == name).count();
-        came.iter().enumerate().map(|(at, name)| (name.clone(), number(at, name))).collect()
+        let number =
+            |at: usize, name: &String| came.iter().take(at).filter(|other| *other == name).count();
+        came.iter()
+            .enumerate()
+            .map(|(at, name)| (name.clone(), number(at, name)))
+            .collect()
     }
 
     /// Runs `act` at the `nth` point of that name, counted from 0, on the thread that reaches it.
@@ -79,7 +86,8 @@ impl KillPoints {
     /// Resets the reached points for a new start on this thread; planned actions stay.
     pub(crate) fn start(&self) {
         let mut inner = self.lock();
-        (inner.came, inner.control, inner.killed) = (Vec::new(), Some(thread::current().id()), false);
+        (inner.came, inner.control, inner.killed) =
+            (Vec::new(), Some(thread::current().id()), false);
         inner.counts.clear();
         inner.gone = CancellationToken::new();
     }
@@ -105,7 +113,10 @@ impl KillPoints {
             let nth = *count;
             *count += 1;
             inner.came.push(name.to_owned());
-            let at = inner.acts.iter().position(|(point, number, _)| point == name && *number == nth);
+            let at = inner
+                .acts
+                .iter()
+                .position(|(point, number, _)| point == name && *number == nth);
             at.map(|at| inner.acts.remove(at).2)
         };
         if let Some(act) = act {

@@ -7,20 +7,26 @@ use crate::model::ModelScript;
 use crate::points::{KillPoints, Killed};
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Redactor, SandboxMode, Spawner, Workspace};
-use pod::control::{ActorEnd, Callbacks, Client, Event, HostMode, Outbox, Permission, PodLimits, RunLimits, TurnEnd};
+use pod::control::{
+    ActorEnd, Callbacks, Client, Event, HostMode, Outbox, Permission, PodLimits, RunLimits, TurnEnd,
+};
 use pod::feature::{
-    CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, InstallOutcome, ToolContribution,
-    ToolDeclaration,
+    CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
+    InstallOutcome, ToolContribution, ToolDeclaration,
 };
 use pod::foreign::{GRACE, MAX_THREADS};
-use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps, SystemText};
+use pod::host::{
+    self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps, SystemText,
+};
 use pod::permission::{HostTerms, Layer, Person, Policy, Rule, RuleDecision, SandboxState};
 use pod::record::{HostStarted, Record};
 use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
 use pod::session::view::ContextPolicy;
-use session_store::{BLOB_BYTES, Journal, OpenError, Opened, Options, Reader, Session, SessionRecords};
+use session_store::{
+    BLOB_BYTES, Journal, OpenError, Opened, Options, Reader, Session, SessionRecords,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,13 +136,22 @@ impl PodUnderTest {
     /// A pod with this script and these tools, in a memory file system if there is one.
     #[must_use]
     pub fn new(ambient: &Ambient, script: Arc<ModelScript>, tools: Vec<FnTool>) -> Self {
-        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+        let root = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .expect("a directory");
         let (dir, project) = (root.path().join("session"), root.path().join("project"));
         std::fs::create_dir(&project).expect("a project");
-        let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).expect("a workspace");
+        let workspace =
+            Workspace::open(ambient, &project, &project, Access::ReadWrite).expect("a workspace");
         let rule = Rule::new("*", RuleDecision::Allow);
-        let policy = Policy::new(TERMS, vec![Layer::new("testkit", vec![rule]).expect("a rule")]);
-        let now = SandboxState { mode: SandboxMode::Off, enforced: false };
+        let policy = Policy::new(
+            TERMS,
+            vec![Layer::new("testkit", vec![rule]).expect("a rule")],
+        );
+        let now = SandboxState {
+            mode: SandboxMode::Off,
+            enforced: false,
+        };
         let disk = FailingDisk::default();
         Self {
             dir,
@@ -148,7 +163,13 @@ impl PodUnderTest {
             tools,
             features: Vec::new(),
             redactor: Redactor::default(),
-            limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None, max_tokens: None, max_wall: None },
+            limits: RunLimits {
+                max_steps: 100,
+                tool_concurrency: 8,
+                max_cost: None,
+                max_tokens: None,
+                max_wall: None,
+            },
             pod_limits: PodLimits::default(),
             context_policy: ContextPolicy::default(),
             grace: GRACE,
@@ -160,7 +181,12 @@ impl PodUnderTest {
             spawner: None,
             survivors: Arc::new(Mutex::new(Ok(0))),
             offer: Arc::new(|services| services),
-            permission: Arc::new(Permission { policy, workspace, sandbox: now, person: Person::Never }),
+            permission: Arc::new(Permission {
+                policy,
+                workspace,
+                sandbox: now,
+                person: Person::Never,
+            }),
             root,
         }
     }
@@ -175,7 +201,12 @@ impl PodUnderTest {
     pub fn sandboxed(&mut self, sandbox: SandboxState) {
         let policy = Policy::new(TERMS, Vec::new());
         let Permission { workspace, .. } = (*self.permission).clone();
-        self.permission = Arc::new(Permission { policy, workspace, sandbox, person: self.permission.person });
+        self.permission = Arc::new(Permission {
+            policy,
+            workspace,
+            sandbox,
+            person: self.permission.person,
+        });
     }
 
     /// Judges calls by these rules alone, instead of allowing everything.
@@ -186,12 +217,18 @@ impl PodUnderTest {
     /// As [`Self::judge_by`], by several layers.
     pub fn judge_by_layers(&mut self, layers: Vec<Layer>) {
         let policy = Policy::new(TERMS, layers);
-        self.permission = Arc::new(Permission { policy, ..(*self.permission).clone() });
+        self.permission = Arc::new(Permission {
+            policy,
+            ..(*self.permission).clone()
+        });
     }
 
     /// Whether a person can answer what rules and gates ask.
     pub fn asks(&mut self, person: Person) {
-        self.permission = Arc::new(Permission { person, ..(*self.permission).clone() });
+        self.permission = Arc::new(Permission {
+            person,
+            ..(*self.permission).clone()
+        });
     }
 
     /// Creates or opens the session's store.
@@ -219,7 +256,8 @@ impl PodUnderTest {
         loop {
             match Session::resume(&self.dir, options.clone()) {
                 Err(OpenError::NoSuch(_)) => {
-                    return Session::create(&self.dir, options).map(|opened| (opened, SessionRecords::default()));
+                    return Session::create(&self.dir, options)
+                        .map(|opened| (opened, SessionRecords::default()));
                 }
                 Err(OpenError::Busy { .. }) if Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(1));
@@ -260,16 +298,27 @@ impl PodUnderTest {
     ) -> PodRun {
         self.points.start();
         let (mut ran, opened) = match self.begin() {
-            Ok(opened) => {
-                (PodRun { how: RunEnd::Killed, found: None, events: Vec::new(), durable: 0, flushes: 0 }, opened)
-            }
+            Ok(opened) => (
+                PodRun {
+                    how: RunEnd::Killed,
+                    found: None,
+                    events: Vec::new(),
+                    durable: 0,
+                    flushes: 0,
+                },
+                opened,
+            ),
             Err(ran) => return *ran,
         };
         let journal = opened.0.journal.clone();
         let (outbox, events) = Outbox::watched();
         let watcher = thread::spawn(move || watch(events));
         let mut builder = Builder::new_current_thread();
-        let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS).start_paused(self.paused).build();
+        let runtime = builder
+            .enable_all()
+            .max_blocking_threads(MAX_THREADS)
+            .start_paused(self.paused)
+            .build();
         let runtime = runtime.expect("a runtime");
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), self.grace);
         let done = catch_unwind(AssertUnwindSafe(|| {
@@ -327,11 +376,21 @@ impl PodUnderTest {
         work: impl AsyncFnOnce(Client) -> T,
     ) -> (T, ActorEnd) {
         let mut builder = Builder::new_current_thread();
-        let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS).start_paused(self.paused).build();
+        let runtime = builder
+            .enable_all()
+            .max_blocking_threads(MAX_THREADS)
+            .start_paused(self.paused)
+            .build();
         let runtime = runtime.expect("a runtime");
         let done = runtime.block_on(async {
-            let opening = self.opening(self.resume().expect("a session")).expect("a log that folds");
-            let mut start = self.start(&opening, outbox, Callbacks::with_grace(runtime.handle().clone(), self.grace));
+            let opening = self
+                .opening(self.resume().expect("a session"))
+                .expect("a log that folds");
+            let mut start = self.start(
+                &opening,
+                outbox,
+                Callbacks::with_grace(runtime.handle().clone(), self.grace),
+            );
             change(&mut start);
             let (actor, client, _) = host::open(opening, start).await.expect("a pod that opens");
             tokio::join!(work(client), actor.run(CancellationToken::new()))
@@ -342,7 +401,15 @@ impl PodUnderTest {
 
     /// Opens the store; if a kill or a disk fault ended the opening, returns the result of the run.
     fn begin(&self) -> Result<(Opened, SessionRecords), Box<PodRun>> {
-        let over = |how| Box::new(PodRun { how, found: None, events: Vec::new(), durable: 0, flushes: 0 });
+        let over = |how| {
+            Box::new(PodRun {
+                how,
+                found: None,
+                events: Vec::new(),
+                durable: 0,
+                flushes: 0,
+            })
+        };
         match catch_unwind(AssertUnwindSafe(|| self.resume())) {
             Ok(Ok(opened)) => Ok(opened),
             Ok(Err(error)) => Err(over(RunEnd::NotOpened(error))),
@@ -356,13 +423,21 @@ impl PodUnderTest {
     /// # Errors
     /// The host's error.
     pub fn opening(&self, opened: (Opened, SessionRecords)) -> Result<Opening, HostError> {
-        let ended = self.survivors.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ended = self
+            .survivors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let end_survivors = |_: &str| ended.clone();
         let files = Some(&self.permission.workspace);
         Opening::of(
             &self.dir,
             opened,
-            &CrashCleanup { now: self.clock.clock()(), end_survivors: &end_survivors, files },
+            &CrashCleanup {
+                now: self.clock.clock()(),
+                end_survivors: &end_survivors,
+                files,
+            },
         )
     }
 
@@ -386,7 +461,12 @@ impl PodUnderTest {
             system: vec![SystemText::of_host("You are under test.")],
             environment: Box::new({
                 let environment = Arc::clone(&self.environment);
-                move || environment.lock().unwrap_or_else(PoisonError::into_inner).clone()
+                move || {
+                    environment
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .clone()
+                }
             }),
             mode: self.mode.clone(),
             parts: PodDeps {
@@ -407,17 +487,27 @@ impl PodUnderTest {
     /// Installs all features; panics if one is not installed completely.
     fn registry(&self, opening: &Opening) -> FeatureRegistry {
         let id = FeatureId::builtin("testkit");
-        let mut policy = CapabilityPolicy::nothing().grant(id.clone(), HostCapability::tool("*"), "testkit");
+        let mut policy =
+            CapabilityPolicy::nothing().grant(id.clone(), HostCapability::tool("*"), "testkit");
         for (feature, grants) in &self.features {
             let of = feature.descriptor().id;
-            policy = grants.iter().fold(policy, |policy, grant| policy.grant(of.clone(), grant.clone(), "testkit"));
+            policy = grants.iter().fold(policy, |policy, grant| {
+                policy.grant(of.clone(), grant.clone(), "testkit")
+            });
         }
-        let tools = Arc::new(Tools { id, tools: self.tools.clone() });
+        let tools = Arc::new(Tools {
+            id,
+            tools: self.tools.clone(),
+        });
         let builder = FeatureRegistryBuilder::new(policy).with(tools);
-        let builder = builder.with_all(self.features.iter().map(|(feature, _)| Arc::clone(feature)));
-        let services = HostServices::none().root(HostCapability::WORKSPACE, self.permission.workspace.clone());
+        let builder =
+            builder.with_all(self.features.iter().map(|(feature, _)| Arc::clone(feature)));
+        let services =
+            HostServices::none().root(HostCapability::WORKSPACE, self.permission.workspace.clone());
         let services = services.link(opening.link()).redact(self.redactor.clone());
-        let services = self.spawner.iter().fold(services, |services, spawner| services.spawner(spawner.derive()));
+        let services = self.spawner.iter().fold(services, |services, spawner| {
+            services.spawner(spawner.derive())
+        });
         let registry = builder.install(&(self.offer)(services));
         for feature in &registry.report().features {
             assert_eq!(feature.outcome, InstallOutcome::Installed, "{feature:?}");
@@ -440,7 +530,8 @@ impl PodUnderTest {
     /// The session restored from the log.
     #[must_use]
     pub fn restored(&self) -> Restored {
-        Restored::from_frames(Reader::open(&self.dir).expect("a session").frames()).expect("a log that folds")
+        Restored::from_frames(Reader::open(&self.dir).expect("a session").frames())
+            .expect("a log that folds")
     }
 
     /// The state folded from the log.
@@ -504,7 +595,11 @@ impl FeatureModule for Tools {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         for tool in &self.tools {
-            ctx.tools().register(ToolContribution::new(self.id.clone(), Arc::new(tool.clone()), Vec::new()))?;
+            ctx.tools().register(ToolContribution::new(
+                self.id.clone(),
+                Arc::new(tool.clone()),
+                Vec::new(),
+            ))?;
         }
         Ok(())
     }

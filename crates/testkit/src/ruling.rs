@@ -41,13 +41,19 @@ impl From<Decision> for Ruling {
     fn from(decision: Decision) -> Self {
         match decision {
             Decision::Allow => Self::Allow,
-            Decision::Ask { question, expires_after_ms } => {
-                Self::Ask { question, expires_after: expires_after_ms.map(Duration::from_millis) }
-            }
+            Decision::Ask {
+                question,
+                expires_after_ms,
+            } => Self::Ask {
+                question,
+                expires_after: expires_after_ms.map(Duration::from_millis),
+            },
             Decision::Refuse { reason } | Decision::Invalid { reason } => Self::Deny { reason },
             Decision::Abort { reason } => Self::Abort { reason },
             Decision::Pause { reason } => Self::Pause { reason },
-            Decision::Retry { after_ms } => Self::Retry { after: Duration::from_millis(after_ms) },
+            Decision::Retry { after_ms } => Self::Retry {
+                after: Duration::from_millis(after_ms),
+            },
             Decision::Again { words } => Self::Again { words },
         }
     }

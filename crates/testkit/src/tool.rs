@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-type Body = dyn Fn(ToolContext, String) -> Pin<Box<dyn Future<Output = ToolResult> + Send>> + Send + Sync;
+type Body =
+    dyn Fn(ToolContext, String) -> Pin<Box<dyn Future<Output = ToolResult> + Send>> + Send + Sync;
 
 /// A tool that accepts any arguments, passes the raw text to a closure, and records which calls ran.
 #[derive(Clone)]
@@ -29,10 +30,23 @@ impl FnTool {
         R: Future<Output = ToolResult> + Send + 'static,
     {
         let (name, description) = (name.to_owned(), "For tests.".to_owned());
-        let definition = ToolDefinition { name, description, schema: r#"{"type":"object"}"#.into(), effect };
+        let definition = ToolDefinition {
+            name,
+            description,
+            schema: r#"{"type":"object"}"#.into(),
+            effect,
+        };
         let body: Arc<Body> = Arc::new(move |cx, arguments| Box::pin(body(cx, arguments)));
         let (deadline, touches) = (Duration::from_secs(60), Vec::new());
-        Self { definition, deadline, touches, for_clients: false, canonical: None, body, ran: Arc::default() }
+        Self {
+            definition,
+            deadline,
+            touches,
+            for_clients: false,
+            canonical: None,
+            body,
+            ran: Arc::default(),
+        }
     }
 
     /// Sets another deadline.
@@ -73,7 +87,10 @@ impl FnTool {
     /// The calls that ran, in the order in which they started.
     #[must_use]
     pub fn ran(&self) -> Vec<CallId> {
-        self.ran.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ran
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -83,11 +100,21 @@ impl Tool for FnTool {
     }
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
-        let (body, ran, arguments) = (Arc::clone(&self.body), Arc::clone(&self.ran), raw.to_owned());
+        let (body, ran, arguments) = (
+            Arc::clone(&self.body),
+            Arc::clone(&self.ran),
+            raw.to_owned(),
+        );
         let canonical = self.canonical.as_deref().unwrap_or(raw);
-        Ok(Prepared::new(canonical.into(), self.touches.clone(), move |cx| {
-            ran.lock().unwrap_or_else(PoisonError::into_inner).push(cx.call);
-            body(cx, arguments)
-        }))
+        Ok(Prepared::new(
+            canonical.into(),
+            self.touches.clone(),
+            move |cx| {
+                ran.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(cx.call);
+                body(cx, arguments)
+            },
+        ))
     }
 }

@@ -17,7 +17,10 @@ const TASK: TaskKey = TaskKey::new("tidy", ToolEffect::Idempotent).on_request();
 const GATE: HookKey<PreToolCall> = HookKey::new("gate");
 const COUNT: StateKey<Count> = StateKey::new("count", 1);
 const ODD: StateKey<u64> = StateKey::new("odd", 1);
-const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 100, per_turn: 1 };
+const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: 100,
+    per_turn: 1,
+};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct ActArgs {
@@ -84,20 +87,28 @@ impl Tool for Foreign {
         if !self.lax {
             llm_worker::tool::parse_arguments::<ActArgs>(&self.definition.name, raw)?;
         }
-        Ok(Prepared::new("{}".into(), Vec::new(), |_| Box::pin(async { Ok(ToolOutput::default()) })))
+        Ok(Prepared::new("{}".into(), Vec::new(), |_| {
+            Box::pin(async { Ok(ToolOutput::default()) })
+        }))
     }
 }
 
 fn foreign(bad: Bad) -> Option<Foreign> {
     let (schema, lax) = match bad {
-        Bad::RefersToNowhere => {
-            (r##"{"additionalProperties":false,"properties":{"how":{"$ref":"#/$defs/How"}},"type":"object"}"##, false)
-        }
+        Bad::RefersToNowhere => (
+            r##"{"additionalProperties":false,"properties":{"how":{"$ref":"#/$defs/How"}},"type":"object"}"##,
+            false,
+        ),
         Bad::TakesAnyArguments => (r#"{"type":"object"}"#, true),
         _ => return None,
     };
     let (name, description) = ("Foreign".to_owned(), "From elsewhere.".to_owned());
-    let definition = ToolDefinition { name, description, schema: schema.into(), effect: ToolEffect::ReadOnly };
+    let definition = ToolDefinition {
+        name,
+        description,
+        schema: schema.into(),
+        effect: ToolEffect::ReadOnly,
+    };
     Some(Foreign { definition, lax })
 }
 
@@ -118,19 +129,25 @@ impl FeatureModule for Rogue {
     fn descriptor(&self) -> FeatureDescriptor {
         let builder = FeatureDescriptor::builder(ID)
             .version("1.0.0")
-            .request(CapabilityRequest::required(HostCapability::WRITE_WORKSPACE, "to write"))
-            .request(CapabilityRequest::optional(HostCapability::EmitUserAlert, "to alert"))
+            .request(CapabilityRequest::required(
+                HostCapability::WRITE_WORKSPACE,
+                "to write",
+            ))
+            .request(CapabilityRequest::optional(
+                HostCapability::EmitUserAlert,
+                "to alert",
+            ))
             .tool(&ACT)
             .gate(&GATE)
             .background_task(&TASK)
             .state(&COUNT);
-        let builder = foreign(self.0)
-            .into_iter()
-            .fold(builder, |builder, tool| builder.foreign_tool(ToolDeclaration::of(tool.definition)));
+        let builder = foreign(self.0).into_iter().fold(builder, |builder, tool| {
+            builder.foreign_tool(ToolDeclaration::of(tool.definition))
+        });
         match self.0 {
-            Bad::DescribesItselfAnewEachTime => {
-                builder.version(format!("1.0.{}", TIMES.fetch_add(1, Ordering::Relaxed))).build()
-            }
+            Bad::DescribesItselfAnewEachTime => builder
+                .version(format!("1.0.{}", TIMES.fetch_add(1, Ordering::Relaxed)))
+                .build(),
             Bad::ReadsWhileItDescribesItself => {
                 drop(std::fs::read("/proc/self/cmdline"));
                 builder.build()
@@ -138,7 +155,9 @@ impl FeatureModule for Rogue {
             Bad::HasAnEscapeInItsName => builder.display_name("\u{1b}[31m").build(),
             Bad::StagesLessThanItDeclares => builder.tool(&MORE).build(),
             Bad::WidensATool => builder.enriches(&WIDER).build(),
-            Bad::AsksInVain => builder.request(CapabilityRequest::required(NOTIFY, "just in case")).build(),
+            Bad::AsksInVain => builder
+                .request(CapabilityRequest::required(NOTIFY, "just in case"))
+                .build(),
             Bad::CannotGoOnFromItsState => builder.state(&ODD).build(),
             _ => builder.build(),
         }
@@ -153,11 +172,19 @@ impl FeatureModule for Rogue {
             Bad::CannotDoWithoutAlerts => drop(ctx.alerts()?),
             _ => drop(ctx.alerts()),
         }
-        let odd = if self.0 == Bad::CannotGoOnFromItsState { Some(ctx.state(&ODD)?) } else { None };
+        let odd = if self.0 == Bad::CannotGoOnFromItsState {
+            Some(ctx.state(&ODD)?)
+        } else {
+            None
+        };
         if odd.as_ref().is_some_and(|odd| *odd.read() > 0) {
             return Err(FeatureInstallError::failed("it only ever began anew"));
         }
-        let live = Arc::new(Live { bad: self.0, count: ctx.state(&COUNT)?, odd });
+        let live = Arc::new(Live {
+            bad: self.0,
+            count: ctx.state(&COUNT)?,
+            odd,
+        });
         ctx.tools().implement(&ACT, &live, Live::act)?;
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
         ctx.background_tasks().run(&TASK, &live, Live::tidy)?;
@@ -169,7 +196,8 @@ impl FeatureModule for Rogue {
             ctx.tools().enrich(&WIDER, Arc::new(Wider))?;
         }
         if let Some(tool) = foreign(self.0) {
-            ctx.tools().register(ToolContribution::new(ID, Arc::new(tool), Vec::new()))?;
+            ctx.tools()
+                .register(ToolContribution::new(ID, Arc::new(tool), Vec::new()))?;
         }
         Ok(())
     }
@@ -207,7 +235,9 @@ impl Live {
             Bad::LeavesAThread => drop(std::thread::spawn(std::thread::park)),
             // It ends by itself.
             Bad::LeavesAChild => drop(std::process::Command::new("sleep").arg("60").spawn()),
-            Bad::NeedsAFileElsewhere => std::fs::write(elsewhere("needed"), "").map_err(|e| failed(&e))?,
+            Bad::NeedsAFileElsewhere => {
+                std::fs::write(elsewhere("needed"), "").map_err(|e| failed(&e))?
+            }
             Bad::WritesAFileElsewhere => drop(std::fs::write(elsewhere("written"), "")),
             _ => {}
         }
@@ -236,12 +266,22 @@ impl Live {
 
 /// The checks that a feature breaks.
 fn broken(bad: Bad) -> Vec<Check> {
-    let findings = conformance(move || Rogue(bad)).grace(Duration::from_secs(3)).findings();
+    let findings = conformance(move || Rogue(bad))
+        .grace(Duration::from_secs(3))
+        .findings();
     assert_eq!(findings.len(), Check::ALL.len());
-    assert!(findings.iter().map(|finding| finding.check).eq(Check::ALL), "{findings:?}");
-    let broken: Vec<_> = findings.iter().filter(|finding| matches!(finding.held, CheckOutcome::No(_))).collect();
+    assert!(
+        findings.iter().map(|finding| finding.check).eq(Check::ALL),
+        "{findings:?}"
+    );
+    let broken: Vec<_> = findings
+        .iter()
+        .filter(|finding| matches!(finding.held, CheckOutcome::No(_)))
+        .collect();
     println!("{bad:?}: {broken:?}");
-    let tried = findings.iter().all(|finding| matches!(finding.held, CheckOutcome::Yes | CheckOutcome::No(_)));
+    let tried = findings
+        .iter()
+        .all(|finding| matches!(finding.held, CheckOutcome::Yes | CheckOutcome::No(_)));
     assert!(tried || bad != Bad::InNoWay, "{findings:?}");
     broken.into_iter().map(|finding| finding.check).collect()
 }
@@ -281,20 +321,35 @@ fn each_way_to_be_bad_breaks_its_check_and_no_other() {
         (Bad::LeavesAChild, Some(Check::Children)),
     ];
     // Their files would show in the runs of the others.
-    let alone = [Bad::NeedsAFileElsewhere, Bad::WritesAFileElsewhere].map(|bad| (bad, Some(Check::Files)));
+    let alone =
+        [Bad::NeedsAFileElsewhere, Bad::WritesAFileElsewhere].map(|bad| (bad, Some(Check::Files)));
     std::thread::scope(|scope| {
         let run = |(bad, check): (Bad, Option<Check>)| (bad, broken(bad), check);
-        let started: Vec<_> = ways.into_iter().map(|way| scope.spawn(move || run(way))).collect();
-        let mut ended: Vec<_> = started.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let started: Vec<_> = ways
+            .into_iter()
+            .map(|way| scope.spawn(move || run(way)))
+            .collect();
+        let mut ended: Vec<_> = started
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect();
         ended.extend(alone.map(run));
         for name in ["needed", "written"] {
             drop(std::fs::remove_file(elsewhere(name)));
         }
         for (bad, broken, check) in &ended {
-            assert_eq!(*broken, check.iter().copied().collect::<Vec<_>>(), "{bad:?}");
+            assert_eq!(
+                *broken,
+                check.iter().copied().collect::<Vec<_>>(),
+                "{bad:?}"
+            );
         }
-        let shown: std::collections::BTreeSet<Check> = ended.iter().filter_map(|(_, _, check)| *check).collect();
-        assert!(Check::ALL.iter().all(|check| shown.contains(check)), "no feature breaks some check: {shown:?}");
+        let shown: std::collections::BTreeSet<Check> =
+            ended.iter().filter_map(|(_, _, check)| *check).collect();
+        assert!(
+            Check::ALL.iter().all(|check| shown.contains(check)),
+            "no feature breaks some check: {shown:?}"
+        );
     });
 }
 
@@ -307,22 +362,45 @@ fn what_is_broken_is_said() {
 // A tool that is late on its cancellation is not called to its end.
 #[test]
 fn the_answer_of_a_tool_that_never_ends_is_not_tried() {
-    let findings = conformance(|| Rogue(Bad::NeverAnswers)).grace(Duration::from_millis(50)).findings();
-    let not_tried = findings.iter().filter(|finding| matches!(finding.held, CheckOutcome::NotTried(_)));
+    let findings = conformance(|| Rogue(Bad::NeverAnswers))
+        .grace(Duration::from_millis(50))
+        .findings();
+    let not_tried = findings
+        .iter()
+        .filter(|finding| matches!(finding.held, CheckOutcome::NotTried(_)));
     let not_tried: Vec<_> = not_tried.map(|finding| finding.check).collect();
-    assert!(not_tried.starts_with(&[Check::Outputs, Check::Text]), "{findings:?}");
+    assert!(
+        not_tried.starts_with(&[Check::Outputs, Check::Text]),
+        "{findings:?}"
+    );
 }
 
 #[test]
 fn an_example_is_called_instead_of_what_the_schema_gives() {
     // An example that does not fit is not called at all, and what calls would have shown is not said to hold.
-    let findings = conformance(|| Rogue(Bad::PanicsInACall)).example("Act", serde_json::json!({})).findings();
-    assert!(!findings.iter().any(|finding| matches!(finding.held, CheckOutcome::No(_))), "{findings:?}");
+    let findings = conformance(|| Rogue(Bad::PanicsInACall))
+        .example("Act", serde_json::json!({}))
+        .findings();
+    assert!(
+        !findings
+            .iter()
+            .any(|finding| matches!(finding.held, CheckOutcome::No(_))),
+        "{findings:?}"
+    );
     let not_tried = findings.iter().filter_map(|finding| match &finding.held {
         CheckOutcome::NotTried(why) => Some((finding.check, why.as_str())),
         CheckOutcome::Yes | CheckOutcome::No(_) => None,
     });
     let why = "Act takes no {}; give an example";
-    let not_tried: Vec<_> = not_tried.filter(|(check, _)| *check != Check::State).collect();
-    assert_eq!(not_tried, [(Check::Cancellation, why), (Check::Outputs, why), (Check::Text, why)]);
+    let not_tried: Vec<_> = not_tried
+        .filter(|(check, _)| *check != Check::State)
+        .collect();
+    assert_eq!(
+        not_tried,
+        [
+            (Check::Cancellation, why),
+            (Check::Outputs, why),
+            (Check::Text, why)
+        ]
+    );
 }

@@ -32,7 +32,12 @@ struct Parks {
 impl FeatureModule for Parks {
     fn descriptor(&self) -> FeatureDescriptor {
         let builder = FeatureDescriptor::builder(ID).version("1.0.0");
-        builder.tool(&LOOK).tool(&AGAIN).tool(&SEND).gate(&GATE).build()
+        builder
+            .tool(&LOOK)
+            .tool(&AGAIN)
+            .tool(&SEND)
+            .gate(&GATE)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -40,7 +45,8 @@ impl FeatureModule for Parks {
         for tool in [&LOOK, &AGAIN, &SEND] {
             ctx.tools().implement(tool, &live, Self::act)?;
         }
-        ctx.hooks().register(HookContribution::new(ID, &GATE, live))?;
+        ctx.hooks()
+            .register(HookContribution::new(ID, &GATE, live))?;
         Ok(())
     }
 }
@@ -51,7 +57,10 @@ impl Parks {
         if self.tools {
             self.at.pass().await;
         }
-        Ok(ToolOutput { summary: "done".to_owned(), content: String::new() })
+        Ok(ToolOutput {
+            summary: "done".to_owned(),
+            content: String::new(),
+        })
     }
 }
 
@@ -67,14 +76,31 @@ impl Hook<PreToolCall> for Parks {
 
 /// Takes the grant back while a call of `tool` waits, and lets the call go on where `opens`: what came of the call, and
 /// whether the grant was gone at once.
-fn revoked(tools: bool, tool: &'static str, how: Revoke, opens: bool) -> (ResultStatus, String, bool) {
+fn revoked(
+    tools: bool,
+    tool: &'static str,
+    how: Revoke,
+    opens: bool,
+) -> (ResultStatus, String, bool) {
     let at = Latch::new("parked");
-    let mut host = FeatureHost::new().grace(Duration::from_millis(20)).install(Parks { at: at.clone(), tools });
+    let mut host = FeatureHost::new()
+        .grace(Duration::from_millis(20))
+        .install(Parks {
+            at: at.clone(),
+            tools,
+        });
     let registry = Arc::clone(host.registry());
-    let capability = if tools { HostCapability::tool(tool) } else { HostCapability::hook::<PreToolCall>() };
+    let capability = if tools {
+        HostCapability::tool(tool)
+    } else {
+        HostCapability::hook::<PreToolCall>()
+    };
     let revoker = std::thread::spawn(move || {
         at.wait_for(1);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let mut revoking = pin!(registry.revoke(&ID, &capability, how));
             let at_once = tokio::select! {
@@ -100,31 +126,60 @@ fn revoked(tools: bool, tool: &'static str, how: Revoke, opens: bool) -> (Result
 #[test]
 fn a_call_that_runs_ends_with_its_grant_or_is_waited_for() {
     let unknown = "Send was revoked while it ran: outcome unknown; verify before retrying\nso far";
-    let (now, soon, later) =
-        (Revoke::Now, Revoke::Drain(Duration::from_millis(20)), Revoke::Drain(Duration::from_secs(60)));
+    let (now, soon, later) = (
+        Revoke::Now,
+        Revoke::Drain(Duration::from_millis(20)),
+        Revoke::Drain(Duration::from_secs(60)),
+    );
     let cases = [
         ("Send", now, unknown),
         ("Send", soon, unknown),
-        ("Look", now, "Look was revoked while it ran: interrupted; safe to run again\nso far"),
-        ("Again", now, "Again was revoked while it ran: interrupted; repeating is safe\nso far"),
+        (
+            "Look",
+            now,
+            "Look was revoked while it ran: interrupted; safe to run again\nso far",
+        ),
+        (
+            "Again",
+            now,
+            "Again was revoked while it ran: interrupted; repeating is safe\nso far",
+        ),
     ];
     for (tool, how, words) in cases {
         let (status, text, _) = revoked(true, tool, how, false);
-        assert_eq!((status, text.as_str()), (ResultStatus::Interrupted, words), "{tool} {how:?}");
+        assert_eq!(
+            (status, text.as_str()),
+            (ResultStatus::Interrupted, words),
+            "{tool} {how:?}"
+        );
     }
     let whole = (ResultStatus::Ok, "done\nso far".to_owned(), false);
-    assert_eq!(revoked(true, "Send", later, true), whole, "a drain waits for it");
+    assert_eq!(
+        revoked(true, "Send", later, true),
+        whole,
+        "a drain waits for it"
+    );
 }
 
 #[test]
 fn a_gate_that_thinks_ends_with_its_grant_or_is_waited_for() {
-    let (now, soon, later) =
-        (Revoke::Now, Revoke::Drain(Duration::from_millis(20)), Revoke::Drain(Duration::from_secs(60)));
+    let (now, soon, later) = (
+        Revoke::Now,
+        Revoke::Drain(Duration::from_millis(20)),
+        Revoke::Drain(Duration::from_secs(60)),
+    );
     for how in [now, soon] {
         let (status, text, _) = revoked(false, "Send", how, false);
         let words = "user:parks (gate `gate`): its grant was revoked";
-        assert!(status == ResultStatus::Refused && text.contains(words), "{how:?}: {text}");
+        assert!(
+            status == ResultStatus::Refused && text.contains(words),
+            "{how:?}: {text}"
+        );
     }
     let whole = (ResultStatus::Ok, "done\nso far".to_owned(), false);
-    assert_eq!(revoked(false, "Send", later, true), whole, "a drain waits for it");
+    assert_eq!(
+        revoked(false, "Send", later, true),
+        whole,
+        "a drain waits for it"
+    );
 }

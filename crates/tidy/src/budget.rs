@@ -26,20 +26,40 @@ fn size(file: &Source) -> Vec<Finding> {
     let mut bad = Vec::new();
     let lines = file.text.lines().count();
     if lines > FILE_LINES {
-        bad.push(Finding::new(&file.path, 0, format!("has {lines} lines, at most {FILE_LINES}; part it")));
+        bad.push(Finding::new(
+            &file.path,
+            0,
+            format!("has {lines} lines, at most {FILE_LINES}; part it"),
+        ));
     }
     let tests = source::test_modules(&file.code);
     for f in source::functions(&file.code) {
-        let in_tests = file.is_test_file() || tests.iter().any(|t| t.start <= f.start && f.end <= t.end);
-        let most = if in_tests { TEST_FUNCTION_LINES } else { FUNCTION_LINES };
+        let in_tests =
+            file.is_test_file() || tests.iter().any(|t| t.start <= f.start && f.end <= t.end);
+        let most = if in_tests {
+            TEST_FUNCTION_LINES
+        } else {
+            FUNCTION_LINES
+        };
         if f.lines > most {
             let place = format!("{} {}", file.path, f.name);
-            bad.push(Finding::new(place, f.line, format!("is {} lines long, at most {most}", f.lines)));
+            bad.push(Finding::new(
+                place,
+                f.line,
+                format!("is {} lines long, at most {most}", f.lines),
+            ));
         }
     }
     for m in tests.into_iter().filter(|m| m.lines > INLINE_TEST_LINES) {
-        let what = format!("{} lines of inline tests, at most {INLINE_TEST_LINES}; move them to tests.rs", m.lines);
-        bad.push(Finding::new(format!("{} {}", file.path, m.name), m.line, what));
+        let what = format!(
+            "{} lines of inline tests, at most {INLINE_TEST_LINES}; move them to tests.rs",
+            m.lines
+        );
+        bad.push(Finding::new(
+            format!("{} {}", file.path, m.name),
+            m.line,
+            what,
+        ));
     }
     bad
 }
@@ -47,9 +67,16 @@ fn size(file: &Source) -> Vec<Finding> {
 /// Each module of a crate begins with what it is.
 pub fn module_docs(root: &Path) -> Vec<Finding> {
     let (sources, mut bad) = source::sources(root);
-    for file in sources.iter().filter(|s| s.path.split('/').nth(2) == Some("src")) {
+    for file in sources
+        .iter()
+        .filter(|s| s.path.split('/').nth(2) == Some("src"))
+    {
         if !file.text.starts_with("//! ") {
-            bad.push(Finding::new(&file.path, 1, "must open with `//! ` and say what it is"));
+            bad.push(Finding::new(
+                &file.path,
+                1,
+                "must open with `//! ` and say what it is",
+            ));
         }
     }
     bad
@@ -60,14 +87,25 @@ pub fn module_names(root: &Path) -> Vec<Finding> {
     for file in &sources {
         let names = file.path.trim_end_matches(".rs").split('/').skip(1);
         for name in names.filter(|n| BANNED_MODULES.contains(n)) {
-            bad.push(Finding::new(&file.path, 0, format!("`{name}` names no idea; name it for what it holds")));
+            bad.push(Finding::new(
+                &file.path,
+                0,
+                format!("`{name}` names no idea; name it for what it holds"),
+            ));
         }
         for name in BANNED_MODULES {
             for at in source::words(&file.code, name) {
                 let before = file.code.get(..at).unwrap_or_default().trim_end();
-                if source::words(before, "mod").last().is_some_and(|m| m + 3 == before.len()) {
+                if source::words(before, "mod")
+                    .last()
+                    .is_some_and(|m| m + 3 == before.len())
+                {
                     let line = source::line_of(&file.code, at);
-                    bad.push(Finding::new(&file.path, line, format!("`mod {name}` names no idea")));
+                    bad.push(Finding::new(
+                        &file.path,
+                        line,
+                        format!("`mod {name}` names no idea"),
+                    ));
                 }
             }
         }

@@ -46,8 +46,16 @@ pub fn count(tree: &str, most: usize) -> Vec<Finding> {
         }
     }
     match packages.len() {
-        0 => vec![Finding::new("Cargo.lock", 0, "cargo tree printed no package")],
-        n if n > most => vec![Finding::new("Cargo.lock", 0, format!("{n} packages, at most {most}"))],
+        0 => vec![Finding::new(
+            "Cargo.lock",
+            0,
+            "cargo tree printed no package",
+        )],
+        n if n > most => vec![Finding::new(
+            "Cargo.lock",
+            0,
+            format!("{n} packages, at most {most}"),
+        )],
         _ => Vec::new(),
     }
 }

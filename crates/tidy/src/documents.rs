@@ -8,7 +8,13 @@ use crate::source::{self, Source, Text};
 /// First parts of a path that is meant to be in this repository.
 const ROOTED: [&str; 6] = ["crates", "docs", "findings", "work-items", ".ci", ".github"];
 /// Files of the top level that documents call by name.
-const TOP_FILES: [&str; 5] = ["tickets.sh", "flake.nix", "clippy.toml", "rustfmt.toml", "README.md"];
+const TOP_FILES: [&str; 5] = [
+    "tickets.sh",
+    "flake.nix",
+    "clippy.toml",
+    "rustfmt.toml",
+    "README.md",
+];
 
 /// `docs/**/*.md`, `README.md` and `AGENTS.md`. What follows `Not yet` headings is judged too: a document names what is.
 pub fn check(root: &Path) -> Vec<Finding> {
@@ -20,7 +26,9 @@ pub fn check(root: &Path) -> Vec<Finding> {
     for doc in documents.iter().chain(&readme) {
         for (line, kind) in named(doc) {
             let missing = match &kind {
-                Named::Code(code) => missing_path(root, code).or_else(|| missing_module(&sources, code)),
+                Named::Code(code) => {
+                    missing_path(root, code).or_else(|| missing_module(&sources, code))
+                }
                 Named::Link(link) => missing_link(root, doc, link),
             };
             bad.extend(missing.map(|what| Finding::new(&doc.path, line, what)));
@@ -51,7 +59,11 @@ fn named(doc: &Text) -> Vec<(usize, Named)> {
 }
 
 fn missing_path(root: &Path, code: &str) -> Option<String> {
-    let path = code.split([' ', '#', ':']).next().unwrap_or_default().trim_start_matches("./");
+    let path = code
+        .split([' ', '#', ':'])
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("./");
     let first = path.split('/').next().unwrap_or_default();
     let meant = (path.contains('/') && ROOTED.contains(&first)) || TOP_FILES.contains(&path);
     if !meant || path.contains(['<', '*', '…', '$']) {
@@ -63,9 +75,14 @@ fn missing_path(root: &Path, code: &str) -> Option<String> {
 
 /// `a/{b,c}` names two paths.
 fn expand(path: &str) -> Vec<String> {
-    let parted = path.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?)));
+    let parted = path
+        .split_once('{')
+        .and_then(|(head, rest)| Some((head, rest.split_once('}')?)));
     match parted {
-        Some((head, (choices, tail))) => choices.split(',').map(|c| format!("{head}{}{tail}", c.trim())).collect(),
+        Some((head, (choices, tail))) => choices
+            .split(',')
+            .map(|c| format!("{head}{}{tail}", c.trim()))
+            .collect(),
         None => vec![path.to_owned()],
     }
 }
@@ -95,14 +112,20 @@ fn missing_module(sources: &[Source], code: &str) -> Option<String> {
     let mut here = folder.clone();
     for name in rest.split("::") {
         let next = format!("{here}/{name}");
-        let is_module =
-            sources.iter().any(|s| s.path == format!("{next}.rs") || s.path.starts_with(&format!("{next}/")));
+        let is_module = sources
+            .iter()
+            .any(|s| s.path == format!("{next}.rs") || s.path.starts_with(&format!("{next}/")));
         if is_module {
             here = next;
             continue;
         }
         let inside = |s: &&Source| s.path.starts_with(&here);
-        if !sources.iter().filter(within).filter(inside).any(|s| source::words(&s.code, name).next().is_some()) {
+        if !sources
+            .iter()
+            .filter(within)
+            .filter(inside)
+            .any(|s| source::words(&s.code, name).next().is_some())
+        {
             return Some(format!("`{code}`: there is no `{name}` in {here}"));
         }
     }

@@ -16,12 +16,20 @@ pub struct Finding {
 
 impl Finding {
     pub fn new(place: impl Into<String>, line: usize, what: impl Into<String>) -> Self {
-        Self { place: place.into(), line, what: what.into() }
+        Self {
+            place: place.into(),
+            line,
+            what: what.into(),
+        }
     }
 
     /// A file or directory that could not be read: never silently a pass.
     pub fn unreadable(path: &Path, why: impl fmt::Display) -> Self {
-        Self::new(path.display().to_string(), 0, format!("cannot be read: {why}"))
+        Self::new(
+            path.display().to_string(),
+            0,
+            format!("cannot be read: {why}"),
+        )
     }
 }
 
@@ -44,19 +52,31 @@ pub struct Exception {
 
 /// Takes the excepted findings out. An exception that excepts nothing, gives no reason or names no work item is a finding.
 pub fn except(root: &Path, findings: Vec<Finding>, exceptions: &[Exception]) -> Vec<Finding> {
-    let mut left: Vec<Finding> =
-        findings.iter().filter(|f| exceptions.iter().all(|e| e.place != f.place)).cloned().collect();
+    let mut left: Vec<Finding> = findings
+        .iter()
+        .filter(|f| exceptions.iter().all(|e| e.place != f.place))
+        .cloned()
+        .collect();
     for e in exceptions {
         if findings.iter().all(|f| f.place != e.place) {
-            left.push(Finding::new(e.place, 0, "is excepted but breaks no budget; take it off the list"));
+            left.push(Finding::new(
+                e.place,
+                0,
+                "is excepted but breaks no budget; take it off the list",
+            ));
         }
         if e.reason.trim().is_empty() {
             left.push(Finding::new(e.place, 0, "is excepted without a reason"));
         }
-        let exists =
-            ["open", "pending", "closed"].iter().any(|s| root.join("work-items").join(s).join(e.work_item).is_dir());
+        let exists = ["open", "pending", "closed"]
+            .iter()
+            .any(|s| root.join("work-items").join(s).join(e.work_item).is_dir());
         if e.work_item.is_empty() || !exists {
-            left.push(Finding::new(e.place, 0, format!("is excepted for an unknown work item `{}`", e.work_item)));
+            left.push(Finding::new(
+                e.place,
+                0,
+                format!("is excepted for an unknown work item `{}`", e.work_item),
+            ));
         }
     }
     left

@@ -33,16 +33,29 @@ pub fn check(root: &Path, accepted: &[Homonym]) -> Vec<Finding> {
     for homonym in accepted {
         let place = format!("type {}", homonym.name);
         if !found.contains_key(homonym.name) {
-            bad.push(Finding::new(&place, 0, "is on the list of homonyms but is none; take it off the list"));
+            bad.push(Finding::new(
+                &place,
+                0,
+                "is on the list of homonyms but is none; take it off the list",
+            ));
         }
         if homonym.reason.trim().is_empty() {
-            bad.push(Finding::new(&place, 0, "is on the list of homonyms without a reason"));
+            bad.push(Finding::new(
+                &place,
+                0,
+                "is on the list of homonyms without a reason",
+            ));
         }
     }
-    let left = found.into_iter().filter(|(name, _)| accepted.iter().all(|homonym| homonym.name != *name));
+    let left = found
+        .into_iter()
+        .filter(|(name, _)| accepted.iter().all(|homonym| homonym.name != *name));
     bad.extend(left.map(|(name, places)| {
         let places: Vec<String> = places.into_iter().collect();
-        let what = format!("has several definitions ({}); rename all but one", places.join(", "));
+        let what = format!(
+            "has several definitions ({}); rename all but one",
+            places.join(", ")
+        );
         Finding::new(format!("type {name}"), 0, what)
     }));
     bad
@@ -55,7 +68,12 @@ fn definitions(root: &Path) -> (Vec<Definition>, Vec<Finding>) {
     for source in sources.iter().filter(|source| source.ships()) {
         for (at, line) in source.shipped_code().lines().enumerate() {
             if let Some((public, name)) = definition(line) {
-                found.push(Definition { name: name.to_owned(), path: source.path.clone(), line: at + 1, public });
+                found.push(Definition {
+                    name: name.to_owned(),
+                    path: source.path.clone(),
+                    line: at + 1,
+                    public,
+                });
             }
         }
     }
@@ -70,8 +88,14 @@ fn definition(line: &str) -> Option<(bool, &str)> {
         None => (true, rest),
     };
     let rest = rest.strip_prefix(' ')?;
-    let (keyword, rest) = rest.strip_prefix("unsafe ").unwrap_or(rest).split_once(' ')?;
-    let end = rest.bytes().position(|byte| !source::is_ident(byte)).unwrap_or(rest.len());
+    let (keyword, rest) = rest
+        .strip_prefix("unsafe ")
+        .unwrap_or(rest)
+        .split_once(' ')?;
+    let end = rest
+        .bytes()
+        .position(|byte| !source::is_ident(byte))
+        .unwrap_or(rest.len());
     let name = rest.get(..end).filter(|name| !name.is_empty())?;
     KEYWORDS.contains(&keyword).then_some((public, name))
 }
@@ -80,13 +104,21 @@ fn definition(line: &str) -> Option<(bool, &str)> {
 fn homonyms(definitions: &[Definition]) -> BTreeMap<&str, BTreeSet<String>> {
     let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (at, one) in definitions.iter().enumerate() {
-        let others = definitions.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
+        let others = definitions
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != at)
+            .map(|(_, other)| other);
         let clashes = |other: &Definition| {
-            let together = (one.public && other.public) || crate_of(&one.path) == crate_of(&other.path);
+            let together =
+                (one.public && other.public) || crate_of(&one.path) == crate_of(&other.path);
             one.name == other.name && one.path != other.path && together
         };
         if others.into_iter().any(clashes) {
-            found.entry(&one.name).or_default().insert(format!("{}:{}", one.path, one.line));
+            found
+                .entry(&one.name)
+                .or_default()
+                .insert(format!("{}:{}", one.path, one.line));
         }
     }
     found

@@ -24,25 +24,53 @@ pub fn host(root: &Path) -> Vec<Finding> {
     let (sources, mut bad) = source::sources(root);
     let tools = tools(&sources);
     if tools.is_empty() {
-        bad.push(Finding::new("crates/builtins/src", 0, "no tool was found: look for them where they are named now"));
+        bad.push(Finding::new(
+            "crates/builtins/src",
+            0,
+            "no tool was found: look for them where they are named now",
+        ));
     }
-    for file in sources.iter().filter(|file| file.path.starts_with(HOST) && !file.is_test_file()) {
+    for file in sources
+        .iter()
+        .filter(|file| file.path.starts_with(HOST) && !file.is_test_file())
+    {
         let (texts, code) = (file.shipped_literals(), file.shipped_code());
-        let mut found = |at: usize, what: String| bad.push(Finding::new(&file.path, source::line_of(&code, at), what));
+        let mut found = |at: usize, what: String| {
+            bad.push(Finding::new(&file.path, source::line_of(&code, at), what))
+        };
         for at in flags(&texts) {
-            found(at, format!("`{}` is a flag: give a `permission::Remedy`", word(&texts, at)));
+            found(
+                at,
+                format!(
+                    "`{}` is a flag: give a `permission::Remedy`",
+                    word(&texts, at)
+                ),
+            );
         }
         for tool in &tools {
-            source::words(&texts, tool).for_each(|at| found(at, format!("`{tool}` is a tool of a feature")));
+            source::words(&texts, tool)
+                .for_each(|at| found(at, format!("`{tool}` is a tool of a feature")));
         }
         for (at, id) in texts.match_indices("builtin:") {
-            if texts.get(at + id.len()..).is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase())) {
+            if texts
+                .get(at + id.len()..)
+                .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+            {
                 found(at, format!("`{}` is a feature", word(&texts, at)));
             }
         }
         for (at, _) in code.match_indices("Store") {
-            let start = code.get(..at).unwrap_or_default().trim_end_matches(is_name).len();
-            let name = code.get(start..).unwrap_or_default().split(|c| !is_name(c)).next().unwrap_or_default();
+            let start = code
+                .get(..at)
+                .unwrap_or_default()
+                .trim_end_matches(is_name)
+                .len();
+            let name = code
+                .get(start..)
+                .unwrap_or_default()
+                .split(|c| !is_name(c))
+                .next()
+                .unwrap_or_default();
             if name.ends_with("Store") && !STORES.contains(&name) {
                 found(at, format!("`{name}` is a store of a feature"));
             }
@@ -55,10 +83,18 @@ pub fn host(root: &Path) -> Vec<Finding> {
 fn tools(sources: &[Source]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (place, mark) in TOOLS {
-        for file in sources.iter().filter(|file| file.path.starts_with(place) && !file.is_test_file()) {
+        for file in sources
+            .iter()
+            .filter(|file| file.path.starts_with(place) && !file.is_test_file())
+        {
             let code = file.shipped_code();
             for (at, _) in code.match_indices(mark) {
-                let literal = file.text.get(at + mark.len()..).unwrap_or_default().trim_start().strip_prefix('"');
+                let literal = file
+                    .text
+                    .get(at + mark.len()..)
+                    .unwrap_or_default()
+                    .trim_start()
+                    .strip_prefix('"');
                 names.extend(literal.and_then(|rest| Some(rest.split_once('"')?.0.to_owned())));
             }
         }
@@ -69,15 +105,21 @@ fn tools(sources: &[Source]) -> BTreeSet<String> {
 /// Where `--word` stands, by itself.
 fn flags(texts: &str) -> impl Iterator<Item = usize> {
     texts.match_indices("--").map(|(at, _)| at).filter(|at| {
-        let before = at.checked_sub(1).and_then(|before| texts.as_bytes().get(before));
+        let before = at
+            .checked_sub(1)
+            .and_then(|before| texts.as_bytes().get(before));
         let after = texts.as_bytes().get(at + 2);
-        after.is_some_and(u8::is_ascii_lowercase) && !before.is_some_and(|b| is_ident(*b) || *b == b'-')
+        after.is_some_and(u8::is_ascii_lowercase)
+            && !before.is_some_and(|b| is_ident(*b) || *b == b'-')
     })
 }
 
 /// What begins there, up to a space or a quote.
 fn word(texts: &str, at: usize) -> &str {
-    texts.get(at..).and_then(|rest| rest.split([' ', '\'', '"', '`', '\n']).next()).unwrap_or_default()
+    texts
+        .get(at..)
+        .and_then(|rest| rest.split([' ', '\'', '"', '`', '\n']).next())
+        .unwrap_or_default()
 }
 
 fn is_name(c: char) -> bool {

@@ -28,12 +28,22 @@ pub fn top_level(root: &Path) -> Vec<Finding> {
         Ok(entries) => entries,
         Err(e) => return vec![Finding::unreadable(root, e)],
     };
-    let mut names: Vec<String> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     let known = |n: &str| n.starts_with('.') || TOP.contains(&n) || MADE.contains(&n);
     let stray = names.iter().filter(|n| !known(n));
-    let mut bad: Vec<Finding> =
-        stray.map(|n| Finding::new(n, 0, "does not belong to the top level; see docs/ARCHITECTURE.md")).collect();
+    let mut bad: Vec<Finding> = stray
+        .map(|n| {
+            Finding::new(
+                n,
+                0,
+                "does not belong to the top level; see docs/ARCHITECTURE.md",
+            )
+        })
+        .collect();
     let absent = TOP.iter().filter(|t| !names.iter().any(|n| n == *t));
     bad.extend(absent.map(|t| Finding::new(*t, 0, "is missing from the top level")));
     bad

@@ -34,12 +34,19 @@ impl Graph {
     pub fn of(root: &Path, name: &str) -> (Self, Vec<Finding>) {
         let prefix = format!("crates/{name}/src/");
         let (texts, bad) = source::texts(root, &prefix, |path| path.ends_with(".rs"));
-        let sources = texts.into_iter().map(|text| Source::new(text.path, text.text));
-        let files = sources.filter(|source| !source.is_test_file()).map(|source| File::read(&source, &prefix));
+        let sources = texts
+            .into_iter()
+            .map(|text| Source::new(text.path, text.text));
+        let files = sources
+            .filter(|source| !source.is_test_file())
+            .map(|source| File::read(&source, &prefix));
         let files: BTreeMap<Module, File> = files.map(|file| (file.module.clone(), file)).collect();
         let mut graph = Self::default();
         for (module, file) in &files {
-            let mut named: BTreeSet<Module> = file.names().filter_map(|path| resolve(&files, path, 0)).collect();
+            let mut named: BTreeSet<Module> = file
+                .names()
+                .filter_map(|path| resolve(&files, path, 0))
+                .collect();
             named.remove(module);
             graph.edges.insert(module.clone(), named);
             graph.paths.insert(module.clone(), file.path.clone());
@@ -49,12 +56,19 @@ impl Graph {
 
     /// The sets of files that name each other, directly or through others; the largest first.
     pub fn circles(&self) -> Vec<Vec<&str>> {
-        let reached: BTreeMap<&Module, BTreeSet<&Module>> =
-            self.edges.keys().map(|from| (from, self.reached(from))).collect();
+        let reached: BTreeMap<&Module, BTreeSet<&Module>> = self
+            .edges
+            .keys()
+            .map(|from| (from, self.reached(from)))
+            .collect();
         let mut circles: BTreeSet<Vec<&str>> = BTreeSet::new();
         for (from, to) in &reached {
             let back = |to: &&&Module| reached.get(**to).is_some_and(|far| far.contains(*from));
-            let circle: Vec<&str> = to.iter().filter(back).filter_map(|m| Some(self.paths.get(*m)?.as_str())).collect();
+            let circle: Vec<&str> = to
+                .iter()
+                .filter(back)
+                .filter_map(|m| Some(self.paths.get(*m)?.as_str()))
+                .collect();
             if circle.len() > 1 {
                 circles.insert(circle);
             }
@@ -67,7 +81,13 @@ impl Graph {
     fn reached<'a>(&'a self, from: &'a Module) -> BTreeSet<&'a Module> {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
         while let Some(module) = next.pop() {
-            next.extend(self.edges.get(module).into_iter().flatten().filter(|to| seen.insert(*to)));
+            next.extend(
+                self.edges
+                    .get(module)
+                    .into_iter()
+                    .flatten()
+                    .filter(|to| seen.insert(*to)),
+            );
         }
         seen
     }
@@ -77,7 +97,11 @@ impl Graph {
 pub fn circles(root: &Path, name: &str, most: usize) -> Vec<Finding> {
     let (graph, mut bad) = Graph::of(root, name);
     for circle in graph.circles().iter().filter(|circle| circle.len() > most) {
-        let what = format!("a circle of {} files, {most} are the bound:\n  {}", circle.len(), circle.join("\n  "));
+        let what = format!(
+            "a circle of {} files, {most} are the bound:\n  {}",
+            circle.len(),
+            circle.join("\n  ")
+        );
         bad.push(Finding::new(format!("crates/{name}/src"), 0, what));
     }
     bad
@@ -86,10 +110,15 @@ pub fn circles(root: &Path, name: &str, most: usize) -> Vec<Finding> {
 /// Arrows between the rooms of a crate that its rows do not have, and arrows of rows that the crate does not have.
 pub fn arrows(root: &Path, name: &str, rows: &[Room]) -> Vec<Finding> {
     let (graph, mut bad) = Graph::of(root, name);
-    let rooms: Vec<(Module, &Room)> = rows.iter().filter_map(|row| Some((room_of(name, row)?, row))).collect();
+    let rooms: Vec<(Module, &Room)> = rows
+        .iter()
+        .filter_map(|row| Some((room_of(name, row)?, row)))
+        .collect();
     let room = |module: &Module| {
         let above = rooms.iter().filter(|(room, _)| module.starts_with(room));
-        above.max_by_key(|(room, _)| room.len()).map(|(room, row)| (room.join("::"), *row))
+        above
+            .max_by_key(|(room, _)| room.len())
+            .map(|(room, row)| (room.join("::"), *row))
     };
     let mut used = BTreeSet::new();
     for (from, named) in &graph.edges {
@@ -97,7 +126,11 @@ pub fn arrows(root: &Path, name: &str, rows: &[Room]) -> Vec<Finding> {
         let Some((own, row)) = room(from) else {
             // The crate's root composes its rooms.
             if !from.is_empty() {
-                bad.push(Finding::new(path, 0, format!("is in no room of `{name}`: give it a row")));
+                bad.push(Finding::new(
+                    path,
+                    0,
+                    format!("is in no room of `{name}`: give it a row"),
+                ));
             }
             continue;
         };
@@ -106,14 +139,26 @@ pub fn arrows(root: &Path, name: &str, rows: &[Room]) -> Vec<Finding> {
             let Some((other, _)) = room(to) else { continue };
             used.insert((own.clone(), other.clone()));
             if own != other && !row.may.contains(&other.as_str()) {
-                bad.push(Finding::new(path, 0, format!("`{own}` must not name `{}`", to.join("::"))));
+                bad.push(Finding::new(
+                    path,
+                    0,
+                    format!("`{own}` must not name `{}`", to.join("::")),
+                ));
             }
         }
     }
     for (own, row) in &rooms {
         let own = own.join("::");
-        for other in row.may.iter().filter(|other| !used.contains(&(own.clone(), (**other).to_owned()))) {
-            bad.push(Finding::new(row.name, 0, format!("does not name `{other}` any more; take it off its row")));
+        for other in row
+            .may
+            .iter()
+            .filter(|other| !used.contains(&(own.clone(), (**other).to_owned())))
+        {
+            bad.push(Finding::new(
+                row.name,
+                0,
+                format!("does not name `{other}` any more; take it off its row"),
+            ));
         }
     }
     bad
@@ -138,7 +183,11 @@ fn resolve(files: &BTreeMap<Module, File>, path: Module, depth: usize) -> Option
         let handed = files.get(&module).and_then(|file| file.handed_on.get(part));
         if let Some(target) = handed.filter(|_| depth < MAX_HANDED_ON) {
             let rest = path.iter().skip(at + 1).cloned();
-            return resolve(files, target.iter().cloned().chain(rest).collect(), depth + 1);
+            return resolve(
+                files,
+                target.iter().cloned().chain(rest).collect(),
+                depth + 1,
+            );
         }
         return Some(module);
     }
@@ -158,9 +207,16 @@ struct File {
 
 impl File {
     fn read(source: &Source, prefix: &str) -> Self {
-        let below = source.path.strip_prefix(prefix).unwrap_or(&source.path).trim_end_matches(".rs");
+        let below = source
+            .path
+            .strip_prefix(prefix)
+            .unwrap_or(&source.path)
+            .trim_end_matches(".rs");
         let mut module: Module = below.split('/').map(str::to_owned).collect();
-        if module.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
+        if module
+            .last()
+            .is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str()))
+        {
             module.pop();
         }
         let mut file = Self {
@@ -173,18 +229,29 @@ impl File {
         let code = source.shipped_code();
         let mut from = 0;
         for at in source::words(&code, "use") {
-            let Some(end) = code.get(at..).and_then(|rest| rest.find(';')).map(|length| at + length) else { break };
+            let Some(end) = code
+                .get(at..)
+                .and_then(|rest| rest.find(';'))
+                .map(|length| at + length)
+            else {
+                break;
+            };
             let before = code.get(..at).unwrap_or_default().trim_end();
-            let statement = before.is_empty() || before.ends_with(['{', '}', ';', ']', ')']) || before.ends_with("pub");
+            let statement = before.is_empty()
+                || before.ends_with(['{', '}', ';', ']', ')'])
+                || before.ends_with("pub");
             if at < from || !statement {
                 continue;
             }
-            let public = before.ends_with("pub") || before.ends_with(')') && before.contains("pub(");
+            let public =
+                before.ends_with("pub") || before.ends_with(')') && before.contains("pub(");
             file.code.push_str(code.get(from..at).unwrap_or_default());
             let mut names = Vec::new();
             tree(code.get(at + 3..end).unwrap_or_default(), &[], &mut names);
             for (name, path) in names {
-                let Some(path) = file.absolute(&path) else { continue };
+                let Some(path) = file.absolute(&path) else {
+                    continue;
+                };
                 if public {
                     file.handed_on.insert(name.clone(), path.clone());
                 }
@@ -203,11 +270,22 @@ impl File {
             "crate" => return Some(rest.to_vec()),
             "self" => self.module.clone(),
             "super" => {
-                let above = self.module.get(..self.module.len().checked_sub(1)?)?.to_vec();
+                let above = self
+                    .module
+                    .get(..self.module.len().checked_sub(1)?)?
+                    .to_vec();
                 let rest: Vec<&String> = rest.iter().collect();
-                let more = rest.iter().take_while(|part| part.as_str() == "super").count();
+                let more = rest
+                    .iter()
+                    .take_while(|part| part.as_str() == "super")
+                    .count();
                 let above = above.get(..above.len().checked_sub(more)?)?.to_vec();
-                return Some(above.into_iter().chain(rest.into_iter().skip(more).cloned()).collect());
+                return Some(
+                    above
+                        .into_iter()
+                        .chain(rest.into_iter().skip(more).cloned())
+                        .collect(),
+                );
             }
             name => match self.names.get(name) {
                 Some(path) => path.clone(),
@@ -219,10 +297,12 @@ impl File {
 
     /// What the code names: paths, and single names that a `use` brought.
     fn names(&self) -> impl Iterator<Item = Module> {
-        paths(&self.code).into_iter().filter_map(|path| match path.as_slice() {
-            [name] => self.names.get(name).cloned(),
-            _ => self.absolute(&path),
-        })
+        paths(&self.code)
+            .into_iter()
+            .filter_map(|path| match path.as_slice() {
+                [name] => self.names.get(name).cloned(),
+                _ => self.absolute(&path),
+            })
     }
 }
 
@@ -230,14 +310,29 @@ impl File {
 fn tree(text: &str, base: &[String], names: &mut Vec<(String, Module)>) {
     let text = text.trim();
     let (head, group) = match text.find('{') {
-        Some(open) => (text.get(..open).unwrap_or_default(), text.get(open + 1..).and_then(|t| t.strip_suffix('}'))),
+        Some(open) => (
+            text.get(..open).unwrap_or_default(),
+            text.get(open + 1..).and_then(|t| t.strip_suffix('}')),
+        ),
         None => (text, None),
     };
-    let (path, alias) = head.rsplit_once(" as ").map_or((head, None), |(path, alias)| (path, Some(alias.trim())));
-    let parts = path.split("::").map(str::trim).filter(|part| !part.is_empty());
-    let mut path: Module = base.iter().cloned().chain(parts.map(str::to_owned)).collect();
+    let (path, alias) = head
+        .rsplit_once(" as ")
+        .map_or((head, None), |(path, alias)| (path, Some(alias.trim())));
+    let parts = path
+        .split("::")
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let mut path: Module = base
+        .iter()
+        .cloned()
+        .chain(parts.map(str::to_owned))
+        .collect();
     if let Some(group) = group {
-        split(group).into_iter().filter(|part| !part.trim().is_empty()).for_each(|part| tree(part, &path, names));
+        split(group)
+            .into_iter()
+            .filter(|part| !part.trim().is_empty())
+            .for_each(|part| tree(part, &path, names));
         return;
     }
     if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
@@ -272,7 +367,9 @@ fn paths(code: &str) -> BTreeSet<Vec<String>> {
     let mut path: Vec<String> = Vec::new();
     let mut rest = code;
     while let Some(start) = rest.find(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        let joined = rest.get(..start).is_some_and(|between| between.trim() == "::");
+        let joined = rest
+            .get(..start)
+            .is_some_and(|between| between.trim() == "::");
         if !joined && !path.is_empty() {
             found.insert(std::mem::take(&mut path));
         }

@@ -6,7 +6,9 @@ use crate::finding::Finding;
 use crate::source::{self, Source};
 
 /// What introduces an item. A module in a file of its own says in its `//!` what it is.
-const KEYWORDS: [&str; 8] = ["fn", "struct", "enum", "trait", "type", "const", "static", "union"];
+const KEYWORDS: [&str; 8] = [
+    "fn", "struct", "enum", "trait", "type", "const", "static", "union",
+];
 
 /// What may stand before `fn`.
 const QUALIFIERS: [&str; 3] = ["async", "const", "unsafe"];
@@ -15,7 +17,12 @@ const QUALIFIERS: [&str; 3] = ["async", "const", "unsafe"];
 /// the item can be reached from outside is not asked.
 pub fn check(root: &Path) -> Vec<Finding> {
     let (sources, mut bad) = source::sources(root);
-    bad.extend(sources.iter().filter(|source| source.ships()).flat_map(undocumented));
+    bad.extend(
+        sources
+            .iter()
+            .filter(|source| source.ships())
+            .flat_map(undocumented),
+    );
     bad
 }
 
@@ -30,9 +37,12 @@ fn undocumented(source: &Source) -> Vec<Finding> {
         if inside.is_some_and(|outer| indent == outer && line.trim_start().starts_with('}')) {
             inside = None;
         }
-        let of_trait = inside.filter(|outer| indent == outer + 4).and_then(|_| item(line.trim_start()));
+        let of_trait = inside
+            .filter(|outer| indent == outer + 4)
+            .and_then(|_| item(line.trim_start()));
         let public = line.trim_start().strip_prefix("pub ").and_then(item);
-        if public.is_some_and(|(keyword, _)| keyword == "trait") && !line.trim_end().ends_with('}') {
+        if public.is_some_and(|(keyword, _)| keyword == "trait") && !line.trim_end().ends_with('}')
+        {
             inside = Some(indent);
         }
         if let Some((keyword, name)) = public.or(of_trait).filter(|_| !documented(&lines, at)) {
@@ -49,12 +59,18 @@ fn undocumented(source: &Source) -> Vec<Finding> {
 /// The keyword and the name of the item that a line begins with.
 fn item(line: &str) -> Option<(&str, &str)> {
     let (word, rest) = line.split_once(' ')?;
-    let end = rest.bytes().position(|byte| !source::is_ident(byte)).unwrap_or(rest.len());
+    let end = rest
+        .bytes()
+        .position(|byte| !source::is_ident(byte))
+        .unwrap_or(rest.len());
     let next = rest.get(..end)?;
     if QUALIFIERS.contains(&word) && (next == "fn" || QUALIFIERS.contains(&next)) {
         return item(rest);
     }
-    KEYWORDS.contains(&word).then_some((word, next)).filter(|(_, name)| !name.is_empty())
+    KEYWORDS
+        .contains(&word)
+        .then_some((word, next))
+        .filter(|(_, name)| !name.is_empty())
 }
 
 /// Whether `///` or `#[doc` stands above the line, with nothing but attributes between.
@@ -71,7 +87,11 @@ fn documented(lines: &[(&str, &str)], at: usize) -> bool {
         }
         // The end of an attribute of several lines.
         if code.ends_with(")]") {
-            while lines.get(above).is_some_and(|(code, _)| !code.trim().starts_with("#[")) && above > 0 {
+            while lines
+                .get(above)
+                .is_some_and(|(code, _)| !code.trim().starts_with("#["))
+                && above > 0
+            {
                 above -= 1;
             }
             continue;

@@ -32,7 +32,12 @@ impl Source {
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let (code, comments) = part(&text);
-        Self { path: path.into(), text, code, comments }
+        Self {
+            path: path.into(),
+            text,
+            code,
+            comments,
+        }
     }
 
     /// True for integration tests, benches and modules of tests: code that does not ship.
@@ -44,7 +49,11 @@ impl Source {
 
     /// Code of a crate that others use or run; not its tests.
     pub fn ships(&self) -> bool {
-        let shipped = self.path.split('/').nth(1).is_some_and(|name| !NOT_SHIPPED.contains(&name));
+        let shipped = self
+            .path
+            .split('/')
+            .nth(1)
+            .is_some_and(|name| !NOT_SHIPPED.contains(&name));
         shipped && self.path.contains("/src/") && !self.is_test_file()
     }
 
@@ -52,7 +61,12 @@ impl Source {
     pub fn shipped_code(&self) -> String {
         let mut code = self.code.clone().into_bytes();
         for block in test_modules(&self.code) {
-            for byte in code.iter_mut().take(block.end).skip(block.start).filter(|b| **b != b'\n') {
+            for byte in code
+                .iter_mut()
+                .take(block.end)
+                .skip(block.start)
+                .filter(|b| **b != b'\n')
+            {
                 *byte = b' ';
             }
         }
@@ -63,10 +77,18 @@ impl Source {
     pub fn shipped_literals(&self) -> String {
         let tests = test_modules(&self.code);
         let (code, comments) = (self.code.bytes(), self.comments.bytes());
-        let parted = self.text.bytes().zip(code.zip(comments)).enumerate().map(|(at, (byte, (code, comment)))| {
-            let elsewhere = code == byte || comment == byte || tests.iter().any(|t| (t.start..t.end).contains(&at));
-            if elsewhere && byte != b'\n' { b' ' } else { byte }
-        });
+        let parted = self.text.bytes().zip(code.zip(comments)).enumerate().map(
+            |(at, (byte, (code, comment)))| {
+                let elsewhere = code == byte
+                    || comment == byte
+                    || tests.iter().any(|t| (t.start..t.end).contains(&at));
+                if elsewhere && byte != b'\n' {
+                    b' '
+                } else {
+                    byte
+                }
+            },
+        );
         String::from_utf8_lossy(&parted.collect::<Vec<u8>>()).into_owned()
     }
 }
@@ -84,8 +106,16 @@ pub struct Block {
 /// Every file under `root/within`, sorted; unreadable directories become findings.
 pub fn files(root: &Path, within: &str) -> (Vec<PathBuf>, Vec<Finding>) {
     let (mut found, mut bad) = (Vec::new(), Vec::new());
-    let start = if within.is_empty() { root.to_path_buf() } else { root.join(within) };
-    let mut open = if start.exists() { vec![start] } else { Vec::new() };
+    let start = if within.is_empty() {
+        root.to_path_buf()
+    } else {
+        root.join(within)
+    };
+    let mut open = if start.exists() {
+        vec![start]
+    } else {
+        Vec::new()
+    };
     while let Some(dir) = open.pop() {
         let entries = match std::fs::read_dir(&dir) {
             Ok(entries) => entries,
@@ -96,7 +126,9 @@ pub fn files(root: &Path, within: &str) -> (Vec<PathBuf>, Vec<Finding>) {
         };
         for entry in entries.flatten() {
             let path = entry.path();
-            let skipped = path.file_name().is_some_and(|n| SKIPPED.iter().any(|s| n == *s));
+            let skipped = path
+                .file_name()
+                .is_some_and(|n| SKIPPED.iter().any(|s| n == *s));
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && !skipped => open.push(path),
                 Ok(kind) if kind.is_file() => found.push(path),
@@ -129,13 +161,24 @@ pub fn texts(root: &Path, within: &str, want: impl Fn(&str) -> bool) -> (Vec<Tex
 
 /// Rust files of the crates, without the fixtures of compile-fail suites, which are wrong on purpose.
 pub fn sources(root: &Path) -> (Vec<Source>, Vec<Finding>) {
-    let rust = |p: &str| p.ends_with(".rs") && !p.contains("/tests/ui/") && !p.contains("/tests/compile_fail/");
+    let rust = |p: &str| {
+        p.ends_with(".rs") && !p.contains("/tests/ui/") && !p.contains("/tests/compile_fail/")
+    };
     let (texts, bad) = texts(root, "crates", rust);
-    (texts.into_iter().map(|t| Source::new(t.path, t.text)).collect(), bad)
+    (
+        texts
+            .into_iter()
+            .map(|t| Source::new(t.path, t.text))
+            .collect(),
+        bad,
+    )
 }
 
 pub fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).display().to_string()
+    path.strip_prefix(root)
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 /// The line (from 1) of a byte offset.
@@ -145,11 +188,16 @@ pub fn line_of(text: &str, at: usize) -> usize {
 
 /// Offsets at which `word` stands in `code` with no identifier character on either side.
 pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
-    code.match_indices(word).map(|(at, _)| at).filter(move |at| {
-        let before = at.checked_sub(1).and_then(|i| code.as_bytes().get(i)).copied();
-        let after = code.as_bytes().get(at + word.len()).copied();
-        !before.is_some_and(is_ident) && !after.is_some_and(is_ident)
-    })
+    code.match_indices(word)
+        .map(|(at, _)| at)
+        .filter(move |at| {
+            let before = at
+                .checked_sub(1)
+                .and_then(|i| code.as_bytes().get(i))
+                .copied();
+            let after = code.as_bytes().get(at + word.len()).copied();
+            !before.is_some_and(is_ident) && !after.is_some_and(is_ident)
+        })
 }
 
 pub fn is_ident(byte: u8) -> bool {
@@ -158,7 +206,9 @@ pub fn is_ident(byte: u8) -> bool {
 
 /// Functions with a body, from the line of `fn` to the closing brace. Function pointer types have no name and are none.
 pub fn functions(code: &str) -> Vec<Block> {
-    words(code, "fn").filter_map(|at| named_block(code, at, at + 2)).collect()
+    words(code, "fn")
+        .filter_map(|at| named_block(code, at, at + 2))
+        .collect()
 }
 
 /// `#[cfg(test)] mod name { … }`, from the attribute to the closing brace.
@@ -180,14 +230,28 @@ pub fn test_modules(code: &str) -> Vec<Block> {
 fn named_block(code: &str, start: usize, name_at: usize) -> Option<Block> {
     let rest = code.get(name_at..)?;
     let trimmed = rest.trim_start();
-    let name: String = trimmed.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let name: String = trimmed
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect();
     if name.is_empty() {
         return None;
     }
     let body = name_at + opening(rest)?;
     let end = body + closing(code.get(body..)?)? + 1;
-    let lines = code.get(start..end)?.bytes().filter(|b| *b == b'\n').count() + 1;
-    Some(Block { name, start, end, line: line_of(code, start), lines })
+    let lines = code
+        .get(start..end)?
+        .bytes()
+        .filter(|b| *b == b'\n')
+        .count()
+        + 1;
+    Some(Block {
+        name,
+        start,
+        end,
+        line: line_of(code, start),
+        lines,
+    })
 }
 
 /// Offset of the brace that opens the body: the first one outside parentheses and brackets, before any `;`.
@@ -233,7 +297,10 @@ fn part(text: &str) -> (String, String) {
     let mut at = 0;
     while at < bytes.len() {
         let rest = bytes.get(at..).unwrap_or_default();
-        let after_ident = at.checked_sub(1).and_then(|i| bytes.get(i)).is_some_and(|b| is_ident(*b));
+        let after_ident = at
+            .checked_sub(1)
+            .and_then(|i| bytes.get(i))
+            .is_some_and(|b| is_ident(*b));
         let (length, kind) = token(rest, after_ident);
         let end = at + length;
         match kind {
@@ -246,7 +313,10 @@ fn part(text: &str) -> (String, String) {
         }
         at = end;
     }
-    (String::from_utf8_lossy(&code).into_owned(), String::from_utf8_lossy(&comments).into_owned())
+    (
+        String::from_utf8_lossy(&code).into_owned(),
+        String::from_utf8_lossy(&comments).into_owned(),
+    )
 }
 
 enum Token {
@@ -258,7 +328,10 @@ enum Token {
 /// The length (at least 1) and kind of what `rest` begins with.
 fn token(rest: &[u8], after_ident: bool) -> (usize, Token) {
     match rest {
-        [b'/', b'/', ..] => (rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len()), Token::Comment),
+        [b'/', b'/', ..] => (
+            rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len()),
+            Token::Comment,
+        ),
         [b'/', b'*', ..] => (block_comment(rest), Token::Comment),
         [b'"', ..] => (quoted(rest, b'"'), Token::Literal),
         [b'\'', ..] => character(rest).map_or((1, Token::Code), |n| (n, Token::Literal)),
@@ -313,13 +386,18 @@ fn character(rest: &[u8]) -> Option<usize> {
 }
 
 fn raw_string(rest: &[u8]) -> Option<usize> {
-    let prefix = rest.iter().take_while(|b| matches!(b, b'b' | b'c' | b'r')).count();
+    let prefix = rest
+        .iter()
+        .take_while(|b| matches!(b, b'b' | b'c' | b'r'))
+        .count();
     let hashes = rest.iter().skip(prefix).take_while(|b| **b == b'#').count();
     let open = prefix + hashes;
     if rest.get(open) != Some(&b'"') {
         return None;
     }
-    let close: Vec<u8> = std::iter::once(b'"').chain(std::iter::repeat_n(b'#', hashes)).collect();
+    let close: Vec<u8> = std::iter::once(b'"')
+        .chain(std::iter::repeat_n(b'#', hashes))
+        .collect();
     let body = rest.get(open + 1..)?;
     let end = body.windows(close.len()).position(|w| w == close);
     Some(end.map_or(rest.len(), |e| open + 1 + e + close.len()))

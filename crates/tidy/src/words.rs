@@ -10,7 +10,10 @@ const IN_CODE: [(&str, &str); 4] = [
     ("#[ignore", "an ignored test; make it run or remove it"),
     ("todo!", "absent is better than a panic"),
     ("unimplemented!", "absent is better than a panic"),
-    ("cfg(not(test))", "a twin of production code for tests; hand the difference in"),
+    (
+        "cfg(not(test))",
+        "a twin of production code for tests; hand the difference in",
+    ),
 ];
 
 pub fn in_code(root: &Path) -> Vec<Finding> {
@@ -18,7 +21,11 @@ pub fn in_code(root: &Path) -> Vec<Finding> {
     for file in &sources {
         for (word, why) in IN_CODE {
             for (at, _) in file.code.match_indices(word) {
-                bad.push(Finding::new(&file.path, source::line_of(&file.code, at), format!("`{word}`: {why}")));
+                bad.push(Finding::new(
+                    &file.path,
+                    source::line_of(&file.code, at),
+                    format!("`{word}`: {why}"),
+                ));
             }
         }
     }
@@ -32,11 +39,23 @@ pub fn lint_exceptions(root: &Path) -> Vec<Finding> {
         for word in ["allow", "expect"] {
             for at in source::words(&file.code, word) {
                 let before = file.code.get(..at).unwrap_or_default();
-                let attribute = file.code.get(at..).unwrap_or_default().split(']').next().unwrap_or_default();
-                let opened = before.ends_with("#[") || before.ends_with("#![") || before.ends_with("#[cfg_attr(test, ");
+                let attribute = file
+                    .code
+                    .get(at..)
+                    .unwrap_or_default()
+                    .split(']')
+                    .next()
+                    .unwrap_or_default();
+                let opened = before.ends_with("#[")
+                    || before.ends_with("#![")
+                    || before.ends_with("#[cfg_attr(test, ");
                 if opened && source::words(attribute, "reason").next().is_none() {
                     let what = format!("`{word}` without `reason = \"…\"`");
-                    bad.push(Finding::new(&file.path, source::line_of(&file.code, at), what));
+                    bad.push(Finding::new(
+                        &file.path,
+                        source::line_of(&file.code, at),
+                        what,
+                    ));
                 }
             }
         }
@@ -50,7 +69,11 @@ pub fn machine_paths(root: &Path) -> Vec<Finding> {
     for file in &texts {
         for (number, line) in file.text.lines().enumerate() {
             if let Some(path) = machine_path(line) {
-                bad.push(Finding::new(&file.path, number + 1, format!("`{path}` is a path of one machine")));
+                bad.push(Finding::new(
+                    &file.path,
+                    number + 1,
+                    format!("`{path}` is a path of one machine"),
+                ));
             }
         }
     }
@@ -61,15 +84,25 @@ pub fn machine_paths(root: &Path) -> Vec<Finding> {
 const ANYBODY: [&str; 4] = ["you", "user", "someone", "name"];
 
 fn machine_path(line: &str) -> Option<&str> {
-    for (prefix, named) in
-        [(concat!("/ro", "ot/"), false), (concat!("/wo", "rk/"), false), (concat!("/ho", "me/"), true)]
-    {
+    for (prefix, named) in [
+        (concat!("/ro", "ot/"), false),
+        (concat!("/wo", "rk/"), false),
+        (concat!("/ho", "me/"), true),
+    ] {
         for (at, _) in line.match_indices(prefix) {
-            let inside =
-                |b: u8| source::is_ident(b) || matches!(b, b'.' | b'-' | b'/' | b'}' | b'$' | b'~' | b'>' | b'*');
-            let before = at.checked_sub(1).and_then(|i| line.as_bytes().get(i)).copied();
+            let inside = |b: u8| {
+                source::is_ident(b)
+                    || matches!(b, b'.' | b'-' | b'/' | b'}' | b'$' | b'~' | b'>' | b'*')
+            };
+            let before = at
+                .checked_sub(1)
+                .and_then(|i| line.as_bytes().get(i))
+                .copied();
             let rest = line.get(at + prefix.len()..).unwrap_or_default();
-            let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+            let name = rest
+                .split(|c: char| !c.is_ascii_alphanumeric())
+                .next()
+                .unwrap_or_default();
             let harmless = named && (name.is_empty() || ANYBODY.contains(&name));
             if !before.is_some_and(inside) && !harmless {
                 return line.get(at..at + prefix.len() + name.len());

@@ -2,7 +2,10 @@
 //!
 //! A new arrow fails the build until this table, and so a reader, agrees.
 
-#![allow(clippy::unwrap_used, reason = "tests: a scratch directory that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests: a scratch directory that fails is a failed test"
+)]
 
 use std::path::Path;
 
@@ -53,7 +56,10 @@ const ARROWS: &[Row] = &[
 #[test]
 fn every_arrow_is_in_the_table() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let bad: Vec<String> = check(&root, ARROWS).iter().map(ToString::to_string).collect();
+    let bad: Vec<String> = check(&root, ARROWS)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert!(bad.is_empty(), "\n{}\n", bad.join("\n"));
 }
 
@@ -61,13 +67,21 @@ fn every_arrow_is_in_the_table() {
 #[test]
 fn the_pod_does_not_know_its_features() {
     let pod = ARROWS.iter().find(|row| row.name == "pod").unwrap();
-    assert!(!pod.ours.contains(&"builtins") && !pod.ours.contains(&"tools") && !pod.ours.contains(&"provider"));
+    assert!(
+        !pod.ours.contains(&"builtins")
+            && !pod.ours.contains(&"tools")
+            && !pod.ours.contains(&"provider")
+    );
 }
 
 /// No feature can make a handle: what makes them is in a crate that only composition roots and the test kit depend on.
 #[test]
 fn only_composition_roots_can_claim_authority() {
-    let claiming: Vec<&str> = ARROWS.iter().filter(|row| row.ours.contains(&"ambient")).map(|row| row.name).collect();
+    let claiming: Vec<&str> = ARROWS
+        .iter()
+        .filter(|row| row.ours.contains(&"ambient"))
+        .map(|row| row.name)
+        .collect();
     assert_eq!(claiming, ["authority", "yoi", "testkit"]);
 }
 
@@ -86,14 +100,29 @@ mod seen_to_fail {
     use super::*;
 
     const TABLE: &[Row] = &[
-        Row { name: "low", ours: &[], never: &["hyper"] },
-        Row { name: "high", ours: &["low"], never: &[] },
-        Row { name: "testkit", ours: &["high"], never: &[] },
+        Row {
+            name: "low",
+            ours: &[],
+            never: &["hyper"],
+        },
+        Row {
+            name: "high",
+            ours: &["low"],
+            never: &[],
+        },
+        Row {
+            name: "testkit",
+            ours: &["high"],
+            never: &[],
+        },
     ];
 
     fn found(low: &str, more: &[(&str, &str)]) -> String {
         let dir = tempfile::tempdir().unwrap();
-        let mut manifests = vec![("low", low), ("high", "[dependencies]\nlow = { path = \"../low\" }")];
+        let mut manifests = vec![
+            ("low", low),
+            ("high", "[dependencies]\nlow = { path = \"../low\" }"),
+        ];
         manifests.push(("testkit", "[dependencies]\nhigh.workspace = true"));
         manifests.extend(more);
         for (name, rest) in manifests {
@@ -102,23 +131,50 @@ mod seen_to_fail {
             let text = format!("[package]\nname = \"{name}\"\n[lints]\nworkspace = true\n{rest}\n");
             std::fs::write(crate_dir.join("Cargo.toml"), text).unwrap();
         }
-        check(dir.path(), TABLE).iter().map(|f| format!("{f}\n")).collect()
+        check(dir.path(), TABLE)
+            .iter()
+            .map(|f| format!("{f}\n"))
+            .collect()
     }
 
     #[test]
     fn each_wrong_manifest() {
         assert_eq!(
-            found("[dependencies]\nserde = \"1\"\n[dev-dependencies]\ntestkit.workspace = true\nhyper = \"1\"", &[]),
+            found(
+                "[dependencies]\nserde = \"1\"\n[dev-dependencies]\ntestkit.workspace = true\nhyper = \"1\"",
+                &[]
+            ),
             ""
         );
         for (low, wanted) in [
-            ("[dependencies]\nhigh.workspace = true", "`low` must not depend on `high`"),
-            ("[build-dependencies]\nhigh.workspace = true", "`low` must not depend on `high`"),
-            ("[dev-dependencies]\nhigh.workspace = true", "`low` must not depend on `high`"),
-            ("[target.'cfg(unix)'.dependencies]\nhigh.workspace = true", "`low` must not depend on `high`"),
-            ("[dependencies]\nx = { package = \"high\", path = \"../high\" }", "`low` must not depend on `high`"),
-            ("[dependencies]\ntestkit.workspace = true", "`low` must not depend on `testkit`"),
-            ("[dependencies]\nhyper.workspace = true", "`low` must not know what `hyper` is for"),
+            (
+                "[dependencies]\nhigh.workspace = true",
+                "`low` must not depend on `high`",
+            ),
+            (
+                "[build-dependencies]\nhigh.workspace = true",
+                "`low` must not depend on `high`",
+            ),
+            (
+                "[dev-dependencies]\nhigh.workspace = true",
+                "`low` must not depend on `high`",
+            ),
+            (
+                "[target.'cfg(unix)'.dependencies]\nhigh.workspace = true",
+                "`low` must not depend on `high`",
+            ),
+            (
+                "[dependencies]\nx = { package = \"high\", path = \"../high\" }",
+                "`low` must not depend on `high`",
+            ),
+            (
+                "[dependencies]\ntestkit.workspace = true",
+                "`low` must not depend on `testkit`",
+            ),
+            (
+                "[dependencies]\nhyper.workspace = true",
+                "`low` must not know what `hyper` is for",
+            ),
             ("[dependencies", "is no TOML"),
         ] {
             let bad = found(low, &[]);
@@ -131,8 +187,15 @@ mod seen_to_fail {
     fn a_row_without_a_crate_and_a_crate_without_lints() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("crates/low")).unwrap();
-        std::fs::write(dir.path().join("crates/low/Cargo.toml"), "[package]\nname = \"low\"\n").unwrap();
-        let bad: String = check(dir.path(), TABLE).iter().map(|f| format!("{f}\n")).collect();
+        std::fs::write(
+            dir.path().join("crates/low/Cargo.toml"),
+            "[package]\nname = \"low\"\n",
+        )
+        .unwrap();
+        let bad: String = check(dir.path(), TABLE)
+            .iter()
+            .map(|f| format!("{f}\n"))
+            .collect();
         assert!(bad.contains("needs `[lints] workspace = true`"), "{bad}");
         assert!(bad.contains("has `high`, the workspace has not"), "{bad}");
     }

@@ -1,13 +1,18 @@
 //! This repository against the house rules. A failure lists every finding with its place and what to do.
 
-#![allow(clippy::unwrap_used, reason = "tests: a repository that cannot be read is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests: a repository that cannot be read is a failed test"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tidy::finding::{Exception, Finding, except};
 use tidy::homonyms::Homonym;
-use tidy::{budget, dependencies, documents, homonyms, ignorance, invariants, layout, public_docs, words};
+use tidy::{
+    budget, dependencies, documents, homonyms, ignorance, invariants, layout, public_docs, words,
+};
 
 /// Where a budget does not apply. A place is a path, with the function or module behind it: `crates/a/src/b.rs route`.
 const EXCEPTIONS: &[Exception] = &[Exception {
@@ -18,15 +23,33 @@ const EXCEPTIONS: &[Exception] = &[Exception {
 
 /// Names that several types have: idioms, with a reason each.
 const HOMONYMS: &[Homonym] = &[
-    Homonym { name: "Error", reason: "the error of a crate, by Rust's custom" },
-    Homonym { name: "ErrorKind", reason: "what the caller of a crate does next, by Rust's custom" },
-    Homonym { name: "Args", reason: "a tool's arguments, one type for each tool's module" },
-    Homonym { name: "Event", reason: "what a pod tells: its own watcher in memory, and clients over the socket" },
-    Homonym { name: "Settings", reason: "a feature's settings, one type for each feature's module" },
+    Homonym {
+        name: "Error",
+        reason: "the error of a crate, by Rust's custom",
+    },
+    Homonym {
+        name: "ErrorKind",
+        reason: "what the caller of a crate does next, by Rust's custom",
+    },
+    Homonym {
+        name: "Args",
+        reason: "a tool's arguments, one type for each tool's module",
+    },
+    Homonym {
+        name: "Event",
+        reason: "what a pod tells: its own watcher in memory, and clients over the socket",
+    },
+    Homonym {
+        name: "Settings",
+        reason: "a feature's settings, one type for each feature's module",
+    },
 ];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 #[track_caller]
@@ -78,10 +101,31 @@ fn dependencies_have_reasons() {
 #[test]
 fn the_binary_has_few_packages() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let args = ["tree", "--package", "yoi", "--edges", "normal", "--prefix", "none", "--locked", "--offline"];
-    let out = Command::new(cargo).args(args).current_dir(root()).output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    none(dependencies::count(&String::from_utf8_lossy(&out.stdout), dependencies::NORMAL_PACKAGES));
+    let args = [
+        "tree",
+        "--package",
+        "yoi",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--locked",
+        "--offline",
+    ];
+    let out = Command::new(cargo)
+        .args(args)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    none(dependencies::count(
+        &String::from_utf8_lossy(&out.stdout),
+        dependencies::NORMAL_PACKAGES,
+    ));
 }
 
 #[test]

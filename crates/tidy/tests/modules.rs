@@ -1,6 +1,9 @@
 //! The rooms inside of crates: how large a circle of files may be, and which room may name which.
 
-#![allow(clippy::unwrap_used, reason = "tests: a scratch directory that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests: a scratch directory that fails is a failed test"
+)]
 
 use std::path::Path;
 use tidy::finding::Finding;
@@ -166,7 +169,10 @@ mod seen_to_fail {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        check(dir.path()).iter().map(|finding| format!("{finding}\n")).collect()
+        check(dir.path())
+            .iter()
+            .map(|finding| format!("{finding}\n"))
+            .collect()
     }
 
     fn circle(files: &[(&str, &str)]) -> String {
@@ -175,29 +181,56 @@ mod seen_to_fail {
 
     #[test]
     fn two_files_that_name_each_other() {
-        let a = ("a.rs", "use crate::b::{B, other::{self as o}};\nstruct A(B);");
-        for b in ["use super::a::A;\nstruct B(A);", "struct B(crate::a::A);", "use crate::{a};\nfn f() { a::new() }"] {
+        let a = (
+            "a.rs",
+            "use crate::b::{B, other::{self as o}};\nstruct A(B);",
+        );
+        for b in [
+            "use super::a::A;\nstruct B(A);",
+            "struct B(crate::a::A);",
+            "use crate::{a};\nfn f() { a::new() }",
+        ] {
             let said = circle(&[("lib.rs", "mod a;\nmod b;"), a, ("b.rs", b)]);
-            assert!(said.contains("a circle of 2 files, 1 are the bound"), "{b}: {said}");
+            assert!(
+                said.contains("a circle of 2 files, 1 are the bound"),
+                "{b}: {said}"
+            );
         }
-        let unused =
-            "use crate::a;\n// a::new()\nconst T: &str = \"a::new()\";\n#[cfg(test)]\nmod tests { use crate::a::A; }";
+        let unused = "use crate::a;\n// a::new()\nconst T: &str = \"a::new()\";\n#[cfg(test)]\nmod tests { use crate::a::A; }";
         assert_eq!(circle(&[("lib.rs", ""), a, ("b.rs", unused)]), "");
-        assert_eq!(circle(&[("lib.rs", ""), a, ("b/tests.rs", "use crate::a::A; struct T(A);")]), "");
+        assert_eq!(
+            circle(&[
+                ("lib.rs", ""),
+                a,
+                ("b/tests.rs", "use crate::a::A; struct T(A);")
+            ]),
+            ""
+        );
     }
 
     /// What is handed on belongs to the file it comes from; what the facade itself uses is its own.
     #[test]
     fn a_facade_is_no_circle() {
         let facade = "mod x;\nmod y;\npub use x::X;\npub(crate) use y::{Y as Z};";
-        let (x, y) = (("r/x.rs", "pub struct X;"), ("r/y.rs", "use super::X;\npub struct Y(X);"));
-        assert_eq!(circle(&[("lib.rs", "mod r;"), ("r/mod.rs", facade), x, y]), "");
+        let (x, y) = (
+            ("r/x.rs", "pub struct X;"),
+            ("r/y.rs", "use super::X;\npub struct Y(X);"),
+        );
+        assert_eq!(
+            circle(&[("lib.rs", "mod r;"), ("r/mod.rs", facade), x, y]),
+            ""
+        );
         let used = format!("{facade}\npub fn f(_: Z) {{}}");
         let y = ("r/y.rs", "pub struct Y;\npub fn g() { super::f(Y) }");
-        assert!(circle(&[("lib.rs", "mod r;"), ("r/mod.rs", &used), x, y]).contains("r/mod.rs\n  crates/c/src/r/y.rs"));
+        assert!(
+            circle(&[("lib.rs", "mod r;"), ("r/mod.rs", &used), x, y])
+                .contains("r/mod.rs\n  crates/c/src/r/y.rs")
+        );
         let through = ("r/x.rs", "use crate::r::Z;\npub struct X(Z);");
         let y = ("r/y.rs", "use crate::r::X;\npub struct Y(X);");
-        assert!(circle(&[("lib.rs", ""), ("r/mod.rs", facade), through, y]).contains("circle of 2"));
+        assert!(
+            circle(&[("lib.rs", ""), ("r/mod.rs", facade), through, y]).contains("circle of 2")
+        );
     }
 
     #[test]
@@ -209,15 +242,54 @@ mod seen_to_fail {
             ("b.rs", "pub struct B;"),
         ];
         let with = |rows: &'static [Room]| found(files, |root| arrows(root, "c", rows));
-        assert_eq!(with(&[Room { name: "c::a", may: &["b"] }, Room { name: "c::b", may: &[] }]), "");
-        let none = with(&[Room { name: "c::a", may: &[] }, Room { name: "c::b", may: &["a"] }]);
-        assert!(none.contains("`a` must not name `b`") && none.contains("does not name `a` any more"), "{none}");
+        assert_eq!(
+            with(&[
+                Room {
+                    name: "c::a",
+                    may: &["b"]
+                },
+                Room {
+                    name: "c::b",
+                    may: &[]
+                }
+            ]),
+            ""
+        );
+        let none = with(&[
+            Room {
+                name: "c::a",
+                may: &[],
+            },
+            Room {
+                name: "c::b",
+                may: &["a"],
+            },
+        ]);
+        assert!(
+            none.contains("`a` must not name `b`") && none.contains("does not name `a` any more"),
+            "{none}"
+        );
         let deep = with(&[
-            Room { name: "c::a", may: &["b"] },
-            Room { name: "c::a::deep", may: &[] },
-            Room { name: "c::b", may: &[] },
+            Room {
+                name: "c::a",
+                may: &["b"],
+            },
+            Room {
+                name: "c::a::deep",
+                may: &[],
+            },
+            Room {
+                name: "c::b",
+                may: &[],
+            },
         ]);
         assert!(deep.contains("`a::deep` must not name `a`"), "{deep}");
-        assert!(with(&[Room { name: "c::a", may: &["b"] }]).contains("is in no room of `c`"));
+        assert!(
+            with(&[Room {
+                name: "c::a",
+                may: &["b"]
+            }])
+            .contains("is in no room of `c`")
+        );
     }
 }

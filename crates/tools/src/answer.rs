@@ -17,7 +17,10 @@ const CUT: &str = "…";
 /// A result whose summary is made one line of limited length.
 #[must_use]
 pub fn answer(summary: &str, content: String) -> ToolOutput {
-    ToolOutput { summary: one_line(summary), content }
+    ToolOutput {
+        summary: one_line(summary),
+        content,
+    }
 }
 
 /// An error whose message is made one line of limited length.
@@ -48,12 +51,19 @@ pub fn refused(error: &authority::Error) -> ToolError {
 
 /// A system error while reading a path, as a tool error.
 pub(crate) fn unreadable(shown: &str, error: &std::io::Error) -> ToolError {
-    fail(ErrorKind::Unavailable, format!("{shown}: reading failed: {error}"))
+    fail(
+        ErrorKind::Unavailable,
+        format!("{shown}: reading failed: {error}"),
+    )
 }
 
 /// Fails if the call was cancelled; called for each file or 64 KiB.
 pub(crate) fn go_on(cancel: &CancellationToken) -> Result<(), ToolError> {
-    if cancel.is_cancelled() { Err(fail(ErrorKind::Cancelled, "cancelled")) } else { Ok(()) }
+    if cancel.is_cancelled() {
+        Err(fail(ErrorKind::Cancelled, "cancelled"))
+    } else {
+        Ok(())
+    }
 }
 
 /// `1 file`, `2 files`.
@@ -69,7 +79,11 @@ pub(crate) fn prefix(text: &str, max: usize) -> &str {
 
 /// `text` unchanged, or its first `max` bytes and a mark.
 pub(crate) fn cut(text: &str, max: usize) -> String {
-    if text.len() <= max { text.to_owned() } else { format!("{}{CUT}", prefix(text, max)) }
+    if text.len() <= max {
+        text.to_owned()
+    } else {
+        format!("{}{CUT}", prefix(text, max))
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -86,7 +100,10 @@ pub(crate) struct ContentBuilder {
 impl ContentBuilder {
     /// Leaves `reserve` of [`CONTENT_MAX`] for what is added at the end.
     pub(crate) fn new(reserve: usize) -> Self {
-        Self { text: String::new(), max: CONTENT_MAX - reserve }
+        Self {
+            text: String::new(),
+            max: CONTENT_MAX - reserve,
+        }
     }
 
     /// Adds a line; returns `false` and adds nothing if it does not fit.

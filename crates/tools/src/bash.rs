@@ -81,8 +81,19 @@ struct Given {
 
 impl From<Given> for Args {
     fn from(given: Given) -> Self {
-        let Given { command, description, timeout_s, timeout, escalate } = given;
-        Self { command, description, timeout_s: timeout.map_or(timeout_s, |ms| ms.div_ceil(1000)), escalate }
+        let Given {
+            command,
+            description,
+            timeout_s,
+            timeout,
+            escalate,
+        } = given;
+        Self {
+            command,
+            description,
+            timeout_s: timeout.map_or(timeout_s, |ms| ms.div_ceil(1000)),
+            escalate,
+        }
     }
 }
 
@@ -92,7 +103,11 @@ impl From<Given> for Args {
 pub struct Escalate {
     pub to: Escalation,
     // With `network`, only these. The note of a refusal names it; words here would cost each request.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "hosts")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "hosts"
+    )]
     pub hosts: Vec<String>,
     #[serde(deserialize_with = "reason")]
     pub reason: String,
@@ -101,11 +116,16 @@ pub struct Escalate {
 fn hosts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let hosts = Vec::<String>::deserialize(from)?;
     if hosts.len() > MAX_HOSTS {
-        return Err(D::Error::custom(format!("names {} hosts; at most {MAX_HOSTS} are allowed", hosts.len())));
+        return Err(D::Error::custom(format!(
+            "names {} hosts; at most {MAX_HOSTS} are allowed",
+            hosts.len()
+        )));
     }
     let is_name = |host: &str| HostPattern::named(host).is_ok_and(|host| !host.names_port());
     match hosts.iter().find(|host| !is_name(host)) {
-        Some(_) => Err(D::Error::custom("must be names such as example.org, without ports, addresses and wildcards")),
+        Some(_) => Err(D::Error::custom(
+            "must be names such as example.org, without ports, addresses and wildcards",
+        )),
         None => Ok(hosts),
     }
 }
@@ -115,7 +135,9 @@ fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     match reason.len() {
         _ if reason.trim().is_empty() => Err(D::Error::custom("say why")),
         0..=MAX_REASON => Ok(reason),
-        bytes => Err(D::Error::custom(format!("has {bytes} bytes; at most {MAX_REASON} are allowed"))),
+        bytes => Err(D::Error::custom(format!(
+            "has {bytes} bytes; at most {MAX_REASON} are allowed"
+        ))),
     }
 }
 
@@ -126,13 +148,21 @@ fn timeout() -> u64 {
 /// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
-    let escalate = args.escalate.iter().flat_map(|Escalate { to, hosts, reason }| match to {
-        Escalation::Network if !hosts.is_empty() => {
-            hosts.iter().map(|host| Touch::Connect(host.clone(), reason.clone())).collect()
-        }
-        Escalation::Network | Escalation::Unconfined => vec![Touch::Escalate(*to, reason.clone())],
-    });
-    escalate.chain([Touch::Shell(args.command.clone())]).collect()
+    let escalate = args
+        .escalate
+        .iter()
+        .flat_map(|Escalate { to, hosts, reason }| match to {
+            Escalation::Network if !hosts.is_empty() => hosts
+                .iter()
+                .map(|host| Touch::Connect(host.clone(), reason.clone()))
+                .collect(),
+            Escalation::Network | Escalation::Unconfined => {
+                vec![Touch::Escalate(*to, reason.clone())]
+            }
+        });
+    escalate
+        .chain([Touch::Shell(args.command.clone())])
+        .collect()
 }
 
 /// Runs one call. All output goes to the host; the result has a summary of it.
@@ -152,16 +182,31 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         deadline,
         input: Vec::new(),
     };
-    let mut output = Output { cx: &cx, tail: Vec::new(), refused: None };
-    let ran = live.spawner.run(job, |bytes| output.write(bytes), &cx.cancel).await;
-    let Output { tail, refused: unwritten, .. } = output;
+    let mut output = Output {
+        cx: &cx,
+        tail: Vec::new(),
+        refused: None,
+    };
+    let ran = live
+        .spawner
+        .run(job, |bytes| output.write(bytes), &cx.cancel)
+        .await;
+    let Output {
+        tail,
+        refused: unwritten,
+        ..
+    } = output;
     // Read in every case: a command that failed may have changed them, too.
     let changed = live.spawner.git_findings(mark);
-    let changed: Vec<_> = changed.iter().map(|found| found.text(|path| live.workspace.show(path))).collect();
+    let changed: Vec<_> = changed
+        .iter()
+        .map(|found| found.text(|path| live.workspace.show(path)))
+        .collect();
     changed.iter().for_each(|text| cx.host.warn(text));
     if let Some(why) = live.spawner.weaker() {
-        cx.host
-            .warn(&format!("commands run without namespaces of their own: {why}; `yoi doctor` says what that means"));
+        cx.host.warn(&format!(
+            "commands run without namespaces of their own: {why}; `yoi doctor` says what that means"
+        ));
     }
     let ended = match (unwritten, ran) {
         (None, Ok(ended)) => ended,
@@ -169,7 +214,11 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         (None, Err(error)) => return Err(with_changes(refused(&error), &changed)),
     };
     let confined = live.spawner.mode() != SandboxMode::Off && ended.beyond.is_none();
-    let text = if confined { authority::shown(&tail) } else { "".into() };
+    let text = if confined {
+        authority::shown(&tail)
+    } else {
+        "".into()
+    };
     // Where nothing counts what was refused, the output is searched.
     let is_counted = ended.refused.is_some();
     let network = match ended.refused {
@@ -177,27 +226,51 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         None => !live.spawner.has_network() && no_network(&text),
     };
     let mut notes = notes(&ended, network, cx.host.may_escalate(), &changed);
-    let tests = if is_counted { Vec::new() } else { refused_tests(&text) };
+    let tests = if is_counted {
+        Vec::new()
+    } else {
+        refused_tests(&text)
+    };
     if network && !tests.is_empty() {
         let (named, left) = tests.split_at(tests.len().min(NAMED_TESTS));
-        let more = if left.is_empty() { String::new() } else { format!(" and {} more", left.len()) };
-        notes.push(format!("[tests that failed because of that: {}{more}]", named.join(", ")));
+        let more = if left.is_empty() {
+            String::new()
+        } else {
+            format!(" and {} more", left.len())
+        };
+        notes.push(format!(
+            "[tests that failed because of that: {}{more}]",
+            named.join(", ")
+        ));
     }
     let is_written = |path: &Path| {
-        live.workspace.roots().any(|(root, access)| access == Access::ReadWrite && path.starts_with(root))
+        live.workspace
+            .roots()
+            .any(|(root, access)| access == Access::ReadWrite && path.starts_with(root))
     };
     let outside = |path: &Path| live.workspace.existing_outside(path);
-    let refused = refused_path(&text, is_written, outside, |path| live.spawner.withholds(path));
+    let refused = refused_path(&text, is_written, outside, |path| {
+        live.spawner.withholds(path)
+    });
     // A command that went on may have printed anything: what is there, and not for commands, is no matter of words.
-    let is_there = |path: &str| outside(Path::new(path)).is_some() || live.spawner.withholds(Path::new(path));
+    let is_there =
+        |path: &str| outside(Path::new(path)).is_some() || live.spawner.withholds(Path::new(path));
     let refused = refused.filter(|(path, _)| ended.how != ChildExit::Exit(0) || is_there(path));
-    notes.extend(refused.map(|(path, reach)| format!("[{REFUSED_PATH}{path}; commands can {reach}]")));
+    notes.extend(
+        refused.map(|(path, reach)| format!("[{REFUSED_PATH}{path}; commands can {reach}]")),
+    );
     notes.extend(escalated(wants, ended.beyond.as_ref(), confined));
     notes.extend((!notes.is_empty()).then(String::new));
     let notes = notes.join("\n");
     match summary(&ended, deadline) {
-        Ok(output) => Ok(ToolOutput { content: notes, ..output }),
-        Err(error) => Err(ToolError { content: notes, ..error }),
+        Ok(output) => Ok(ToolOutput {
+            content: notes,
+            ..output
+        }),
+        Err(error) => Err(ToolError {
+            content: notes,
+            ..error
+        }),
     }
 }
 
@@ -210,7 +283,9 @@ pub fn check(command: &str) -> Result<(), ToolError> {
         return Err(fix("the command is empty"));
     }
     if command.len() > MAX_COMMAND {
-        return Err(fix(format!("the command has more than {MAX_COMMAND} bytes; Write a script and run that")));
+        return Err(fix(format!(
+            "the command has more than {MAX_COMMAND} bytes; Write a script and run that"
+        )));
     }
     if command.contains('\0') {
         return Err(fix("a command cannot contain a NUL byte"));
@@ -224,10 +299,17 @@ fn judge(args: &Args, host: Duration) -> Result<Duration, ToolError> {
     if args.timeout_s == 0 || args.timeout_s > MAX_TIMEOUT_S {
         return Err(fix(format!("timeout_s must be 1 to {MAX_TIMEOUT_S}")));
     }
-    if args.escalate.as_ref().is_some_and(|wanted| wanted.to != Escalation::Network && !wanted.hosts.is_empty()) {
+    if args
+        .escalate
+        .as_ref()
+        .is_some_and(|wanted| wanted.to != Escalation::Network && !wanted.hosts.is_empty())
+    {
         return Err(fix("`hosts` of `escalate` goes with `network`"));
     }
-    let host = host.checked_sub(MARGIN).filter(|left| !left.is_zero()).unwrap_or(host);
+    let host = host
+        .checked_sub(MARGIN)
+        .filter(|left| !left.is_zero())
+        .unwrap_or(host);
     Ok(Duration::from_secs(args.timeout_s).min(host))
 }
 
@@ -235,15 +317,25 @@ fn summary(ended: &ChildResult, deadline: Duration) -> ToolResult {
     let took = ended.took.as_secs_f64();
     match ended.how {
         ChildExit::Exit(0) => Ok(answer(&format!("exit 0 in {took:.1} s"), String::new())),
-        ChildExit::Exit(status) => Err(fail(ErrorKind::FixInput, format!("exit {status} in {took:.1} s"))),
-        ChildExit::Signal(signal) => {
-            Err(fail(ErrorKind::FixInput, format!("killed by signal {signal} after {took:.1} s")))
-        }
+        ChildExit::Exit(status) => Err(fail(
+            ErrorKind::FixInput,
+            format!("exit {status} in {took:.1} s"),
+        )),
+        ChildExit::Signal(signal) => Err(fail(
+            ErrorKind::FixInput,
+            format!("killed by signal {signal} after {took:.1} s"),
+        )),
         ChildExit::Deadline => Err(fail(
             ErrorKind::Exhausted,
-            format!("stopped at its time limit of {} s", deadline.as_secs_f64().round()),
+            format!(
+                "stopped at its time limit of {} s",
+                deadline.as_secs_f64().round()
+            ),
         )),
-        ChildExit::Cancelled => Err(fail(ErrorKind::Cancelled, format!("cancelled after {took:.1} s"))),
+        ChildExit::Cancelled => Err(fail(
+            ErrorKind::Cancelled,
+            format!("cancelled after {took:.1} s"),
+        )),
     }
 }
 
@@ -263,7 +355,12 @@ fn escalated(wants: bool, beyond: Option<&Beyond>, confined: bool) -> Option<Str
 }
 
 /// The notes that this tool adds at the end of the output.
-fn notes(ended: &ChildResult, no_network: bool, may_escalate: bool, changed: &[String]) -> Vec<String> {
+fn notes(
+    ended: &ChildResult,
+    no_network: bool,
+    may_escalate: bool,
+    changed: &[String],
+) -> Vec<String> {
     let mut notes = Vec::new();
     // Not for a killed command: the processes that it started are killed with it.
     if ended.leftovers > 0 && matches!(ended.how, ChildExit::Exit(_) | ChildExit::Signal(_)) {
@@ -276,18 +373,39 @@ fn notes(ended: &ChildResult, no_network: bool, may_escalate: bool, changed: &[S
             "[may still run: at least {left} that it started; they could not be ended, or new ones started faster than they ended]"
         ));
     }
-    let help = if may_escalate { "; `escalate` asks the person, for all or for `hosts`" } else { "" };
+    let help = if may_escalate {
+        "; `escalate` asks the person, for all or for `hosts`"
+    } else {
+        ""
+    };
     if no_network {
         let reach = match ended.refused {
-            Some(refused) => format!(" outside of their own: refused {}", counted(u64::from(refused), "time", "times")),
+            Some(refused) => format!(
+                " outside of their own: refused {}",
+                counted(u64::from(refused), "time", "times")
+            ),
             None => ", not even connections within this machine".to_owned(),
         };
         notes.push(format!("[{NO_NETWORK}{reach}{help}]"));
     }
-    notes.extend(ended.traffic.refused().map(|text| format!("[{text}{help}]")));
+    notes.extend(
+        ended
+            .traffic
+            .refused()
+            .map(|text| format!("[{text}{help}]")),
+    );
     notes.extend(ended.traffic.passed().map(|text| format!("[{text}]")));
-    notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
-    if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {
+    notes.extend(
+        changed
+            .iter()
+            .take(NAMED_CHANGES)
+            .map(|text| format!("[{text}]")),
+    );
+    if let Some(more) = changed
+        .len()
+        .checked_sub(NAMED_CHANGES)
+        .filter(|more| *more > 0)
+    {
         notes.push(format!("[{more} more changes of files that git runs]"));
     }
     notes
@@ -315,7 +433,9 @@ impl Output<'_> {
             self.refused = Some(error);
             return Err(io::Error::other(text));
         }
-        let new = bytes.get(bytes.len().saturating_sub(LOOKED_AT)..).unwrap_or(bytes);
+        let new = bytes
+            .get(bytes.len().saturating_sub(LOOKED_AT)..)
+            .unwrap_or(bytes);
         let excess = (self.tail.len() + new.len()).saturating_sub(LOOKED_AT);
         self.tail.drain(..excess.min(self.tail.len()));
         self.tail.extend_from_slice(new);
@@ -357,7 +477,16 @@ const REACH: &str = "read only the system, the project and added directories, an
      writing";
 
 /// Words in messages about a change that was refused.
-const OF_WRITING: &[&str] = &["touch", "creat", "writ", "remov", "delet", "mov", "renam", "read-only file system"];
+const OF_WRITING: &[&str] = &[
+    "touch",
+    "creat",
+    "writ",
+    "remov",
+    "delet",
+    "mov",
+    "renam",
+    "read-only file system",
+];
 
 /// What git says of the repository of a worktree or a submodule that it cannot read.
 const NO_REPOSITORY: &str = "not a git repository";
@@ -371,14 +500,17 @@ pub const NO_NETWORK: &str = "commands in the sandbox cannot use the network";
 const NAMED_TESTS: usize = 10;
 
 /// Below these, a person's permissions do not suffice either.
-const OF_SYSTEM: &[&str] =
-    &["/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/var"];
+const OF_SYSTEM: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/var",
+];
 
 /// The tests of Rust whose output says that a socket was refused.
 fn refused_tests(output: &str) -> Vec<&str> {
     let (mut names, mut test) = (Vec::new(), None);
     for line in output.lines() {
-        let head = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----"));
+        let head = line
+            .strip_prefix("---- ")
+            .and_then(|line| line.strip_suffix(" stdout ----"));
         if line == "failures:" {
             test = None;
         }
@@ -404,28 +536,43 @@ fn refused_path(
 ) -> Option<(String, &'static str)> {
     let is_refused = |line: &str| {
         let low = line.to_lowercase();
-        ["permission denied", "read-only file system", NO_REPOSITORY].iter().any(|words| low.contains(words))
+        ["permission denied", "read-only file system", NO_REPOSITORY]
+            .iter()
+            .any(|words| low.contains(words))
     };
     let is_missing = |line: &str| {
         let low = line.to_lowercase();
-        ["no such file", NO_ALTERNATE].iter().any(|words| low.contains(words))
+        ["no such file", NO_ALTERNATE]
+            .iter()
+            .any(|words| low.contains(words))
     };
-    let is_known = |path: &Path| is_written(path) || OF_SYSTEM.iter().any(|system| path.starts_with(system));
-    let paths = output.lines().filter(|line| is_refused(line) || is_missing(line)).filter_map(|line| {
-        let words = line.split_whitespace().map(|word| word.trim_matches(|c: char| "'\"`‘’“”:;,()".contains(c)));
-        let path = words.into_iter().find(|word| word.starts_with('/') && word.len() > 1)?;
-        let words = line.replace(path, "").to_lowercase();
-        // Git says so of a directory that is there, too, and names the way to it.
-        let path = Path::new(path);
-        let found = match words.contains(NO_REPOSITORY) {
-            true => outside(path)?,
-            false if is_missing(line) && !is_hidden(path) => return None,
-            false => outside(path).unwrap_or_else(|| path.to_owned()),
-        };
-        Some((found, OF_WRITING.iter().any(|word| words.contains(word))))
-    });
+    let is_known =
+        |path: &Path| is_written(path) || OF_SYSTEM.iter().any(|system| path.starts_with(system));
+    let paths = output
+        .lines()
+        .filter(|line| is_refused(line) || is_missing(line))
+        .filter_map(|line| {
+            let words = line
+                .split_whitespace()
+                .map(|word| word.trim_matches(|c: char| "'\"`‘’“”:;,()".contains(c)));
+            let path = words
+                .into_iter()
+                .find(|word| word.starts_with('/') && word.len() > 1)?;
+            let words = line.replace(path, "").to_lowercase();
+            // Git says so of a directory that is there, too, and names the way to it.
+            let path = Path::new(path);
+            let found = match words.contains(NO_REPOSITORY) {
+                true => outside(path)?,
+                false if is_missing(line) && !is_hidden(path) => return None,
+                false => outside(path).unwrap_or_else(|| path.to_owned()),
+            };
+            Some((found, OF_WRITING.iter().any(|word| words.contains(word))))
+        });
     let (path, writes) = paths.into_iter().find(|(path, _)| !is_known(path))?;
-    Some((authority::escape(&path), if writes { WRITE_REACH } else { REACH }))
+    Some((
+        authority::escape(&path),
+        if writes { WRITE_REACH } else { REACH },
+    ))
 }
 
 /// Whether an output reads as if a socket was refused.
@@ -436,12 +583,20 @@ fn no_network(output: &str) -> bool {
     }
     let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
     let lines: Vec<&str> = output.lines().collect();
-    let near = |index: usize| lines.get(index.saturating_sub(NEAR)..=index).unwrap_or_default();
-    let refused = lines.iter().enumerate().filter(|(_, line)| has(line, REFUSED));
+    let near = |index: usize| {
+        lines
+            .get(index.saturating_sub(NEAR)..=index)
+            .unwrap_or_default()
+    };
+    let refused = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| has(line, REFUSED));
     refused.into_iter().any(|(index, line)| {
         // A refused file says EACCES; only the seccomp filter's EPERM is looked up beyond its own line.
         has(line, ABOUT_NETWORK)
-            || (!line.contains("permission denied") && near(index).iter().any(|line| line.contains("socket")))
+            || (!line.contains("permission denied")
+                && near(index).iter().any(|line| line.contains("socket")))
     })
 }
 

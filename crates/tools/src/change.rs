@@ -35,7 +35,12 @@ pub(crate) async fn publish_judged(
 ) -> Result<(), ToolError> {
     let place = live.workspace.place(at).map_err(|error| refused(&error))?;
     let missing = place.missing().is_some();
-    cx.host.may_land(&Landing { path: at.path().to_owned(), dir: place.id(), born: place.born(), missing })?;
+    cx.host.may_land(&Landing {
+        path: at.path().to_owned(),
+        dir: place.id(),
+        born: place.born(),
+        missing,
+    })?;
     publish_in(live, at, place, before, after, cx).await
 }
 
@@ -52,14 +57,21 @@ async fn publish_in(
     let change = FileChange {
         path: at.path().to_owned(),
         mode: before.as_ref().map(|before| before.mode),
-        made: if before.is_none() { place.missing() } else { None },
+        made: if before.is_none() {
+            place.missing()
+        } else {
+            None
+        },
         before: before.map(|before| before.bytes),
         after: Some(digest.to_hex().to_string()),
     };
     go_on(&cx.cancel)?;
     let number = cx.host.file_changing(change).await?;
     // The intent is recorded, so the change is made from here on, cancelled or not.
-    let staged = live.workspace.stage_in(place, was, number, after).map_err(|error| refused(&error))?;
+    let staged = live
+        .workspace
+        .stage_in(place, was, number, after)
+        .map_err(|error| refused(&error))?;
     if let Err(error) = staged.publish() {
         // The new content may or may not be in place: the file must be read before it is changed again.
         live.seen.forget(at.path());
@@ -73,16 +85,34 @@ async fn publish_in(
 ///
 /// # Errors
 /// As for [`publish`]; before the removal, nothing was changed.
-pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext) -> Result<(), ToolError> {
+pub async fn remove(
+    live: &Files,
+    at: &Located,
+    before: Before,
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
     let Before { bytes, mode, stamp } = before;
     go_on(&cx.cancel)?;
     let path = at.path().to_owned();
-    cx.host.file_changing(FileChange { path, before: Some(bytes), mode: Some(mode), after: None, made: None }).await?;
+    cx.host
+        .file_changing(FileChange {
+            path,
+            before: Some(bytes),
+            mode: Some(mode),
+            after: None,
+            made: None,
+        })
+        .await?;
     live.seen.forget(at.path());
-    let now = live.workspace.metadata(at).map_err(|error| refused(&error))?;
+    let now = live
+        .workspace
+        .metadata(at)
+        .map_err(|error| refused(&error))?;
     if now.stamp != stamp {
         let shown = live.workspace.show(at.path());
-        return Err(fix(format!("{shown} was modified while this command ran; read it again")));
+        return Err(fix(format!(
+            "{shown} was modified while this command ran; read it again"
+        )));
     }
     live.workspace.remove(at).map_err(|error| refused(&error))
 }
@@ -93,7 +123,12 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
 /// # Errors
 /// `FixInput` when there is nothing to move or the new name is taken; as for [`publish`]. Before the rename, nothing
 /// was moved.
-pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolContext) -> Result<(), ToolError> {
+pub async fn move_dir(
+    live: &Files,
+    from: &Located,
+    to: &Located,
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
     let workspace = &live.workspace;
     go_on(&cx.cancel)?;
     // An impossible move is not recorded.
@@ -103,14 +138,29 @@ pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolConte
         return Err(fix(format!("{shown} already exists; check what it is")));
     }
     let (here, there) = (from.path().to_owned(), to.path().to_owned());
-    let made = workspace.place(to).map_err(|error| refused(&error))?.missing();
-    let moving = DirectoryMove { from: here.clone(), to: there.clone(), made };
+    let made = workspace
+        .place(to)
+        .map_err(|error| refused(&error))?
+        .missing();
+    let moving = DirectoryMove {
+        from: here.clone(),
+        to: there.clone(),
+        made,
+    };
     cx.host.directory_moving(moving).await?;
     live.seen.forget_below(from.path());
-    let Err(error) = workspace.rename(from, to) else { return Ok(()) };
+    let Err(error) = workspace.rename(from, to) else {
+        return Ok(());
+    };
     if workspace.metadata(from).is_ok() {
         // The directory is still at its old path, so the journal records the reverse move.
-        cx.host.directory_moving(DirectoryMove { from: there, to: here, made: None }).await?;
+        cx.host
+            .directory_moving(DirectoryMove {
+                from: there,
+                to: here,
+                made: None,
+            })
+            .await?;
     }
     Err(refused(&error))
 }

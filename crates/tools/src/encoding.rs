@@ -20,7 +20,9 @@ pub(crate) fn second_bytes(bytes: &[u8]) -> Vec<usize> {
     while let Some(byte) = bytes.get(at) {
         at += 1;
         if (0x81..=0xfe).contains(byte) {
-            let Some(0x40..=0x7e | 0x80..=0xfe) = bytes.get(at) else { return Vec::new() };
+            let Some(0x40..=0x7e | 0x80..=0xfe) = bytes.get(at) else {
+                return Vec::new();
+            };
             found.push(at);
             at += 1;
         }

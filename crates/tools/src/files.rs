@@ -36,13 +36,21 @@ impl Files {
     /// Creates a handle for the directories of `workspace`; no content is seen yet.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        Self { workspace, seen: ReadFiles::default(), remedies: None, changing: Mutex::new(()) }
+        Self {
+            workspace,
+            seen: ReadFiles::default(),
+            remedies: None,
+            changing: Mutex::new(()),
+        }
     }
 
     /// Sets the host's text about the setting that would allow a denied path.
     #[must_use]
     pub fn with_remedies(self, words: Remedies) -> Self {
-        Self { remedies: Some(words), ..self }
+        Self {
+            remedies: Some(words),
+            ..self
+        }
     }
 
     /// Waits for the lock for changing files. Calls of one answer run concurrently: without the lock, the second of two
@@ -78,16 +86,28 @@ impl Files {
         if meta.kind == FileKind::Dir {
             return Err(fix(format!("{shown} is a directory; name a file in it")));
         }
-        let mut file = self.workspace.open_file(at).map_err(|error| refused(&error))?;
+        let mut file = self
+            .workspace
+            .open_file(at)
+            .map_err(|error| refused(&error))?;
         let mut bytes = Vec::new();
         while bytes.len() as u64 <= MAX_FILE {
             go_on(&cx.cancel)?;
-            let read = file.by_ref().take(CHECK_EVERY as u64).read_to_end(&mut bytes);
+            let read = file
+                .by_ref()
+                .take(CHECK_EVERY as u64)
+                .read_to_end(&mut bytes);
             if read.map_err(|error| unreadable(&shown, &error))? == 0 {
-                return Ok(Some(Before { bytes, mode: meta.mode, stamp: meta.stamp }));
+                return Ok(Some(Before {
+                    bytes,
+                    mode: meta.mode,
+                    stamp: meta.stamp,
+                }));
             }
         }
-        Err(fix(format!("{shown} is over {MAX_FILE} bytes, too large to be changed here; use Bash")))
+        Err(fix(format!(
+            "{shown} is over {MAX_FILE} bytes, too large to be changed here; use Bash"
+        )))
     }
 
     /// Refuses to change content that the model has not seen.
@@ -95,11 +115,19 @@ impl Files {
         let shown = || self.workspace.show(at.path());
         match self.seen.known(at.path(), blake3::hash(&before.bytes)) {
             ReadState::Current => Ok(()),
-            ReadState::Never => Err(fix(match binary(before.bytes.get(..HEAD).unwrap_or(&before.bytes)) {
-                Some(what) => format!("{} is {what}; it is not changed here", shown()),
-                None => format!("{} has not been read since this pod started; Read it first", shown()),
-            })),
-            ReadState::Changed => Err(fix(format!("{} has changed since it was read; Read it again first", shown()))),
+            ReadState::Never => Err(fix(
+                match binary(before.bytes.get(..HEAD).unwrap_or(&before.bytes)) {
+                    Some(what) => format!("{} is {what}; it is not changed here", shown()),
+                    None => format!(
+                        "{} has not been read since this pod started; Read it first",
+                        shown()
+                    ),
+                },
+            )),
+            ReadState::Changed => Err(fix(format!(
+                "{} has changed since it was read; Read it again first",
+                shown()
+            ))),
         }
     }
 
@@ -107,7 +135,10 @@ impl Files {
     pub(crate) fn existing_file(&self, at: &Located) -> Result<u64, ToolError> {
         let meta = scope::existing(&self.workspace, at)?;
         match meta.kind {
-            FileKind::Dir => Err(fix(format!("`{}` is a directory; use List", self.workspace.show(at.path())))),
+            FileKind::Dir => Err(fix(format!(
+                "`{}` is a directory; use List",
+                self.workspace.show(at.path())
+            ))),
             // Anything else that is no file is refused, by name, when it is opened.
             FileKind::File | FileKind::Symlink | FileKind::Other => Ok(meta.len),
         }

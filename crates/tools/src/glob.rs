@@ -54,7 +54,10 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
         if pattern.fits(below) {
             found += 1;
             // After the first path that does not fit none is shown, so that the list has no gaps.
-            if shown + 1 == found && shown < MAX_PATHS && body.line(&live.workspace.show(&entry.path)) {
+            if shown + 1 == found
+                && shown < MAX_PATHS
+                && body.line(&live.workspace.show(&entry.path))
+            {
                 shown += 1;
             }
         }
@@ -62,7 +65,12 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     })?;
     let mut notes = gaps.notes();
     if shown < found {
-        notes.push(format!("(the first {shown} of {found} are shown; give a narrower pattern or path)"));
+        notes.push(format!(
+            "(the first {shown} of {found} are shown; give a narrower pattern or path)"
+        ));
     }
-    Ok(answer(&counted(found, "file", "files"), body.finish(&notes)))
+    Ok(answer(
+        &counted(found, "file", "files"),
+        body.finish(&notes),
+    ))
 }

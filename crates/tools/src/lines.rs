@@ -25,7 +25,11 @@ pub(crate) struct LineSize {
 
 impl<R: BufRead> LineReader<R> {
     pub(crate) fn new(from: R, cancel: CancellationToken) -> Self {
-        Self { from, cancel, since: 0 }
+        Self {
+            from,
+            cancel,
+            since: 0,
+        }
     }
 
     /// The next line: its first `keep` bytes replace what is in `kept`. `None` at the end.
@@ -36,7 +40,11 @@ impl<R: BufRead> LineReader<R> {
         loop {
             let chunk = self.from.fill_buf()?;
             if chunk.is_empty() {
-                return Ok((len > 0).then_some(LineSize { len, crlf: false, ended: false }));
+                return Ok((len > 0).then_some(LineSize {
+                    len,
+                    crlf: false,
+                    ended: false,
+                }));
             }
             let window = chunk.get(..CHECK_EVERY).unwrap_or(chunk);
             let end = memchr::memchr(b'\n', window);
@@ -54,7 +62,11 @@ impl<R: BufRead> LineReader<R> {
                     len -= 1;
                     kept.truncate(usize::try_from(len).unwrap_or(usize::MAX));
                 }
-                return Ok(Some(LineSize { len, crlf, ended: true }));
+                return Ok(Some(LineSize {
+                    len,
+                    crlf,
+                    ended: true,
+                }));
             }
         }
     }
@@ -85,10 +97,17 @@ mod tests {
     fn lines_are_the_same_for_every_buffer_size() {
         let text = b"one\r\ntwo\n\n\r\nlonger than kept\r\nends in cr\rx\nlast";
         for size in 1..text.len() + 1 {
-            let mut lines = LineReader::new(io::BufReader::with_capacity(size, &text[..]), CancellationToken::new());
+            let mut lines = LineReader::new(
+                io::BufReader::with_capacity(size, &text[..]),
+                CancellationToken::new(),
+            );
             let (mut kept, mut got) = (Vec::new(), Vec::new());
             while let Some(line) = lines.next(&mut kept, 6).unwrap() {
-                got.push((String::from_utf8(kept.clone()).unwrap(), line.len, line.crlf));
+                got.push((
+                    String::from_utf8(kept.clone()).unwrap(),
+                    line.len,
+                    line.crlf,
+                ));
             }
             let want = [
                 ("one", 3, true),
@@ -99,7 +118,11 @@ mod tests {
                 ("ends i", 12, false),
                 ("last", 4, false),
             ];
-            assert_eq!(got, want.map(|(kept, len, crlf)| (kept.to_owned(), len, crlf)), "buffer of {size}");
+            assert_eq!(
+                got,
+                want.map(|(kept, len, crlf)| (kept.to_owned(), len, crlf)),
+                "buffer of {size}"
+            );
         }
     }
 
@@ -107,7 +130,14 @@ mod tests {
     fn a_cancelled_read_ends_within_a_chunk() {
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let long = io::BufReader::with_capacity(CHECK_EVERY, io::repeat(b'x').take(9 * CHECK_EVERY as u64));
-        assert!(LineReader::new(long, cancel).next(&mut Vec::new(), 10).is_err());
+        let long = io::BufReader::with_capacity(
+            CHECK_EVERY,
+            io::repeat(b'x').take(9 * CHECK_EVERY as u64),
+        );
+        assert!(
+            LineReader::new(long, cancel)
+                .next(&mut Vec::new(), 10)
+                .is_err()
+        );
     }
 }

@@ -81,14 +81,22 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     }
     let at = live.start(&args.path)?;
     scope::directory(&live.workspace, &at)?;
-    if args.totals { totals(&live, &at, &cx) } else { tree(&live, &at, args.depth, &cx) }
+    if args.totals {
+        totals(&live, &at, &cx)
+    } else {
+        tree(&live, &at, args.depth, &cx)
+    }
 }
 
 fn tree(live: &Search, at: &Located, depth: usize, cx: &ToolContext) -> ToolResult {
     let mut body = ContentBuilder::new(RESERVE);
     let (mut dirs, mut files, mut shown) = (0, 0, 0);
     let gaps = live.walk(at, Some(depth), cx, |entry| {
-        let name = entry.path.file_name().map(|name| escape(Path::new(name))).unwrap_or_default();
+        let name = entry
+            .path
+            .file_name()
+            .map(|name| escape(Path::new(name)))
+            .unwrap_or_default();
         let text = match entry.kind {
             FileKind::Dir => format!("{name}/"),
             FileKind::File => format!("{name}  {}", entry.len),
@@ -108,9 +116,16 @@ fn tree(live: &Search, at: &Located, depth: usize, cx: &ToolContext) -> ToolResu
     })?;
     let mut notes = gaps.notes();
     if shown < dirs + files {
-        notes.push(format!("(the first {shown} of {} entries are shown; list a directory below)", dirs + files));
+        notes.push(format!(
+            "(the first {shown} of {} entries are shown; list a directory below)",
+            dirs + files
+        ));
     }
-    let summary = format!("{}, {}", counted(dirs, "directory", "directories"), counted(files, "file", "files"));
+    let summary = format!(
+        "{}, {}",
+        counted(dirs, "directory", "directories"),
+        counted(files, "file", "files")
+    );
     Ok(answer(&summary, body.finish(&notes)))
 }
 
@@ -136,7 +151,11 @@ fn totals(live: &Search, at: &Located, cx: &ToolContext) -> ToolResult {
     let (mut counted_bytes, mut uncounted) = (0, 0_u64);
     let mut unread = Gaps::default();
     let gaps = live.files(at, cx, |entry, _| {
-        let mut sum = Sum { files: 1, lines: 0, bytes: entry.len };
+        let mut sum = Sum {
+            files: 1,
+            lines: 0,
+            bytes: entry.len,
+        };
         if live.skips(entry) {
             unread.secret(live.workspace.show(&entry.path));
         } else if counted_bytes + entry.len > MAX_COUNTED {
@@ -149,7 +168,10 @@ fn totals(live: &Search, at: &Located, cx: &ToolContext) -> ToolResult {
             }
         }
         all.add(sum);
-        let extension = entry.path.extension().map_or("(none)".to_owned(), |end| escape(Path::new(end)));
+        let extension = entry
+            .path
+            .extension()
+            .map_or("(none)".to_owned(), |end| escape(Path::new(end)));
         by_extension.entry(extension).or_default().add(sum);
         largest.push((sum.lines, entry.len, live.workspace.show(&entry.path)));
         // Kept short as it grows, and sorted only when twice as long as needed.
@@ -167,12 +189,18 @@ fn totals(live: &Search, at: &Located, cx: &ToolContext) -> ToolResult {
     }
     let mut notes = gaps.and(unread).notes_with("counted but not read");
     if uncounted > 0 {
-        notes.push(format!("(lines of {uncounted} files are not counted: over {MAX_COUNTED} bytes in all)"));
+        notes.push(format!(
+            "(lines of {uncounted} files are not counted: over {MAX_COUNTED} bytes in all)"
+        ));
     }
     if !complete {
         notes.push("(some rows did not fit)".to_owned());
     }
-    let summary = format!("{}, {}", counted(all.files, "file", "files"), counted(all.lines, "line", "lines"));
+    let summary = format!(
+        "{}, {}",
+        counted(all.files, "file", "files"),
+        counted(all.lines, "line", "lines")
+    );
     Ok(answer(&summary, body.finish(&notes)))
 }
 
@@ -192,24 +220,45 @@ fn table(by_extension: BTreeMap<String, Sum>) -> Vec<String> {
         }
         rows.push(("(other)".to_owned(), other));
     }
-    let width = rows.iter().map(|(extension, _)| extension.chars().count()).max().unwrap_or(0).max("extension".len());
-    let mut out = vec![format!("{:<width$}  {:>6}  {:>9}  {:>11}", "extension", "files", "lines", "bytes")];
-    out.extend(
-        rows.iter().map(|(extension, sum)| {
-            format!("{extension:<width$}  {:>6}  {:>9}  {:>11}", sum.files, sum.lines, sum.bytes)
-        }),
-    );
+    let width = rows
+        .iter()
+        .map(|(extension, _)| extension.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max("extension".len());
+    let mut out = vec![format!(
+        "{:<width$}  {:>6}  {:>9}  {:>11}",
+        "extension", "files", "lines", "bytes"
+    )];
+    out.extend(rows.iter().map(|(extension, sum)| {
+        format!(
+            "{extension:<width$}  {:>6}  {:>9}  {:>11}",
+            sum.files, sum.lines, sum.bytes
+        )
+    }));
     out
 }
 
 fn largest_files(largest: &[(u64, u64, String)]) -> Vec<String> {
-    let mut out = vec![String::new(), "largest files".to_owned(), format!("{:>9}  {:>11}  path", "lines", "bytes")];
-    out.extend(largest.iter().map(|(lines, bytes, path)| format!("{lines:>9}  {bytes:>11}  {path}")));
+    let mut out = vec![
+        String::new(),
+        "largest files".to_owned(),
+        format!("{:>9}  {:>11}  path", "lines", "bytes"),
+    ];
+    out.extend(
+        largest
+            .iter()
+            .map(|(lines, bytes, path)| format!("{lines:>9}  {bytes:>11}  {path}")),
+    );
     out
 }
 
 /// The lines of a text file; what is not text has none. The outer error is a cancelled call.
-fn lines_of(live: &Search, entry: &WalkEntry, cx: &ToolContext) -> Result<io::Result<u64>, ToolError> {
+fn lines_of(
+    live: &Search,
+    entry: &WalkEntry,
+    cx: &ToolContext,
+) -> Result<io::Result<u64>, ToolError> {
     let opened = entry.located().and_then(|at| live.workspace.open_file(&at));
     let mut file = match opened {
         Ok(file) => file,

@@ -3,8 +3,14 @@
 use std::path::Path;
 
 /// Around a path in texts.
-const PAIRS: &[(&str, &str)] =
-    &[("\"", "\""), ("'", "'"), ("`", "`"), ("\u{201c}", "\u{201d}"), ("\u{2018}", "\u{2019}"), ("<", ">")];
+const PAIRS: &[(&str, &str)] = &[
+    ("\"", "\""),
+    ("'", "'"),
+    ("`", "`"),
+    ("\u{201c}", "\u{201d}"),
+    ("\u{2018}", "\u{2019}"),
+    ("<", ">"),
+];
 
 /// Characters without width: marks of byte order, joiners.
 const INVISIBLE: &[char] = &['\u{feff}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}'];
@@ -31,12 +37,21 @@ pub(crate) fn meant(path: &str, cwd: &Path, home: Option<&Path>) -> Option<Meant
         if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             meant = decoded(rest.strip_prefix("localhost").unwrap_or(rest));
         }
-    } else if let Some(rest) = meant.get(..5).filter(|start| start.eq_ignore_ascii_case("file:")).and(meant.get(5..)) {
+    } else if let Some(rest) = meant
+        .get(..5)
+        .filter(|start| start.eq_ignore_ascii_case("file:"))
+        .and(meant.get(5..))
+    {
         meant = decoded(rest);
-    } else if ["%2f", "%2e"].iter().any(|coded| meant.to_ascii_lowercase().contains(coded)) {
+    } else if ["%2f", "%2e"]
+        .iter()
+        .any(|coded| meant.to_ascii_lowercase().contains(coded))
+    {
         meant = decoded(&meant);
     }
-    let is_drive = meant.get(1..3).is_some_and(|rest| [":/", ":\\"].contains(&rest));
+    let is_drive = meant
+        .get(1..3)
+        .is_some_and(|rest| [":/", ":\\"].contains(&rest));
     if is_drive && meant.starts_with(|c: char| c.is_ascii_alphabetic()) {
         meant.drain(..2);
     }
@@ -44,22 +59,50 @@ pub(crate) fn meant(path: &str, cwd: &Path, home: Option<&Path>) -> Option<Meant
         meant = meant.replace("\\ ", " ").replace('\\', "/");
     }
     let home = home.unwrap_or(Path::new("/HOME"));
-    let place = |part: &str| if HOME.contains(&part) { Some(home) } else { CWD.contains(&part).then_some(cwd) };
+    let place = |part: &str| {
+        if HOME.contains(&part) {
+            Some(home)
+        } else {
+            CWD.contains(&part).then_some(cwd)
+        }
+    };
     let parts: Vec<&str> = meant.split('/').collect();
-    let found = parts.iter().enumerate().rev().find_map(|(at, part)| Some((at, place(part)?)));
+    let found = parts
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, part)| Some((at, place(part)?)));
     if let Some((at, dir)) = found {
-        meant = parts.iter().skip(at + 1).fold(dir.display().to_string(), |path, part| path + "/" + part);
-    } else if let Some((user, rest)) = meant.strip_prefix('~').and_then(|rest| rest.split_once('/')) {
-        meant = if user == "root" { format!("/{user}/{rest}") } else { format!("/home/{user}/{rest}") };
+        meant = parts
+            .iter()
+            .skip(at + 1)
+            .fold(dir.display().to_string(), |path, part| path + "/" + part);
+    } else if let Some((user, rest)) = meant
+        .strip_prefix('~')
+        .and_then(|rest| rest.split_once('/'))
+    {
+        meant = if user == "root" {
+            format!("/{user}/{rest}")
+        } else {
+            format!("/home/{user}/{rest}")
+        };
     }
     if meant.split('/').any(is_expanded) {
-        return Some(Meant::Unknown("variables and commands are not expanded in paths"));
+        return Some(Meant::Unknown(
+            "variables and commands are not expanded in paths",
+        ));
     }
     if meant.contains('*') {
-        return Some(Meant::Unknown("a path names one file, and Glob finds files by a pattern"));
+        return Some(Meant::Unknown(
+            "a path names one file, and Glob finds files by a pattern",
+        ));
     }
     let whole = meant.trim_end_matches('/');
-    let whole = if whole.is_empty() { meant.as_str() } else { whole };
+    let whole = if whole.is_empty() {
+        meant.as_str()
+    } else {
+        whole
+    };
     (whole != path && !whole.is_empty()).then(|| Meant::Path(whole.to_owned()))
 }
 
@@ -75,22 +118,38 @@ pub(crate) fn without_place(path: &str) -> &str {
 
 /// Without what stands around it: spaces, characters without width, quotes, the text of a link.
 fn bare(path: &str) -> &str {
-    let trimmed = |text| str::trim_matches(text, |c: char| c.is_whitespace() || INVISIBLE.contains(&c));
+    let trimmed =
+        |text| str::trim_matches(text, |c: char| c.is_whitespace() || INVISIBLE.contains(&c));
     let path = trimmed(path);
-    let inner = PAIRS.iter().find_map(|(open, close)| path.strip_prefix(open)?.strip_suffix(close));
-    let link = || path.strip_prefix('[')?.strip_suffix(')')?.split_once("](").map(|(_, target)| target);
+    let inner = PAIRS
+        .iter()
+        .find_map(|(open, close)| path.strip_prefix(open)?.strip_suffix(close));
+    let link = || {
+        path.strip_prefix('[')?
+            .strip_suffix(')')?
+            .split_once("](")
+            .map(|(_, target)| target)
+    };
     inner.or_else(link).map_or(path, trimmed)
 }
 
 fn decoded(url: &str) -> String {
-    percent_encoding::percent_decode_str(url).decode_utf8_lossy().into_owned()
+    percent_encoding::percent_decode_str(url)
+        .decode_utf8_lossy()
+        .into_owned()
 }
 
 /// Whether a shell would expand it. Names of routes and templates begin with `$`, too, but in small letters.
 fn is_expanded(part: &str) -> bool {
-    let name = part.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or_else(|| part.strip_prefix('$'));
-    let is_variable = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    name.is_some_and(is_variable) || part.contains("$(") || (part.starts_with('`') && part.len() > 1)
+    let name = part
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'))
+        .or_else(|| part.strip_prefix('$'));
+    let is_variable =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    name.is_some_and(is_variable)
+        || part.contains("$(")
+        || (part.starts_with('`') && part.len() > 1)
 }
 
 #[cfg(test)]
@@ -124,8 +183,14 @@ mod tests {
         ] {
             assert_eq!(meant(path), wanted, "{path}");
         }
-        for path in ["$UNDEFINED/x", "a/${BUILD_DIR}/x", "$(git rev-parse HEAD)/x", "*.txt", "d/**", "https://e.org/x"]
-        {
+        for path in [
+            "$UNDEFINED/x",
+            "a/${BUILD_DIR}/x",
+            "$(git rev-parse HEAD)/x",
+            "*.txt",
+            "d/**",
+            "https://e.org/x",
+        ] {
             assert!(matches!(meant(path), Some(Meant::Unknown(_))), "{path}");
         }
         for path in [

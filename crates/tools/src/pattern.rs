@@ -23,19 +23,34 @@ impl Pattern {
             return Err(fix(format!("a glob must have 1 to {MAX_PATTERN} bytes")));
         }
         if pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
-            return Err(fix(format!("glob `{text}`: a pattern is relative to `path`; put the directory into `path`")));
+            return Err(fix(format!(
+                "glob `{text}`: a pattern is relative to `path`; put the directory into `path`"
+            )));
         }
         if pattern.starts_with('!') {
-            return Err(fix(format!("glob `{text}`: a pattern cannot exclude files; write what to include")));
+            return Err(fix(format!(
+                "glob `{text}`: a pattern cannot exclude files; write what to include"
+            )));
         }
         let everything_below = pattern.strip_suffix('/').map(|dir| format!("{dir}/**"));
         let pattern = everything_below.as_deref().unwrap_or(pattern);
-        let built = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build();
+        let built = GlobBuilder::new(pattern)
+            .literal_separator(true)
+            .empty_alternates(true)
+            .build();
         // Names the missing bracket; the words before it say the same.
-        let why = |error: globset::Error| error.kind().to_string().replace("unclosed character class; ", "");
+        let why = |error: globset::Error| {
+            error
+                .kind()
+                .to_string()
+                .replace("unclosed character class; ", "")
+        };
         let wrong = |error| fix(format!("`{text}` is not a glob pattern: {}", why(error)));
         let glob = built.map_err(wrong)?.compile_matcher();
-        Ok(Self { glob, name_only: !pattern.contains('/') })
+        Ok(Self {
+            glob,
+            name_only: !pattern.contains('/'),
+        })
     }
 
     /// Whether a path relative to the start fits.
@@ -70,10 +85,27 @@ mod tests {
             ("*.RS", "main.rs", false),
         ];
         for (pattern, path, want) in table {
-            assert_eq!(Pattern::parse(pattern).unwrap().fits(Path::new(path)), want, "{pattern} on {path}");
+            assert_eq!(
+                Pattern::parse(pattern).unwrap().fits(Path::new(path)),
+                want,
+                "{pattern} on {path}"
+            );
         }
-        for bad in ["", "/etc/*", "../*", "a/../b", "!x", "[a", "{a", &"x".repeat(1001)] {
-            assert_eq!(Pattern::parse(bad).unwrap_err().kind, llm_worker::ErrorKind::FixInput, "{bad}");
+        for bad in [
+            "",
+            "/etc/*",
+            "../*",
+            "a/../b",
+            "!x",
+            "[a",
+            "{a",
+            &"x".repeat(1001),
+        ] {
+            assert_eq!(
+                Pattern::parse(bad).unwrap_err().kind,
+                llm_worker::ErrorKind::FixInput,
+                "{bad}"
+            );
         }
     }
 }

@@ -71,28 +71,51 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     let at = scope::inside(&live.workspace, live.remedies, &args.path)?;
     let shown = live.workspace.show(at.path());
     let len = live.existing_file(&at)?;
-    let mut file = live.workspace.open_file(&at).map_err(|error| refused(&error))?;
+    let mut file = live
+        .workspace
+        .open_file(&at)
+        .map_err(|error| refused(&error))?;
     let broken = |error: &std::io::Error| unreadable(&shown, error);
 
     let mut bytes = Vec::new();
-    file.by_ref().take(HEAD as u64).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
+    file.by_ref()
+        .take(HEAD as u64)
+        .read_to_end(&mut bytes)
+        .map_err(|error| broken(&error))?;
     if let Some(what) = binary(&bytes) {
-        return Err(fix(format!("{shown} is {what}, {len} bytes; Read shows text only")));
+        return Err(fix(format!(
+            "{shown} is {what}, {len} bytes; Read shows text only"
+        )));
     }
     if len <= MAX_FILE {
         while bytes.len() as u64 <= MAX_FILE {
             go_on(&cx.cancel)?;
-            let more = file.by_ref().take(CHECK_EVERY as u64).read_to_end(&mut bytes);
+            let more = file
+                .by_ref()
+                .take(CHECK_EVERY as u64)
+                .read_to_end(&mut bytes);
             if more.map_err(|error| broken(&error))? == 0 {
                 // The whole file was read, so the digest that Write and Edit need is known.
                 live.seen.note(at.path(), blake3::hash(&bytes));
                 let total = line_count(&bytes);
-                return page(&shown, Size::Lines(total), bytes.as_slice(), &args, &cx.cancel);
+                return page(
+                    &shown,
+                    Size::Lines(total),
+                    bytes.as_slice(),
+                    &args,
+                    &cx.cancel,
+                );
             }
         }
     }
     let rest = BufReader::with_capacity(CHECK_EVERY, file);
-    page(&shown, Size::Bytes(len), bytes.as_slice().chain(rest), &args, &cx.cancel)
+    page(
+        &shown,
+        Size::Bytes(len),
+        bytes.as_slice().chain(rest),
+        &args,
+        &cx.cancel,
+    )
 }
 
 /// The size of the file, as far as it is known.
@@ -102,7 +125,13 @@ enum Size {
     Bytes(u64),
 }
 
-fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &CancellationToken) -> ToolResult {
+fn page(
+    shown: &str,
+    size: Size,
+    from: impl BufRead,
+    args: &Args,
+    cancel: &CancellationToken,
+) -> ToolResult {
     let broken = |error: std::io::Error| match go_on(cancel) {
         Err(cancelled) => cancelled,
         Ok(()) => unreadable(shown, &error),
@@ -121,7 +150,9 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
     let (mut last, mut more) = (args.offset - 1, true);
     let (mut crlf, mut ended, mut lossy) = (0_u64, 0_u64, false);
     while last - (args.offset - 1) < args.limit {
-        let Some(line) = lines.next(&mut kept, MAX_LINE_CHARS * 4).map_err(broken)? else { break };
+        let Some(line) = lines.next(&mut kept, MAX_LINE_CHARS * 4).map_err(broken)? else {
+            break;
+        };
         let (text, spoiled) = render(&kept, line.len, last == 0);
         if !body.line(&format!("{:>6}\t{text}", last + 1)) {
             break;
@@ -136,11 +167,17 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
         return Err(past_the_end(shown, last, args.offset));
     }
     let first = args.offset;
-    let range = if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
+    let range = if first == last {
+        format!("line {first}")
+    } else {
+        format!("lines {first}-{last}")
+    };
     let mut summary = match (size, more) {
         (Size::Lines(total), _) => format!("{shown}: {range} of {total}"),
         (Size::Bytes(_), false) => format!("{shown}: {range} of {last}"),
-        (Size::Bytes(len), true) => format!("{shown}: {range}; more lines follow (the file has {len} bytes)"),
+        (Size::Bytes(len), true) => {
+            format!("{shown}: {range}; more lines follow (the file has {len} bytes)")
+        }
     };
     match crlf {
         0 => {}
@@ -155,7 +192,10 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
 }
 
 fn past_the_end(shown: &str, lines: u64, offset: u64) -> ToolError {
-    fix(format!("{shown} has {}; offset {offset} is past its end", counted(lines, "line", "lines")))
+    fix(format!(
+        "{shown} has {}; offset {offset} is past its end",
+        counted(lines, "line", "lines")
+    ))
 }
 
 /// A line's text, cut and marked when long, and whether something in it was not UTF-8.
@@ -163,10 +203,14 @@ fn render(kept: &[u8], len: u64, first: bool) -> (String, bool) {
     let whole = kept.len() as u64 == len;
     let bytes = if first { bytes_without_bom(kept) } else { kept };
     // The kept part of a longer line may end inside of a character.
-    let spoiled = std::str::from_utf8(bytes).is_err_and(|error| whole || error.error_len().is_some());
+    let spoiled =
+        std::str::from_utf8(bytes).is_err_and(|error| whole || error.error_len().is_some());
     let text = String::from_utf8_lossy(bytes);
     match text.char_indices().nth(MAX_LINE_CHARS) {
-        Some((end, _)) => (format!("{} [cut: the line has {len} bytes]", cut(&text, end)), spoiled),
+        Some((end, _)) => (
+            format!("{} [cut: the line has {len} bytes]", cut(&text, end)),
+            spoiled,
+        ),
         None => (text.into_owned(), spoiled),
     }
 }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// The tool's name.
 pub const NAME: &str = "ReadOutput";
 /// The description for the model.
-pub const ABOUT: &str = "Page through an earlier tool output that was cut, by the handle given there.";
+pub const ABOUT: &str =
+    "Page through an earlier tool output that was cut, by the handle given there.";
 /// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::ReadOnly;
 
@@ -62,26 +63,48 @@ pub async fn run(args: Args, cx: ToolContext) -> ToolResult {
         return Err(fix("give offset or tail, not both"));
     }
     let (from, lines) = (args.offset, args.lines);
-    let window = if args.tail { LineRange::Tail { lines } } else { LineRange::From { from, lines } };
-    let Excerpt { text, mut first, mut last, total } = cx.host.read_output(&args.handle, window)?;
+    let window = if args.tail {
+        LineRange::Tail { lines }
+    } else {
+        LineRange::From { from, lines }
+    };
+    let Excerpt {
+        text,
+        mut first,
+        mut last,
+        total,
+    } = cx.host.read_output(&args.handle, window)?;
     let handle = cut(&args.handle, RESERVE);
     if total == 0 {
         return Ok(answer(&format!("{handle}: empty output"), String::new()));
     }
     if text.is_empty() && from > total {
-        return Err(fix(format!("{handle} has {total} lines; offset {from} is past its end")));
+        return Err(fix(format!(
+            "{handle} has {total} lines; offset {from} is past its end"
+        )));
     }
     let text = text.strip_suffix('\n').unwrap_or(&text);
-    let (mut text, dropped) = if args.tail { end(text) } else { beginning(text) };
+    let (mut text, dropped) = if args.tail {
+        end(text)
+    } else {
+        beginning(text)
+    };
     if args.tail {
         first = (first + dropped).min(last);
     } else {
         last = last.saturating_sub(dropped).max(first);
     }
     if !args.tail && last < total {
-        text.push_str(&format!("\n(more lines follow; go on with offset={})", last + 1));
+        text.push_str(&format!(
+            "\n(more lines follow; go on with offset={})",
+            last + 1
+        ));
     }
-    let range = if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
+    let range = if first == last {
+        format!("line {first}")
+    } else {
+        format!("lines {first}-{last}")
+    };
     Ok(answer(&format!("{handle}: {range} of {total}"), text))
 }
 
@@ -93,7 +116,10 @@ fn beginning(text: &str) -> (String, u64) {
     }
     let fits = prefix(text, max);
     // A single line that does not fit is cut.
-    let fits = fits.rfind('\n').and_then(|end| fits.get(..end)).unwrap_or(fits);
+    let fits = fits
+        .rfind('\n')
+        .and_then(|end| fits.get(..end))
+        .unwrap_or(fits);
     let rest = text.get(fits.len()..).unwrap_or_default();
     (fits.to_owned(), rest.matches('\n').count() as u64)
 }

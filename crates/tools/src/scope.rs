@@ -22,16 +22,33 @@ pub enum PathRemedy<'a> {
 pub type Remedies = fn(PathRemedy<'_>) -> String;
 
 /// Resolves a path, if it is inside of the workspace.
-pub(crate) fn inside(workspace: &Workspace, words: Option<Remedies>, path: &str) -> Result<Located, ToolError> {
+pub(crate) fn inside(
+    workspace: &Workspace,
+    words: Option<Remedies>,
+    path: &str,
+) -> Result<Located, ToolError> {
     within(workspace, words, path, Access::Read)
 }
 
 /// As [`inside`], for this use.
-fn within(workspace: &Workspace, words: Option<Remedies>, path: &str, wanted: Access) -> Result<Located, ToolError> {
+fn within(
+    workspace: &Workspace,
+    words: Option<Remedies>,
+    path: &str,
+    wanted: Access,
+) -> Result<Located, ToolError> {
     // A mention, or a place in a file, counts only where it leads to something: names may have these characters.
-    let parts = [path.strip_prefix('@'), Some(notation::without_place(path)).filter(|rest| *rest != path)];
-    let other =
-        || parts.into_iter().flatten().find(|rest| stands(workspace, rest)).map(|rest| Meant::Path(rest.to_owned()));
+    let parts = [
+        path.strip_prefix('@'),
+        Some(notation::without_place(path)).filter(|rest| *rest != path),
+    ];
+    let other = || {
+        parts
+            .into_iter()
+            .flatten()
+            .find(|rest| stands(workspace, rest))
+            .map(|rest| Meant::Path(rest.to_owned()))
+    };
     let meant = notation::meant(path, workspace.cwd(), workspace.home()).or_else(other);
     if let Some(meant) = meant.filter(|_| !stands(workspace, path)) {
         let why = match meant {
@@ -39,15 +56,24 @@ fn within(workspace: &Workspace, words: Option<Remedies>, path: &str, wanted: Ac
             Meant::Unknown(why) => format!("{why}; give the path itself"),
         };
         let path = escape(Path::new(path));
-        return Err(fix(format!("a path is taken as it is written, so `{path}` is not a path here; {why}")));
+        return Err(fix(format!(
+            "a path is taken as it is written, so `{path}` is not a path here; {why}"
+        )));
     }
-    let resolved = match workspace.locate(Path::new(path)).map_err(|error| refused(&error))? {
+    let resolved = match workspace
+        .locate(Path::new(path))
+        .map_err(|error| refused(&error))?
+    {
         Location::Inside(at) => return Ok(at),
         Location::Outside(resolved) => resolved,
     };
     let dir = escape(resolved.parent().unwrap_or(&resolved));
     let roots: Vec<_> = workspace.roots().map(|(root, _)| escape(root)).collect();
-    let what = format!("{} is outside of what this run may use ({})", escape(&resolved), roots.join(", "));
+    let what = format!(
+        "{} is outside of what this run may use ({})",
+        escape(&resolved),
+        roots.join(", ")
+    );
     let remedy = match wanted {
         Access::Read => PathRemedy::AddDir(&dir),
         Access::ReadWrite => PathRemedy::AddWriteDir(&dir),
@@ -57,7 +83,9 @@ fn within(workspace: &Workspace, words: Option<Remedies>, path: &str, wanted: Ac
 
 /// Whether something of exactly this name exists. A slash behind it names a directory.
 fn stands(workspace: &Workspace, path: &str) -> bool {
-    let Ok(Location::Inside(at)) = workspace.locate(Path::new(path)) else { return path.ends_with('/') };
+    let Ok(Location::Inside(at)) = workspace.locate(Path::new(path)) else {
+        return path.ends_with('/');
+    };
     let found = workspace.metadata(&at);
     found.is_ok_and(|meta| meta.kind == FileKind::Dir || !path.ends_with('/'))
 }
@@ -70,7 +98,11 @@ fn denied(mut what: String, words: Option<Remedies>, remedy: PathRemedy<'_>) -> 
 }
 
 /// As [`inside`], for a path that may be changed.
-pub(crate) fn writable(workspace: &Workspace, words: Option<Remedies>, path: &str) -> Result<Located, ToolError> {
+pub(crate) fn writable(
+    workspace: &Workspace,
+    words: Option<Remedies>,
+    path: &str,
+) -> Result<Located, ToolError> {
     let at = within(workspace, words, path, Access::ReadWrite)?;
     match at.access() {
         Access::ReadWrite => Ok(at),
@@ -95,7 +127,10 @@ pub(crate) fn existing(workspace: &Workspace, at: &Located) -> Result<Meta, Tool
         Some(other) => format!("did you mean {other}?"),
         None => "List or Glob shows the files that exist".to_owned(),
     };
-    Err(fail(ErrorKind::FixInput, format!("{shown} does not exist; {next}")))
+    Err(fail(
+        ErrorKind::FixInput,
+        format!("{shown} does not exist; {next}"),
+    ))
 }
 
 /// As [`existing`], for a directory.
@@ -117,10 +152,17 @@ fn beside(workspace: &Workspace, path: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str()?.to_lowercase();
     let stem = Path::new(&wanted).file_stem()?.to_owned();
     let dir = path.parent()?;
-    let Location::Inside(at) = workspace.locate(dir).ok()? else { return None };
+    let Location::Inside(at) = workspace.locate(dir).ok()? else {
+        return None;
+    };
     let names = workspace.read_dir(&at).ok()?;
     let lower = |name: &std::ffi::OsString| name.to_string_lossy().to_lowercase();
     let same = names.iter().find(|(name, _)| lower(name) == wanted);
-    let like = || names.iter().find(|(name, _)| Path::new(&lower(name)).file_stem() == Some(&stem));
-    same.or_else(like).map(|(name, _)| workspace.show(&dir.join(name)))
+    let like = || {
+        names
+            .iter()
+            .find(|(name, _)| Path::new(&lower(name)).file_stem() == Some(&stem))
+    };
+    same.or_else(like)
+        .map(|(name, _)| workspace.show(&dir.join(name)))
 }

@@ -20,13 +20,19 @@ impl Search {
     /// Creates a handle for the directories of `workspace`.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        Self { workspace, remedies: None }
+        Self {
+            workspace,
+            remedies: None,
+        }
     }
 
     /// Sets the host's text about the setting that would allow a denied path.
     #[must_use]
     pub fn with_remedies(self, words: Remedies) -> Self {
-        Self { remedies: Some(words), ..self }
+        Self {
+            remedies: Some(words),
+            ..self
+        }
     }
 
     /// Resolves the existing path at which a search starts.
@@ -45,7 +51,10 @@ impl Search {
         mut each: impl FnMut(&WalkEntry) -> Result<bool, ToolError>,
     ) -> Result<Gaps, ToolError> {
         let usual = WalkOptions::default();
-        let options = WalkOptions { max_depth: max_depth.unwrap_or(usual.max_depth), ..usual };
+        let options = WalkOptions {
+            max_depth: max_depth.unwrap_or(usual.max_depth),
+            ..usual
+        };
         let mut gaps = Gaps::default();
         for (number, entry) in self.workspace.walk(at, options).enumerate() {
             go_on(&cx.cancel)?;
@@ -68,7 +77,10 @@ impl Search {
     /// Whether the search of a directory skips a file's content. A file that the call names is not skipped: permission
     /// judged it.
     pub(crate) fn skips(&self, entry: &WalkEntry) -> bool {
-        entry.depth > 0 && entry.located().is_ok_and(|at| self.workspace.may_hold_secrets(&at))
+        entry.depth > 0
+            && entry
+                .located()
+                .is_ok_and(|at| self.workspace.may_hold_secrets(&at))
     }
 
     /// As [`Search::walk`], regular files only, with the path below `at`.
@@ -83,8 +95,17 @@ impl Search {
                 return Ok(true);
             }
             // A search that starts at a file sees its name.
-            let below = entry.path.strip_prefix(at.path()).ok().filter(|below| below.file_name().is_some());
-            each(entry, below.or(entry.path.file_name().map(Path::new)).unwrap_or(&entry.path))
+            let below = entry
+                .path
+                .strip_prefix(at.path())
+                .ok()
+                .filter(|below| below.file_name().is_some());
+            each(
+                entry,
+                below
+                    .or(entry.path.file_name().map(Path::new))
+                    .unwrap_or(&entry.path),
+            )
         })
     }
 }
@@ -142,14 +163,25 @@ impl Gaps {
             notes.push(format!("({places} could not be read: {})", self.first));
         }
         if self.secrets > 0 {
-            let (files, were) =
-                (counted(self.secrets, "file", "files"), if self.secrets == 1 { "was" } else { "were" });
+            let (files, were) = (
+                counted(self.secrets, "file", "files"),
+                if self.secrets == 1 { "was" } else { "were" },
+            );
             let left = self.secrets.saturating_sub(self.named.len() as u64);
-            let more = if left > 0 { format!(" and {left} more") } else { String::new() };
-            notes.push(format!("({files} that may hold secrets {were} {what}: {}{more})", self.named.join(", ")));
+            let more = if left > 0 {
+                format!(" and {left} more")
+            } else {
+                String::new()
+            };
+            notes.push(format!(
+                "({files} that may hold secrets {were} {what}: {}{more})",
+                self.named.join(", ")
+            ));
         }
         if self.ended {
-            notes.push(format!("(ended after {MAX_ENTRIES} entries; give a narrower path)"));
+            notes.push(format!(
+                "(ended after {MAX_ENTRIES} entries; give a narrower path)"
+            ));
         }
         notes
     }

@@ -94,7 +94,15 @@ mod tests {
         seen.note(Path::new("/0"), digest);
         seen.note(Path::new("/new"), digest);
         let got = ["/0", "/1", "/2", "/new"].map(|path| seen.known(Path::new(path), digest));
-        assert_eq!(got, [ReadState::Current, ReadState::Never, ReadState::Current, ReadState::Current]);
+        assert_eq!(
+            got,
+            [
+                ReadState::Current,
+                ReadState::Never,
+                ReadState::Current,
+                ReadState::Current
+            ]
+        );
         let inner = seen.lock();
         assert_eq!((inner.files.len(), inner.order.len()), (MAX_SEEN, MAX_SEEN));
     }
@@ -103,8 +111,14 @@ mod tests {
     fn other_content_is_told_from_none() {
         let seen = ReadFiles::default();
         seen.note(Path::new("/a"), blake3::hash(b"one"));
-        assert_eq!(seen.known(Path::new("/a"), blake3::hash(b"two")), ReadState::Changed);
+        assert_eq!(
+            seen.known(Path::new("/a"), blake3::hash(b"two")),
+            ReadState::Changed
+        );
         seen.forget(Path::new("/a"));
-        assert_eq!(seen.known(Path::new("/a"), blake3::hash(b"one")), ReadState::Never);
+        assert_eq!(
+            seen.known(Path::new("/a"), blake3::hash(b"one")),
+            ReadState::Never
+        );
     }
 }

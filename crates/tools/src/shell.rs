@@ -16,6 +16,10 @@ impl Shell {
     /// path or by a name that is looked up in the children's `PATH`; models expect `bash`.
     #[must_use]
     pub fn new(workspace: Workspace, spawner: Spawner, program: impl Into<OsString>) -> Self {
-        Self { workspace, spawner, program: program.into() }
+        Self {
+            workspace,
+            spawner,
+            program: program.into(),
+        }
     }
 }

@@ -49,8 +49,14 @@ pub(crate) fn binary(head: &[u8]) -> Option<&'static str> {
     }
     let invalid: usize = head.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
     // A character that the head cuts in two is three bytes at most.
-    let controls = head.iter().any(|byte| byte.is_ascii_control() && !b"\t\n\r\x0c\x1b".contains(byte));
-    let share = if controls { INVALID_WITH_CONTROLS } else { INVALID_SHARE };
+    let controls = head
+        .iter()
+        .any(|byte| byte.is_ascii_control() && !b"\t\n\r\x0c\x1b".contains(byte));
+    let share = if controls {
+        INVALID_WITH_CONTROLS
+    } else {
+        INVALID_SHARE
+    };
     if invalid > 3 && invalid * share > head.len() {
         return Some("binary data, or text in another encoding (Bash: file, iconv)");
     }
@@ -70,19 +76,39 @@ mod tests {
             ("utf-8", "Grüße, 世界\n".as_bytes(), true),
             ("a character cut by the end of the head", &cut_in_two, true),
             ("byte order mark", b"\xef\xbb\xbfhello\n", true),
-            ("latin-1 prose", b"Gr\xfc\xdfe aus K\xf6ln, sch\xf6n hier\n", true),
+            (
+                "latin-1 prose",
+                b"Gr\xfc\xdfe aus K\xf6ln, sch\xf6n hier\n",
+                true,
+            ),
             ("text that begins like bzip2", b"BZh is a prefix\n", true),
             ("control characters only", b"\x1b[31mred\x1b[0m\n", true),
-            ("source with a comment in gbk", b"# \xd6\xd0\xce\xc4\nx = 1\n", true),
-            ("source with a string in shift-jis", b"say(\"\x93\xfa\x96\x7b\");\n", true),
-            ("compressed, without a mark", b"\x03\x1a\xe8\x9c\xf1\x04\xb7ab\x99 c\xfe=12", false),
+            (
+                "source with a comment in gbk",
+                b"# \xd6\xd0\xce\xc4\nx = 1\n",
+                true,
+            ),
+            (
+                "source with a string in shift-jis",
+                b"say(\"\x93\xfa\x96\x7b\");\n",
+                true,
+            ),
+            (
+                "compressed, without a mark",
+                b"\x03\x1a\xe8\x9c\xf1\x04\xb7ab\x99 c\xfe=12",
+                false,
+            ),
             ("one NUL", b"text\0text\n", false),
             ("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", false),
             ("jpeg", b"\xff\xd8\xff\xe0\x00\x10JFIF", false),
             ("webp", b"RIFF\x10\x00\x00\x00WEBPVP8 ", false),
             ("pdf", b"%PDF-1.7\n", false),
             ("utf-16", b"\xff\xfeh\0i\0", false),
-            ("shift-jis", b"\x93\xfa\x96\x7b\x8c\xea\x82\xcc\x95\xb6\x8f\xcd", false),
+            (
+                "shift-jis",
+                b"\x93\xfa\x96\x7b\x8c\xea\x82\xcc\x95\xb6\x8f\xcd",
+                false,
+            ),
         ];
         for (name, bytes, text) in table {
             assert_eq!(binary(bytes).is_none(), *text, "{name}");

@@ -45,7 +45,10 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     let shown = workspace.show(at.path());
     let content = args.content;
     if content.len() as u64 > MAX_FILE {
-        return Err(fix(format!("{shown}: {} bytes are more than the {MAX_FILE} that Write takes", content.len())));
+        return Err(fix(format!(
+            "{shown}: {} bytes are more than the {MAX_FILE} that Write takes",
+            content.len()
+        )));
     }
     let _turn = live.one_at_a_time(&cx).await?;
     let before = live.before(&at, &cx)?;
@@ -54,7 +57,10 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
         None => ("created", content.into_bytes(), String::new()),
         Some(before) if before.bytes == content.as_bytes() => {
             live.seen.note(at.path(), blake3::hash(&before.bytes));
-            return Ok(answer(&format!("{shown}: unchanged, it has this content already"), String::new()));
+            return Ok(answer(
+                &format!("{shown}: unchanged, it has this content already"),
+                String::new(),
+            ));
         }
         Some(before) => {
             live.must_be_seen(&at, before)?;
@@ -63,8 +69,14 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
         }
     };
     if before.as_ref().is_some_and(|before| before.bytes == after) {
-        return Ok(answer(&format!("{shown}: unchanged, it has this content already{said}"), String::new()));
+        return Ok(answer(
+            &format!("{shown}: unchanged, it has this content already{said}"),
+            String::new(),
+        ));
     }
     publish_judged(&live, &at, before, &after, &cx).await?;
-    Ok(answer(&format!("{shown}: {did}, {lines}{said}"), String::new()))
+    Ok(answer(
+        &format!("{shown}: {did}, {lines}{said}"),
+        String::new(),
+    ))
 }

@@ -101,13 +101,19 @@ impl CallCell<'_> {
             CallState::Refused => ("⊘", Tone::Refused),
             CallState::Cancelled => ("…", Tone::Dim),
         };
-        Line::of(sign, tone).with(" ", Tone::Plain).with(self.name, Tone::Strong)
+        Line::of(sign, tone)
+            .with(" ", Tone::Plain)
+            .with(self.name, Tone::Strong)
     }
 
     fn subject(&self) -> Line {
         let mut lines = self.subject.trim().lines();
         let first = Line::of_output(lines.next().unwrap_or_default(), Tone::Plain);
-        if lines.next().is_some() { first.with(" …", Tone::Dim) } else { first }
+        if lines.next().is_some() {
+            first.with(" …", Tone::Dim)
+        } else {
+            first
+        }
     }
 
     /// What stands behind the subject.
@@ -155,12 +161,19 @@ impl CallCell<'_> {
                 .flat_map(|line| line.chop(width, &margin(), &margin()))
                 .collect(),
             CallBody::Output(text) | CallBody::Asked(text) => {
-                let is_tail = self.state == CallState::Ok && matches!(self.body, CallBody::Output(_));
+                let is_tail =
+                    self.state == CallState::Ok && matches!(self.body, CallBody::Output(_));
                 let text = for_people(text);
                 let most = if is_tail { TAIL } else { FAILED };
-                let lines: Vec<&str> = text.trim_end().lines().filter(|line| !line.is_empty()).collect();
+                let lines: Vec<&str> = text
+                    .trim_end()
+                    .lines()
+                    .filter(|line| !line.is_empty())
+                    .collect();
                 let left = lines.len().saturating_sub(most);
-                let note = (left > 0).then(|| Line::of(&format!("… {}", count(left as u64, "more line")), Tone::Dim));
+                let note = (left > 0).then(|| {
+                    Line::of(&format!("… {}", count(left as u64, "more line")), Tone::Dim)
+                });
                 let lines = lines.get(left..).unwrap_or_default().iter();
                 let tone = if is_tail { Tone::Dim } else { Tone::Plain };
                 let shown = lines.map(|line| Line::of_output(line, tone));
@@ -180,7 +193,10 @@ pub fn unrepeated<'a>(summary: &'a str, subject: &str, state: CallState) -> &'a 
     match summary.split_once(" in ") {
         Some(("exit 0", _)) if state == CallState::Ok => "",
         Some((exit, took)) if exit.starts_with("exit ") && took.ends_with(" s") => exit,
-        _ => summary.strip_prefix(subject).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(summary),
+        _ => summary
+            .strip_prefix(subject)
+            .and_then(|rest| rest.strip_prefix(": "))
+            .unwrap_or(summary),
     }
 }
 

@@ -12,7 +12,12 @@ pub(crate) fn changed_words(old: &str, new: &str) -> Option<(Range<usize>, Range
         return None;
     }
     let (olds, news) = (words(old), words(new));
-    let begin: usize = olds.iter().zip(&news).take_while(|(old, new)| old == new).map(|(old, _)| old.len()).sum();
+    let begin: usize = olds
+        .iter()
+        .zip(&news)
+        .take_while(|(old, new)| old == new)
+        .map(|(old, _)| old.len())
+        .sum();
     let short = old.len().min(new.len());
     // The same words at the end, behind those at the begin.
     let mut end = 0;
@@ -35,9 +40,14 @@ fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let length =
-            if is_word(first) { rest.len() - rest.trim_start_matches(is_word).len() } else { first.len_utf8() };
-        let Some((word, behind)) = rest.split_at_checked(length) else { break };
+        let length = if is_word(first) {
+            rest.len() - rest.trim_start_matches(is_word).len()
+        } else {
+            first.len_utf8()
+        };
+        let Some((word, behind)) = rest.split_at_checked(length) else {
+            break;
+        };
         words.push(word);
         rest = behind;
     }

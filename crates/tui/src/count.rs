@@ -18,10 +18,16 @@ pub fn count(number: u64, noun: &str) -> String {
 pub fn left_context(level: &str, results: u64, parts: &[(String, u64)]) -> String {
     let what = match level {
         "turns" => "the oldest turns and their steps left the context".to_owned(),
-        "steps" => format!("old steps with {} left the context", count(results, "result")),
+        "steps" => format!(
+            "old steps with {} left the context",
+            count(results, "result")
+        ),
         _ => format!("{} left the context", count(results, "old result")),
     };
-    let parts = parts.iter().filter(|(_, bytes)| *bytes > 0).map(|(part, bytes)| format!("{part} {bytes} bytes"));
+    let parts = parts
+        .iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(part, bytes)| format!("{part} {bytes} bytes"));
     format!("{what}: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
@@ -43,7 +49,11 @@ pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     let units = |large: u64, small: u64, names: [&str; 2]| {
         let (whole, rest) = (seconds / large, seconds % large / small);
-        let rest = if rest == 0 { String::new() } else { format!(" {rest} {}", names[1]) };
+        let rest = if rest == 0 {
+            String::new()
+        } else {
+            format!(" {rest} {}", names[1])
+        };
         format!("{whole} {}{rest}", names[0])
     };
     match seconds {

@@ -10,10 +10,15 @@ use crate::style::Tone;
 /// of the file says which code it is; another text may stand in its place.
 #[must_use]
 pub fn diff(name: &str, text: &str, width: usize, most: usize) -> Vec<Line> {
-    let digits = text.lines().filter_map(hunk).map(|(old, new)| old.max(new)).max().map_or(1, |last| {
-        // A hunk is short: its last line has as many digits as the number after all lines.
-        (last + text.lines().count()).to_string().len()
-    });
+    let digits = text
+        .lines()
+        .filter_map(hunk)
+        .map(|(old, new)| old.max(new))
+        .max()
+        .map_or(1, |last| {
+            // A hunk is short: its last line has as many digits as the number after all lines.
+            (last + text.lines().count()).to_string().len()
+        });
     let mut rows = rows(text);
     let more = rows.len().saturating_sub(most);
     colour(&mut rows, name, text);
@@ -21,7 +26,10 @@ pub fn diff(name: &str, text: &str, width: usize, most: usize) -> Vec<Line> {
     rows.truncate(most);
     let mut lines: Vec<Line> = rows.into_iter().map(|row| row.line(digits)).collect();
     if more > 0 {
-        lines.push(Line::of(&format!("{:>digits$} … {}", "", count(more as u64, "more line")), Tone::Dim));
+        lines.push(Line::of(
+            &format!("{:>digits$} … {}", "", count(more as u64, "more line")),
+            Tone::Dim,
+        ));
     }
     lines.iter().map(|line| line.cut(width)).collect()
 }
@@ -36,8 +44,11 @@ struct Row {
 
 impl Row {
     fn line(self, digits: usize) -> Line {
-        let number = self.number.map_or_else(String::new, |number| number.to_string());
-        let mut shown = Line::of(&format!("{number:>digits$} "), Tone::Dim).with(&self.sign, self.tone);
+        let number = self
+            .number
+            .map_or_else(String::new, |number| number.to_string());
+        let mut shown =
+            Line::of(&format!("{number:>digits$} "), Tone::Dim).with(&self.sign, self.tone);
         shown.append(&self.code);
         shown
     }
@@ -50,7 +61,12 @@ fn rows(text: &str) -> Vec<Row> {
         if let Some(begins) = hunk(line) {
             (old, new) = begins;
             if !rows.is_empty() {
-                rows.push(Row { number: None, sign: "⋮".to_owned(), tone: Tone::Dim, code: Line::default() });
+                rows.push(Row {
+                    number: None,
+                    sign: "⋮".to_owned(),
+                    tone: Tone::Dim,
+                    code: Line::default(),
+                });
             }
             continue;
         }
@@ -68,14 +84,21 @@ fn rows(text: &str) -> Vec<Row> {
             *number - 1
         });
         let (sign, code) = line.split_at(usize::from(number.is_some()));
-        rows.push(Row { number, sign: format!("{sign} "), tone, code: Line::of_output(code, tone) });
+        rows.push(Row {
+            number,
+            sign: format!("{sign} "),
+            tone,
+            code: Line::of_output(code, tone),
+        });
     }
     rows
 }
 
 /// Gives the code of both sides its colours, which go with those of the diff: a text is not green in a line that goes.
 fn colour(rows: &mut [Row], name: &str, text: &str) {
-    let Some(mut old) = highlight::of_file(name, text) else { return };
+    let Some(mut old) = highlight::of_file(name, text) else {
+        return;
+    };
     let mut new = old.clone();
     for row in rows {
         let side = row.tone;
@@ -112,8 +135,13 @@ pub(crate) fn beside(code: Line, side: Tone) -> Line {
 /// Marks the words that differ where as many lines replace as many others.
 fn mark_pairs(rows: &mut [Row]) {
     for block in rows.chunk_by_mut(|row, next| row.tone == next.tone || next.tone == Tone::Added) {
-        let removed = block.iter().take_while(|row| row.tone == Tone::Removed).count();
-        let Some((olds, news)) = block.split_at_mut_checked(removed).filter(|(olds, news)| olds.len() == news.len())
+        let removed = block
+            .iter()
+            .take_while(|row| row.tone == Tone::Removed)
+            .count();
+        let Some((olds, news)) = block
+            .split_at_mut_checked(removed)
+            .filter(|(olds, news)| olds.len() == news.len())
         else {
             continue;
         };
@@ -132,7 +160,8 @@ fn hunk(line: &str) -> Option<(usize, usize)> {
     let (new, _) = rest.split_once(" @@")?;
     let first = |side: &str| {
         let (line, count) = side.split_once(',').unwrap_or((side, "1"));
-        Some(line.parse::<usize>().ok()? + usize::from(count == "0")).filter(|line| *line < usize::MAX / 2)
+        Some(line.parse::<usize>().ok()? + usize::from(count == "0"))
+            .filter(|line| *line < usize::MAX / 2)
     };
     Some((first(old)?, first(new)?))
 }

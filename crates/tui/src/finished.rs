@@ -10,9 +10,13 @@ use std::ops::Range;
 pub fn finished(source: &str) -> usize {
     let whole = source.rfind('\n').map_or(0, |at| at + 1);
     let source = source.get(..whole).unwrap_or_default();
-    let Some((tag, last)) = last_block(source) else { return 0 };
+    let Some((tag, last)) = last_block(source) else {
+        return 0;
+    };
     let text = source.get(last.clone()).unwrap_or_default();
-    let rest = source.get(last.start + text.trim_end().len()..).unwrap_or_default();
+    let rest = source
+        .get(last.start + text.trim_end().len()..)
+        .unwrap_or_default();
     let is_over = match tag {
         Some(Tag::Heading { .. }) => text.starts_with('#'),
         Some(Tag::Paragraph | Tag::Table(_)) => rest.lines().count() > 1,
@@ -22,7 +26,10 @@ pub fn finished(source: &str) -> usize {
         Some(_) => false,
     };
     // An indented block begins behind its indentation.
-    let line = source.get(..last.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let line = source
+        .get(..last.start)
+        .and_then(|before| before.rfind('\n'))
+        .map_or(0, |at| at + 1);
     if is_over { whole } else { line }
 }
 
@@ -46,17 +53,28 @@ fn last_block(source: &str) -> Option<(Option<Tag<'_>>, Range<usize>)> {
 
 /// Whether a fenced block has its closing fence.
 fn is_closed(block: &str) -> bool {
-    let Some((first, last)) = block.split_once('\n').map(|(first, rest)| (first, rest.lines().last().unwrap_or(rest)))
+    let Some((first, last)) = block
+        .split_once('\n')
+        .map(|(first, rest)| (first, rest.lines().last().unwrap_or(rest)))
     else {
         return false;
     };
     let fence = |line: &str| {
-        let sign = line.trim_start().chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
-        Some((sign, line.trim_start().chars().take_while(|c| *c == sign).count()))
+        let sign = line
+            .trim_start()
+            .chars()
+            .next()
+            .filter(|sign| matches!(sign, '`' | '~'))?;
+        Some((
+            sign,
+            line.trim_start().chars().take_while(|c| *c == sign).count(),
+        ))
     };
     let is_only = |line: &str, sign: char| line.trim().chars().all(|c| c == sign);
     match (fence(first), fence(last)) {
-        (Some((open, long)), Some((close, more))) => open == close && more >= long && is_only(last, close),
+        (Some((open, long)), Some((close, more))) => {
+            open == close && more >= long && is_only(last, close)
+        }
         _ => false,
     }
 }

@@ -15,7 +15,10 @@ pub fn for_people(output: &str) -> Cow<'_, str> {
         return Cow::Borrowed(output);
     }
     let is_note = |line: &&str| line.starts_with('[') && line.ends_with(']');
-    let line = |line: &str| match Some(line).filter(is_note).and_then(|line| line.split_once(TO_THE_MODEL)) {
+    let line = |line: &str| match Some(line)
+        .filter(is_note)
+        .and_then(|line| line.split_once(TO_THE_MODEL))
+    {
         Some((note, _)) => format!("{note}{TO_THE_PERSON}"),
         None => line.to_owned(),
     };
@@ -29,9 +32,20 @@ mod tests {
     #[test]
     fn a_note_of_the_sandbox_says_what_a_person_can_do() {
         let said = for_people("a\n[no network; `escalate` asks the person]\n");
-        assert_eq!(said, "a\n[no network; you can allow it when the model asks, or start with --sandbox off]\n");
-        assert_eq!(for_people("[no network; `escalate` asks the person, for all or for `hosts`]\n"), said[2..]);
-        for same in ["no; `escalate` asks the person]", "[x; `escalate` asks the person] b", "[no network]", ""] {
+        assert_eq!(
+            said,
+            "a\n[no network; you can allow it when the model asks, or start with --sandbox off]\n"
+        );
+        assert_eq!(
+            for_people("[no network; `escalate` asks the person, for all or for `hosts`]\n"),
+            said[2..]
+        );
+        for same in [
+            "no; `escalate` asks the person]",
+            "[x; `escalate` asks the person] b",
+            "[no network]",
+            "",
+        ] {
             assert_eq!(for_people(same), same);
         }
     }

@@ -20,24 +20,43 @@ const MAX_ESCAPE: usize = 12;
 /// Lines of code whose language is the first word of `tag`. They stay as they are where it is not known, and in a
 /// large block. A line does not depend on later ones.
 pub(crate) fn highlight(tag: &str, lines: Vec<Line>) -> Vec<Line> {
-    let is_small =
-        || lines.len() <= MAX_LINES && lines.iter().map(|line| line.text().len()).sum::<usize>() <= MAX_BYTES;
-    let Some(language) = language(tag).filter(|_| is_small()) else { return lines };
-    let mut scanner = Scanner { language, open: None };
+    let is_small = || {
+        lines.len() <= MAX_LINES
+            && lines.iter().map(|line| line.text().len()).sum::<usize>() <= MAX_BYTES
+    };
+    let Some(language) = language(tag).filter(|_| is_small()) else {
+        return lines;
+    };
+    let mut scanner = Scanner {
+        language,
+        open: None,
+    };
     lines.iter().map(|line| scanner.line(line)).collect()
 }
 
 /// The code of a file, by its name; none where its language is not known, or there is too much of it.
 pub(crate) fn of_file(name: &str, text: &str) -> Option<Scanner> {
     let file = name.rsplit('/').next().unwrap_or_default();
-    let (_, extension) = file.rsplit_once('.').filter(|(_, extension)| !extension.contains([' ', ',', '{', '\t']))?;
+    let (_, extension) = file
+        .rsplit_once('.')
+        .filter(|(_, extension)| !extension.contains([' ', ',', '{', '\t']))?;
     let is_small = text.len() <= MAX_BYTES && text.lines().count() <= MAX_LINES;
-    Some(Scanner { language: language(extension)?, open: None }).filter(|_| is_small)
+    Some(Scanner {
+        language: language(extension)?,
+        open: None,
+    })
+    .filter(|_| is_small)
 }
 
 fn language(tag: &str) -> Option<&'static Language> {
-    let tag = tag.split([' ', ',', '{', '\t']).next().unwrap_or_default().to_ascii_lowercase();
-    LANGUAGES.iter().find(|language| language.tags.contains(&tag.as_str()))
+    let tag = tag
+        .split([' ', ',', '{', '\t'])
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    LANGUAGES
+        .iter()
+        .find(|language| language.tags.contains(&tag.as_str()))
 }
 
 /// Reads code line by line.
@@ -57,7 +76,10 @@ impl Scanner {
     pub(crate) fn line(&mut self, line: &Line) -> Line {
         let text = line.text();
         let (mut at, mut pieces) = (0, Vec::new());
-        while let Some((before, rest)) = text.split_at_checked(at).filter(|(_, rest)| !rest.is_empty()) {
+        while let Some((before, rest)) = text
+            .split_at_checked(at)
+            .filter(|(_, rest)| !rest.is_empty())
+        {
             let (length, tone) = self.piece(before, rest);
             at += length;
             pieces.push((at, tone));
@@ -72,7 +94,11 @@ impl Scanner {
             return self.enclosed(open, rest, 0);
         }
         let language = self.language;
-        if let Some(begun) = language.enclosed.iter().find(|enclosed| enclosed.begins_at(before, rest)) {
+        if let Some(begun) = language
+            .enclosed
+            .iter()
+            .find(|enclosed| enclosed.begins_at(before, rest))
+        {
             return self.enclosed(begun, rest, begun.open.len());
         }
         let first = rest.chars().next().unwrap_or_default();
@@ -89,7 +115,11 @@ impl Scanner {
         let is_marked = language.marks.contains(first) && word.len() > 1;
         // `.type` is a field, `$in` a variable and `--for` an option.
         let is_keyword = language.has_keyword(word) && !before.ends_with(['.', '$', '-']);
-        let tone = if is_marked || is_keyword || self.is_key(behind) { Tone::Keyword } else { Tone::Plain };
+        let tone = if is_marked || is_keyword || self.is_key(behind) {
+            Tone::Keyword
+        } else {
+            Tone::Plain
+        };
         (length, tone)
     }
 
@@ -98,28 +128,40 @@ impl Scanner {
         let end = enclosed.end(rest, from);
         self.open = Some(enclosed).filter(|_| end.is_none());
         let length = end.unwrap_or(rest.len());
-        let is_key =
-            end.is_some() && enclosed.tone == Tone::Quoted && self.is_key(rest.get(length..).unwrap_or_default());
+        let is_key = end.is_some()
+            && enclosed.tone == Tone::Quoted
+            && self.is_key(rest.get(length..).unwrap_or_default());
         (length, if is_key { Tone::Keyword } else { enclosed.tone })
     }
 
     /// Whether what stands before this text is a key; `http` in `http://` is none.
     fn is_key(&self, behind: &str) -> bool {
-        let value = self.language.key.and_then(|key| behind.trim_start_matches(' ').strip_prefix(key));
+        let value = self
+            .language
+            .key
+            .and_then(|key| behind.trim_start_matches(' ').strip_prefix(key));
         value.is_some_and(|value| !value.starts_with('/'))
     }
 }
 
 impl Language {
     fn has_keyword(&self, word: &str) -> bool {
-        let is_same = |keyword: &str| if self.any_case { keyword.eq_ignore_ascii_case(word) } else { keyword == word };
+        let is_same = |keyword: &str| {
+            if self.any_case {
+                keyword.eq_ignore_ascii_case(word)
+            } else {
+                keyword == word
+            }
+        };
         self.keywords.split(' ').any(is_same)
     }
 }
 
 impl Enclosed {
     fn begins_at(&self, before: &str, rest: &str) -> bool {
-        let Some(inside) = rest.strip_prefix(self.open) else { return false };
+        let Some(inside) = rest.strip_prefix(self.open) else {
+            return false;
+        };
         match self.begins {
             Begins::Anywhere => true,
             Begins::Apart => before.chars().next_back().is_none_or(char::is_whitespace),
@@ -151,7 +193,10 @@ impl Enclosed {
 fn number(text: &str) -> usize {
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
-        let is_point = c == '.' && characters.peek().is_some_and(|(_, next)| next.is_ascii_digit());
+        let is_point = c == '.'
+            && characters
+                .peek()
+                .is_some_and(|(_, next)| next.is_ascii_digit());
         if !(c.is_ascii_alphanumeric() || c == '_' || is_point) {
             return at;
         }

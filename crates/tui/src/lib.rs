@@ -30,8 +30,9 @@ pub use line::{Line, Span, columns};
 pub use markdown::markdown;
 pub use note::{Paragraph, joined, labelled};
 pub use screen::{
-    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply, Screen, ScreenSize,
-    context_gain, context_kind, context_masking, context_part, short_model, unknown_command,
+    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply,
+    Screen, ScreenSize, context_gain, context_kind, context_masking, context_part, short_model,
+    unknown_command,
 };
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

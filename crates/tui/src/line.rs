@@ -23,7 +23,10 @@ impl Span {
     /// Any text; what would act on a terminal or deceive a reader becomes a visible escape.
     #[must_use]
     pub fn new(text: &str, tone: Tone) -> Self {
-        Self { text: escape_line(text).into_owned(), tone }
+        Self {
+            text: escape_line(text).into_owned(),
+            tone,
+        }
     }
 }
 
@@ -52,7 +55,11 @@ impl Line {
     #[must_use]
     pub fn of_output(text: &str, tone: Tone) -> Self {
         let (mut shown, mut column) = (String::with_capacity(text.len()), 0);
-        let mut parts = text.strip_suffix('\r').unwrap_or(text).split('\t').peekable();
+        let mut parts = text
+            .strip_suffix('\r')
+            .unwrap_or(text)
+            .split('\t')
+            .peekable();
         while let Some(part) = parts.next() {
             let part = escape_line(part);
             column += columns(&part);
@@ -63,7 +70,9 @@ impl Line {
                 column += spaces;
             }
         }
-        Self { spans: vec![Span { text: shown, tone }] }
+        Self {
+            spans: vec![Span { text: shown, tone }],
+        }
     }
 
     /// The line with one more span.
@@ -108,7 +117,9 @@ impl Line {
     /// Its texts, each with its meaning.
     #[cfg(test)]
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (&str, Tone)> {
-        self.spans.iter().map(|span| (span.text.as_str(), span.tone))
+        self.spans
+            .iter()
+            .map(|span| (span.text.as_str(), span.tone))
     }
 
     /// The line for a terminal, without a line feed.
@@ -141,7 +152,10 @@ impl Line {
                     placed.push_str(cluster);
                 }
             }
-            spans.push(Span { text: placed, tone: *tone });
+            spans.push(Span {
+                text: placed,
+                tone: *tone,
+            });
         }
         Self { spans }.ansi(theme)
     }
@@ -151,7 +165,9 @@ impl Line {
     #[must_use]
     pub fn wrap(&self, width: usize, first: &Line, rest: &Line) -> Vec<Line> {
         if !fits(width, first, rest) {
-            return self.behind(first).wrap(width, &Line::default(), &Line::default());
+            return self
+                .behind(first)
+                .wrap(width, &Line::default(), &Line::default());
         }
         let mut flow = Flow::new(width.max(1), first, rest);
         let mut word: Vec<Cluster<'_>> = Vec::new();
@@ -162,7 +178,9 @@ impl Line {
                 flow.word(&std::mem::take(&mut word));
             }
             match cluster {
-                Cluster { text: " ", tone, .. } => flow.gap.push(tone),
+                Cluster {
+                    text: " ", tone, ..
+                } => flow.gap.push(tone),
                 cluster if is_alone => flow.word(&[cluster]),
                 cluster => word.push(cluster),
             }
@@ -175,10 +193,13 @@ impl Line {
     #[must_use]
     pub fn chop(&self, width: usize, first: &Line, rest: &Line) -> Vec<Line> {
         if !fits(width, first, rest) {
-            return self.behind(first).chop(width, &Line::default(), &Line::default());
+            return self
+                .behind(first)
+                .chop(width, &Line::default(), &Line::default());
         }
         let mut flow = Flow::new(width.max(1), first, rest);
-        self.clusters(flow.room()).for_each(|cluster| flow.put(cluster));
+        self.clusters(flow.room())
+            .for_each(|cluster| flow.put(cluster));
         flow.end()
     }
 
@@ -205,7 +226,11 @@ impl Line {
             tone = cluster.tone;
             cut.put(cluster);
         }
-        cut.put(Cluster { text: "…", width: 1, tone });
+        cut.put(Cluster {
+            text: "…",
+            width: 1,
+            tone,
+        });
         cut
     }
 
@@ -214,7 +239,11 @@ impl Line {
         self.spans.iter().flat_map(move |Span { text, tone }| {
             text.graphemes(true).map(move |text| {
                 let text = if columns(text) > room { "…" } else { text };
-                Cluster { text, width: columns(text), tone: *tone }
+                Cluster {
+                    text,
+                    width: columns(text),
+                    tone: *tone,
+                }
             })
         })
     }
@@ -227,14 +256,20 @@ impl Line {
         for (at, text) in text.grapheme_indices(true) {
             while pieces.next_if(|(end, _)| *end <= at).is_some() {}
             let tone = pieces.peek().map_or(Tone::Plain, |(_, tone)| *tone);
-            toned.put(Cluster { text, width: 0, tone });
+            toned.put(Cluster {
+                text,
+                width: 0,
+                tone,
+            });
         }
         toned
     }
 
     /// The same text with other meanings, each by what it is.
     pub(crate) fn retoned(mut self, other: impl Fn(Tone) -> Tone) -> Line {
-        self.spans.iter_mut().for_each(|span| span.tone = other(span.tone));
+        self.spans
+            .iter_mut()
+            .for_each(|span| span.tone = other(span.tone));
         self
     }
 
@@ -245,7 +280,11 @@ impl Line {
             let (begin, tone) = (end, span.tone);
             end += span.text.len();
             let inside = |at: usize| at.clamp(begin, end);
-            pieces.extend([(inside(bytes.start), tone), (inside(bytes.end), mark), (end, tone)]);
+            pieces.extend([
+                (inside(bytes.start), tone),
+                (inside(bytes.end), mark),
+                (end, tone),
+            ]);
         }
         self.toned(&pieces)
     }
@@ -253,7 +292,10 @@ impl Line {
     fn put(&mut self, cluster: Cluster<'_>) {
         match self.spans.last_mut() {
             Some(last) if last.tone == cluster.tone => last.text.push_str(cluster.text),
-            _ => self.spans.push(Span { text: cluster.text.to_owned(), tone: cluster.tone }),
+            _ => self.spans.push(Span {
+                text: cluster.text.to_owned(),
+                tone: cluster.tone,
+            }),
         }
     }
 }
@@ -267,7 +309,11 @@ fn fits(width: usize, first: &Line, rest: &Line) -> bool {
 /// Columns of a text on a terminal.
 #[must_use]
 pub fn columns(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.graphemes(true).map(UnicodeWidthStr::width).sum() }
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.graphemes(true).map(UnicodeWidthStr::width).sum()
+    }
 }
 
 /// Lines that are being filled.
@@ -286,7 +332,15 @@ struct Flow<'a> {
 impl<'a> Flow<'a> {
     fn new(width: usize, first: &Line, rest: &'a Line) -> Self {
         let prefix = first.width();
-        Self { width, rest, done: Vec::new(), line: first.clone(), used: 0, prefix, gap: Vec::new() }
+        Self {
+            width,
+            rest,
+            done: Vec::new(),
+            line: first.clone(),
+            used: 0,
+            prefix,
+            gap: Vec::new(),
+        }
     }
 
     /// Columns for text in a line.
@@ -295,7 +349,8 @@ impl<'a> Flow<'a> {
     }
 
     fn feed(&mut self) {
-        self.done.push(std::mem::replace(&mut self.line, self.rest.clone()));
+        self.done
+            .push(std::mem::replace(&mut self.line, self.rest.clone()));
         self.prefix = self.rest.width();
         self.used = 0;
     }
@@ -315,8 +370,14 @@ impl<'a> Flow<'a> {
         let gap = std::mem::take(&mut self.gap);
         let wide: usize = word.iter().map(|cluster| cluster.width).sum();
         if self.prefix + self.used + gap.len() + wide <= self.width {
-            let spaces = gap.into_iter().map(|tone| Cluster { text: " ", width: 1, tone });
-            spaces.chain(word.iter().copied()).for_each(|cluster| self.put(cluster));
+            let spaces = gap.into_iter().map(|tone| Cluster {
+                text: " ",
+                width: 1,
+                tone,
+            });
+            spaces
+                .chain(word.iter().copied())
+                .for_each(|cluster| self.put(cluster));
             return;
         }
         if self.used > 0 {

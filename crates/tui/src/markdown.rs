@@ -18,24 +18,41 @@ const RULE: usize = 24;
 /// A Markdown text as lines of at most `width` columns, without an empty line at its ends.
 #[must_use]
 pub fn markdown(source: &str, width: usize, theme: Theme) -> Vec<Line> {
-    let mut page = Page { width: width.max(1), theme, ..Page::default() };
+    let mut page = Page {
+        width: width.max(1),
+        theme,
+        ..Page::default()
+    };
     for (event, range) in parser(source).into_offset_iter() {
         let is_break = event == Event::SoftBreak;
         page.event(event);
         if is_break && page.margins.is_empty() {
-            let indent = source.get(range.end..).unwrap_or_default().bytes().take_while(|byte| *byte == b' ').count();
+            let indent = source
+                .get(range.end..)
+                .unwrap_or_default()
+                .bytes()
+                .take_while(|byte| *byte == b' ')
+                .count();
             page.inline(&" ".repeat(indent.min(MAX_INDENT)), Tone::Plain);
         }
     }
     page.paragraph();
     // The sign of an empty item may be wider than the terminal.
-    let Page { mut lines, width, .. } = page;
-    lines.iter_mut().filter(|line| line.width() > width).for_each(|line| *line = line.cut(width));
+    let Page {
+        mut lines, width, ..
+    } = page;
+    lines
+        .iter_mut()
+        .filter(|line| line.width() > width)
+        .for_each(|line| *line = line.cut(width));
     lines
 }
 
 pub(crate) fn parser(source: &str) -> Parser<'_> {
-    Parser::new_ext(source, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
+    Parser::new_ext(
+        source,
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS,
+    )
 }
 
 /// What stands before the lines of a list item or a quote.
@@ -55,7 +72,9 @@ struct Link {
 impl Link {
     fn say(&mut self, text: &str) {
         let rest = self.said.and_then(|said| self.target.get(said..));
-        self.said = rest.filter(|rest| rest.starts_with(text)).map(|rest| self.target.len() - rest.len() + text.len());
+        self.said = rest
+            .filter(|rest| rest.starts_with(text))
+            .map(|rest| self.target.len() - rest.len() + text.len());
     }
 
     fn says_its_target(&self) -> bool {
@@ -90,7 +109,9 @@ impl Page {
             Event::End(tag) => self.end(tag),
             Event::Text(text) => self.text(&text),
             Event::Code(code) => self.code(&code),
-            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => self.text(&text),
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
+                self.text(&text)
+            }
             Event::InlineHtml(html) => self.text(&html),
             Event::Html(html) => {
                 for line in html.lines() {
@@ -106,7 +127,8 @@ impl Page {
             }
             Event::Rule => {
                 self.paragraph();
-                self.line.push(Span::new(&"─".repeat(RULE.min(self.width)), Tone::Dim));
+                self.line
+                    .push(Span::new(&"─".repeat(RULE.min(self.width)), Tone::Dim));
                 self.paragraph();
             }
             Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }),
@@ -122,10 +144,17 @@ impl Page {
                     self.inline(&format!("{} ", "#".repeat(level as usize)), Tone::Heading);
                 }
             }
-            Tag::BlockQuote(_) => self.nest(Margin { first: None, rest: Line::of("│ ", Tone::Dim) }),
+            Tag::BlockQuote(_) => self.nest(Margin {
+                first: None,
+                rest: Line::of("│ ", Tone::Dim),
+            }),
             Tag::CodeBlock(kind) => {
                 self.paragraph();
-                let tag = if let CodeBlockKind::Fenced(tag) = kind { tag.into_string() } else { String::new() };
+                let tag = if let CodeBlockKind::Fenced(tag) = kind {
+                    tag.into_string()
+                } else {
+                    String::new()
+                };
                 self.code = Some((String::new(), tag));
             }
             Tag::List(first) => {
@@ -145,15 +174,24 @@ impl Page {
                     Some(None) | None => "• ".to_owned(),
                 };
                 let rest = Line::of(&" ".repeat(sign.chars().count()), Tone::Plain);
-                self.nest(Margin { first: Some(Line::of(&sign, Tone::Plain)), rest });
+                self.nest(Margin {
+                    first: Some(Line::of(&sign, Tone::Plain)),
+                    rest,
+                });
             }
             Tag::Emphasis => self.mark("*", Tone::Emphasis),
             Tag::Strong => self.mark("**", Tone::Strong),
             Tag::Strikethrough => self.mark("~~", Tone::Struck),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 // An image in a link is no text that says where the link leads.
-                self.links.last_mut().into_iter().for_each(|around| around.said = None);
-                self.links.push(Link { target: dest_url.into_string(), said: Some(0) });
+                self.links
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|around| around.said = None);
+                self.links.push(Link {
+                    target: dest_url.into_string(),
+                    said: Some(0),
+                });
                 self.tones.push(Tone::Link);
             }
             Tag::Table(alignments) => {
@@ -163,7 +201,10 @@ impl Page {
             Tag::Paragraph | Tag::HtmlBlock => {
                 self.paragraph();
                 // Behind what an item begins with.
-                self.apart |= self.margins.last().is_some_and(|margin| margin.first.is_none());
+                self.apart |= self
+                    .margins
+                    .last()
+                    .is_some_and(|margin| margin.first.is_none());
             }
             _ => {}
         }
@@ -201,7 +242,9 @@ impl Page {
             }
             TagEnd::TableCell => {
                 let cell = std::mem::take(&mut self.line);
-                self.table.iter_mut().for_each(|table| table.cell(cell.clone()));
+                self.table
+                    .iter_mut()
+                    .for_each(|table| table.cell(cell.clone()));
             }
             TagEnd::TableHead | TagEnd::TableRow => self.table.iter_mut().for_each(Table::end_row),
             TagEnd::Table => self.end_table(),
@@ -216,7 +259,11 @@ impl Page {
 
     fn mark(&mut self, sign: &str, tone: Tone) {
         // In a heading it stays what the heading is.
-        let tone = if self.tone() == Tone::Heading { Tone::Heading } else { tone };
+        let tone = if self.tone() == Tone::Heading {
+            Tone::Heading
+        } else {
+            tone
+        };
         self.tones.push(tone);
         self.sign(sign);
     }
@@ -237,14 +284,27 @@ impl Page {
             code.push_str(text);
             return;
         }
-        self.links.last_mut().into_iter().for_each(|link| link.say(text));
+        self.links
+            .last_mut()
+            .into_iter()
+            .for_each(|link| link.say(text));
         self.inline(text, self.tone());
     }
 
     fn code(&mut self, code: &str) {
-        self.links.last_mut().into_iter().for_each(|link| link.say(code));
+        self.links
+            .last_mut()
+            .into_iter()
+            .for_each(|link| link.say(code));
         let plain = self.theme == Theme::Plain;
-        self.inline(&if plain { format!("`{code}`") } else { code.to_owned() }, Tone::Code);
+        self.inline(
+            &if plain {
+                format!("`{code}`")
+            } else {
+                code.to_owned()
+            },
+            Tone::Code,
+        );
     }
 
     fn inline(&mut self, text: &str, tone: Tone) {
@@ -259,7 +319,11 @@ impl Page {
     fn leave(&mut self) {
         self.paragraph();
         // An item without a text still has its sign.
-        if self.margins.last().is_some_and(|margin| margin.first.is_some()) {
+        if self
+            .margins
+            .last()
+            .is_some_and(|margin| margin.first.is_some())
+        {
             self.print(|first, _| vec![first.clone()]);
         }
         self.margins.pop();
@@ -276,11 +340,21 @@ impl Page {
     }
 
     fn end_code(&mut self) {
-        let Some((code, tag)) = self.code.take() else { return };
+        let Some((code, tag)) = self.code.take() else {
+            return;
+        };
         let width = self.width;
-        self.margins.push(Margin { first: None, rest: Line::of("  ", Tone::Plain) });
+        self.margins.push(Margin {
+            first: None,
+            rest: Line::of("  ", Tone::Plain),
+        });
         let lines = code.strip_suffix('\n').unwrap_or(&code).split('\n');
-        for line in highlight(&tag, lines.map(|line| Line::of_output(line, Tone::Code)).collect()) {
+        for line in highlight(
+            &tag,
+            lines
+                .map(|line| Line::of_output(line, Tone::Code))
+                .collect(),
+        ) {
             self.print(|first, rest| line.chop(width, first, rest));
             self.apart = false;
         }
@@ -289,7 +363,9 @@ impl Page {
     }
 
     fn end_table(&mut self) {
-        let Some(rows) = self.table.take() else { return };
+        let Some(rows) = self.table.take() else {
+            return;
+        };
         let margin: usize = self.margins.iter().map(|margin| margin.rest.width()).sum();
         for line in table::lines(&rows, self.width.saturating_sub(margin).max(1)) {
             let width = self.width;

@@ -11,7 +11,9 @@ pub fn labelled(label: &str, tone: Tone, text: &str, width: usize) -> Vec<Line> 
     let mut first = Some(&label);
     let parts = text.trim_end().split('\n');
     parts
-        .flat_map(|part| Line::of_output(part, Tone::Plain).wrap(width, first.take().unwrap_or(&rest), &rest))
+        .flat_map(|part| {
+            Line::of_output(part, Tone::Plain).wrap(width, first.take().unwrap_or(&rest), &rest)
+        })
         .collect()
 }
 
@@ -47,5 +49,8 @@ pub fn joined<'a>(facts: impl IntoIterator<Item = &'a str>, tone: Tone, width: u
         }
     }
     lines.push(line);
-    lines.iter().flat_map(|line| line.wrap(width, &Line::default(), &Line::default())).collect()
+    lines
+        .iter()
+        .flat_map(|line| line.wrap(width, &Line::default(), &Line::default()))
+        .collect()
 }

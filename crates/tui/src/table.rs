@@ -16,7 +16,11 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(alignments: Vec<Alignment>) -> Self {
-        Self { alignments, rows: Vec::new(), row: Vec::new() }
+        Self {
+            alignments,
+            rows: Vec::new(),
+            row: Vec::new(),
+        }
     }
 
     pub(crate) fn cell(&mut self, cell: Line) {
@@ -31,7 +35,10 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let mut widths = vec![1; self.alignments.len()];
         for row in &self.rows {
-            widths.iter_mut().zip(row).for_each(|(width, cell)| *width = cell.width().max(*width));
+            widths
+                .iter_mut()
+                .zip(row)
+                .for_each(|(width, cell)| *width = cell.width().max(*width));
         }
         widths
     }
@@ -39,22 +46,37 @@ impl Table {
 
 /// The table in at most `width` columns.
 pub(crate) fn lines(table: &Table, width: usize) -> Vec<Line> {
-    let Some((titles, rows)) = table.rows.split_first() else { return Vec::new() };
-    let titles: Vec<Line> = titles.iter().map(|title| Line::of(&title.text(), Tone::Strong)).collect();
+    let Some((titles, rows)) = table.rows.split_first() else {
+        return Vec::new();
+    };
+    let titles: Vec<Line> = titles
+        .iter()
+        .map(|title| Line::of(&title.text(), Tone::Strong))
+        .collect();
     let widths = table.widths();
     if widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) > width {
         return records(&titles, rows, width);
     }
-    let rule: Vec<Line> = widths.iter().map(|width| Line::of(&"─".repeat(*width), Tone::Dim)).collect();
+    let rule: Vec<Line> = widths
+        .iter()
+        .map(|width| Line::of(&"─".repeat(*width), Tone::Dim))
+        .collect();
     let above = [&titles, &rule].into_iter();
-    above.chain(rows).map(|row| aligned(row, &widths, &table.alignments)).collect()
+    above
+        .chain(rows)
+        .map(|row| aligned(row, &widths, &table.alignments))
+        .collect()
 }
 
 fn aligned(row: &[Line], widths: &[usize], alignments: &[Alignment]) -> Line {
     let (mut line, mut gap) = (Line::default(), 0);
     for ((cell, width), alignment) in row.iter().zip(widths).zip(alignments) {
         let free = width.saturating_sub(cell.width());
-        let before = if *alignment == Alignment::Right { free } else { 0 };
+        let before = if *alignment == Alignment::Right {
+            free
+        } else {
+            0
+        };
         // Nothing stands behind the last text of a line.
         line = line.with(&" ".repeat(gap + before), Tone::Plain);
         line.append(cell);

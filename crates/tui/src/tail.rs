@@ -9,10 +9,18 @@ use crate::style::Tone;
 pub fn output_tail(text: &str, width: usize, height: usize) -> Vec<Line> {
     let margin = Line::of("  ", Tone::Plain);
     let room = width.saturating_sub(margin.width()).max(1);
-    let newest = text.rsplit('\n').map(last_state).filter(|line| !line.trim().is_empty()).take(height);
+    let newest = text
+        .rsplit('\n')
+        .map(last_state)
+        .filter(|line| !line.trim().is_empty())
+        .take(height);
     let mut lines: Vec<Line> = newest
         .flat_map(|line| {
-            Line::of_output(line, Tone::Dim).cut(room).chop(width.max(1), &margin, &margin).into_iter().take(1)
+            Line::of_output(line, Tone::Dim)
+                .cut(room)
+                .chop(width.max(1), &margin, &margin)
+                .into_iter()
+                .take(1)
         })
         .collect();
     lines.reverse();
@@ -22,7 +30,10 @@ pub fn output_tail(text: &str, width: usize, height: usize) -> Vec<Line> {
 
 /// What a terminal would show of a line, if each part covers the one before it.
 fn last_state(line: &str) -> &str {
-    line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default()
+    line.trim_end_matches('\r')
+        .rsplit('\r')
+        .next()
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

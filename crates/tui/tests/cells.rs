@@ -3,7 +3,10 @@
 use authority::text::{Lines, find};
 use proptest::prelude::*;
 use std::time::Duration;
-use tui::{CallBody, CallCell, CallState, Line, Span, Theme, Tone, diff, finished, joined, labelled, markdown};
+use tui::{
+    CallBody, CallCell, CallState, Line, Span, Theme, Tone, diff, finished, joined, labelled,
+    markdown,
+};
 
 /// Texts with what is difficult in Markdown, for widths and for terminals.
 fn text() -> impl Strategy<Value = String> {
@@ -25,7 +28,15 @@ fn width() -> impl Strategy<Value = usize> {
 }
 
 fn cell(body: CallBody<'_>, state: CallState, name: &str, text: &str, width: usize) -> Vec<Line> {
-    CallCell { name, subject: text, state, took: Duration::from_secs(75), summary: text, body }.lines(width)
+    CallCell {
+        name,
+        subject: text,
+        state,
+        took: Duration::from_secs(75),
+        summary: text,
+        body,
+    }
+    .lines(width)
 }
 
 /// What every cell makes of a text.
@@ -35,9 +46,24 @@ fn all(text: &str, width: usize) -> Vec<Line> {
     let mut lines = markdown(text, width, Theme::Plain);
     lines.extend(markdown(text, width, Theme::Colour));
     lines.extend(diff("a.rs", text, width, 20));
-    lines.extend(diff("a.py", &format!("@@ -1,2 +1,2 @@\n-{text}\n+{text}"), width, 20));
-    for state in [CallState::Running, CallState::Waiting, CallState::Ok, CallState::Failed, CallState::Refused] {
-        for body in [CallBody::Nothing, CallBody::Output(text), CallBody::Diff(text)] {
+    lines.extend(diff(
+        "a.py",
+        &format!("@@ -1,2 +1,2 @@\n-{text}\n+{text}"),
+        width,
+        20,
+    ));
+    for state in [
+        CallState::Running,
+        CallState::Waiting,
+        CallState::Ok,
+        CallState::Failed,
+        CallState::Refused,
+    ] {
+        for body in [
+            CallBody::Nothing,
+            CallBody::Output(text),
+            CallBody::Diff(text),
+        ] {
             lines.extend(cell(body, state, "Bash", text, width));
         }
         lines.push(CallCell { state, ..EMPTY }.running(width));
@@ -160,7 +186,11 @@ fn block() -> impl Strategy<Value = (String, Vec<String>)> {
             _ => words.iter().map(|word| format!("*{word}* ")).collect(),
         };
         // The cells of a narrow table stand beside their titles.
-        if kind == 7 { (lines("", ""), words) } else { (source, words) }
+        if kind == 7 {
+            (lines("", ""), words)
+        } else {
+            (source, words)
+        }
     })
 }
 
@@ -195,10 +225,22 @@ fn what_stands_is_finished_and_what_may_change_is_not() {
 #[test]
 fn times_are_short() {
     let shown = |ms| tui::duration(Duration::from_millis(ms));
-    assert_eq!([40, 3_000, 9_940, 12_900, 75_000].map(shown), ["0.0 s", "3 s", "9.9 s", "12 s", "1 min 15 s"]);
+    assert_eq!(
+        [40, 3_000, 9_940, 12_900, 75_000].map(shown),
+        ["0.0 s", "3 s", "9.9 s", "12 s", "1 min 15 s"]
+    );
     let minute = 60_000;
-    let long = [minute, 60 * minute, 61 * minute + 5_000, 24 * 60 * minute, 3_000 * 60 * minute + 59 * minute];
-    assert_eq!(long.map(shown), ["1 min", "1 h", "1 h 1 min", "1 d", "125 d"]);
+    let long = [
+        minute,
+        60 * minute,
+        61 * minute + 5_000,
+        24 * 60 * minute,
+        3_000 * 60 * minute + 59 * minute,
+    ];
+    assert_eq!(
+        long.map(shown),
+        ["1 min", "1 h", "1 h 1 min", "1 d", "125 d"]
+    );
 }
 
 #[test]

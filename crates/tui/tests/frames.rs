@@ -66,8 +66,16 @@ fn an_answer_without_colours() {
 
 /// A fit of 6 s, with a long subject.
 fn call<'a>(state: CallState, summary: &'a str, body: CallBody<'a>) -> CallCell<'a> {
-    let subject = "cargo test -p tui --test cells -- --nocapture no_line_is_wider | tail -n 30\nsecond line";
-    CallCell { name: "Bash", subject, state, took: Duration::from_millis(6_400), summary, body }
+    let subject =
+        "cargo test -p tui --test cells -- --nocapture no_line_is_wider | tail -n 30\nsecond line";
+    CallCell {
+        name: "Bash",
+        subject,
+        state,
+        took: Duration::from_millis(6_400),
+        summary,
+        body,
+    }
 }
 
 const EDIT: &str = "@@ -8,4 +8,5 @@
@@ -85,7 +93,9 @@ const EDIT: &str = "@@ -8,4 +8,5 @@
 
 #[test]
 fn calls() {
-    let output: String = (1..=60).map(|n| format!("line {n} of an output\twith a tab\n")).collect();
+    let output: String = (1..=60)
+        .map(|n| format!("line {n} of an output\twith a tab\n"))
+        .collect();
     let refused = "Write /etc/x is refused by the default rule `writing outside the project: deny`";
     let short = CallCell {
         subject: "a.txt",
@@ -110,10 +120,21 @@ fn calls() {
             took: Duration::ZERO,
             ..call(CallState::Ok, "1 replacement", CallBody::Diff(EDIT))
         },
-        call(CallState::Waiting, "the rule `ask` requires your approval", CallBody::Nothing),
-        call(CallState::Cancelled, "cancelled after 6.4 s", CallBody::Nothing),
+        call(
+            CallState::Waiting,
+            "the rule `ask` requires your approval",
+            CallBody::Nothing,
+        ),
+        call(
+            CallState::Cancelled,
+            "cancelled after 6.4 s",
+            CallBody::Nothing,
+        ),
     ];
-    insta::assert_snapshot!(frames(|width| cells.iter().flat_map(|cell| cell.lines(width)).collect()));
+    insta::assert_snapshot!(frames(|width| cells
+        .iter()
+        .flat_map(|cell| cell.lines(width))
+        .collect()));
 }
 
 #[test]
@@ -124,13 +145,31 @@ fn a_diff_is_bounded() {
 #[test]
 fn words_that_differ_are_marked() {
     let marked = |text: &str| -> String {
-        let shown: String = diff("", text, 60, 20).iter().map(|line| line.ansi(Theme::Colour) + "\n").collect();
-        let ends = [("\u{1b}[4;31m", "<"), ("\u{1b}[4;32m", "<"), ("\u{1b}[31m", ""), ("\u{1b}[32m", "")];
-        ends.iter().fold(shown, |shown, (from, to)| shown.replace(from, to)).replace("\u{1b}[0m", "|")
+        let shown: String = diff("", text, 60, 20)
+            .iter()
+            .map(|line| line.ansi(Theme::Colour) + "\n")
+            .collect();
+        let ends = [
+            ("\u{1b}[4;31m", "<"),
+            ("\u{1b}[4;32m", "<"),
+            ("\u{1b}[31m", ""),
+            ("\u{1b}[32m", ""),
+        ];
+        ends.iter()
+            .fold(shown, |shown, (from, to)| shown.replace(from, to))
+            .replace("\u{1b}[0m", "|")
     };
-    let one = marked("@@ -1,4 +1,4 @@\n a\n-let width = 3;\n-\tb(one)\n+let width = 42;\n+\tb(two)\n c\n");
-    assert!(one.contains("- let width = |<3|;|") && one.contains("+ let width = |<42|;|"), "{one}");
-    assert!(one.contains("-     b(|<one|)|") && one.contains("+     b(|<two|)|"), "{one}");
+    let one = marked(
+        "@@ -1,4 +1,4 @@\n a\n-let width = 3;\n-\tb(one)\n+let width = 42;\n+\tb(two)\n c\n",
+    );
+    assert!(
+        one.contains("- let width = |<3|;|") && one.contains("+ let width = |<42|;|"),
+        "{one}"
+    );
+    assert!(
+        one.contains("-     b(|<one|)|") && one.contains("+     b(|<two|)|"),
+        "{one}"
+    );
     // Nobody knows which line replaces which.
     let uneven = marked("@@ -1,2 +1,1 @@\n-let width = 3;\n-two\n+let width = 42;\n");
     assert!(!uneven.contains('<'), "{uneven}");
@@ -143,27 +182,51 @@ fn the_code_of_a_diff_has_its_colours() {
         "{text}@@ -90,2 +90,2 @@\n-/* open\n+fn f() {{}}\n let y = 2; // last\n@@ -190,1 +190,0 @@\n-let z = 3;\n"
     );
     let shown = |name: &str, theme| -> Vec<String> {
-        diff(name, &text, 60, 20).iter().map(|line| line.ansi(theme).replace('\u{1b}', "^")).collect()
+        diff(name, &text, 60, 20)
+            .iter()
+            .map(|line| line.ansi(theme).replace('\u{1b}', "^"))
+            .collect()
     };
     insta::assert_snapshot!(shown("src/a.rs", Theme::Colour).join("\n"));
     // No language is known, and there is more than is looked at.
     for name in ["src/a", "a.nothing", "", ".rs/a"] {
-        assert!(!shown(name, Theme::Colour).concat().contains("^[35m"), "{name}");
+        assert!(
+            !shown(name, Theme::Colour).concat().contains("^[35m"),
+            "{name}"
+        );
     }
     let long = format!("@@ -1,1 +1,1 @@\n+let x = 1;\n+{}\n", "x".repeat(64 << 10));
-    assert!(!diff("a.rs", &long, 60, 20).iter().any(|line| line.ansi(Theme::Colour).contains("\u{1b}[35m")));
-    assert!(shown("a.rs", Theme::Plain).iter().all(|line| !line.contains('^')));
+    assert!(
+        !diff("a.rs", &long, 60, 20)
+            .iter()
+            .any(|line| line.ansi(Theme::Colour).contains("\u{1b}[35m"))
+    );
+    assert!(
+        shown("a.rs", Theme::Plain)
+            .iter()
+            .all(|line| !line.contains('^'))
+    );
 }
 
 #[test]
 fn notes() {
     insta::assert_snapshot!(frames(|width| {
-        let error =
-            "a.toml: line 3: unknown key `modle` in a table with a name that is long enough for a break\nsecond line";
+        let error = "a.toml: line 3: unknown key `modle` in a table with a name that is long enough for a break\nsecond line";
         let mut lines = labelled("error:", Tone::Failed, error, width);
-        lines.extend(labelled("help:", Tone::Strong, "did you mean `model`?", width));
+        lines.extend(labelled(
+            "help:",
+            Tone::Strong,
+            "did you mean `model`?",
+            width,
+        ));
         lines.extend(joined(
-            ["12 steps", "34 s", "18k tokens", "$0.05", "run-7f3a (yoi log run-7f3a)"],
+            [
+                "12 steps",
+                "34 s",
+                "18k tokens",
+                "$0.05",
+                "run-7f3a (yoi log run-7f3a)",
+            ],
             Tone::Dim,
             width,
         ));
@@ -188,16 +251,30 @@ fn colours_have_meanings() {
         CallState::Refused,
         CallState::Cancelled,
     ] {
-        lines.extend(CallCell { subject: "a", ..call(state, "summary", CallBody::Output("output")) }.lines(60));
+        lines.extend(
+            CallCell {
+                subject: "a",
+                ..call(state, "summary", CallBody::Output("output"))
+            }
+            .lines(60),
+        );
     }
     lines.extend(labelled("error:", Tone::Failed, "wrong", 60));
-    let shown: Vec<String> = lines.iter().map(|line| line.ansi(Theme::Colour).replace('\u{1b}', "^")).collect();
+    let shown: Vec<String> = lines
+        .iter()
+        .map(|line| line.ansi(Theme::Colour).replace('\u{1b}', "^"))
+        .collect();
     insta::assert_snapshot!(shown.join("\n"));
 }
 
 #[test]
 fn a_link_that_says_its_target_says_it_once() {
-    let shown = |source: &str| markdown(source, 80, Theme::Colour).iter().map(Line::text).collect::<String>();
+    let shown = |source: &str| {
+        markdown(source, 80, Theme::Colour)
+            .iter()
+            .map(Line::text)
+            .collect::<String>()
+    };
     for (source, expected) in [
         ("[u/`v`](u/v)", "u/v"),
         ("[u](u/v)", "u (u/v)"),

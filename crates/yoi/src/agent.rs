@@ -90,34 +90,59 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Reads a file; `given` are the arguments of the command line.
-    pub(crate) fn load(path: &Path, given: &[(String, String)], env: &Env) -> Result<Self, Failure> {
+    pub(crate) fn load(
+        path: &Path,
+        given: &[(String, String)],
+        env: &Env,
+    ) -> Result<Self, Failure> {
         let path = env.cwd.join(path);
         let shown = env.shown(&path);
         let fail = |what: String| Failure::new(Exit::Config, format!("{shown}: {what}"));
         let opened = plain_file::open(&path, Links::Followed).map_err(fail)?;
         let Some(opened) = opened else {
-            return Err(Failure::new(Exit::Usage, format!("--agent: {shown} does not exist")));
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("--agent: {shown} does not exist"),
+            ));
         };
         let bytes = plain_file::whole(opened, MAX_FILE).map_err(fail)?;
-        let whole = path.canonicalize().map_err(|error| fail(authority::explain(&error)))?;
+        let whole = path
+            .canonicalize()
+            .map_err(|error| fail(authority::explain(&error)))?;
         let digest = Digest::of(&bytes).to_string();
-        let launched = LaunchedAgent { file: whole.display().to_string(), digest };
+        let launched = LaunchedAgent {
+            file: whole.display().to_string(),
+            digest,
+        };
         let text = plain_file::text(&bytes).map_err(|why| fail(format!("the file {why}")))?;
         let is_toml = path.extension().is_some_and(|ending| ending == "toml");
         let file: AgentFile = file::parse_as(&text.replace("\r\n", "\n")).map_err(|problem| {
-            let fail = |what: &str| Failure::new(Exit::Config, format!("{shown}:{}: {what}", problem.line));
+            let fail = |what: &str| {
+                Failure::new(Exit::Config, format!("{shown}:{}: {what}", problem.line))
+            };
             if is_toml {
                 fail(&problem.what).help(problem.help)
             } else {
                 fail("an agent file must be TOML").help(CONVERT)
             }
         })?;
-        let name = path.file_stem().map(|stem| authority::escape(Path::new(stem))).unwrap_or_default();
+        let name = path
+            .file_stem()
+            .map(|stem| authority::escape(Path::new(stem)))
+            .unwrap_or_default();
         let prompt = completed(&file, given).map_err(fail)?;
         if prompt.len() > MAX_PROMPT {
-            return Err(fail(format!("the prompt has over {MAX_PROMPT} bytes with its arguments")));
+            return Err(fail(format!(
+                "the prompt has over {MAX_PROMPT} bytes with its arguments"
+            )));
         }
-        Ok(Self { name, launched, own: is_own(&path, env), prompt, file })
+        Ok(Self {
+            name,
+            launched,
+            own: is_own(&path, env),
+            prompt,
+            file,
+        })
     }
 
     /// For the journal.
@@ -137,33 +162,56 @@ impl Agent {
     }
 
     /// Applies the file over a configuration. `attached` are the features that the command line attaches besides.
-    pub(crate) fn over(&self, attaching: &mut Attaching<'_>, attached: &[&str]) -> Result<(), Failure> {
+    pub(crate) fn over(
+        &self,
+        attaching: &mut Attaching<'_>,
+        attached: &[&str],
+    ) -> Result<(), Failure> {
         let source = &self.source();
         if let Some(name) = &self.file.model {
             let config = attaching.config();
             let runs = name.starts_with(model::SCRIPTED) || name.starts_with(model::RECORD);
             if runs && !self.own {
-                return Err(self.foreign(&format!("choose the model {name}"), "name the model with -m"));
+                return Err(self.foreign(
+                    &format!("choose the model {name}"),
+                    "name the model with -m",
+                ));
             }
-            model::named(name, config)
-                .map_err(|failure| Failure { message: format!("{source}: {}", failure.message), ..failure })?;
+            model::named(name, config).map_err(|failure| Failure {
+                message: format!("{source}: {}", failure.message),
+                ..failure
+            })?;
             config.model = Some(Sourced::new(name.clone(), source.clone()));
         }
         let limits = &self.file.limits;
         attaching.config().lower_limits(limits, |_| source.clone());
-        attaching.config().pod_limits.narrow(&limits.pod, &|_| source.clone());
+        attaching
+            .config()
+            .pod_limits
+            .narrow(&limits.pod, &|_| source.clone());
         for (id, settings) in &self.file.with {
             if !self.own && !GUARDS.contains(&id.as_str()) {
                 let is_on = attaching.is_on(id) || attached.contains(&id.as_str());
                 if is_on && settings.is_empty() {
                     continue;
                 }
-                return Err(self.foreign(&format!("switch on {id}"), &format!("switch it on with --with {id}")));
+                return Err(self.foreign(
+                    &format!("switch on {id}"),
+                    &format!("switch it on with --with {id}"),
+                ));
             }
-            let place =
-                |(key, value): (&String, &toml::Value)| (key.clone(), Sourced::new(value.clone(), source.clone()));
+            let place = |(key, value): (&String, &toml::Value)| {
+                (key.clone(), Sourced::new(value.clone(), source.clone()))
+            };
             let settings = settings.iter().map(place).collect();
-            attaching.on(id, source, Attached { settings, ..Attached::default() })?;
+            attaching.on(
+                id,
+                source,
+                Attached {
+                    settings,
+                    ..Attached::default()
+                },
+            )?;
         }
         for id in &self.file.without {
             attaching.off(id, source, Detacher::AgentFile)?;
@@ -179,7 +227,10 @@ impl Agent {
     }
 
     fn foreign(&self, what: &str, instead: &str) -> Failure {
-        let what = format!("{}: only an agent file of your own may {what}", self.source());
+        let what = format!(
+            "{}: only an agent file of your own may {what}",
+            self.source()
+        );
         Failure::new(Exit::Config, what)
             .help(format!("{instead}, or read the file and copy it to the directory `{OWN}` beside your config.toml"))
     }
@@ -187,23 +238,49 @@ impl Agent {
 
 /// Whether the file itself, not a link to it, is among the person's own agents.
 fn is_own(path: &Path, env: &Env) -> bool {
-    let own = env.config_dir().ok().and_then(|dir| dir.join(OWN).canonicalize().ok());
-    own.zip(path.canonicalize().ok()).is_some_and(|(own, path)| path.starts_with(own))
+    let own = env
+        .config_dir()
+        .ok()
+        .and_then(|dir| dir.join(OWN).canonicalize().ok());
+    own.zip(path.canonicalize().ok())
+        .is_some_and(|(own, path)| path.starts_with(own))
 }
 
 /// The prompt with its arguments.
 fn completed(file: &AgentFile, given: &[(String, String)]) -> Result<String, String> {
-    if let Some((unknown, _)) = given.iter().find(|(name, _)| !file.arguments.contains_key(name)) {
+    if let Some((unknown, _)) = given
+        .iter()
+        .find(|(name, _)| !file.arguments.contains_key(name))
+    {
         let known: Vec<&str> = file.arguments.keys().map(String::as_str).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        return Err(format!("there is no argument `{unknown}` (its arguments: {known})"));
+        let known = if known.is_empty() {
+            "none".to_owned()
+        } else {
+            known.join(", ")
+        };
+        return Err(format!(
+            "there is no argument `{unknown}` (its arguments: {known})"
+        ));
     }
     let mut values = BTreeMap::new();
-    for (name, AgentArgument { description, default }) in &file.arguments {
-        let given = given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
+    for (
+        name,
+        AgentArgument {
+            description,
+            default,
+        },
+    ) in &file.arguments
+    {
+        let given = given
+            .iter()
+            .rev()
+            .find(|(given, _)| given == name)
+            .map(|(_, value)| value.as_str());
         let Some(value) = given.or(default.as_deref()) else {
             let description = escape_within(description, Lines::One, MAX_DESCRIPTION);
-            return Err(format!("the argument `{name}` is missing ({description}); give it with --arg {name}=VALUE"));
+            return Err(format!(
+                "the argument `{name}` is missing ({description}); give it with --arg {name}=VALUE"
+            ));
         };
         values.insert(name.as_str(), value);
     }
@@ -211,7 +288,9 @@ fn completed(file: &AgentFile, given: &[(String, String)]) -> Result<String, Str
     let (mut prompt, mut rest) = (String::new(), file.prompt.as_str());
     while let Some((before, after)) = rest.split_once('{') {
         prompt.push_str(before);
-        let argument = after.split_once('}').and_then(|(name, after)| Some((*values.get(name)?, after)));
+        let argument = after
+            .split_once('}')
+            .and_then(|(name, after)| Some((*values.get(name)?, after)));
         rest = match argument {
             Some((value, after)) => {
                 prompt.push_str(value);
@@ -239,12 +318,24 @@ mod tests {
         )
         .unwrap();
         let given = |pairs: &[(&str, &str)]| {
-            completed(&file, &pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>())
+            completed(
+                &file,
+                &pairs
+                    .iter()
+                    .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+                    .collect::<Vec<_>>(),
+            )
         };
-        assert_eq!(given(&[("path", "{lang}")]).as_deref(), Ok("Look at {lang}, Rust; {other} { {lang}"));
+        assert_eq!(
+            given(&[("path", "{lang}")]).as_deref(),
+            Ok("Look at {lang}, Rust; {other} { {lang}")
+        );
         let both = given(&[("path", "src"), ("lang", "C"), ("lang", "Zig")]);
         assert_eq!(both.as_deref(), Ok("Look at src, Zig; {other} { src"));
         assert!(given(&[]).is_err_and(|why| why.contains("`path` is missing (where)")));
-        assert!(given(&[("path", "x"), ("paht", "y")]).is_err_and(|why| why.contains("no argument `paht`")));
+        assert!(
+            given(&[("path", "x"), ("paht", "y")])
+                .is_err_and(|why| why.contains("no argument `paht`"))
+        );
     }
 }

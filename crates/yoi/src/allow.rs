@@ -9,8 +9,7 @@ use pod::permission::{Layer, Rule, RuleDecision};
 /// Where such a rule is said to stand.
 pub(crate) const SOURCE: &str = "--allow";
 
-const EXAMPLES: &str =
-    "examples: 'Write docs/**', 'Fetch docs.example.org'; with --sandbox off also 'Bash ls', 'Bash git status,diff'";
+const EXAMPLES: &str = "examples: 'Write docs/**', 'Fetch docs.example.org'; with --sandbox off also 'Bash ls', 'Bash git status,diff'";
 
 /// What the words after a tool's name are about.
 #[derive(Clone, Copy)]
@@ -28,23 +27,47 @@ pub(crate) fn written(text: &str) -> Result<String, BadValue> {
 
 /// A tool's name and what its calls may be about: a program with its subcommands, a glob of paths, or a host.
 pub(crate) fn rule(text: &str) -> Result<Rule, BadValue> {
-    let (tool, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    let (tool, rest) = text
+        .trim()
+        .split_once(char::is_whitespace)
+        .unwrap_or((text.trim(), ""));
     let rest = rest.trim();
     let plain = Rule::new(tool, RuleDecision::Allow);
     // As rules are shown: a tool that runs programs may be about hosts, too.
     let on = rest.strip_prefix("on ").map(str::trim);
     let rule = match (about(tool)?, on) {
         _ if rest.is_empty() => plain,
-        (About::Programs | About::Hosts, Some(host)) => Rule { host: Some(host.to_owned()), ..plain },
+        (About::Programs | About::Hosts, Some(host)) => Rule {
+            host: Some(host.to_owned()),
+            ..plain
+        },
         (About::Programs, None) => {
             let (program, listed) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            let listed: Vec<String> = listed.split(',').map(|name| name.trim().to_owned()).collect();
+            let listed: Vec<String> = listed
+                .split(',')
+                .map(|name| name.trim().to_owned())
+                .collect();
             let any = listed.iter().all(String::is_empty);
-            Rule { program: Some(program.to_owned()), subcommand: (!any).then_some(listed), ..plain }
+            Rule {
+                program: Some(program.to_owned()),
+                subcommand: (!any).then_some(listed),
+                ..plain
+            }
         }
-        (About::Hosts, None) => Rule { host: Some(rest.to_owned()), ..plain },
-        (About::Paths, _) => Rule { path: Some(rest.to_owned()), ..plain },
-        (About::Nothing, _) => return Err(BadValue::new(format!("a rule for {tool} takes no `{rest}`"), EXAMPLES)),
+        (About::Hosts, None) => Rule {
+            host: Some(rest.to_owned()),
+            ..plain
+        },
+        (About::Paths, _) => Rule {
+            path: Some(rest.to_owned()),
+            ..plain
+        },
+        (About::Nothing, _) => {
+            return Err(BadValue::new(
+                format!("a rule for {tool} takes no `{rest}`"),
+                EXAMPLES,
+            ));
+        }
     };
     match Layer::new(SOURCE, vec![rule.clone()]) {
         Ok(_) => Ok(rule),
@@ -64,23 +87,43 @@ fn about(tool: &str) -> Result<About, BadValue> {
         return Ok(About::Nothing);
     }
     let all = program::declared();
-    let Some(feature) = all.iter().find(|feature| feature.declared_tools.iter().any(|known| known.name == tool)) else {
-        let names: Vec<&str> =
-            all.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.as_str()).collect();
+    let Some(feature) = all.iter().find(|feature| {
+        feature
+            .declared_tools
+            .iter()
+            .any(|known| known.name == tool)
+    }) else {
+        let names: Vec<&str> = all
+            .iter()
+            .flat_map(|feature| &feature.declared_tools)
+            .map(|tool| tool.name.as_str())
+            .collect();
         let meant = did_you_mean(tool, &names);
         if meant.is_empty() && is_name(tool) {
             // Perhaps a tool of a plugin: the configuration says which there are. Rules about its hosts stand there, too.
             return Ok(About::Paths);
         }
-        return Err(BadValue::new(format!("there is no tool `{tool}`"), format!("{meant}{EXAMPLES}")));
+        return Err(BadValue::new(
+            format!("there is no tool `{tool}`"),
+            format!("{meant}{EXAMPLES}"),
+        ));
     };
     let asks = |wanted: fn(&HostCapability) -> bool| {
-        feature.requested_capabilities.iter().any(|request| wanted(&request.capability))
+        feature
+            .requested_capabilities
+            .iter()
+            .any(|request| wanted(&request.capability))
     };
     Ok(match () {
-        () if asks(|capability| matches!(capability, HostCapability::Process { .. })) => About::Programs,
-        () if asks(|capability| matches!(capability, HostCapability::Network { .. })) => About::Hosts,
-        () if asks(|capability| matches!(capability, HostCapability::ScopedFs { .. })) => About::Paths,
+        () if asks(|capability| matches!(capability, HostCapability::Process { .. })) => {
+            About::Programs
+        }
+        () if asks(|capability| matches!(capability, HostCapability::Network { .. })) => {
+            About::Hosts
+        }
+        () if asks(|capability| matches!(capability, HostCapability::ScopedFs { .. })) => {
+            About::Paths
+        }
         () => About::Nothing,
     })
 }
@@ -101,7 +144,10 @@ mod tests {
             ("Read /etc/a b", "allow Read on /etc/a b"),
             ("Grep src", "allow Grep on src"),
             ("Fetch docs.example.org", "allow Fetch on docs.example.org"),
-            ("Fetch on docs.example.org", "allow Fetch on docs.example.org"),
+            (
+                "Fetch on docs.example.org",
+                "allow Fetch on docs.example.org",
+            ),
             ("Bash on crates.io", "allow Bash on crates.io"),
             ("Bash on", "allow Bash on"),
             ("*", "allow *"),
@@ -109,7 +155,11 @@ mod tests {
             ("acme_find .env", "allow acme_find on .env"),
         ];
         for (text, expected) in cases {
-            assert_eq!(rule(text).map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");
+            assert_eq!(
+                rule(text).map(|rule| rule.to_string()).as_deref(),
+                Ok(expected),
+                "{text}"
+            );
         }
     }
 
@@ -130,7 +180,10 @@ mod tests {
         ];
         for (text, words) in cases {
             let BadValue { message, help } = rule(text).unwrap_err();
-            assert!(format!("{message} {help}").contains(words), "{text}: {message}, {help}");
+            assert!(
+                format!("{message} {help}").contains(words),
+                "{text}: {message}, {help}"
+            );
             assert!(help.contains("'Bash git status,diff'"), "{text}: {help}");
         }
     }

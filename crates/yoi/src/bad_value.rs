@@ -12,7 +12,10 @@ pub(crate) struct BadValue {
 
 impl BadValue {
     pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { message: message.into(), help: help.into() }
+        Self {
+            message: message.into(),
+            help: help.into(),
+        }
     }
 }
 

@@ -12,13 +12,21 @@ use std::collections::BTreeSet;
 
 pub(crate) fn pods() -> Vec<CompletionCandidate> {
     let pods = env().and_then(|env| Pods::of(&env).ok());
-    pods.and_then(|pods| pods.names().ok()).unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
+    pods.and_then(|pods| pods.names().ok())
+        .unwrap_or_default()
+        .into_iter()
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// Models that are named here: the embedded one, those of the configuration, and what vendors are asked for by default.
 pub(crate) fn models() -> Vec<CompletionCandidate> {
     let mut names: BTreeSet<String> = [OFFLINE.to_owned()].into();
-    names.extend(catalog::PROVIDERS.iter().filter_map(|p| Some(format!("{}/{}", p.name, p.default_model?))));
+    names.extend(
+        catalog::PROVIDERS
+            .iter()
+            .filter_map(|p| Some(format!("{}/{}", p.name, p.default_model?))),
+    );
     // A configuration that does not read is told by the command itself.
     if let Some(config) = env().and_then(|env| Config::load(&env).ok()) {
         names.extend(config.model.map(|model| model.value));

@@ -47,8 +47,20 @@ impl Cli {
             Command::Config(ConfigAction::Help(args)) => (Some("config"), args),
             _ => return None,
         };
-        let commands = args.commands.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
-        Some(["yoi"].into_iter().chain(path).chain(commands).chain(["--help"]).map(OsString::from).collect())
+        let commands = args
+            .commands
+            .iter()
+            .map(String::as_str)
+            .filter(|word| !word.starts_with('-'));
+        Some(
+            ["yoi"]
+                .into_iter()
+                .chain(path)
+                .chain(commands)
+                .chain(["--help"])
+                .map(OsString::from)
+                .collect(),
+        )
     }
 }
 

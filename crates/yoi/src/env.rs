@@ -21,16 +21,31 @@ impl Env {
     /// Reads the process; `directory` is what `-C` says.
     pub(crate) fn of_process(directory: Option<&Path>) -> Result<Self, Failure> {
         let started = std::env::current_dir().map_err(|e| {
-            Failure::new(Exit::Unavailable, format!("the working directory cannot be read: {}", authority::explain(&e)))
+            Failure::new(
+                Exit::Unavailable,
+                format!(
+                    "the working directory cannot be read: {}",
+                    authority::explain(&e)
+                ),
+            )
         })?;
         let cwd = directory.map_or_else(|| started.clone(), |dir| started.join(dir));
         let cwd = cwd.canonicalize().map_err(|e| {
-            Failure::new(Exit::Usage, format!("-C: {}", authority::explain_at(&authority::escape(&cwd), &e)))
-                .help("name an existing directory after -C")
+            Failure::new(
+                Exit::Usage,
+                format!(
+                    "-C: {}",
+                    authority::explain_at(&authority::escape(&cwd), &e)
+                ),
+            )
+            .help("name an existing directory after -C")
         })?;
         if !cwd.is_dir() {
-            return Err(Failure::new(Exit::Usage, format!("-C: {} is not a directory", authority::escape(&cwd)))
-                .help("name an existing directory after -C"));
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("-C: {} is not a directory", authority::escape(&cwd)),
+            )
+            .help("name an existing directory after -C"));
         }
         Ok(Self {
             vars: std::env::vars_os().collect(),
@@ -43,17 +58,29 @@ impl Env {
 
     #[cfg(test)]
     pub(crate) fn with(vars: &[(&str, &Path)]) -> Self {
-        Self { vars: vars.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(), ..Self::default() }
+        Self {
+            vars: vars
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect(),
+            ..Self::default()
+        }
     }
 
     /// The same environment in another directory.
     pub(crate) fn in_dir(&self, dir: &Path) -> Self {
-        Self { cwd: dir.to_owned(), ..self.clone() }
+        Self {
+            cwd: dir.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// A variable that is set and not empty.
     pub(crate) fn var(&self, name: &str) -> Option<&OsStr> {
-        self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+        self.vars
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+            .filter(|value| !value.is_empty())
     }
 
     /// The same, if it is UTF-8.
@@ -62,18 +89,26 @@ impl Env {
     }
 
     pub(crate) fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.vars
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     pub(crate) fn home(&self) -> Result<PathBuf, Failure> {
-        self.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).ok_or_else(|| {
-            Failure::new(Exit::Config, "HOME is not set to an absolute path")
-                .help("set HOME, or set XDG_STATE_HOME and XDG_CONFIG_HOME")
-        })
+        self.var("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute())
+            .ok_or_else(|| {
+                Failure::new(Exit::Config, "HOME is not set to an absolute path")
+                    .help("set HOME, or set XDG_STATE_HOME and XDG_CONFIG_HOME")
+            })
     }
 
     pub(crate) fn temp_dir(&self) -> PathBuf {
-        let named = self.var("TMPDIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+        let named = self
+            .var("TMPDIR")
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute());
         named.unwrap_or_else(|| PathBuf::from("/tmp"))
     }
 
@@ -95,10 +130,16 @@ impl Env {
     /// A path for people and reports: below the home or configuration directory by that, not by its place on this
     /// machine.
     pub(crate) fn shown(&self, path: &Path) -> String {
-        let bases = [("~", "HOME"), ("$XDG_CONFIG_HOME", "XDG_CONFIG_HOME"), ("$XDG_STATE_HOME", "XDG_STATE_HOME")];
+        let bases = [
+            ("~", "HOME"),
+            ("$XDG_CONFIG_HOME", "XDG_CONFIG_HOME"),
+            ("$XDG_STATE_HOME", "XDG_STATE_HOME"),
+        ];
         let below = |(name, variable): (&str, &str)| {
-            let base =
-                self.var(variable).map(Path::new).filter(|base| base.is_absolute() && *base != Path::new("/"))?;
+            let base = self
+                .var(variable)
+                .map(Path::new)
+                .filter(|base| base.is_absolute() && *base != Path::new("/"))?;
             let rest = path.strip_prefix(base).ok()?;
             Some(if rest.as_os_str().is_empty() {
                 name.to_owned()
@@ -106,19 +147,31 @@ impl Env {
                 format!("{name}/{}", authority::escape(rest))
             })
         };
-        bases.into_iter().find_map(below).unwrap_or_else(|| authority::escape(path))
+        bases
+            .into_iter()
+            .find_map(below)
+            .unwrap_or_else(|| authority::escape(path))
     }
 
     /// A text in which places below the home directory stand as `~`.
     pub(crate) fn homeless(&self, text: &str) -> String {
         let real = self.home().ok().and_then(|home| home.canonicalize().ok());
-        let homes = [self.home().ok(), real].into_iter().flatten().filter(|home| home != Path::new("/"));
-        homes.fold(text.to_owned(), |text, home| home.to_str().map_or(text.clone(), |home| text.replace(home, "~")))
+        let homes = [self.home().ok(), real]
+            .into_iter()
+            .flatten()
+            .filter(|home| home != Path::new("/"));
+        homes.fold(text.to_owned(), |text, home| {
+            home.to_str()
+                .map_or(text.clone(), |home| text.replace(home, "~"))
+        })
     }
 
     /// As the base directory specification says: a relative value is ignored.
     fn xdg(&self, variable: &str, default: &str) -> Result<PathBuf, Failure> {
-        let set = self.var(variable).map(Path::new).filter(|path| path.is_absolute());
+        let set = self
+            .var(variable)
+            .map(Path::new)
+            .filter(|path| path.is_absolute());
         let base = match set {
             Some(path) => path.to_path_buf(),
             None => self.home()?.join(default),
@@ -128,7 +181,10 @@ impl Env {
 
     /// Whether standard error may be coloured.
     pub(crate) fn colour(&self) -> bool {
-        if self.text("CLICOLOR_FORCE").is_some_and(|force| force != "0") {
+        if self
+            .text("CLICOLOR_FORCE")
+            .is_some_and(|force| force != "0")
+        {
             return true;
         }
         self.var("NO_COLOR").is_none() && self.stderr_terminal && self.text("TERM") != Some("dumb")
@@ -137,7 +193,9 @@ impl Env {
 
 /// Where a directory is or would be.
 pub(crate) fn settled(dir: &Path) -> PathBuf {
-    let known = dir.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+    let known = dir
+        .ancestors()
+        .find_map(|there| Some((there, there.canonicalize().ok()?)));
     known.map_or_else(
         || dir.to_path_buf(),
         |(there, real)| match dir.strip_prefix(there) {

@@ -78,7 +78,11 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure without a next step to name.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), help: None }
+        Self {
+            exit,
+            message: message.into(),
+            help: None,
+        }
     }
 
     #[must_use]
@@ -114,10 +118,16 @@ pub(crate) fn labelled(label: &str, text: &str) -> String {
         return look.labelled(label.trim_end(), text);
     }
     let margin = " ".repeat(label.len());
-    format!("{label}{}\n", escape_lines(text.trim_end()).replace('\n', &format!("\n{margin}")))
+    format!(
+        "{label}{}\n",
+        escape_lines(text.trim_end()).replace('\n', &format!("\n{margin}"))
+    )
 }
 /// A thread that cannot be started: the limit on processes counts threads.
 pub(crate) fn no_thread(error: &std::io::Error) -> Failure {
-    Failure::new(Exit::Unavailable, format!("no thread can be started: {}", authority::explain(error)))
-        .help("raise the limit on processes: `ulimit -u`, or the one of the service or the container")
+    Failure::new(
+        Exit::Unavailable,
+        format!("no thread can be started: {}", authority::explain(error)),
+    )
+    .help("raise the limit on processes: `ulimit -u`, or the one of the service or the container")
 }

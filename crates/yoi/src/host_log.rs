@@ -43,7 +43,9 @@ impl Wanted {
     /// # Errors
     /// `Config` for a value that is not a filter.
     pub(crate) fn of(env: &Env) -> Result<Self, Failure> {
-        let Some(value) = env.var(VARIABLE) else { return Ok(Self(None)) };
+        let Some(value) = env.var(VARIABLE) else {
+            return Ok(Self(None));
+        };
         if let Some(filter) = value.to_str().and_then(Filter::parse) {
             return Ok(Self((filter.most() > LevelFilter::OFF).then_some(filter)));
         }
@@ -52,7 +54,9 @@ impl Wanted {
             Exit::Config,
             format!("{VARIABLE}={value}: the value must be error, warn, info, debug, trace or off"),
         )
-        .help(format!("use such a level, or unset {VARIABLE} to write no log")))
+        .help(format!(
+            "use such a level, or unset {VARIABLE} to write no log"
+        )))
     }
 
     /// Warnings and errors, if nothing else was asked for.
@@ -65,13 +69,22 @@ impl Wanted {
     ///
     /// # Errors
     /// Why there is none: its file or its thread could not be created. The run can go on without it.
-    pub(crate) fn begin(&self, pod: Option<&Path>, redactor: Redactor) -> Result<Option<HostLog>, String> {
-        let Some(filter) = self.0.clone() else { return Ok(None) };
+    pub(crate) fn begin(
+        &self,
+        pod: Option<&Path>,
+        redactor: Redactor,
+    ) -> Result<Option<HostLog>, String> {
+        let Some(filter) = self.0.clone() else {
+            return Ok(None);
+        };
         let to = match pod {
-            Some(dir) => Destination::Files(Files::open(dir.join(FILE), MAX_FILE).map_err(|why| told(dir, &why))?),
+            Some(dir) => Destination::Files(
+                Files::open(dir.join(FILE), MAX_FILE).map_err(|why| told(dir, &why))?,
+            ),
             None => Destination::Other(Box::new(std::io::stderr())),
         };
-        let writer = LogWriter::start(to).map_err(|why| format!("no thread: {}", authority::explain(&why)))?;
+        let writer = LogWriter::start(to)
+            .map_err(|why| format!("no thread: {}", authority::explain(&why)))?;
         let subscriber = Subscriber::new(filter, redactor, writer.clone());
         tracing::subscriber::set_global_default(subscriber).map_err(|why| why.to_string())?;
         Ok(Some(HostLog(writer)))

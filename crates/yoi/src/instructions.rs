@@ -48,7 +48,11 @@ impl Instructions {
     pub(crate) fn read(ambient: &Ambient, project: &Project, env: &Env) -> Result<Self, Failure> {
         let mut all = Self::default();
         let own = env.config_dir()?.join(OWN);
-        all.take("Instructions from the user", &env.shown(&own), plain_file::open(&own, Links::Followed));
+        all.take(
+            "Instructions from the user",
+            &env.shown(&own),
+            plain_file::open(&own, Links::Followed),
+        );
         let inside = match Workspace::open(ambient, &project.root, &env.cwd, Access::Read) {
             Ok(workspace) => workspace,
             Err(error) => {
@@ -56,7 +60,11 @@ impl Instructions {
                 return Ok(all);
             }
         };
-        let mut dirs: Vec<&Path> = env.cwd.ancestors().take_while(|dir| dir.starts_with(&project.root)).collect();
+        let mut dirs: Vec<&Path> = env
+            .cwd
+            .ancestors()
+            .take_while(|dir| dir.starts_with(&project.root))
+            .collect();
         dirs.reverse();
         for dir in dirs {
             for name in NAMES {
@@ -78,7 +86,11 @@ impl Instructions {
     /// One line for a person, if there is anything to say.
     pub(crate) fn line(&self) -> Option<String> {
         let sizes = self.parts.iter().map(|part| {
-            let cut = if part.cut { format!(" (cut to {})", size(part.text.len() as u64)) } else { String::new() };
+            let cut = if part.cut {
+                format!(" (cut to {})", size(part.text.len() as u64))
+            } else {
+                String::new()
+            };
             format!("{} {}{cut}", part.shown, size(part.size))
         });
         let left_out = self.left_out.iter().map(|what| format!("skipped: {what}"));
@@ -89,21 +101,36 @@ impl Instructions {
     /// As the model gets them: a paragraph a file.
     pub(crate) fn texts(&self, redactor: &Redactor) -> Vec<String> {
         let text = |part: &InstructionFile| {
-            let mark = format!("\n[… cut here: the file has {} bytes, this is its beginning]", part.size);
+            let mark = format!(
+                "\n[… cut here: the file has {} bytes, this is its beginning]",
+                part.size
+            );
             let mark = if part.cut { &mark } else { "" };
-            let text = format!("{} ({}):\n{}{mark}", part.heading, part.shown, part.text.trim_end());
+            let text = format!(
+                "{} ({}):\n{}{mark}",
+                part.heading,
+                part.shown,
+                part.text.trim_end()
+            );
             redactor.text(&text).into_owned()
         };
         self.parts.iter().map(text).collect()
     }
 
     /// Whether the file says something.
-    fn take(&mut self, heading: &'static str, shown: &str, opened: Result<Option<File>, String>) -> bool {
+    fn take(
+        &mut self,
+        heading: &'static str,
+        shown: &str,
+        opened: Result<Option<File>, String>,
+    ) -> bool {
         let shown = escape(Path::new(shown));
         let left = MAX_ALL.saturating_sub(self.parts.iter().map(|part| part.text.len()).sum());
         let read = match opened {
             Ok(None) => return false,
-            Ok(Some(_)) if self.parts.len() >= MAX_FILES => Err(format!("there are {MAX_FILES} already")),
+            Ok(Some(_)) if self.parts.len() >= MAX_FILES => {
+                Err(format!("there are {MAX_FILES} already"))
+            }
             Ok(Some(file)) => text(file, MAX_FILE.min(left)),
             Err(what) => Err(what),
         };
@@ -111,7 +138,13 @@ impl Instructions {
             Ok((text, _)) if text.trim().is_empty() => false,
             Ok((text, size)) => {
                 let cut = size > text.len() as u64;
-                self.parts.push(InstructionFile { heading, shown, text, size, cut });
+                self.parts.push(InstructionFile {
+                    heading,
+                    shown,
+                    text,
+                    size,
+                    cut,
+                });
                 true
             }
             Err(what) => {
@@ -141,10 +174,15 @@ fn opened(inside: &Workspace, path: &Path, too_wide: bool) -> Result<File, Strin
 fn text(file: File, most: usize) -> Result<(String, u64), String> {
     let size = file.metadata().map_err(|e| e.to_string())?.len();
     if most == 0 {
-        return Err(format!("is more than {} in all", self::size(MAX_ALL as u64)));
+        return Err(format!(
+            "is more than {} in all",
+            self::size(MAX_ALL as u64)
+        ));
     }
     let mut bytes = Vec::new();
-    file.take(most as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    file.take(most as u64)
+        .read_to_end(&mut bytes)
+        .map_err(|e| e.to_string())?;
     if bytes.contains(&0) {
         return Err("is not text".to_owned());
     }
@@ -155,7 +193,10 @@ fn text(file: File, most: usize) -> Result<(String, u64), String> {
         return Ok((text, size));
     }
     // Whole lines, unless the first one is longer than that.
-    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+    let end = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(bytes.len(), |at| at + 1);
     bytes.truncate(end);
     let text = String::from_utf8_lossy(bytes_without_bom(&bytes));
     let whole = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
@@ -193,20 +234,38 @@ mod tests {
         let line = b"0123456789abcde\n".repeat(4096);
         let all = taken(&[&line]);
         assert_eq!(all.parts[0].text.len(), MAX_FILE);
-        assert_eq!(all.line().unwrap(), "instructions: f0 65.6 kB (cut to 32.8 kB)");
+        assert_eq!(
+            all.line().unwrap(),
+            "instructions: f0 65.6 kB (cut to 32.8 kB)"
+        );
         let text = &all.texts(&Redactor::default())[0];
         assert!(text.starts_with("I (f0):\n0123"), "{text}");
-        assert!(text.ends_with("abcde\n[… cut here: the file has 65536 bytes, this is its beginning]"), "{text}");
+        assert!(
+            text.ends_with("abcde\n[… cut here: the file has 65536 bytes, this is its beginning]"),
+            "{text}"
+        );
         let many = taken(&[&line, &line, &line, &line]);
-        assert_eq!((many.parts.len(), many.left_out.len()), (MAX_ALL / MAX_FILE, 1));
-        assert!(many.line().unwrap().ends_with("skipped: f3 is more than 98.4 kB in all"), "{:?}", many.line());
+        assert_eq!(
+            (many.parts.len(), many.left_out.len()),
+            (MAX_ALL / MAX_FILE, 1)
+        );
+        assert!(
+            many.line()
+                .unwrap()
+                .ends_with("skipped: f3 is more than 98.4 kB in all"),
+            "{:?}",
+            many.line()
+        );
         let small: Vec<&[u8]> = std::iter::repeat_n(&b"x"[..], MAX_FILES + 1).collect();
         assert_eq!(taken(&small).parts.len(), MAX_FILES);
     }
 
     #[test]
     fn what_is_not_text_is_left_out_and_what_is_nearly_text_is_repaired() {
-        assert_eq!(taken(&[b"a\0b"]).line().unwrap(), "instructions: skipped: f0 is not text");
+        assert_eq!(
+            taken(&[b"a\0b"]).line().unwrap(),
+            "instructions: skipped: f0 is not text"
+        );
         assert_eq!(taken(&[b"a\xffb"]).parts[0].text, "a\u{fffd}b");
         assert_eq!(taken(&[b"", b" \n"]).line(), None);
         let mut long = vec![b'x'; MAX_FILE - 1];

@@ -54,7 +54,9 @@ const FIELDS: [Field; 15] = [
     field!("--model", launch.model, String::clone),
     field!("--sandbox", launch.sandbox, String::clone),
     field!("--add-dir", add_dirs, |dir| authority::escape(dir)),
-    field!("--add-write-dir", add_write_dirs, |dir| authority::escape(dir)),
+    field!("--add-write-dir", add_write_dirs, |dir| authority::escape(
+        dir
+    )),
     field!("--allow", launch.allow, |rule| format!("'{rule}'")),
     field!("--max-steps", launch.max_steps, u32::to_string),
     field!("--max-cost", launch.max_cost, f64::to_string),
@@ -64,7 +66,9 @@ const FIELDS: [Field; 15] = [
     field!("--with", launch.with, |feature| format!("'{feature}'")),
     field!("--without", launch.without, String::clone),
     field!("--profile", launch.profile, String::clone),
-    field!("--plugin-dir", launch.plugin_dirs, |dir| authority::text::escape_line(dir).into_owned()),
+    field!("--plugin-dir", launch.plugin_dirs, |dir| {
+        authority::text::escape_line(dir).into_owned()
+    }),
     field!("--strict-plugins", launch.strict_plugins, |_| String::new()),
 ];
 
@@ -125,17 +129,27 @@ impl LaunchOptions {
         };
         flags.add_dirs.clone_from(add_dir);
         flags.add_write_dirs.clone_from(add_write_dir);
-        Self { flags, adopt: *adopt, ..Self::default() }
+        Self {
+            flags,
+            adopt: *adopt,
+            ..Self::default()
+        }
     }
 
     /// What a command line says about features alone.
     pub(crate) fn attaching(attached: &AttachFlags) -> Self {
-        Self { flags: Options::attaching(attached), ..Self::default() }
+        Self {
+            flags: Options::attaching(attached),
+            ..Self::default()
+        }
     }
 
     /// The same for a run of this agent.
     pub(crate) fn with_agent(self, agent: Option<Agent>) -> Self {
-        Self { agent: agent.map(Arc::new), ..self }
+        Self {
+            agent: agent.map(Arc::new),
+            ..self
+        }
     }
 
     /// The agent of this run.
@@ -153,16 +167,34 @@ impl LaunchOptions {
     /// # Errors
     /// A recorded option that this version does not know.
     pub(crate) fn after(self, started: &HostStarted) -> Result<Self, Failure> {
-        let HostStarted { add_dirs, add_write_dirs, launch, .. } = started.clone();
+        let HostStarted {
+            add_dirs,
+            add_write_dirs,
+            launch,
+            ..
+        } = started.clone();
         let dirs = |dirs: Vec<String>| dirs.into_iter().map(PathBuf::from).collect();
         let launch = launch.unwrap_or_default();
         let mut earlier = if launch.run {
-            let launch = Launch { model: launch.model, ..Launch::default() };
-            Options { launch, ..Options::default() }
+            let launch = Launch {
+                model: launch.model,
+                ..Launch::default()
+            };
+            Options {
+                launch,
+                ..Options::default()
+            }
         } else {
             // The start that goes on with its pod names the agent again.
-            let launch = Launch { agent: None, ..launch };
-            Options { launch, add_dirs: dirs(add_dirs), add_write_dirs: dirs(add_write_dirs) }
+            let launch = Launch {
+                agent: None,
+                ..launch
+            };
+            Options {
+                launch,
+                add_dirs: dirs(add_dirs),
+                add_write_dirs: dirs(add_write_dirs),
+            }
         };
         earlier.check()?;
         earlier.remove(&self.flags);
@@ -171,32 +203,66 @@ impl LaunchOptions {
 
     /// For the process that hosts the pod.
     pub(crate) fn message(&self) -> LaunchMessage {
-        LaunchMessage { flags: self.flags.clone(), earlier: self.earlier.clone(), adopt: self.adopt }
+        LaunchMessage {
+            flags: self.flags.clone(),
+            earlier: self.earlier.clone(),
+            adopt: self.adopt,
+        }
     }
 
     /// From the process that starts the pod.
     ///
     /// # Errors
     /// As [`Self::after`].
-    pub(crate) fn of_message(LaunchMessage { flags, earlier, adopt }: LaunchMessage) -> Result<Self, Failure> {
+    pub(crate) fn of_message(
+        LaunchMessage {
+            flags,
+            earlier,
+            adopt,
+        }: LaunchMessage,
+    ) -> Result<Self, Failure> {
         flags.check()?;
         earlier.check()?;
-        Ok(Self { flags, earlier, agent: None, adopt })
+        Ok(Self {
+            flags,
+            earlier,
+            agent: None,
+            adopt,
+        })
     }
 
     /// The flags of this command line that make a pod.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
-        let named = |field: &Field| if field.flag == SANDBOX { self.flags.mode_flag() } else { field.flag };
-        FIELDS.iter().filter(|field| self.flags.has(field)).map(named).collect()
+        let named = |field: &Field| {
+            if field.flag == SANDBOX {
+                self.flags.mode_flag()
+            } else {
+                field.flag
+            }
+        };
+        FIELDS
+            .iter()
+            .filter(|field| self.flags.has(field))
+            .map(named)
+            .collect()
     }
 
     /// The options of the last start that apply again, as they are written on a command line; the model is told elsewhere.
     pub(crate) fn recorded(&self) -> Option<String> {
-        let written =
-            |flag: &str, value: String| if value.is_empty() { flag.to_owned() } else { format!("{flag} {value}") };
+        let written = |flag: &str, value: String| {
+            if value.is_empty() {
+                flag.to_owned()
+            } else {
+                format!("{flag} {value}")
+            }
+        };
         let mut all = Vec::new();
         for Field { flag, values, .. } in FIELDS.iter().filter(|field| field.flag != MODEL) {
-            all.extend(values(&self.earlier).into_iter().map(|value| written(flag, value)));
+            all.extend(
+                values(&self.earlier)
+                    .into_iter()
+                    .map(|value| written(flag, value)),
+            );
         }
         (!all.is_empty()).then(|| all.join(", "))
     }
@@ -206,7 +272,10 @@ impl LaunchOptions {
     /// # Errors
     /// A feature that cannot be attached, or an agent file that asks for too much.
     pub(crate) fn over(&self, mut config: Config, env: &Env) -> Result<Config, Failure> {
-        let dirs = either(&self.flags.launch.plugin_dirs, &self.earlier.launch.plugin_dirs);
+        let dirs = either(
+            &self.flags.launch.plugin_dirs,
+            &self.earlier.launch.plugin_dirs,
+        );
         config.add_plugin_dirs(dirs.iter().map(Path::new), env)?;
         self.attach(&mut config, env)?;
         self.earlier.set(&mut config, |_| EARLIER.to_owned())?;
@@ -218,11 +287,19 @@ impl LaunchOptions {
     fn attach(&self, config: &mut Config, env: &Env) -> Result<(), Failure> {
         let all = self.all();
         let with = all.attachments()?;
-        let Launch { without, profile, .. } = all.launch;
+        let Launch {
+            without, profile, ..
+        } = all.launch;
         if with.is_empty() && without.is_empty() && profile.is_none() && self.agent.is_none() {
             return Ok(());
         }
-        let source = |flag: &str, given: bool| if given { flag.to_owned() } else { format!("{flag} ({EARLIER})") };
+        let source = |flag: &str, given: bool| {
+            if given {
+                flag.to_owned()
+            } else {
+                format!("{flag} ({EARLIER})")
+            }
+        };
         let mut attaching = Attaching::new(config, env);
         if let Some(name) = profile {
             let source = source("--profile", self.flags.launch.profile.is_some());
@@ -235,8 +312,17 @@ impl LaunchOptions {
         for attached in with {
             let source = source("--with", self.flags.launch.with.contains(&attached.text));
             let settings = attached.settings.into_iter();
-            let settings = settings.map(|(key, value)| (key, Sourced::new(value, source.clone()))).collect();
-            attaching.on(&attached.id, &source, Attached { settings, ..Attached::default() })?;
+            let settings = settings
+                .map(|(key, value)| (key, Sourced::new(value, source.clone())))
+                .collect();
+            attaching.on(
+                &attached.id,
+                &source,
+                Attached {
+                    settings,
+                    ..Attached::default()
+                },
+            )?;
         }
         for id in without {
             let source = source("--without", self.flags.launch.without.contains(&id));
@@ -260,7 +346,11 @@ impl LaunchOptions {
             *dir = env.cwd.join(&*dir).display().to_string();
         }
         let agent = self.agent.as_deref().map(|agent| agent.launched().clone());
-        Launch { model: Some(model.to_owned()), agent, ..launch }
+        Launch {
+            model: Some(model.to_owned()),
+            agent,
+            ..launch
+        }
     }
 
     /// Of both origins.
@@ -277,14 +367,31 @@ fn either<'a, T>(first: &'a [T], second: &'a [T]) -> &'a [T] {
 
 /// An option of the last start that this version does not know.
 fn unknown(what: &str, value: &str) -> Failure {
-    Failure::new(Exit::Data, format!("the pod's last start has an unknown {what}: {value}"))
-        .help("use the version of yoi that started the pod, or set the option on the command line")
+    Failure::new(
+        Exit::Data,
+        format!("the pod's last start has an unknown {what}: {value}"),
+    )
+    .help("use the version of yoi that started the pod, or set the option on the command line")
 }
 
 impl Options {
-    fn attaching(AttachFlags { with, without, profile }: &AttachFlags) -> Self {
+    fn attaching(
+        AttachFlags {
+            with,
+            without,
+            profile,
+        }: &AttachFlags,
+    ) -> Self {
         let (with, without, profile) = (with.clone(), without.clone(), profile.clone());
-        Self { launch: Launch { with, without, profile, ..Launch::default() }, ..Self::default() }
+        Self {
+            launch: Launch {
+                with,
+                without,
+                profile,
+                ..Launch::default()
+            },
+            ..Self::default()
+        }
     }
 
     fn has(&self, field: &Field) -> bool {
@@ -298,7 +405,8 @@ impl Options {
     }
 
     fn mode(&self) -> Result<Option<Mode>, Failure> {
-        let mode = |text: &String| Mode::from_str(text, false).map_err(|_| unknown("sandbox mode", text));
+        let mode =
+            |text: &String| Mode::from_str(text, false).map_err(|_| unknown("sandbox mode", text));
         self.launch.sandbox.as_ref().map(mode).transpose()
     }
 
@@ -315,7 +423,11 @@ impl Options {
     /// Whether these switch a feature on or off.
     fn names(&self, id: &str) -> bool {
         self.launch.without.iter().any(|named| named == id)
-            || self.launch.with.iter().any(|with| attachment::id(with) == id)
+            || self
+                .launch
+                .with
+                .iter()
+                .any(|with| attachment::id(with) == id)
     }
 
     /// Takes over what is set in the others.
@@ -344,24 +456,44 @@ impl Options {
 
     /// The flag of the sandbox mode.
     fn mode_flag(&self) -> &'static str {
-        if self.launch.sandbox.as_deref() == Some(Mode::ReadOnly.text()) { "--read-only" } else { SANDBOX }
+        if self.launch.sandbox.as_deref() == Some(Mode::ReadOnly.text()) {
+            "--read-only"
+        } else {
+            SANDBOX
+        }
     }
 
     /// `source` names the origin of the value of a flag.
     fn set(&self, config: &mut Config, source: impl Fn(&str) -> String) -> Result<(), Failure> {
         let launch = &self.launch;
         set(&mut config.model, launch.model.clone(), || source("-m"));
-        config.max_steps.set(launch.max_steps, || source("--max-steps"));
-        set(&mut config.max_cost, launch.max_cost, || source("--max-cost"));
-        set(&mut config.max_tokens, launch.max_tokens, || source("--max-tokens"));
-        set(&mut config.max_wall_s, launch.max_wall_s, || source("--max-wall"));
-        config.sandbox.set(self.mode()?, || source(self.mode_flag()));
+        config
+            .max_steps
+            .set(launch.max_steps, || source("--max-steps"));
+        set(&mut config.max_cost, launch.max_cost, || {
+            source("--max-cost")
+        });
+        set(&mut config.max_tokens, launch.max_tokens, || {
+            source("--max-tokens")
+        });
+        set(&mut config.max_wall_s, launch.max_wall_s, || {
+            source("--max-wall")
+        });
+        config
+            .sandbox
+            .set(self.mode()?, || source(self.mode_flag()));
         let place = |_: &[&str]| source(allow::SOURCE);
         let rules = self.rules()?.into_iter().enumerate();
         let rules = rules.map(|(index, rule)| WrittenRule::new(rule, index, &place));
-        config.rules.extend(FileRules::of(source(allow::SOURCE), rules));
-        config.instructions.set(launch.instructions, || source("--no-instructions"));
-        config.strict_plugins.set(launch.strict_plugins, || source("--strict-plugins"));
+        config
+            .rules
+            .extend(FileRules::of(source(allow::SOURCE), rules));
+        config
+            .instructions
+            .set(launch.instructions, || source("--no-instructions"));
+        config
+            .strict_plugins
+            .set(launch.strict_plugins, || source("--strict-plugins"));
         Ok(())
     }
 }

@@ -62,7 +62,11 @@ fn command_line(args: Vec<OsString>, points: &Points) -> ExitCode {
     // Before there is a thread.
     if args.get(1).is_some_and(|word| word == compose::HELPER) {
         let served = authority::serve_helper(&ambient::claim());
-        return if served.is_ok() { ExitCode::SUCCESS } else { Exit::Unavailable.code() };
+        return if served.is_ok() {
+            ExitCode::SUCCESS
+        } else {
+            Exit::Unavailable.code()
+        };
     }
     if let Some(code) = commands::completions::answered(&args) {
         return code;

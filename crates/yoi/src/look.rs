@@ -41,7 +41,11 @@ impl Look {
 
     #[cfg(test)]
     pub(crate) const fn fixed(theme: Theme, columns: fn() -> usize) -> Self {
-        Self { theme, columns, rows: || ROWS }
+        Self {
+            theme,
+            columns,
+            rows: || ROWS,
+        }
     }
 
     pub(crate) fn width(self) -> usize {
@@ -54,13 +58,17 @@ impl Look {
 
     /// Lines as they are written.
     pub(crate) fn text(self, lines: &[Line]) -> String {
-        lines.iter().map(|line| line.ansi(self.theme) + "\n").collect()
+        lines
+            .iter()
+            .map(|line| line.ansi(self.theme) + "\n")
+            .collect()
     }
 
     /// A line of this program about what it does, of which a warning stands out.
     pub(crate) fn note(self, text: &str) -> String {
-        let found =
-            ["warning:", "!"].iter().find_map(|label| Some((*label, text.strip_prefix(label)?.strip_prefix(' ')?)));
+        let found = ["warning:", "!"]
+            .iter()
+            .find_map(|label| Some((*label, text.strip_prefix(label)?.strip_prefix(' ')?)));
         match found {
             Some((label, text)) => self.labelled(label, text),
             None => {
@@ -83,14 +91,19 @@ impl Look {
 
 fn columns_of(terminal: impl AsFd) -> usize {
     match tcgetwinsize(terminal) {
-        Ok(Winsize { ws_col: columns @ 1.., .. }) => usize::from(columns),
+        Ok(Winsize {
+            ws_col: columns @ 1..,
+            ..
+        }) => usize::from(columns),
         _ => COLUMNS,
     }
 }
 
 fn rows_of(terminal: impl AsFd) -> usize {
     match tcgetwinsize(terminal) {
-        Ok(Winsize { ws_row: rows @ 1.., .. }) => usize::from(rows),
+        Ok(Winsize {
+            ws_row: rows @ 1.., ..
+        }) => usize::from(rows),
         _ => ROWS,
     }
 }

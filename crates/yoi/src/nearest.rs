@@ -6,8 +6,9 @@ const BEGINNING: usize = 3;
 /// One of `known`: one that the unknown name begins, without a namespace such as `builtin:`, too; else the nearest, unless each of them is too far away.
 pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
     let bare = |name: &'a str| name.split_once(':').map_or(name, |(_, bare)| bare);
-    let begun =
-        |name: &&&'a str| unknown.len() >= BEGINNING && (name.starts_with(unknown) || bare(name).starts_with(unknown));
+    let begun = |name: &&&'a str| {
+        unknown.len() >= BEGINNING && (name.starts_with(unknown) || bare(name).starts_with(unknown))
+    };
     if let Some(name) = known.iter().find(begun) {
         return Some(name);
     }
@@ -24,7 +25,9 @@ pub(crate) fn distance(one: &str, other: &str) -> usize {
 
 /// "did you mean …? ", to stand before a list of what is known; empty when nothing is near.
 pub(crate) fn did_you_mean(unknown: &str, known: &[&str]) -> String {
-    nearest(unknown, known).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default()
+    nearest(unknown, known)
+        .map(|name| format!("did you mean `{name}`? "))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -33,7 +36,12 @@ mod tests {
 
     #[test]
     fn a_name_is_found_without_its_namespace() {
-        let known = ["builtin:command-blocklist", "builtin:loop-detect", "plugin:loops", "Bash"];
+        let known = [
+            "builtin:command-blocklist",
+            "builtin:loop-detect",
+            "plugin:loops",
+            "Bash",
+        ];
         let table = [
             ("loop-detect", Some("builtin:loop-detect")),
             ("loop-detct", Some("builtin:loop-detect")),

@@ -27,7 +27,12 @@ pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
         if let Record::TurnFinished(finished) = record
             && taken
         {
-            let Spent { requests, usage, cost, wall_us: _ } = state.spent().since(state.turn_began);
+            let Spent {
+                requests,
+                usage,
+                cost,
+                wall_us: _,
+            } = state.spent().since(state.turn_began);
             // One that waits for a person goes on in the next.
             end = (finished.outcome != Outcome::Waiting).then(|| TurnEnd {
                 outcome: finished.outcome,

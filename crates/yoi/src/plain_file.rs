@@ -27,7 +27,12 @@ pub(crate) fn open(path: &Path, links: Links) -> Result<Option<File>, String> {
     let flags = i32::try_from(flags.bits()).map_err(|e| e.to_string())?;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(None);
         }
         Err(_) if links == Links::Refused && path.is_symlink() => {
@@ -36,7 +41,11 @@ pub(crate) fn open(path: &Path, links: Links) -> Result<Option<File>, String> {
         Err(error) => return Err(error.to_string()),
     };
     let meta = file.metadata().map_err(|e| e.to_string())?;
-    if meta.is_file() { Ok(Some(file)) } else { Err("is not a regular file".to_owned()) }
+    if meta.is_file() {
+        Ok(Some(file))
+    } else {
+        Err("is not a regular file".to_owned())
+    }
 }
 
 /// All of a file that has at most so many bytes.
@@ -44,15 +53,23 @@ pub(crate) fn whole(file: File, most: u64) -> Result<Vec<u8>, String> {
     // Room for all of it is one read instead of many.
     let length = file.metadata().map_or(0, |meta| meta.len()).min(most);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
-    file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-    if bytes.len() as u64 > most { Err(format!("has more than {} KiB", most / 1024)) } else { Ok(bytes) }
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > most {
+        Err(format!("has more than {} KiB", most / 1024))
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// The text of a file or a stream without its byte order mark, or what it is instead.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, String> {
     match (bytes, std::str::from_utf8(bytes)) {
         (_, Ok(text)) => Ok(without_bom(text)),
-        ([0xff, 0xfe, ..] | [0xfe, 0xff, ..], Err(_)) => Err("is UTF-16 text, not UTF-8".to_owned()),
+        ([0xff, 0xfe, ..] | [0xfe, 0xff, ..], Err(_)) => {
+            Err("is UTF-16 text, not UTF-8".to_owned())
+        }
         (_, Err(error)) => Err(format!("is not UTF-8 after byte {}", error.valid_up_to())),
     }
 }
@@ -73,14 +90,18 @@ pub(crate) fn of_user_alone<'a>(
     };
     private(&meta).map_err(|what| (dir, what))?;
     let read = |what: String| (path, what);
-    let Some(file) = open(path, Links::Refused).map_err(read)? else { return Ok(None) };
+    let Some(file) = open(path, Links::Refused).map_err(read)? else {
+        return Ok(None);
+    };
     private(&file.metadata().map_err(|e| read(e.to_string()))?).map_err(read)?;
     whole(file, most).map(Some).map_err(read)
 }
 
 /// Whether this user alone can change what is in a directory, links followed.
 pub(crate) fn is_of_user_alone(dir: &Path) -> Result<(), String> {
-    fs::metadata(dir).map_err(|error| error.to_string()).and_then(|meta| private(&meta))
+    fs::metadata(dir)
+        .map_err(|error| error.to_string())
+        .and_then(|meta| private(&meta))
 }
 
 /// Whether this user alone can have written it.
@@ -91,7 +112,10 @@ fn private(meta: &Metadata) -> Result<(), String> {
     }
     match meta.mode() & 0o022 {
         0 => Ok(()),
-        _ => Err(format!("others can write it (mode {:o})", meta.mode() & 0o7777)),
+        _ => Err(format!(
+            "others can write it (mode {:o})",
+            meta.mode() & 0o7777
+        )),
     }
 }
 
@@ -103,7 +127,10 @@ pub(crate) fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     let next = path.with_file_name(name);
     drop(fs::remove_file(&next));
     let written = write(&next, text, mode).and_then(|()| fs::rename(&next, path));
-    let written = written.and_then(|()| path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all()));
+    let written = written.and_then(|()| {
+        path.parent()
+            .map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+    });
     if written.is_err() {
         // What is left of it bothers nobody.
         drop(fs::remove_file(&next));
@@ -112,7 +139,11 @@ pub(crate) fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
 }
 
 fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     file.set_permissions(Permissions::from_mode(mode))?;
     file.write_all(text)?;
     file.sync_all()

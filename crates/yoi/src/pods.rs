@@ -69,7 +69,13 @@ impl Pods {
         let mut names = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|e| disk(&root, &e))?;
-            names.extend(entry.file_name().into_string().ok().filter(|name| check_name(name).is_ok()));
+            names.extend(
+                entry
+                    .file_name()
+                    .into_string()
+                    .ok()
+                    .filter(|name| check_name(name).is_ok()),
+            );
         }
         names.sort_unstable();
         Ok(names)
@@ -77,7 +83,9 @@ impl Pods {
 
     /// When a pod's log last grew; a pod without one is oldest.
     pub(crate) fn touched(&self, name: &str) -> SystemTime {
-        fs::metadata(self.dir(name).join("HEAD")).and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+        fs::metadata(self.dir(name).join("HEAD"))
+            .and_then(|meta| meta.modified())
+            .unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     /// The pod that `name` is or uniquely begins.
@@ -90,11 +98,12 @@ impl Pods {
         let begun: Vec<String> = names.into_iter().filter(begins).collect();
         match begun.as_slice() {
             [only] => Ok(only.clone()),
-            [] if name.is_empty() => {
-                Err(Failure::new(Exit::Usage, "the pod's name is empty").help("`yoi ls --all` lists all pods"))
-            }
-            [] => Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
+            [] if name.is_empty() => Err(Failure::new(Exit::Usage, "the pod's name is empty")
                 .help("`yoi ls --all` lists all pods")),
+            [] => Err(
+                Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
+                    .help("`yoi ls --all` lists all pods"),
+            ),
             all => {
                 let mut named = all.to_vec();
                 if named.len() > NAMED {
@@ -102,8 +111,16 @@ impl Pods {
                     named.truncate(NAMED);
                     named.sort_unstable();
                 }
-                let newest = if named.len() < all.len() { "; the newest" } else { "" };
-                let message = format!("`{name}` is ambiguous ({} pods{newest}: {})", all.len(), named.join(", "));
+                let newest = if named.len() < all.len() {
+                    "; the newest"
+                } else {
+                    ""
+                };
+                let message = format!(
+                    "`{name}` is ambiguous ({} pods{newest}: {})",
+                    all.len(),
+                    named.join(", ")
+                );
                 Err(Failure::new(Exit::Usage, message).help("type more of the name"))
             }
         }
@@ -118,8 +135,8 @@ impl Pods {
     /// taken. The process that makes the directory has the name.
     pub(crate) fn claim(&self, entropy: u128) -> Result<String, Failure> {
         let digits = format!("{entropy:032x}");
-        for name in
-            (4..=digits.len()).filter_map(|length| Some(format!("run-{}", digits.get(digits.len() - length..)?)))
+        for name in (4..=digits.len())
+            .filter_map(|length| Some(format!("run-{}", digits.get(digits.len() - length..)?)))
         {
             let dir = self.dir(&name);
             match DirBuilder::new().mode(0o700).create(&dir) {
@@ -128,7 +145,10 @@ impl Pods {
                 Err(error) => return Err(disk(&dir, &error)),
             }
         }
-        Err(Failure::new(Exit::Journal, format!("no name is left for a new run in {}", self.root().display())))
+        Err(Failure::new(
+            Exit::Journal,
+            format!("no name is left for a new run in {}", self.root().display()),
+        ))
     }
 
     /// Removes a pod whose lock is held: out of everybody's way first, so that nobody makes a session of its rest.
@@ -136,16 +156,22 @@ impl Pods {
         let dir = self.dir(name);
         // A disk too full for one more directory is no reason to keep what fills it.
         let Ok(aside) = Scratch::create(&ambient::claim(), &self.root(), ".removed-") else {
-            return remove_dir(&ambient::claim(), &dir).map_err(|e| Failure::new(Exit::Journal, e.to_string()));
+            return remove_dir(&ambient::claim(), &dir)
+                .map_err(|e| Failure::new(Exit::Journal, e.to_string()));
         };
         fs::rename(&dir, aside.path().join(name)).map_err(|e| disk(&dir, &e))?;
-        aside.remove().map_err(|e| Failure::new(Exit::Journal, e.to_string()))
+        aside
+            .remove()
+            .map_err(|e| Failure::new(Exit::Journal, e.to_string()))
     }
 
     /// The last run of a directory, for `-c`.
     pub(crate) fn last_run(&self, project: &Path) -> Option<String> {
         let name = fs::read_to_string(self.last_file(project)).ok()?;
-        check_name(&name).is_ok().then_some(name).filter(|name| self.dir(name).exists())
+        check_name(&name)
+            .is_ok()
+            .then_some(name)
+            .filter(|name| self.dir(name).exists())
     }
 
     /// Notes the last run of a directory, in one step. A hint: losing it loses nothing but `-c`.
@@ -169,7 +195,9 @@ impl Pods {
     }
 
     fn last_file(&self, project: &Path) -> PathBuf {
-        self.state.join("last").join(Digest::of(project.as_os_str().as_bytes()).to_string())
+        self.state
+            .join("last")
+            .join(Digest::of(project.as_os_str().as_bytes()).to_string())
     }
 }
 
@@ -197,7 +225,10 @@ fn make(dir: &Path, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result
 
 /// A file of the state directory that cannot be used.
 pub(crate) fn disk(path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::new(Exit::Journal, format!("{}: {}", path.display(), authority::explain(error)));
+    let failure = Failure::new(
+        Exit::Journal,
+        format!("{}: {}", path.display(), authority::explain(error)),
+    );
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             failure.help("free disk space, then run the command again")
@@ -235,15 +266,33 @@ pub(crate) fn empty(name: &str, exit: Exit) -> Failure {
 /// A damaged pod. Its journal is read once more: what is lost does not depend on where the reader began.
 pub(crate) fn damaged(name: &str, damage: &Damage) -> Failure {
     let dir = damage.segment.parent().and_then(Path::parent);
-    let losses = dir.and_then(|dir| Reader::open(dir).ok()?.losses().ok()).unwrap_or_default();
-    let losses = if losses.is_empty() { std::slice::from_ref(damage) } else { &losses };
+    let losses = dir
+        .and_then(|dir| Reader::open(dir).ok()?.losses().ok())
+        .unwrap_or_default();
+    let losses = if losses.is_empty() {
+        std::slice::from_ref(damage)
+    } else {
+        &losses
+    };
     let all: Vec<String> = losses.iter().map(|damage| seqs(&damage.lost)).collect();
-    let one = losses.len() == 1 && losses.iter().all(|damage| damage.lost.start() == damage.lost.end());
+    let one = losses.len() == 1
+        && losses
+            .iter()
+            .all(|damage| damage.lost.start() == damage.lost.end());
     let are = if one { "is" } else { "are" };
-    let place = losses.first().map_or_else(String::new, |Damage { segment, offset, bad, .. }| {
-        format!(" (at byte {offset} of {}: {bad})", segment.display())
-    });
-    let message = format!("the pod `{name}` is damaged: {} {are} lost{place}", all.join(" and "));
+    let place = losses.first().map_or_else(
+        String::new,
+        |Damage {
+             segment,
+             offset,
+             bad,
+             ..
+         }| { format!(" (at byte {offset} of {}: {bad})", segment.display()) },
+    );
+    let message = format!(
+        "the pod `{name}` is damaged: {} {are} lost{place}",
+        all.join(" and ")
+    );
     Failure::new(Exit::Data, message).help(salvage(name))
 }
 
@@ -255,7 +304,11 @@ pub(crate) fn salvage(name: &str) -> String {
 /// `record 3`, `records 3 to 5`.
 pub(crate) fn seqs(lost: &RangeInclusive<u64>) -> String {
     let (first, last) = (lost.start(), lost.end());
-    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
+    if first == last {
+        format!("record {first}")
+    } else {
+        format!("records {first} to {last}")
+    }
 }
 
 #[cfg(test)]
@@ -275,8 +328,18 @@ mod tests {
         make(&dir, &mut note).unwrap();
         make(&dir, &mut note).unwrap();
         assert_eq!(synced, ["", "a", "a/b"].map(|name| root.path().join(name)));
-        assert!(make(&root.path().join("a/b/c"), &mut |_| Err(io::ErrorKind::Other.into())).is_ok());
-        assert!(make(&root.path().join("d"), &mut |_| Err(io::ErrorKind::Other.into())).is_err());
+        assert!(
+            make(&root.path().join("a/b/c"), &mut |_| Err(
+                io::ErrorKind::Other.into()
+            ))
+            .is_ok()
+        );
+        assert!(
+            make(&root.path().join("d"), &mut |_| Err(
+                io::ErrorKind::Other.into()
+            ))
+            .is_err()
+        );
         fs::write(root.path().join("file"), "").unwrap();
         assert!(make(&root.path().join("file"), &mut |_| Ok(())).is_err());
     }
@@ -288,12 +351,22 @@ mod tests {
         for n in 10..23u64 {
             make_private(&pods.dir(&format!("run-{n}"))).unwrap();
             let head = File::create(pods.dir(&format!("run-{n}")).join("HEAD")).unwrap();
-            head.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(100 - n)).unwrap();
+            head.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(100 - n))
+                .unwrap();
         }
         let message = |name: &str| pods.find(name).unwrap_err().message;
-        let ten = (10..20).map(|n| format!("run-{n}")).collect::<Vec<_>>().join(", ");
-        assert_eq!(message("run-"), format!("`run-` is ambiguous (13 pods; the newest: {ten})"));
-        assert_eq!(message("run-2"), "`run-2` is ambiguous (3 pods: run-20, run-21, run-22)");
+        let ten = (10..20)
+            .map(|n| format!("run-{n}"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        assert_eq!(
+            message("run-"),
+            format!("`run-` is ambiguous (13 pods; the newest: {ten})")
+        );
+        assert_eq!(
+            message("run-2"),
+            "`run-2` is ambiguous (3 pods: run-20, run-21, run-22)"
+        );
     }
 
     #[test]
@@ -319,7 +392,11 @@ mod tests {
         }
         assert_eq!(fs::read_dir(root.path().join("last")).unwrap().count(), 1);
         // A process was killed in between.
-        fs::write(pods.last_file(project).with_extension("tmp"), "a longer name").unwrap();
+        fs::write(
+            pods.last_file(project).with_extension("tmp"),
+            "a longer name",
+        )
+        .unwrap();
         pods.note_run(project, "two").unwrap();
         assert_eq!(pods.last_run(project).as_deref(), Some("two"));
         assert_eq!(fs::read_dir(root.path().join("last")).unwrap().count(), 1);
@@ -327,7 +404,10 @@ mod tests {
         let file = pods.last_file(project);
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
-        assert_eq!(pods.note_run(project, "one").unwrap_err().exit, Exit::Journal);
+        assert_eq!(
+            pods.note_run(project, "one").unwrap_err().exit,
+            Exit::Journal
+        );
         assert_eq!(fs::read_dir(root.path().join("last")).unwrap().count(), 1);
     }
 }

@@ -43,14 +43,21 @@ impl Default for Program {
 impl Program {
     /// The built-in features alone.
     pub fn new() -> Self {
-        Self { added: Vec::new(), points: Points::none() }
+        Self {
+            added: Vec::new(),
+            points: Points::none(),
+        }
     }
 
     /// Adds a feature with what it is granted by default; `grant = { … }` of a person's configuration replaces that. Its
     /// id is used as it is, and names its state.
     pub fn feature(mut self, module: Arc<dyn FeatureModule>, grants: &[HostCapability]) -> Self {
         let declared = catch_unwind(AssertUnwindSafe(|| module.descriptor())).ok();
-        self.added.push(AddedFeature { module, declared, grants: grants.to_vec() });
+        self.added.push(AddedFeature {
+            module,
+            declared,
+            grants: grants.to_vec(),
+        });
         self
     }
 
@@ -65,14 +72,22 @@ impl Program {
     pub fn main(self, args: impl IntoIterator<Item = OsString>) -> ExitCode {
         pod::hook::silence_private_panics();
         if !self.added.is_empty() && ADDED.set(self.added).is_err() {
-            return Failure::new(Exit::Internal, "this process already runs a program with features of its own")
-                .help("call `Program::main` once")
-                .report();
+            return Failure::new(
+                Exit::Internal,
+                "this process already runs a program with features of its own",
+            )
+            .help("call `Program::main` once")
+            .report();
         }
-        let command_line = AssertUnwindSafe(|| crate::command_line(args.into_iter().collect(), &self.points));
+        let command_line =
+            AssertUnwindSafe(|| crate::command_line(args.into_iter().collect(), &self.points));
         catch_unwind(command_line).unwrap_or_else(|_panic| {
             // The panic has said where.
-            Failure::new(Exit::Internal, "a fault in yoi ended the command; everything committed is on disk").report()
+            Failure::new(
+                Exit::Internal,
+                "a fault in yoi ended the command; everything committed is on disk",
+            )
+            .report()
         })
     }
 }
@@ -99,7 +114,12 @@ pub(crate) fn declared() -> Vec<FeatureDescriptor> {
 /// A policy with the default grants of the added features.
 pub(crate) fn granted(policy: CapabilityPolicy) -> CapabilityPolicy {
     added().iter().fold(policy, |policy, added| {
-        let grants = added.declared.iter().flat_map(|declared| added.grants.iter().map(|grant| (&declared.id, grant)));
-        grants.fold(policy, |policy, (id, grant)| policy.grant(id.clone(), grant.clone(), "default"))
+        let grants = added
+            .declared
+            .iter()
+            .flat_map(|declared| added.grants.iter().map(|grant| (&declared.id, grant)));
+        grants.fold(policy, |policy, (id, grant)| {
+            policy.grant(id.clone(), grant.clone(), "default")
+        })
     })
 }

@@ -33,33 +33,62 @@ impl Project {
         let repository = |dir: &Path| dir.join(".git").exists();
         let file = |dir: &Path| dir.join(FILE);
         let marked = |dir: &Path| repository(dir) || there(&file(dir));
-        let root = env.cwd.ancestors().find(|dir| marked(dir)).unwrap_or(&env.cwd).to_path_buf();
+        let root = env
+            .cwd
+            .ancestors()
+            .find(|dir| marked(dir))
+            .unwrap_or(&env.cwd)
+            .to_path_buf();
         let home = env.home().ok().and_then(|home| home.canonicalize().ok());
         // Other pods' journals, or what the next run may do, would be files of the project.
         let own = [env.state_dir(), env.config_dir()].into_iter().flatten();
-        let holds_own = own.map(|dir| settled(&dir)).any(|dir| dir.starts_with(&root));
+        let holds_own = own
+            .map(|dir| settled(&dir))
+            .any(|dir| dir.starts_with(&root));
         let too_wide = match () {
             () if root == Path::new("/") => Some("it is the root of the file system"),
             () if home.is_some_and(|home| home == root) => Some("it is your home directory"),
             () if holds_own => Some("it contains yoi's own files"),
             () => None,
         };
-        let top = root.ancestors().find(|dir| repository(dir)).unwrap_or(&root);
-        let mut files: Vec<PathBuf> = root.ancestors().map(file).filter(|file| there(file)).collect();
+        let top = root
+            .ancestors()
+            .find(|dir| repository(dir))
+            .unwrap_or(&root);
+        let mut files: Vec<PathBuf> = root
+            .ancestors()
+            .map(file)
+            .filter(|file| there(file))
+            .collect();
         files.reverse();
         let (files, above) = files.into_iter().partition(|file| file.starts_with(top));
         let linked = LinkedRepository::of(&root);
-        Self { root, too_wide, files, above, linked }
+        Self {
+            root,
+            too_wide,
+            files,
+            above,
+            linked,
+        }
     }
 
     /// A directory alone, whatever is around it.
     pub(crate) fn alone(root: &Path) -> Self {
-        Self { root: root.to_owned(), too_wide: None, files: Vec::new(), above: Vec::new(), linked: None }
+        Self {
+            root: root.to_owned(),
+            too_wide: None,
+            files: Vec::new(),
+            above: Vec::new(),
+            linked: None,
+        }
     }
 
     /// The branch that `HEAD` names, read from the file, so that no program of the project's choosing runs.
     pub(crate) fn branch(&self) -> Option<String> {
-        let git = self.linked.as_ref().map_or_else(|| self.root.join(".git"), |linked| linked.own.clone());
+        let git = self
+            .linked
+            .as_ref()
+            .map_or_else(|| self.root.join(".git"), |linked| linked.own.clone());
         let head = plain_file::open(&git.join("HEAD"), Links::Refused).ok()??;
         let head = String::from_utf8(plain_file::whole(head, MAX_HEAD).ok()?).ok()?;
         let name = head.strip_prefix("ref: refs/heads/")?.trim();
@@ -74,10 +103,18 @@ fn there(file: &Path) -> bool {
 
 /// The first item of a session: where and when. The date is by the day, so that continuing a session the same day
 /// says nothing again.
-pub(crate) fn environment(project: &Project, cwd: &Path, branch: Option<&str>, now: SystemTime) -> String {
+pub(crate) fn environment(
+    project: &Project,
+    cwd: &Path,
+    branch: Option<&str>,
+    now: SystemTime,
+) -> String {
     let stamp = humantime::format_rfc3339_seconds(authority::dated(now)).to_string();
     let date = stamp.get(..10).unwrap_or(&stamp);
-    let mut text = format!("Working directory: {}\nDate: {date} (UTC)", authority::escape(cwd));
+    let mut text = format!(
+        "Working directory: {}\nDate: {date} (UTC)",
+        authority::escape(cwd)
+    );
     if cwd != project.root {
         text.push_str(&format!("\nProject: {}", authority::escape(&project.root)));
     }
@@ -95,8 +132,18 @@ mod tests {
     #[test]
     fn the_environment_note_is_the_same_all_day() {
         let project = Project::alone(Path::new("/p"));
-        let at = |seconds| environment(&project, Path::new("/p/sub"), None, UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(at(0), "Working directory: /p/sub\nDate: 1970-01-01 (UTC)\nProject: /p");
+        let at = |seconds| {
+            environment(
+                &project,
+                Path::new("/p/sub"),
+                None,
+                UNIX_EPOCH + Duration::from_secs(seconds),
+            )
+        };
+        assert_eq!(
+            at(0),
+            "Working directory: /p/sub\nDate: 1970-01-01 (UTC)\nProject: /p"
+        );
         assert_eq!(at(0), at(86_399));
         assert_ne!(at(0), at(86_400));
     }

@@ -47,56 +47,107 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
             )
         }
         ErrorKind::MissingRequiredArgument => missing(&path, &argument).unwrap_or_else(|| {
-            let verb = if argument.contains("> <") { "are" } else { "is" };
+            let verb = if argument.contains("> <") {
+                "are"
+            } else {
+                "is"
+            };
             (format!("{argument} {verb} missing"), manual())
         }),
-        ErrorKind::UnknownArgument if path == "yoi run" && !argument.starts_with('-') => {
-            (format!("the prompt must be one argument; `{argument}` is a second one"), in_quotes(args, &argument))
-        }
-        ErrorKind::UnknownArgument if WITH_TEXT.contains(&path.as_str()) && !argument.starts_with('-') => {
-            (format!("the input must be one argument; `{argument}` is a second one"), QUOTES.to_owned())
+        ErrorKind::UnknownArgument if path == "yoi run" && !argument.starts_with('-') => (
+            format!("the prompt must be one argument; `{argument}` is a second one"),
+            in_quotes(args, &argument),
+        ),
+        ErrorKind::UnknownArgument
+            if WITH_TEXT.contains(&path.as_str()) && !argument.starts_with('-') =>
+        {
+            (
+                format!("the input must be one argument; `{argument}` is a second one"),
+                QUOTES.to_owned(),
+            )
         }
         ErrorKind::UnknownArgument if path == "yoi" && starts_with(&command, &argument) => (
             format!("`yoi` has no option `{argument}`"),
             format!("write `yoi start NAME {argument} …`, then `yoi attach NAME`"),
         ),
         ErrorKind::UnknownArgument => {
-            let what = if argument.starts_with('-') { "option" } else { "argument" };
+            let what = if argument.starts_with('-') {
+                "option"
+            } else {
+                "argument"
+            };
             let meant = strings(error, ContextKind::SuggestedArg).join(" ");
-            let help = if meant.is_empty() { manual() } else { format!("did you mean `{meant}`?") };
+            let help = if meant.is_empty() {
+                manual()
+            } else {
+                format!("did you mean `{meant}`?")
+            };
             (format!("`{path}` has no {what} `{argument}`"), help)
         }
-        ErrorKind::InvalidValue if value.is_empty() => (format!("{} needs a value", option(&argument)), manual()),
+        ErrorKind::InvalidValue if value.is_empty() => {
+            (format!("{} needs a value", option(&argument)), manual())
+        }
         ErrorKind::InvalidValue => {
             let known = strings(error, ContextKind::ValidValue);
             let meant = strings(error, ContextKind::SuggestedValue).join(" ");
-            let help = if meant.is_empty() { manual() } else { format!("did you mean `{meant}`?") };
-            (format!("{}: the value must be {}", given(&argument, &value), one_of(&known)), help)
+            let help = if meant.is_empty() {
+                manual()
+            } else {
+                format!("did you mean `{meant}`?")
+            };
+            (
+                format!(
+                    "{}: the value must be {}",
+                    given(&argument, &value),
+                    one_of(&known)
+                ),
+                help,
+            )
         }
         ErrorKind::ValueValidation => match error.source() {
             Some(source) => {
-                let help = source.downcast_ref::<BadValue>().map_or_else(manual, |bad| bad.help.clone());
+                let help = source
+                    .downcast_ref::<BadValue>()
+                    .map_or_else(manual, |bad| bad.help.clone());
                 (format!("{}: {source}", given(&argument, &value)), help)
             }
-            None => (format!("{} is not valid", given(&argument, &value)), manual()),
+            None => (
+                format!("{} is not valid", given(&argument, &value)),
+                manual(),
+            ),
         },
         ErrorKind::ArgumentConflict => {
             let prior = strings(error, ContextKind::PriorArg);
             let prior: Vec<&str> = prior.iter().map(|prior| option(prior)).collect();
             if prior == [option(&argument)] {
-                (format!("{} is given more than once", option(&argument)), "use it only once".to_owned())
+                (
+                    format!("{} is given more than once", option(&argument)),
+                    "use it only once".to_owned(),
+                )
             } else {
-                let all = [option(&argument)].into_iter().chain(prior).collect::<Vec<_>>();
+                let all = [option(&argument)]
+                    .into_iter()
+                    .chain(prior)
+                    .collect::<Vec<_>>();
                 let number = if all.len() == 2 { "the two" } else { "them" };
-                (format!("{} cannot be used together", all.join(" and ")), format!("use only one of {number}"))
+                (
+                    format!("{} cannot be used together", all.join(" and ")),
+                    format!("use only one of {number}"),
+                )
             }
         }
-        ErrorKind::TooManyValues => (format!("{} takes no value `{value}`", option(&argument)), manual()),
+        ErrorKind::TooManyValues => (
+            format!("{} takes no value `{value}`", option(&argument)),
+            manual(),
+        ),
         ErrorKind::InvalidUtf8 => ("an argument is not UTF-8".to_owned(), manual()),
         _ => {
             let text = error.render().to_string();
             let first = text.lines().next().unwrap_or_default();
-            (first.strip_prefix("error: ").unwrap_or(first).to_owned(), manual())
+            (
+                first.strip_prefix("error: ").unwrap_or(first).to_owned(),
+                manual(),
+            )
         }
     };
     Failure::new(Exit::Usage, escape_line(&message)).help(escape_line(&help))
@@ -118,8 +169,13 @@ fn named(args: &[OsString], mut command: Command) -> (String, Command) {
 fn starts_with(program: &Command, option: &str) -> bool {
     let start = program.find_subcommand("start");
     let name = |arg: &clap::Arg| {
-        let short = arg.get_short().is_some_and(|short| option == format!("-{short}"));
-        short || option.strip_prefix("--").is_some_and(|long| arg.get_long() == Some(long))
+        let short = arg
+            .get_short()
+            .is_some_and(|short| option == format!("-{short}"));
+        short
+            || option
+                .strip_prefix("--")
+                .is_some_and(|long| arg.get_long() == Some(long))
     };
     start.is_some_and(|start| start.get_arguments().any(name))
 }
@@ -141,10 +197,20 @@ fn missing(path: &str, argument: &str) -> Option<(String, String)> {
 /// The words from the first one of a prompt without quotes to the last, in quotes. `second` is the word that was refused.
 fn in_quotes(args: &[OsString], second: &str) -> String {
     let words: Vec<&str> = args.iter().filter_map(|word| word.to_str()).collect();
-    let at = words.iter().position(|word| *word == second).unwrap_or_default();
+    let at = words
+        .iter()
+        .position(|word| *word == second)
+        .unwrap_or_default();
     let first = words.get(at.saturating_sub(1)..).unwrap_or_default();
-    let prompt: Vec<&str> = first.iter().copied().take_while(|word| !word.starts_with('-')).collect();
-    let plain = prompt.len() > 1 && !prompt.iter().any(|word| word.contains(['"', '\\', '$', '`', '!']));
+    let prompt: Vec<&str> = first
+        .iter()
+        .copied()
+        .take_while(|word| !word.starts_with('-'))
+        .collect();
+    let plain = prompt.len() > 1
+        && !prompt
+            .iter()
+            .any(|word| word.contains(['"', '\\', '$', '`', '!']));
     if plain {
         format!("use quotes: yoi run \"{}\"", prompt.join(" "))
     } else {
@@ -154,13 +220,23 @@ fn in_quotes(args: &[OsString], second: &str) -> String {
 
 /// An option without the placeholder of its value.
 fn option(argument: &str) -> &str {
-    argument.split_once(" <").map_or(argument, |(option, _)| option)
+    argument
+        .split_once(" <")
+        .map_or(argument, |(option, _)| option)
 }
 
 /// An option with its value; the value alone where it has no option.
 fn given(argument: &str, value: &str) -> String {
-    let quote = if value.contains(char::is_whitespace) { "'" } else { "" };
-    if argument.starts_with('-') { format!("{} {quote}{value}{quote}", option(argument)) } else { format!("`{value}`") }
+    let quote = if value.contains(char::is_whitespace) {
+        "'"
+    } else {
+        ""
+    };
+    if argument.starts_with('-') {
+        format!("{} {quote}{value}{quote}", option(argument))
+    } else {
+        format!("`{value}`")
+    }
 }
 
 fn one_of(known: &[String]) -> String {

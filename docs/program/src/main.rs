@@ -7,9 +7,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 /// What the feature may do unless a person's configuration says otherwise.
-const GRANTS: [HostCapability; 3] =
-    [HostCapability::tool("Reviewed"), HostCapability::hook::<PreToolCall>(), HostCapability::SESSION_STATE];
+const GRANTS: [HostCapability; 3] = [
+    HostCapability::tool("Reviewed"),
+    HostCapability::hook::<PreToolCall>(),
+    HostCapability::SESSION_STATE,
+];
 
 fn main() -> ExitCode {
-    yoi::Program::new().feature(Arc::new(ReviewFirst), &GRANTS).main(std::env::args_os())
+    yoi::Program::new()
+        .feature(Arc::new(ReviewFirst), &GRANTS)
+        .main(std::env::args_os())
 }

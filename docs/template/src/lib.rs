@@ -4,8 +4,11 @@ use pod::feature::author::*;
 
 pub struct ReviewFirst;
 
-const REVIEWED: ToolKey<Reviewed> =
-    ToolKey::new("Reviewed", ToolEffect::Idempotent, "Note that a branch was reviewed.");
+const REVIEWED: ToolKey<Reviewed> = ToolKey::new(
+    "Reviewed",
+    ToolEffect::Idempotent,
+    "Note that a branch was reviewed.",
+);
 const BEFORE_PUSH: HookKey<PreToolCall> = HookKey::new("review-before-push");
 const BRANCHES: StateKey<Vec<String>> = StateKey::new("branches", 1);
 
@@ -26,7 +29,9 @@ impl FeatureModule for ReviewFirst {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { branches: ctx.state(&BRANCHES)? });
+        let live = Arc::new(Live {
+            branches: ctx.state(&BRANCHES)?,
+        });
         ctx.tools().implement(&REVIEWED, &live, Live::reviewed)?;
         ctx.hooks().gate(&BEFORE_PUSH, &live, Live::judge)?;
         Ok(())
@@ -45,14 +50,25 @@ impl Live {
             branches.len()
         };
         let many = self.branches.update(note).await?;
-        Ok(ToolOutput { summary: format!("{many} reviewed"), ..ToolOutput::default() })
+        Ok(ToolOutput {
+            summary: format!("{many} reviewed"),
+            ..ToolOutput::default()
+        })
     }
 
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let Some(command) = call.touches.iter().find_map(Touch::command) else { return Verdict::allow() };
-        let reviewed = self.branches.read().iter().any(|branch| command.contains(branch));
+        let Some(command) = call.touches.iter().find_map(Touch::command) else {
+            return Verdict::allow();
+        };
+        let reviewed = self
+            .branches
+            .read()
+            .iter()
+            .any(|branch| command.contains(branch));
         match command.contains("git push") && !reviewed {
-            true => Verdict::deny("this branch was not reviewed; read its diff and call Reviewed, then push"),
+            true => Verdict::deny(
+                "this branch was not reviewed; read its diff and call Reviewed, then push",
+            ),
             false => Verdict::allow(),
         }
     }

@@ -48,12 +48,16 @@ impl Workspace {
         let removed = rustix::fs::unlinkat(&dir, leaf, AtFlags::REMOVEDIR);
         removed.map_err(|error| match error {
             Errno::NOTEMPTY | Errno::EXIST => {
-                let text = format!("remove {}: it is not empty; empty it first", super::escape(at.path()));
+                let text = format!(
+                    "remove {}: it is not empty; empty it first",
+                    super::escape(at.path())
+                );
                 Error::new(ErrorKind::FixInput, text)
             }
             error => Error::io("remove directory", at.path(), error),
         })?;
-        rustix::fs::fsync(synced(&dir, at)?).map_err(|error| Error::io("remove directory", at.path(), error))
+        rustix::fs::fsync(synced(&dir, at)?)
+            .map_err(|error| Error::io("remove directory", at.path(), error))
     }
 
     /// Renames a file or directory, durably. The new name must be free. Missing parent directories are created.
@@ -69,23 +73,31 @@ impl Workspace {
         stat_at(old_dir.as_fd(), old).map_err(|error| trouble("move", from.path(), error))?;
         let made = Above::make(to)?;
         let (new_dir, new) = parent(to)?;
-        let renamed = match rustix::fs::renameat_with(&old_dir, old, &new_dir, new, RenameFlags::NOREPLACE) {
-            // Some file systems do not support NOREPLACE.
-            Err(Errno::INVAL) if stat_at(new_dir.as_fd(), new).is_err() && !to.path().starts_with(from.path()) => {
-                rustix::fs::renameat(&old_dir, old, &new_dir, new)
-            }
-            renamed => renamed,
-        };
+        let renamed =
+            match rustix::fs::renameat_with(&old_dir, old, &new_dir, new, RenameFlags::NOREPLACE) {
+                // Some file systems do not support NOREPLACE.
+                Err(Errno::INVAL)
+                    if stat_at(new_dir.as_fd(), new).is_err()
+                        && !to.path().starts_with(from.path()) =>
+                {
+                    rustix::fs::renameat(&old_dir, old, &new_dir, new)
+                }
+                renamed => renamed,
+            };
         renamed.map_err(|error| match error {
             Errno::EXIST => {
-                let text = format!("move to {}: it already exists; check what it is", super::escape(to.path()));
+                let text = format!(
+                    "move to {}: it already exists; check what it is",
+                    super::escape(to.path())
+                );
                 Error::new(ErrorKind::FixInput, text)
             }
             error => trouble("move", from.path(), error),
         })?;
         made.keep();
         for (dir, at) in [(&new_dir, to), (&old_dir, from)] {
-            rustix::fs::fsync(synced(dir, at)?).map_err(|error| Error::io("sync", at.path(), error))?;
+            rustix::fs::fsync(synced(dir, at)?)
+                .map_err(|error| Error::io("sync", at.path(), error))?;
         }
         Ok(())
     }
@@ -102,8 +114,14 @@ impl Above {
         for name in at.relative().parent().into_iter().flatten() {
             match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => {
-                    let copy = dir.try_clone().map_err(|error| Error::io("create directory", at.path(), error))?;
-                    made.0.push(LockDir { dir: copy, name: name.to_owned(), made: which_at(&dir, name) });
+                    let copy = dir
+                        .try_clone()
+                        .map_err(|error| Error::io("create directory", at.path(), error))?;
+                    made.0.push(LockDir {
+                        dir: copy,
+                        name: name.to_owned(),
+                        made: which_at(&dir, name),
+                    });
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed(error)),

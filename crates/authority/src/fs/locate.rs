@@ -40,9 +40,18 @@ impl Located {
     pub(super) fn new(root: Arc<Root>, path: PathBuf) -> Result<Self, Error> {
         let relative = match path.strip_prefix(&root.path) {
             Ok(relative) => relative.to_owned(),
-            Err(_) => return Err(Error::new(ErrorKind::Bug, format!("{}: not below its root", super::escape(&path)))),
+            Err(_) => {
+                return Err(Error::new(
+                    ErrorKind::Bug,
+                    format!("{}: not below its root", super::escape(&path)),
+                ));
+            }
         };
-        Ok(Self { root, path, relative })
+        Ok(Self {
+            root,
+            path,
+            relative,
+        })
     }
 
     /// Absolute and resolved.
@@ -88,24 +97,47 @@ pub(super) struct Root {
 
 impl Root {
     pub(super) fn open(path: &Path, access: Access) -> Result<Self, Error> {
-        let path = path.canonicalize().map_err(|error| Error::io("open directory", path, error))?;
+        let path = path
+            .canonicalize()
+            .map_err(|error| Error::io("open directory", path, error))?;
         let failed = |error| Error::io("open directory", &path, error);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let dir = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed)?;
         let which = which(&rustix::fs::fstat(&dir).map_err(failed)?);
-        let git = rustix::fs::statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| self::which(&stat));
+        let git = rustix::fs::statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW)
+            .ok()
+            .map(|stat| self::which(&stat));
         let linked = LinkedRepository::of(&path).map(|linked| linked.whole);
-        Ok(Self { path, access, dir: Arc::new(dir), which, git, linked, is_common: false })
+        Ok(Self {
+            path,
+            access,
+            dir: Arc::new(dir),
+            which,
+            git,
+            linked,
+            is_common: false,
+        })
     }
 
     /// A directory that all commands read.
     pub(super) fn common(path: &Path) -> Result<Self, Error> {
-        Ok(Self { is_common: true, ..Self::open(path, Access::Read)? })
+        Ok(Self {
+            is_common: true,
+            ..Self::open(path, Access::Read)?
+        })
     }
 
     pub(super) fn read_only(&self) -> Self {
         let (path, dir, linked) = (self.path.clone(), self.dir.clone(), self.linked.clone());
-        Self { path, access: Access::Read, dir, which: self.which, git: self.git, linked, is_common: self.is_common }
+        Self {
+            path,
+            access: Access::Read,
+            dir,
+            which: self.which,
+            git: self.git,
+            linked,
+            is_common: self.is_common,
+        }
     }
 
     /// Whether the path now leads to another directory than the opened one, or to none.
@@ -126,7 +158,11 @@ pub(super) fn which(stat: &Stat) -> (u64, u64) {
 /// The absolute path that `path` leads to, without links or dots; its last components need not exist.
 pub(crate) fn resolve(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
     check_text(path)?;
-    let mut resolved = if path.is_absolute() { PathBuf::from("/") } else { cwd.to_owned() };
+    let mut resolved = if path.is_absolute() {
+        PathBuf::from("/")
+    } else {
+        cwd.to_owned()
+    };
     let mut todo: VecDeque<Step> = steps(path).collect();
     let mut links = 0;
     // Once a name does not exist, nothing below it does either: the rest is taken as written.

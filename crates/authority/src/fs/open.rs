@@ -70,11 +70,13 @@ impl Workspace {
         let _use = self.enter_at(at, Access::Read)?;
         let (dir, leaf) = parent(at)?;
         // Checked before opening: opening a device can have side effects.
-        let stat = stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("open", at.path(), error))?;
+        let stat =
+            stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("open", at.path(), error))?;
         regular(&self.show(at.path()), at.path(), &stat)?;
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file =
-            rustix::fs::openat(&dir, leaf, flags, Mode::empty()).map_err(|error| trouble("open", at.path(), error))?;
+        let flags =
+            OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::openat(&dir, leaf, flags, Mode::empty())
+            .map_err(|error| trouble("open", at.path(), error))?;
         let stat = rustix::fs::fstat(&file).map_err(|error| Error::io("open", at.path(), error))?;
         regular(&self.show(at.path()), at.path(), &stat)?;
         Ok(File::from(file))
@@ -87,7 +89,8 @@ impl Workspace {
     pub fn metadata(&self, at: &Located) -> Result<Meta, Error> {
         let _use = self.enter_at(at, Access::Read)?;
         let (dir, leaf) = parent(at)?;
-        let stat = stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("look at", at.path(), error))?;
+        let stat =
+            stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("look at", at.path(), error))?;
         Ok(meta(&stat))
     }
 
@@ -116,7 +119,8 @@ impl Workspace {
     pub fn remove(&self, at: &Located) -> Result<(), Error> {
         let _use = self.enter_at(at, Access::ReadWrite)?;
         let (dir, leaf) = parent(at)?;
-        rustix::fs::unlinkat(&dir, leaf, AtFlags::empty()).map_err(|error| Error::io("remove", at.path(), error))?;
+        rustix::fs::unlinkat(&dir, leaf, AtFlags::empty())
+            .map_err(|error| Error::io("remove", at.path(), error))?;
         rustix::fs::fsync(synced(&dir, at)?).map_err(|error| Error::io("remove", at.path(), error))
     }
 }
@@ -124,7 +128,11 @@ impl Workspace {
 /// Metadata in one system call. Links on the way are followed, so the result may not decide what is opened or changed;
 /// it only shows whether a file known by its [`Stamp`] is unchanged.
 pub(crate) fn meta_at(at: &Located) -> Result<Meta, Errno> {
-    let name = if at.relative().as_os_str().is_empty() { Path::new(".") } else { at.relative() };
+    let name = if at.relative().as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        at.relative()
+    };
     rustix::fs::statat(at.root().dir(), name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| meta(&stat))
 }
 
@@ -148,7 +156,8 @@ pub(crate) fn names(at: &Located, max: usize) -> Result<(Meta, Vec<Name>), Error
 /// Where a link points.
 pub(crate) fn target(at: &Located) -> Result<OsString, Error> {
     let (dir, leaf) = parent(at)?;
-    let target = rustix::fs::readlinkat(&dir, leaf, Vec::new()).map_err(|error| Error::io("read", at.path(), error))?;
+    let target = rustix::fs::readlinkat(&dir, leaf, Vec::new())
+        .map_err(|error| Error::io("read", at.path(), error))?;
     Ok(OsString::from_vec(target.into_bytes()))
 }
 
@@ -186,9 +195,13 @@ pub(super) fn open_dir_at(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, 
 
 /// The names in a directory, sorted.
 pub(super) fn list(dir: &OwnedFd, path: &Path) -> Result<Vec<OsString>, Error> {
-    let names = entries(dir, MAX_DIR_ENTRIES + 1).map_err(|error| Error::io("list", path, error))?;
+    let names =
+        entries(dir, MAX_DIR_ENTRIES + 1).map_err(|error| Error::io("list", path, error))?;
     if names.len() > MAX_DIR_ENTRIES {
-        let text = format!("list {}: more than {MAX_DIR_ENTRIES} entries; use a shell command", super::escape(path));
+        let text = format!(
+            "list {}: more than {MAX_DIR_ENTRIES} entries; use a shell command",
+            super::escape(path)
+        );
         return Err(Error::new(ErrorKind::Exhausted, text));
     }
     let mut names: Vec<_> = names.into_iter().map(|(name, _)| name).collect();
@@ -247,15 +260,18 @@ pub(super) fn kind(file_type: FileType) -> FileKind {
         FileType::RegularFile => FileKind::File,
         FileType::Directory => FileKind::Dir,
         FileType::Symlink => FileKind::Symlink,
-        FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => {
-            FileKind::Other
-        }
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => FileKind::Other,
     }
 }
 
 /// A handle that can be synced: `O_PATH` handles cannot.
 pub(super) fn synced(dir: &OwnedFd, at: &Located) -> Result<OwnedFd, Error> {
-    open_dir_at(dir.as_fd(), OsStr::new(".")).map_err(|error| Error::io("sync the directory of", at.path(), error))
+    open_dir_at(dir.as_fd(), OsStr::new("."))
+        .map_err(|error| Error::io("sync the directory of", at.path(), error))
 }
 
 /// Fails unless it is a regular file; the message names the type. `shown` is the path for the message.
@@ -269,21 +285,30 @@ pub(super) fn regular(shown: &str, path: &Path, stat: &Stat) -> Result<(), Error
         FileType::CharacterDevice | FileType::BlockDevice => "a device; name a regular file",
         FileType::Unknown => "of unknown type; name a regular file",
     };
-    Err(Error::new(ErrorKind::FixInput, format!("{shown} is {what}")))
+    Err(Error::new(
+        ErrorKind::FixInput,
+        format!("{shown} is {what}"),
+    ))
 }
 
 /// Converts an error of opening a path. With `O_NOFOLLOW` the kernel returns `ELOOP` or, for directories, `ENOTDIR` if
 /// a link was created after the path was resolved.
 pub(super) fn trouble(doing: &str, path: &Path, error: Errno) -> Error {
     if error == Errno::LOOP {
-        let text = format!("{doing} {}: it became a symbolic link meanwhile; try again", super::escape(path));
+        let text = format!(
+            "{doing} {}: it became a symbolic link meanwhile; try again",
+            super::escape(path)
+        );
         return Error::new(ErrorKind::Denied, text);
     }
     Error::io(doing, path, error)
 }
 
 pub(super) fn top(at: &Located) -> Result<OwnedFd, Error> {
-    at.root().dir().try_clone_to_owned().map_err(|error| Error::io("open", at.path(), error))
+    at.root()
+        .dir()
+        .try_clone_to_owned()
+        .map_err(|error| Error::io("open", at.path(), error))
 }
 
 pub(super) fn step(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {

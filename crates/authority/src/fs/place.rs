@@ -12,8 +12,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The entries by which git takes a directory for a repository.
-const GIT: [(&str, FileType); 3] =
-    [("HEAD", FileType::RegularFile), ("objects", FileType::Directory), ("refs", FileType::Directory)];
+const GIT: [(&str, FileType); 3] = [
+    ("HEAD", FileType::RegularFile),
+    ("objects", FileType::Directory),
+    ("refs", FileType::Directory),
+];
 
 /// The place of a file: the deepest existing directory above it, open, and the names below it. What is staged in it
 /// lands in this directory or nowhere, whatever becomes of its name.
@@ -43,11 +46,18 @@ impl Workspace {
                 Err(Errno::NOENT) => break,
                 Err(error) => return Err(trouble("open", at.path(), error)),
             }
-            in_git_dir |= is_git_dir(dir.as_fd()) || id(&dir, at)? == at.root().git.unwrap_or_default();
+            in_git_dir |=
+                is_git_dir(dir.as_fd()) || id(&dir, at)? == at.root().git.unwrap_or_default();
             left.next();
         }
         let (id, names) = (id(&dir, at)?, left.collect());
-        Ok(Place { at: at.clone(), dir, names, id, in_git_dir })
+        Ok(Place {
+            at: at.clone(),
+            dir,
+            names,
+            id,
+            in_git_dir,
+        })
     }
 }
 
@@ -69,8 +79,15 @@ impl Place {
 
     /// The topmost missing directory above the file.
     pub fn missing(&self) -> Option<PathBuf> {
-        let [_, below @ ..] = self.names.as_slice() else { return None };
-        self.at.path().ancestors().nth(below.len()).filter(|_| !below.is_empty()).map(PathBuf::from)
+        let [_, below @ ..] = self.names.as_slice() else {
+            return None;
+        };
+        self.at
+            .path()
+            .ancestors()
+            .nth(below.len())
+            .filter(|_| !below.is_empty())
+            .map(PathBuf::from)
     }
 }
 
@@ -80,7 +97,11 @@ pub(super) fn check_stands(at: &Located, dir: &OwnedFd, below: usize) -> Result<
     for name in names.iter().take(names.len().saturating_sub(below)) {
         now = step(now.as_fd(), name).map_err(|_| moved(at))?;
     }
-    if id(&now, at)? == id(dir, at)? { Ok(()) } else { Err(moved(at)) }
+    if id(&now, at)? == id(dir, at)? {
+        Ok(())
+    } else {
+        Err(moved(at))
+    }
 }
 
 pub(super) fn moved(at: &Located) -> Error {
@@ -94,22 +115,34 @@ pub(super) fn moved(at: &Located) -> Error {
 /// The names from the root down.
 pub(super) fn names(at: &Located) -> Vec<OsString> {
     let names: Vec<OsString> = at.relative().iter().map(OsStr::to_owned).collect();
-    if names.is_empty() { vec![OsString::from(".")] } else { names }
+    if names.is_empty() {
+        vec![OsString::from(".")]
+    } else {
+        names
+    }
 }
 
 pub(super) fn born(dir: &OwnedFd) -> Option<Duration> {
     let found = rustix::fs::statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
     let known = found.stx_mask & StatxFlags::BTIME.bits() != 0;
-    known.then(|| Duration::new(u64::try_from(found.stx_btime.tv_sec).unwrap_or(0), found.stx_btime.tv_nsec))
+    known.then(|| {
+        Duration::new(
+            u64::try_from(found.stx_btime.tv_sec).unwrap_or(0),
+            found.stx_btime.tv_nsec,
+        )
+    })
 }
 
 fn id(dir: &OwnedFd, at: &Located) -> Result<(u64, u64), Error> {
-    rustix::fs::fstat(dir).map(|stat| which(&stat)).map_err(|error| Error::io("open", at.path(), error))
+    rustix::fs::fstat(dir)
+        .map(|stat| which(&stat))
+        .map_err(|error| Error::io("open", at.path(), error))
 }
 
 fn is_git_dir(dir: BorrowedFd<'_>) -> bool {
     let is = |(name, kind): (&str, FileType)| {
-        stat_at(dir, OsStr::new(name)).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == kind)
+        stat_at(dir, OsStr::new(name))
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == kind)
     };
     GIT.into_iter().all(is)
 }

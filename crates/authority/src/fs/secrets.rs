@@ -8,8 +8,17 @@ use std::io::Read;
 use std::path::Path;
 
 /// Names at any depth, in the syntax of `.gitignore`; files below a directory of such a name are included.
-const NAMES: [&str; 9] =
-    [".env*", "!.env.example", "*.pem", "id_rsa", "id_ecdsa", "id_ed25519", "id_*_sk", ".netrc", "credentials*.json"];
+const NAMES: [&str; 9] = [
+    ".env*",
+    "!.env.example",
+    "*.pem",
+    "id_rsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_*_sk",
+    ".netrc",
+    "credentials*.json",
+];
 
 /// A file that holds a secret only where a line of it sets one.
 const NPMRC: &str = ".npmrc";
@@ -34,19 +43,30 @@ impl SecretNames {
     pub fn with(globs: &[String]) -> Result<Self, Error> {
         let wrong = |text: String| Error::new(ErrorKind::FixInput, text);
         if globs.len() > MAX_GLOBS {
-            return Err(wrong(format!("{} globs; at most {MAX_GLOBS} are read", globs.len())));
+            return Err(wrong(format!(
+                "{} globs; at most {MAX_GLOBS} are read",
+                globs.len()
+            )));
         }
         let mut builder = GitignoreBuilder::new("");
-        builder.case_insensitive(true).map_err(|error| wrong(error.to_string()))?;
+        builder
+            .case_insensitive(true)
+            .map_err(|error| wrong(error.to_string()))?;
         for glob in NAMES.into_iter().chain(globs.iter().map(String::as_str)) {
-            builder.add_line(None, glob).map_err(|error| wrong(error.to_string()))?;
+            builder
+                .add_line(None, glob)
+                .map_err(|error| wrong(error.to_string()))?;
         }
         for glob in globs {
             let shown = crate::escape(Path::new(glob));
             if glob.trim().is_empty() || glob.len() > MAX_GLOB || glob.contains(['\n', '\0']) {
-                return Err(wrong(format!("`{shown}` has {} bytes; expected 1 to {MAX_GLOB} on one line", glob.len())));
+                return Err(wrong(format!(
+                    "`{shown}` has {} bytes; expected 1 to {MAX_GLOB} on one line",
+                    glob.len()
+                )));
             }
-            let never = glob.starts_with(['!', '#', '~']) || glob.split('/').any(|part| matches!(part, "." | ".."));
+            let never = glob.starts_with(['!', '#', '~'])
+                || glob.split('/').any(|part| matches!(part, "." | ".."));
             if never {
                 let text = format!(
                     "`{shown}` adds nothing: write a name or a path below the project, without `!`, `#` or `~` before it and without `.` and `..` in it"
@@ -54,19 +74,29 @@ impl SecretNames {
                 return Err(wrong(text));
             }
         }
-        builder.build().map(Self).map_err(|error| wrong(error.to_string()))
+        builder
+            .build()
+            .map(Self)
+            .map_err(|error| wrong(error.to_string()))
     }
 
     /// Whether a path, relative to a root, is or lies below one of these names. Does not read the disk.
     pub fn matches(&self, relative: &Path) -> bool {
-        !relative.has_root() && self.0.matched_path_or_any_parents(relative, false).is_ignore()
+        !relative.has_root()
+            && self
+                .0
+                .matched_path_or_any_parents(relative, false)
+                .is_ignore()
     }
 }
 
 impl Workspace {
     /// Whether a file may hold secrets, by its path below its root; for `.npmrc`, by its content.
     pub fn may_hold_secrets(&self, at: &Located) -> bool {
-        let npmrc = at.relative().file_name().is_some_and(|name| name.eq_ignore_ascii_case(NPMRC));
+        let npmrc = at
+            .relative()
+            .file_name()
+            .is_some_and(|name| name.eq_ignore_ascii_case(NPMRC));
         self.secret_names().matches(at.relative()) || (npmrc && self.sets_a_token(at))
     }
 
@@ -77,7 +107,9 @@ impl Workspace {
             Err(error) => return !error.is_not_found(),
         };
         let mut bytes = Vec::new();
-        if file.take(MAX_NPMRC + 1).read_to_end(&mut bytes).is_err() || bytes.len() as u64 > MAX_NPMRC {
+        if file.take(MAX_NPMRC + 1).read_to_end(&mut bytes).is_err()
+            || bytes.len() as u64 > MAX_NPMRC
+        {
             return true;
         }
         String::from_utf8_lossy(&bytes).lines().any(|line| {

@@ -23,7 +23,13 @@ pub fn escape(path: &Path) -> String {
 pub(super) fn relative_to(cwd: &Path, path: &Path) -> String {
     match path.strip_prefix(cwd) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
-        Ok(rest) if rest.components().all(|part| matches!(part, Component::Normal(_))) => escape(rest),
+        Ok(rest)
+            if rest
+                .components()
+                .all(|part| matches!(part, Component::Normal(_))) =>
+        {
+            escape(rest)
+        }
         Ok(_) | Err(_) => escape(path),
     }
 }

@@ -62,7 +62,13 @@ impl Workspace {
     ///
     /// # Errors
     /// As for [`Self::stage`]; `FixInput` when it has changed, appeared or vanished since.
-    pub fn stage_over(&self, at: &Located, was: Option<Stamp>, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
+    pub fn stage_over(
+        &self,
+        at: &Located,
+        was: Option<Stamp>,
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<Staged, Error> {
         self.stage_in(self.place(at)?, was, number, bytes)
     }
 
@@ -70,7 +76,13 @@ impl Workspace {
     ///
     /// # Errors
     /// As for [`Self::stage_over`]; when it is published, `Denied` if the path does not lead to this directory any more.
-    pub fn stage_in(&self, place: Place, was: Option<Stamp>, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
+    pub fn stage_in(
+        &self,
+        place: Place,
+        was: Option<Stamp>,
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<Staged, Error> {
         self.stage_if(place, number, bytes, |now| now == was)
     }
 
@@ -84,7 +96,8 @@ impl Workspace {
         let (temp, mut names, mut dir) = (temp_name(number), names(at).into_iter(), top(at)?);
         let mut found = false;
         while let Some(name) = names.next() {
-            found |= discard(dir.as_fd(), &temp, names.as_slice()).map_err(|e| trouble("clear", at.path(), e))?;
+            found |= discard(dir.as_fd(), &temp, names.as_slice())
+                .map_err(|e| trouble("clear", at.path(), e))?;
             match step(dir.as_fd(), &name) {
                 Ok(next) => dir = next,
                 Err(_) => break,
@@ -114,12 +127,23 @@ impl Workspace {
         if !expected(was) {
             return Err(changed(at));
         }
-        let mut entry = TempEntry { dir, temp: temp_name(number), names, held: None };
+        let mut entry = TempEntry {
+            dir,
+            temp: temp_name(number),
+            names,
+            held: None,
+        };
         // From here on, dropping `entry` removes the temporary files.
         let file = entry.create(at, old.is_some())?;
         fill(&file, bytes, old.as_ref(), at)?;
         entry.sync(at)?;
-        Ok(Staged { at: at.clone(), entry, file, was, door: self.door().clone() })
+        Ok(Staged {
+            at: at.clone(),
+            entry,
+            file,
+            was,
+            door: self.door().clone(),
+        })
     }
 }
 
@@ -130,9 +154,12 @@ impl Staged {
     /// `Denied` by the system; `Unavailable` when it cannot be synced; `Revoked`.
     pub fn with_mode(self, mode: u32) -> Result<Self, Error> {
         let door = self.door.clone();
-        let _use = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
+        let _use = door
+            .enter()
+            .map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let failed = |error: std::io::Error| Error::io("set the mode of", self.at.path(), error);
-        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o7777)).map_err(|error| failed(error.into()))?;
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o7777))
+            .map_err(|error| failed(error.into()))?;
         self.file.sync_all().map_err(failed)?;
         Ok(self)
     }
@@ -147,7 +174,9 @@ impl Staged {
     /// Except when only the last sync failed (`Unavailable`), nothing was changed.
     pub fn publish(self) -> Result<Stamp, Error> {
         let door = self.door.clone();
-        let _use = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
+        let _use = door
+            .enter()
+            .map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let replaces = self.was.is_some();
         check_stands(&self.at, &self.entry.dir, self.entry.names.len())?;
         if let (true, [leaf]) = (replaces, self.entry.names.as_slice())
@@ -158,8 +187,10 @@ impl Staged {
         let dir = self.entry.rename_into_place(&self.at, replaces)?;
         // Read after the rename, which changes the stamp, and through the open file, because the name may belong to
         // another file by now.
-        let now = rustix::fs::fstat(&self.file).map_err(|error| Error::io("write", self.at.path(), error))?;
-        rustix::fs::fsync(synced(&dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))?;
+        let now = rustix::fs::fstat(&self.file)
+            .map_err(|error| Error::io("write", self.at.path(), error))?;
+        rustix::fs::fsync(synced(&dir, &self.at)?)
+            .map_err(|error| Error::io("sync", self.at.path(), error))?;
         Ok(stamp(&now))
     }
 }
@@ -190,17 +221,24 @@ impl TempEntry {
                 Err(error) => return Err(failed(error)),
             };
             // Before it was locked, another process could have treated it as abandoned. Without locks, none does.
-            if matches!(made.try_lock(), Err(TryLockError::WouldBlock)) || !same(&made, self.dir.as_fd(), &self.temp) {
+            if matches!(made.try_lock(), Err(TryLockError::WouldBlock))
+                || !same(&made, self.dir.as_fd(), &self.temp)
+            {
                 continue;
             }
             let held = self.held.insert(made);
             return match inner.as_slice() {
-                [] => held.try_clone().map_err(|error| Error::io("write beside", at.path(), error)),
+                [] => held
+                    .try_clone()
+                    .map_err(|error| Error::io("write beside", at.path(), error)),
                 [dirs @ .., leaf] => self.inside(dirs, leaf).map_err(failed),
             };
         }
         let shown = super::escape(at.path());
-        let text = format!("write {shown}: its temporary file {} already exists; try again", self.temp.display());
+        let text = format!(
+            "write {shown}: its temporary file {} already exists; try again",
+            self.temp.display()
+        );
         Err(Error::new(ErrorKind::Unavailable, text))
     }
 
@@ -229,8 +267,16 @@ impl TempEntry {
     /// created meanwhile, its staged content is moved into it.
     fn rename_into_place(&self, at: &Located, replaces: bool) -> Result<OwnedFd, Error> {
         let failed = |error: Errno| trouble("write", at.path(), error);
-        let (mut from, mut to, mut old) = (copy(&self.dir, at)?, copy(&self.dir, at)?, self.temp.as_os_str());
-        let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let (mut from, mut to, mut old) = (
+            copy(&self.dir, at)?,
+            copy(&self.dir, at)?,
+            self.temp.as_os_str(),
+        );
+        let flags = if replaces {
+            RenameFlags::empty()
+        } else {
+            RenameFlags::NOREPLACE
+        };
         let mut names = self.names.iter().peekable();
         while let Some(new) = names.next() {
             let renamed = match rustix::fs::renameat_with(&from, old, &to, new, flags) {
@@ -254,19 +300,28 @@ impl TempEntry {
                 }
                 (Err(Errno::EXIST), None) => {
                     let shown = super::escape(at.path());
-                    let text = format!("write {shown}: another process created it meanwhile; read it first");
+                    let text = format!(
+                        "write {shown}: another process created it meanwhile; read it first"
+                    );
                     return Err(Error::new(ErrorKind::FixInput, text));
                 }
                 (Err(error), _) => return Err(failed(error)),
             }
         }
-        Err(Error::new(ErrorKind::Bug, format!("{}: nothing staged", super::escape(at.path()))))
+        Err(Error::new(
+            ErrorKind::Bug,
+            format!("{}: nothing staged", super::escape(at.path())),
+        ))
     }
 }
 
 impl Drop for TempEntry {
     fn drop(&mut self) {
-        if self.held.as_ref().is_some_and(|held| same(held, self.dir.as_fd(), &self.temp)) {
+        if self
+            .held
+            .as_ref()
+            .is_some_and(|held| same(held, self.dir.as_fd(), &self.temp))
+        {
             let inner = self.names.get(1..).unwrap_or_default();
             // A destructor cannot report errors; `unstage` finds the rest by its number.
             discard(self.dir.as_fd(), &self.temp, inner).ok();
@@ -280,12 +335,17 @@ fn temp_name(number: u64) -> OsString {
 
 /// Whether a name is one that a file or directory has until it is published.
 pub(super) fn is_temp_name(name: &OsStr) -> bool {
-    let digits = name.to_str().and_then(|name| name.strip_prefix(".yoi-")?.strip_suffix(".tmp"));
-    digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    let digits = name
+        .to_str()
+        .and_then(|name| name.strip_prefix(".yoi-")?.strip_suffix(".tmp"));
+    digits.is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
 }
 
 fn copy(dir: &OwnedFd, at: &Located) -> Result<OwnedFd, Error> {
-    dir.try_clone().map_err(|error| Error::io("write", at.path(), error))
+    dir.try_clone()
+        .map_err(|error| Error::io("write", at.path(), error))
 }
 
 fn make_dir(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
@@ -302,7 +362,8 @@ fn create_file(dir: BorrowedFd<'_>, name: &OsStr, replaces: bool) -> Result<Owne
 
 /// Opens and locks a temporary name if the process that staged it is dead.
 fn abandoned(dir: BorrowedFd<'_>, temp: &OsStr) -> Option<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::openat(dir, temp, flags, Mode::empty()).ok()?);
     (file.try_lock().is_ok() && same(&file, dir, temp)).then_some(file)
 }
@@ -317,7 +378,10 @@ fn same(file: &File, dir: BorrowedFd<'_>, name: &OsStr) -> bool {
 /// stay. Returns whether there was something.
 fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool, Errno> {
     let missing = |error: &Errno| matches!(*error, Errno::NOENT | Errno::NOTDIR);
-    match (rustix::fs::unlinkat(dir, temp, AtFlags::empty()), inner.split_last()) {
+    match (
+        rustix::fs::unlinkat(dir, temp, AtFlags::empty()),
+        inner.split_last(),
+    ) {
         (Ok(()), _) => Ok(true),
         (Err(error), _) if missing(&error) => Ok(false),
         (Err(Errno::ISDIR | Errno::PERM), Some((leaf, dirs))) => {
@@ -331,7 +395,9 @@ fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool
                 }) else {
                     continue;
                 };
-                let (name, kind) = dirs.get(depth).map_or((leaf, AtFlags::empty()), |name| (name, AtFlags::REMOVEDIR));
+                let (name, kind) = dirs
+                    .get(depth)
+                    .map_or((leaf, AtFlags::empty()), |name| (name, AtFlags::REMOVEDIR));
                 // Errors show at the end: the directory is then not empty.
                 rustix::fs::unlinkat(&*above, name, kind).ok();
             }
@@ -352,7 +418,10 @@ fn look(dir: &OwnedFd, leaf: &OsStr, at: &Located) -> Result<Option<Stat>, Error
 }
 
 fn changed(at: &Located) -> Error {
-    let text = format!("write {}: it has changed meanwhile; read it again", super::escape(at.path()));
+    let text = format!(
+        "write {}: it has changed meanwhile; read it again",
+        super::escape(at.path())
+    );
     Error::new(ErrorKind::FixInput, text)
 }
 

@@ -37,7 +37,10 @@ pub struct WalkOptions {
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { gitignore: true, max_depth: usize::MAX }
+        Self {
+            gitignore: true,
+            max_depth: usize::MAX,
+        }
     }
 }
 
@@ -139,25 +142,38 @@ impl Walk {
         let workspace = self.workspace.clone();
         let _use = workspace.enter_at(at, Access::Read)?;
         let (dir, leaf) = parent(at)?;
-        let found = meta(&stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("walk", at.path(), error))?);
+        let found =
+            meta(&stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("walk", at.path(), error))?);
         if found.kind != FileKind::Dir {
             let path = at.path().to_owned();
-            self.first =
-                Some(Ok(WalkEntry { path, kind: found.kind, len: found.len, depth: 0, root: self.root.clone() }));
+            self.first = Some(Ok(WalkEntry {
+                path,
+                kind: found.kind,
+                len: found.len,
+                depth: 0,
+                root: self.root.clone(),
+            }));
             return Ok(());
         }
         if self.options.gitignore {
             self.above = rules_above(at)?;
         }
-        self.levels.push(self.level(open_dir(at)?, at.path().to_owned())?);
+        self.levels
+            .push(self.level(open_dir(at)?, at.path().to_owned())?);
         Ok(())
     }
 
     fn visit(&mut self, name: &OsStr) -> Result<Option<WalkEntry>, Error> {
         let depth = self.levels.len();
-        let Some(level) = self.levels.last() else { return Ok(None) };
+        let Some(level) = self.levels.last() else {
+            return Ok(None);
+        };
         let path = level.path.join(name);
-        let _use = self.workspace.door().enter().map_err(|_| Error::revoked(&super::escape(&path)))?;
+        let _use = self
+            .workspace
+            .door()
+            .enter()
+            .map_err(|_| Error::revoked(&super::escape(&path)))?;
         let found = match stat_at(level.dir.as_fd(), name) {
             Ok(stat) => meta(&stat),
             Err(Errno::NOENT) => return Ok(None),
@@ -175,27 +191,51 @@ impl Walk {
                 );
                 return Err(Error::new(ErrorKind::Exhausted, text));
             }
-            let dir = open_dir_at(level.dir.as_fd(), name).map_err(|error| trouble("list", &path, error))?;
+            let dir = open_dir_at(level.dir.as_fd(), name)
+                .map_err(|error| trouble("list", &path, error))?;
             let level = self.level(dir, path.clone())?;
             self.levels.push(level);
         }
-        let len = if found.kind == FileKind::File { found.len } else { 0 };
-        Ok(Some(WalkEntry { path, kind: found.kind, len, depth, root: self.root.clone() }))
+        let len = if found.kind == FileKind::File {
+            found.len
+        } else {
+            0
+        };
+        Ok(Some(WalkEntry {
+            path,
+            kind: found.kind,
+            len,
+            depth,
+            root: self.root.clone(),
+        }))
     }
 
     fn level(&self, dir: OwnedFd, path: PathBuf) -> Result<Level, Error> {
         let names = list(&dir, &path)?;
         let ignore = if self.options.gitignore {
-            rules(dir.as_fd(), &path, Some(&*self.root).filter(|root| root.path == path))
+            rules(
+                dir.as_fd(),
+                &path,
+                Some(&*self.root).filter(|root| root.path == path),
+            )
         } else {
             None
         };
-        Ok(Level { dir, path, names: names.into_iter(), ignore })
+        Ok(Level {
+            dir,
+            path,
+            names: names.into_iter(),
+            ignore,
+        })
     }
 
     /// The innermost rule that matches decides.
     fn ignored(&self, path: &Path, is_dir: bool) -> bool {
-        let inner = self.levels.iter().rev().filter_map(|level| level.ignore.as_ref());
+        let inner = self
+            .levels
+            .iter()
+            .rev()
+            .filter_map(|level| level.ignore.as_ref());
         for rules in inner.chain(self.above.iter().rev()) {
             match rules.matched(path, is_dir) {
                 Match::Ignore(_) => return true,
@@ -210,9 +250,12 @@ impl Walk {
 /// The rules of the directories from the root down to above `at`.
 fn rules_above(at: &Located) -> Result<Vec<Gitignore>, Error> {
     let mut found = Vec::new();
-    let Some(parents) = at.relative().parent() else { return Ok(found) };
+    let Some(parents) = at.relative().parent() else {
+        return Ok(found);
+    };
     let root = at.root();
-    let mut dir = open_dir_at(root.dir(), OsStr::new(".")).map_err(|error| Error::io("walk", &root.path, error))?;
+    let mut dir = open_dir_at(root.dir(), OsStr::new("."))
+        .map_err(|error| Error::io("walk", &root.path, error))?;
     let mut path = root.path.clone();
     found.extend(rules(dir.as_fd(), &path, Some(root)));
     for name in parents {
@@ -283,7 +326,8 @@ fn as_git_reads(rule: &str) -> Cow<'_, str> {
 }
 
 fn ignore_file(dir: BorrowedFd<'_>, name: &str) -> Option<String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?);
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mut bytes = Vec::new();

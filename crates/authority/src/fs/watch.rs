@@ -117,10 +117,22 @@ impl FileWatch {
         let failed = |error: std::io::Error| Error::system("watch files", error);
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         let inotify = inotify::init(flags).map_err(|error| failed(error.into()))?;
-        #[allow(deprecated, reason = "the replacement is unsafe, and an `OwnedFd` keeps what it demands")]
+        #[allow(
+            deprecated,
+            reason = "the replacement is unsafe, and an `OwnedFd` keeps what it demands"
+        )]
         let inotify = AsyncFd::new(inotify).map_err(failed)?;
         let (dirs, paths, workspace) = (BTreeMap::new(), BTreeMap::new(), workspace.clone());
-        let mut watch = Self { workspace, root, inotify, max_dirs, dirs, paths, unwatched: 0, has_more: false };
+        let mut watch = Self {
+            workspace,
+            root,
+            inotify,
+            max_dirs,
+            dirs,
+            paths,
+            unwatched: 0,
+            has_more: false,
+        };
         watch.scan(PathBuf::new(), None)?;
         Ok(watch)
     }
@@ -139,7 +151,9 @@ impl FileWatch {
     pub async fn readable(&self) -> Result<(), Error> {
         if !self.has_more {
             let ready = self.inotify.readable().await;
-            ready.map_err(|error| Error::system("watch files", error))?.clear_ready();
+            ready
+                .map_err(|error| Error::system("watch files", error))?
+                .clear_ready();
         }
         Ok(())
     }
@@ -172,8 +186,14 @@ impl FileWatch {
         while events.len() < MAX_EVENTS || !reader.is_buffer_empty() {
             match reader.next() {
                 Ok(event) => {
-                    let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).to_owned());
-                    events.push(Event { watch: event.wd(), flags: event.events(), name });
+                    let name = event
+                        .file_name()
+                        .map(|name| OsStr::from_bytes(name.to_bytes()).to_owned());
+                    events.push(Event {
+                        watch: event.wd(),
+                        flags: event.events(),
+                        name,
+                    });
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(events),
                 Err(Errno::INTR) => {}
@@ -186,7 +206,9 @@ impl FileWatch {
 
     fn handle(&mut self, event: Event, changes: &mut FileChanges) -> Result<(), Error> {
         let Event { watch, flags, name } = event;
-        let Some(dir) = self.paths.get(&watch).cloned() else { return Ok(()) };
+        let Some(dir) = self.paths.get(&watch).cloned() else {
+            return Ok(());
+        };
         let is_gone = flags.intersects(ReadFlags::IGNORED | ReadFlags::MOVE_SELF);
         let Some(name) = name else {
             if is_gone && dir.as_os_str().is_empty() {
@@ -196,7 +218,11 @@ impl FileWatch {
             if flags.contains(ReadFlags::IGNORED) {
                 self.paths.remove(&watch);
                 // A new directory may have the name while a process still holds the old one.
-                if self.dirs.get(&dir).is_some_and(|known| known.watch == watch) {
+                if self
+                    .dirs
+                    .get(&dir)
+                    .is_some_and(|known| known.watch == watch)
+                {
                     self.dirs.remove(&dir);
                 }
             }
@@ -219,7 +245,8 @@ impl FileWatch {
         if name == ".gitignore" {
             // Not forgotten before: events of its watches may wait.
             self.scan(dir.clone(), None)?;
-            let ignored = |path: &&PathBuf| !path.as_os_str().is_empty() && self.is_excluded(path, true);
+            let ignored =
+                |path: &&PathBuf| !path.as_os_str().is_empty() && self.is_excluded(path, true);
             let ignored: Vec<PathBuf> = self.below(&dir).filter(ignored).cloned().collect();
             ignored.iter().for_each(|path| self.forget(path));
         }
@@ -237,20 +264,31 @@ impl FileWatch {
             let opened = match open_dir(&at) {
                 Ok(opened) => opened,
                 // Removed or replaced meanwhile.
-                Err(error) if error.is_not_found() || error.kind() == ErrorKind::FixInput => continue,
+                Err(error) if error.is_not_found() || error.kind() == ErrorKind::FixInput => {
+                    continue;
+                }
                 Err(_) => {
                     self.unwatched += 1;
                     continue;
                 }
             };
             let is_deep = dir.components().count() >= MAX_WALK_DEPTH;
-            let found = if is_deep || !self.watch(&dir, &opened) { None } else { listed(&opened) };
+            let found = if is_deep || !self.watch(&dir, &opened) {
+                None
+            } else {
+                listed(&opened)
+            };
             let Some(found) = found else {
                 self.unwatched += 1;
                 continue;
             };
-            for (name, kind) in found.into_iter().filter(|(name, _)| !is_never_watched(name)) {
-                let Some(kind) = kind.or_else(|| Some(meta(&stat_at(opened.as_fd(), &name).ok()?).kind)) else {
+            for (name, kind) in found
+                .into_iter()
+                .filter(|(name, _)| !is_never_watched(name))
+            {
+                let Some(kind) =
+                    kind.or_else(|| Some(meta(&stat_at(opened.as_fd(), &name).ok()?).kind))
+                else {
                     continue;
                 };
                 let path = dir.join(name);
@@ -258,7 +296,10 @@ impl FileWatch {
                     if !self.is_excluded(&path, true) {
                         waiting.push(path);
                     }
-                } else if let Some(changes) = changes.as_deref_mut().filter(|_| !self.is_excluded(&path, false)) {
+                } else if let Some(changes) = changes
+                    .as_deref_mut()
+                    .filter(|_| !self.is_excluded(&path, false))
+                {
                     changes.insert(path);
                 }
             }
@@ -273,14 +314,25 @@ impl FileWatch {
         }
         // The descriptor, not its path, which may have been replaced.
         let this = format!("/proc/self/fd/{}", opened.as_raw_fd());
-        let Ok(watch) = inotify::add_watch(self.inotify.get_ref(), this, WATCHED) else { return false };
+        let Ok(watch) = inotify::add_watch(self.inotify.get_ref(), this, WATCHED) else {
+            return false;
+        };
         let path = self.root.path.join(dir);
-        let rules = rules(opened.as_fd(), &path, Some(&*self.root).filter(|_| dir.as_os_str().is_empty()));
+        let rules = rules(
+            opened.as_fd(),
+            &path,
+            Some(&*self.root).filter(|_| dir.as_os_str().is_empty()),
+        );
         // The same directory under the name that it had before.
-        if let Some(old) = self.paths.insert(watch, dir.to_owned()).filter(|old| old != dir) {
+        if let Some(old) = self
+            .paths
+            .insert(watch, dir.to_owned())
+            .filter(|old| old != dir)
+        {
             self.dirs.remove(&old);
         }
-        self.dirs.insert(dir.to_owned(), WatchedDir { watch, rules });
+        self.dirs
+            .insert(dir.to_owned(), WatchedDir { watch, rules });
         true
     }
 
@@ -288,7 +340,9 @@ impl FileWatch {
     fn forget(&mut self, dir: &Path) {
         let below: Vec<PathBuf> = self.below(dir).cloned().collect();
         for path in below {
-            let Some(WatchedDir { watch, .. }) = self.dirs.remove(&path) else { continue };
+            let Some(WatchedDir { watch, .. }) = self.dirs.remove(&path) else {
+                continue;
+            };
             self.paths.remove(&watch);
             inotify::remove_watch(self.inotify.get_ref(), watch).ok();
         }
@@ -296,14 +350,22 @@ impl FileWatch {
 
     /// The watched directories from this one down.
     fn below<'a>(&'a self, dir: &'a Path) -> impl Iterator<Item = &'a PathBuf> {
-        self.dirs.range(dir.to_owned()..).map(|(path, _)| path).take_while(move |path| path.starts_with(dir))
+        self.dirs
+            .range(dir.to_owned()..)
+            .map(|(path, _)| path)
+            .take_while(move |path| path.starts_with(dir))
     }
 
     /// Whether a path is ignored or may hold secrets. The innermost rule that matches decides.
     fn is_excluded(&self, path: &Path, is_dir: bool) -> bool {
         let absolute = self.root.path.join(path);
-        let Ok(at) = Located::new(self.root.clone(), absolute.clone()) else { return true };
-        let rules = path.ancestors().skip(1).filter_map(|dir| self.dirs.get(dir)?.rules.as_ref());
+        let Ok(at) = Located::new(self.root.clone(), absolute.clone()) else {
+            return true;
+        };
+        let rules = path
+            .ancestors()
+            .skip(1)
+            .filter_map(|dir| self.dirs.get(dir)?.rules.as_ref());
         for rules in rules {
             match rules.matched(&absolute, is_dir) {
                 Match::Ignore(_) => return true,
@@ -322,5 +384,7 @@ fn is_never_watched(name: &OsStr) -> bool {
 
 /// The names in a directory; none if there are too many, or it cannot be read.
 fn listed(dir: &OwnedFd) -> Option<Vec<Name>> {
-    entries(dir, MAX_DIR_ENTRIES + 1).ok().filter(|names| names.len() <= MAX_DIR_ENTRIES)
+    entries(dir, MAX_DIR_ENTRIES + 1)
+        .ok()
+        .filter(|names| names.len() <= MAX_DIR_ENTRIES)
 }

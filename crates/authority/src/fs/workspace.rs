@@ -37,10 +37,14 @@ impl Workspace {
     /// `FixInput` when one does not exist, is no directory, or `cwd` is not inside `project`; `Denied` by the system.
     pub fn open(_: &Ambient, project: &Path, cwd: &Path, access: Access) -> Result<Self, Error> {
         let root = Root::open(project, access)?;
-        let cwd = cwd.canonicalize().map_err(|error| Error::io("open working directory", cwd, error))?;
+        let cwd = cwd
+            .canonicalize()
+            .map_err(|error| Error::io("open working directory", cwd, error))?;
         if !cwd.starts_with(&root.path) {
             let (cwd, project) = (super::escape(&cwd), super::escape(&root.path));
-            let text = format!("working directory {cwd} is not inside the project {project}; name one that is");
+            let text = format!(
+                "working directory {cwd} is not inside the project {project}; name one that is"
+            );
             return Err(Error::new(ErrorKind::FixInput, text));
         }
         let project = root.path.clone();
@@ -62,7 +66,8 @@ impl Workspace {
     /// As [`Workspace::open`].
     pub fn with_dir(mut self, _: &Ambient, dir: &Path, access: Access) -> Result<Self, Error> {
         let root = Root::open(dir, access)?;
-        self.roots.retain(|old| old.path != root.path || old.path == self.project);
+        self.roots
+            .retain(|old| old.path != root.path || old.path == self.project);
         match self.roots.iter_mut().find(|old| old.path == root.path) {
             // Adding the project again changes its access.
             Some(same) => *same = Arc::new(root),
@@ -91,7 +96,10 @@ impl Workspace {
     /// Replaces the built-in names of files that may hold secrets.
     #[must_use]
     pub fn with_secrets(self, names: SecretNames) -> Self {
-        Self { secrets: Arc::new(names), ..self }
+        Self {
+            secrets: Arc::new(names),
+            ..self
+        }
     }
 
     /// The names of files that may hold secrets; see [`Workspace::may_hold_secrets`].
@@ -102,14 +110,24 @@ impl Workspace {
     /// A handle for the same directories, read-only, under a derived door.
     #[must_use]
     pub fn read_only(&self) -> Self {
-        let roots = self.roots.iter().map(|root| Arc::new(root.read_only())).collect();
-        Self { roots, ..self.derive() }
+        let roots = self
+            .roots
+            .iter()
+            .map(|root| Arc::new(root.read_only()))
+            .collect();
+        Self {
+            roots,
+            ..self.derive()
+        }
     }
 
     /// A handle for the same directories under a derived door.
     #[must_use]
     pub fn derive(&self) -> Self {
-        Self { door: self.door.derive(), ..self.clone() }
+        Self {
+            door: self.door.derive(),
+            ..self.clone()
+        }
     }
 
     /// The door of this grant.
@@ -129,14 +147,20 @@ impl Workspace {
 
     /// The roots, the project first.
     pub fn roots(&self) -> impl Iterator<Item = (&Path, Access)> {
-        self.roots.iter().map(|root| (root.path.as_path(), root.access))
+        self.roots
+            .iter()
+            .map(|root| (root.path.as_path(), root.access))
     }
 
     /// The roots that were moved, deleted, or replaced by another directory since they were opened: writes would go to
     /// a directory that no path names, and children may use the old one only. Costs one `lstat` for each root; a path
     /// whose metadata cannot be read counts as replaced.
     pub fn replaced(&self) -> Vec<&Path> {
-        self.roots.iter().filter(|root| root.is_replaced()).map(|root| root.path.as_path()).collect()
+        self.roots
+            .iter()
+            .filter(|root| root.is_replaced())
+            .map(|root| root.path.as_path())
+            .collect()
     }
 
     /// Fails when roots were [`Workspace::replaced`].
@@ -174,7 +198,8 @@ impl Workspace {
     /// An absolute path without `.` and `..` below a root, not resolved: operations on it refuse links on the way, and
     /// act on a link at its end itself.
     pub(crate) fn literal(&self, path: &Path) -> Option<Located> {
-        self.innermost(path).and_then(|root| Located::new(root.clone(), path.to_owned()).ok())
+        self.innermost(path)
+            .and_then(|root| Located::new(root.clone(), path.to_owned()).ok())
     }
 
     /// [`Workspace::locate`] that fails for a path outside of the roots.
@@ -195,7 +220,9 @@ impl Workspace {
     pub fn existing_outside(&self, path: &Path) -> Option<PathBuf> {
         match self.locate(path) {
             Ok(Location::Outside(resolved)) => Some(resolved).filter(|resolved| resolved.exists()),
-            Ok(Location::Inside(at)) => Some(at.path().to_owned()).filter(|path| at.is_common() && path.exists()),
+            Ok(Location::Inside(at)) => {
+                Some(at.path().to_owned()).filter(|path| at.is_common() && path.exists())
+            }
             Err(_) => None,
         }
     }
@@ -208,7 +235,9 @@ impl Workspace {
 
     /// Enters the door for an operation on `path`.
     pub(super) fn enter(&self, path: &Path) -> Result<UseGuard<'_>, Error> {
-        self.door.enter().map_err(|_| Error::revoked(&self.show(path)))
+        self.door
+            .enter()
+            .map_err(|_| Error::revoked(&self.show(path)))
     }
 
     /// Enters the door for an operation on a located path, which must be below one of these roots with the wanted
@@ -229,11 +258,17 @@ impl Workspace {
     }
 
     fn common_dir(&self, resolved: &Path) -> Option<&PathBuf> {
-        self.common.get()?.iter().find(|dir| resolved.starts_with(dir))
+        self.common
+            .get()?
+            .iter()
+            .find(|dir| resolved.starts_with(dir))
     }
 
     fn innermost(&self, resolved: &Path) -> Option<&Arc<Root>> {
-        let containing = self.roots.iter().filter(|root| resolved.starts_with(&root.path));
+        let containing = self
+            .roots
+            .iter()
+            .filter(|root| resolved.starts_with(&root.path));
         containing.max_by_key(|root| root.path.components().count())
     }
 }

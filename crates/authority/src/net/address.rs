@@ -12,7 +12,11 @@ const FOUR: &[([u8; 4], u32, &str)] = &[
     ([100, 64, 0, 0], 10, "of a carrier's internal network"),
     ([127, 0, 0, 0], 8, "loopback"),
     ([168, 63, 129, 16], 32, "of a cloud's internal service"),
-    ([169, 254, 0, 0], 16, "link-local, where clouds keep metadata"),
+    (
+        [169, 254, 0, 0],
+        16,
+        "link-local, where clouds keep metadata",
+    ),
     ([172, 16, 0, 0], 12, "private"),
     ([192, 0, 0, 0], 24, "reserved for a protocol"),
     ([192, 0, 2, 0], 24, "for documentation"),
@@ -55,9 +59,12 @@ pub(super) fn judge(address: IpAddr) -> Result<(), &'static str> {
 
 fn judge_four(address: Ipv4Addr) -> Result<(), &'static str> {
     let inside = |(base, length, _): &&([u8; 4], u32, &str)| {
-        u32::from_be_bytes(*base) >> (u32::BITS - length) == address.to_bits() >> (u32::BITS - length)
+        u32::from_be_bytes(*base) >> (u32::BITS - length)
+            == address.to_bits() >> (u32::BITS - length)
     };
-    FOUR.iter().find(inside).map_or(Ok(()), |(_, _, why)| Err(why))
+    FOUR.iter()
+        .find(inside)
+        .map_or(Ok(()), |(_, _, why)| Err(why))
 }
 
 fn judge_six(address: Ipv6Addr) -> Result<(), &'static str> {
@@ -67,7 +74,9 @@ fn judge_six(address: Ipv6Addr) -> Result<(), &'static str> {
         return judge_four(four);
     }
     if bits >> 32 == TRANSLATED {
-        return judge_four(Ipv4Addr::from_bits(u32::try_from(bits & u128::from(u32::MAX)).unwrap_or_default()));
+        return judge_four(Ipv4Addr::from_bits(
+            u32::try_from(bits & u128::from(u32::MAX)).unwrap_or_default(),
+        ));
     }
     if address.is_loopback() {
         return Err("loopback");
@@ -79,7 +88,9 @@ fn judge_six(address: Ipv6Addr) -> Result<(), &'static str> {
         let base = u128::from(*one) << 112 | u128::from(*two) << 96;
         base >> (u128::BITS - length) == bits >> (u128::BITS - length)
     };
-    SIX.iter().find(inside).map_or(Ok(()), |(_, _, why)| Err(why))
+    SIX.iter()
+        .find(inside)
+        .map_or(Ok(()), |(_, _, why)| Err(why))
 }
 
 #[cfg(test)]

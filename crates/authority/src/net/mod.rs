@@ -42,7 +42,10 @@ pub struct HostPort {
 impl HostPort {
     /// A host and a port.
     pub fn new(host: &str, port: u16) -> Self {
-        Self { host: canonical(host), port }
+        Self {
+            host: canonical(host),
+            port,
+        }
     }
 }
 
@@ -52,11 +55,17 @@ impl FromStr for HostPort {
     /// Reads `127.0.0.1:9000`, `[::1]:9000` or `db.internal:5432`: one host and one port.
     fn from_str(text: &str) -> Result<Self, Error> {
         let port = |text: &str| text.parse().ok().filter(|port| *port > 0);
-        let parts = text.rsplit_once(':').and_then(|(host, at)| Some((host, port(at)?)));
-        let at = parts.filter(|(host, _)| !host.contains(':') || host.starts_with('[')).map(|(h, p)| Self::new(h, p));
+        let parts = text
+            .rsplit_once(':')
+            .and_then(|(host, at)| Some((host, port(at)?)));
+        let at = parts
+            .filter(|(host, _)| !host.contains(':') || host.starts_with('['))
+            .map(|(h, p)| Self::new(h, p));
         at.filter(|at| pattern::is_host(&at.host)).ok_or_else(|| {
-            let shown = crate::text::escape_within(text, crate::text::Lines::One, pattern::MAX_HOST);
-            let text = format!("endpoint `{shown}`: write a host and a port, such as 127.0.0.1:9000");
+            let shown =
+                crate::text::escape_within(text, crate::text::Lines::One, pattern::MAX_HOST);
+            let text =
+                format!("endpoint `{shown}`: write a host and a port, such as 127.0.0.1:9000");
             Error::new(ErrorKind::FixInput, text)
         })
     }
@@ -73,7 +82,10 @@ impl fmt::Display for HostPort {
 }
 
 fn canonical(host: &str) -> String {
-    let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    let host = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(host);
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
@@ -93,13 +105,19 @@ pub struct Resolver(Arc<Find>);
 
 impl Resolver {
     /// One that answers with this.
-    pub fn new(find: impl Fn(&HostPort) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static) -> Self {
+    pub fn new(
+        find: impl Fn(&HostPort) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(find))
     }
 
     /// That of this machine.
     fn system() -> Self {
-        Self::new(|at| (at.host.as_str(), at.port).to_socket_addrs().map(Iterator::collect))
+        Self::new(|at| {
+            (at.host.as_str(), at.port)
+                .to_socket_addrs()
+                .map(Iterator::collect)
+        })
     }
 }
 
@@ -118,13 +136,24 @@ enum Reach {
 impl Net {
     /// A grant of exactly these hosts and ports, with any address.
     pub fn to(_: &Ambient, hosts: impl IntoIterator<Item = HostPort>) -> Self {
-        let hosts = hosts.into_iter().map(|at| HostPort::new(&at.host, at.port)).collect();
-        Self { reach: Reach::Exactly(Arc::new(hosts)), door: Door::new(), resolver: Resolver::system() }
+        let hosts = hosts
+            .into_iter()
+            .map(|at| HostPort::new(&at.host, at.port))
+            .collect();
+        Self {
+            reach: Reach::Exactly(Arc::new(hosts)),
+            door: Door::new(),
+            resolver: Resolver::system(),
+        }
     }
 
     /// A grant of these hosts of the public internet; other addresses are refused.
     pub fn public(_: &Ambient, hosts: impl IntoIterator<Item = HostPattern>) -> Self {
-        Self { reach: Reach::Public(hosts.into_iter().collect()), door: Door::new(), resolver: Resolver::system() }
+        Self {
+            reach: Reach::Public(hosts.into_iter().collect()),
+            door: Door::new(),
+            resolver: Resolver::system(),
+        }
     }
 
     /// The same with addresses from this resolver. They are checked like others.
@@ -141,17 +170,25 @@ impl Net {
     pub fn limited(&self, hosts: &[HostPattern]) -> Result<Self, Error> {
         let reach = match &self.reach {
             Reach::Exactly(all) => {
-                let meant = |at: &&HostPort| hosts.iter().any(|host| host.matches(&at.host, at.port));
+                let meant =
+                    |at: &&HostPort| hosts.iter().any(|host| host.matches(&at.host, at.port));
                 Reach::Exactly(Arc::new(all.iter().filter(meant).cloned().collect()))
             }
             Reach::Public(all) => {
-                if let Some(more) = hosts.iter().find(|host| !all.iter().any(|own| own.covers(host))) {
+                if let Some(more) = hosts
+                    .iter()
+                    .find(|host| !all.iter().any(|own| own.covers(host)))
+                {
                     return Err(self.beyond(&more.to_string()));
                 }
                 Reach::Public(hosts.into())
             }
         };
-        Ok(Self { reach, door: self.door.derive(), resolver: self.resolver.clone() })
+        Ok(Self {
+            reach,
+            door: self.door.derive(),
+            resolver: self.resolver.clone(),
+        })
     }
 
     /// Whether the grant includes a host and port. Addresses are checked on connecting.
@@ -172,8 +209,15 @@ impl Net {
 
     fn beyond(&self, what: &str) -> Error {
         let known = self.hosts();
-        let known = if known.is_empty() { "no host".to_owned() } else { known.join(", ") };
-        Error::new(ErrorKind::Denied, format!("{what}: this grant allows only {known}"))
+        let known = if known.is_empty() {
+            "no host".to_owned()
+        } else {
+            known.join(", ")
+        };
+        Error::new(
+            ErrorKind::Denied,
+            format!("{what}: this grant allows only {known}"),
+        )
     }
 
     /// The door of this grant.
@@ -188,9 +232,17 @@ impl Net {
     /// # Errors
     /// `Denied` for a host or port that is not in the grant, or for a non-public address under a public grant;
     /// `Unavailable` when the name does not resolve, no address answers, or the timeout expires; `Revoked`.
-    pub async fn connect(&self, host: &str, port: u16, timeout: Duration) -> Result<TcpStream, Error> {
+    pub async fn connect(
+        &self,
+        host: &str,
+        port: u16,
+        timeout: Duration,
+    ) -> Result<TcpStream, Error> {
         let at = HostPort::new(host, port);
-        let _use = self.door.enter().map_err(|_| Error::revoked(&at.to_string()))?;
+        let _use = self
+            .door
+            .enter()
+            .map_err(|_| Error::revoked(&at.to_string()))?;
         if !self.names(&at.host, port) || !pattern::is_host(&at.host) {
             return Err(self.beyond(&at.to_string()));
         }
@@ -216,7 +268,9 @@ impl Net {
             let share = (left / waiting).max(MIN_SHARE);
             match tokio::time::timeout(share, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
-                    stream.set_nodelay(true).map_err(|error| Error::system(&format!("connect to {at}"), error))?;
+                    stream
+                        .set_nodelay(true)
+                        .map_err(|error| Error::system(&format!("connect to {at}"), error))?;
                     return Ok(stream);
                 }
                 Ok(Err(error)) => trouble = Some(Error::system(&reached(at, *address), error)),
@@ -226,8 +280,12 @@ impl Net {
                 }
             }
         }
-        let nothing =
-            || Error::new(ErrorKind::Unavailable, format!("{at}: the name has no address; check its spelling"));
+        let nothing = || {
+            Error::new(
+                ErrorKind::Unavailable,
+                format!("{at}: the name has no address; check its spelling"),
+            )
+        };
         Err(trouble.unwrap_or_else(nothing).unavailable())
     }
 }
@@ -235,15 +293,21 @@ impl Net {
 /// What failed; the caller names the host.
 fn reached(at: &HostPort, address: SocketAddr) -> String {
     let address = address.to_string();
-    if at.to_string() == address { "cannot connect".to_owned() } else { format!("cannot connect to {address}") }
+    if at.to_string() == address {
+        "cannot connect".to_owned()
+    } else {
+        format!("cannot connect to {address}")
+    }
 }
 
 /// All addresses must be public: a name that also resolves to an internal address is refused.
 fn judged(at: &HostPort, addresses: &[SocketAddr]) -> Result<(), Error> {
     for found in addresses {
         if let Err(why) = address::judge(found.ip()) {
-            let text =
-                format!("{at}: its address {} is {why}; only addresses on the public internet are allowed", found.ip());
+            let text = format!(
+                "{at}: its address {} is {why}; only addresses on the public internet are allowed",
+                found.ip()
+            );
             return Err(Error::new(ErrorKind::Denied, text));
         }
     }
@@ -254,7 +318,12 @@ async fn resolve(at: &HostPort, resolver: Resolver) -> Result<Vec<SocketAddr>, E
     let query = at.clone();
     let found = tokio::task::spawn_blocking(move || (resolver.0)(&query))
         .await
-        .map_err(|error| Error::new(ErrorKind::Bug, format!("{at}: the resolver ended early: {error}")))?;
+        .map_err(|error| {
+            Error::new(
+                ErrorKind::Bug,
+                format!("{at}: the resolver ended early: {error}"),
+            )
+        })?;
     found.map_err(|error| Error::system(&format!("resolve {at}"), error).unavailable())
 }
 
@@ -264,12 +333,26 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_one_host_and_one_port() {
-        for (text, shown) in
-            [("127.0.0.1:9000", "127.0.0.1:9000"), ("[::1]:1", "[::1]:1"), ("Db.Internal.:65535", "db.internal:65535")]
-        {
+        for (text, shown) in [
+            ("127.0.0.1:9000", "127.0.0.1:9000"),
+            ("[::1]:1", "[::1]:1"),
+            ("Db.Internal.:65535", "db.internal:65535"),
+        ] {
             assert_eq!(text.parse::<HostPort>().unwrap().to_string(), shown);
         }
-        for text in ["", "localhost", ":1", "a:0", "a:65536", "a:*", "*:1", "*.a:1", "::1:1", "http://a:1", "a:1/x"] {
+        for text in [
+            "",
+            "localhost",
+            ":1",
+            "a:0",
+            "a:65536",
+            "a:*",
+            "*:1",
+            "*.a:1",
+            "::1:1",
+            "http://a:1",
+            "a:1/x",
+        ] {
             assert!(text.parse::<HostPort>().is_err(), "{text}");
         }
     }
@@ -277,11 +360,20 @@ mod tests {
     #[test]
     fn every_address_of_an_answer_is_judged() {
         let at = HostPort::new("x.example", 443);
-        let sockets = |all: &[&str]| all.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), 443)).collect::<Vec<_>>();
+        let sockets = |all: &[&str]| {
+            all.iter()
+                .map(|ip| SocketAddr::new(ip.parse().unwrap(), 443))
+                .collect::<Vec<_>>()
+        };
         assert!(judged(&at, &sockets(&["1.1.1.1", "2606:4700::1"])).is_ok());
         let mut many = vec!["1.1.1.1"; 2 * MAX_ADDRESSES];
         many.push("10.0.0.1");
-        for answer in [&["1.1.1.1", "127.0.0.1"][..], &["::1"], &["2606:4700::1", "fd00::1"], &many] {
+        for answer in [
+            &["1.1.1.1", "127.0.0.1"][..],
+            &["::1"],
+            &["2606:4700::1", "fd00::1"],
+            &many,
+        ] {
             let error = judged(&at, &sockets(answer)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Denied);
             assert!(error.to_string().contains("x.example"), "{error}");

@@ -37,7 +37,10 @@ enum Host {
 impl HostPattern {
     /// Every host at every port.
     pub fn any() -> Self {
-        Self { host: Host::Any, port: Port::Any }
+        Self {
+            host: Host::Any,
+            port: Port::Any,
+        }
     }
 
     /// The pattern of one host that is named, at a port at most.
@@ -49,10 +52,17 @@ impl HostPattern {
         if text.contains('*') {
             return bad("each host must be named; no wildcards");
         }
-        let Ok(host) = text.parse() else { return bad("write the name of a host, with a port at most") };
+        let Ok(host) = text.parse() else {
+            return bad("write the name of a host, with a port at most");
+        };
         match &host {
-            Self { host: Host::Exact(name), .. } if !is_literal(name) => Ok(host),
-            _address => bad("hosts are reached by name, not by address; network = \"on\" allows addresses"),
+            Self {
+                host: Host::Exact(name),
+                ..
+            } if !is_literal(name) => Ok(host),
+            _address => {
+                bad("hosts are reached by name, not by address; network = \"on\" allows addresses")
+            }
         }
     }
 
@@ -69,7 +79,11 @@ impl HostPattern {
 
     /// Whether a host matches, whatever the port.
     pub fn matches_name(&self, host: &str) -> bool {
-        Self { host: self.host.clone(), port: Port::Any }.matches(host, 0)
+        Self {
+            host: self.host.clone(),
+            port: Port::Any,
+        }
+        .matches(host, 0)
     }
 
     /// Whether the pattern names ports.
@@ -82,7 +96,9 @@ impl HostPattern {
         let hosts = match (&self.host, &other.host) {
             (Host::Any, _) => true,
             (Host::Below(suffix), Host::Below(other)) => other.ends_with(suffix),
-            (Host::Below(suffix), Host::Exact(name)) => name.len() > suffix.len() && name.ends_with(suffix),
+            (Host::Below(suffix), Host::Exact(name)) => {
+                name.len() > suffix.len() && name.ends_with(suffix)
+            }
             (Host::Exact(name), Host::Exact(other)) => name == other,
             (Host::Below(_), Host::Any) | (Host::Exact(_), Host::Any | Host::Below(_)) => false,
         };
@@ -116,17 +132,26 @@ impl FromStr for HostPattern {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
                 let one = || port.parse().ok().filter(|port| *port > 0).map(Port::One);
                 let port = if port == "*" { Some(Port::Any) } else { one() };
-                (host, port.ok_or_else(|| bad("the port must be 1 to 65535, or `*`"))?)
+                (
+                    host,
+                    port.ok_or_else(|| bad("the port must be 1 to 65535, or `*`"))?,
+                )
             }
             _no_port => (text, Port::Web),
         };
         let name = super::canonical(host);
         let host = match name.strip_prefix('*') {
             Some("") => Host::Any,
-            Some(suffix) if suffix.strip_prefix('.').is_some_and(is_name) => Host::Below(suffix.to_owned()),
+            Some(suffix) if suffix.strip_prefix('.').is_some_and(is_name) => {
+                Host::Below(suffix.to_owned())
+            }
             Some(_) => return Err(bad("`*` must stand for all labels before a dot")),
             None if is_host(&name) => Host::Exact(name),
-            None => return Err(bad("it must be the name of a host, without scheme and path")),
+            None => {
+                return Err(bad(
+                    "it must be the name of a host, without scheme and path",
+                ));
+            }
         };
         Ok(Self { host, port })
     }
@@ -152,10 +177,13 @@ impl fmt::Display for HostPattern {
 pub(super) fn is_literal(host: &str) -> bool {
     let host = super::canonical(host);
     let last = host.rsplit('.').next().unwrap_or_default();
-    let is_number = |text: &str, radix| !text.is_empty() && text.chars().all(|c| char::is_digit(c, radix));
+    let is_number =
+        |text: &str, radix| !text.is_empty() && text.chars().all(|c| char::is_digit(c, radix));
     host.contains(':')
         || is_number(last, 10)
-        || last.strip_prefix("0x").is_some_and(|hex| hex.is_empty() || is_number(hex, 16))
+        || last
+            .strip_prefix("0x")
+            .is_some_and(|hex| hex.is_empty() || is_number(hex, 16))
 }
 
 /// Whether it can be the host of a URL: a name, or an address.
@@ -164,8 +192,12 @@ pub(super) fn is_host(host: &str) -> bool {
 }
 
 fn is_name(name: &str) -> bool {
-    let fits =
-        |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    let fits = |label: &str| {
+        !label.is_empty()
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+    };
     name.len() <= MAX_HOST && name.split('.').all(fits)
 }
 

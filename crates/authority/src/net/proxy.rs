@@ -67,7 +67,11 @@ impl HostProxy {
     /// A proxy to the hosts of `own`, if all children are to use it, that can lend hosts of `lendable`.
     #[must_use]
     pub fn new(own: Option<Net>, lendable: Net) -> Self {
-        Self { own, lent: Lendings::new(lendable), counts: Arc::default() }
+        Self {
+            own,
+            lent: Lendings::new(lendable),
+            counts: Arc::default(),
+        }
     }
 
     /// Whether all children use it.
@@ -113,7 +117,10 @@ impl HostProxy {
             Ok(Ok(head)) => head,
             Ok(Err(answer)) => return Err(self.refused(None, HostRefusal::Request, answer)),
             Err(_) => {
-                let late = Answer::new("408 Request Timeout", format!("no request within {HEAD_WAIT:?}"));
+                let late = Answer::new(
+                    "408 Request Timeout",
+                    format!("no request within {HEAD_WAIT:?}"),
+                );
                 return Err(self.refused(None, HostRefusal::Request, late));
             }
         };
@@ -122,20 +129,30 @@ impl HostProxy {
         let name = Some(named.as_str());
         let denied = |text| Answer::new("403 Forbidden", text);
         if super::is_literal(&at.host) {
-            let text =
-                format!("{at}: hosts are reached by name only; network = \"on\" under [sandbox] allows addresses");
+            let text = format!(
+                "{at}: hosts are reached by name only; network = \"on\" under [sandbox] allows addresses"
+            );
             return Err(self.refused(name, HostRefusal::Address, denied(text)));
         }
         // TLS to the port of plain HTTP, and the other way round, is no program of packages.
-        let is_usual = at.port != if matches!(head.way, Way::Tunnel) { 80 } else { 443 };
+        let is_usual = at.port
+            != if matches!(head.way, Way::Tunnel) {
+                80
+            } else {
+                443
+            };
         let lent = self.lent.of(head.key.as_deref());
         let names = |net: &&Net| is_usual && net.names(&at.host, at.port);
         let Some(net) = self.own.iter().chain(&lent).find(names) else {
             if head.key.is_none() && is_usual && self.lent.any(at) {
                 // Some programs name themselves only when they are asked to.
-                return Err(Answer::new("407 Proxy Authentication Required", format!("{at}: who asks?")));
+                return Err(Answer::new(
+                    "407 Proxy Authentication Required",
+                    format!("{at}: who asks?"),
+                ));
             }
-            let text = format!("{at} is not in `hosts`; hosts = [\"{named}\"] under [sandbox] allows it");
+            let text =
+                format!("{at} is not in `hosts`; hosts = [\"{named}\"] under [sandbox] allows it");
             return Err(self.refused(name, HostRefusal::NotNamed, denied(text)));
         };
         let mut host = match net.connect(&at.host, at.port, CONNECT_WAIT).await {
@@ -151,7 +168,11 @@ impl HostProxy {
                 return Err(self.refused(name, HostRefusal::Unreachable, text));
             }
         };
-        let flow = Flow { counts: &self.counts, host: &named, last: Mutex::new(Instant::now()) };
+        let flow = Flow {
+            counts: &self.counts,
+            host: &named,
+            last: Mutex::new(Instant::now()),
+        };
         tokio::select! {
             () = net.door().closed() => {}
             // One of them has gone, or was silent for too long.
@@ -168,13 +189,20 @@ impl HostProxy {
 
 impl Answer {
     fn new(status: &'static str, text: impl Into<String>) -> Self {
-        Self { status, text: text.into() }
+        Self {
+            status,
+            text: text.into(),
+        }
     }
 }
 
 /// How a host is written into the setting.
 fn setting(at: &HostPort) -> String {
-    if [80, 443].contains(&at.port) { at.host.clone() } else { at.to_string() }
+    if [80, 443].contains(&at.port) {
+        at.host.clone()
+    } else {
+        at.to_string()
+    }
 }
 
 async fn read_head(client: &mut TcpStream) -> Result<Head, Answer> {
@@ -182,7 +210,10 @@ async fn read_head(client: &mut TcpStream) -> Result<Head, Answer> {
     let mut bytes = Vec::new();
     loop {
         let mut chunk = [0; 1024];
-        let read = client.read(&mut chunk).await.map_err(|_| bad("the connection broke"))?;
+        let read = client
+            .read(&mut chunk)
+            .await
+            .map_err(|_| bad("the connection broke"))?;
         bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
         match Head::parse(&bytes) {
             Err(why) => return Err(bad(why)),
@@ -221,17 +252,31 @@ struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    async fn carry(&self, client: &mut TcpStream, host: &mut TcpStream, head: Head) -> io::Result<()> {
-        let Head { way, at: _, key: _, rest } = head;
+    async fn carry(
+        &self,
+        client: &mut TcpStream,
+        host: &mut TcpStream,
+        head: Head,
+    ) -> io::Result<()> {
+        let Head {
+            way,
+            at: _,
+            key: _,
+            rest,
+        } = head;
         self.counts.connected(self.host);
         let (first, body) = match way {
             Way::Tunnel => {
-                client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+                client
+                    .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                    .await?;
                 (Vec::new(), None)
             }
             Way::Request { head, body } => (head, Some(body)),
         };
-        let body_length = body.map_or(usize::MAX, |body| usize::try_from(body).unwrap_or(usize::MAX));
+        let body_length = body.map_or(usize::MAX, |body| {
+            usize::try_from(body).unwrap_or(usize::MAX)
+        });
         let early = rest.get(..rest.len().min(body_length)).unwrap_or_default();
         for bytes in [first.as_slice(), early] {
             timeout(IDLE, host.write_all(bytes)).await??;
@@ -254,8 +299,12 @@ impl Flow<'_> {
     ) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER];
         while left != Some(0) {
-            let most = left.map_or(BUFFER, |left| usize::try_from(left).unwrap_or(BUFFER).min(BUFFER));
-            let read = self.unless_idle(from.read(buffer.get_mut(..most).unwrap_or_default())).await?;
+            let most = left.map_or(BUFFER, |left| {
+                usize::try_from(left).unwrap_or(BUFFER).min(BUFFER)
+            });
+            let read = self
+                .unless_idle(from.read(buffer.get_mut(..most).unwrap_or_default()))
+                .await?;
             if read == 0 {
                 return to.shutdown().await;
             }
@@ -280,7 +329,11 @@ impl Flow<'_> {
     }
 
     fn is_idle(&self) -> bool {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= IDLE
+        self.last
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .elapsed()
+            >= IDLE
     }
 
     fn passed(&self, is_sent: bool, bytes: usize) {

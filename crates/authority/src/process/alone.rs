@@ -10,10 +10,16 @@ pub(super) fn alone(module: &str, test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;
     }
-    let module = module.split_once("::").map_or(module, |(_crate, module)| module);
+    let module = module
+        .split_once("::")
+        .map_or(module, |(_crate, module)| module);
     let name = format!("{module}::{test}");
     let program = std::env::current_exe().unwrap();
-    let ran = Command::new(program).args(["--exact", &name]).env(ALONE, "1").output().unwrap();
+    let ran = Command::new(program)
+        .args(["--exact", &name])
+        .env(ALONE, "1")
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success() && said.contains("1 passed"), "{said}");
     false

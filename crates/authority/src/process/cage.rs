@@ -40,9 +40,15 @@ impl Cage {
         let mut sets = rustix::thread::capabilities(None)?;
         sets.inheritable &= KEPT;
         rustix::thread::set_capabilities(None, sets)?;
-        let status = self.ruleset.try_clone()?.restrict_self().map_err(io::Error::other)?;
+        let status = self
+            .ruleset
+            .try_clone()?
+            .restrict_self()
+            .map_err(io::Error::other)?;
         if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
-            return Err(io::Error::other("the kernel applied only a part of the Landlock rules"));
+            return Err(io::Error::other(
+                "the kernel applied only a part of the Landlock rules",
+            ));
         }
         seccompiler::apply_filter(&self.filter).map_err(io::Error::other)
     }

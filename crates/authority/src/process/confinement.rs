@@ -87,18 +87,36 @@ impl Support {
 pub fn support() -> Support {
     static FOUND: OnceLock<Support> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        let none = Support { landlock_abi: 0, seccomp: false };
-        std::thread::Builder::new().spawn(probe).ok().and_then(|thread| thread.join().ok()).unwrap_or(none)
+        let none = Support {
+            landlock_abi: 0,
+            seccomp: false,
+        };
+        std::thread::Builder::new()
+            .spawn(probe)
+            .ok()
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or(none)
     })
 }
 
 fn probe() -> Support {
-    let ruleset = Ruleset::default().handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create);
-    let landlock_abi = match ruleset.and_then(landlock::RulesetCreated::restrict_self).map(|status| status.landlock) {
-        Ok(LandlockStatus::Available { effective_abi, kernel_abi }) => kernel_abi.unwrap_or(effective_abi as i32),
+    let ruleset = Ruleset::default()
+        .handle_access(AccessFs::from_all(ABI::V1))
+        .and_then(Ruleset::create);
+    let landlock_abi = match ruleset
+        .and_then(landlock::RulesetCreated::restrict_self)
+        .map(|status| status.landlock)
+    {
+        Ok(LandlockStatus::Available {
+            effective_abi,
+            kernel_abi,
+        }) => kernel_abi.unwrap_or(effective_abi as i32),
         Ok(LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) | Err(_) => 0,
     };
-    let seccomp =
-        filter::build(filter::Reach::Nothing, None).is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
-    Support { landlock_abi, seccomp }
+    let seccomp = filter::build(filter::Reach::Nothing, None)
+        .is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
+    Support {
+        landlock_abi,
+        seccomp,
+    }
 }

@@ -65,7 +65,8 @@ pub(super) struct Leftovers {
 /// `Unavailable` when the kernel refuses.
 pub fn become_subreaper(_: &Ambient) -> Result<(), Error> {
     let own = rustix::process::getpid();
-    rustix::process::set_child_subreaper(Some(own)).map_err(|error| Error::system("become a subreaper", error))?;
+    rustix::process::set_child_subreaper(Some(own))
+        .map_err(|error| Error::system("become a subreaper", error))?;
     SUBREAPER.store(true, Ordering::SeqCst);
     Ok(())
 }
@@ -78,7 +79,10 @@ pub fn become_subreaper(_: &Ambient) -> Result<(), Error> {
 pub fn end_survivors(_: &Ambient, tag: &str) -> Result<u32, Error> {
     let tag = tag.trim_end_matches('/');
     if tag.is_empty() {
-        return Err(Error::new(ErrorKind::FixInput, "end survivors: the tag is empty, which would mean every process"));
+        return Err(Error::new(
+            ErrorKind::FixInput,
+            "end survivors: the tag is empty, which would mean every process",
+        ));
     }
     let swept = survivors::end(|process| survivors::tagged(process, tag));
     if swept.unsure {
@@ -101,7 +105,8 @@ pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
     match sweep.left.len() {
         0 => Ok(sweep.ended),
         left => {
-            let text = format!("child processes cannot be ended (at least {left}); `ps` lists them");
+            let text =
+                format!("child processes cannot be ended (at least {left}); `ps` lists them");
             Err(Error::new(ErrorKind::Unavailable, text))
         }
     }
@@ -117,7 +122,10 @@ pub(super) struct RunningCall {
 
 impl RunningCall {
     pub(super) fn take() -> Self {
-        Self { call: owners::lock().table().next_call(), over: false }
+        Self {
+            call: owners::lock().table().next_call(),
+            over: false,
+        }
     }
 
     /// Starts the call's main process in this thread once `confine` has confined it.
@@ -144,7 +152,10 @@ impl RunningCall {
         signal_group(main, Signal::KILL);
         // Its children become ours only when it has ended.
         let waited = wait(main, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-        let mut sweep = Sweep { main: Some(main), ..Sweep::default() };
+        let mut sweep = Sweep {
+            main: Some(main),
+            ..Sweep::default()
+        };
         let mut status = None;
         if SUBREAPER.load(Ordering::SeqCst) {
             sweep.rounds(|sweep, last| {
@@ -168,8 +179,17 @@ impl RunningCall {
         }
         let left = u32::try_from(sweep.left.len()).unwrap_or(u32::MAX);
         // A process reaped in the last round may have started another one.
-        let remaining = left.saturating_add(sweep.strangers).max(u32::from(!sweep.clean));
-        (Leftovers { ended: sweep.ended, remaining, refused: None }, waited.and(status))
+        let remaining = left
+            .saturating_add(sweep.strangers)
+            .max(u32::from(!sweep.clean));
+        (
+            Leftovers {
+                ended: sweep.ended,
+                remaining,
+                refused: None,
+            },
+            waited.and(status),
+        )
     }
 
     /// From now on what is left of the call is a dead owner's. Its main process has ended and is reaped.
@@ -217,7 +237,13 @@ pub(super) fn start<T>(
 /// Reaps what the host's own children left behind and what has ended since; kills nothing.
 pub(super) fn reap_orphans(owners: &Owners) {
     if SUBREAPER.load(Ordering::SeqCst) {
-        let held = |pid: Pid| if owners.is_held(pid) { Whose::Held } else { Whose::Others };
+        let held = |pid: Pid| {
+            if owners.is_held(pid) {
+                Whose::Held
+            } else {
+                Whose::Others
+            }
+        };
         Sweep::default().round(held);
     }
 }
@@ -297,7 +323,10 @@ impl Sweep {
                 clean = false;
                 self.kill(pid);
             }
-            match (whose, wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG)) {
+            match (
+                whose,
+                wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG),
+            ) {
                 (Whose::Ours, Some(status)) => {
                     let killed = status.terminating_signal() == Some(Signal::KILL.as_raw());
                     let counted = self.sent.remove(&pid).unwrap_or(true);
@@ -339,16 +368,27 @@ impl Sweep {
                 signal_group(group, Signal::KILL);
             }
             let grown = found.len() < MAX_BELOW;
-            let children = processes::children(pid).filter(|_| grown).unwrap_or_default();
+            let children = processes::children(pid)
+                .filter(|_| grown)
+                .unwrap_or_default();
             let is_child = |now: &Process| now.parent == pid.as_raw_nonzero().get();
-            found.extend(children.into_iter().filter(|child| processes::kill_if(*child, is_child)));
+            found.extend(
+                children
+                    .into_iter()
+                    .filter(|child| processes::kill_if(*child, is_child)),
+            );
         }
     }
 }
 
 fn wait_for(pid: Pid) {
-    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
-    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(ROUND_WAIT.subsec_nanos()) };
+    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+        return;
+    };
+    let timeout = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(ROUND_WAIT.subsec_nanos()),
+    };
     rustix::event::poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)).ok();
 }
 
@@ -366,13 +406,19 @@ mod tests {
         }
         let busy = owners::lock();
         let (told, done) = std::sync::mpsc::channel();
-        let leaving = std::thread::spawn(move || told.send(end_descendants(&ambient::claim()).is_ok()));
+        let leaving =
+            std::thread::spawn(move || told.send(end_descendants(&ambient::claim()).is_ok()));
         assert_eq!(done.recv_timeout(Duration::from_secs(20)), Ok(true));
         drop(busy);
         leaving.join().unwrap().unwrap();
         let mut command = Command::new("true");
         assert!(
-            RunningCall { call: 1, over: true }.spawn(&mut command, "s/1/c1", || Ok(())).is_err(),
+            RunningCall {
+                call: 1,
+                over: true
+            }
+            .spawn(&mut command, "s/1/c1", || Ok(()))
+            .is_err(),
             "nothing is started any more"
         );
     }

@@ -64,7 +64,10 @@ const PROXIED: &[(&str, &str)] = &[
          npm_config_https_proxy YARN_HTTP_PROXY YARN_HTTPS_PROXY",
         "http://127.0.0.1:808",
     ),
-    ("NO_PROXY no_proxy npm_config_noproxy", "localhost,127.0.0.1,::1"),
+    (
+        "NO_PROXY no_proxy npm_config_noproxy",
+        "localhost,127.0.0.1,::1",
+    ),
     (
         "MAVEN_OPTS GRADLE_OPTS",
         "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=808 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=808 \
@@ -96,32 +99,50 @@ impl EnvPolicy {
     /// # Errors
     /// `Denied` for a name in `pass` that looks like a secret; `FixInput` for an invalid name, or one that the host
     /// sets for every child.
-    pub fn from_vars(vars: impl IntoIterator<Item = (OsString, OsString)>, pass: &[String]) -> Result<Self, Error> {
+    pub fn from_vars(
+        vars: impl IntoIterator<Item = (OsString, OsString)>,
+        pass: &[String],
+    ) -> Result<Self, Error> {
         for name in pass {
             check(name)?;
         }
         let vars: BTreeMap<_, _> = vars.into_iter().collect();
         let place = |name: &'static str| {
-            let path = vars.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute())?;
+            let path = vars
+                .get(OsStr::new(name))
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())?;
             Some((name, path))
         };
-        let places = ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TMPDIR"]
-            .into_iter()
-            .filter_map(place)
-            .collect();
+        let places = [
+            "HOME",
+            "XDG_STATE_HOME",
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+            "TMPDIR",
+        ]
+        .into_iter()
+        .filter_map(place)
+        .collect();
         let keep = |name: &OsStr| {
             let name = name.to_str().unwrap_or_default();
             INHERITED.split_whitespace().any(|known| known == name)
                 || name.starts_with(INHERITED_PREFIX)
                 || pass.iter().any(|passed| passed == name)
         };
-        let inherited = vars.iter().filter(|(name, _)| keep(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+        let inherited = vars
+            .iter()
+            .filter(|(name, _)| keep(name))
+            .map(|(n, v)| (n.clone(), v.clone()))
+            .collect();
         Ok(Self { inherited, places })
     }
 
     /// The value of an inherited variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
-        self.inherited.get(OsStr::new(name)).map(OsString::as_os_str)
+        self.inherited
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
     }
 
     /// A directory from the host's environment, inherited by children or not.
@@ -131,20 +152,36 @@ impl EnvPolicy {
 
     /// An inherited variable that is an absolute path.
     pub(super) fn dir(&self, name: &str) -> Option<PathBuf> {
-        self.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        self.get(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
     }
 
     /// All variables of one child, without those of the call itself.
     pub(super) fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        let set = SET.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        self.inherited.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(set)
+        let set = SET
+            .iter()
+            .map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+        self.inherited
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+            .chain(set)
     }
 }
 
 /// The variables of a confined child that point tools to a cache directory; they override inherited ones.
 pub(super) fn caches(dir: &Path) -> impl Iterator<Item = (&'static str, PathBuf)> {
     // An empty part is not joined, because that would add a separator at the end.
-    CACHES.iter().map(|(name, below)| (*name, if below.is_empty() { dir.to_owned() } else { dir.join(below) }))
+    CACHES.iter().map(|(name, below)| {
+        (
+            *name,
+            if below.is_empty() {
+                dir.to_owned()
+            } else {
+                dir.join(below)
+            },
+        )
+    })
 }
 
 /// The variables of a child that reaches hosts through a proxy, where it has this name and this word.
@@ -166,14 +203,19 @@ pub(super) fn proxied(user: Option<(&str, &str)>) -> impl Iterator<Item = (&'sta
 fn check(name: &str) -> Result<(), Error> {
     let upper = name.to_ascii_uppercase();
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(Error::new(ErrorKind::FixInput, format!("environment: {name:?} is not a valid variable name")));
+        return Err(Error::new(
+            ErrorKind::FixInput,
+            format!("environment: {name:?} is not a valid variable name"),
+        ));
     }
     if name == "YOI_CALL" || name == "TMPDIR" || SET.iter().any(|(set, _)| *set == name) {
         let text = format!("environment: {name} is set for every child process; omit it");
         return Err(Error::new(ErrorKind::FixInput, text));
     }
     if SECRET_PARTS.iter().any(|part| upper.contains(part)) {
-        let text = format!("environment: {name} looks like a secret, and child processes get no secrets; omit it");
+        let text = format!(
+            "environment: {name} looks like a secret, and child processes get no secrets; omit it"
+        );
         return Err(Error::new(ErrorKind::Denied, text));
     }
     Ok(())

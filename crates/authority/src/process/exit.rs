@@ -34,7 +34,10 @@ pub(super) enum ExitWatch {
 impl ExitWatch {
     /// Watches a child that was not reaped yet.
     pub(super) fn of(pid: Pid) -> io::Result<Self> {
-        match rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from).and_then(driven) {
+        match rustix::process::pidfd_open(pid, PidfdFlags::empty())
+            .map_err(io::Error::from)
+            .and_then(driven)
+        {
             Ok(handle) => Ok(Self::Handle(handle)),
             Err(_) => Self::on_a_thread(pid),
         }
@@ -52,7 +55,10 @@ impl ExitWatch {
             wait(pid);
             drop(told);
         };
-        std::thread::Builder::new().name("wait".to_owned()).stack_size(STACK).spawn(wait)?;
+        std::thread::Builder::new()
+            .name("wait".to_owned())
+            .stack_size(STACK)
+            .spawn(wait)?;
         Ok(Self::Thread(ended))
     }
 
@@ -60,13 +66,21 @@ impl ExitWatch {
     pub(super) async fn ended(&self) {
         match self {
             // Without the driver nothing can be awaited, and the runtime drops this.
-            Self::Handle(handle) => drop(handle.readable().await.map(|mut ready| ready.retain_ready())),
+            Self::Handle(handle) => drop(
+                handle
+                    .readable()
+                    .await
+                    .map(|mut ready| ready.retain_ready()),
+            ),
             Self::Thread(ended) => ended.cancelled().await,
         }
     }
 }
 
-#[expect(deprecated, reason = "what replaces it is unsafe, for descriptors that change while they are owned")]
+#[expect(
+    deprecated,
+    reason = "what replaces it is unsafe, for descriptors that change while they are owned"
+)]
 fn driven(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(handle, Interest::READABLE)
 }
@@ -74,7 +88,9 @@ fn driven(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 /// Waits until the process has ended, without reaping it.
 fn wait(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while rustix::process::waitid(WaitId::Pid(pid), options).is_err_and(|error| error == Errno::INTR) {}
+    while rustix::process::waitid(WaitId::Pid(pid), options)
+        .is_err_and(|error| error == Errno::INTR)
+    {}
 }
 
 #[cfg(test)]
@@ -86,16 +102,26 @@ mod tests {
     #[tokio::test]
     async fn both_ways_notice_an_end_and_reap_nothing() {
         for handle in [true, false] {
-            let mut child =
-                Command::new("sh").args(["-c", "read _"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+            let mut child = Command::new("sh")
+                .args(["-c", "read _"])
+                .stdin(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
             let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-            let watch = if handle { ExitWatch::of(pid) } else { ExitWatch::on_a_thread(pid) }.unwrap();
+            let watch = if handle {
+                ExitWatch::of(pid)
+            } else {
+                ExitWatch::on_a_thread(pid)
+            }
+            .unwrap();
             assert_eq!(matches!(watch, ExitWatch::Handle(_)), handle);
             let early = tokio::time::timeout(Duration::from_millis(20), watch.ended()).await;
             assert!(early.is_err(), "it runs");
             drop(child.stdin.take());
             for _ in 0..2 {
-                tokio::time::timeout(Duration::from_secs(60), watch.ended()).await.unwrap();
+                tokio::time::timeout(Duration::from_secs(60), watch.ended())
+                    .await
+                    .unwrap();
             }
             assert_eq!(child.wait().unwrap().code(), Some(1));
         }

@@ -2,8 +2,8 @@
 
 use crate::{Error, ErrorKind};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, sock_filter,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
 };
 use std::collections::BTreeMap;
 
@@ -210,39 +210,71 @@ pub(super) struct OwnNamespaces {
 }
 
 pub(super) fn build(reach: Reach, own: Option<OwnNamespaces>) -> Result<BpfProgram, Error> {
-    compile(reach, own)
-        .map_err(|why| Error::new(ErrorKind::Unavailable, format!("system call filter: {why}; use sandbox mode off")))
+    compile(reach, own).map_err(|why| {
+        Error::new(
+            ErrorKind::Unavailable,
+            format!("system call filter: {why}; use sandbox mode off"),
+        )
+    })
 }
 
-fn compile(reach: Reach, own: Option<OwnNamespaces>) -> Result<BpfProgram, seccompiler::BackendError> {
+fn compile(
+    reach: Reach,
+    own: Option<OwnNamespaces>,
+) -> Result<BpfProgram, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let shared = if matches!(reach, Reach::Namespaces | Reach::Machine) { &[] } else { SHARED };
+    let shared = if matches!(reach, Reach::Namespaces | Reach::Machine) {
+        &[]
+    } else {
+        SHARED
+    };
     let refused = REFUSED.iter().chain(shared);
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = refused.map(|number| (*number, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        refused.map(|number| (*number, Vec::new())).collect();
     let low = |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);
     let eq = |index, value| low(index, SeccompCmpOp::Eq, value);
     let some = |index, value| SeccompRule::new(vec![low(index, SeccompCmpOp::Ne, value)?]);
-    let others = reach.families().iter().map(|family| low(0, SeccompCmpOp::Ne, *family));
+    let others = reach
+        .families()
+        .iter()
+        .map(|family| low(0, SeccompCmpOp::Ne, *family));
     let others: Vec<_> = others.collect::<Result<_, _>>()?;
-    let mut sockets = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
+    let mut sockets = if others.is_empty() {
+        Vec::new()
+    } else {
+        vec![SeccompRule::new(others)?]
+    };
     if reach == Reach::Namespaces {
         // Addresses and routes. Others tell of devices and events of the machine.
-        sockets.push(SeccompRule::new(vec![eq(0, AF_NETLINK)?, low(2, SeccompCmpOp::Ne, 0)?])?);
+        sockets.push(SeccompRule::new(vec![
+            eq(0, AF_NETLINK)?,
+            low(2, SeccompCmpOp::Ne, 0)?,
+        ])?);
     }
     rules.insert(libc::SYS_socket, sockets);
-    let mut ioctl = vec![SeccompRule::new(vec![eq(1, TIOCSTI)?])?, SeccompRule::new(vec![eq(1, TIOCLINUX)?])?];
+    let mut ioctl = vec![
+        SeccompRule::new(vec![eq(1, TIOCSTI)?])?,
+        SeccompRule::new(vec![eq(1, TIOCLINUX)?])?,
+    ];
     for (kind, harmless) in FILE_SYSTEMS {
-        let others = harmless.iter().map(|number| low(1, SeccompCmpOp::Ne, *number));
+        let others = harmless
+            .iter()
+            .map(|number| low(1, SeccompCmpOp::Ne, *number));
         let all = std::iter::once(low(1, SeccompCmpOp::MaskedEq(KIND), kind << 8)).chain(others);
         ioctl.push(SeccompRule::new(all.collect::<Result<_, _>>()?)?);
     }
     rules.insert(libc::SYS_ioctl, ioctl);
-    let leases = LEASES.iter().map(|command| SeccompRule::new(vec![eq(1, *command)?]));
+    let leases = LEASES
+        .iter()
+        .map(|command| SeccompRule::new(vec![eq(1, *command)?]));
     rules.insert(libc::SYS_fcntl, leases.collect::<Result<_, _>>()?);
     // Other processes; in a namespace of their own only its keeper.
     let others = |index| match own {
         None => Ok(vec![some(index, 0)?]),
-        Some(_) => KEEPERS.iter().map(|pid| SeccompRule::new(vec![eq(index, *pid)?])).collect::<Result<Vec<_>, _>>(),
+        Some(_) => KEEPERS
+            .iter()
+            .map(|pid| SeccompRule::new(vec![eq(index, *pid)?]))
+            .collect::<Result<Vec<_>, _>>(),
     };
     for (number, whose) in SCHEDULING {
         rules.insert(*number, others(*whose)?);
@@ -254,15 +286,24 @@ fn compile(reach: Reach, own: Option<OwnNamespaces>) -> Result<BpfProgram, secco
             rules.insert(*number, users.chain(groups).collect::<Result<_, _>>()?);
         }
     }
-    for (number, user) in [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)] {
-        rules.entry(number).or_default().push(SeccompRule::new(vec![eq(0, user)?])?);
+    for (number, user) in [
+        (libc::SYS_setpriority, PRIO_USER),
+        (libc::SYS_ioprio_set, IOPRIO_WHO_USER),
+    ] {
+        rules
+            .entry(number)
+            .or_default()
+            .push(SeccompRule::new(vec![eq(0, user)?])?);
     }
     // A pair of datagram sockets is connected, yet each can send to any other socket by its name. For Unix sockets
     // SOCK_RAW (3) means SOCK_DGRAM (2). Pairs of another family (TIPC) are the network.
     let kind = |value| low(1, SeccompCmpOp::MaskedEq(0xf), value);
     let mut pairs = vec![SeccompRule::new(vec![low(0, SeccompCmpOp::Ne, AF_UNIX)?])?];
     if reach != Reach::Namespaces {
-        pairs.extend([SeccompRule::new(vec![kind(2)?])?, SeccompRule::new(vec![kind(3)?])?]);
+        pairs.extend([
+            SeccompRule::new(vec![kind(2)?])?,
+            SeccompRule::new(vec![kind(3)?])?,
+        ]);
     }
     rules.insert(libc::SYS_socketpair, pairs);
     // Limits of other processes, the host's among them; 0 is the caller. And the limit that is the label, to set it.
@@ -271,9 +312,19 @@ fn compile(reach: Reach, own: Option<OwnNamespaces>) -> Result<BpfProgram, secco
     let mut limits = others(0)?;
     limits.push(SeccompRule::new(vec![label(1)?, new])?);
     rules.insert(libc::SYS_prlimit64, limits);
-    rules.insert(libc::SYS_setrlimit, vec![SeccompRule::new(vec![label(0)?])?]);
+    rules.insert(
+        libc::SYS_setrlimit,
+        vec![SeccompRule::new(vec![label(0)?])?],
+    );
     for number in [libc::SYS_unshare, libc::SYS_clone] {
-        rules.insert(number, vec![SeccompRule::new(vec![low(0, SeccompCmpOp::MaskedEq(NEW_USER), NEW_USER)?])?]);
+        rules.insert(
+            number,
+            vec![SeccompRule::new(vec![low(
+                0,
+                SeccompCmpOp::MaskedEq(NEW_USER),
+                NEW_USER,
+            )?])?],
+        );
     }
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?;
@@ -287,8 +338,8 @@ fn compile(reach: Reach, own: Option<OwnNamespaces>) -> Result<BpfProgram, secco
 
 /// The kernel says that a number without a user is invalid. Programs expect what an ordinary user is told elsewhere.
 fn other_id(index: u8, own: u32) -> Result<SeccompRule, seccompiler::BackendError> {
-    let conditions =
-        [u64::from(own), NO_ID].map(|id| SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, id));
+    let conditions = [u64::from(own), NO_ID]
+        .map(|id| SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, id));
     SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
 }
 
@@ -296,12 +347,42 @@ fn other_id(index: u8, own: u32) -> Result<SeccompRule, seccompiler::BackendErro
 fn unreachable() -> BpfProgram {
     let errno = RETURN_ERRNO | libc::ENETUNREACH.unsigned_abs();
     vec![
-        sock_filter { code: LOAD_WORD, jt: 0, jf: 0, k: 0 },
-        sock_filter { code: JUMP_EQUAL, jt: 0, jf: 4, k: libc::SYS_socket as u32 },
-        sock_filter { code: LOAD_WORD, jt: 0, jf: 0, k: FIRST_ARGUMENT },
-        sock_filter { code: JUMP_EQUAL, jt: 1, jf: 0, k: AF_INET as u32 },
-        sock_filter { code: JUMP_EQUAL, jt: 0, jf: 1, k: AF_INET6 as u32 },
-        sock_filter { code: RETURN, jt: 0, jf: 0, k: errno },
+        sock_filter {
+            code: LOAD_WORD,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        },
+        sock_filter {
+            code: JUMP_EQUAL,
+            jt: 0,
+            jf: 4,
+            k: libc::SYS_socket as u32,
+        },
+        sock_filter {
+            code: LOAD_WORD,
+            jt: 0,
+            jf: 0,
+            k: FIRST_ARGUMENT,
+        },
+        sock_filter {
+            code: JUMP_EQUAL,
+            jt: 1,
+            jf: 0,
+            k: AF_INET as u32,
+        },
+        sock_filter {
+            code: JUMP_EQUAL,
+            jt: 0,
+            jf: 1,
+            k: AF_INET6 as u32,
+        },
+        sock_filter {
+            code: RETURN,
+            jt: 0,
+            jf: 0,
+            k: errno,
+        },
     ]
 }
 
@@ -309,9 +390,29 @@ fn unreachable() -> BpfProgram {
 fn absent() -> BpfProgram {
     let errno = RETURN_ERRNO | libc::ENOSYS.unsigned_abs();
     vec![
-        sock_filter { code: LOAD_WORD, jt: 0, jf: 0, k: 0 },
-        sock_filter { code: JUMP_EQUAL, jt: 1, jf: 0, k: CLONE3 },
-        sock_filter { code: JUMP_GREATER_EQUAL, jt: 0, jf: 1, k: X32 },
-        sock_filter { code: RETURN, jt: 0, jf: 0, k: errno },
+        sock_filter {
+            code: LOAD_WORD,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        },
+        sock_filter {
+            code: JUMP_EQUAL,
+            jt: 1,
+            jf: 0,
+            k: CLONE3,
+        },
+        sock_filter {
+            code: JUMP_GREATER_EQUAL,
+            jt: 0,
+            jf: 1,
+            k: X32,
+        },
+        sock_filter {
+            code: RETURN,
+            jt: 0,
+            jf: 0,
+            k: errno,
+        },
     ]
 }

@@ -27,8 +27,16 @@ impl HostChild {
     }
 
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
-        let (child, (pid, started)) = start(None, || command.spawn(), |owners, pid| (pid, owners.ward_started(pid)))?;
-        Ok(Self { child, pid, started })
+        let (child, (pid, started)) = start(
+            None,
+            || command.spawn(),
+            |owners, pid| (pid, owners.ward_started(pid)),
+        )?;
+        Ok(Self {
+            child,
+            pid,
+            started,
+        })
     }
 }
 

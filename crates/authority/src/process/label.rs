@@ -45,7 +45,14 @@ pub fn label_descendants(_: &Ambient, tag: &str) -> bool {
         return false;
     }
     let limit = Some(1 << bit | host_label(tag, std::process::id()));
-    let done = rustix::process::setrlimit(Resource::Locks, Rlimit { current: limit, maximum: limit }).is_ok();
+    let done = rustix::process::setrlimit(
+        Resource::Locks,
+        Rlimit {
+            current: limit,
+            maximum: limit,
+        },
+    )
+    .is_ok();
     LABELLED.store(done, Ordering::SeqCst);
     done
 }
@@ -55,7 +62,14 @@ pub fn label_descendants(_: &Ambient, tag: &str) -> bool {
 pub(super) fn next_child(call: Option<u64>) {
     if LABELLED.load(Ordering::SeqCst) {
         let maximum = rustix::process::getrlimit(Resource::Locks).maximum;
-        rustix::process::setrlimit(Resource::Locks, Rlimit { current: call.or(maximum), maximum }).ok();
+        rustix::process::setrlimit(
+            Resource::Locks,
+            Rlimit {
+                current: call.or(maximum),
+                maximum,
+            },
+        )
+        .ok();
     }
 }
 
@@ -67,7 +81,14 @@ pub(super) fn is_set() -> bool {
 /// Sets what the children of this process have, which another one labelled: the number of a call of that one.
 pub(super) fn next_of_call(call: u64) {
     let maximum = rustix::process::getrlimit(Resource::Locks).maximum;
-    rustix::process::setrlimit(Resource::Locks, Rlimit { current: Some(call), maximum }).ok();
+    rustix::process::setrlimit(
+        Resource::Locks,
+        Rlimit {
+            current: Some(call),
+            maximum,
+        },
+    )
+    .ok();
 }
 
 /// The label of a process, also of one that ended and was not waited for.
@@ -77,8 +98,10 @@ pub(super) fn of(pid: Pid) -> Option<Label> {
     let mut fields = line.split_ascii_whitespace();
     let (soft, hard) = (fields.next()?, fields.next()?.parse::<u64>().ok()?);
     let above = hard >> BITS;
-    (above.is_power_of_two() && hard.ilog2() <= TOP)
-        .then(|| Label { host: hard & MASK, call: soft.parse().ok().filter(|call| *call != hard) })
+    (above.is_power_of_two() && hard.ilog2() <= TOP).then(|| Label {
+        host: hard & MASK,
+        call: soft.parse().ok().filter(|call| *call != hard),
+    })
 }
 
 impl Label {
@@ -104,7 +127,8 @@ impl Label {
 
     /// Whether this process set the label, or an enclosing host whose label this process has, too.
     pub(super) fn is_by_us(self) -> bool {
-        LABELLED.load(Ordering::SeqCst) && of(rustix::process::getpid()).is_some_and(|own| own.host == self.host)
+        LABELLED.load(Ordering::SeqCst)
+            && of(rustix::process::getpid()).is_some_and(|own| own.host == self.host)
     }
 
     /// Whether the host that set the label still runs, and is neither this process nor the process that has the label.
@@ -125,6 +149,9 @@ impl Label {
 fn host_label(tag: &str, pid: u32) -> u64 {
     let session = tag.split('/').next().unwrap_or(tag);
     let digest = blake3::hash(session.as_bytes());
-    let first = digest.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let first = digest
+        .as_bytes()
+        .first_chunk()
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes));
     (first << PID_BITS | u64::from(pid) & PID_MASK) & MASK
 }

@@ -60,34 +60,45 @@ pub fn processes_of(ambient: &Ambient, session: &str) -> Vec<PodProcess> {
     found.sort_by_key(|found| (found.process.started, found.process.pid.as_raw_nonzero()));
     // Of a process that shed its environment only the number of its call is known; another one of the call has both.
     let number = |label: Option<Label>| label.and_then(Label::call);
-    let named = found.iter().filter_map(|found| Some((number(found.label)?, found.call.clone()?)));
+    let named = found
+        .iter()
+        .filter_map(|found| Some((number(found.label)?, found.call.clone()?)));
     let calls: HashMap<u64, String> = named.collect();
     let up = uptime().unwrap_or_default();
     found.truncate(MAX_LISTED);
-    let shown = found.into_iter().map(|Found { process, label, call }| {
-        let call = call.or_else(|| calls.get(&number(label)?).cloned());
-        let owner = match call {
-            Some(call) => ProcessOwner::Call(call),
-            None if label.is_some_and(|label| label.call().is_none()) => ProcessOwner::Host,
-            None => ProcessOwner::Unknown,
-        };
-        let since = Duration::from_millis(process.started.saturating_mul(1_000 / TICKS));
-        let pid = process.pid.as_raw_nonzero().get().unsigned_abs();
-        PodProcess {
-            pid,
-            started: process.started,
-            parent: process.parent.unsigned_abs(),
-            owner,
-            age: up.saturating_sub(since),
-            memory: resident_memory(ambient, pid),
-            command: command(process.pid).unwrap_or_default(),
-        }
-    });
+    let shown = found.into_iter().map(
+        |Found {
+             process,
+             label,
+             call,
+         }| {
+            let call = call.or_else(|| calls.get(&number(label)?).cloned());
+            let owner = match call {
+                Some(call) => ProcessOwner::Call(call),
+                None if label.is_some_and(|label| label.call().is_none()) => ProcessOwner::Host,
+                None => ProcessOwner::Unknown,
+            };
+            let since = Duration::from_millis(process.started.saturating_mul(1_000 / TICKS));
+            let pid = process.pid.as_raw_nonzero().get().unsigned_abs();
+            PodProcess {
+                pid,
+                started: process.started,
+                parent: process.parent.unsigned_abs(),
+                owner,
+                age: up.saturating_sub(since),
+                memory: resident_memory(ambient, pid),
+                command: command(process.pid).unwrap_or_default(),
+            }
+        },
+    );
     shown.collect()
 }
 
 fn found(session: &str) -> Vec<Found> {
-    let all: Vec<Process> = processes::all().into_iter().filter_map(processes::look).collect();
+    let all: Vec<Process> = processes::all()
+        .into_iter()
+        .filter_map(processes::look)
+        .collect();
     let mut below: HashMap<i32, Vec<Process>> = HashMap::new();
     let (mut next, mut hosts) = (Vec::new(), HashSet::new());
     for process in all.into_iter().filter(|process| !process.zombie) {
@@ -98,7 +109,11 @@ fn found(session: &str) -> Vec<Found> {
             if label.is_some_and(|label| label.is_of_host(process.pid)) {
                 hosts.insert(process.pid);
             }
-            next.push(Found { process, label, call });
+            next.push(Found {
+                process,
+                label,
+                call,
+            });
         }
     }
     let (mut found, mut taken) = (Vec::new(), HashSet::new());
@@ -109,7 +124,11 @@ fn found(session: &str) -> Vec<Found> {
         let pid = parent.process.pid;
         for child in below.get(&pid.as_raw_nonzero().get()).into_iter().flatten() {
             if taken.insert(child.pid) {
-                next.push(Found { process: *child, label: parent.label, call: parent.call.clone() });
+                next.push(Found {
+                    process: *child,
+                    label: parent.label,
+                    call: parent.call.clone(),
+                });
             }
         }
         if !hosts.contains(&pid) && parent.call.as_deref() != Some(HELPER) {
@@ -122,7 +141,10 @@ fn found(session: &str) -> Vec<Found> {
 /// The call in a process's mark, if the mark is the session's.
 fn call(pid: Pid, session: &str) -> Option<String> {
     let mark = String::from_utf8(processes::variable(pid, MARK)?).ok()?;
-    let (_epoch, call) = mark.strip_prefix(session)?.strip_prefix('/')?.split_once('/')?;
+    let (_epoch, call) = mark
+        .strip_prefix(session)?
+        .strip_prefix('/')?
+        .split_once('/')?;
     Some(escape_within(call, Lines::One, MAX_COMMAND))
 }
 
@@ -141,12 +163,21 @@ pub fn resident_memory(_: &Ambient, pid: u32) -> Option<u64> {
 fn command(pid: Pid) -> io::Result<String> {
     let mut words = Vec::new();
     // A few bytes more than are shown, so that a cut is seen.
-    File::open(format!("/proc/{pid}/cmdline"))?.take(MAX_COMMAND as u64 + 8).read_to_end(&mut words)?;
+    File::open(format!("/proc/{pid}/cmdline"))?
+        .take(MAX_COMMAND as u64 + 8)
+        .read_to_end(&mut words)?;
     let text = String::from_utf8_lossy(&words);
     let text = text.trim_end_matches('\0').replace('\0', " ");
     if text.is_empty() {
         let name = fs::read(format!("/proc/{pid}/comm"))?;
-        return Ok(format!("[{}]", escape_within(String::from_utf8_lossy(&name).trim_end(), Lines::One, MAX_COMMAND)));
+        return Ok(format!(
+            "[{}]",
+            escape_within(
+                String::from_utf8_lossy(&name).trim_end(),
+                Lines::One,
+                MAX_COMMAND
+            )
+        ));
     }
     Ok(escape_within(&text, Lines::One, MAX_COMMAND))
 }

@@ -21,7 +21,10 @@ impl SpawnedChild {
     /// What reads its memory, also while [`Self::run`] waits for its end.
     pub fn memory(&self) -> Option<ChildMemory> {
         let main = processes::look(self.pid_of_main())?;
-        Some(ChildMemory { main: main.pid, started: main.started })
+        Some(ChildMemory {
+            main: main.pid,
+            started: main.started,
+        })
     }
 }
 
@@ -32,16 +35,25 @@ impl ChildMemory {
         let main = processes::look(self.main).filter(|main| main.started == self.started);
         // The main process may have ended before the others of its group, which are children of this process then.
         let is_of_group = |process: &Process| process.group == self.main.as_raw_nonzero().get();
-        let orphans = processes::own_children().into_iter().filter_map(processes::look);
-        let orphans = orphans.filter(|process| is_of_group(process) && process.started >= self.started);
-        let mut next: Vec<Pid> = main.into_iter().chain(orphans).map(|process| process.pid).collect();
+        let orphans = processes::own_children()
+            .into_iter()
+            .filter_map(processes::look);
+        let orphans =
+            orphans.filter(|process| is_of_group(process) && process.started >= self.started);
+        let mut next: Vec<Pid> = main
+            .into_iter()
+            .chain(orphans)
+            .map(|process| process.pid)
+            .collect();
         let (mut seen, mut sum) = (HashSet::new(), None);
         while let Some(pid) = next.pop() {
             if seen.len() == MAX_PROCESSES {
                 break;
             }
             if seen.insert(pid) {
-                sum = resident(pid).map(|bytes| bytes.saturating_add(sum.unwrap_or_default())).or(sum);
+                sum = resident(pid)
+                    .map(|bytes| bytes.saturating_add(sum.unwrap_or_default()))
+                    .or(sum);
                 next.extend(processes::children(pid).unwrap_or_default());
             }
         }
@@ -52,6 +64,10 @@ impl ChildMemory {
 /// The resident memory of a process in bytes.
 pub(super) fn resident(pid: impl std::fmt::Display) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
+    let kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?
+        .trim()
+        .strip_suffix("kB")?;
     kib.trim().parse::<u64>().ok()?.checked_mul(1_024)
 }

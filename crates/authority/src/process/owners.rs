@@ -73,7 +73,14 @@ impl Owners {
     /// A call has started its main process.
     pub(super) fn call_started(&mut self, pid: Pid, number: u64, mark: &str) {
         let started = processes::look(pid).map_or(0, |process| process.started);
-        self.calls.insert(pid, CallOwner { number, started, mark: mark.to_owned() });
+        self.calls.insert(
+            pid,
+            CallOwner {
+                number,
+                started,
+                mark: mark.to_owned(),
+            },
+        );
     }
 
     /// A call is over, and its main process has no waiter, or is waited for at once.
@@ -97,7 +104,8 @@ impl Owners {
     }
 
     pub(super) fn is_held(&self, pid: Pid) -> bool {
-        let ward = |started: &u64| processes::look(pid).is_some_and(|process| process.started == *started);
+        let ward =
+            |started: &u64| processes::look(pid).is_some_and(|process| process.started == *started);
         self.calls.contains_key(&pid) || self.wards.get(&pid).is_some_and(ward)
     }
 
@@ -107,14 +115,26 @@ impl Owners {
         if self.is_held(pid) {
             return Whose::Held;
         }
-        let Some(call) = self.calls.get(&main) else { return Whose::Unknown };
+        let Some(call) = self.calls.get(&main) else {
+            return Whose::Unknown;
+        };
         let process = processes::look(pid);
-        let in_group = || process.is_some_and(|process| process.group == main.as_raw_nonzero().get());
-        let stranger = || process.filter(|_| adopted).map_or(Whose::Unknown, |process| self.stranger(&process, call));
-        match label::of(pid).filter(|label| label.is_by_us()).map(Label::call) {
+        let in_group =
+            || process.is_some_and(|process| process.group == main.as_raw_nonzero().get());
+        let stranger = || {
+            process
+                .filter(|_| adopted)
+                .map_or(Whose::Unknown, |process| self.stranger(&process, call))
+        };
+        match label::of(pid)
+            .filter(|label| label.is_by_us())
+            .map(Label::call)
+        {
             Some(Some(number)) if number == call.number => Whose::Ours,
             _ if in_group() => Whose::Ours,
-            Some(Some(number)) if self.calls.values().any(|other| other.number == number) => Whose::Others,
+            Some(Some(number)) if self.calls.values().any(|other| other.number == number) => {
+                Whose::Others
+            }
             Some(Some(number)) if (1..=self.begun).contains(&number) => Whose::Ours,
             // The host's own, or what such a child left behind. Some of them set a mark of their own.
             Some(None) => self.by_mark(pid, call).unwrap_or(Whose::Others),
@@ -136,8 +156,14 @@ impl Owners {
 
     /// Nothing shows its owner, but no owner is younger than what it started.
     fn stranger(&self, process: &Process, call: &CallOwner) -> Whose {
-        let others = self.calls.values().filter(|other| other.number != call.number).map(|other| other.started);
-        let living = others.chain(self.wards.values().copied()).any(|started| started <= process.started);
+        let others = self
+            .calls
+            .values()
+            .filter(|other| other.number != call.number)
+            .map(|other| other.started);
+        let living = others
+            .chain(self.wards.values().copied())
+            .any(|started| started <= process.started);
         match (living, call.started <= process.started) {
             (false, _) => Whose::Ours,
             (true, true) => Whose::Unknown,

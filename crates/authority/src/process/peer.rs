@@ -47,9 +47,19 @@ impl fmt::Display for OnlyLooks {
 /// # Errors
 /// `Unavailable` when the kernel does not show the peer, as from another namespace of processes.
 pub fn peer_of(ambient: &Ambient, stream: &UnixStream) -> Result<Peer, Error> {
-    let cred = stream.peer_cred().map_err(|error| Error::system("look at a client", error))?;
-    let pid = cred.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
-    let hidden = || Error::new(ErrorKind::Unavailable, "look at a client: it has no process number here");
+    let cred = stream
+        .peer_cred()
+        .map_err(|error| Error::system("look at a client", error))?;
+    let pid = cred
+        .pid()
+        .and_then(|pid| u32::try_from(pid).ok())
+        .filter(|pid| *pid > 0);
+    let hidden = || {
+        Error::new(
+            ErrorKind::Unavailable,
+            "look at a client: it has no process number here",
+        )
+    };
     let (uid, pid) = (cred.uid(), pid.ok_or_else(hidden)?);
     let may_change = match started_by_pod(ambient, pid) {
         _ if uid != rustix::process::geteuid().as_raw() => Err(OnlyLooks::OtherUser),
@@ -57,7 +67,11 @@ pub fn peer_of(ambient: &Ambient, stream: &UnixStream) -> Result<Peer, Error> {
         Some(true) => Err(OnlyLooks::StartedByPod),
         None => Err(OnlyLooks::Unknown),
     };
-    Ok(Peer { uid, pid, may_change })
+    Ok(Peer {
+        uid,
+        pid,
+        may_change,
+    })
 }
 
 /// Whether a pod started the process or one of its ancestors. `None` when that cannot be determined: it ended, or its

@@ -45,11 +45,22 @@ fn parse(pid: Pid, stat: &str) -> Option<Process> {
     let mut fields = rest.split_ascii_whitespace();
     let ended = matches!(fields.next()?, "Z" | "X" | "x");
     let mut next = |skipped: usize| fields.nth(skipped);
-    let (parent, group, session) = (next(0)?.parse().ok()?, next(0)?.parse().ok()?, next(0)?.parse().ok()?);
+    let (parent, group, session) = (
+        next(0)?.parse().ok()?,
+        next(0)?.parse().ok()?,
+        next(0)?.parse().ok()?,
+    );
     let threads: u64 = next(13)?.parse().ok()?;
     let started = next(1)?.parse().ok()?;
     // Its first thread may have ended while others run.
-    Some(Process { pid, parent, group, session, started, zombie: ended && threads <= 1 })
+    Some(Process {
+        pid,
+        parent,
+        group,
+        session,
+        started,
+        zombie: ended && threads <= 1,
+    })
 }
 
 /// Whether a process with this number exists and is not a zombie.
@@ -60,8 +71,11 @@ pub fn is_running(_: &Ambient, pid: u32) -> bool {
 
 /// Kills a process if `fits` accepts it; its number may have been reused.
 pub(super) fn kill_if(pid: Pid, fits: impl Fn(&Process) -> bool) -> bool {
-    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
-    look(pid).is_some_and(|now| fits(&now)) && rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok()
+    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+        return false;
+    };
+    look(pid).is_some_and(|now| fits(&now))
+        && rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok()
 }
 
 /// The value of a variable in the environment a process was started with.
@@ -90,13 +104,19 @@ pub(super) fn own_user(pid: Pid) -> bool {
 pub(super) fn children(pid: Pid) -> Option<Vec<Pid>> {
     let first = pid.to_string();
     let mut found = Vec::new();
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().map(|task| task.file_name());
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .ok()?
+        .flatten()
+        .map(|task| task.file_name());
     let others = tasks.filter(|task| task.to_str() != Some(&first));
     for task in others.chain([first.as_str().into()]) {
         let path = format!("/proc/{pid}/task/{}", task.to_string_lossy());
         match fs::read_to_string(format!("{path}/children")) {
             Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(pid_of)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && fs::exists(&path).unwrap_or(false) => {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound
+                    && fs::exists(&path).unwrap_or(false) =>
+            {
                 return None;
             }
             Err(_ended) => {}
@@ -112,7 +132,10 @@ pub(super) fn own_children() -> Vec<Pid> {
         let own = own.as_raw_nonzero().get();
         // Listed twice: the second list contains processes that became children during the first.
         let listed: HashSet<Pid> = all().into_iter().chain(all()).collect();
-        listed.into_iter().filter(|pid| look(*pid).is_some_and(|process| process.parent == own)).collect()
+        listed
+            .into_iter()
+            .filter(|pid| look(*pid).is_some_and(|process| process.parent == own))
+            .collect()
     })
 }
 
@@ -120,7 +143,10 @@ pub(super) fn own_children() -> Vec<Pid> {
 pub(super) fn all() -> Vec<Pid> {
     let own = rustix::process::getpid();
     let names = fs::read_dir("/proc").into_iter().flatten().flatten();
-    names.filter_map(|entry| pid_of(entry.file_name().to_str()?)).filter(|pid| *pid != own).collect()
+    names
+        .filter_map(|entry| pid_of(entry.file_name().to_str()?))
+        .filter(|pid| *pid != own)
+        .collect()
 }
 
 /// This process, as others see it. Its session and group have the number 0 where they began outside of its namespace of
@@ -132,7 +158,9 @@ pub(super) fn own() -> Option<Process> {
 /// This process and its ancestors.
 pub(super) fn own_line() -> HashSet<Pid> {
     let above = |pid: &Pid| Pid::from_raw(look(*pid)?.parent);
-    std::iter::successors(Some(rustix::process::getpid()), above).take(MAX_ANCESTORS).collect()
+    std::iter::successors(Some(rustix::process::getpid()), above)
+        .take(MAX_ANCESTORS)
+        .collect()
 }
 
 /// A process and its ancestors, nearest first, up to the first one that is hidden. `None` when it does not exist, or
@@ -141,11 +169,15 @@ pub(super) fn line_of(pid: Pid) -> Option<Vec<Process>> {
     for _ in 0..LINE_TRIES {
         let mut line = vec![look(pid)?];
         while let Some(below) = line.last() {
-            let Some(parent) = Pid::from_raw(below.parent) else { return Some(line) };
+            let Some(parent) = Pid::from_raw(below.parent) else {
+                return Some(line);
+            };
             // A number that was reused belongs to a younger process.
             match look(parent).filter(|above| above.started <= below.started) {
                 Some(above) if line.len() < MAX_ANCESTORS => line.push(above),
-                None if rustix::process::test_kill_process(parent) == Err(Errno::PERM) => return Some(line),
+                None if rustix::process::test_kill_process(parent) == Err(Errno::PERM) => {
+                    return Some(line);
+                }
                 Some(_) | None => break,
             }
         }
@@ -165,12 +197,32 @@ mod tests {
     fn the_fields_of_a_line() {
         let own = rustix::process::getpid();
         let line = "7 (a) Z (b) R 3 4 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 9 0 777 0 0";
-        let want = Process { pid: own, parent: 3, group: 4, session: 5, started: 777, zombie: false };
+        let want = Process {
+            pid: own,
+            parent: 3,
+            group: 4,
+            session: 5,
+            started: 777,
+            zombie: false,
+        };
         assert_eq!(parse(own, line), Some(want));
-        assert_eq!(parse(own, &line.replace(") R", ") Z")), Some(want), "another thread of it runs on");
+        assert_eq!(
+            parse(own, &line.replace(") R", ") Z")),
+            Some(want),
+            "another thread of it runs on"
+        );
         let ended = line.replace(") R", ") Z").replace(" 9 0 777", " 1 0 777");
-        assert_eq!(parse(own, &ended), Some(Process { zombie: true, ..want }));
+        assert_eq!(
+            parse(own, &ended),
+            Some(Process {
+                zombie: true,
+                ..want
+            })
+        );
         assert_eq!(parse(own, "7 (a) R 3"), None);
-        assert_eq!(look(own).unwrap().parent, rustix::process::getppid().unwrap().as_raw_nonzero().get());
+        assert_eq!(
+            look(own).unwrap().parent,
+            rustix::process::getppid().unwrap().as_raw_nonzero().get()
+        );
     }
 }

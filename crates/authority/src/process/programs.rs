@@ -29,24 +29,37 @@ impl Programs {
         match self {
             Self::Any => Ok(named),
             Self::Named(own) if programs.iter().all(|program| own.contains(program)) => Ok(named),
-            Self::Named(_) | Self::Below(_) => {
-                Err(Error::new(ErrorKind::Denied, "this grant starts other programs only"))
-            }
+            Self::Named(_) | Self::Below(_) => Err(Error::new(
+                ErrorKind::Denied,
+                "this grant starts other programs only",
+            )),
         }
     }
 
     /// # Errors
     /// `FixInput` for no program, more than 64, or a path that is not absolute.
     fn named(programs: &[OsString]) -> Result<Self, Error> {
-        let unfit = |why: String| Err(Error::new(ErrorKind::FixInput, format!("programs of a handle: {why}")));
+        let unfit = |why: String| {
+            Err(Error::new(
+                ErrorKind::FixInput,
+                format!("programs of a handle: {why}"),
+            ))
+        };
         if programs.is_empty() || programs.len() > MAX_PROGRAMS {
-            return unfit(format!("{} are named; expected 1 to {MAX_PROGRAMS}", programs.len()));
+            return unfit(format!(
+                "{} are named; expected 1 to {MAX_PROGRAMS}",
+                programs.len()
+            ));
         }
         let relative = |name: &&OsString| {
-            name.is_empty() || name.as_encoded_bytes().contains(&b'/') && !Path::new(name).is_absolute()
+            name.is_empty()
+                || name.as_encoded_bytes().contains(&b'/') && !Path::new(name).is_absolute()
         };
         match programs.iter().find(relative) {
-            Some(name) => unfit(format!("`{}` is neither a name nor an absolute path", crate::escape(name.as_ref()))),
+            Some(name) => unfit(format!(
+                "`{}` is neither a name nor an absolute path",
+                crate::escape(name.as_ref())
+            )),
             None => Ok(Self::Named(programs.into())),
         }
     }
@@ -65,14 +78,18 @@ impl Programs {
             Self::Any => Ok(found),
             Self::Named(names) if names.contains(&job.program) => Ok(found),
             Self::Named(names) => {
-                let names: Vec<_> = names.iter().map(|name| crate::escape(name.as_ref())).collect();
+                let names: Vec<_> = names
+                    .iter()
+                    .map(|name| crate::escape(name.as_ref()))
+                    .collect();
                 Err(denied(names.join(", ")))
             }
             // Links are followed here, so that the file that is checked is the one that is started.
             Self::Below(files) => match files.locate(&found)? {
                 crate::Location::Inside(at) => Ok(at.path().to_owned()),
                 crate::Location::Outside(_) => {
-                    let roots: Vec<_> = files.roots().map(|(root, _)| crate::escape(root)).collect();
+                    let roots: Vec<_> =
+                        files.roots().map(|(root, _)| crate::escape(root)).collect();
                     Err(denied(format!("programs below {}", roots.join(", "))))
                 }
             },

@@ -29,7 +29,9 @@ pub(super) fn public(roots: impl IntoIterator<Item = PathBuf>, root: bool) -> Ve
     if root {
         pieces(roots, MAX_ENTRIES)
     } else {
-        roots.filter(|path| path.metadata().is_ok_and(|meta| readable(&meta))).collect()
+        roots
+            .filter(|path| path.metadata().is_ok_and(|meta| readable(&meta)))
+            .collect()
     }
 }
 
@@ -43,17 +45,28 @@ fn pieces(roots: impl Iterator<Item = PathBuf>, most: usize) -> Vec<PathBuf> {
     let mut given = Vec::new();
     let mut dirs: Vec<Dir> = Vec::new();
     for path in roots {
-        let Ok(meta) = path.symlink_metadata() else { continue };
+        let Ok(meta) = path.symlink_metadata() else {
+            continue;
+        };
         // A link leads anywhere: also to what only root gets to.
         let (path, meta) = if meta.is_symlink() {
-            let Some(end) = path.canonicalize().ok().filter(|end| reachable(end)) else { continue };
-            let Ok(meta) = end.symlink_metadata() else { continue };
+            let Some(end) = path.canonicalize().ok().filter(|end| reachable(end)) else {
+                continue;
+            };
+            let Ok(meta) = end.symlink_metadata() else {
+                continue;
+            };
             (end, meta)
         } else {
             (path, meta)
         };
         match readable(&meta) {
-            true if meta.is_dir() => dirs.push(Dir { path, parent: None, whole: true, files: Vec::new() }),
+            true if meta.is_dir() => dirs.push(Dir {
+                path,
+                parent: None,
+                whole: true,
+                files: Vec::new(),
+            }),
             true => given.push(path),
             false => {}
         }
@@ -61,7 +74,11 @@ fn pieces(roots: impl Iterator<Item = PathBuf>, most: usize) -> Vec<PathBuf> {
     let (mut left, mut next) = (most, 0);
     while let Some(path) = dirs.get(next).map(|dir| dir.path.clone()) {
         let mut entries = std::fs::read_dir(path).ok();
-        while let Some(entry) = entries.as_mut().and_then(Iterator::next).filter(|_| left > 0) {
+        while let Some(entry) = entries
+            .as_mut()
+            .and_then(Iterator::next)
+            .filter(|_| left > 0)
+        {
             left -= 1;
             look(entry.ok().as_ref(), next, &mut dirs);
         }
@@ -72,19 +89,36 @@ fn pieces(roots: impl Iterator<Item = PathBuf>, most: usize) -> Vec<PathBuf> {
     }
     let whole = |at: Option<usize>| at.and_then(|at| dirs.get(at)).is_some_and(|dir| dir.whole);
     let tops = dirs.iter().filter(|dir| !whole(dir.parent));
-    given.extend(tops.flat_map(|dir| if dir.whole { std::slice::from_ref(&dir.path) } else { &dir.files }).cloned());
+    given.extend(
+        tops.flat_map(|dir| {
+            if dir.whole {
+                std::slice::from_ref(&dir.path)
+            } else {
+                &dir.files
+            }
+        })
+        .cloned(),
+    );
     given
 }
 
 /// One entry of a directory. Where links lead is judged there.
 fn look(entry: Option<&DirEntry>, parent: usize, dirs: &mut Vec<Dir>) {
-    if entry.and_then(|entry| entry.file_type().ok()).is_some_and(|kind| kind.is_symlink()) {
+    if entry
+        .and_then(|entry| entry.file_type().ok())
+        .is_some_and(|kind| kind.is_symlink())
+    {
         return;
     }
     match entry.and_then(|entry| Some((entry.path(), entry.metadata().ok()?))) {
         Some((path, meta)) if readable(&meta) => {
             if meta.is_dir() {
-                dirs.push(Dir { path, parent: Some(parent), whole: true, files: Vec::new() });
+                dirs.push(Dir {
+                    path,
+                    parent: Some(parent),
+                    whole: true,
+                    files: Vec::new(),
+                });
             } else if let Some(dir) = dirs.get_mut(parent) {
                 dir.files.push(path);
             }
@@ -104,7 +138,10 @@ fn split(dirs: &mut [Dir], at: usize) {
 
 /// Whether every user may enter all directories above a path.
 fn reachable(path: &Path) -> bool {
-    path.ancestors().skip(1).all(|dir| dir.symlink_metadata().is_ok_and(|meta| meta.mode() & ENTER != 0))
+    path.ancestors().skip(1).all(|dir| {
+        dir.symlink_metadata()
+            .is_ok_and(|meta| meta.mode() & ENTER != 0)
+    })
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use super::public::public;
 use super::trail::{End, Ground, Named, exactly, follow};
 use crate::{Error, ErrorKind};
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
 };
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -213,17 +213,30 @@ pub(super) const ABSENT: (u64, u64) = (0, 0);
 type Rule = (Given, OwnedFd);
 
 /// The rules of a confinement, and the stores that are not there yet.
-fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<(Vec<Rule>, Vec<PathBuf>), Error> {
+fn collect(
+    confinement: &Confinement,
+    env: &EnvPolicy,
+    temp: &Path,
+) -> Result<(Vec<Rule>, Vec<PathBuf>), Error> {
     let hidden = hidden(env);
     let read = resolved(&confinement.read, &hidden)?;
     let write = resolved(&confinement.write, &hidden)?;
     let abi = ABI::from(support().landlock_abi);
     let mut all = Vec::new();
     let etc = named(Path::new("/etc")).chain(ETC_GIVEN.iter().map(PathBuf::from));
-    let system = SYSTEM.iter().map(PathBuf::from).chain(public(etc, rustix::process::geteuid().is_root()));
-    let system = system.map(|path| (path, reading())).chain([("/etc".into(), AccessFs::ReadDir.into())]);
+    let system = SYSTEM
+        .iter()
+        .map(PathBuf::from)
+        .chain(public(etc, rustix::process::geteuid().is_root()));
+    let system = system
+        .map(|path| (path, reading()))
+        .chain([("/etc".into(), AccessFs::ReadDir.into())]);
     let shared = Some(SHARED_MEMORY).filter(|_| confinement.mode == SandboxMode::WorkspaceWrite);
-    let devices = DEVICES.iter().copied().chain(shared).map(|path| (PathBuf::from(path), written(abi)));
+    let devices = DEVICES
+        .iter()
+        .copied()
+        .chain(shared)
+        .map(|path| (PathBuf::from(path), written(abi)));
     for (path, access) in system.chain(devices) {
         all.extend(open(path, access, abi));
     }
@@ -237,10 +250,16 @@ fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<(V
         SandboxMode::ReadOnly | SandboxMode::Off => reading(),
     };
     let mine = [(temp.to_owned(), written(abi))];
-    let own = read.into_iter().map(|path| (path, reading())).chain(write.into_iter().map(|path| (path, wide)));
+    let own = read
+        .into_iter()
+        .map(|path| (path, reading()))
+        .chain(write.into_iter().map(|path| (path, wide)));
     for (path, access) in own.chain(mine) {
         let moved = || {
-            let text = format!("sandbox: {} was moved while the sandbox was set up; try again", crate::escape(&path));
+            let text = format!(
+                "sandbox: {} was moved while the sandbox was set up; try again",
+                crate::escape(&path)
+            );
             Error::new(ErrorKind::Unavailable, text)
         };
         let end = exactly(&path).ok_or_else(moved)?;
@@ -251,7 +270,9 @@ fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<(V
 
 /// Whether a rule gives a directory for reading alone.
 pub(super) fn is_read_dir(access: BitFlags<AccessFs>) -> bool {
-    access.contains(AccessFs::ReadDir) && access.contains(AccessFs::ReadFile) && !access.contains(AccessFs::WriteFile)
+    access.contains(AccessFs::ReadDir)
+        && access.contains(AccessFs::ReadFile)
+        && !access.contains(AccessFs::WriteFile)
 }
 
 /// What is read and written.
@@ -273,8 +294,11 @@ pub(super) fn ruleset<'a>(
         ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
     }
     if abi >= ABI::V6 {
-        ruleset =
-            ruleset.scope(if reach == Reach::Namespaces { Scope::Signal.into() } else { Scope::from_all(abi) })?;
+        ruleset = ruleset.scope(if reach == Reach::Namespaces {
+            Scope::Signal.into()
+        } else {
+            Scope::from_all(abi)
+        })?;
     }
     let mut ruleset = ruleset.create()?;
     for (file, access) in given {
@@ -293,10 +317,24 @@ pub(super) fn build(
     let (all, absent) = collect(confinement, env, temp)?;
     let rules = all.iter().map(|(given, file)| (file.as_fd(), given.access));
     let ruleset = ruleset(rules, reach, ABI::from(support().landlock_abi)).map_err(|why| {
-        Error::new(ErrorKind::Unavailable, format!("Landlock refused its rules: {why}; use sandbox mode off"))
+        Error::new(
+            ErrorKind::Unavailable,
+            format!("Landlock refused its rules: {why}; use sandbox mode off"),
+        )
     })?;
-    let absent = absent.into_iter().map(|path| Given { path, id: ABSENT, access: reading(), is_store: true });
-    Ok((ruleset, all.into_iter().map(|(given, _)| given).chain(absent).collect()))
+    let absent = absent.into_iter().map(|path| Given {
+        path,
+        id: ABSENT,
+        access: reading(),
+        is_store: true,
+    });
+    Ok((
+        ruleset,
+        all.into_iter()
+            .map(|(given, _)| given)
+            .chain(absent)
+            .collect(),
+    ))
 }
 
 /// A rule for a path of the system; `None` if the path does not exist.
@@ -309,18 +347,38 @@ fn open(path: PathBuf, access: BitFlags<AccessFs>, abi: ABI) -> Option<Rule> {
 fn fitting(path: PathBuf, file: OwnedFd, access: BitFlags<AccessFs>, abi: ABI) -> Option<Rule> {
     let stat = rustix::fs::fstat(&file).ok()?;
     let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    let access = if is_dir { access } else { access & AccessFs::from_file(abi) };
-    (!access.is_empty()).then_some((Given { path, id: (stat.st_dev, stat.st_ino), access, is_store: false }, file))
+    let access = if is_dir {
+        access
+    } else {
+        access & AccessFs::from_file(abi)
+    };
+    (!access.is_empty()).then_some((
+        Given {
+            path,
+            id: (stat.st_dev, stat.st_ino),
+            access,
+            is_store: false,
+        },
+        file,
+    ))
 }
 
 /// The toolchains and stores that the home directory and the environment name, and the stores that are not there yet. Paths
 /// below a directory that children write are omitted, because they are allowed anyway, and links out of one are not followed;
 /// no path leads to keys.
-fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> (Vec<(End, bool)>, Vec<PathBuf>) {
+fn given(
+    env: &EnvPolicy,
+    written: &[PathBuf],
+    hidden: &[PathBuf],
+) -> (Vec<(End, bool)>, Vec<PathBuf>) {
     let home = env.place("HOME").and_then(|home| home.canonicalize().ok());
     let mut written = written.to_vec();
     written.extend(Path::new(SHARED_MEMORY).canonicalize());
-    let ground = Ground { written: &written, home: home.as_deref(), system: SYSTEM };
+    let ground = Ground {
+        written: &written,
+        home: home.as_deref(),
+        system: SYSTEM,
+    };
     let ours = |name: &&str| home.as_ref().map(|home| (home.join(name), Named::ByUs));
     let theirs = |name: &&str| env.dir(name).map(|dir| (dir, Named::ByVariable));
     let cargo = match env.dir("CARGO_HOME") {
@@ -328,20 +386,35 @@ fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> (Vec<(End,
         None => home.as_ref().map(|home| (home.join(".cargo"), Named::ByUs)),
     };
     let of_cargo = |name: &&str| cargo.as_ref().map(|(dir, named)| (dir.join(name), *named));
-    let read = HOME_READ.iter().filter_map(ours).chain(TOOLCHAIN_VARS.iter().filter_map(theirs));
-    let read = read.chain(CARGO.iter().filter_map(of_cargo)).map(|found| (found, false));
-    let stores = HOME_STORES.iter().filter_map(ours).chain(STORE_VARS.iter().filter_map(theirs));
-    let stores = stores.chain(CARGO_STORES.iter().filter_map(of_cargo)).map(|found| (found, true));
+    let read = HOME_READ
+        .iter()
+        .filter_map(ours)
+        .chain(TOOLCHAIN_VARS.iter().filter_map(theirs));
+    let read = read
+        .chain(CARGO.iter().filter_map(of_cargo))
+        .map(|found| (found, false));
+    let stores = HOME_STORES
+        .iter()
+        .filter_map(ours)
+        .chain(STORE_VARS.iter().filter_map(theirs));
+    let stores = stores
+        .chain(CARGO_STORES.iter().filter_map(of_cargo))
+        .map(|found| (found, true));
     let is_free = |path: &Path| {
-        !written.iter().any(|root| path.starts_with(root)) && !hidden.iter().any(|place| overlap(path, place))
+        !written.iter().any(|root| path.starts_with(root))
+            && !hidden.iter().any(|place| overlap(path, place))
     };
     let (mut found, mut absent) = (Vec::new(), Vec::new());
-    let settings = home.iter().map(|home| ((home.join(MAVEN_SETTINGS), Named::ByUs), false));
+    let settings = home
+        .iter()
+        .map(|home| ((home.join(MAVEN_SETTINGS), Named::ByUs), false));
     let settings = settings.filter(|((path, _), _)| holds_no_secret(path));
     for ((path, named), is_store) in read.chain(settings).chain(stores) {
         // The links on the way to the home directory are the system's.
         let path = match (env.place("HOME"), &home) {
-            (Some(as_told), Some(home)) => path.strip_prefix(as_told).map_or(path.clone(), |rest| home.join(rest)),
+            (Some(as_told), Some(home)) => path
+                .strip_prefix(as_told)
+                .map_or(path.clone(), |rest| home.join(rest)),
             _homeless => path,
         };
         match follow(&path, named, &ground) {
@@ -359,9 +432,19 @@ fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> (Vec<(End,
 
 /// Whether no setting in a file of Maven is a secret. What cannot be read might be.
 fn holds_no_secret(path: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(path) else { return false };
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return false;
+    };
     let text = text.to_ascii_lowercase();
-    !["password", "passphrase", "privatekey", "token", "authorization"].iter().any(|word| text.contains(word))
+    ![
+        "password",
+        "passphrase",
+        "privatekey",
+        "token",
+        "authorization",
+    ]
+    .iter()
+    .any(|word| text.contains(word))
 }
 
 /// The first directory on the way to a path, below the home directory, that is not there; `None` if there is none, or a link is
@@ -376,28 +459,48 @@ fn absent_top(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
 /// The entries of `/etc` that are not in [`ETC_WITHHELD`].
 fn named(etc: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(etc).into_iter().flatten().flatten();
-    let withheld = |name: &OsStr| name.to_str().is_some_and(|name| ETC_WITHHELD.contains(&name));
-    entries.filter(move |entry| !withheld(&entry.file_name())).map(|entry| entry.path())
+    let withheld = |name: &OsStr| {
+        name.to_str()
+            .is_some_and(|name| ETC_WITHHELD.contains(&name))
+    };
+    entries
+        .filter(move |entry| !withheld(&entry.file_name()))
+        .map(|entry| entry.path())
 }
 
 /// Existing paths that no child may read: keys, yoi's own state (other pods' sessions) and configuration.
 fn hidden(env: &EnvPolicy) -> Vec<PathBuf> {
     let home = env.place("HOME");
     let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
-    let state = env.place("XDG_STATE_HOME").or_else(|| below_home(".local/state"));
-    let config = env.place("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
-    let yoi = [state, config].into_iter().flatten().map(|dir| dir.join("yoi"));
+    let state = env
+        .place("XDG_STATE_HOME")
+        .or_else(|| below_home(".local/state"));
+    let config = env
+        .place("XDG_CONFIG_HOME")
+        .or_else(|| below_home(".config"));
+    let yoi = [state, config]
+        .into_iter()
+        .flatten()
+        .map(|dir| dir.join("yoi"));
     let keys = HOME_HIDDEN.iter().filter_map(|name| below_home(name));
-    yoi.chain(keys).filter_map(|path| path.canonicalize().ok()).collect()
+    yoi.chain(keys)
+        .filter_map(|path| path.canonicalize().ok())
+        .collect()
 }
 
 /// These directories without links. Landlock cannot take anything out of an allowed directory, so one that holds keys
 /// is not allowed at all.
 fn resolved(paths: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let resolve = |path: &PathBuf| {
-        let real = path.canonicalize().map_err(|error| Error::io("confine to", path, error))?;
+        let real = path
+            .canonicalize()
+            .map_err(|error| Error::io("confine to", path, error))?;
         if let Some(place) = hidden.iter().find(|place| overlap(&real, place)) {
-            let what = if place.ends_with("yoi") { "yoi's files in" } else { "the keys in" };
+            let what = if place.ends_with("yoi") {
+                "yoi's files in"
+            } else {
+                "the keys in"
+            };
             let (path, place) = (crate::escape(path), crate::escape(place));
             let text = format!(
                 "a command that can read {path} could also read {what} {place}; start in a project directory, or use sandbox mode off"
@@ -420,12 +523,24 @@ mod tests {
     #[test]
     fn directories_of_keys_below_etc_are_withheld() {
         let etc = tempfile::tempdir().unwrap();
-        let names = ["letsencrypt", "pki", "netplan", "ppp", "ipsec.d", "wpa_supplicant", "NetworkManager", "ssh"];
+        let names = [
+            "letsencrypt",
+            "pki",
+            "netplan",
+            "ppp",
+            "ipsec.d",
+            "wpa_supplicant",
+            "NetworkManager",
+            "ssh",
+        ];
         for name in names.iter().chain(&["alternatives", "ppp-not"]) {
             std::fs::create_dir(etc.path().join(name)).unwrap();
         }
         let mut given: Vec<_> = named(etc.path()).collect();
         given.sort();
-        assert_eq!(given, ["alternatives", "ppp-not"].map(|name| etc.path().join(name)));
+        assert_eq!(
+            given,
+            ["alternatives", "ppp-not"].map(|name| etc.path().join(name))
+        );
     }
 }

@@ -102,10 +102,29 @@ impl Spawner {
     pub async fn spawn(&self, job: Job) -> Result<SpawnedChild, Error> {
         let (begun, before) = (Instant::now(), self.traffic());
         let (child, exit, pipe, beyond) = self.start(&job).await?;
-        let reader = Reader { pipe, buffer: vec![0; CHUNK], open: true, pace: None };
+        let reader = Reader {
+            pipe,
+            buffer: vec![0; CHUNK],
+            open: true,
+            pace: None,
+        };
         let program = crate::escape(job.program.as_ref());
-        let limits = Limits { begun, until: begun + job.deadline, door: Arc::clone(self.door()), git: self.git() };
-        Ok(SpawnedChild { child, exit, reader, limits, program, beyond, proxy: self.proxy(), before })
+        let limits = Limits {
+            begun,
+            until: begun + job.deadline,
+            door: Arc::clone(self.door()),
+            git: self.git(),
+        };
+        Ok(SpawnedChild {
+            child,
+            exit,
+            reader,
+            limits,
+            program,
+            beyond,
+            proxy: self.proxy(),
+            before,
+        })
     }
 }
 
@@ -149,7 +168,12 @@ impl SpawnedChild {
     /// Reads so many bytes of output in a time, and at most one piece more; a child that writes more waits.
     #[must_use]
     pub fn paced(mut self, bytes: usize, time: Duration) -> Self {
-        self.reader.pace = Some(Pace { bytes, time, left: 0, until: Instant::now() });
+        self.reader.pace = Some(Pace {
+            bytes,
+            time,
+            left: 0,
+            until: Instant::now(),
+        });
         self
     }
 
@@ -169,7 +193,16 @@ impl SpawnedChild {
         cancel: &CancellationToken,
     ) -> Result<ChildResult, Error> {
         let pid = self.pid();
-        let Self { child, exit, mut reader, limits, program, beyond, proxy, before } = self;
+        let Self {
+            child,
+            exit,
+            mut reader,
+            limits,
+            program,
+            beyond,
+            proxy,
+            before,
+        } = self;
         let why = watch(&child, &exit, &mut reader, &mut on_output, cancel, &limits).await?;
         let trouble = match &why {
             None => reader.drain(&mut on_output).await.err(),
@@ -177,23 +210,42 @@ impl SpawnedChild {
         };
         let (left, status) = tokio::task::spawn_blocking(move || child.finish())
             .await
-            .map_err(|error| Error::new(ErrorKind::Bug, format!("ending a child failed: {error}")))?;
+            .map_err(|error| {
+                Error::new(ErrorKind::Bug, format!("ending a child failed: {error}"))
+            })?;
         // What was written before the last of them died.
         reader.rest(&mut on_output);
         let how = match why {
             Some(StopReason::Deadline) => ChildExit::Deadline,
             Some(StopReason::Cancelled) => ChildExit::Cancelled,
             Some(StopReason::Revoked) => return Err(Error::revoked(&format!("run {program}"))),
-            Some(StopReason::Output(error)) => return Err(Error::system("keep a child's output", error)),
+            Some(StopReason::Output(error)) => {
+                return Err(Error::system("keep a child's output", error));
+            }
             None => status.unwrap_or(ChildExit::Signal(0)),
         };
         if let Some(error) = trouble {
             return Err(Error::system("keep a child's output", error));
         }
         let took = limits.begun.elapsed();
-        let Leftovers { ended: leftovers, remaining, refused } = left;
-        let traffic = proxy.map(|proxy| proxy.traffic().since(&before)).unwrap_or_default();
-        Ok(ChildResult { how, took, leftovers, remaining, pid, beyond, refused, traffic })
+        let Leftovers {
+            ended: leftovers,
+            remaining,
+            refused,
+        } = left;
+        let traffic = proxy
+            .map(|proxy| proxy.traffic().since(&before))
+            .unwrap_or_default();
+        Ok(ChildResult {
+            how,
+            took,
+            leftovers,
+            remaining,
+            pid,
+            beyond,
+            refused,
+            traffic,
+        })
     }
 }
 
@@ -237,7 +289,10 @@ async fn watch(
             child.signal(Signal::CONT);
             next = Instant::now() + GRACE;
         } else if killed {
-            let text = format!("process {} cannot be killed; look for a hung disk or device", child.pid());
+            let text = format!(
+                "process {} cannot be killed; look for a hung disk or device",
+                child.pid()
+            );
             return Err(Error::new(ErrorKind::Unavailable, text));
         } else {
             killed = true;
@@ -277,7 +332,10 @@ impl Pace {
 
 impl Reader {
     /// Waits for output and passes it on.
-    async fn next(&mut self, on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send)) -> io::Result<()> {
+    async fn next(
+        &mut self,
+        on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send),
+    ) -> io::Result<()> {
         if let Some(pace) = &mut self.pace {
             pace.wait().await;
         }
@@ -293,13 +351,23 @@ impl Reader {
                 }
                 on_output(self.buffer.get(..read).unwrap_or_default())
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }
 
     /// Until the pipe is closed or quiet.
-    async fn drain(&mut self, on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send)) -> io::Result<()> {
+    async fn drain(
+        &mut self,
+        on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send),
+    ) -> io::Result<()> {
         let until = Instant::now() + DRAIN;
         while self.open && Instant::now() < until {
             let quiet = (Instant::now() + QUIET).min(until);

@@ -106,19 +106,43 @@ impl Spawner {
     /// `Unavailable` when the kernel lacks what a confining mode needs (the text names it), `Denied` when a directory
     /// to be given holds keys or other sessions (the text names it), `FixInput` when one does not exist or the tag is
     /// unfit.
-    pub fn new(_: &Ambient, confinement: Confinement, env: EnvPolicy, tag: String) -> Result<Self, Error> {
-        if tag.is_empty() || tag.len() > MAX_TAG || tag.bytes().any(|byte| byte.is_ascii_control()) {
+    pub fn new(
+        _: &Ambient,
+        confinement: Confinement,
+        env: EnvPolicy,
+        tag: String,
+    ) -> Result<Self, Error> {
+        if tag.is_empty() || tag.len() > MAX_TAG || tag.bytes().any(|byte| byte.is_ascii_control())
+        {
             return Err(Error::new(
                 ErrorKind::FixInput,
                 format!("tag {tag:?}: expected 1 to {MAX_TAG} printable bytes"),
             ));
         }
         let null = Path::new("/dev/null");
-        let null_file = File::options().read(true).open(null).map_err(|error| Error::io("open", null, error))?;
+        let null_file = File::options()
+            .read(true)
+            .open(null)
+            .map_err(|error| Error::io("open", null, error))?;
         let room = Mutex::new(Arc::new(Room::build(&confinement, &env, &tag)?));
         let permitted = Mutex::default();
-        let (mode, null, helper, proxy) = (confinement.mode, null_file, OnceLock::new(), OnceLock::new());
-        let shared = Shared { mode, env, tag, null, confinement, room, permitted, helper, proxy };
+        let (mode, null, helper, proxy) = (
+            confinement.mode,
+            null_file,
+            OnceLock::new(),
+            OnceLock::new(),
+        );
+        let shared = Shared {
+            mode,
+            env,
+            tag,
+            null,
+            confinement,
+            room,
+            permitted,
+            helper,
+            proxy,
+        };
         let (door, programs) = (Door::new(), Programs::Any);
         Ok(Self {
             shared: Arc::new(shared),
@@ -134,7 +158,10 @@ impl Spawner {
     /// Reverts changes of each child to what git would run.
     #[must_use]
     pub fn with_git_guard(self, guard: Arc<GitGuard>) -> Self {
-        Self { git: Some(guard), ..self }
+        Self {
+            git: Some(guard),
+            ..self
+        }
     }
 
     /// Starts confined children in namespaces of their own, where this machine has them.
@@ -155,7 +182,9 @@ impl Spawner {
 
     /// What the proxy passed on and refused until now, for all children; nothing without one.
     pub fn traffic(&self) -> Traffic {
-        self.proxy().map(|proxy| proxy.traffic()).unwrap_or_default()
+        self.proxy()
+            .map(|proxy| proxy.traffic())
+            .unwrap_or_default()
     }
 
     pub(super) fn proxy(&self) -> Option<HostProxy> {
@@ -183,24 +212,41 @@ impl Spawner {
 
     /// Whether a path is of this machine, or would be, and not among what children in namespaces of their own see.
     pub fn withholds(&self, path: &Path) -> bool {
-        let Ok(room) = self.shared.room() else { return false };
-        let roots = || self.shared.confinement.read.iter().chain(&self.shared.confinement.write);
+        let Ok(room) = self.shared.room() else {
+            return false;
+        };
+        let roots = || {
+            self.shared
+                .confinement
+                .read
+                .iter()
+                .chain(&self.shared.confinement.write)
+        };
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
         // What is above a directory that is given is there as well, and `/tmp` and `/dev` are always.
         let is_seen = |dir: &Path| {
-            dir.parent().is_none_or(|above| above == Path::new("/")) || roots().any(|root| root.starts_with(dir))
+            dir.parent().is_none_or(|above| above == Path::new("/"))
+                || roots().any(|root| root.starts_with(dir))
         };
         matches!(*room.namespaces(), Namespaces::Held(_))
             && !roots().any(|root| path.starts_with(root))
             && !path.starts_with(room.temp.path())
-            && (is_there(path) || path.parent().is_some_and(|dir| !is_seen(dir) && is_there(dir)))
+            && (is_there(path)
+                || path
+                    .parent()
+                    .is_some_and(|dir| !is_seen(dir) && is_there(dir)))
     }
 
     /// The directories that confined children read, beside those of the system's and the kernel's state.
     pub fn readable(&self) -> Vec<PathBuf> {
-        let Ok(room) = self.shared.room() else { return Vec::new() };
+        let Ok(room) = self.shared.room() else {
+            return Vec::new();
+        };
         let is_state = |path: &Path| STATE.iter().any(|state| path.starts_with(state));
-        let read = room.given.iter().filter(|given| rules::is_read_dir(given.access) && !is_state(&given.path));
+        let read = room
+            .given
+            .iter()
+            .filter(|given| rules::is_read_dir(given.access) && !is_state(&given.path));
         read.map(|given| given.path.clone()).collect()
     }
 
@@ -223,12 +269,16 @@ impl Spawner {
 
     /// The git findings since a position, including those of concurrent calls, and earlier ones not reported yet.
     pub fn git_findings(&self, since: usize) -> Vec<GitFinding> {
-        self.git.as_ref().map_or_else(Vec::new, |guard| guard.since(since))
+        self.git
+            .as_ref()
+            .map_or_else(Vec::new, |guard| guard.since(since))
     }
 
     /// The git findings that were not reported yet, and the position behind them for [`Spawner::git_told`].
     pub fn git_waiting(&self) -> (Vec<GitFinding>, usize) {
-        self.git.as_ref().map_or_else(|| (Vec::new(), 0), |guard| guard.waiting())
+        self.git
+            .as_ref()
+            .map_or_else(|| (Vec::new(), 0), |guard| guard.waiting())
     }
 
     /// The git findings before this position were reported.
@@ -244,7 +294,11 @@ impl Spawner {
     /// A handle for the same grant under a derived door. It permits nothing beyond the sandbox.
     #[must_use]
     pub fn derive(&self) -> Self {
-        Self { door: self.door.derive(), permits: false, ..self.clone() }
+        Self {
+            door: self.door.derive(),
+            permits: false,
+            ..self.clone()
+        }
     }
 
     /// A handle that starts only these programs, each a name that is looked up in `PATH` or an absolute path, under a
@@ -256,24 +310,39 @@ impl Spawner {
     /// the network; `Unavailable` when there is no sandbox, which alone withholds it.
     pub fn limited(&self, programs: &[OsString], network: bool) -> Result<Self, Error> {
         let programs = self.programs.narrowed(programs)?;
-        let gives = self.network == Network::On || self.permits && self.shared.mode != SandboxMode::ReadOnly;
+        let gives = self.network == Network::On
+            || self.permits && self.shared.mode != SandboxMode::ReadOnly;
         if network && !gives {
-            return Err(Error::new(ErrorKind::Denied, "this grant gives its programs no network"));
+            return Err(Error::new(
+                ErrorKind::Denied,
+                "this grant gives its programs no network",
+            ));
         }
         if !network && self.shared.mode == SandboxMode::Off {
             let text = "without a sandbox no program can be kept from the network; grant the network, or use a sandbox";
             return Err(Error::new(ErrorKind::Unavailable, text));
         }
         // Without a grant of it, the sandbox of commands decides.
-        let network = if network { Network::On } else { self.shared.plain(self.network) };
-        Ok(Self { programs, network, ..self.derive() })
+        let network = if network {
+            Network::On
+        } else {
+            self.shared.plain(self.network)
+        };
+        Ok(Self {
+            programs,
+            network,
+            ..self.derive()
+        })
     }
 
     /// Finds programs only in directories of `PATH` that are absolute and outside of what children may write, and gives its
     /// children this `PATH`: what a command leaves in the project is not taken for a program of this machine.
     #[must_use]
     pub fn with_guarded_path(self) -> Self {
-        Self { guarded_path: true, ..self }
+        Self {
+            guarded_path: true,
+            ..self
+        }
     }
 
     /// A handle that starts only programs below the roots of `files`, under a derived door. It starts none any more when
@@ -283,10 +352,14 @@ impl Spawner {
     /// `Denied` when this handle is limited itself.
     pub fn below(&self, files: &Workspace) -> Result<Self, Error> {
         match self.programs {
-            Programs::Any => Ok(Self { programs: Programs::Below(files.derive()), ..self.derive() }),
-            Programs::Named(_) | Programs::Below(_) => {
-                Err(Error::new(ErrorKind::Denied, "this grant starts other programs only"))
-            }
+            Programs::Any => Ok(Self {
+                programs: Programs::Below(files.derive()),
+                ..self.derive()
+            }),
+            Programs::Named(_) | Programs::Below(_) => Err(Error::new(
+                ErrorKind::Denied,
+                "this grant starts other programs only",
+            )),
         }
     }
 
@@ -300,7 +373,10 @@ impl Spawner {
         };
         lifts.then(|| {
             self.shared.permitted().insert(call.to_owned(), beyond);
-            Permit { shared: Arc::clone(&self.shared), call: call.to_owned() }
+            Permit {
+                shared: Arc::clone(&self.shared),
+                call: call.to_owned(),
+            }
         })
     }
 
@@ -315,15 +391,25 @@ impl Spawner {
     }
 
     /// Starts a child on a fresh thread; returns it with what tells its end, and the reading end of its pipe.
-    pub(super) async fn start(&self, job: &Job) -> Result<(RunningChild, ExitWatch, Receiver, Option<Beyond>), Error> {
+    pub(super) async fn start(
+        &self,
+        job: &Job,
+    ) -> Result<(RunningChild, ExitWatch, Receiver, Option<Beyond>), Error> {
         let program = crate::escape(job.program.as_ref());
-        let guard = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
+        let guard = self
+            .door
+            .enter_owned()
+            .map_err(|_| Error::revoked(&format!("run {program}")))?;
         check(job)?;
         let path = self.programs.admit(job, self.find(job)?)?;
         let room = self.shared.room()?;
         // A permit is for the programs of the host's own rules.
         let limited = !matches!(self.programs, Programs::Any);
-        let beyond = if limited { None } else { self.shared.permitted().remove(&job.call) };
+        let beyond = if limited {
+            None
+        } else {
+            self.shared.permitted().remove(&job.call)
+        };
         let reach = match &beyond {
             _ if self.shared.mode == SandboxMode::Off => None,
             Some(Beyond::Unconfined) => None,
@@ -331,12 +417,18 @@ impl Spawner {
             _ if self.network == Network::On => Some(Reach::Internet),
             Some(Beyond::Hosts(_)) | None => Some(Reach::Nothing),
         };
-        let proxy = self.shared.proxy.get().filter(|_| reach == Some(Reach::Nothing));
+        let proxy = self
+            .shared
+            .proxy
+            .get()
+            .filter(|_| reach == Some(Reach::Nothing));
         let lent = match (&beyond, proxy) {
             (Some(Beyond::Hosts(hosts)), Some(proxy)) => Some(proxy.lend(hosts)?),
             _ => None,
         };
-        let is_alone = reach == Some(Reach::Nothing) && lent.is_none() && !proxy.is_some_and(HostProxy::is_for_all);
+        let is_alone = reach == Some(Reach::Nothing)
+            && lent.is_none()
+            && !proxy.is_some_and(HostProxy::is_for_all);
         let caches = reach.is_some().then(|| room.temp.caches()).transpose()?;
         let temp = room.temp.for_call(&job.call)?;
         let mark = format!("{}/{}", self.shared.tag, job.call);
@@ -347,9 +439,19 @@ impl Spawner {
         env.extend(caches.iter().flat_map(|dir| env::caches(dir)).map(owned));
         let retries = env::NO_RETRIES.iter().copied().filter(|_| is_alone);
         env.extend(retries.map(owned));
-        env.extend([("TMPDIR", temp.path().as_os_str()), (MARK, OsStr::new(&mark))].map(owned));
+        env.extend(
+            [
+                ("TMPDIR", temp.path().as_os_str()),
+                (MARK, OsStr::new(&mark)),
+            ]
+            .map(owned),
+        );
         if self.guarded_path {
-            env.push(owned(("PATH", self.path().map_err(|error| failed(io::Error::other(error)))?)));
+            env.push(owned((
+                "PATH",
+                self.path()
+                    .map_err(|error| failed(io::Error::other(error)))?,
+            )));
         }
         let wanted = WantedChild {
             path: path.clone(),
@@ -362,13 +464,30 @@ impl Spawner {
             out: reach == Some(Reach::Internet),
         };
         let git = self.git.as_ref().map(GitGuard::watch);
-        let resources = ChildResources { temp, slot: RunningCall::take(), guard, git, lent };
-        let launched = self.launch(room, reach, wanted, mark, resources).await.map_err(failed)?;
-        let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
-        let started = launched.ok_or_else(lost)?.map_err(|error| explain(job, &path, error))?;
+        let resources = ChildResources {
+            temp,
+            slot: RunningCall::take(),
+            guard,
+            git,
+            lent,
+        };
+        let launched = self
+            .launch(room, reach, wanted, mark, resources)
+            .await
+            .map_err(failed)?;
+        let lost = || {
+            Error::new(
+                ErrorKind::Bug,
+                format!("run {program}: the spawning thread ended early"),
+            )
+        };
+        let started = launched
+            .ok_or_else(lost)?
+            .map_err(|error| explain(job, &path, error))?;
         let exit = started.exit_watch().map_err(failed)?;
         // Without namespaces there is no proxy.
-        let beyond = beyond.filter(|beyond| !matches!(beyond, Beyond::Hosts(_)) || started.is_lent());
+        let beyond =
+            beyond.filter(|beyond| !matches!(beyond, Beyond::Hosts(_)) || started.is_lent());
         Ok((started, exit, reader, beyond))
     }
 
@@ -383,7 +502,8 @@ impl Spawner {
         mut resources: ChildResources,
     ) -> io::Result<Option<io::Result<RunningChild>>> {
         if reach.is_some() && self.shared.helper.get().is_some() {
-            let (shared, room, network) = (Arc::clone(&self.shared), Arc::clone(&room), self.network);
+            let (shared, room, network) =
+                (Arc::clone(&self.shared), Arc::clone(&room), self.network);
             let start = move || match shared.helper(&room, network) {
                 Some(helper) => {
                     if helper.has_tmp() {
@@ -395,7 +515,9 @@ impl Spawner {
                     if helper.is_proxied() && !wanted.out && (is_for_all || user.is_some()) {
                         wanted.env.extend(env::proxied(user).map(owned));
                     }
-                    Ok(start_apart(&shared, &room, helper, &wanted, network, resources))
+                    Ok(start_apart(
+                        &shared, &room, helper, &wanted, network, resources,
+                    ))
                 }
                 None => Err(Box::new((wanted, resources))),
             };
@@ -408,14 +530,20 @@ impl Spawner {
         let (answer, answered) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
         let spawn = move || {
-            let cage = reach.map(|reach| shared.cage(&room, reach)).transpose().map_err(io::Error::other);
+            let cage = reach
+                .map(|reach| shared.cage(&room, reach))
+                .transpose()
+                .map_err(io::Error::other);
             let started = cage.and_then(|cage| spawn(cage.as_deref(), wanted, &mark, resources));
             // The directory is removed by the drop of the last spawner, not by this thread.
             drop((room, shared));
             // If the receiver is gone, this drops the child, which kills it.
             answer.send(started).ok();
         };
-        std::thread::Builder::new().name("spawn".to_owned()).stack_size(STACK).spawn(spawn)?;
+        std::thread::Builder::new()
+            .name("spawn".to_owned())
+            .stack_size(STACK)
+            .spawn(spawn)?;
         Ok(answered.await.ok())
     }
 
@@ -442,10 +570,20 @@ impl Spawner {
                 && path.metadata().is_ok_and(|meta| meta.is_file())
                 && !(self.guarded_path && self.is_written(path))
         };
-        let found = self.path_dirs().map(|dir| job.cwd.join(dir).join(name)).find(runnable);
+        let found = self
+            .path_dirs()
+            .map(|dir| job.cwd.join(dir).join(name))
+            .find(runnable);
         found.ok_or_else(|| {
-            let way = if matches!(self.programs, Programs::Any) { " or name its path" } else { "" };
-            let text = format!("run {}: no such program in PATH; install it{way}", crate::escape(name));
+            let way = if matches!(self.programs, Programs::Any) {
+                " or name its path"
+            } else {
+                ""
+            };
+            let text = format!(
+                "run {}: no such program in PATH; install it{way}",
+                crate::escape(name)
+            );
             Error::new(ErrorKind::FixInput, text)
         })
     }
@@ -454,8 +592,13 @@ impl Spawner {
 /// Where programs are looked for.
 impl Spawner {
     fn path_dirs(&self) -> impl Iterator<Item = PathBuf> {
-        let path = self.shared.env.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
-        std::env::split_paths(path).filter(|dir| !self.guarded_path || dir.is_absolute() && !self.is_written(dir))
+        let path = self
+            .shared
+            .env
+            .get("PATH")
+            .unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+        std::env::split_paths(path)
+            .filter(|dir| !self.guarded_path || dir.is_absolute() && !self.is_written(dir))
     }
 
     fn path(&self) -> Result<OsString, std::env::JoinPathsError> {
@@ -466,7 +609,13 @@ impl Spawner {
     /// counts as such.
     fn is_written(&self, path: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
-        let roots = self.shared.confinement.write.iter().map(PathBuf::as_path).chain([Path::new(rules::SHARED_MEMORY)]);
+        let roots = self
+            .shared
+            .confinement
+            .write
+            .iter()
+            .map(PathBuf::as_path)
+            .chain([Path::new(rules::SHARED_MEMORY)]);
         real(path).is_none_or(|path| roots.filter_map(real).any(|root| path.starts_with(root)))
     }
 }
@@ -482,12 +631,18 @@ impl Shared {
     }
 
     fn permitted(&self) -> MutexGuard<'_, BTreeMap<String, Beyond>> {
-        self.permitted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.permitted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The network of programs that were granted none.
     fn plain(&self, network: Network) -> Network {
-        if network == Network::On { Network::default() } else { network }
+        if network == Network::On {
+            Network::default()
+        } else {
+            network
+        }
     }
 
     /// What holds the namespaces of the children's own, started with the first of them; `None` where there are none.
@@ -498,8 +653,15 @@ impl Shared {
             let started = || {
                 let view = room.temp.view()?;
                 let loopback = network != Network::None;
-                Helper::start(program, &self.tag, &room.given, &view, loopback, self.proxy.get())
-                    .map_err(|error| Error::system("make namespaces", error))
+                Helper::start(
+                    program,
+                    &self.tag,
+                    &room.given,
+                    &view,
+                    loopback,
+                    self.proxy.get(),
+                )
+                .map_err(|error| Error::system("make namespaces", error))
             };
             *namespaces = match started() {
                 Ok(helper) => Namespaces::Held(Arc::new(helper)),
@@ -516,7 +678,8 @@ impl Shared {
     fn cage(&self, room: &Room, reach: Reach) -> Result<Arc<Cage>, Error> {
         match &room.cage {
             Some(cage) if reach == Reach::Nothing => Ok(Arc::clone(cage)),
-            _ => build_cage(&self.confinement, &self.env, room.temp.path(), reach).map(|(cage, _)| cage),
+            _ => build_cage(&self.confinement, &self.env, room.temp.path(), reach)
+                .map(|(cage, _)| cage),
         }
     }
 }
@@ -533,11 +696,17 @@ impl Room {
         let temp = TempBase::create(&parent, tag)?;
         let (cage, given) = match confinement.mode {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => {
-                build_cage(confinement, env, temp.path(), Reach::Nothing).map(|(cage, given)| (Some(cage), given))?
+                build_cage(confinement, env, temp.path(), Reach::Nothing)
+                    .map(|(cage, given)| (Some(cage), given))?
             }
             SandboxMode::Off => Default::default(),
         };
-        Ok(Self { temp, cage, given, helper: Mutex::default() })
+        Ok(Self {
+            temp,
+            cage,
+            given,
+            helper: Mutex::default(),
+        })
     }
 
     fn namespaces(&self) -> MutexGuard<'_, Namespaces> {
@@ -552,11 +721,19 @@ fn build_cage(
     reach: Reach,
 ) -> Result<(Arc<Cage>, Vec<Given>), Error> {
     if let Some(missing) = support().missing() {
-        let text = format!("sandbox: this kernel does not support {missing}; use sandbox mode off, or another kernel");
+        let text = format!(
+            "sandbox: this kernel does not support {missing}; use sandbox mode off, or another kernel"
+        );
         return Err(Error::new(ErrorKind::Unavailable, text));
     }
     let (ruleset, given) = rules::build(confinement, env, temp, reach)?;
-    Ok((Arc::new(Cage { ruleset, filter: filter::build(reach, None)? }), given))
+    Ok((
+        Arc::new(Cage {
+            ruleset,
+            filter: filter::build(reach, None)?,
+        }),
+        given,
+    ))
 }
 
 fn owned(entry: (impl AsRef<OsStr>, impl AsRef<OsStr>)) -> (OsString, OsString) {
@@ -576,21 +753,56 @@ fn start_apart(
     let apart = match helper.spawn(wanted, call) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             *room.namespaces() = Namespaces::NotTried;
-            let gone = || io::Error::other("the helper of the sandbox was killed, and no other one can be started");
-            shared.helper(room, network).ok_or_else(gone)?.spawn(wanted, call)?
+            let gone = || {
+                io::Error::other(
+                    "the helper of the sandbox was killed, and no other one can be started",
+                )
+            };
+            shared
+                .helper(room, network)
+                .ok_or_else(gone)?
+                .spawn(wanted, call)?
         }
         apart => apart?,
     };
     Ok(RunningChild::apart(apart, resources))
 }
 
-fn spawn(cage: Option<&Cage>, wanted: WantedChild, mark: &str, resources: ChildResources) -> io::Result<RunningChild> {
-    let WantedChild { path, name, args, cwd, env, input, output, out: _ } = wanted;
+fn spawn(
+    cage: Option<&Cage>,
+    wanted: WantedChild,
+    mark: &str,
+    resources: ChildResources,
+) -> io::Result<RunningChild> {
+    let WantedChild {
+        path,
+        name,
+        args,
+        cwd,
+        env,
+        input,
+        output,
+        out: _,
+    } = wanted;
     let mut command = Command::new(path);
-    command.arg0(name).args(args).current_dir(cwd).process_group(0).env_clear().envs(env);
-    command.stdin(Stdio::from(input)).stdout(Stdio::from(output.try_clone()?)).stderr(Stdio::from(output));
-    let child = resources.slot.spawn(&mut command, mark, || cage.map_or(Ok(()), Cage::close))?;
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+    command
+        .arg0(name)
+        .args(args)
+        .current_dir(cwd)
+        .process_group(0)
+        .env_clear()
+        .envs(env);
+    command
+        .stdin(Stdio::from(input))
+        .stdout(Stdio::from(output.try_clone()?))
+        .stderr(Stdio::from(output));
+    let child = resources
+        .slot
+        .spawn(&mut command, mark, || cage.map_or(Ok(()), Cage::close))?;
+    let pid = i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or(io::ErrorKind::InvalidData)?;
     Ok(RunningChild::new(pid, resources))
 }
 
@@ -599,28 +811,52 @@ fn check(job: &Job) -> Result<(), Error> {
     if job.call.is_empty() || job.call.len() > MAX_CALL || !job.call.bytes().all(fit) {
         return Err(Error::new(
             ErrorKind::FixInput,
-            format!("call {:?}: 1 to {MAX_CALL} of [A-Za-z0-9_-] are wanted", job.call),
+            format!(
+                "call {:?}: 1 to {MAX_CALL} of [A-Za-z0-9_-] are wanted",
+                job.call
+            ),
         ));
     }
     if job.input.len() > MAX_INPUT {
-        let text = format!("the input of a program has {} bytes; at most {MAX_INPUT} are allowed", job.input.len());
+        let text = format!(
+            "the input of a program has {} bytes; at most {MAX_INPUT} are allowed",
+            job.input.len()
+        );
         return Err(Error::new(ErrorKind::FixInput, text));
     }
-    let meta = job.cwd.metadata().map_err(|error| Error::io("run in", &job.cwd, error))?;
+    let meta = job
+        .cwd
+        .metadata()
+        .map_err(|error| Error::io("run in", &job.cwd, error))?;
     if meta.is_dir() && job.cwd.is_absolute() {
         Ok(())
     } else {
-        Err(Error::io("run in", &job.cwd, io::Error::from(io::ErrorKind::NotADirectory)))
+        Err(Error::io(
+            "run in",
+            &job.cwd,
+            io::Error::from(io::ErrorKind::NotADirectory),
+        ))
     }
 }
 
 fn explain(job: &Job, path: &Path, error: io::Error) -> Error {
     // In namespaces of its own what is not given is not there.
-    let is_refused = matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound);
-    if is_refused && job.cwd.is_dir() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() {
-        let text =
-            format!("run {}: the sandbox does not allow it to run; add its directory for reading", crate::escape(path));
+    let is_refused = matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
+    );
+    if is_refused
+        && job.cwd.is_dir()
+        && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    {
+        let text = format!(
+            "run {}: the sandbox does not allow it to run; add its directory for reading",
+            crate::escape(path)
+        );
         return Error::new(ErrorKind::Denied, text);
     }
-    Error::system(&format!("run {} in {}", crate::escape(path), crate::escape(&job.cwd)), error)
+    Error::system(
+        &format!("run {} in {}", crate::escape(path), crate::escape(&job.cwd)),
+        error,
+    )
 }

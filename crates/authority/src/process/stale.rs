@@ -31,7 +31,12 @@ pub struct StaleHost {
 /// The dead hosts that left a temporary directory below `parent`.
 pub fn stale_hosts(_: &Ambient, parent: &Path) -> Vec<StaleHost> {
     // Not locked: another start may end them meanwhile.
-    held(parent).map(|host| StaleHost { _held: None, ..host }).collect()
+    held(parent)
+        .map(|host| StaleHost {
+            _held: None,
+            ..host
+        })
+        .collect()
 }
 
 /// Kills the descendants of dead hosts that left a directory below `parent`; returns each host's session and the number
@@ -48,12 +53,21 @@ pub fn end_stale(_: &Ambient, parent: &Path) -> (Vec<(String, u32)>, Result<(), 
             unsure.push(host.session().to_owned());
         }
     }
-    (ended, if unsure.is_empty() { Ok(()) } else { Err(survivors::remain(&unsure.join(", "))) })
+    (
+        ended,
+        if unsure.is_empty() {
+            Ok(())
+        } else {
+            Err(survivors::remain(&unsure.join(", ")))
+        },
+    )
 }
 
 /// The dead hosts with running descendants, which are found by the hosts' directories.
 pub(super) fn with_processes(parent: &Path) -> Vec<StaleHost> {
-    held(parent).filter(|host| !host.processes().is_empty()).collect()
+    held(parent)
+        .filter(|host| !host.processes().is_empty())
+        .collect()
 }
 
 fn held(parent: &Path) -> impl Iterator<Item = StaleHost> {
@@ -70,12 +84,24 @@ pub(super) fn note(dir: &Path, tag: &str) -> io::Result<()> {
 fn read(dir: PathBuf, held: File) -> Option<StaleHost> {
     let text = fs::read_link(dir.join(OWNER)).ok()?;
     let mut fields = text.to_str()?.splitn(3, ' ');
-    let (pid, started, tag) = (fields.next()?.parse().ok()?, fields.next()?.parse::<u64>().ok()?, fields.next()?);
+    let (pid, started, tag) = (
+        fields.next()?.parse().ok()?,
+        fields.next()?.parse::<u64>().ok()?,
+        fields.next()?,
+    );
     // Its directory was not locked, so the host ended. The process is checked, too, for file systems with unreliable
     // locks.
-    let now = i32::try_from(pid).ok().and_then(Pid::from_raw).and_then(processes::look);
+    let now = i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .and_then(processes::look);
     let runs = now.is_some_and(|process| process.started == started && !process.zombie);
-    (!runs).then(|| StaleHost { dir, pid, tag: tag.to_owned(), _held: Some(held) })
+    (!runs).then(|| StaleHost {
+        dir,
+        pid,
+        tag: tag.to_owned(),
+        _held: Some(held),
+    })
 }
 
 impl StaleHost {
@@ -92,7 +118,10 @@ impl StaleHost {
     /// Its descendants that still run.
     pub fn processes(&self) -> Vec<u32> {
         let living = survivors::living(|process| self.owns(process));
-        living.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
+        living
+            .into_iter()
+            .map(|pid| pid.as_raw_nonzero().get().unsigned_abs())
+            .collect()
     }
 
     /// Recognises a process by the label, which only its descendants have, or by the directory, which only its children

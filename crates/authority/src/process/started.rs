@@ -31,13 +31,29 @@ pub(super) struct ChildResources {
 
 impl ChildResources {
     fn release(self, pid: Pid, apart: Option<Apart>) -> (Leftovers, Option<ChildExit>) {
-        let Self { temp, slot, guard, git, lent } = self;
+        let Self {
+            temp,
+            slot,
+            guard,
+            git,
+            lent,
+        } = self;
         let ended = match apart {
             Some(apart) => apart.finish(),
             None => {
                 let (left, status) = slot.end(pid);
-                let signal = || status.and_then(|status| status.terminating_signal()).map(ChildExit::Signal);
-                (left, status.and_then(|status| status.exit_status()).map(ChildExit::Exit).or_else(signal))
+                let signal = || {
+                    status
+                        .and_then(|status| status.terminating_signal())
+                        .map(ChildExit::Signal)
+                };
+                (
+                    left,
+                    status
+                        .and_then(|status| status.exit_status())
+                        .map(ChildExit::Exit)
+                        .or_else(signal),
+                )
             }
         };
         // Released in this order: the directory after its processes ended, and the use of the door last.
@@ -52,16 +68,28 @@ impl ChildResources {
 
 impl RunningChild {
     pub(super) fn new(pid: Pid, resources: ChildResources) -> Self {
-        Self { pid, apart: None, resources: Some(resources) }
+        Self {
+            pid,
+            apart: None,
+            resources: Some(resources),
+        }
     }
 
     pub(super) fn apart(apart: Apart, resources: ChildResources) -> Self {
-        Self { pid: apart.pid(), apart: Some(apart), resources: Some(resources) }
+        Self {
+            pid: apart.pid(),
+            apart: Some(apart),
+            resources: Some(resources),
+        }
     }
 
     /// Whether it uses what it was lent.
     pub(super) fn is_lent(&self) -> bool {
-        self.apart.is_some() && self.resources.as_ref().is_some_and(|resources| resources.lent.is_some())
+        self.apart.is_some()
+            && self
+                .resources
+                .as_ref()
+                .is_some_and(|resources| resources.lent.is_some())
     }
 
     /// What resolves when its main process has ended.
@@ -92,20 +120,27 @@ impl RunningChild {
 
     /// Kills the remaining processes, reaps them and releases everything. Blocks until the main process has ended.
     pub(super) fn finish(mut self) -> (Leftovers, Option<ChildExit>) {
-        let Some(resources) = self.resources.take() else { return (Leftovers::default(), None) };
+        let Some(resources) = self.resources.take() else {
+            return (Leftovers::default(), None);
+        };
         resources.release(self.pid, self.apart.take())
     }
 }
 
 impl Drop for RunningChild {
     fn drop(&mut self) {
-        let Some(resources) = self.resources.take() else { return };
+        let Some(resources) = self.resources.take() else {
+            return;
+        };
         self.signal(Signal::KILL);
         let (pid, apart) = (self.pid, self.apart.take());
         let clean_up = move || {
             resources.release(pid, apart);
         };
         // If no thread can be created, the child is not reaped: blocking here could stop the whole process.
-        std::thread::Builder::new().name("reap".to_owned()).spawn(clean_up).ok();
+        std::thread::Builder::new()
+            .name("reap".to_owned())
+            .spawn(clean_up)
+            .ok();
     }
 }

@@ -28,7 +28,11 @@ pub(super) struct Swept {
 
 /// The living processes that `whose` accepts, with their descendants, but not this process and its ancestors.
 pub(super) fn living(whose: impl Fn(&Process) -> bool) -> Vec<Pid> {
-    Look::take(&whose).chosen.into_iter().map(|process| process.pid).collect()
+    Look::take(&whose)
+        .chosen
+        .into_iter()
+        .map(|process| process.pid)
+        .collect()
 }
 
 /// Kills the processes that [`living`] finds, repeatedly, until none is left.
@@ -52,10 +56,21 @@ pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
             }
         }
         look.kill_groups();
-        wanted = if slipped { CLEAN_BEHIND_A_CHAIN } else { wanted };
-        clean = if look.chosen.is_empty() && !slipped { clean + 1 } else { 0 };
+        wanted = if slipped {
+            CLEAN_BEHIND_A_CHAIN
+        } else {
+            wanted
+        };
+        clean = if look.chosen.is_empty() && !slipped {
+            clean + 1
+        } else {
+            0
+        };
         if clean == wanted {
-            return Swept { ended: u32::try_from(ended.len()).unwrap_or(u32::MAX), unsure: false };
+            return Swept {
+                ended: u32::try_from(ended.len()).unwrap_or(u32::MAX),
+                unsure: false,
+            };
         }
         if Instant::now() > until {
             break;
@@ -64,7 +79,10 @@ pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
             std::thread::sleep(PAUSE);
         }
     }
-    Swept { ended: u32::try_from(ended.len()).unwrap_or(u32::MAX), unsure: true }
+    Swept {
+        ended: u32::try_from(ended.len()).unwrap_or(u32::MAX),
+        unsure: true,
+    }
 }
 
 struct Look {
@@ -79,7 +97,11 @@ impl Look {
     fn take(whose: &impl Fn(&Process) -> bool) -> Self {
         let spared = processes::own_line();
         // The newest first: they are the most likely to end soon.
-        let all: Vec<Process> = processes::all().into_iter().rev().filter_map(processes::look).collect();
+        let all: Vec<Process> = processes::all()
+            .into_iter()
+            .rev()
+            .filter_map(processes::look)
+            .collect();
         let mut below: HashMap<i32, Vec<Process>> = HashMap::new();
         let (mut next, mut zombies) = (Vec::new(), Vec::new());
         for process in all.iter().filter(|process| !spared.contains(&process.pid)) {
@@ -93,20 +115,40 @@ impl Look {
         let (mut chosen, mut taken) = (Vec::new(), HashSet::new());
         while let Some(process) = next.pop() {
             if taken.insert(process.pid) {
-                let children = below.get(&process.pid.as_raw_nonzero().get()).into_iter().flatten();
+                let children = below
+                    .get(&process.pid.as_raw_nonzero().get())
+                    .into_iter()
+                    .flatten();
                 next.extend(children.filter(|child| !child.zombie));
                 chosen.push(process);
             }
         }
-        let others = all.iter().filter(|process| !process.zombie && !taken.contains(&process.pid));
-        let mixed = others.map(|process| process.group).chain(processes::own().map(|own| own.group)).collect();
-        Self { chosen, zombies, mixed }
+        let others = all
+            .iter()
+            .filter(|process| !process.zombie && !taken.contains(&process.pid));
+        let mixed = others
+            .map(|process| process.group)
+            .chain(processes::own().map(|own| own.group))
+            .collect();
+        Self {
+            chosen,
+            zombies,
+            mixed,
+        }
     }
 
     /// Kills whole groups, because no fork escapes from a group that is killed at once.
     fn kill_groups(&self) {
-        let groups: HashSet<i32> = self.chosen.iter().chain(&self.zombies).map(|process| process.group).collect();
-        for group in groups.difference(&self.mixed).filter_map(|group| Pid::from_raw(*group)) {
+        let groups: HashSet<i32> = self
+            .chosen
+            .iter()
+            .chain(&self.zombies)
+            .map(|process| process.group)
+            .collect();
+        for group in groups
+            .difference(&self.mixed)
+            .filter_map(|group| Pid::from_raw(*group))
+        {
             signal_group(group, Signal::KILL);
         }
     }
@@ -114,17 +156,23 @@ impl Look {
 
 /// The error that some processes of `whose` may still run.
 pub(super) fn remain(whose: &str) -> Error {
-    let text = format!("processes of {whose} cannot be ended, or new ones start faster than they end; `ps` lists them");
+    let text = format!(
+        "processes of {whose} cannot be ended, or new ones start faster than they end; `ps` lists them"
+    );
     Error::new(ErrorKind::Unavailable, text)
 }
 
 /// Whether a process belongs to this tag (a session, or an epoch of it) by its label or mark, and its host has died:
 /// another host, which is spared itself, may write a copy of the same session.
 pub(super) fn tagged(process: &Process, tag: &str) -> bool {
-    let below =
-        |mark: Vec<u8>| mark.strip_prefix(tag.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
+    let below = |mark: Vec<u8>| {
+        mark.strip_prefix(tag.as_bytes())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    };
     let label = label::of(process.pid);
     processes::own_user(process.pid)
-        && !label.is_some_and(|label| label.is_of_host(process.pid) || label.host_lives(process.pid))
-        && (label.is_some_and(|label| label.is_of(tag)) || processes::variable(process.pid, MARK).is_some_and(below))
+        && !label
+            .is_some_and(|label| label.is_of_host(process.pid) || label.host_lives(process.pid))
+        && (label.is_some_and(|label| label.is_of(tag))
+            || processes::variable(process.pid, MARK).is_some_and(below))
 }

@@ -49,11 +49,18 @@ impl TempBase {
         let kept = stale::with_processes(parent);
         let scratch = Scratch::below(parent, PREFIX)?;
         drop(kept);
-        stale::note(scratch.path(), tag).map_err(|error| Error::io("write in", scratch.path(), error))?;
+        stale::note(scratch.path(), tag)
+            .map_err(|error| Error::io("write in", scratch.path(), error))?;
         let path = scratch.path().join(CALLS);
         make_private(&path)?;
         let id = id(&path).map_err(|error| Error::io("look at", &path, error))?;
-        Ok(Self { path, id, next: AtomicU64::new(0), tag: tag.to_owned(), scratch })
+        Ok(Self {
+            path,
+            id,
+            next: AtomicU64::new(0),
+            tag: tag.to_owned(),
+            scratch,
+        })
     }
 
     /// Whether it is still there: cleaners of `/tmp` that do not look at locks remove what is weeks old. If only the
@@ -72,7 +79,8 @@ impl TempBase {
     /// An empty directory that no child reaches.
     pub(super) fn view(&self) -> Result<PathBuf, Error> {
         let path = self.scratch.path().join(VIEW);
-        make_private(&path).or_else(|error| path.symlink_metadata().map(drop).map_err(|_| error))?;
+        make_private(&path)
+            .or_else(|error| path.symlink_metadata().map(drop).map_err(|_| error))?;
         Ok(path)
     }
 
@@ -81,12 +89,16 @@ impl TempBase {
         let path = self.path().join(CACHES);
         // A child may have put something else there. Only children of this spawner use the directory, so only they are
         // affected.
-        make_private(&path).or_else(|error| path.symlink_metadata().map(drop).map_err(|_| error))?;
+        make_private(&path)
+            .or_else(|error| path.symlink_metadata().map(drop).map_err(|_| error))?;
         Ok(path)
     }
 
     pub(super) fn for_call(&self, call: &str) -> Result<CallTemp, Error> {
-        let path = self.path().join(format!("{call}-{}", self.next.fetch_add(1, Ordering::Relaxed)));
+        let path = self.path().join(format!(
+            "{call}-{}",
+            self.next.fetch_add(1, Ordering::Relaxed)
+        ));
         make_private(&path)?;
         Ok(CallTemp { path })
     }

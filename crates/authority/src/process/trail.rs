@@ -41,7 +41,11 @@ pub(super) struct End {
 
 /// Opens a path without links; `None` if something else is there by now.
 pub(super) fn exactly(path: &Path) -> Option<End> {
-    let ground = Ground { written: &[PathBuf::from("/")], home: None, system: &[] };
+    let ground = Ground {
+        written: &[PathBuf::from("/")],
+        home: None,
+        system: &[],
+    };
     follow(path, Named::ByVariable, &ground)
 }
 
@@ -86,7 +90,10 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
             todo.push_front(name);
         }
     }
-    Some(End { fd: stack.pop()?, path: at })
+    Some(End {
+        fd: stack.pop()?,
+        path: at,
+    })
 }
 
 impl Ground<'_> {
@@ -96,7 +103,10 @@ impl Ground<'_> {
         if self.written.iter().any(|root| dir.starts_with(root)) {
             return false;
         }
-        first || self.home == Some(dir) || self.system.iter().any(|place| dir.starts_with(place)) || !writable(fd)
+        first
+            || self.home == Some(dir)
+            || self.system.iter().any(|place| dir.starts_with(place))
+            || !writable(fd)
     }
 }
 
@@ -106,12 +116,23 @@ fn writable(dir: &OwnedFd) -> bool {
 }
 
 fn open_root() -> Option<OwnedFd> {
-    rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
+    rustix::fs::open(
+        "/",
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .ok()
 }
 
 /// Opens the link itself, if the name is a link.
 fn step(dir: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
-    rustix::fs::openat(dir.as_fd(), name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
+    rustix::fs::openat(
+        dir.as_fd(),
+        name,
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .ok()
 }
 
 /// The names of a path; `None` for an endless one.

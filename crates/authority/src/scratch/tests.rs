@@ -8,9 +8,20 @@ fn what_nobody_holds_is_removed_whatever_its_number_says() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let (own, random) = (std::process::id(), "0123456789abcdef");
-    let stale = [format!("yoi-{own}-{random}"), format!("yoi-4194304-{random}")];
-    let others = ["yoi-12-0123", "yoi-x-0123456789abcdef", "yoi-ephemeral-12-0123456789abcdef"].map(str::to_owned);
-    stale.iter().chain(&others).for_each(|name| fs::create_dir_all(at(name).join("sub")).unwrap());
+    let stale = [
+        format!("yoi-{own}-{random}"),
+        format!("yoi-4194304-{random}"),
+    ];
+    let others = [
+        "yoi-12-0123",
+        "yoi-x-0123456789abcdef",
+        "yoi-ephemeral-12-0123456789abcdef",
+    ]
+    .map(str::to_owned);
+    stale
+        .iter()
+        .chain(&others)
+        .for_each(|name| fs::create_dir_all(at(name).join("sub")).unwrap());
     let held_name = format!("yoi-4194305-{random}");
     fs::create_dir(at(&held_name)).unwrap();
     let held = File::open(at(&held_name)).unwrap();
@@ -57,8 +68,11 @@ fn many_starts_at_once_do_not_take_each_others() {
     let dir = tempfile::tempdir().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope
-                .spawn(|| (0..200).for_each(|_| drop(Scratch::create(&ambient::claim(), dir.path(), "yoi-").unwrap())));
+            scope.spawn(|| {
+                (0..200).for_each(|_| {
+                    drop(Scratch::create(&ambient::claim(), dir.path(), "yoi-").unwrap())
+                })
+            });
         }
     });
 }

@@ -3,11 +3,21 @@
 use super::*;
 
 fn withheld(mounts: &str) -> Withheld {
-    let vars = [("HOME", "/people/me"), ("XDG_STATE_HOME", "/srv/state"), ("TMPDIR", "/var/scratch")];
+    let vars = [
+        ("HOME", "/people/me"),
+        ("XDG_STATE_HOME", "/srv/state"),
+        ("TMPDIR", "/var/scratch"),
+    ];
     let vars = vars.map(|(name, value)| (name.into(), value.into()));
     let env = EnvPolicy::from_vars(vars, &[]).unwrap();
     let places = places(&env, &["/people/me".into()]);
-    Withheld { places, mounts: mounts.lines().filter_map(|line| Mount::parse(line.as_bytes())).collect() }
+    Withheld {
+        places,
+        mounts: mounts
+            .lines()
+            .filter_map(|line| Mount::parse(line.as_bytes()))
+            .collect(),
+    }
 }
 
 const MOUNTS: &str = "\
@@ -38,7 +48,10 @@ fn places_are_found_under_every_name() {
         ("/people/me/.config/yoi", Some(WithheldReason::Own)),
         ("/people/me/.config/yoi/sub", Some(WithheldReason::Own)),
         ("/people/me/.cache/yoi", Some(WithheldReason::Own)),
-        ("/people/me/.local/state/yoi/pods/x", Some(WithheldReason::Own)),
+        (
+            "/people/me/.local/state/yoi/pods/x",
+            Some(WithheldReason::Own),
+        ),
         ("/srv/state/yoi/memory", Some(WithheldReason::Own)),
         ("/srv", Some(WithheldReason::Own)),
         ("/etc", Some(WithheldReason::Own)),
@@ -70,6 +83,10 @@ fn places_are_found_under_every_name() {
     ];
     for (dir, why) in table {
         let found = withheld.conflict(Path::new(dir));
-        assert_eq!(found.as_ref().map(|found| found.why), why, "{dir}: {found:?}");
+        assert_eq!(
+            found.as_ref().map(|found| found.why),
+            why,
+            "{dir}: {found:?}"
+        );
     }
 }

@@ -16,8 +16,14 @@ fn spawner(place: &Place) -> Option<Spawner> {
     apart(place, SandboxMode::WorkspaceWrite)
 }
 
-pub(crate) async fn sh(spawner: &Spawner, place: &Place, text: &str) -> (ChildExit, String, Option<u32>) {
-    let (ended, said) = run(spawner, place.job("bash", &["-c", text])).await.unwrap();
+pub(crate) async fn sh(
+    spawner: &Spawner,
+    place: &Place,
+    text: &str,
+) -> (ChildExit, String, Option<u32>) {
+    let (ended, said) = run(spawner, place.job("bash", &["-c", text]))
+        .await
+        .unwrap();
     (ended.how, said.trim().to_owned(), ended.refused)
 }
 
@@ -36,9 +42,14 @@ pub(crate) async fn python(spawner: &Spawner, place: &Place, lines: &str) -> (St
 #[tokio::test]
 async fn servers_and_terminals_of_their_own() {
     let place = Place::new();
-    let Some(spawner) = spawner(&place) else { return };
+    let Some(spawner) = spawner(&place) else {
+        return;
+    };
     for (lines, said) in [
-        ("s = socket.create_server(('127.0.0.1', 0))\nsocket.create_connection(s.getsockname())\nprint('tcp')", "tcp"),
+        (
+            "s = socket.create_server(('127.0.0.1', 0))\nsocket.create_connection(s.getsockname())\nprint('tcp')",
+            "tcp",
+        ),
         (
             "s = socket.create_server(('::1', 0), family=socket.AF_INET6)\nsocket.create_connection(s.getsockname()[:2])\nprint('six')",
             "six",
@@ -55,17 +66,36 @@ async fn servers_and_terminals_of_their_own() {
             "s = socket.socket(socket.AF_UNIX)\ns.bind('\\0name')\ns.listen()\nsocket.socket(socket.AF_UNIX).connect('\\0name')\nprint('name')",
             "name",
         ),
-        ("a, b = socket.socketpair(type=socket.SOCK_DGRAM)\na.send(b'x')\nprint(b.recv(1))", "b'x'"),
-        ("import pty\na, b = pty.openpty()\nprint(os.ttyname(b)[:9])", "/dev/pts/"),
-        ("import multiprocessing\nmultiprocessing.Lock()\nprint('lock')", "lock"),
+        (
+            "a, b = socket.socketpair(type=socket.SOCK_DGRAM)\na.send(b'x')\nprint(b.recv(1))",
+            "b'x'",
+        ),
+        (
+            "import pty\na, b = pty.openpty()\nprint(os.ttyname(b)[:9])",
+            "/dev/pts/",
+        ),
+        (
+            "import multiprocessing\nmultiprocessing.Lock()\nprint('lock')",
+            "lock",
+        ),
         (
             "import pty\npid, fd = pty.fork()\nif pid == 0: os.write(os.open('/dev/tty', os.O_RDWR), b'own')\nelse: print(os.read(fd, 3))",
             "b'own'",
         ),
-        ("print(os.getpid() < 100, os.readlink('/proc/self') == str(os.getpid()))", "True True"),
-        ("print(len([n for n in os.listdir('/proc') if n.isdigit()]) < 10)", "True"),
+        (
+            "print(os.getpid() < 100, os.readlink('/proc/self') == str(os.getpid()))",
+            "True True",
+        ),
+        (
+            "print(len([n for n in os.listdir('/proc') if n.isdigit()]) < 10)",
+            "True",
+        ),
     ] {
-        assert_eq!(python(&spawner, &place, lines).await, (said.to_owned(), Some(0)), "{lines}");
+        assert_eq!(
+            python(&spawner, &place, lines).await,
+            (said.to_owned(), Some(0)),
+            "{lines}"
+        );
     }
 }
 
@@ -75,10 +105,16 @@ async fn temporary_files_have_short_names() {
     let mut place = Place::new();
     // Beside `/tmp`: where something below may only be read, it is not written.
     place.read.clear();
-    let Some(spawner) = spawner(&place) else { return };
+    let Some(spawner) = spawner(&place) else {
+        return;
+    };
     let text = "echo $TMPDIR; echo x > /tmp/kept; ls /tmp/kept";
     assert_eq!(sh(&spawner, &place, text).await.1, "/tmp\n/tmp/kept");
-    assert_eq!(sh(&spawner, &place, "cat /tmp/kept").await.1, "x", "one for the pod");
+    assert_eq!(
+        sh(&spawner, &place, "cat /tmp/kept").await.1,
+        "x",
+        "one for the pod"
+    );
     assert!(!Path::new("/tmp/kept").exists());
 }
 
@@ -86,18 +122,43 @@ async fn temporary_files_have_short_names() {
 #[tokio::test]
 async fn what_goes_out_is_counted() {
     let place = Place::new();
-    let Some(spawner) = spawner(&place) else { return };
+    let Some(spawner) = spawner(&place) else {
+        return;
+    };
     for (text, how) in [
         ("exec 3<>/dev/tcp/192.0.2.1/80", ChildExit::Exit(1)),
-        ("(exec 3<>/dev/tcp/192.0.2.1/80) 2>&1 | tail -n 0; true", ChildExit::Exit(0)),
-        ("(exec 3<>/dev/udp/192.0.2.1/80) >/dev/null 2>&1; exit 0", ChildExit::Exit(0)),
-        ("(exec 3<>/dev/tcp/2001:db8::1/80) 2>/dev/null; exit 3", ChildExit::Exit(3)),
-        ("(exec 3<>/dev/tcp/example.org/80) 2>/dev/null; exit 0", ChildExit::Exit(0)),
-        ("(setsid bash -c 'exec 3<>/dev/tcp/192.0.2.1/80' 2>/dev/null; sleep 60) & exit 0", ChildExit::Exit(0)),
+        (
+            "(exec 3<>/dev/tcp/192.0.2.1/80) 2>&1 | tail -n 0; true",
+            ChildExit::Exit(0),
+        ),
+        (
+            "(exec 3<>/dev/udp/192.0.2.1/80) >/dev/null 2>&1; exit 0",
+            ChildExit::Exit(0),
+        ),
+        (
+            "(exec 3<>/dev/tcp/2001:db8::1/80) 2>/dev/null; exit 3",
+            ChildExit::Exit(3),
+        ),
+        (
+            "(exec 3<>/dev/tcp/example.org/80) 2>/dev/null; exit 0",
+            ChildExit::Exit(0),
+        ),
+        (
+            "(setsid bash -c 'exec 3<>/dev/tcp/192.0.2.1/80' 2>/dev/null; sleep 60) & exit 0",
+            ChildExit::Exit(0),
+        ),
     ] {
         let (ended, said, refused) = sh(&spawner, &place, text).await;
-        assert_eq!((ended, refused > Some(0)), (how, true), "{text}: {said} {refused:?}");
-        assert_eq!(sh(&spawner, &place, "echo network is unreachable").await.2, Some(0), "only its own");
+        assert_eq!(
+            (ended, refused > Some(0)),
+            (how, true),
+            "{text}: {said} {refused:?}"
+        );
+        assert_eq!(
+            sh(&spawner, &place, "echo network is unreachable").await.2,
+            Some(0),
+            "only its own"
+        );
     }
 }
 
@@ -105,26 +166,45 @@ async fn what_goes_out_is_counted() {
 #[tokio::test]
 async fn a_server_of_a_job_is_reached_by_the_next_call_and_ends_with_the_job() {
     let place = Place::new();
-    let Some(spawner) = spawner(&place) else { return };
+    let Some(spawner) = spawner(&place) else {
+        return;
+    };
     let server = "import socket, os\ns = socket.create_server(('127.0.0.1', 4321))\nif os.fork() == 0: os.setsid()\nopen('up', 'w')\nwhile 1: s.accept()[0].send(b'here')";
     std::fs::write(place.project.join("server.py"), server).unwrap();
     let stop = CancellationToken::new();
-    let child = spawner.spawn(place.job("/usr/bin/python3", &["server.py"])).await.unwrap();
+    let child = spawner
+        .spawn(place.job("/usr/bin/python3", &["server.py"]))
+        .await
+        .unwrap();
     let job = tokio::spawn({
         let stop = stop.clone();
         async move { child.run(|_| Ok(()), &stop).await }
     });
-    let asks = "until test -e up; do sleep 0.05; done; exec 3<>/dev/tcp/127.0.0.1/4321 && head -c 4 <&3";
+    let asks =
+        "until test -e up; do sleep 0.05; done; exec 3<>/dev/tcp/127.0.0.1/4321 && head -c 4 <&3";
     assert_eq!(sh(&spawner, &place, asks).await.1, "here");
-    assert!(std::net::TcpStream::connect("127.0.0.1:4321").is_err(), "not from outside");
+    assert!(
+        std::net::TcpStream::connect("127.0.0.1:4321").is_err(),
+        "not from outside"
+    );
     // Another pod's.
     let other = Place::new();
     let another = helped(&other, SandboxMode::WorkspaceWrite);
-    assert_eq!(sh(&another, &other, "exec 3<>/dev/tcp/127.0.0.1/4321").await.0, ChildExit::Exit(1));
+    assert_eq!(
+        sh(&another, &other, "exec 3<>/dev/tcp/127.0.0.1/4321")
+            .await
+            .0,
+        ChildExit::Exit(1)
+    );
     stop.cancel();
     let ended = job.await.unwrap().unwrap();
     assert_eq!((ended.how, ended.remaining), (ChildExit::Cancelled, 0));
-    assert_eq!(sh(&spawner, &place, "exec 3<>/dev/tcp/127.0.0.1/4321").await.0, ChildExit::Exit(1));
+    assert_eq!(
+        sh(&spawner, &place, "exec 3<>/dev/tcp/127.0.0.1/4321")
+            .await
+            .0,
+        ChildExit::Exit(1)
+    );
 }
 
 /// What is said inside; outside of the sandbox each of these reaches something.
@@ -133,11 +213,14 @@ async fn the_machine_stays_out_of_reach() {
     let mut place = Place::new();
     // Where the probe was built may be anywhere.
     place.read.clear();
-    let Some(spawner) = spawner(&place) else { return };
+    let Some(spawner) = spawner(&place) else {
+        return;
+    };
     let named = place.outside.join("sock");
     let _path = UnixListener::bind(&named).unwrap();
     let name = format!("yoi-test-{}", std::process::id());
-    let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let _abstract =
+        UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = tcp.local_addr().unwrap().port();
     let own = std::process::id();
@@ -173,7 +256,13 @@ async fn the_machine_stays_out_of_reach() {
         let (heard, _) = python(&spawner, &place, &lines).await;
         assert_eq!(heard, said, "{lines}");
     }
-    for text in ["unshare -Ur true", "unshare -n true", "mount -t tmpfs x .", "mount --bind . /tmp", "umount /proc"] {
+    for text in [
+        "unshare -Ur true",
+        "unshare -n true",
+        "mount -t tmpfs x .",
+        "mount --bind . /tmp",
+        "umount /proc",
+    ] {
         let (how, said, _) = sh(&spawner, &place, &format!("{text} 2>&1")).await;
         assert_ne!(how, ChildExit::Exit(0), "{text}: {said}");
     }
@@ -190,12 +279,18 @@ async fn what_may_only_be_read_is_not_written_wherever_it_is() {
     place.project = home.join("outside/project");
     std::fs::create_dir(&place.project).unwrap();
     std::fs::write(place.project.join("file"), "inside").unwrap();
-    let Some(spawner) = spawner(&place) else { return };
+    let Some(spawner) = spawner(&place) else {
+        return;
+    };
     let file = place.outside.join("file");
     assert_eq!(
-        sh(&spawner, &place, "chmod 600 file && touch -d 2001-01-01 file && echo -n ' too' >> file && cat file")
-            .await
-            .1,
+        sh(
+            &spawner,
+            &place,
+            "chmod 600 file && touch -d 2001-01-01 file && echo -n ' too' >> file && cat file"
+        )
+        .await
+        .1,
         "inside too"
     );
     for text in [
@@ -213,22 +308,42 @@ async fn what_may_only_be_read_is_not_written_wherever_it_is() {
         "setfattr -n user.x -v y {} || python3 -c \"import os; os.setxattr('{}', 'user.x', b'y')\"",
     ] {
         let text = text.replace("{}", file.to_str().unwrap());
-        assert_ne!(sh(&spawner, &place, &text).await.0, ChildExit::Exit(0), "{text}");
+        assert_ne!(
+            sh(&spawner, &place, &text).await.0,
+            ChildExit::Exit(0),
+            "{text}"
+        );
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "outside");
     std::fs::write(place.project.join("file"), "inside").unwrap();
     let reads = helped(&place, SandboxMode::ReadOnly);
     for text in ["echo x > file", "rm file", "touch new"] {
-        assert_ne!(sh(&reads, &place, text).await.0, ChildExit::Exit(0), "{text}");
+        assert_ne!(
+            sh(&reads, &place, text).await.0,
+            ChildExit::Exit(0),
+            "{text}"
+        );
     }
-    assert_eq!(sh(&reads, &place, "cat file; echo x > \"$TMPDIR/x\" && cat \"$TMPDIR/x\"").await.1, "insidex");
+    assert_eq!(
+        sh(
+            &reads,
+            &place,
+            "cat file; echo x > \"$TMPDIR/x\" && cat \"$TMPDIR/x\""
+        )
+        .await
+        .1,
+        "insidex"
+    );
 }
 
 /// claude-code#33657: git in a worktree or a submodule, whose repository is elsewhere, works as in the project.
 #[tokio::test]
 async fn git_works_where_its_repository_is_elsewhere() {
     for (make, whole) in [
-        ("git init -q r; git -C r commit -qm a --allow-empty; git -C r worktree add -q ../project", "r/.git"),
+        (
+            "git init -q r; git -C r commit -qm a --allow-empty; git -C r worktree add -q ../project",
+            "r/.git",
+        ),
         (
             "git init -q r; git -C r commit -qm a --allow-empty; git clone -q --bare r b; git -C b worktree add -q ../project",
             "b",
@@ -247,17 +362,34 @@ async fn git_works_where_its_repository_is_elsewhere() {
         std::fs::remove_dir_all(&place.project).unwrap();
         let set = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=a \
             GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@example.org GIT_CONFIG_KEY_2=protocol.file.allow GIT_CONFIG_VALUE_2=always";
-        let made = Command::new("sh").args(["-ec", &format!("{set}; {make}")]).current_dir(&home).status();
+        let made = Command::new("sh")
+            .args(["-ec", &format!("{set}; {make}")])
+            .current_dir(&home)
+            .status();
         assert!(made.unwrap().success(), "{make}");
         place.project = home.join("project").canonicalize().unwrap();
-        let found = authority::LinkedRepository::of(&place.project).unwrap().whole;
+        let found = authority::LinkedRepository::of(&place.project)
+            .unwrap()
+            .whole;
         assert_eq!(found, home.join(whole), "{make}");
         place.write.push(found);
-        let Some(spawner) = spawner(&place) else { return };
-        let text = format!("{set}; echo x > new; git add new && git commit -qm b && git log --format=%s | head -n 1");
+        let Some(spawner) = spawner(&place) else {
+            return;
+        };
+        let text = format!(
+            "{set}; echo x > new; git add new && git commit -qm b && git log --format=%s | head -n 1"
+        );
         assert_eq!(sh(&spawner, &place, &text).await.1, "b", "{make}");
-        let away = format!("ls {}", home.join(if whole == "b" { "r" } else { "r/../outside" }).display());
-        assert_ne!(sh(&spawner, &place, &away).await.0, ChildExit::Exit(0), "only the repository is given");
+        let away = format!(
+            "ls {}",
+            home.join(if whole == "b" { "r" } else { "r/../outside" })
+                .display()
+        );
+        assert_ne!(
+            sh(&spawner, &place, &away).await.0,
+            ChildExit::Exit(0),
+            "only the repository is given"
+        );
     }
 }
 
@@ -265,7 +397,9 @@ async fn git_works_where_its_repository_is_elsewhere() {
 #[tokio::test]
 async fn nothing_outlives_its_call() {
     let place = Place::new();
-    let Some(spawner) = spawner(&place) else { return };
+    let Some(spawner) = spawner(&place) else {
+        return;
+    };
     for text in [
         "sleep 4321 & exit 0",
         "setsid sleep 4321 & exit 0",
@@ -273,9 +407,15 @@ async fn nothing_outlives_its_call() {
         "trap '' TERM; (trap '' TERM HUP; while :; do sleep 4321; done) & exit 0",
         "kill -9 $$",
     ] {
-        let (ended, said) = run(&spawner, place.job("bash", &["-c", text])).await.unwrap();
+        let (ended, said) = run(&spawner, place.job("bash", &["-c", text]))
+            .await
+            .unwrap();
         assert_eq!(ended.remaining, 0, "{text}: {said}");
-        assert_eq!(ended.leftovers > 0, !text.starts_with("kill"), "{text}: {ended:?}");
+        assert_eq!(
+            ended.leftovers > 0,
+            !text.starts_with("kill"),
+            "{text}: {ended:?}"
+        );
         assert!(running("sleep\u{0}4321").is_empty(), "{text}");
     }
 }
@@ -291,13 +431,20 @@ fn running(start: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_helper_ends_with_its_pod_and_is_replaced_where_it_was_killed() {
     let place = Place::new();
-    let Some(spawner) = spawner(&place) else { return };
+    let Some(spawner) = spawner(&place) else {
+        return;
+    };
     let mark = format!("{}/+helper", place.tag);
     let helpers = || {
-        let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+        let all = std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path());
         let is_helper = |path: &Path| {
-            std::fs::read(path.join("environ"))
-                .is_ok_and(|vars| vars.split(|byte| *byte == 0).any(|var| var == format!("YOI_CALL={mark}").as_bytes()))
+            std::fs::read(path.join("environ")).is_ok_and(|vars| {
+                vars.split(|byte| *byte == 0)
+                    .any(|var| var == format!("YOI_CALL={mark}").as_bytes())
+            })
         };
         all.filter(|path| is_helper(path)).collect::<Vec<_>>()
     };
@@ -306,17 +453,26 @@ async fn a_helper_ends_with_its_pod_and_is_replaced_where_it_was_killed() {
     assert!(old.len() >= 2, "{old:?}");
     for path in &old {
         let pid = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
-        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).ok();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(pid).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .ok();
     }
     assert_eq!(sh(&spawner, &place, "echo two").await.1, "two");
     let child = spawner.spawn(place.job("sleep", &["4322"])).await.unwrap();
     // The first process of the namespaces hangs.
-    let mut pids: Vec<i32> =
-        helpers().iter().map(|path| path.file_name().unwrap().to_str().unwrap().parse().unwrap()).collect();
+    let mut pids: Vec<i32> = helpers()
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap().parse().unwrap())
+        .collect();
     pids.sort_unstable();
     for pid in &pids[1..] {
-        rustix::process::kill_process(rustix::process::Pid::from_raw(*pid).unwrap(), rustix::process::Signal::STOP)
-            .ok();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(*pid).unwrap(),
+            rustix::process::Signal::STOP,
+        )
+        .ok();
     }
     drop((child, spawner));
     let until = Instant::now() + Duration::from_secs(20);
@@ -332,11 +488,22 @@ async fn networks() {
     let place = Place::new();
     let Some(own) = spawner(&place) else { return };
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let reach = format!("exec 3<>/dev/tcp/127.0.0.1/{}", tcp.local_addr().unwrap().port());
+    let reach = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{}",
+        tcp.local_addr().unwrap().port()
+    );
     let none = helped(&place, SandboxMode::WorkspaceWrite).with_network(Network::None);
     let on = helped(&place, SandboxMode::WorkspaceWrite).with_network(Network::On);
-    let (none, on) = (sh(&none, &place, &reach).await, sh(&on, &place, &reach).await);
-    assert_eq!((none.0, none.2), (ChildExit::Exit(1), Some(1)), "{}", none.1);
+    let (none, on) = (
+        sh(&none, &place, &reach).await,
+        sh(&on, &place, &reach).await,
+    );
+    assert_eq!(
+        (none.0, none.2),
+        (ChildExit::Exit(1), Some(1)),
+        "{}",
+        none.1
+    );
     assert_eq!((on.0, on.2), (ChildExit::Exit(0), None), "{}", on.1);
     assert_eq!(sh(&own, &place, &reach).await.0, ChildExit::Exit(1));
     let _permit = own.permit("c00000001", Beyond::Network).unwrap();
@@ -352,13 +519,25 @@ async fn without_namespaces_the_reason_is_told_once() {
     }
     let place = Place::new();
     let program = HelperProgram::new(&ambient::claim(), "/bin/false".into(), "".into());
-    let spawner = place.spawner(SandboxMode::WorkspaceWrite).unwrap().with_helper(program);
+    let spawner = place
+        .spawner(SandboxMode::WorkspaceWrite)
+        .unwrap()
+        .with_helper(program);
     assert_eq!(spawner.weaker(), None, "not known yet");
     let (said, refused) = python(&spawner, &place, "socket.socket()").await;
     assert_eq!((said.as_str(), refused), ("Network is unreachable", None));
-    assert!(spawner.weaker().is_some_and(|why| why.contains("namespaces")));
+    assert!(
+        spawner
+            .weaker()
+            .is_some_and(|why| why.contains("namespaces"))
+    );
     assert_eq!(spawner.weaker(), None);
-    assert_eq!(python(&spawner, &place, "socket.socket(socket.AF_UNIX)").await.0, "Operation not permitted");
+    assert_eq!(
+        python(&spawner, &place, "socket.socket(socket.AF_UNIX)")
+            .await
+            .0,
+        "Operation not permitted"
+    );
 }
 
 /// A call that is let out, and all with `network = "on"`, had neither sockets of paths nor terminals: the option that the refusal
@@ -371,7 +550,8 @@ async fn a_call_that_is_let_out_keeps_the_rest() {
     let named = place.outside.join("sock");
     let _path = UnixListener::bind(&named).unwrap();
     let name = format!("yoi-out-{}", std::process::id());
-    let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let _abstract =
+        UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = tcp.local_addr().unwrap().port();
     let resolver = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
@@ -415,14 +595,29 @@ async fn package_managers_have_stores_of_their_own() {
             "cd ~/.cargo/registry && echo new > new && echo more >> crate && mkdir -p d/e && cat crate new",
             "codemore\nnew",
         ),
-        ("cat ~/.cargo/registry/crate ~/.cargo/registry/new; ls ~/.cargo/registry/d", "codemore\nnew\ne"),
-        ("mkdir -p ~/.m2/repository/x && echo y > ~/.m2/repository/x/y && cat ~/.m2/repository/x/y", "y"),
+        (
+            "cat ~/.cargo/registry/crate ~/.cargo/registry/new; ls ~/.cargo/registry/d",
+            "codemore\nnew\ne",
+        ),
+        (
+            "mkdir -p ~/.m2/repository/x && echo y > ~/.m2/repository/x/y && cat ~/.m2/repository/x/y",
+            "y",
+        ),
         // What is not there at all is one new directory.
-        ("ls ~/.gradle; mkdir ~/.gradle/caches && echo w > ~/.gradle/own && ls ~/.gradle", "caches\nown"),
+        (
+            "ls ~/.gradle; mkdir ~/.gradle/caches && echo w > ~/.gradle/own && ls ~/.gradle",
+            "caches\nown",
+        ),
         ("echo z > \"$GOMODCACHE/z\" && ls \"$GOMODCACHE\"", "pkg\nz"),
         ("cat ~/.m2/settings.xml", "<mirror/>"),
-        ("echo $npm_config_fetch_retries $CARGO_NET_RETRY $PIP_RETRIES", "0 0 0"),
-        ("rm ~/.cargo/registry/crate && ls ~/.cargo/registry", "d\nnew"),
+        (
+            "echo $npm_config_fetch_retries $CARGO_NET_RETRY $PIP_RETRIES",
+            "0 0 0",
+        ),
+        (
+            "rm ~/.cargo/registry/crate && ls ~/.cargo/registry",
+            "d\nnew",
+        ),
         (
             "cat ~/.cargo/credentials.toml || echo x > ~/.cargo/config.toml || echo x > ~/.m2/settings.xml || echo no",
             "no",
@@ -432,15 +627,36 @@ async fn package_managers_have_stores_of_their_own() {
         assert_eq!(heard, said, "{text}");
     }
     let (_, seen, _) = sh(&own, &place, "ls -A ~").await;
-    assert!(!seen.contains(".ssh") && seen.contains(".cargo") && seen.contains("project"), "{seen}");
+    assert!(
+        !seen.contains(".ssh") && seen.contains(".cargo") && seen.contains("project"),
+        "{seen}"
+    );
     let _permit = own.permit("c00000001", Beyond::Network).unwrap();
-    assert_eq!(sh(&own, &place, "ls ~/.cargo/registry").await.1, "d\nnew", "a call that is let out has the same");
-    assert_eq!(std::fs::read_to_string(registry.join("crate")).unwrap(), "code");
+    assert_eq!(
+        sh(&own, &place, "ls ~/.cargo/registry").await.1,
+        "d\nnew",
+        "a call that is let out has the same"
+    );
+    assert_eq!(
+        std::fs::read_to_string(registry.join("crate")).unwrap(),
+        "code"
+    );
     assert_eq!(std::fs::read_dir(&registry).unwrap().count(), 1);
     assert_eq!(std::fs::read_dir(&odd).unwrap().count(), 1);
-    assert_eq!(std::fs::read_dir(place.home.join(".m2")).unwrap().count(), 1);
+    assert_eq!(
+        std::fs::read_dir(place.home.join(".m2")).unwrap().count(),
+        1
+    );
     assert!(!place.home.join(".gradle").exists());
-    std::fs::write(place.home.join(".m2/settings.xml"), "<server><Password>x</Password></server>").unwrap();
+    std::fs::write(
+        place.home.join(".m2/settings.xml"),
+        "<server><Password>x</Password></server>",
+    )
+    .unwrap();
     let other = spawner(&place).unwrap();
-    assert_ne!(sh(&other, &place, "cat ~/.m2/settings.xml").await.0, ChildExit::Exit(0), "it holds a secret");
+    assert_ne!(
+        sh(&other, &place, "cat ~/.m2/settings.xml").await.0,
+        ChildExit::Exit(0),
+        "it holds a secret"
+    );
 }

@@ -7,7 +7,9 @@ use std::os::unix::net::UnixListener;
 
 /// What the probe says, and what the child could do beyond the sandbox.
 async fn says(place: &Place, spawner: &Spawner, args: &[&str]) -> (String, Option<Beyond>) {
-    let (ended, output) = shared::run(spawner, place.job(probe(), args)).await.unwrap();
+    let (ended, output) = shared::run(spawner, place.job(probe(), args))
+        .await
+        .unwrap();
     (output.trim().to_owned(), ended.beyond)
 }
 
@@ -18,7 +20,11 @@ async fn tries(place: &Place, beyond: Beyond, tries: &[(&[&str], &str)]) {
     for (args, expected) in tries {
         let _permit = host.permit("c00000001", beyond.clone()).unwrap();
         let said = says(place, &held, args).await;
-        assert_eq!(said, ((*expected).to_owned(), Some(beyond.clone())), "{beyond:?} {args:?}");
+        assert_eq!(
+            said,
+            ((*expected).to_owned(), Some(beyond.clone())),
+            "{beyond:?} {args:?}"
+        );
     }
 }
 
@@ -50,7 +56,10 @@ async fn with_the_network_all_else_stays_confined() {
     ];
     tries(&place, Beyond::Network, &expected).await;
     let confined = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
-    assert_eq!(says(&place, &confined, &["tcp", &port]).await, ("ENETUNREACH".to_owned(), None));
+    assert_eq!(
+        says(&place, &confined, &["tcp", &port]).await,
+        ("ENETUNREACH".to_owned(), None)
+    );
 }
 
 #[tokio::test]
@@ -73,19 +82,45 @@ async fn a_permit_is_for_one_child_of_its_call_and_only_the_host_gives_it() {
     }
     let place = Place::new();
     let host = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
-    let (open, shut) = (("ok".to_owned(), Some(Beyond::Network)), ("ENETUNREACH".to_owned(), None));
+    let (open, shut) = (
+        ("ok".to_owned(), Some(Beyond::Network)),
+        ("ENETUNREACH".to_owned(), None),
+    );
     let socket = ["socket", "2", "1"];
     let permit = host.permit("c00000001", Beyond::Network);
-    let other = authority::Job { call: "c00000002".to_owned(), ..place.job(probe(), &socket) };
-    assert_eq!(shared::run(&host, other).await.unwrap().1.trim(), "ENETUNREACH", "another call has it");
+    let other = authority::Job {
+        call: "c00000002".to_owned(),
+        ..place.job(probe(), &socket)
+    };
+    assert_eq!(
+        shared::run(&host, other).await.unwrap().1.trim(),
+        "ENETUNREACH",
+        "another call has it"
+    );
     assert_eq!(says(&place, &host, &socket).await, open);
     assert_eq!(says(&place, &host, &socket).await, shut, "it is used twice");
     drop(permit);
     drop(host.permit("c00000001", Beyond::Network));
-    assert_eq!(says(&place, &host, &socket).await, shut, "it outlives the call");
+    assert_eq!(
+        says(&place, &host, &socket).await,
+        shut,
+        "it outlives the call"
+    );
     assert!(host.derive().permit("c00000001", Beyond::Network).is_none());
-    assert!(host.derive().clone().permit("c00000001", Beyond::Network).is_none());
+    assert!(
+        host.derive()
+            .clone()
+            .permit("c00000001", Beyond::Network)
+            .is_none()
+    );
     for mode in [SandboxMode::ReadOnly, SandboxMode::Off] {
-        assert!(place.spawner(mode).unwrap().permit("c00000001", Beyond::Unconfined).is_none(), "{mode:?}");
+        assert!(
+            place
+                .spawner(mode)
+                .unwrap()
+                .permit("c00000001", Beyond::Unconfined)
+                .is_none(),
+            "{mode:?}"
+        );
     }
 }

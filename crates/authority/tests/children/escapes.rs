@@ -7,8 +7,16 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// New namespaces, by their flags: mounts, cgroups, names, shared memory, users, processes, the network, time.
-const NAMESPACES: &[&str] =
-    &["0x20000", "0x2000000", "0x4000000", "0x8000000", "0x10000000", "0x20000000", "0x40000000", "0x10020000"];
+const NAMESPACES: &[&str] = &[
+    "0x20000",
+    "0x2000000",
+    "0x4000000",
+    "0x8000000",
+    "0x10000000",
+    "0x20000000",
+    "0x40000000",
+    "0x10020000",
+];
 
 /// At the first process of its namespace, which is outside of its confinement: the operation, and what follows the number.
 const AT_KEEPER: &[(&str, &str)] = &[
@@ -89,11 +97,15 @@ const FILES: &[(&str, &str)] = &[
 #[tokio::test]
 async fn none_succeeds() {
     let place = Place::new();
-    let Some(spawner) = apart(&place, SandboxMode::WorkspaceWrite) else { return };
+    let Some(spawner) = apart(&place, SandboxMode::WorkspaceWrite) else {
+        return;
+    };
     let mut tries: Vec<Vec<String>> = Vec::new();
-    let mut add = |words: &[&str]| tries.push(words.iter().map(|word| (*word).to_owned()).collect());
-    for (kind, flags) in
-        ["unshare", "clone", "clone3"].iter().flat_map(|kind| NAMESPACES.iter().map(move |it| (kind, it)))
+    let mut add =
+        |words: &[&str]| tries.push(words.iter().map(|word| (*word).to_owned()).collect());
+    for (kind, flags) in ["unshare", "clone", "clone3"]
+        .iter()
+        .flat_map(|kind| NAMESPACES.iter().map(move |it| (kind, it)))
     {
         add(&[kind, flags]);
     }
@@ -102,7 +114,9 @@ async fn none_succeeds() {
         add(&[op, "1", more]);
         add(&[op, &host, more]);
     }
-    OF_KEEPER.iter().for_each(|(op, name)| add(&[op, &format!("/proc/1/{name}")]));
+    OF_KEEPER
+        .iter()
+        .for_each(|(op, name)| add(&[op, &format!("/proc/1/{name}")]));
     FILES.iter().for_each(|args| add(&[args.0, args.1]));
     let listening = Listening::new(&place);
     for name in &listening.names {
@@ -111,15 +125,32 @@ async fn none_succeeds() {
     }
     let mut said = Vec::new();
     for args in &tries {
-        said.push(place.says(&spawner, &args.iter().map(String::as_str).collect::<Vec<_>>()).await);
+        said.push(
+            place
+                .says(
+                    &spawner,
+                    &args.iter().map(String::as_str).collect::<Vec<_>>(),
+                )
+                .await,
+        );
     }
-    let out: Vec<_> = tries.iter().zip(&said).filter(|(_, said)| *said == "ok" || *said == "EOF").collect();
+    let out: Vec<_> = tries
+        .iter()
+        .zip(&said)
+        .filter(|(_, said)| *said == "ok" || *said == "EOF")
+        .collect();
     assert!(out.is_empty(), "{out:#?}");
     // Each was understood.
     assert!(said.iter().all(|said| said != "unknown"), "{said:?}");
     println!("{} ways out, none succeeds", tries.len());
-    let (_, said) = run(&spawner, place.job(probe(), &["descriptors"])).await.unwrap();
-    assert_eq!(said.trim(), "0 /dev\n1 pipe\n2 pipe\nok", "nothing is inherited but the standard three");
+    let (_, said) = run(&spawner, place.job(probe(), &["descriptors"]))
+        .await
+        .unwrap();
+    assert_eq!(
+        said.trim(),
+        "0 /dev\n1 pipe\n2 pipe\nok",
+        "nothing is inherited but the standard three"
+    );
 }
 
 /// Sockets where programs of the machine have theirs, which this process reaches.
@@ -132,22 +163,47 @@ struct Listening {
 impl Listening {
     fn new(place: &Place) -> Self {
         let unique = format!("yoi-escape-{}", std::process::id());
-        let shared = ["/tmp", "/dev/shm", "/run", "/var/run", "/var/lib"].map(|dir| Path::new(dir).join(&unique));
-        let mut paths = ["docker.sock", "agent"].map(|name| place.outside.join(name)).to_vec();
-        paths.extend([place.home.join("agent"), place.home.join(".ssh/agent"), place.state.join("sock")]);
+        let shared = ["/tmp", "/dev/shm", "/run", "/var/run", "/var/lib"]
+            .map(|dir| Path::new(dir).join(&unique));
+        let mut paths = ["docker.sock", "agent"]
+            .map(|name| place.outside.join(name))
+            .to_vec();
+        paths.extend([
+            place.home.join("agent"),
+            place.home.join(".ssh/agent"),
+            place.state.join("sock"),
+        ]);
         paths.extend(shared);
         let mut held = Vec::new();
         // Not every user may write in all of these.
-        paths.retain(|path| UnixListener::bind(path).map(|socket| held.push(socket)).is_ok());
-        assert!(paths.len() >= 6 && paths.iter().all(|path| UnixStream::connect(path).is_ok()), "{paths:?}");
-        held.push(UnixListener::bind_addr(&SocketAddr::from_abstract_name(&unique).unwrap()).unwrap());
-        let names = paths.iter().map(|path| path.to_str().unwrap().to_owned()).chain([format!("@{unique}")]);
-        Self { names: names.collect(), paths, _held: held }
+        paths.retain(|path| {
+            UnixListener::bind(path)
+                .map(|socket| held.push(socket))
+                .is_ok()
+        });
+        assert!(
+            paths.len() >= 6 && paths.iter().all(|path| UnixStream::connect(path).is_ok()),
+            "{paths:?}"
+        );
+        held.push(
+            UnixListener::bind_addr(&SocketAddr::from_abstract_name(&unique).unwrap()).unwrap(),
+        );
+        let names = paths
+            .iter()
+            .map(|path| path.to_str().unwrap().to_owned())
+            .chain([format!("@{unique}")]);
+        Self {
+            names: names.collect(),
+            paths,
+            _held: held,
+        }
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.paths.iter().for_each(|path| drop(std::fs::remove_file(path)));
+        self.paths
+            .iter()
+            .for_each(|path| drop(std::fs::remove_file(path)));
     }
 }

@@ -3,7 +3,8 @@
 use super::programs::place_with_toolchains;
 use super::shared::{Place, apart, confinable, helped, run};
 use authority::{
-    Beyond, ChildExit, HostProxy, HostRefusal, HostTraffic, Job, Net, Resolver, SandboxMode, Spawner, Traffic,
+    Beyond, ChildExit, HostProxy, HostRefusal, HostTraffic, Job, Net, Resolver, SandboxMode,
+    Spawner, Traffic,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -17,7 +18,9 @@ fn stand_in() -> SocketAddr {
         while let Ok((mut stream, _)) = listener.accept() {
             let mut asked = [0; 512];
             drop(stream.read(&mut asked));
-            drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nkept"));
+            drop(stream.write_all(
+                b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nkept",
+            ));
         }
     });
     at
@@ -40,37 +43,74 @@ fn spawner_to(place: &Place, hosts: &[&str], is_for_all: bool, at: SocketAddr) -
 #[tokio::test]
 async fn the_named_host_is_reached_and_no_other() {
     let place = Place::new();
-    let Some(spawner) = spawner(&place, &["kept.test:80"]) else { return };
+    let Some(spawner) = spawner(&place, &["kept.test:80"]) else {
+        return;
+    };
     let ask = "import sys, urllib.request\ntry: print(urllib.request.urlopen('http://' + sys.argv[1]).read().decode())\nexcept Exception as e: print(e)";
     std::fs::write(place.project.join("ask.py"), ask).unwrap();
     let mut before = Traffic::default();
     for (host, said, refused) in [
         ("kept.test/", "kept", None),
-        ("other.test/", "HTTP Error 403: Forbidden", Some(HostRefusal::NotNamed)),
-        ("10.0.0.1/", "HTTP Error 403: Forbidden", Some(HostRefusal::Address)),
+        (
+            "other.test/",
+            "HTTP Error 403: Forbidden",
+            Some(HostRefusal::NotNamed),
+        ),
+        (
+            "10.0.0.1/",
+            "HTTP Error 403: Forbidden",
+            Some(HostRefusal::Address),
+        ),
     ] {
-        let (ended, output) = run(&spawner, place.job("/usr/bin/python3", &["ask.py", host])).await.unwrap();
-        assert_eq!((ended.how, output.trim()), (ChildExit::Exit(0), said), "{host}");
+        let (ended, output) = run(&spawner, place.job("/usr/bin/python3", &["ask.py", host]))
+            .await
+            .unwrap();
+        assert_eq!(
+            (ended.how, output.trim()),
+            (ChildExit::Exit(0), said),
+            "{host}"
+        );
         let now = spawner.traffic();
         let (Traffic(new), name) = (now.clone().since(&before), host.trim_end_matches('/'));
-        let HostTraffic { connections, sent, received, refused: why } = new[name].clone();
-        assert_eq!(why.into_keys().collect::<Vec<_>>(), Vec::from_iter(refused), "{host}");
+        let HostTraffic {
+            connections,
+            sent,
+            received,
+            refused: why,
+        } = new[name].clone();
+        assert_eq!(
+            why.into_keys().collect::<Vec<_>>(),
+            Vec::from_iter(refused),
+            "{host}"
+        );
         assert_eq!(
             (connections, sent > 0, received > 0),
-            if refused.is_some() { (0, false, false) } else { (1, true, true) }
+            if refused.is_some() {
+                (0, false, false)
+            } else {
+                (1, true, true)
+            }
         );
         before = now;
     }
     let past = "(exec 3<>/dev/tcp/192.0.2.1/80) 2>&1";
-    let (ended, output) = run(&spawner, place.job("bash", &["-c", past])).await.unwrap();
-    assert_eq!((ended.how, ended.refused > Some(0)), (ChildExit::Exit(1), true), "{output}");
+    let (ended, output) = run(&spawner, place.job("bash", &["-c", past]))
+        .await
+        .unwrap();
+    assert_eq!(
+        (ended.how, ended.refused > Some(0)),
+        (ChildExit::Exit(1), true),
+        "{output}"
+    );
 }
 
 /// Own servers are reached past the proxy, and its port is not theirs.
 #[tokio::test]
 async fn the_loopback_is_no_host() {
     let place = Place::new();
-    let Some(spawner) = spawner(&place, &["kept.test:80"]) else { return };
+    let Some(spawner) = spawner(&place, &["kept.test:80"]) else {
+        return;
+    };
     let own = "import os, socket, threading, urllib.request
 s = socket.create_server(('127.0.0.1', 0))
 def serve():
@@ -80,10 +120,17 @@ print(urllib.request.urlopen('http://127.0.0.1:%d/' % s.getsockname()[1]).read()
 try: print(socket.create_server(('127.0.0.1', 808)))
 except OSError as e: print(e.strerror)";
     std::fs::write(place.project.join("own.py"), own).unwrap();
-    let (_, output) = run(&spawner, place.job("/usr/bin/python3", &["own.py"])).await.unwrap();
+    let (_, output) = run(&spawner, place.job("/usr/bin/python3", &["own.py"]))
+        .await
+        .unwrap();
     let lines: Vec<_> = output.lines().collect();
     assert_eq!(lines[0], "own", "{output}");
-    assert!(["Permission denied", "Address already in use"].iter().any(|why| lines[1].starts_with(why)), "{output}");
+    assert!(
+        ["Permission denied", "Address already in use"]
+            .iter()
+            .any(|why| lines[1].starts_with(why)),
+        "{output}"
+    );
     assert_eq!(spawner.traffic(), Traffic::default());
 }
 
@@ -95,8 +142,13 @@ async fn without_namespaces_nothing_is_proxied() {
         return;
     }
     let proxy = HostProxy::new(None, Net::to(&ambient::claim(), []));
-    let spawner = place.spawner(SandboxMode::WorkspaceWrite).unwrap().with_proxy(proxy);
-    let (_, output) = run(&spawner, place.job("bash", &["-c", "env | grep -ic proxy"])).await.unwrap();
+    let spawner = place
+        .spawner(SandboxMode::WorkspaceWrite)
+        .unwrap()
+        .with_proxy(proxy);
+    let (_, output) = run(&spawner, place.job("bash", &["-c", "env | grep -ic proxy"]))
+        .await
+        .unwrap();
     assert_eq!(output.trim(), "0");
 }
 
@@ -105,7 +157,14 @@ async fn without_namespaces_nothing_is_proxied() {
 #[tokio::test]
 async fn a_host_that_is_lent_is_for_one_call() {
     let place = Place::new();
-    let Some(spawner) = spawner_to(&place, &["kept.test:80", "other.test:80"], false, stand_in()) else { return };
+    let Some(spawner) = spawner_to(
+        &place,
+        &["kept.test:80", "other.test:80"],
+        false,
+        stand_in(),
+    ) else {
+        return;
+    };
     let ask = "import sys, urllib.request
 for host in sys.argv[1:]:
     try: print(urllib.request.urlopen('http://' + host).read().decode())
@@ -113,16 +172,29 @@ for host in sys.argv[1:]:
     std::fs::write(place.project.join("ask.py"), ask).unwrap();
     let job = |call: &str| {
         let job = place.job("/usr/bin/python3", &["ask.py", "kept.test/", "other.test/"]);
-        Job { call: call.to_owned(), ..job }
+        Job {
+            call: call.to_owned(),
+            ..job
+        }
     };
     let hosts = Beyond::Hosts(vec!["kept.test".parse().unwrap()]);
     let _permit = spawner.permit("c00000001", hosts.clone()).unwrap();
-    let (first, second) = tokio::join!(run(&spawner, job("c00000001")), run(&spawner, job("c00000002")));
+    let (first, second) = tokio::join!(
+        run(&spawner, job("c00000001")),
+        run(&spawner, job("c00000002"))
+    );
     let ((first, said), (second, other)) = (first.unwrap(), second.unwrap());
-    assert_eq!((said.as_str(), first.beyond), ("kept\nno 403\n", Some(hosts.clone())));
+    assert_eq!(
+        (said.as_str(), first.beyond),
+        ("kept\nno 403\n", Some(hosts.clone()))
+    );
     assert_eq!((other.as_str(), second.beyond), ("no 0\nno 0\n", None));
     let (again, said) = run(&spawner, job("c00000001")).await.unwrap();
-    assert_eq!((said.as_str(), again.beyond), ("no 0\nno 0\n", None), "once");
+    assert_eq!(
+        (said.as_str(), again.beyond),
+        ("no 0\nno 0\n", None),
+        "once"
+    );
     // Where there is no proxy, nothing was given.
     let plain = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
     let _permit = plain.permit("c00000001", hosts).unwrap();
@@ -133,8 +205,13 @@ for host in sys.argv[1:]:
 async fn registry(dir: &Path) -> SocketAddr {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/children/registry.py");
     let place = Place::new();
-    let job = place.job("/usr/bin/python3", &[script.to_str().unwrap(), dir.to_str().unwrap()]);
-    let (ended, said) = run(&place.spawner(SandboxMode::Off).unwrap(), job).await.unwrap();
+    let job = place.job(
+        "/usr/bin/python3",
+        &[script.to_str().unwrap(), dir.to_str().unwrap()],
+    );
+    let (ended, said) = run(&place.spawner(SandboxMode::Off).unwrap(), job)
+        .await
+        .unwrap();
     assert_eq!(ended.how, ChildExit::Exit(0), "{said}");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
@@ -144,14 +221,25 @@ async fn registry(dir: &Path) -> SocketAddr {
             let mut line = String::new();
             let mut lines = BufReader::new(&stream);
             lines.read_line(&mut line).unwrap();
-            while lines.read_line(&mut String::new()).is_ok_and(|bytes| bytes > 2) {}
-            let name = line.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+            while lines
+                .read_line(&mut String::new())
+                .is_ok_and(|bytes| bytes > 2)
+            {}
+            let name = line
+                .split(' ')
+                .nth(1)
+                .unwrap_or_default()
+                .trim_start_matches('/');
             let (kind, name) = match name.ends_with('/') {
                 true => ("text/html", format!("{name}index.html")),
                 false => ("application/octet-stream", name.to_owned()),
             };
             let found = std::fs::read(dir.join(name));
-            let status = if found.is_ok() { "200 OK" } else { "404 Not Found" };
+            let status = if found.is_ok() {
+                "200 OK"
+            } else {
+                "404 Not Found"
+            };
             let body = found.unwrap_or_default();
             let head = format!(
                 "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -220,14 +308,32 @@ async fn package_managers_reach_their_registry() {
             }
             let mut place = place_with_toolchains();
             place.read.clear();
-            let Some(spawner) = spawner_to(&place, &["kept.test:80"], is_for_all, at) else { return };
+            let Some(spawner) = spawner_to(&place, &["kept.test:80"], is_for_all, at) else {
+                return;
+            };
             let hosts = Beyond::Hosts(vec!["kept.test".parse().unwrap()]);
             let _permit = is_lent.then(|| spawner.permit("c00000001", hosts).unwrap());
             let text = format!("{{ {make} && {get}; }} 2>&1");
-            let (ended, said) = run(&spawner, place.job("bash", &["-c", &text])).await.unwrap();
-            assert_eq!(ended.how == ChildExit::Exit(0), is_for_all || is_lent, "{name} {is_for_all} {is_lent}: {said}");
-            let counted = ended.traffic.0.get("kept.test").cloned().unwrap_or_default();
-            assert_eq!(counted.received > 200, is_for_all || is_lent, "{name}: {:?}", ended.traffic);
+            let (ended, said) = run(&spawner, place.job("bash", &["-c", &text]))
+                .await
+                .unwrap();
+            assert_eq!(
+                ended.how == ChildExit::Exit(0),
+                is_for_all || is_lent,
+                "{name} {is_for_all} {is_lent}: {said}"
+            );
+            let counted = ended
+                .traffic
+                .0
+                .get("kept.test")
+                .cloned()
+                .unwrap_or_default();
+            assert_eq!(
+                counted.received > 200,
+                is_for_all || is_lent,
+                "{name}: {:?}",
+                ended.traffic
+            );
             assert!(counted.refused.is_empty(), "{name}: {:?}", ended.traffic);
         }
     }

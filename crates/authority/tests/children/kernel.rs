@@ -68,7 +68,9 @@ const REFUSED: &[(&str, libc::c_long)] = &[
 
 /// Whether it is about what children in namespaces share with each other only.
 fn is_shared(name: &str) -> bool {
-    ["socket", "shm", "sem", "msg", "mq_"].iter().any(|start| name.starts_with(start))
+    ["socket", "shm", "sem", "msg", "mq_"]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// All families of sockets that some kernel has, by number: IPv4, its neighbours, packets, keys, virtual machines, raw
@@ -95,8 +97,18 @@ async fn calls_that_are_refused_by_name() {
     let caged = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
     for (family, kind) in FAMILIES.flat_map(|family| [1, 3].map(|kind| (family, kind))) {
         // The internet's, as on a machine without a network.
-        let refused = if [2, 10].contains(&family) { "ENETUNREACH" } else { "EPERM" };
-        place.tries(&caged, &["socket", &family.to_string(), &kind.to_string()], refused).await;
+        let refused = if [2, 10].contains(&family) {
+            "ENETUNREACH"
+        } else {
+            "EPERM"
+        };
+        place
+            .tries(
+                &caged,
+                &["socket", &family.to_string(), &kind.to_string()],
+                refused,
+            )
+            .await;
     }
 }
 
@@ -107,10 +119,14 @@ async fn ways_around_the_names() {
         return;
     }
     let place = Place::new();
-    let [caged, free] = [SandboxMode::WorkspaceWrite, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
+    let [caged, free] =
+        [SandboxMode::WorkspaceWrite, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
     let at = |name: &str| place.project.join(name).to_str().unwrap().to_owned();
     let (socket, bound, file) = (at("socket"), at("bound"), at("file"));
-    let (outside, hard) = (place.outside.join("file").to_str().unwrap().to_owned(), at("hard"));
+    let (outside, hard) = (
+        place.outside.join("file").to_str().unwrap().to_owned(),
+        at("hard"),
+    );
     let unnamed = place.outside.join("unnamed").to_str().unwrap().to_owned();
     let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     // Namespaces other than a user's need powers, which even root's children lack; outside, a machine may forbid them.
@@ -153,9 +169,17 @@ async fn ways_around_the_names() {
     }
     let _inherited = rustix::io::dup(io::stdin()).unwrap();
     authority::seal_inherited(&ambient::claim());
-    let (_, said) = shared::run(&caged, place.job(probe(), &["descriptors"])).await.unwrap();
-    assert_eq!(said.trim(), "0 /dev\n1 pipe\n2 pipe\nok", "nothing is inherited but the standard three");
-    let (_, said) = shared::run(&caged, place.job("cat", &["/proc/self/status"])).await.unwrap();
+    let (_, said) = shared::run(&caged, place.job(probe(), &["descriptors"]))
+        .await
+        .unwrap();
+    assert_eq!(
+        said.trim(),
+        "0 /dev\n1 pipe\n2 pipe\nok",
+        "nothing is inherited but the standard three"
+    );
+    let (_, said) = shared::run(&caged, place.job("cat", &["/proc/self/status"]))
+        .await
+        .unwrap();
     for line in ["NoNewPrivs:\t1", "Seccomp:\t2"] {
         assert!(said.lines().any(|found| found == line), "{line} in {said}");
     }
@@ -168,9 +192,20 @@ async fn files_that_are_open_for_reading() {
         return;
     }
     let place = Place::new();
-    let [caged, free] = [SandboxMode::ReadOnly, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
-    let given = place.home.join(".cargo/registry/crate").to_str().unwrap().to_owned();
-    let dir = place.home.join(".cargo/registry").to_str().unwrap().to_owned();
+    let [caged, free] =
+        [SandboxMode::ReadOnly, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
+    let given = place
+        .home
+        .join(".cargo/registry/crate")
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let dir = place
+        .home
+        .join(".cargo/registry")
+        .to_str()
+        .unwrap()
+        .to_owned();
     let tries: &[(&str, &str, &str)] = &[
         ("lease", &given, "ok"),
         ("notify", &dir, "ok"),
@@ -196,11 +231,24 @@ async fn files_that_are_open_for_reading() {
         let said = place.says(&free, &["held", how, path]).await;
         // Not every file system has these.
         let absent = ["ENOTTY", "EOPNOTSUPP"].contains(&said.as_str());
-        assert!(*without != "ok" || said == "ok" || absent, "free {how}: {said}");
+        assert!(
+            *without != "ok" || said == "ok" || absent,
+            "free {how}: {said}"
+        );
     }
-    for how in ["getflags", "0x801c581f", "0x80087601", "0x40049409", "0xc020660b"] {
+    for how in [
+        "getflags",
+        "0x801c581f",
+        "0x80087601",
+        "0x40049409",
+        "0xc020660b",
+    ] {
         let inside = place.says(&caged, &["held", how, &given]).await;
-        assert_eq!(inside, place.says(&free, &["held", how, &given]).await, "{how}");
+        assert_eq!(
+            inside,
+            place.says(&free, &["held", how, &given]).await,
+            "{how}"
+        );
     }
 }
 
@@ -212,13 +260,20 @@ async fn the_other_door_into_the_kernel() {
         return;
     }
     let place = Place::new();
-    let [caged, free] = [SandboxMode::WorkspaceWrite, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
+    let [caged, free] =
+        [SandboxMode::WorkspaceWrite, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
     for op in ["int80", "int80-socket"] {
         let (without, _) = shared::run(&free, place.job(probe(), &[op])).await.unwrap();
-        let (inside, said) = shared::run(&caged, place.job(probe(), &[op])).await.unwrap();
+        let (inside, said) = shared::run(&caged, place.job(probe(), &[op]))
+            .await
+            .unwrap();
         match without.how {
             ChildExit::Exit(0) => {
-                assert_eq!((inside.how, said.as_str()), (ChildExit::Signal(libc::SIGSYS), ""), "{op}")
+                assert_eq!(
+                    (inside.how, said.as_str()),
+                    (ChildExit::Signal(libc::SIGSYS), ""),
+                    "{op}"
+                )
             }
             // A kernel built or started without them kills on its own, or says that there is no such call.
             _absent => assert_ne!(inside.how, ChildExit::Exit(0), "{op}: {said}"),
@@ -234,13 +289,17 @@ async fn other_processes() {
         return;
     }
     let place = Place::new();
-    let [caged, free] = [SandboxMode::WorkspaceWrite, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
+    let [caged, free] =
+        [SandboxMode::WorkspaceWrite, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
     on(&place, &caged, std::process::id()).await;
     for spawner in [&caged, &free] {
         let mut job = place.job("sh", &["-c", "echo $$; exec sleep 300"]);
         job.call = "victim".to_owned();
         let (told, mut hear) = tokio::sync::mpsc::unbounded_channel();
-        let keep = |bytes: &[u8]| told.send(String::from_utf8_lossy(bytes).into_owned()).map_err(io::Error::other);
+        let keep = |bytes: &[u8]| {
+            told.send(String::from_utf8_lossy(bytes).into_owned())
+                .map_err(io::Error::other)
+        };
         let cancel = CancellationToken::new();
         let tries = async {
             let pid = hear.recv().await.unwrap().trim().parse().unwrap();
@@ -248,7 +307,11 @@ async fn other_processes() {
             cancel.cancel();
         };
         let (ended, ()) = tokio::join!(spawner.run(job, keep, &cancel), tries);
-        assert_eq!(ended.unwrap().how, ChildExit::Cancelled, "it was left alone until it was no longer needed");
+        assert_eq!(
+            ended.unwrap().how,
+            ChildExit::Cancelled,
+            "it was left alone until it was no longer needed"
+        );
     }
 }
 
@@ -263,26 +326,77 @@ async fn on(place: &Place, caged: &Spawner, pid: u32) {
         let want = if *op == "owned" { "ok" } else { "EPERM" };
         assert_eq!(place.says(caged, &[op, &pid]).await, want, "{op}");
     }
-    for how in ["scheduler", "param", "attr", "nice", "nice-group", "nice-user", "io", "io-group", "io-user"] {
-        assert_eq!(place.says(caged, &["scheduled", how, &pid]).await, "EPERM", "{how}");
+    for how in [
+        "scheduler",
+        "param",
+        "attr",
+        "nice",
+        "nice-group",
+        "nice-user",
+        "io",
+        "io-group",
+        "io-user",
+    ] {
+        assert_eq!(
+            place.says(caged, &["scheduled", how, &pid]).await,
+            "EPERM",
+            "{how}"
+        );
         // Its own is its own matter.
         if !how.ends_with("-user") && !how.ends_with("-group") {
-            assert_eq!(place.says(caged, &["scheduled", how, "0"]).await, "ok", "{how}");
+            assert_eq!(
+                place.says(caged, &["scheduled", how, "0"]).await,
+                "ok",
+                "{how}"
+            );
         }
     }
     // Allowed: on which processors; but root's children lack the power over what has more powers than they.
-    assert!(["ok", "EPERM"].contains(&place.says(caged, &["scheduled", "affinity", &pid]).await.as_str()));
+    assert!(
+        ["ok", "EPERM"].contains(
+            &place
+                .says(caged, &["scheduled", "affinity", &pid])
+                .await
+                .as_str()
+        )
+    );
     assert_eq!(place.says(caged, &["madvise", &pid]).await, "EACCES");
-    for op in ["ptrace", "pidfd-getfd", "kcmp", "move-pages", "migrate-pages", "robust-list", "prlimit"] {
+    for op in [
+        "ptrace",
+        "pidfd-getfd",
+        "kcmp",
+        "move-pages",
+        "migrate-pages",
+        "robust-list",
+        "prlimit",
+    ] {
         assert_eq!(place.says(caged, &[op, &pid]).await, "EPERM", "{op}");
     }
     assert_eq!(place.says(caged, &["peek", &pid, "4096"]).await, "EPERM");
-    for name in ["mem", "environ", "maps", "root/etc/passwd", "cwd/.", "fd/0", "exe", "auxv", "io"] {
-        assert_eq!(place.says(caged, &["read", &proc(name)]).await, "EACCES", "{name}");
+    for name in [
+        "mem",
+        "environ",
+        "maps",
+        "root/etc/passwd",
+        "cwd/.",
+        "fd/0",
+        "exe",
+        "auxv",
+        "io",
+    ] {
+        assert_eq!(
+            place.says(caged, &["read", &proc(name)]).await,
+            "EACCES",
+            "{name}"
+        );
     }
     // Allowed: what every user of the machine may read, and how many files it has open, not which.
     assert_eq!(place.says(caged, &["list", &proc("fd")]).await, "ok");
     for name in ["stat", "status", "cmdline"] {
-        assert_eq!(place.says(caged, &["read", &proc(name)]).await, "ok", "{name}");
+        assert_eq!(
+            place.says(caged, &["read", &proc(name)]).await,
+            "ok",
+            "{name}"
+        );
     }
 }

@@ -13,7 +13,10 @@ fn names(names: &[&str]) -> Vec<OsString> {
 
 /// How starting a program ends: its kind of error, or none.
 async fn starts(place: &Place, spawner: &Spawner, program: impl AsRef<Path>) -> Option<ErrorKind> {
-    run(spawner, place.job(program, &[])).await.err().map(|error| error.kind())
+    run(spawner, place.job(program, &[]))
+        .await
+        .err()
+        .map(|error| error.kind())
 }
 
 #[tokio::test]
@@ -32,15 +35,34 @@ async fn only_named_programs_are_started() {
         ("./true", denied),
     ];
     for (program, expected) in cases {
-        assert_eq!(starts(&place, &limited, program).await, expected, "{program}");
+        assert_eq!(
+            starts(&place, &limited, program).await,
+            expected,
+            "{program}"
+        );
     }
     assert_eq!(starts(&place, &limited.derive(), "false").await, denied);
     // It is narrowed further, never widened.
     let narrower = limited.limited(&names(&["true"]), true).unwrap();
     assert_eq!(starts(&place, &narrower, "/bin/ls").await, denied);
-    assert_eq!(narrower.limited(&names(&["/bin/ls"]), true).unwrap_err().kind(), ErrorKind::Denied);
-    for unfit in [names(&[]), names(&[""]), names(&["bin/ls"]), vec![OsString::from("a"); 65]] {
-        assert_eq!(host.limited(&unfit, true).unwrap_err().kind(), ErrorKind::FixInput, "{unfit:?}");
+    assert_eq!(
+        narrower
+            .limited(&names(&["/bin/ls"]), true)
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Denied
+    );
+    for unfit in [
+        names(&[]),
+        names(&[""]),
+        names(&["bin/ls"]),
+        vec![OsString::from("a"); 65],
+    ] {
+        assert_eq!(
+            host.limited(&unfit, true).unwrap_err().kind(),
+            ErrorKind::FixInput,
+            "{unfit:?}"
+        );
     }
 }
 
@@ -49,7 +71,11 @@ async fn the_network_is_given_by_the_host_only() {
     let place = Place::new();
     let some = names(&[probe().to_str().unwrap()]);
     let unconfined = place.spawner(SandboxMode::Off).unwrap();
-    assert_eq!(unconfined.limited(&some, false).unwrap_err().kind(), ErrorKind::Unavailable, "nothing withholds it");
+    assert_eq!(
+        unconfined.limited(&some, false).unwrap_err().kind(),
+        ErrorKind::Unavailable,
+        "nothing withholds it"
+    );
     if !confinable() {
         return;
     }
@@ -57,15 +83,36 @@ async fn the_network_is_given_by_the_host_only() {
     let port = listener.local_addr().unwrap().port().to_string();
     let host = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
     let outside = place.outside.join("file").to_str().unwrap().to_owned();
-    let (with, without) = (host.limited(&some, true).unwrap(), host.limited(&some, false).unwrap());
+    let (with, without) = (
+        host.limited(&some, true).unwrap(),
+        host.limited(&some, false).unwrap(),
+    );
     assert_eq!(place.says(&with, &["tcp", &port]).await, "ok");
-    assert_eq!(place.says(&with, &["read", &outside]).await, "EACCES", "all else stays confined");
+    assert_eq!(
+        place.says(&with, &["read", &outside]).await,
+        "EACCES",
+        "all else stays confined"
+    );
     assert_eq!(place.says(&without, &["tcp", &port]).await, "ENETUNREACH");
-    assert_eq!(place.says(&with.limited(&some, false).unwrap(), &["tcp", &port]).await, "ENETUNREACH");
-    assert_eq!(host.derive().limited(&some, true).unwrap_err().kind(), ErrorKind::Denied);
-    assert_eq!(without.limited(&some, true).unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(
+        place
+            .says(&with.limited(&some, false).unwrap(), &["tcp", &port])
+            .await,
+        "ENETUNREACH"
+    );
+    assert_eq!(
+        host.derive().limited(&some, true).unwrap_err().kind(),
+        ErrorKind::Denied
+    );
+    assert_eq!(
+        without.limited(&some, true).unwrap_err().kind(),
+        ErrorKind::Denied
+    );
     let read_only = place.spawner(SandboxMode::ReadOnly).unwrap();
-    assert_eq!(read_only.limited(&some, true).unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(
+        read_only.limited(&some, true).unwrap_err().kind(),
+        ErrorKind::Denied
+    );
 }
 
 // A permit is about the command that a person saw.
@@ -76,9 +123,15 @@ async fn a_limited_handle_takes_no_permit() {
     }
     let place = Place::new();
     let host = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
-    let limited = host.limited(&names(&[probe().to_str().unwrap()]), false).unwrap();
-    let permit = host.permit("c00000001", authority::Beyond::Unconfined).unwrap();
-    let (ended, said) = run(&limited, place.job(probe(), &["socket", "2", "2"])).await.unwrap();
+    let limited = host
+        .limited(&names(&[probe().to_str().unwrap()]), false)
+        .unwrap();
+    let permit = host
+        .permit("c00000001", authority::Beyond::Unconfined)
+        .unwrap();
+    let (ended, said) = run(&limited, place.job(probe(), &["socket", "2", "2"]))
+        .await
+        .unwrap();
     assert_eq!((ended.beyond, said.trim()), (None, "ENETUNREACH"));
     drop(permit);
 }
@@ -96,7 +149,11 @@ async fn only_programs_below_a_root_are_started() {
     std::fs::copy(&own, place.project.join("beside")).unwrap();
     let files = Workspace::open(&ambient::claim(), &root, &root, Access::Read).unwrap();
     let granted = files.derive();
-    let below = place.spawner(SandboxMode::Off).unwrap().below(&granted).unwrap();
+    let below = place
+        .spawner(SandboxMode::Off)
+        .unwrap()
+        .below(&granted)
+        .unwrap();
     let denied = Some(ErrorKind::Denied);
     let cases = [
         (own.clone(), None),
@@ -108,9 +165,17 @@ async fn only_programs_below_a_root_are_started() {
         ("/bin/true".into(), denied),
     ];
     for (program, expected) in cases {
-        assert_eq!(starts(&place, &below, &program).await, expected, "{}", program.display());
+        assert_eq!(
+            starts(&place, &below, &program).await,
+            expected,
+            "{}",
+            program.display()
+        );
     }
-    assert_eq!(below.limited(&names(&["true"]), true).unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(
+        below.limited(&names(&["true"]), true).unwrap_err().kind(),
+        ErrorKind::Denied
+    );
     assert_eq!(below.below(&files).unwrap_err().kind(), ErrorKind::Denied);
     granted.door().shut().await;
     assert_eq!(starts(&place, &below, &own).await, Some(ErrorKind::Revoked));
@@ -130,7 +195,13 @@ async fn a_guarded_path_leaves_out_what_children_write() {
     symlink(bin.join("true"), links.join("true")).unwrap();
     let into = place.outside.join("into");
     symlink(&bin, &into).unwrap();
-    for first in ["bin", "", bin.to_str().unwrap(), links.to_str().unwrap(), into.to_str().unwrap()] {
+    for first in [
+        "bin",
+        "",
+        bin.to_str().unwrap(),
+        links.to_str().unwrap(),
+        into.to_str().unwrap(),
+    ] {
         place.vars.retain(|(name, _)| name != "PATH");
         let all = format!("{first}:/usr/bin:/bin");
         place.vars.push(("PATH".into(), all.clone().into()));
@@ -140,9 +211,19 @@ async fn a_guarded_path_leaves_out_what_children_write() {
         assert_eq!(free.is_empty(), first.is_empty(), "{first}: {free}");
         let guarded = limited.with_guarded_path();
         let (ended, output) = run(&guarded, place.job("true", &[])).await.unwrap();
-        assert_eq!((ended.how, output.as_str()), (ChildExit::Exit(0), ""), "{first}");
-        let (_, path) = run(&guarded.derive(), place.job("sh", &["-c", "echo $PATH"])).await.unwrap();
-        let kept = if first == links.to_str().unwrap() { all.clone() } else { "/usr/bin:/bin".to_owned() };
+        assert_eq!(
+            (ended.how, output.as_str()),
+            (ChildExit::Exit(0), ""),
+            "{first}"
+        );
+        let (_, path) = run(&guarded.derive(), place.job("sh", &["-c", "echo $PATH"]))
+            .await
+            .unwrap();
+        let kept = if first == links.to_str().unwrap() {
+            all.clone()
+        } else {
+            "/usr/bin:/bin".to_owned()
+        };
         assert_eq!(path.trim(), kept, "{first}");
     }
 }

@@ -1,5 +1,10 @@
 //! Children: what they cannot do, what they can, and that none is left.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
 
 mod apart;
 mod beyond;

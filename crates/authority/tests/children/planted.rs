@@ -16,14 +16,21 @@ fn text(path: &Path) -> &str {
 fn told(variable: &str, of: impl Fn(&Place) -> PathBuf) -> Place {
     let mut place = Place::new();
     let path = of(&place);
-    place.vars.push((OsString::from(variable), path.into_os_string()));
+    place
+        .vars
+        .push((OsString::from(variable), path.into_os_string()));
     place
 }
 
 /// A child in the project makes the link; a later run's child uses it.
 async fn plant(place: &Place, target: &Path, link: &Path) {
     let first = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
-    assert_eq!(place.says(&first, &["symlink", text(target), text(link)]).await, "ok");
+    assert_eq!(
+        place
+            .says(&first, &["symlink", text(target), text(link)])
+            .await,
+        "ok"
+    );
 }
 
 /// A toolchain below the project, made a link to a directory outside: it was given for reading.
@@ -41,8 +48,15 @@ async fn a_toolchain_that_became_a_link_is_not_read_through() {
         plant(&place, &target, &place.project.join("env")).await;
         let private = within.join("private");
         let later = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
-        assert_eq!(place.says(&later, &["read", text(&private)]).await, "EACCES", "{variable}");
-        let mut other = Place { project: place.home.join("other"), ..place };
+        assert_eq!(
+            place.says(&later, &["read", text(&private)]).await,
+            "EACCES",
+            "{variable}"
+        );
+        let mut other = Place {
+            project: place.home.join("other"),
+            ..place
+        };
         fs::create_dir(&other.project).unwrap();
         other.tag.push('o');
         let later = other.spawner(SandboxMode::ReadOnly).unwrap();
@@ -72,8 +86,20 @@ async fn the_persons_own_links_are_followed_once() {
     symlink(place.outside.join("moved"), place.home.join(".rustup")).unwrap();
     let caged = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
     let says = async |op, path: PathBuf| place.says(&caged, &[op, text(&path)]).await;
-    assert_eq!(says("read", place.home.join(".cargo/registry/crate")).await, "ok");
-    assert_eq!(says("write", place.home.join(".cargo/.package-cache")).await, "EACCES");
-    assert_eq!(says("write", place.home.join(".cargo/registry/crate")).await, "EACCES");
-    assert_eq!(says("read", place.home.join(".rustup/rustc")).await, "EACCES");
+    assert_eq!(
+        says("read", place.home.join(".cargo/registry/crate")).await,
+        "ok"
+    );
+    assert_eq!(
+        says("write", place.home.join(".cargo/.package-cache")).await,
+        "EACCES"
+    );
+    assert_eq!(
+        says("write", place.home.join(".cargo/registry/crate")).await,
+        "EACCES"
+    );
+    assert_eq!(
+        says("read", place.home.join(".rustup/rustc")).await,
+        "EACCES"
+    );
 }

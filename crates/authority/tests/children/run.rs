@@ -20,17 +20,25 @@ fn alive(place: &Place, call: &str) -> bool {
     entries
         .map(|entry| entry.path().join("environ"))
         .filter_map(|path| std::fs::read(path).ok())
-        .any(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
+        .any(|environ| {
+            environ
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == mark.as_bytes())
+        })
 }
 
 #[tokio::test]
 async fn output_is_merged_in_order_and_input_is_empty() {
     let (place, spawner) = free();
     let script = "echo 1; echo 2 >&2; echo 3; cat; echo 4 >&2; exit 7";
-    let (ended, output) = shared::run(&spawner, place.job("sh", &["-c", script])).await.unwrap();
+    let (ended, output) = shared::run(&spawner, place.job("sh", &["-c", script]))
+        .await
+        .unwrap();
     assert_eq!(output, "1\n2\n3\n4\n");
     assert_eq!((ended.how, ended.leftovers), (ChildExit::Exit(7), 0));
-    let (ended, _) = shared::run(&spawner, place.job("sh", &["-c", "kill -9 $$"])).await.unwrap();
+    let (ended, _) = shared::run(&spawner, place.job("sh", &["-c", "kill -9 $$"]))
+        .await
+        .unwrap();
     assert_eq!(ended.how, ChildExit::Signal(9));
     assert_eq!(spawner.door().uses(), 2);
 }
@@ -44,19 +52,38 @@ async fn a_child_reads_its_input_to_the_end() {
             return;
         };
         let input = [b"first\0".as_slice(), &vec![b'x'; 300_000]].concat();
-        let job = authority::Job { input: input.clone(), ..place.job("cat", &[]) };
+        let job = authority::Job {
+            input: input.clone(),
+            ..place.job("cat", &[])
+        };
         let (ended, output) = shared::run(&spawner, job).await.unwrap();
-        assert_eq!((ended.how, output.as_bytes()), (ChildExit::Exit(0), input.as_slice()));
-        let job = authority::Job { input: vec![0; (1 << 20) + 1], ..place.job("cat", &[]) };
-        assert_eq!(shared::run(&spawner, job).await.unwrap_err().kind(), ErrorKind::FixInput);
+        assert_eq!(
+            (ended.how, output.as_bytes()),
+            (ChildExit::Exit(0), input.as_slice())
+        );
+        let job = authority::Job {
+            input: vec![0; (1 << 20) + 1],
+            ..place.job("cat", &[])
+        };
+        assert_eq!(
+            shared::run(&spawner, job).await.unwrap_err().kind(),
+            ErrorKind::FixInput
+        );
     }
 }
 
 #[tokio::test]
 async fn the_memory_of_a_child_is_that_of_its_processes() {
     let (place, spawner) = free();
-    let child = spawner.spawn(place.job("sh", &["-c", "sleep 300 & sleep 300 & echo ready; wait"])).await.unwrap();
-    let (memory, pid, cancel) = (child.memory().unwrap(), child.pid(), CancellationToken::new());
+    let child = spawner
+        .spawn(place.job("sh", &["-c", "sleep 300 & sleep 300 & echo ready; wait"]))
+        .await
+        .unwrap();
+    let (memory, pid, cancel) = (
+        child.memory().unwrap(),
+        child.pid(),
+        CancellationToken::new(),
+    );
     let mut seen = None;
     let ready = |_: &[u8]| {
         let alone = resident_memory(&ambient::claim(), pid).unwrap();
@@ -80,7 +107,10 @@ async fn a_gigabyte_goes_by_in_pieces() {
         Ok(())
     };
     let job = place.job("head", &["-c", "1073741824", "/dev/zero"]);
-    let ended = spawner.run(job, count, &CancellationToken::new()).await.unwrap();
+    let ended = spawner
+        .run(job, count, &CancellationToken::new())
+        .await
+        .unwrap();
     assert_eq!((ended.how, total), (ChildExit::Exit(0), 1 << 30));
 }
 
@@ -90,7 +120,10 @@ async fn refused_output_ends_the_child() {
     let (place, spawner) = free();
     let refuse = |_: &[u8]| Err(io::Error::from(io::ErrorKind::StorageFull));
     let job = place.job("sh", &["-c", "yes"]);
-    let error = spawner.run(job, refuse, &CancellationToken::new()).await.unwrap_err();
+    let error = spawner
+        .run(job, refuse, &CancellationToken::new())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exhausted);
     assert!(!alive(&place, "c00000001"));
 }
@@ -100,8 +133,11 @@ async fn deadlines() {
     let (place, spawner) = free();
     let grace = GRACE.as_millis();
     // What runs, the least and the most time it takes after a deadline of 100 ms, in ms.
-    let table: &[(&[&str], u128, u128)] =
-        &[(&["polite"], 100, grace), (&["stop"], 100, grace), (&["stubborn"], 100 + grace, 100 + 2 * grace)];
+    let table: &[(&[&str], u128, u128)] = &[
+        (&["polite"], 100, grace),
+        (&["stop"], 100, grace),
+        (&["stubborn"], 100 + grace, 100 + 2 * grace),
+    ];
     for (args, least, most) in table {
         let mut job = place.job(probe(), args);
         job.deadline = Duration::from_millis(100);
@@ -119,7 +155,10 @@ async fn a_flood_does_not_delay_its_deadline() {
     let (place, spawner) = free();
     let mut job = place.job("yes", &[]);
     job.deadline = Duration::from_millis(200);
-    let ended = spawner.run(job, |_| Ok(()), &CancellationToken::new()).await.unwrap();
+    let ended = spawner
+        .run(job, |_| Ok(()), &CancellationToken::new())
+        .await
+        .unwrap();
     assert_eq!(ended.how, ChildExit::Deadline);
     assert!(ended.took < GRACE, "{:?}", ended.took);
 }
@@ -133,7 +172,10 @@ async fn cancelled_and_revoked() {
         cancel.cancel();
         Ok(())
     };
-    let ended = spawner.run(place.job(probe(), &["polite"]), stop, &cancel).await.unwrap();
+    let ended = spawner
+        .run(place.job(probe(), &["polite"]), stop, &cancel)
+        .await
+        .unwrap();
     assert_eq!(ended.how, ChildExit::Cancelled);
     // Revoked while it runs: `shut` resolves when nothing of it is left.
     let derived = spawner.derive();
@@ -142,7 +184,10 @@ async fn cancelled_and_revoked() {
     let job = place.job(probe(), &["polite"]);
     let run = async {
         let ready = |_: &[u8]| told.send(()).map_err(io::Error::other);
-        derived.run(job, ready, &CancellationToken::new()).await.unwrap_err()
+        derived
+            .run(job, ready, &CancellationToken::new())
+            .await
+            .unwrap_err()
     };
     let revoke = async {
         hear.recv().await.unwrap();
@@ -151,7 +196,13 @@ async fn cancelled_and_revoked() {
     };
     let (error, ()) = tokio::join!(run, revoke);
     assert_eq!(error.kind(), ErrorKind::Revoked);
-    assert_eq!(shared::run(&spawner, place.job("true", &[])).await.unwrap_err().kind(), ErrorKind::Revoked);
+    assert_eq!(
+        shared::run(&spawner, place.job("true", &[]))
+            .await
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Revoked
+    );
 }
 
 /// A background process keeps the pipe open: its output so far counts, its end is not waited for.
@@ -159,12 +210,16 @@ async fn cancelled_and_revoked() {
 async fn a_grandchild_that_holds_the_pipe() {
     let (place, spawner) = free();
     let script = "(sleep 0.02; echo late; exec sleep 300) & echo early";
-    let (ended, output) = shared::run(&spawner, place.job("sh", &["-c", script])).await.unwrap();
+    let (ended, output) = shared::run(&spawner, place.job("sh", &["-c", script]))
+        .await
+        .unwrap();
     assert_eq!((ended.how, ended.leftovers), (ChildExit::Exit(0), 1));
     assert_eq!(output, "early\nlate\n");
     assert!(ended.took < DRAIN, "quiet ends it: {:?}", ended.took);
     // One that never stops talking.
-    let (ended, _) = shared::run(&spawner, place.job("sh", &["-c", "yes & true"])).await.unwrap();
+    let (ended, _) = shared::run(&spawner, place.job("sh", &["-c", "yes & true"]))
+        .await
+        .unwrap();
     assert_eq!((ended.how, ended.leftovers), (ChildExit::Exit(0), 1));
     assert!(ended.took < Duration::from_secs(5), "{:?}", ended.took);
 }
@@ -174,8 +229,14 @@ async fn a_grandchild_that_holds_the_pipe() {
 async fn daemons_are_found() {
     let (place, spawner) = free();
     for kind in ["loud", "quiet"] {
-        let (ended, output) = shared::run(&spawner, place.job(probe(), &["daemon", "300", kind])).await.unwrap();
-        assert_eq!((ended.how, ended.leftovers, output.trim()), (ChildExit::Exit(0), 1, "ok"), "{kind}");
+        let (ended, output) = shared::run(&spawner, place.job(probe(), &["daemon", "300", kind]))
+            .await
+            .unwrap();
+        assert_eq!(
+            (ended.how, ended.leftovers, output.trim()),
+            (ChildExit::Exit(0), 1, "ok"),
+            "{kind}"
+        );
         assert!(!alive(&place, "c00000001"), "{kind}");
     }
 }
@@ -202,20 +263,29 @@ async fn a_dropped_run_kills() {
 fn eight_at_once_from_other_threads() {
     let place = Place::new();
     let spawner = place.spawner(SandboxMode::Off).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let handle = runtime.handle().clone();
     runtime.block_on(async {
         let calls: Vec<_> = (0..8)
             .map(|n| {
                 let (spawner, handle) = (spawner.clone(), handle.clone());
-                let mut job = place.job("sh", &["-c", &format!("sleep 0.1; echo {n}; (setsid sleep 300 &)")]);
+                let mut job = place.job(
+                    "sh",
+                    &["-c", &format!("sleep 0.1; echo {n}; (setsid sleep 300 &)")],
+                );
                 job.call = format!("c{n}");
                 tokio::task::spawn_blocking(move || handle.block_on(shared::run(&spawner, job)))
             })
             .collect();
         for (n, call) in calls.into_iter().enumerate() {
             let (ended, output) = call.await.unwrap().unwrap();
-            assert_eq!((ended.how, output.trim()), (ChildExit::Exit(0), n.to_string().as_str()));
+            assert_eq!(
+                (ended.how, output.trim()),
+                (ChildExit::Exit(0), n.to_string().as_str())
+            );
             assert_eq!(ended.leftovers, 1);
             assert!(ended.took < LONG);
         }
@@ -230,7 +300,9 @@ fn eight_at_once_from_other_threads() {
 async fn temporary_directories_go() {
     let (place, spawner) = free();
     let script = "mkdir -p $TMPDIR/a/b && touch $TMPDIR/a/b/c && chmod 500 $TMPDIR/a/b $TMPDIR/a && echo $TMPDIR";
-    let (_, output) = shared::run(&spawner, place.job("sh", &["-c", script])).await.unwrap();
+    let (_, output) = shared::run(&spawner, place.job("sh", &["-c", script]))
+        .await
+        .unwrap();
     let temp = Path::new(output.trim());
     let base = temp.parent().unwrap().to_owned();
     assert!(!temp.exists() && base.exists());
@@ -251,12 +323,22 @@ async fn temporary_directories_that_were_removed_are_made_again() {
         place.vars.push(("TMPDIR".into(), temp.clone().into()));
         let spawner = place.spawner(mode).unwrap();
         let writes = place.job("sh", &["-c", "echo x > $TMPDIR/file && echo $TMPDIR"]);
-        let used = async || shared::run(&spawner, writes.clone()).await.unwrap().1.trim().to_owned();
+        let used = async || {
+            shared::run(&spawner, writes.clone())
+                .await
+                .unwrap()
+                .1
+                .trim()
+                .to_owned()
+        };
         let calls = Path::new(&used().await).parent().unwrap().to_owned();
         let host = calls.parent().unwrap();
         let owner = std::fs::read_link(host.join("owner")).unwrap();
         std::fs::remove_file(host.join("owner")).unwrap();
-        assert!(used().await.starts_with(calls.to_str().unwrap()), "what is there is used");
+        assert!(
+            used().await.starts_with(calls.to_str().unwrap()),
+            "what is there is used"
+        );
         assert_eq!(std::fs::read_link(host.join("owner")).unwrap(), owner);
         for above in [1, 2] {
             let before = used().await;
@@ -285,11 +367,21 @@ async fn temporary_directories_of_any_depth_go() {
             return;
         }
         let spawner = place.spawner(mode).unwrap();
-        let (_, said) = shared::run(&spawner, place.job("sh", &["-c", "echo $TMPDIR"])).await.unwrap();
+        let (_, said) = shared::run(&spawner, place.job("sh", &["-c", "echo $TMPDIR"]))
+            .await
+            .unwrap();
         let base = Path::new(said.trim()).parent().unwrap().to_owned();
-        assert_eq!(place.says(&spawner, &["nested", "TMPDIR", depth]).await, "ok");
+        assert_eq!(
+            place.says(&spawner, &["nested", "TMPDIR", depth]).await,
+            "ok"
+        );
         if mode == SandboxMode::WorkspaceWrite {
-            assert_eq!(place.says(&spawner, &["nested", "XDG_CACHE_HOME", depth]).await, "ok");
+            assert_eq!(
+                place
+                    .says(&spawner, &["nested", "XDG_CACHE_HOME", depth])
+                    .await,
+                "ok"
+            );
         }
         drop(spawner);
         assert!(!base.exists());

@@ -1,7 +1,8 @@
 //! What the process tests have in common: a place with a project, a home with keys, and a program that tries things.
 
 use authority::{
-    ChildResult, Confinement, EnvPolicy, Error, HelperProgram, Job, SandboxMode, Spawner, become_subreaper, support,
+    ChildResult, Confinement, EnvPolicy, Error, HelperProgram, Job, SandboxMode, Spawner,
+    become_subreaper, support,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,10 +20,18 @@ pub(crate) fn probe() -> &'static Path {
     BUILT.get_or_init(|| {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("authority");
         std::fs::create_dir_all(&dir).unwrap();
-        let (path, made) = (dir.join("probe"), dir.join(format!("probe-{}", std::process::id())));
+        let (path, made) = (
+            dir.join("probe"),
+            dir.join(format!("probe-{}", std::process::id())),
+        );
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/children");
         let sources = ["probe.c", "escape.c", "writable.c"].map(|name| sources.join(name));
-        let built = Command::new("cc").arg("-o").arg(&made).args(sources).arg("-lutil").status();
+        let built = Command::new("cc")
+            .arg("-o")
+            .arg(&made)
+            .args(sources)
+            .arg("-lutil")
+            .status();
         assert!(built.expect("cc, Rust's linker").success());
         // Another test binary may be running the one that is there.
         std::fs::rename(&made, &path).unwrap();
@@ -36,9 +45,14 @@ pub(crate) fn confinable() -> bool {
         return true;
     }
     let place = Place::new();
-    let refused = place.spawner(SandboxMode::WorkspaceWrite).expect_err("a confinement this kernel cannot enforce");
+    let refused = place
+        .spawner(SandboxMode::WorkspaceWrite)
+        .expect_err("a confinement this kernel cannot enforce");
     assert_eq!(refused.kind(), authority::ErrorKind::Unavailable);
-    assert!(refused.to_string().contains(support().missing().unwrap()), "{refused}");
+    assert!(
+        refused.to_string().contains(support().missing().unwrap()),
+        "{refused}"
+    );
     eprintln!("left out: this kernel offers {:?}", support());
     false
 }
@@ -69,7 +83,13 @@ impl Place {
         let [home, outside] = ["home", "outside"].map(|name| root.join(name));
         let project = home.join("project");
         let state = home.join(".local/state/yoi");
-        for path in [&project, &outside, &state, &home.join(".ssh"), &home.join(".cargo/registry")] {
+        for path in [
+            &project,
+            &outside,
+            &state,
+            &home.join(".ssh"),
+            &home.join(".cargo/registry"),
+        ] {
             std::fs::create_dir_all(path).unwrap();
         }
         std::fs::write(home.join(".ssh/id"), "key").unwrap();
@@ -79,10 +99,23 @@ impl Place {
         std::fs::write(outside.join("file"), "outside").unwrap();
         std::fs::write(project.join("file"), "inside").unwrap();
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let vars = [("HOME", home.clone().into_os_string()), ("PATH", path), ("SECRET_THING", "s3cret".into())];
-        let vars = vars.into_iter().map(|(name, value)| (OsString::from(name), value)).collect();
+        let vars = [
+            ("HOME", home.clone().into_os_string()),
+            ("PATH", path),
+            ("SECRET_THING", "s3cret".into()),
+        ];
+        let vars = vars
+            .into_iter()
+            .map(|(name, value)| (OsString::from(name), value))
+            .collect();
         let read = vec![probe().parent().unwrap().to_owned()];
-        let tag = format!("s{}/1", root.file_name().unwrap().to_string_lossy().trim_start_matches('.'));
+        let tag = format!(
+            "s{}/1",
+            root.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .trim_start_matches('.')
+        );
         Self {
             dir,
             home,
@@ -99,8 +132,15 @@ impl Place {
     }
 
     pub(crate) fn spawner(&self, mode: SandboxMode) -> Result<Spawner, Error> {
-        let write = std::iter::once(&self.project).chain(&self.write).cloned().collect();
-        let confinement = Confinement { mode, read: self.read.clone(), write };
+        let write = std::iter::once(&self.project)
+            .chain(&self.write)
+            .cloned()
+            .collect();
+        let confinement = Confinement {
+            mode,
+            read: self.read.clone(),
+            write,
+        };
         let env = EnvPolicy::from_vars(self.vars.clone(), &self.pass)?;
         Spawner::new(&ambient::claim(), confinement, env, self.tag.clone())
     }
@@ -124,7 +164,10 @@ impl Place {
         if known.iter().all(|(mode, _)| *mode != caged.mode()) {
             known.push((caged.mode(), apart(self, caged.mode())));
         }
-        let Some(apart) = known.iter().find(|(mode, _)| *mode == caged.mode()).and_then(|(_, some)| some.as_ref())
+        let Some(apart) = known
+            .iter()
+            .find(|(mode, _)| *mode == caged.mode())
+            .and_then(|(_, some)| some.as_ref())
         else {
             return;
         };
@@ -138,7 +181,9 @@ impl Place {
             ["socketpair" | "pair-sendto" | "shmget" | "openpty", ..] => said == "ok",
             ["list", "/dev/pts"] => said == "ok",
             // What is there was given; its names are seen.
-            ["list", _dir] if inside == "EACCES" => ["ok", "ENOENT", "EACCES"].contains(&said.as_str()),
+            ["list", _dir] if inside == "EACCES" => {
+                ["ok", "ENOENT", "EACCES"].contains(&said.as_str())
+            }
             // In a copy.
             [_op, path, ..] if path.contains("/.cargo/registry/") => said == "ok",
             // Its own, and not written where something below is only read.
@@ -159,7 +204,11 @@ impl Place {
 }
 
 pub(crate) fn helped(place: &Place, mode: SandboxMode) -> Spawner {
-    let program = HelperProgram::new(&ambient::claim(), env!("CARGO_BIN_EXE_authority-helper").into(), "".into());
+    let program = HelperProgram::new(
+        &ambient::claim(),
+        env!("CARGO_BIN_EXE_authority-helper").into(),
+        "".into(),
+    );
     place.spawner(mode).unwrap().with_helper(program)
 }
 
@@ -171,8 +220,10 @@ pub(crate) fn apart(place: &Place, mode: SandboxMode) -> Option<Spawner> {
         Err(why) => {
             let root = rustix::process::geteuid().is_root();
             let flags = if root { "-mnpi" } else { "-Umnpi" };
-            let can =
-                Command::new("unshare").args([flags, "--fork", "true"]).status().is_ok_and(|ended| ended.success());
+            let can = Command::new("unshare")
+                .args([flags, "--fork", "true"])
+                .status()
+                .is_ok_and(|ended| ended.success());
             assert!(!can, "this machine has namespaces: {why}");
             eprintln!("left out: no namespaces here: {why}");
             None

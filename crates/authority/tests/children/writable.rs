@@ -77,7 +77,9 @@ fn furnished() -> Place {
         fs::create_dir_all(place.home.join(dir)).unwrap();
         fs::write(place.home.join(dir).join("file"), "x").unwrap();
     }
-    HOME_FILES.iter().for_each(|file| fs::write(place.home.join(file), "x").unwrap());
+    HOME_FILES
+        .iter()
+        .for_each(|file| fs::write(place.home.join(file), "x").unwrap());
     place
 }
 
@@ -91,7 +93,9 @@ fn below(roots: &[&Path], without: &[&Path], most: usize, each: usize) -> Vec<Pa
         }
         let mut files = 0;
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else {
+                continue;
+            };
             if without.contains(&path.as_path()) || kind.is_symlink() {
                 continue;
             }
@@ -114,12 +118,23 @@ fn below(roots: &[&Path], without: &[&Path], most: usize, each: usize) -> Vec<Pa
 }
 
 async fn writable(place: &Place, spawner: &Spawner, paths: &[PathBuf]) -> Vec<PathBuf> {
-    let list: Vec<u8> = paths.iter().flat_map(|path| path.as_os_str().as_bytes().iter().copied().chain([0])).collect();
+    let list: Vec<u8> = paths
+        .iter()
+        .flat_map(|path| path.as_os_str().as_bytes().iter().copied().chain([0]))
+        .collect();
     let file = place.project.join("list");
     fs::write(&file, list).unwrap();
-    let (_, said) = shared::run(spawner, place.job(probe(), &["writable", file.to_str().unwrap()])).await.unwrap();
+    let (_, said) = shared::run(
+        spawner,
+        place.job(probe(), &["writable", file.to_str().unwrap()]),
+    )
+    .await
+    .unwrap();
     assert!(said.ends_with("ok\n"), "{said}");
-    said.lines().filter(|line| *line != "ok").map(PathBuf::from).collect()
+    said.lines()
+        .filter(|line| *line != "ok")
+        .map(PathBuf::from)
+        .collect()
 }
 
 #[tokio::test]
@@ -131,15 +146,35 @@ async fn nothing_outside_of_the_project_can_be_written() {
     let root = place.dir.path().canonicalize().unwrap();
     let home: Vec<PathBuf> = below(&[&root], &[], ALL, ALL);
     let own = rustix::process::geteuid().as_raw();
-    let mine = home.iter().filter(|path| path.symlink_metadata().unwrap().uid() == own).cloned().collect::<Vec<_>>();
+    let mine = home
+        .iter()
+        .filter(|path| path.symlink_metadata().unwrap().uid() == own)
+        .cloned()
+        .collect::<Vec<_>>();
     let free = place.spawner(SandboxMode::Off).unwrap();
     let there = writable(&place, &free, &mine).await;
     assert_eq!(there, mine, "what is tried goes well without confinement");
 
-    let most = if std::env::var_os("YOI_TEST_WRITABLE").is_some_and(|value| value == "all") { ALL } else { SOME };
+    let most = if std::env::var_os("YOI_TEST_WRITABLE").is_some_and(|value| value == "all") {
+        ALL
+    } else {
+        SOME
+    };
     let without = ["/proc", "/sys"].map(Path::new);
-    let mut paths =
-        [home, below(&[Path::new("/dev"), Path::new("/proc/self"), Path::new("/proc/sys")], &[], ALL, ALL)].concat();
+    let mut paths = [
+        home,
+        below(
+            &[
+                Path::new("/dev"),
+                Path::new("/proc/self"),
+                Path::new("/proc/sys"),
+            ],
+            &[],
+            ALL,
+            ALL,
+        ),
+    ]
+    .concat();
     paths.extend(below(&[Path::new("/")], &without, most, FILES));
     paths.sort();
     paths.dedup();
@@ -156,6 +191,11 @@ async fn nothing_outside_of_the_project_can_be_written() {
                 || (mode == SandboxMode::WorkspaceWrite && path.starts_with(&place.project))
         };
         let outside: Vec<_> = found.iter().filter(|path| !allowed(path)).collect();
-        assert_eq!(outside, Vec::<&PathBuf>::new(), "{mode:?}, of {} paths", paths.len());
+        assert_eq!(
+            outside,
+            Vec::<&PathBuf>::new(),
+            "{mode:?}, of {} paths",
+            paths.len()
+        );
     }
 }

@@ -30,7 +30,10 @@ fn more_than_is_looked_at_is_told_once() {
     scene.git("init -q there/x/own && git -C there/x/own config core.pager mine");
     scene.script("there/x/own/.git/hooks/pre-commit", "exit 0");
     grown_old(&scene.path("there/x/own/.git/hooks"));
-    assert_eq!(told(&scene, &scene.run("cd src; seq 0 2500 | xargs rmdir")), [""; 0]);
+    assert_eq!(
+        told(&scene, &scene.run("cd src; seq 0 2500 | xargs rmdir")),
+        [""; 0]
+    );
     assert!(scene.path("there/x/own/.git/hooks/pre-commit").exists());
 }
 
@@ -51,7 +54,10 @@ fn packages_do_not_hide_what_lies_deeper() {
     grown_old(&scene.path("src/a-part/own/.git/hooks"));
     assert_eq!(told(&scene, &scene.run("true")), ["bound "]);
     let found = scene.run("echo evil > src/a-part/own/.git/hooks/pre-commit");
-    assert_eq!(told(&scene, &found), ["removed src/a-part/own/.git/hooks/pre-commit"]);
+    assert_eq!(
+        told(&scene, &found),
+        ["removed src/a-part/own/.git/hooks/pre-commit"]
+    );
 }
 
 #[test]
@@ -60,7 +66,11 @@ fn many_new_hooks_are_removed_and_counted() {
     let found = scene.run("cd .git/hooks; seq 1 100 | while read n; do echo evil > h$n; done");
     assert_eq!(found.len(), 65);
     assert_eq!(fs::read_dir(scene.path(".git/hooks")).unwrap().count(), 0);
-    assert!(found[64].text(|path| path.display().to_string()).starts_with("36 more changes"));
+    assert!(
+        found[64]
+            .text(|path| path.display().to_string())
+            .starts_with("36 more changes")
+    );
 }
 
 /// Figures, not a limit: a busy machine would fail it.
@@ -71,7 +81,11 @@ fn what_a_look_costs() {
     (0..100).for_each(|n| fs::create_dir(scene.path(&format!("src/{n}"))).unwrap());
     scene.run(guarded);
     grown_old(&scene.path("src"));
-    let rounds = if std::env::var_os("YOI_TEST_GIT").is_some() { 1000 } else { 20 };
+    let rounds = if std::env::var_os("YOI_TEST_GIT").is_some() {
+        1000
+    } else {
+        20
+    };
     let mut differences: Vec<i128> = (0..rounds)
         .map(|_| {
             let begun = Instant::now();
@@ -79,9 +93,13 @@ fn what_a_look_costs() {
             let guarded = begun.elapsed();
             let begun = Instant::now();
             scene.unguarded(plain);
-            i128::try_from(guarded.as_nanos()).unwrap() - i128::try_from(begun.elapsed().as_nanos()).unwrap()
+            i128::try_from(guarded.as_nanos()).unwrap()
+                - i128::try_from(begun.elapsed().as_nanos()).unwrap()
         })
         .collect();
     differences.sort_unstable();
-    println!("a watched command takes {} us more (median of {rounds} pairs)", differences[rounds / 2] / 1000);
+    println!(
+        "a watched command takes {} us more (median of {rounds} pairs)",
+        differences[rounds / 2] / 1000
+    );
 }

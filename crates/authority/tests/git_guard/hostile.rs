@@ -8,22 +8,58 @@ use std::time::{Duration, Instant};
 
 /// Given, a command, what is told, and what the configuration holds afterwards: `=` for what it held.
 const STRANGE: &[(&str, &str, &[&str])] = &[
-    ("", "rm .git/config; mkfifo .git/config", &["put back .git/config"]),
-    ("", "ln -sf /dev/zero .git/config", &["put back .git/config"]),
+    (
+        "",
+        "rm .git/config; mkfifo .git/config",
+        &["put back .git/config"],
+    ),
+    (
+        "",
+        "ln -sf /dev/zero .git/config",
+        &["put back .git/config"],
+    ),
     ("", "ln -sf config .git/config", &["put back .git/config"]),
-    ("", "truncate -s 100M .git/config", &["put back .git/config"]),
-    ("", "printf '[core' > .git/config", &["put back .git/config"]),
-    ("", "printf '[user]\\nname=x\\0y\\n' >> .git/config", &["put back .git/config"]),
+    (
+        "",
+        "truncate -s 100M .git/config",
+        &["put back .git/config"],
+    ),
+    (
+        "",
+        "printf '[core' > .git/config",
+        &["put back .git/config"],
+    ),
+    (
+        "",
+        "printf '[user]\\nname=x\\0y\\n' >> .git/config",
+        &["put back .git/config"],
+    ),
     (
         "",
         "printf '[core]\\npager=x ;\\n' >> .git/config; printf '[include]\\npath=config\\n' >> .git/config",
         &["put back .git/config core.pager include.path"],
     ),
-    ("", "mkfifo .git/hooks/pre-commit", &["removed .git/hooks/pre-commit"]),
-    ("", "ln -s /dev/zero .git/hooks/pre-commit", &["removed .git/hooks/pre-commit"]),
-    ("", "truncate -s 100M .git/hooks/pre-commit", &["removed .git/hooks/pre-commit"]),
+    (
+        "",
+        "mkfifo .git/hooks/pre-commit",
+        &["removed .git/hooks/pre-commit"],
+    ),
+    (
+        "",
+        "ln -s /dev/zero .git/hooks/pre-commit",
+        &["removed .git/hooks/pre-commit"],
+    ),
+    (
+        "",
+        "truncate -s 100M .git/hooks/pre-commit",
+        &["removed .git/hooks/pre-commit"],
+    ),
     ("", "mkdir .git/hooks/pre-commit", &[]),
-    ("", "mkfifo src/.git; mkfifo src/HEAD src/objects src/refs; mkfifo .git/commondir", &["removed .git/commondir"]),
+    (
+        "",
+        "mkfifo src/.git; mkfifo src/HEAD src/objects src/refs; mkfifo .git/commondir",
+        &["removed .git/commondir"],
+    ),
     (
         "",
         "mkdir -p src/HEAD src/objects src/refs; ln -s . .git/modules; ln -s loop .git/worktrees",
@@ -34,9 +70,17 @@ const STRANGE: &[(&str, &str, &[&str])] = &[
         "printf '[core]\\npager=x\\n' >> .git/loop",
         &["put back .git/loop core.pager"],
     ),
-    ("config include.path /dev/zero; git config core.hooksPath /dev", "true", &[]),
+    (
+        "config include.path /dev/zero; git config core.hooksPath /dev",
+        "true",
+        &[],
+    ),
     ("config core.hooksPath ''", "true", &[]),
-    ("--version; mkfifo .git/hooks/post-commit; ln -s /dev/zero .git/config.worktree", "true", &[]),
+    (
+        "--version; mkfifo .git/hooks/post-commit; ln -s /dev/zero .git/config.worktree",
+        "true",
+        &[],
+    ),
 ];
 
 #[test]
@@ -68,7 +112,11 @@ fn a_directory_in_place_of_a_file_is_told() {
 #[test]
 fn a_directory_that_is_swapped_meanwhile_leads_nowhere() {
     let scene = scene();
-    let (hooks, aside, link) = (scene.path(".git/hooks"), scene.path(".git/aside"), scene.path(".git/link"));
+    let (hooks, aside, link) = (
+        scene.path(".git/hooks"),
+        scene.path(".git/aside"),
+        scene.path(".git/link"),
+    );
     let theirs = scene.outside.join("theirs");
     fs::create_dir(&theirs).unwrap();
     for n in 0..20 {
@@ -96,9 +144,24 @@ fn a_directory_that_is_swapped_meanwhile_leads_nowhere() {
     });
     // The command itself writes through the link, too: it is not confined here. What it wrote is no harm of the guard.
     for n in 8..20 {
-        assert_eq!(fs::read_to_string(theirs.join(format!("h{n}"))).unwrap(), "PRIVATE");
+        assert_eq!(
+            fs::read_to_string(theirs.join(format!("h{n}"))).unwrap(),
+            "PRIVATE"
+        );
     }
-    assert_eq!(fs::read_dir(&theirs).unwrap().count(), 20, "nothing is removed through a link");
-    let kept = std::process::Command::new("grep").args(["-r", "PRIVATE"]).arg(&scene.quarantine).output().unwrap();
-    assert!(kept.stdout.is_empty(), "{}", String::from_utf8_lossy(&kept.stdout));
+    assert_eq!(
+        fs::read_dir(&theirs).unwrap().count(),
+        20,
+        "nothing is removed through a link"
+    );
+    let kept = std::process::Command::new("grep")
+        .args(["-r", "PRIVATE"])
+        .arg(&scene.quarantine)
+        .output()
+        .unwrap();
+    assert!(
+        kept.stdout.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&kept.stdout)
+    );
 }

@@ -5,10 +5,18 @@ use std::path::Path;
 use std::process::Command;
 
 /// What is there, how it comes about beside two repositories, and the repository of `project`, if it has one.
-type Case = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+type Case = (
+    &'static str,
+    &'static str,
+    Option<(&'static str, &'static str)>,
+);
 
 const CASES: &[Case] = &[
-    ("a worktree beside", "git -C r worktree add -q ../project", Some(("r/.git/worktrees/project", "r/.git"))),
+    (
+        "a worktree beside",
+        "git -C r worktree add -q ../project",
+        Some(("r/.git/worktrees/project", "r/.git")),
+    ),
     (
         "a worktree of a bare repository",
         "git clone -q --bare r b; git -C b worktree add -q ../project",
@@ -34,7 +42,11 @@ const CASES: &[Case] = &[
         "git init -q --separate-git-dir=g project; git -C project config core.worktree ../project",
         Some(("g", "g")),
     ),
-    ("a separate directory whose index has its files", "git clone -q --separate-git-dir=g s project", Some(("g", "g"))),
+    (
+        "a separate directory whose index has its files",
+        "git clone -q --separate-git-dir=g s project",
+        Some(("g", "g")),
+    ),
     (
         "the same, named by a relative path",
         "mkdir a; git clone -q --separate-git-dir=a/g s project; echo gitdir: ../a/g > project/.git",
@@ -50,7 +62,11 @@ const CASES: &[Case] = &[
         "git clone -q --separate-git-dir=g s project; cd project; rm -r *; touch n1 n2; git add -N n1; git add -A",
         Some(("g", "g")),
     ),
-    ("a copy of the files of another one", "git clone -q --separate-git-dir=g s w; cp -a w project", None),
+    (
+        "a copy of the files of another one",
+        "git clone -q --separate-git-dir=g s w; cp -a w project",
+        None,
+    ),
     (
         "links to the files of another one",
         "git clone -q --separate-git-dir=g s w; mkdir project; cp w/.git project; ln -s ../w/dir ../w/a project",
@@ -77,9 +93,21 @@ const CASES: &[Case] = &[
         None,
     ),
     ("a plain repository", "mv r project", None),
-    ("a separate directory that names nothing", "git init -q --separate-git-dir=g project", None),
-    ("a file that names a repository", "mkdir project; echo gitdir: ../r/.git > project/.git", None),
-    ("a copy of a worktree", "git -C r worktree add -q ../w; cp -r w project", None),
+    (
+        "a separate directory that names nothing",
+        "git init -q --separate-git-dir=g project",
+        None,
+    ),
+    (
+        "a file that names a repository",
+        "mkdir project; echo gitdir: ../r/.git > project/.git",
+        None,
+    ),
+    (
+        "a copy of a worktree",
+        "git -C r worktree add -q ../w; cp -r w project",
+        None,
+    ),
     (
         "a copy of a submodule",
         "git -C s submodule add -q ../r sub; cp -r s/sub project; echo gitdir: ../s/.git/modules/sub > project/.git",
@@ -96,7 +124,11 @@ const CASES: &[Case] = &[
         "git -C r worktree add -q ../project; git init -q v; echo ../../../../v/.git > r/.git/worktrees/project/commondir",
         None,
     ),
-    ("a link in place of the file", "git -C r worktree add -q ../w; mkdir project; ln -s ../w/.git project/.git", None),
+    (
+        "a link in place of the file",
+        "git -C r worktree add -q ../w; mkdir project; ln -s ../w/.git project/.git",
+        None,
+    ),
     (
         "no repository",
         "mkdir project g; echo gitdir: ../g > project/.git; git config -f g/config core.worktree ../project",
@@ -116,9 +148,16 @@ const GIVEN: &str = "git() { command git -c user.name=t -c user.email=t@e.org -c
 
 fn make(base: &Path, what: &str, script: &str) {
     let mut shell = Command::new("sh");
-    shell.args(["-ec", &format!("{GIVEN}; {script}")]).current_dir(base).env("HOME", base);
+    shell
+        .args(["-ec", &format!("{GIVEN}; {script}")])
+        .current_dir(base)
+        .env("HOME", base);
     let done = shell.output().unwrap();
-    assert!(done.status.success(), "{what}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{what}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
 }
 
 /// claude-code#33657: the repository of a worktree is elsewhere. What a command or an archive wrote opens none.
@@ -129,21 +168,39 @@ fn a_git_file_opens_the_repository_that_names_its_directory() {
         let base = base.path().canonicalize().unwrap();
         make(&base, what, script);
         let found = LinkedRepository::of(&base.join("project"));
-        let below = |path: &Path| path.strip_prefix(&base).unwrap().to_str().unwrap().to_owned();
+        let below = |path: &Path| {
+            path.strip_prefix(&base)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
         let found = found.map(|found| (below(&found.own), below(&found.whole)));
-        assert_eq!(found, expected.map(|(own, whole)| (own.to_owned(), whole.to_owned())), "{what}");
+        assert_eq!(
+            found,
+            expected.map(|(own, whole)| (own.to_owned(), whole.to_owned())),
+            "{what}"
+        );
     }
 }
 
 /// What is there, how it comes about, and the directories whose objects `project` uses.
 const ALTERNATES: &[(&str, &str, &[&str])] = &[
-    ("a shared clone", "git clone -q --shared s project", &["s/.git/objects"]),
+    (
+        "a shared clone",
+        "git clone -q --shared s project",
+        &["s/.git/objects"],
+    ),
     (
         "with a relative path",
         "git clone -q --shared s project; echo ../../../s/.git/objects > project/.git/objects/info/alternates",
         &["s/.git/objects"],
     ),
-    ("with a reference", "git clone -q --bare s b; git clone -q --reference b s project", &["b/objects"]),
+    (
+        "with a reference",
+        "git clone -q --bare s b; git clone -q --reference b s project",
+        &["b/objects"],
+    ),
     (
         "two, after more commits on both sides",
         "git clone -q --reference r --shared s project; git -C project fetch -q ../r main:other; \
@@ -162,7 +219,11 @@ const ALTERNATES: &[(&str, &str, &[&str])] = &[
         &["project/.git/objects", "s/.git/objects"],
     ),
     ("none", "git clone -q s project", &[]),
-    ("another repository", "git init -q project; echo $PWD/s/.git/objects > project/.git/objects/info/alternates", &[]),
+    (
+        "another repository",
+        "git init -q project; echo $PWD/s/.git/objects > project/.git/objects/info/alternates",
+        &[],
+    ),
     (
         "another one, by what every repository may have",
         "git init -q project; git -C s rev-parse :a HEAD^{tree} | sed 's/.*/& refs\\/x/' > project/.git/packed-refs; \
@@ -211,6 +272,13 @@ fn objects_are_borrowed_of_a_repository_that_has_a_commit_of_this_one() {
         make(&base, what, script);
         let mut found = borrowed_objects(&base.join("project/.git"));
         found.sort();
-        assert_eq!(found, expected.iter().map(|path| base.join(path)).collect::<Vec<_>>(), "{what}");
+        assert_eq!(
+            found,
+            expected
+                .iter()
+                .map(|path| base.join(path))
+                .collect::<Vec<_>>(),
+            "{what}"
+        );
     }
 }

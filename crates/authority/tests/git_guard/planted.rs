@@ -12,27 +12,66 @@ struct Plant {
 }
 
 const fn plant(what: &'static str, command: &'static str, trigger: &'static str) -> Plant {
-    Plant { what, given: "", command, trigger }
+    Plant {
+        what,
+        given: "",
+        command,
+        trigger,
+    }
 }
 
-const fn given(what: &'static str, given: &'static str, command: &'static str, trigger: &'static str) -> Plant {
-    Plant { what, given, command, trigger }
+const fn given(
+    what: &'static str,
+    given: &'static str,
+    command: &'static str,
+    trigger: &'static str,
+) -> Plant {
+    Plant {
+        what,
+        given,
+        command,
+        trigger,
+    }
 }
 
 const HOOK: &str = "commit --allow-empty -qm x";
 
 const KEYS: &[Plant] = &[
-    plant("core.fsmonitor", "git config core.fsmonitor 'touch CANARY;:'", "status"),
-    plant("any case", "printf '[CoRe]\\nFSMonitor = \"touch CANARY;:\"' >> .git/config", "status"),
-    plant("odd writing", "printf '[core] fsmonitor = touch\" \"\\\\\\nCANARY\" ;:\"; x' > .git/config", "status"),
+    plant(
+        "core.fsmonitor",
+        "git config core.fsmonitor 'touch CANARY;:'",
+        "status",
+    ),
+    plant(
+        "any case",
+        "printf '[CoRe]\\nFSMonitor = \"touch CANARY;:\"' >> .git/config",
+        "status",
+    ),
+    plant(
+        "odd writing",
+        "printf '[core] fsmonitor = touch\" \"\\\\\\nCANARY\" ;:\"; x' > .git/config",
+        "status",
+    ),
     plant(
         "core.hooksPath",
         "git config core.hooksPath there; printf '#!/bin/sh\\ntouch CANARY' > there/pre-commit; chmod +x there/pre-commit",
         HOOK,
     ),
-    plant("core.editor", "git config core.editor 'touch CANARY;:'", "commit --amend --allow-empty"),
-    plant("sequence.editor", "git config sequence.editor 'touch CANARY;:'", "rebase -i HEAD~1"),
-    plant("core.sshCommand", "git config core.sshCommand 'touch CANARY;:'", "ls-remote ssh://host/x"),
+    plant(
+        "core.editor",
+        "git config core.editor 'touch CANARY;:'",
+        "commit --amend --allow-empty",
+    ),
+    plant(
+        "sequence.editor",
+        "git config sequence.editor 'touch CANARY;:'",
+        "rebase -i HEAD~1",
+    ),
+    plant(
+        "core.sshCommand",
+        "git config core.sshCommand 'touch CANARY;:'",
+        "ls-remote ssh://host/x",
+    ),
     plant(
         "core.askPass",
         "printf '#!/bin/sh\\ntouch CANARY' > src/ask; chmod +x src/ask; git config core.askPass ROOT/src/ask",
@@ -49,10 +88,26 @@ const KEYS: &[Plant] = &[
         "fetch -q src/other main",
     ),
     plant("alias", "git config alias.st '!touch CANARY'", "st"),
-    plant("alias of options", "git config alias.st '-c core.fsmonitor=\"touch CANARY;:\" status'", "st"),
-    plant("alias of exec", "git config alias.rb 'rebase --exec \"touch CANARY\" HEAD~1'", "rb"),
-    plant("alias of words", "git config alias.b 'bisect run touch CANARY'", "bisect start HEAD HEAD~1; git b"),
-    plant("filter clean", "git config filter.f.clean 'touch CANARY;cat'; echo '* filter=f' > .gitattributes", "add ."),
+    plant(
+        "alias of options",
+        "git config alias.st '-c core.fsmonitor=\"touch CANARY;:\" status'",
+        "st",
+    ),
+    plant(
+        "alias of exec",
+        "git config alias.rb 'rebase --exec \"touch CANARY\" HEAD~1'",
+        "rb",
+    ),
+    plant(
+        "alias of words",
+        "git config alias.b 'bisect run touch CANARY'",
+        "bisect start HEAD HEAD~1; git b",
+    ),
+    plant(
+        "filter clean",
+        "git config filter.f.clean 'touch CANARY;cat'; echo '* filter=f' > .gitattributes",
+        "add .",
+    ),
     plant(
         "filter smudge",
         "git config filter.f.smudge 'touch CANARY;cat'; echo '* filter=f' > .gitattributes; rm src/a",
@@ -68,7 +123,11 @@ const KEYS: &[Plant] = &[
         "git config filter.f.clean 'touch CANARY;cat'; echo '* filter=f' > .git/info/attributes; echo x >> src/a",
         "add .",
     ),
-    plant("diff.external", "git config diff.external 'touch CANARY;:'; echo x >> src/a", "diff"),
+    plant(
+        "diff.external",
+        "git config diff.external 'touch CANARY;:'; echo x >> src/a",
+        "diff",
+    ),
     plant(
         "diff command",
         "git config diff.d.command 'touch CANARY;:'; echo '* diff=d' > .gitattributes; echo x >> src/a",
@@ -139,8 +198,16 @@ const KEYS: &[Plant] = &[
         "printf '#!/bin/sh\\ntouch CANARY' > src/vd; chmod +x src/vd; git config difftool.meld.path ROOT/src/vd; git config diff.tool meld; echo x >> src/a",
         "difftool -y",
     ),
-    plant("uploadpack", "git config remote.r.url .; git config remote.r.uploadpack 'touch CANARY;:'", "fetch r"),
-    plant("receivepack", "git config remote.r.url .; git config remote.r.receivepack 'touch CANARY;:'", "push r main"),
+    plant(
+        "uploadpack",
+        "git config remote.r.url .; git config remote.r.uploadpack 'touch CANARY;:'",
+        "fetch r",
+    ),
+    plant(
+        "receivepack",
+        "git config remote.r.url .; git config remote.r.receivepack 'touch CANARY;:'",
+        "push r main",
+    ),
     plant(
         "protocol ext",
         "git config protocol.ext.allow always; git config remote.r.url 'ext::touch CANARY'",
@@ -151,14 +218,26 @@ const KEYS: &[Plant] = &[
         "git config protocol.ext.allow always; git config 'url.ext::touch CANARY.insteadOf' x:; git config remote.r.url x:",
         "fetch r",
     ),
-    plant("archive", "git config tar.x.command 'touch CANARY;:'", "archive --format=x HEAD"),
+    plant(
+        "archive",
+        "git config tar.x.command 'touch CANARY;:'",
+        "archive --format=x HEAD",
+    ),
     plant(
         "submodule update",
         "git clone -q . src/s; git -c protocol.file.allow=always submodule -q add ./src/s sub; git config submodule.sub.update '!touch CANARY'; git commit -qam s; git -C sub checkout -q HEAD~1",
         "-c protocol.file.allow=always submodule update",
     ),
-    plant("browser", "git config browser.b.cmd 'touch CANARY;:'; git config web.browser b", "web--browse http://x"),
-    plant("man viewer", "git config man.v.cmd 'touch CANARY;:'; git config man.viewer v", "help -m status"),
+    plant(
+        "browser",
+        "git config browser.b.cmd 'touch CANARY;:'; git config web.browser b",
+        "web--browse http://x",
+    ),
+    plant(
+        "man viewer",
+        "git config man.v.cmd 'touch CANARY;:'; git config man.viewer v",
+        "help -m status",
+    ),
     plant(
         "sendemail.tocmd",
         "git config sendemail.tocmd 'touch CANARY;:'",
@@ -179,7 +258,11 @@ const KEYS: &[Plant] = &[
 ];
 
 const PLACES: &[Plant] = &[
-    plant("a hook", "printf '#!/bin/sh\\ntouch CANARY' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", HOOK),
+    plant(
+        "a hook",
+        "printf '#!/bin/sh\\ntouch CANARY' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+        HOOK,
+    ),
     given(
         "a changed hook",
         "init -q; printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
@@ -281,7 +364,11 @@ const PLACES: &[Plant] = &[
         "cp .git/config OUTSIDE/c; printf '[core]\\nfsmonitor=touch CANARY;:' >> OUTSIDE/c; ln -sf OUTSIDE/c .git/config",
         "status",
     ),
-    plant("a new .git", "rm -rf .git; git init -q; git config core.fsmonitor 'touch CANARY;:'", "status"),
+    plant(
+        "a new .git",
+        "rm -rf .git; git init -q; git config core.fsmonitor 'touch CANARY;:'",
+        "status",
+    ),
     plant(
         "a .git file that leads outside",
         "git init -q OUTSIDE/r; git -C OUTSIDE/r config core.fsmonitor 'touch CANARY;:'; mv .git old; echo gitdir: OUTSIDE/r/.git > .git",
@@ -394,7 +481,13 @@ fn nothing_planted_in_a_place_runs() {
 fn none_runs(plants: &[Plant]) {
     let only = std::env::var("YOI_TEST_ONLY").ok();
     let mut wrong = Vec::new();
-    for Plant { what, given, command, trigger } in plants {
+    for Plant {
+        what,
+        given,
+        command,
+        trigger,
+    } in plants
+    {
         if only.as_ref().is_some_and(|only| only != what) {
             continue;
         }
@@ -405,10 +498,17 @@ fn none_runs(plants: &[Plant]) {
             if !given.is_empty() {
                 scene.git(given);
             }
-            let found = if watched { scene.run(command) } else { (scene.unguarded(command), Vec::new()).1 };
+            let found = if watched {
+                scene.run(command)
+            } else {
+                (scene.unguarded(command), Vec::new()).1
+            };
             let ran = scene.ran(trigger);
             if ran == watched {
-                wrong.push(format!("{what}: watched {watched}, ran {ran}: {:?}", told(&scene, &found)));
+                wrong.push(format!(
+                    "{what}: watched {watched}, ran {ran}: {:?}",
+                    told(&scene, &found)
+                ));
             }
             if watched && found.is_empty() {
                 wrong.push(format!("{what}: nobody was told"));

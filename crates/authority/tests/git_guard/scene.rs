@@ -1,6 +1,8 @@
 //! A project with a repository, commands in it, and a person who uses git there.
 
-use authority::{Ambient, Confinement, EnvPolicy, GitFinding, GitGuard, Handled, Job, SandboxMode, Spawner};
+use authority::{
+    Ambient, Confinement, EnvPolicy, GitFinding, GitGuard, Handled, Job, SandboxMode, Spawner,
+};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,17 +30,39 @@ impl Scene {
     pub(crate) fn new(allows: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
-        let (root, outside, quarantine) = (base.join("root"), base.join("outside"), base.join("state/quarantine"));
-        for path in [root.join("src"), root.join("there"), outside.clone(), base.join("home"), base.join("tmp")] {
+        let (root, outside, quarantine) = (
+            base.join("root"),
+            base.join("outside"),
+            base.join("state/quarantine"),
+        );
+        for path in [
+            root.join("src"),
+            root.join("there"),
+            outside.clone(),
+            base.join("home"),
+            base.join("tmp"),
+        ] {
             fs::create_dir_all(path).unwrap();
         }
         let person = "[user]\nname = a\nemail = a@x\n[init]\ndefaultBranch = main\n[difftool \"t\"]\ncmd = true\n";
         fs::write(base.join("home/.gitconfig"), person).unwrap();
-        let guard =
-            GitGuard::new(&ambient(), std::slice::from_ref(&root), Some(quarantine.clone()), allows, |_| String::new());
+        let guard = GitGuard::new(
+            &ambient(),
+            std::slice::from_ref(&root),
+            Some(quarantine.clone()),
+            allows,
+            |_| String::new(),
+        );
         let guard = Arc::new(guard.unwrap());
         let spawner = spawner(&base).with_git_guard(Arc::clone(&guard));
-        let scene = Self { dir, root, outside, quarantine, guard, spawner };
+        let scene = Self {
+            dir,
+            root,
+            outside,
+            quarantine,
+            guard,
+            spawner,
+        };
         scene.file("src/a", "a\n");
         // One is made by git, the others are copies: starting programs is what takes time here.
         static MADE: OnceLock<Vec<(PathBuf, Vec<u8>)>> = OnceLock::new();
@@ -97,7 +121,12 @@ impl Scene {
     pub(crate) fn run_long(&self, command: &str) -> Vec<GitFinding> {
         let mark = self.guard.mark();
         let mut builder = tokio::runtime::Builder::new_current_thread();
-        builder.enable_all().start_paused(true).build().unwrap().block_on(self.start(&self.spawner, command));
+        builder
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap()
+            .block_on(self.start(&self.spawner, command));
         self.guard.since(mark)
     }
 
@@ -119,7 +148,11 @@ impl Scene {
                         *found = Some(done);
                     }
                 }
-                if found.iter().all(Option::is_some) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+                if found.iter().all(Option::is_some) {
+                    std::task::Poll::Ready(())
+                } else {
+                    std::task::Poll::Pending
+                }
             })
             .await;
             found.into_iter().flatten().collect()
@@ -154,18 +187,29 @@ impl Scene {
     }
 
     fn filled(&self, command: &str) -> String {
-        let set = [("CANARY", self.canary()), ("OUTSIDE", self.outside.clone()), ("ROOT", self.root.clone())];
-        set.iter().fold(command.to_owned(), |text, (name, path)| text.replace(name, path.to_str().unwrap()))
+        let set = [
+            ("CANARY", self.canary()),
+            ("OUTSIDE", self.outside.clone()),
+            ("ROOT", self.root.clone()),
+        ];
+        set.iter().fold(command.to_owned(), |text, (name, path)| {
+            text.replace(name, path.to_str().unwrap())
+        })
     }
 
     /// The person's own git, outside of everything; `git` is before the words.
     pub(crate) fn git(&self, words: &str) -> Output {
         let text = self.filled(&format!("git {words}"));
         let mut command = Command::new("timeout");
-        command.args(["30", "sh", "-c", &text]).current_dir(&self.root).env_clear();
-        environment(self.dir.path()).iter().for_each(|(name, value)| {
-            command.env(name, value);
-        });
+        command
+            .args(["30", "sh", "-c", &text])
+            .current_dir(&self.root)
+            .env_clear();
+        environment(self.dir.path())
+            .iter()
+            .for_each(|(name, value)| {
+                command.env(name, value);
+            });
         let output = command.stdin(std::process::Stdio::null()).output().unwrap();
         if std::env::var_os("YOI_TEST_SHOW").is_some() {
             println!("git {words}: {output:?}");
@@ -183,7 +227,10 @@ impl Scene {
     }
 
     pub(crate) fn answer(&self, words: &str) -> String {
-        String::from_utf8(self.git(words).stdout).unwrap().trim().to_owned()
+        String::from_utf8(self.git(words).stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 }
 
@@ -213,15 +260,28 @@ fn environment(base: &Path) -> Vec<(&'static str, String)> {
 
 fn spawner(base: &Path) -> Spawner {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let env = environment(base).into_iter().map(|(name, value)| (name.into(), value.into()));
+    let env = environment(base)
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()));
     let env = EnvPolicy::from_vars(env, &[]).unwrap();
-    let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
-    let tag = format!("git/{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let confinement = Confinement {
+        mode: SandboxMode::Off,
+        read: Vec::new(),
+        write: Vec::new(),
+    };
+    let tag = format!(
+        "git/{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    );
     Spawner::new(&ambient(), confinement, env, tag).unwrap()
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 pub(crate) fn ambient() -> Ambient {
@@ -241,8 +301,16 @@ pub(crate) fn told(scene: &Scene, found: &[GitFinding]) -> Vec<String> {
         Handled::More(_) => "more",
     };
     let line = |finding: &GitFinding| {
-        let path = finding.path.strip_prefix(&scene.root).unwrap_or(&finding.path).display();
-        let keys = if finding.keys.is_empty() { String::new() } else { format!(" {}", finding.keys.join(" ")) };
+        let path = finding
+            .path
+            .strip_prefix(&scene.root)
+            .unwrap_or(&finding.path)
+            .display();
+        let keys = if finding.keys.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", finding.keys.join(" "))
+        };
         format!("{} {path}{keys}", word(&finding.what))
     };
     let mut told: Vec<_> = found.iter().map(line).collect();

@@ -23,16 +23,37 @@ pub(crate) fn encoded(ambient: &Ambient, table: &mut Table) {
     let place = PodPlace::new();
     let marks = place.run(ambient, 300, 1);
     let pair = |at: usize| (marks[at - 1], marks[at]);
-    table.figure("flushes before the first request, new pod", marks[0].flushes as f64, "", Some(6.0));
+    table.figure(
+        "flushes before the first request, new pod",
+        marks[0].flushes as f64,
+        "",
+        Some(6.0),
+    );
     let known = place.run(ambient, 0, 1)[0].flushes;
     table.figure("  a known pod", known as f64, "", Some(3.0));
     let ((early_from, early), (late_from, late)) = (pair(10), pair(300));
-    table.figure("flushes per step of one call", (late.flushes - late_from.flushes) as f64, "", Some(2.0));
+    table.figure(
+        "flushes per step of one call",
+        (late.flushes - late_from.flushes) as f64,
+        "",
+        Some(2.0),
+    );
     let over = (late.encoded - late_from.encoded) as f64 - (late.body - late_from.body) as f64;
-    table.figure("bytes encoded per step beyond what is new, step 300", over, "B", Some(1024.0));
-    let written = |from: bench::pods::Mark, to: bench::pods::Mark| (to.written - from.written) as f64;
+    table.figure(
+        "bytes encoded per step beyond what is new, step 300",
+        over,
+        "B",
+        Some(1024.0),
+    );
+    let written =
+        |from: bench::pods::Mark, to: bench::pods::Mark| (to.written - from.written) as f64;
     let pair = (written(late_from, late), written(early_from, early));
-    table.ratio("bytes journaled by step 300, floor step 10", pair, "B", Some(1.05));
+    table.ratio(
+        "bytes journaled by step 300, floor step 10",
+        pair,
+        "B",
+        Some(1.05),
+    );
 }
 
 /// Planning and installing many features.
@@ -51,12 +72,20 @@ pub(crate) fn features(amount: Amount, table: &mut Table) {
         two.push(time(2000));
     }
     let pair = (median(&two), median(&one));
-    table.ratio("plan and install 2,000 features, floor 1,000", pair, "ms", Some(2.5));
+    table.ratio(
+        "plan and install 2,000 features, floor 1,000",
+        pair,
+        "ms",
+        Some(2.5),
+    );
 }
 
 /// How long the control thread takes to come round, at rest and beside a gate that spins on its thread.
 pub(crate) fn latency(amount: Amount, table: &mut Table) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let callbacks = Callbacks::new(runtime.handle().clone());
     let spin = Arc::new(|_: &RequestView| {
         let began = Instant::now();
@@ -73,7 +102,11 @@ pub(crate) fn latency(amount: Amount, table: &mut Table) {
     let (mut idle, mut beside) = (Vec::new(), Vec::new());
     for _ in 0..amount.rounds {
         idle.extend(runtime.block_on(ticks(std::future::pending())));
-        let view = || RequestView { turn: 1, number: 1, items: 0 };
+        let view = || RequestView {
+            turn: 1,
+            number: 1,
+            items: 0,
+        };
         let gate = async { drop(hooks.decide::<PreRequest>(&callbacks, view).await) };
         beside.extend(runtime.block_on(ticks(gate)));
         // The thread that was given up comes back before the next round.
@@ -139,25 +172,46 @@ pub(crate) fn door(amount: Amount, table: &mut Table) {
                 black_box(black_box(&door).is_shut());
             })
         }));
-        enter.push(each(&|| (0..USES).for_each(|_| drop(black_box(&door).enter()))));
+        enter.push(each(&|| {
+            (0..USES).for_each(|_| drop(black_box(&door).enter()))
+        }));
     }
     let load = median(&load);
-    table.ratio("capability check: is it shut, floor an atomic load", (median(&check), load), "ns", Some(10.0));
-    table.figure("  a whole use: entered, counted, dated, left", median(&enter), "ns", Some(100.0));
+    table.ratio(
+        "capability check: is it shut, floor an atomic load",
+        (median(&check), load),
+        "ns",
+        Some(10.0),
+    );
+    table.figure(
+        "  a whole use: entered, counted, dated, left",
+        median(&enter),
+        "ns",
+        Some(100.0),
+    );
 }
 
 /// A gate point where nobody stands.
 pub(crate) fn gates(amount: Amount, table: &mut Table) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let callbacks = Callbacks::new(runtime.handle().clone());
     let hooks = HookRegistryBuilder::new().build();
-    let view = || RequestView { turn: 1, number: 1, items: 0 };
+    let view = || RequestView {
+        turn: 1,
+        number: 1,
+        items: 0,
+    };
     let (mut asked, mut nothing) = (Vec::new(), Vec::new());
     for _ in 0..amount.rounds {
         let began = Instant::now();
         runtime.block_on(async {
             for _ in 0..USES {
-                drop(black_box(hooks.decide::<PreRequest>(&callbacks, view).await));
+                drop(black_box(
+                    hooks.decide::<PreRequest>(&callbacks, view).await,
+                ));
             }
         });
         asked.push(began.elapsed().as_secs_f64() * 1e9 / f64::from(USES));
@@ -170,5 +224,10 @@ pub(crate) fn gates(amount: Amount, table: &mut Table) {
         nothing.push(began.elapsed().as_secs_f64() * 1e9 / f64::from(USES));
     }
     let pair = (median(&asked), median(&nothing));
-    table.ratio("gate point without hooks, floor a ready future", pair, "ns", None);
+    table.ratio(
+        "gate point without hooks, floor a ready future",
+        pair,
+        "ns",
+        None,
+    );
 }

@@ -36,14 +36,30 @@ pub(crate) fn list(ambient: &Ambient, binary: &Path, amount: Amount, table: &mut
             drop(UnixListener::bind(pod.join("sock")).unwrap());
         }
     }
-    let listed = |rounds, live| -> f64 { median(&(0..rounds).map(|_| listed(&program, live)).collect::<Vec<_>>()) };
+    let listed = |rounds, live| -> f64 {
+        median(
+            &(0..rounds)
+                .map(|_| listed(&program, live))
+                .collect::<Vec<_>>(),
+        )
+    };
     listed(1, 0);
-    table.figure("ls of 990 pods of 50 records, 10 of 20,000", listed(amount.rounds, 0), "ms", Some(BUDGETS.0));
+    table.figure(
+        "ls of 990 pods of 50 records, 10 of 20,000",
+        listed(amount.rounds, 0),
+        "ms",
+        Some(BUDGETS.0),
+    );
     let live: Vec<String> = (0..LIVE).map(|n| format!("live-{n}")).collect();
     for name in &live {
         program.start(name);
     }
-    table.figure("  and 10 that run and are asked", listed(amount.rounds, LIVE), "ms", Some(BUDGETS.0));
+    table.figure(
+        "  and 10 that run and are asked",
+        listed(amount.rounds, LIVE),
+        "ms",
+        Some(BUDGETS.0),
+    );
     for name in &live {
         program.stop(name);
         fs::remove_dir_all(pods.join(name)).unwrap();
@@ -58,6 +74,9 @@ pub(crate) fn list(ambient: &Ambient, binary: &Path, amount: Amount, table: &mut
 fn listed(program: &Program, live: usize) -> f64 {
     let (rows, took) = program.list();
     let count = |state: &str| rows.matches(state).count();
-    assert_eq!((count("  done  "), count("  idle  ")), (SMALL.0 + LARGE.0, live));
+    assert_eq!(
+        (count("  done  "), count("  idle  ")),
+        (SMALL.0 + LARGE.0, live)
+    );
     ms(took)
 }

@@ -3,7 +3,11 @@
 //! `cargo bench -p bench` measures everything in about six minutes; `cargo bench -p bench -- quick` takes fewer rounds,
 //! and `-- restore list` measures these parts.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a measurement that cannot be made ends the program")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a measurement that cannot be made ends the program"
+)]
 
 mod context;
 mod inside;
@@ -34,10 +38,16 @@ struct Amount {
 type Part = fn(&Ambient, &Path, Amount, &mut Table);
 
 const PARTS: [(&str, Part); 12] = [
-    ("start", |_, binary, amount, table| runs::start(binary, amount, table)),
+    ("start", |_, binary, amount, table| {
+        runs::start(binary, amount, table)
+    }),
     ("steps", runs::steps),
-    ("clients", |_, binary, amount, table| runs::clients(binary, amount, table)),
-    ("memory", |_, binary, amount, table| runs::memory(binary, amount, table)),
+    ("clients", |_, binary, amount, table| {
+        runs::clients(binary, amount, table)
+    }),
+    ("memory", |_, binary, amount, table| {
+        runs::memory(binary, amount, table)
+    }),
     ("restore", |ambient, binary, amount, table| {
         inside::encoded(ambient, table);
         restore::restore(ambient, binary, amount, table);
@@ -45,12 +55,16 @@ const PARTS: [(&str, Part); 12] = [
     ("context", context::context),
     ("list", list::list),
     ("screen", screen::screen),
-    ("features", |_, _, amount, table| inside::features(amount, table)),
+    ("features", |_, _, amount, table| {
+        inside::features(amount, table)
+    }),
     ("gates", |_, _, amount, table| {
         inside::door(amount, table);
         inside::gates(amount, table);
     }),
-    ("latency", |_, _, amount, table| inside::latency(amount, table)),
+    ("latency", |_, _, amount, table| {
+        inside::latency(amount, table)
+    }),
     ("binary", |_, binary, _, table| {
         let bytes = std::fs::metadata(binary).unwrap().len() as f64 / 1e6;
         table.figure("binary of profile dist", bytes, "MB", Some(24.0));
@@ -63,14 +77,25 @@ fn main() {
     let named = |name: &str| args.iter().any(|arg| arg == name);
     let all = !PARTS.iter().any(|(name, _)| named(name));
     let amount = if quick {
-        Amount { rounds: 5, steps: 300, idle: Duration::from_secs(5) }
+        Amount {
+            rounds: 5,
+            steps: 300,
+            idle: Duration::from_secs(5),
+        }
     } else {
-        Amount { rounds: 21, steps: 1000, idle: Duration::from_secs(60) }
+        Amount {
+            rounds: 21,
+            steps: 1000,
+            idle: Duration::from_secs(60),
+        }
     };
     let ambient = ambient::claim();
     authority::become_subreaper(&ambient).unwrap();
     let binary = dist();
-    println!("load {:.2} when it began; {amount:?}", bench::machine::load());
+    println!(
+        "load {:.2} when it began; {amount:?}",
+        bench::machine::load()
+    );
     let mut table = Table::default();
     for (_, part) in PARTS.iter().filter(|(name, _)| all || named(name)) {
         part(&ambient, &binary, amount, &mut table);
@@ -82,7 +107,10 @@ fn main() {
 /// The program of profile `dist`, built now if it is not up to date.
 fn dist() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo).args(["build", "--profile", "dist", "--quiet", "-p", "yoi"]).status().unwrap();
+    let built = Command::new(cargo)
+        .args(["build", "--profile", "dist", "--quiet", "-p", "yoi"])
+        .status()
+        .unwrap();
     assert!(built.success());
     // This program is in target/release/deps.
     let here = std::env::current_exe().unwrap();

@@ -67,11 +67,36 @@ pub(crate) fn restore(ambient: &Ambient, binary: &Path, amount: Amount, table: &
     );
     table.figure("  records folded", behind as f64, "", None);
     table.figure("  checkpoint", mega(floor - log), "MB", None);
-    table.ratio("  bytes read, floor these two", (mega(read), mega(floor)), "MB", Some(1.01));
-    table.ratio("  open and check, floor read and CRC", (median(&times.open), least), "ms", Some(2.0));
-    table.ratio("  and fold", (median(&times.open) + median(&times.fold), least), "ms", Some(2.0));
-    table.ratio("  and encode the history: all of it", (median(&times.whole), least), "ms", None);
-    table.ratio("    of that, encoding", (median(&times.history), least), "ms", None);
+    table.ratio(
+        "  bytes read, floor these two",
+        (mega(read), mega(floor)),
+        "MB",
+        Some(1.01),
+    );
+    table.ratio(
+        "  open and check, floor read and CRC",
+        (median(&times.open), least),
+        "ms",
+        Some(2.0),
+    );
+    table.ratio(
+        "  and fold",
+        (median(&times.open) + median(&times.fold), least),
+        "ms",
+        Some(2.0),
+    );
+    table.ratio(
+        "  and encode the history: all of it",
+        (median(&times.whole), least),
+        "ms",
+        None,
+    );
+    table.ratio(
+        "    of that, encoding",
+        (median(&times.history), least),
+        "ms",
+        None,
+    );
     memory(&place, binary, table);
 }
 
@@ -90,10 +115,20 @@ fn memory(place: &PodPlace, binary: &Path, table: &mut Table) {
     let items = resume(past).unwrap().restored.items.len();
     opened.journal.close();
     let mega = |bytes: u64| bytes as f64 / 1e6;
-    table.figure("private memory of an idle pod of this session", mega(private), "MB", Some(IDLE));
+    table.figure(
+        "private memory of an idle pod of this session",
+        mega(private),
+        "MB",
+        Some(IDLE),
+    );
     let each = private.saturating_sub(empty) as f64 / items as f64;
     table.figure(&format!("  for each of its {items} items"), each, "B", None);
-    table.figure("  restored without a checkpoint", mega(folded), "MB", Some(IDLE));
+    table.figure(
+        "  restored without a checkpoint",
+        mega(folded),
+        "MB",
+        Some(IDLE),
+    );
 }
 
 /// Folds and encodes; answers how many records stood behind the checkpoint.
@@ -104,8 +139,19 @@ fn round(past: SessionRecords, began: Instant, times: &mut Times) -> u64 {
     times.fold.push(ms(folding.elapsed()));
     let encoding = Instant::now();
     let (surface, _) = restored.state.surface.clone().unwrap();
-    let counters = Counters { calls: restored.state.calls, requests: restored.state.requests };
-    black_box(History::restore(surface, Arc::new(Chat(Flavour::Compatible)), restored.items, counters).unwrap());
+    let counters = Counters {
+        calls: restored.state.calls,
+        requests: restored.state.requests,
+    };
+    black_box(
+        History::restore(
+            surface,
+            Arc::new(Chat(Flavour::Compatible)),
+            restored.items,
+            counters,
+        )
+        .unwrap(),
+    );
     times.history.push(ms(encoding.elapsed()));
     times.whole.push(ms(began.elapsed()));
     RECORDS.saturating_sub(from)
@@ -113,8 +159,14 @@ fn round(past: SessionRecords, began: Instant, times: &mut Times) -> u64 {
 
 /// The newest segment and the checkpoint.
 fn newest(session: &Path) -> Vec<PathBuf> {
-    let log = std::fs::read_dir(session.join("log")).unwrap().map(|entry| entry.unwrap().path()).max();
-    log.into_iter().chain([session.join("idx/fold.ckpt")]).filter(|file| file.exists()).collect()
+    let log = std::fs::read_dir(session.join("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .max();
+    log.into_iter()
+        .chain([session.join("idx/fold.ckpt")])
+        .filter(|file| file.exists())
+        .collect()
 }
 
 fn length(file: &Path) -> u64 {

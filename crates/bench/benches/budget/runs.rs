@@ -35,10 +35,15 @@ pub(crate) fn start(binary: &Path, amount: Amount, table: &mut Table) {
             None => command.arg("--version"),
         };
         let began = Instant::now();
-        command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
         ms(began.elapsed())
     };
-    let (mut new, mut again, mut known, mut least) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut new, mut again, mut known, mut least) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut plugins = Vec::new();
     for round in 0..amount.rounds {
         new.push(ms(program.run(&server, &format!("a{round}"), 0).start));
@@ -54,7 +59,12 @@ pub(crate) fn start(binary: &Path, amount: Amount, table: &mut Table) {
     } else {
         "this program's --version; python3 is absent"
     };
-    table.ratio(&format!("start to first request, floor {name}"), (new, least), "ms", most);
+    table.ratio(
+        &format!("start to first request, floor {name}"),
+        (new, least),
+        "ms",
+        most,
+    );
     table.ratio("  the same again (A/A)", (again, new), "ms", None);
     table.ratio("  a known pod", (known, least), "ms", most);
     let what = format!("  a new pod, with {PLUGINS} plugins that nobody granted");
@@ -63,7 +73,10 @@ pub(crate) fn start(binary: &Path, amount: Amount, table: &mut Table) {
 
 /// The interpreter itself: `python3` may be a script that looks for it, which takes longer than what is measured.
 fn interpreter() -> Option<PathBuf> {
-    let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
+    let asked = Command::new("python3")
+        .args(["-c", "import sys; print(sys.executable)"])
+        .output()
+        .ok()?;
     let path = PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim());
     path.is_absolute().then_some(path)
 }
@@ -74,11 +87,25 @@ pub(crate) fn steps(ambient: &Ambient, binary: &Path, amount: Amount, table: &mu
     let program = Program::new(binary, &server);
     let (mut step, mut again, mut floor) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..amount.rounds {
-        step.extend(program.run(&server, &format!("a{round}"), SHORT).steps().split_off(WARM));
+        step.extend(
+            program
+                .run(&server, &format!("a{round}"), SHORT)
+                .steps()
+                .split_off(WARM),
+        );
         floor.extend(confined(ambient, &program.project(), SHORT));
-        again.extend(program.run(&server, &format!("b{round}"), SHORT).steps().split_off(WARM));
+        again.extend(
+            program
+                .run(&server, &format!("b{round}"), SHORT)
+                .steps()
+                .split_off(WARM),
+        );
     }
-    let confinement = if support().missing().is_none() { "confined" } else { "unconfined: this kernel cannot" };
+    let confinement = if support().missing().is_none() {
+        "confined"
+    } else {
+        "unconfined: this kernel cannot"
+    };
     let (step, again) = (median(&step), median(&again));
     table.added(
         &format!("a step with `true`, floor the same child ({confinement})"),
@@ -97,13 +124,35 @@ pub(crate) fn clients(binary: &Path, amount: Amount, table: &mut Table) {
     let program = Program::new(binary, &server);
     let (mut alone, mut watched, mut again) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..amount.rounds {
-        alone.extend(program.watched(&server, &format!("a{round}"), SHORT, 0).split_off(WARM));
-        watched.extend(program.watched(&server, &format!("b{round}"), SHORT, 3).split_off(WARM));
-        again.extend(program.watched(&server, &format!("c{round}"), SHORT, 0).split_off(WARM));
+        alone.extend(
+            program
+                .watched(&server, &format!("a{round}"), SHORT, 0)
+                .split_off(WARM),
+        );
+        watched.extend(
+            program
+                .watched(&server, &format!("b{round}"), SHORT, 3)
+                .split_off(WARM),
+        );
+        again.extend(
+            program
+                .watched(&server, &format!("c{round}"), SHORT, 0)
+                .split_off(WARM),
+        );
     }
     let (alone, watched, again) = (median(&alone), median(&watched), median(&again));
-    table.added("a step with three attached clients, floor without", (watched, alone), "ms", 0.2);
-    table.ratio("  without, the same again (A/A)", (again, alone), "ms", None);
+    table.added(
+        "a step with three attached clients, floor without",
+        (watched, alone),
+        "ms",
+        0.2,
+    );
+    table.ratio(
+        "  without, the same again (A/A)",
+        (again, alone),
+        "ms",
+        None,
+    );
 }
 
 /// How many long runs there are: a machine that is shared gets slower and faster within seconds.
@@ -113,39 +162,75 @@ const LONG: usize = 7;
 /// send is the floor's, too.
 fn long(server: &Server, program: &Program, steps: usize, table: &mut Table) {
     let part = steps / 5;
-    let runs: Vec<Ran> = (0..LONG).map(|round| program.run(server, &format!("long{round}"), steps)).collect();
+    let runs: Vec<Ran> = (0..LONG)
+        .map(|round| program.run(server, &format!("long{round}"), steps))
+        .collect();
     let sent = |at: usize| {
-        let rounds: Vec<f64> = (0..part.min(100)).map(|_| server.exchange(runs[0].arrivals[at].bytes)).collect();
+        let rounds: Vec<f64> = (0..part.min(100))
+            .map(|_| server.exchange(runs[0].arrivals[at].bytes))
+            .collect();
         median(&rounds)
     };
     let more = sent(steps - part / 2) - sent(WARM + part / 2);
     let ends = |ran: &Ran| {
         let times = ran.steps();
-        (median(&times[steps - part..]), median(&times[WARM..WARM + part]) + more)
+        (
+            median(&times[steps - part..]),
+            median(&times[WARM..WARM + part]) + more,
+        )
     };
     let mut ends: Vec<(f64, f64)> = runs.iter().map(ends).collect();
     ends.sort_unstable_by(|one, other| (one.0 / one.1).total_cmp(&(other.0 / other.1)));
-    let what = format!("  the last fifth of {steps} steps, floor the first and {more:.2} ms to send more");
+    let what =
+        format!("  the last fifth of {steps} steps, floor the first and {more:.2} ms to send more");
     table.ratio(&what, ends[LONG / 2], "ms", Some(1.1));
     let half = steps / 2;
     let mut cpu = |what: &str, ms: fn(&Cpu) -> u64, most| {
         let per = |from: usize, to: usize| {
-            let used: u64 = runs.iter().map(|ran| ms(&ran.arrivals[to].cpu) - ms(&ran.arrivals[from].cpu)).sum();
+            let used: u64 = runs
+                .iter()
+                .map(|ran| ms(&ran.arrivals[to].cpu) - ms(&ran.arrivals[from].cpu))
+                .sum();
             used as f64 / ((to - from) * LONG) as f64
         };
         table.ratio(what, (per(half, steps), per(WARM, half)), "ms", most);
     };
-    cpu("CPU per step in our code, second half, floor the first half", |cpu| cpu.user, Some(1.1));
-    cpu("  in the kernel, copies of requests included", |cpu| cpu.system, None);
+    cpu(
+        "CPU per step in our code, second half, floor the first half",
+        |cpu| cpu.user,
+        Some(1.1),
+    );
+    cpu(
+        "  in the kernel, copies of requests included",
+        |cpu| cpu.system,
+        None,
+    );
     let bytes = runs[0].arrivals.last().unwrap().bytes as f64 / 1e3;
-    table.figure(&format!("  the last of these requests ({steps} steps)"), bytes, "kB", None);
+    table.figure(
+        &format!("  the last of these requests ({steps} steps)"),
+        bytes,
+        "kB",
+        None,
+    );
 }
 
 /// Milliseconds of each of `count` children like those that Bash starts.
 fn confined(ambient: &Ambient, project: &Path, count: usize) -> Vec<f64> {
-    let mode = if support().missing().is_none() { SandboxMode::WorkspaceWrite } else { SandboxMode::Off };
-    let confinement = Confinement { mode, read: Vec::new(), write: vec![project.to_owned()] };
-    let env = EnvPolicy::from_vars([("PATH".into(), std::env::var_os("PATH").unwrap_or_default())], &[]).unwrap();
+    let mode = if support().missing().is_none() {
+        SandboxMode::WorkspaceWrite
+    } else {
+        SandboxMode::Off
+    };
+    let confinement = Confinement {
+        mode,
+        read: Vec::new(),
+        write: vec![project.to_owned()],
+    };
+    let env = EnvPolicy::from_vars(
+        [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],
+        &[],
+    )
+    .unwrap();
     let spawner = Spawner::new(ambient, confinement, env, "bench/1".to_owned()).unwrap();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let one = || {
@@ -158,7 +243,9 @@ fn confined(ambient: &Ambient, project: &Path, count: usize) -> Vec<f64> {
             input: Vec::new(),
         };
         let began = Instant::now();
-        runtime.block_on(spawner.run(job, |_| Ok(()), &CancellationToken::new())).unwrap();
+        runtime
+            .block_on(spawner.run(job, |_| Ok(()), &CancellationToken::new()))
+            .unwrap();
         ms(began.elapsed())
     };
     (0..count).map(|_| one()).collect()
@@ -171,13 +258,31 @@ pub(crate) fn memory(binary: &Path, amount: Amount, table: &mut Table) {
     let mega = |bytes: u64| bytes as f64 / 1e6;
     let one = program.run(&server, "one", 1);
     let usage = one.arrivals.last().unwrap().usage;
-    table.figure("private memory after a turn on loopback", mega(usage.private), "MB", Some(8.0));
+    table.figure(
+        "private memory after a turn on loopback",
+        mega(usage.private),
+        "MB",
+        Some(8.0),
+    );
     table.figure("  threads then", usage.threads as f64, "", None);
-    table.figure("  the first request", one.arrivals[0].bytes as f64 / 1e3, "kB", Some(8.0));
+    table.figure(
+        "  the first request",
+        one.arrivals[0].bytes as f64 / 1e3,
+        "kB",
+        Some(8.0),
+    );
     let kept = program.kept_waiting(&server, "idle", 1, amount.idle);
     let waits = kept.arrivals.last().unwrap().waits as f64;
-    let what = format!("waits of all threads in {} s without an answer", amount.idle.as_secs());
+    let what = format!(
+        "waits of all threads in {} s without an answer",
+        amount.idle.as_secs()
+    );
     table.figure(&what, waits, "", Some(0.0));
     let fifty = program.run(&server, "fifty", 50);
-    table.figure("peak memory of 50 steps", mega(fifty.arrivals.last().unwrap().usage.peak), "MB", None);
+    table.figure(
+        "peak memory of 50 steps",
+        mega(fifty.arrivals.last().unwrap().usage.peak),
+        "MB",
+        None,
+    );
 }

@@ -56,19 +56,42 @@ fn keys(server: &Server, program: &Program, table: &mut Table) {
     terminal.sees("started");
     terminal.sees("word word");
     let (busy, again) = (typed(&mut terminal), typed(&mut terminal));
-    assert!(!server.is_over(), "the model spoke to the end of what was typed");
+    assert!(
+        !server.is_over(),
+        "the model spoke to the end of what was typed"
+    );
     let p95 = |times: &[f64]| {
         let mut sorted = times.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         sorted[sorted.len() * 95 / 100]
     };
-    table.figure("key to frame, p95, nothing else at work", p95(&quiet), "ms", None);
-    table.figure("  while a model sends 2,000 words a second and a tool prints", p95(&busy), "ms", Some(16.0));
-    table.ratio("  the same again (A/A)", (p95(&again), p95(&busy)), "ms", None);
+    table.figure(
+        "key to frame, p95, nothing else at work",
+        p95(&quiet),
+        "ms",
+        None,
+    );
+    table.figure(
+        "  while a model sends 2,000 words a second and a tool prints",
+        p95(&busy),
+        "ms",
+        Some(16.0),
+    );
+    table.ratio(
+        "  the same again (A/A)",
+        (p95(&again), p95(&busy)),
+        "ms",
+        None,
+    );
     terminal.types("\x15");
     terminal.sees("idle");
     let there_and_back = [[UP; 50], [DOWN; 50]].concat().repeat(3);
-    scrolled(&mut terminal, "an answer of 40,000 words", &there_and_back, table);
+    scrolled(
+        &mut terminal,
+        "an answer of 40,000 words",
+        &there_and_back,
+        table,
+    );
     terminal.leaves();
     program.stop("busy");
 }
@@ -99,7 +122,12 @@ fn scrolled(terminal: &mut Terminal, what: &str, pages: &[&str], table: &mut Tab
     }
     let after = machine::cpu(terminal.pid());
     let used = (after.user + after.system - before.user - before.system) as f64 / frames as f64;
-    table.figure(&format!("CPU of the client for each of {frames} frames, {what}"), used, "ms", Some(4.0));
+    table.figure(
+        &format!("CPU of the client for each of {frames} frames, {what}"),
+        used,
+        "ms",
+        Some(4.0),
+    );
 }
 
 /// A session of 100,000 records.
@@ -123,8 +151,18 @@ fn long(ambient: &Ambient, program: &Program, amount: Amount, table: &mut Table)
         times.push(opened());
         again.push(opened());
     }
-    table.figure(&format!("a session of {} records is shown", place.records()), median(&times), "ms", Some(100.0));
-    table.ratio("  the same again (A/A)", (median(&again), median(&times)), "ms", None);
+    table.figure(
+        &format!("a session of {} records is shown", place.records()),
+        median(&times),
+        "ms",
+        Some(100.0),
+    );
+    table.ratio(
+        "  the same again (A/A)",
+        (median(&again), median(&times)),
+        "ms",
+        None,
+    );
     let mut terminal = attach(program, "long");
     terminal.sees("done");
     scrolled(&mut terminal, "this session", &[UP; 300], table);
@@ -132,11 +170,24 @@ fn long(ambient: &Ambient, program: &Program, amount: Amount, table: &mut Table)
     let waits = || machine::waits(terminal.pid()).values().sum::<u64>();
     let before = waits();
     thread::sleep(amount.idle);
-    let what = format!("waits of all threads of the client in {} s", amount.idle.as_secs());
+    let what = format!(
+        "waits of all threads of the client in {} s",
+        amount.idle.as_secs()
+    );
     table.figure(&what, (waits() - before) as f64, "", Some(0.0));
     let usage = machine::usage(terminal.pid());
-    table.figure("private memory of the client", usage.private as f64 / 1e6, "MB", Some(40.0));
-    table.figure("  the most it had in use, its program included", usage.peak as f64 / 1e6, "MB", Some(40.0));
+    table.figure(
+        "private memory of the client",
+        usage.private as f64 / 1e6,
+        "MB",
+        Some(40.0),
+    );
+    table.figure(
+        "  the most it had in use, its program included",
+        usage.peak as f64 / 1e6,
+        "MB",
+        Some(40.0),
+    );
     terminal.leaves();
     program.stop("long");
 }

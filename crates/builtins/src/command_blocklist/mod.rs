@@ -15,8 +15,8 @@ use llm_worker::ToolOutput;
 use llm_worker::tool::Touch;
 use pod::feature::author::AlertLevel;
 use pod::feature::{
-    CapabilityRequest, FeatureAlertSink, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
-    FeatureModule, HookKey, HostCapability,
+    CapabilityRequest, FeatureAlertSink, FeatureDescriptor, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, HookKey, HostCapability,
 };
 use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
 use rules::{BlockedCommand, UNCHECKED};
@@ -60,7 +60,10 @@ impl CommandBlocklist {
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
         if settings.patterns.len() > MAX_PATTERNS {
-            return Err(format!("`patterns` has {}; expected at most {MAX_PATTERNS}", settings.patterns.len()));
+            return Err(format!(
+                "`patterns` has {}; expected at most {MAX_PATTERNS}",
+                settings.patterns.len()
+            ));
         }
         let fits = |pattern: &&String| {
             let words = pattern.split_whitespace().count();
@@ -81,7 +84,10 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .display_name("Command blocklist")
         .version(env!("CARGO_PKG_VERSION"))
         .settings::<Settings>()
-        .request(CapabilityRequest::required(HostCapability::EmitUserAlert, "tell people of what it lets pass"))
+        .request(CapabilityRequest::required(
+            HostCapability::EmitUserAlert,
+            "tell people of what it lets pass",
+        ))
         .gate(&GATE)
         .transform(&WARNING)
         .build()
@@ -93,7 +99,10 @@ impl FeatureModule for CommandBlocklist {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { settings: self.0.clone(), alerts: ctx.alerts()? });
+        let live = Arc::new(Live {
+            settings: self.0.clone(),
+            alerts: ctx.alerts()?,
+        });
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
         ctx.hooks().transform(&WARNING, &live, Live::finished)?;
         Ok(())
@@ -108,26 +117,38 @@ struct Live {
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
         let found = self.found(call).filter(|found| found.rule != UNCHECKED);
-        let Some(BlockedCommand { rule, text, why }) = found else { return Verdict::allow() };
+        let Some(BlockedCommand { rule, text, why }) = found else {
+            return Verdict::allow();
+        };
         if !self.settings.warn_only {
-            return Verdict::deny(format!("rule `{rule}`: `{text}` {why}; avoid it, or ask the user to run it"));
+            return Verdict::deny(format!(
+                "rule `{rule}`: `{text}` {why}; avoid it, or ask the user to run it"
+            ));
         }
         // A failed alert is ignored: the result has the warning, too.
-        drop(self.alerts.alert(AlertLevel::Warning, &format!("rule `{rule}`: `{text}` {why}; warn_only lets it run")));
+        drop(self.alerts.alert(
+            AlertLevel::Warning,
+            &format!("rule `{rule}`: `{text}` {why}; warn_only lets it run"),
+        ));
         Verdict::allow()
     }
 
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
         let runs = |found: &BlockedCommand| self.settings.warn_only || found.rule == UNCHECKED;
         let found = self.found(&view.call).filter(runs);
-        let Some(BlockedCommand { rule, text, why }) = found else { return Change::Unchanged };
+        let Some(BlockedCommand { rule, text, why }) = found else {
+            return Change::Unchanged;
+        };
         let outcome = &view.outcome;
         let warning = format!("warning of {ID}: rule `{rule}`: `{text}` {why}");
         let content = match outcome.content.is_empty() {
             true => warning,
             false => format!("{warning}\n{}", outcome.content),
         };
-        Change::Replaced(ToolOutput { summary: outcome.summary.clone(), content })
+        Change::Replaced(ToolOutput {
+            summary: outcome.summary.clone(),
+            content,
+        })
     }
 
     fn found(&self, call: &ToolCallView) -> Option<BlockedCommand> {

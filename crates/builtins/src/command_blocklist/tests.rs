@@ -71,7 +71,11 @@ fn what_destroys_is_found_however_it_is_written() {
     let own = ["git push --force", "terraform destroy", "/opt/bin/wreck it"].map(str::to_owned);
     for (rule, texts) in DESTROYS {
         for text in *texts {
-            assert_eq!(find(text, &own).map(|found| found.rule), Some(*rule), "{text}");
+            assert_eq!(
+                find(text, &own).map(|found| found.rule),
+                Some(*rule),
+                "{text}"
+            );
         }
     }
 }
@@ -116,30 +120,66 @@ fn what_cannot_be_read_is_refused_or_said() {
     ];
     for (rule, texts) in cases {
         for text in texts {
-            assert_eq!(check(text, &[]).map(|found| found.rule), Some(rule), "{text}");
+            assert_eq!(
+                check(text, &[]).map(|found| found.rule),
+                Some(rule),
+                "{text}"
+            );
         }
     }
-    let (long, deep) = ("x".repeat(shell::MAX_BYTES + 1), format!("{}ls{}", "( ".repeat(200), " )".repeat(200)));
+    let (long, deep) = (
+        "x".repeat(shell::MAX_BYTES + 1),
+        format!("{}ls{}", "( ".repeat(200), " )".repeat(200)),
+    );
     for text in [&*long, &deep, "ls \u{1}", "ls\u{a0}x"] {
-        assert_eq!(check(text, &[]).map(|found| found.rule), Some("unreadable"), "{} bytes", text.len());
+        assert_eq!(
+            check(text, &[]).map(|found| found.rule),
+            Some("unreadable"),
+            "{} bytes",
+            text.len()
+        );
     }
-    for text in ["ls", "bash -c 'ls -l'", "sh -c \"bash -c 'ls'\"", "bash x.sh", "python3 x.py", "eval ls"] {
+    for text in [
+        "ls",
+        "bash -c 'ls -l'",
+        "sh -c \"bash -c 'ls'\"",
+        "bash x.sh",
+        "python3 x.py",
+        "eval ls",
+    ] {
         assert_eq!(check(text, &[]), None, "{text}");
     }
     let own = ["perl -x".to_owned(), "gcc -c".to_owned()];
     for text in ["perl5.36 -x f", "x86_64-linux-gnu-gcc -c f"] {
-        assert_eq!(find(text, &own).map(|found| found.rule), Some("pattern"), "{text}");
+        assert_eq!(
+            find(text, &own).map(|found| found.rule),
+            Some("pattern"),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn patterns_are_bounded() {
-    let with = |patterns: Vec<String>| CommandBlocklist::new(Settings { patterns, ..Settings::default() }).map(drop);
-    for fits in [vec!["x".to_owned(); 64], vec!["w ".repeat(16)], vec!["x".repeat(256)]] {
+    let with = |patterns: Vec<String>| {
+        CommandBlocklist::new(Settings {
+            patterns,
+            ..Settings::default()
+        })
+        .map(drop)
+    };
+    for fits in [
+        vec!["x".to_owned(); 64],
+        vec!["w ".repeat(16)],
+        vec!["x".repeat(256)],
+    ] {
         assert_eq!(with(fits), Ok(()));
     }
     let cases = [
-        (vec!["x".to_owned(); 65], "`patterns` has 65; expected at most 64"),
+        (
+            vec!["x".to_owned(); 65],
+            "`patterns` has 65; expected at most 64",
+        ),
         (vec![" ".to_owned()], "`patterns` has ` `"),
         (vec!["w ".repeat(17)], "expected a program and words, 16"),
         (vec!["x".repeat(257)], "256 bytes at most"),

@@ -9,9 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The service key for reading notes.
-pub const LOOKUP: ServiceKey<dyn MemoryLookup> = ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryRead);
+pub const LOOKUP: ServiceKey<dyn MemoryLookup> =
+    ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryRead);
 /// The service key for writing notes.
-pub const KEEPER: ServiceKey<dyn MemoryKeeper> = ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryWrite);
+pub const KEEPER: ServiceKey<dyn MemoryKeeper> =
+    ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryWrite);
 /// The version of both.
 pub(super) const VERSION: &str = "1.0.0";
 

@@ -30,10 +30,17 @@ impl JsonService for KeeperAsJson {
         Box::pin(async move {
             match call.method.as_str() {
                 "write" => {
-                    let saved = self.0.write(arguments::<NewNote>(&call)?, context(&call)?).await;
+                    let saved = self
+                        .0
+                        .write(arguments::<NewNote>(&call)?, context(&call)?)
+                        .await;
                     answer(saved.map(|saved| json!({ "saved": saved })))
                 }
-                "forget" => answer(self.0.forget(arguments::<Named>(&call)?.name, context(&call)?).await),
+                "forget" => answer(
+                    self.0
+                        .forget(arguments::<Named>(&call)?.name, context(&call)?)
+                        .await,
+                ),
                 _ => unknown(&call, "write, forget"),
             }
         })

@@ -27,7 +27,16 @@ const KEYS: &[(&str, usize)] = &[
 ];
 
 /// Names whose value is a secret.
-const NAMED: &[&str] = &["password", "passwd", "secret", "token", "api_key", "api-key", "apikey", "private_key"];
+const NAMED: &[&str] = &[
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "api_key",
+    "api-key",
+    "apikey",
+    "private_key",
+];
 
 /// The shortest value behind such a name that counts, in bytes.
 const MIN_VALUE: usize = 8;
@@ -49,7 +58,9 @@ pub(super) fn text(text: &str) -> Result<(), String> {
 /// # Errors
 /// The line and what it looks like.
 pub(super) fn secret(what: &str, text: &str) -> Result<(), String> {
-    let found = (1..).zip(text.lines()).find_map(|(number, line)| Some((number, looks_like(line)?)));
+    let found = (1..)
+        .zip(text.lines())
+        .find_map(|(number, line)| Some((number, looks_like(line)?)));
     match found {
         Some((number, like)) => Err(format!(
             "line {number} of the {what} looks like {like}; notes keep no secrets: say where it is kept instead"
@@ -64,32 +75,52 @@ fn looks_like(line: &str) -> Option<&'static str> {
     }
     let of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut words = line.split(|c| !of_key(c));
-    if words.any(|word| KEYS.iter().any(|(begin, least)| word.starts_with(begin) && word.len() >= *least)) {
+    if words.any(|word| {
+        KEYS.iter()
+            .any(|(begin, least)| word.starts_with(begin) && word.len() >= *least)
+    }) {
         return Some("an access key");
     }
-    if line.split_once("://").is_some_and(|(_, rest)| has_password(rest)) {
+    if line
+        .split_once("://")
+        .is_some_and(|(_, rest)| has_password(rest))
+    {
         return Some("an address with a password");
     }
     let lower = line.to_ascii_lowercase();
-    let assigned =
-        NAMED.iter().any(|name| lower.match_indices(name).any(|(at, _)| is_value(line.get(at + name.len()..))));
+    let assigned = NAMED.iter().any(|name| {
+        lower
+            .match_indices(name)
+            .any(|(at, _)| is_value(line.get(at + name.len()..)))
+    });
     assigned.then_some("a password or token")
 }
 
 /// `user:password@host` behind a scheme.
 fn has_password(rest: &str) -> bool {
     let authority = rest.split(['/', ' ', '?', '#']).next().unwrap_or_default();
-    let password = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
-    password.is_some_and(|(_, password)| !password.is_empty() && !password.starts_with(['$', '<', '{']))
+    let password = authority
+        .rsplit_once('@')
+        .and_then(|(user, _)| user.split_once(':'));
+    password
+        .is_some_and(|(_, password)| !password.is_empty() && !password.starts_with(['$', '<', '{']))
 }
 
 /// `= value` or `: value` in which letters and digits are mixed, as no word of a sentence is.
 fn is_value(behind: Option<&str>) -> bool {
-    let behind = behind.unwrap_or_default().trim_start_matches(['"', '\'', ' ']);
-    let Some(value) = behind.strip_prefix(['=', ':']) else { return false };
+    let behind = behind
+        .unwrap_or_default()
+        .trim_start_matches(['"', '\'', ' ']);
+    let Some(value) = behind.strip_prefix(['=', ':']) else {
+        return false;
+    };
     let value = value.trim_start_matches([' ', '"', '\'', '`']);
-    let value = value.split([' ', '"', '\'', '`', ',', ';']).next().unwrap_or_default();
-    let mixed = value.chars().any(|c| c.is_ascii_digit()) && value.chars().any(|c| c.is_ascii_alphabetic());
+    let value = value
+        .split([' ', '"', '\'', '`', ',', ';'])
+        .next()
+        .unwrap_or_default();
+    let mixed =
+        value.chars().any(|c| c.is_ascii_digit()) && value.chars().any(|c| c.is_ascii_alphabetic());
     value.len() >= MIN_VALUE && mixed && !value.starts_with(['$', '<', '{'])
 }
 
@@ -104,7 +135,9 @@ pub(super) fn links(text: &str) -> impl Iterator<Item = &str> {
 
 /// The first link without a target.
 pub(super) fn dangling<'a>(text: &'a str, own: &NoteName, there: &[NoteName]) -> Option<&'a str> {
-    links(text).find(|link| own.to_string() != *link && !there.iter().any(|name| name.to_string() == *link))
+    links(text).find(|link| {
+        own.to_string() != *link && !there.iter().any(|name| name.to_string() == *link)
+    })
 }
 
 #[cfg(test)]
@@ -126,7 +159,10 @@ mod tests {
         ];
         for text in &bad {
             let problem = secret("text", text).unwrap_err();
-            assert!(!problem.contains(&run[..8]) && !problem.contains("hunter2"), "{problem}");
+            assert!(
+                !problem.contains(&run[..8]) && !problem.contains("hunter2"),
+                "{problem}"
+            );
         }
         assert!(secret("text", &bad[7]).unwrap_err().contains("line 2"));
         let good = [
@@ -151,7 +187,13 @@ mod tests {
         let found: Vec<&str> = links("see [[a-b]] and [[c]], not [d] or [[e\n]] or [[f").collect();
         assert_eq!(found, ["a-b", "c"]);
         let name = |name: &str| NoteName::try_from(name.to_owned()).unwrap();
-        assert_eq!(dangling("[[own]] [[there]] [[gone]]", &name("own"), &[name("there")]), Some("gone"));
-        assert_eq!(dangling("[[own]] [[there]]", &name("own"), &[name("there")]), None);
+        assert_eq!(
+            dangling("[[own]] [[there]] [[gone]]", &name("own"), &[name("there")]),
+            Some("gone")
+        );
+        assert_eq!(
+            dangling("[[own]] [[there]]", &name("own"), &[name("there")]),
+            None
+        );
     }
 }

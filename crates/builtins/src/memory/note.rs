@@ -62,7 +62,13 @@ impl Day {
     /// The day of `now`, in UTC.
     #[must_use]
     pub fn of(now: SystemTime) -> Self {
-        Self(humantime::format_rfc3339_seconds(authority::dated(now)).to_string().chars().take(10).collect())
+        Self(
+            humantime::format_rfc3339_seconds(authority::dated(now))
+                .to_string()
+                .chars()
+                .take(10)
+                .collect(),
+        )
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -74,7 +80,15 @@ impl Day {
 impl Note {
     /// The file.
     pub(super) fn render(&self) -> String {
-        let Self { name, description, kind, tags, created, updated, text } = self;
+        let Self {
+            name,
+            description,
+            kind,
+            tags,
+            created,
+            updated,
+            text,
+        } = self;
         format!(
             "---\nname: {name}\ndescription: {}\nkind: {kind}\ntags: [{}]\ncreated: {created}\nupdated: {updated}\n---\n\n{text}\n",
             plain::quoted(&description.to_string()),
@@ -88,12 +102,18 @@ impl Note {
     /// What is missing or wrong, by its key.
     pub(super) fn parse(file: &str, name: &NoteName) -> Result<Self, String> {
         let file = without_bom(file).replace("\r\n", "\n");
-        let front = file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+        let front = file
+            .strip_prefix("---\n")
+            .and_then(|rest| rest.split_once("\n---\n"));
         let (front, text) = front.ok_or("it has no front matter between two lines of ---")?;
         let value = |key: &str| {
-            let values = front.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+            let values = front
+                .lines()
+                .filter_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
             let mut values = values.map(str::trim);
-            values.next().ok_or_else(|| format!("its front matter has no `{key}`"))
+            values
+                .next()
+                .ok_or_else(|| format!("its front matter has no `{key}`"))
         };
         let wrong = |key: &str| format!("its `{key}` is invalid");
         if value("name")? != name.0 {
@@ -117,15 +137,22 @@ impl Note {
 
 fn list(value: &str) -> Option<Vec<Tag>> {
     let inner = value.strip_prefix('[')?.strip_suffix(']')?;
-    let words = inner.split(',').map(str::trim).filter(|_| !inner.trim().is_empty());
-    words.map(|word| Tag::try_from(word.to_owned()).ok()).collect()
+    let words = inner
+        .split(',')
+        .map(str::trim)
+        .filter(|_| !inner.trim().is_empty());
+    words
+        .map(|word| Tag::try_from(word.to_owned()).ok())
+        .collect()
 }
 
 fn kebab(what: &str, text: String) -> Result<String, String> {
     if plain::is_slug(&text, MAX_NAME) {
         return Ok(text);
     }
-    Err(format!("invalid {what}: use small letters, digits and single dashes, at most {MAX_NAME} bytes, like-this-1"))
+    Err(format!(
+        "invalid {what}: use small letters, digits and single dashes, at most {MAX_NAME} bytes, like-this-1"
+    ))
 }
 
 impl TryFrom<String> for NoteName {
@@ -169,23 +196,36 @@ mod tests {
             name: named("build"),
             description: Description::try_from(r#"say "--locked" \ always"#.to_owned()).unwrap(),
             kind: NoteKind::Procedure,
-            tags: ["ci", "cargo-build"].map(|tag| Tag::try_from(tag.to_owned()).unwrap()).to_vec(),
+            tags: ["ci", "cargo-build"]
+                .map(|tag| Tag::try_from(tag.to_owned()).unwrap())
+                .to_vec(),
             created: Day::of(std::time::UNIX_EPOCH),
             updated: Day::parse("2026-01-31").unwrap(),
             text: "one\n\n---\nnot front matter".to_owned(),
         };
-        assert_eq!(Note::parse(&note.render(), &named("build")), Ok(note.clone()));
+        assert_eq!(
+            Note::parse(&note.render(), &named("build")),
+            Ok(note.clone())
+        );
         let windows = format!("\u{feff}{}", note.render().replace('\n', "\r\n"));
         assert_eq!(Note::parse(&windows, &named("build")), Ok(note.clone()));
-        let bare = Note { tags: Vec::new(), ..note };
+        let bare = Note {
+            tags: Vec::new(),
+            ..note
+        };
         assert_eq!(Note::parse(&bare.render(), &named("build")), Ok(bare));
     }
 
     #[test]
     fn what_a_person_wrote_wrongly_is_named() {
-        let good =
-            "---\nname: a\ndescription: plain words\nkind: fact\ncreated: 2026-01-31\nupdated: 2026-01-31\n---\ntext\n";
-        assert_eq!(Note::parse(good, &named("a")).unwrap().description.to_string(), "plain words");
+        let good = "---\nname: a\ndescription: plain words\nkind: fact\ncreated: 2026-01-31\nupdated: 2026-01-31\n---\ntext\n";
+        assert_eq!(
+            Note::parse(good, &named("a"))
+                .unwrap()
+                .description
+                .to_string(),
+            "plain words"
+        );
         let cases = [
             ("---\nname", "name", "front matter"),
             ("name: a", "name: b", "name"),

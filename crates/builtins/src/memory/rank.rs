@@ -18,7 +18,9 @@ const WHOLE: u64 = 2;
 
 /// The words of a question.
 pub(super) fn words(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
@@ -29,7 +31,11 @@ pub(super) fn score(note: &Note, question: &[String]) -> (usize, u64) {
     let places = [
         (words(&note.name.to_string()), IN_NAME, u64::MAX),
         (words(&tags.join(" ")), IN_TAGS, u64::MAX),
-        (words(&note.description.to_string()), IN_DESCRIPTION, u64::MAX),
+        (
+            words(&note.description.to_string()),
+            IN_DESCRIPTION,
+            u64::MAX,
+        ),
         (words(&note.text), IN_TEXT, MOST_IN_TEXT * WHOLE),
     ];
     let worth = |asked: &String| -> u64 {
@@ -44,5 +50,8 @@ pub(super) fn score(note: &Note, question: &[String]) -> (usize, u64) {
         places.iter().map(in_place).sum()
     };
     let worths: Vec<u64> = question.iter().map(worth).collect();
-    (worths.iter().filter(|worth| **worth > 0).count(), worths.iter().sum())
+    (
+        worths.iter().filter(|worth| **worth > 0).count(),
+        worths.iter().sum(),
+    )
 }

@@ -36,7 +36,10 @@ impl MemoryLookup for NoteStore {
     async fn search(&self, query: NoteQuery) -> Result<Hits, StoreError> {
         let question = query.query.unwrap_or_default();
         if question.len() > MAX_QUERY {
-            return Err(StoreError::fix(format!("the query has {} bytes; at most {MAX_QUERY}", question.len())));
+            return Err(StoreError::fix(format!(
+                "the query has {} bytes; at most {MAX_QUERY}",
+                question.len()
+            )));
         }
         let question = rank::words(&question);
         let (mut notes, mut unreadable) = (Vec::new(), Vec::new());
@@ -51,11 +54,17 @@ impl MemoryLookup for NoteStore {
             notes.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.name.cmp(&b.name)));
         } else {
             notes.retain(|note| rank::score(note, &question).0 > 0);
-            notes.sort_by_cached_key(|note| (Reverse(rank::score(note, &question)), note.name.clone()));
+            notes.sort_by_cached_key(|note| {
+                (Reverse(rank::score(note, &question)), note.name.clone())
+            });
         }
         let found = notes.len();
         notes.truncate(query.limit.unwrap_or(FOUND).clamp(1, MAX_FOUND));
-        Ok(Hits { notes, found, unreadable })
+        Ok(Hits {
+            notes,
+            found,
+            unreadable,
+        })
     }
 
     async fn read(&self, name: NoteName) -> Result<Note, StoreError> {
@@ -66,10 +75,21 @@ impl MemoryLookup for NoteStore {
 #[async_trait]
 impl MemoryKeeper for NoteStore {
     async fn write(&self, note: NewNote, cx: ToolContext) -> Result<NoteSaved, StoreError> {
-        let NewNote { name, description, kind, tags, text, replace } = note;
+        let NewNote {
+            name,
+            description,
+            kind,
+            tags,
+            text,
+            replace,
+        } = note;
         let tags = tags.unwrap_or_default();
         if tags.len() > lint::MAX_TAGS {
-            return Err(StoreError::fix(format!("{} tags are too many; at most {}", tags.len(), lint::MAX_TAGS)));
+            return Err(StoreError::fix(format!(
+                "{} tags are too many; at most {}",
+                tags.len(),
+                lint::MAX_TAGS
+            )));
         }
         lint::text(&text).map_err(StoreError::fix)?;
         lint::secret("description", &description.to_string()).map_err(StoreError::fix)?;
@@ -86,12 +106,16 @@ impl MemoryKeeper for NoteStore {
         let today = Day::of((self.now)());
         let created = match &before {
             None if names.len() >= MAX_NOTES => {
-                let text = format!("there are {MAX_NOTES} notes, the maximum; delete some that are outdated");
+                let text = format!(
+                    "there are {MAX_NOTES} notes, the maximum; delete some that are outdated"
+                );
                 return Err(StoreError::new(ErrorKind::Exhausted, text));
             }
             None => today.clone(),
             Some(_) if replace != Some(true) => {
-                return Err(StoreError::fix(format!("there is a note `{name}` already; read it, then `replace` it")));
+                return Err(StoreError::fix(format!(
+                    "there is a note `{name}` already; read it, then `replace` it"
+                )));
             }
             // A note with an invalid file is replaced as a whole.
             Some(before) => {
@@ -99,9 +123,21 @@ impl MemoryKeeper for NoteStore {
                 old.map_or_else(|_| today.clone(), |old| old.created)
             }
         };
-        let kept = if before.is_some() { NoteSaved::Replaced } else { NoteSaved::Created };
+        let kept = if before.is_some() {
+            NoteSaved::Replaced
+        } else {
+            NoteSaved::Created
+        };
         let text = plain::trimmed(&text);
-        let note = Note { name, description, kind, tags, created, updated: today, text };
+        let note = Note {
+            name,
+            description,
+            kind,
+            tags,
+            created,
+            updated: today,
+            text,
+        };
         tools::publish(&self.files, &at, before, note.render().as_bytes(), &cx).await?;
         Ok(kept)
     }
@@ -111,10 +147,13 @@ impl MemoryKeeper for NoteStore {
         let note = self.load(&name)?;
         let others = self.names()?.into_iter().filter(|other| *other != name);
         let linking = |other: &NoteName| {
-            self.load(other).is_ok_and(|other| lint::links(&other.text).any(|link| link == name.to_string()))
+            self.load(other)
+                .is_ok_and(|other| lint::links(&other.text).any(|link| link == name.to_string()))
         };
         if let Some(other) = others.into_iter().find(linking) {
-            return Err(StoreError::fix(format!("`{other}` links to `{name}`; change that note first")));
+            return Err(StoreError::fix(format!(
+                "`{other}` links to `{name}`; change that note first"
+            )));
         }
         let at = self.at(&name)?;
         if let Some(before) = self.files.before(&at, &cx)? {
@@ -127,10 +166,16 @@ impl MemoryKeeper for NoteStore {
 impl NoteStore {
     /// The names of all notes, sorted.
     fn names(&self) -> Result<Vec<NoteName>, StoreError> {
-        let entries = self.files.workspace().read_dir(&self.files.workspace().inside(Path::new("."))?)?;
-        let files = entries.iter().filter(|(_, meta)| meta.kind == FileKind::File);
-        let names =
-            files.filter_map(|(name, _)| NoteName::try_from(name.to_str()?.strip_suffix(ENDING)?.to_owned()).ok());
+        let entries = self
+            .files
+            .workspace()
+            .read_dir(&self.files.workspace().inside(Path::new("."))?)?;
+        let files = entries
+            .iter()
+            .filter(|(_, meta)| meta.kind == FileKind::File);
+        let names = files.filter_map(|(name, _)| {
+            NoteName::try_from(name.to_str()?.strip_suffix(ENDING)?.to_owned()).ok()
+        });
         Ok(names.collect())
     }
 
@@ -148,17 +193,25 @@ impl NoteStore {
     }
 
     fn load(&self, name: &NoteName) -> Result<Note, StoreError> {
-        let corrupt =
-            |why: &str| StoreError::new(ErrorKind::Corrupt, format!("the note `{name}` cannot be read: {why}"));
+        let corrupt = |why: &str| {
+            StoreError::new(
+                ErrorKind::Corrupt,
+                format!("the note `{name}` cannot be read: {why}"),
+            )
+        };
         let file = match self.files.workspace().open_file(&self.at(name)?) {
             Ok(file) => file,
             Err(error) if error.is_not_found() => {
-                return Err(StoreError::fix(format!("there is no note `{name}`; search to see what there is")));
+                return Err(StoreError::fix(format!(
+                    "there is no note `{name}`; search to see what there is"
+                )));
             }
             Err(error) => return Err(error.into()),
         };
         let mut bytes = Vec::new();
-        file.take(MAX_FILE).read_to_end(&mut bytes).map_err(|error| corrupt(&error.to_string()))?;
+        file.take(MAX_FILE)
+            .read_to_end(&mut bytes)
+            .map_err(|error| corrupt(&error.to_string()))?;
         if bytes.len() as u64 == MAX_FILE {
             return Err(corrupt(&format!("it has more than {MAX_FILE} bytes")));
         }

@@ -4,8 +4,8 @@
 use super::message::{BodyFormat, Message};
 use authority::{ChildExit, Job, Net, Secret, Spawner, Workspace};
 use http_client::{
-    Bytes, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, Method, StatusCode, Timeouts, Tls, Upload,
-    Url, header,
+    Bytes, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, Method, StatusCode,
+    Timeouts, Tls, Upload, Url, header,
 };
 use pod::feature::{BackgroundTaskContext, FeatureInstallError};
 use std::ffi::OsString;
@@ -15,8 +15,12 @@ use std::time::Duration;
 pub const WEBHOOK: &str = "notify-person-webhook";
 
 /// The pauses after failed attempts; after one more the message is given up.
-const PAUSES: [Duration; 4] =
-    [Duration::from_secs(30), Duration::from_secs(120), Duration::from_secs(480), Duration::from_secs(1920)];
+const PAUSES: [Duration; 4] = [
+    Duration::from_secs(30),
+    Duration::from_secs(120),
+    Duration::from_secs(480),
+    Duration::from_secs(1920),
+];
 
 /// The header that is the same for every attempt of a message.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -35,15 +39,30 @@ impl AttemptLimits {
     /// Limits for ordinary commands and servers.
     pub const USUAL: Self = Self {
         command: Duration::from_secs(30),
-        each: Timeouts { connect: Duration::from_secs(10), first_byte: Duration::from_secs(20), ..Timeouts::USUAL },
+        each: Timeouts {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(20),
+            ..Timeouts::USUAL
+        },
         webhook: Duration::from_secs(30),
     };
 }
 
 /// How messages leave.
 pub(super) enum Sender {
-    Command { words: Vec<String>, spawner: Spawner, workspace: Workspace, format: BodyFormat },
-    Webhook { url: Url, secret: Secret, net: Net, tls: Tls, format: BodyFormat },
+    Command {
+        words: Vec<String>,
+        spawner: Spawner,
+        workspace: Workspace,
+        format: BodyFormat,
+    },
+    Webhook {
+        url: Url,
+        secret: Secret,
+        net: Net,
+        tls: Tls,
+        format: BodyFormat,
+    },
 }
 
 /// Why an attempt failed.
@@ -66,32 +85,56 @@ pub(super) enum NextAttempt {
 
 /// The pause after this attempt; none after the last one.
 pub(super) fn pause(attempt: u32) -> Option<Duration> {
-    PAUSES.get(usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX)).copied()
+    PAUSES
+        .get(usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX))
+        .copied()
 }
 
 fn again(why: impl Into<String>) -> DeliveryError {
-    DeliveryError { why: why.into(), next: NextAttempt::Later }
+    DeliveryError {
+        why: why.into(),
+        next: NextAttempt::Later,
+    }
 }
 
 fn never(why: impl Into<String>) -> DeliveryError {
-    DeliveryError { why: why.into(), next: NextAttempt::Never }
+    DeliveryError {
+        why: why.into(),
+        next: NextAttempt::Never,
+    }
 }
 
 fn unknown() -> DeliveryError {
-    DeliveryError { why: "the pod ended during the attempt".to_owned(), next: NextAttempt::Unknown }
+    DeliveryError {
+        why: "the pod ended during the attempt".to_owned(),
+        next: NextAttempt::Unknown,
+    }
 }
 
 impl Sender {
-    pub(super) fn webhook(secret: Secret, net: Net, format: BodyFormat) -> Result<Self, FeatureInstallError> {
-        let text = secret.expose().map_err(|error| FeatureInstallError::failed(error.to_string()))?;
+    pub(super) fn webhook(
+        secret: Secret,
+        net: Net,
+        format: BodyFormat,
+    ) -> Result<Self, FeatureInstallError> {
+        let text = secret
+            .expose()
+            .map_err(|error| FeatureInstallError::failed(error.to_string()))?;
         // The error of parsing has the URL.
-        let url = Url::parse(text).map_err(|_| FeatureInstallError::failed("the webhook is not a URL"))?;
+        let url = Url::parse(text)
+            .map_err(|_| FeatureInstallError::failed("the webhook is not a URL"))?;
         if !net.names(url.host(), url.port()) {
             let host = url.base().host_port();
             let why = format!("the host of the webhook, {host}, is not in `network` of the grant");
             return Err(FeatureInstallError::failed(why));
         }
-        Ok(Self::Webhook { url, secret, net, tls: Tls::default(), format })
+        Ok(Self::Webhook {
+            url,
+            secret,
+            net,
+            tls: Tls::default(),
+            format,
+        })
     }
 
     /// Makes one attempt, within its time limits.
@@ -102,14 +145,43 @@ impl Sender {
         limits: &AttemptLimits,
     ) -> Result<(), DeliveryError> {
         match self {
-            Self::Command { words, spawner, workspace, format } => {
-                let mut words = words.iter().map(OsString::from).chain([OsString::from(message.body(*format))]);
+            Self::Command {
+                words,
+                spawner,
+                workspace,
+                format,
+            } => {
+                let mut words = words
+                    .iter()
+                    .map(OsString::from)
+                    .chain([OsString::from(message.body(*format))]);
                 let program = words.next().unwrap_or_default();
-                let (args, cwd, call) = (words.collect(), workspace.cwd().to_owned(), format!("notify-{}", cx.run));
-                command(spawner, Job { program, args, cwd, call, deadline: limits.command, input: Vec::new() }, cx)
-                    .await
+                let (args, cwd, call) = (
+                    words.collect(),
+                    workspace.cwd().to_owned(),
+                    format!("notify-{}", cx.run),
+                );
+                command(
+                    spawner,
+                    Job {
+                        program,
+                        args,
+                        cwd,
+                        call,
+                        deadline: limits.command,
+                        input: Vec::new(),
+                    },
+                    cx,
+                )
+                .await
             }
-            Self::Webhook { url, secret, net, tls, format } => {
+            Self::Webhook {
+                url,
+                secret,
+                net,
+                tls,
+                format,
+            } => {
                 // Counted as a use, and refused once the grant is revoked.
                 secret.expose().map_err(|error| never(error.to_string()))?;
                 tokio::select! {
@@ -125,13 +197,21 @@ impl Sender {
     }
 }
 
-async fn command(spawner: &Spawner, job: Job, cx: &BackgroundTaskContext) -> Result<(), DeliveryError> {
+async fn command(
+    spawner: &Spawner,
+    job: Job,
+    cx: &BackgroundTaskContext,
+) -> Result<(), DeliveryError> {
     let deadline = job.deadline;
     let ended = spawner.run(job, |_output| Ok(()), &cx.cancel).await;
     match ended.map_err(|error| again(error.to_string()))?.how {
         ChildExit::Exit(0) => Ok(()),
-        ChildExit::Exit(status) => Err(again(format!("the command ended with exit status {status}"))),
-        ChildExit::Signal(signal) => Err(again(format!("the command was killed by signal {signal}"))),
+        ChildExit::Exit(status) => Err(again(format!(
+            "the command ended with exit status {status}"
+        ))),
+        ChildExit::Signal(signal) => {
+            Err(again(format!("the command was killed by signal {signal}")))
+        }
         ChildExit::Deadline => Err(again(format!("the command was stopped after {deadline:?}"))),
         ChildExit::Cancelled => Err(unknown()),
     }
@@ -156,17 +236,25 @@ async fn post(
         headers.insert(IDEMPOTENCY_KEY, id);
     }
     let body = Some(Upload::new([Bytes::from(message.body(format))]));
-    let request = HttpRequest { method: Method::POST, path: url.target(), headers, body };
-    let response = client.send(&request).await.map_err(|error| match error.kind {
-        HttpErrorKind::Denied | HttpErrorKind::Bug => never(error.message),
-        HttpErrorKind::Connect
-        | HttpErrorKind::Tls
-        | HttpErrorKind::Timeout
-        | HttpErrorKind::Cut
-        | HttpErrorKind::Malformed
-        | HttpErrorKind::Encoded
-        | HttpErrorKind::TooLarge => again(error.message),
-    })?;
+    let request = HttpRequest {
+        method: Method::POST,
+        path: url.target(),
+        headers,
+        body,
+    };
+    let response = client
+        .send(&request)
+        .await
+        .map_err(|error| match error.kind {
+            HttpErrorKind::Denied | HttpErrorKind::Bug => never(error.message),
+            HttpErrorKind::Connect
+            | HttpErrorKind::Tls
+            | HttpErrorKind::Timeout
+            | HttpErrorKind::Cut
+            | HttpErrorKind::Malformed
+            | HttpErrorKind::Encoded
+            | HttpErrorKind::TooLarge => again(error.message),
+        })?;
     let (status, host) = (response.status, url.base().host_port());
     let why = format!("{host} answered {status}");
     match status {

@@ -82,10 +82,13 @@ impl Deliveries {
         most: usize,
     ) -> Attempt {
         // A clock that was set back must not stop messages.
-        self.attempted_ms.retain(|at| *at <= now && now - *at < HOUR_MS);
+        self.attempted_ms
+            .retain(|at| *at <= now && now - *at < HOUR_MS);
         let full = self.attempted_ms.len() >= most;
         let oldest = self.attempted_ms.front().map_or(now, |at| at + HOUR_MS);
-        let Some(delivery) = self.entry(key, since, now) else { return Attempt::No };
+        let Some(delivery) = self.entry(key, since, now) else {
+            return Attempt::No;
+        };
         match delivery.state {
             DeliveryState::Waiting => {}
             DeliveryState::Sending => {
@@ -93,21 +96,29 @@ impl Deliveries {
                 delivery.set(DeliveryState::Unknown, now, Some("its run did not end"));
                 return Attempt::No;
             }
-            DeliveryState::Sent | DeliveryState::Suppressed | DeliveryState::GivenUp | DeliveryState::Unknown => {
+            DeliveryState::Sent
+            | DeliveryState::Suppressed
+            | DeliveryState::GivenUp
+            | DeliveryState::Unknown => {
                 return Attempt::No;
             }
         }
         let suppressed = if by_person {
             Some("a person did it")
         } else {
-            seen.filter(|seen| *seen >= delivery.since_ms).map(|_| "a client was attached that can send inputs")
+            seen.filter(|seen| *seen >= delivery.since_ms)
+                .map(|_| "a client was attached that can send inputs")
         };
         if let Some(why) = suppressed {
             delivery.set(DeliveryState::Suppressed, now, Some(why));
             return Attempt::Suppressed(why);
         }
         if full {
-            delivery.set(DeliveryState::Waiting, now, Some("the limit of messages in an hour was reached"));
+            delivery.set(
+                DeliveryState::Waiting,
+                now,
+                Some("the limit of messages in an hour was reached"),
+            );
             return Attempt::Later(oldest);
         }
         delivery.attempts += 1;
@@ -118,15 +129,28 @@ impl Deliveries {
     }
 
     /// The end of an attempt.
-    pub(super) fn end(&mut self, key: &EventKey, now: u64, state: DeliveryState, why: Option<String>) {
-        if let Some(delivery) = self.events.iter_mut().rfind(|delivery| delivery.key == *key) {
+    pub(super) fn end(
+        &mut self,
+        key: &EventKey,
+        now: u64,
+        state: DeliveryState,
+        why: Option<String>,
+    ) {
+        if let Some(delivery) = self
+            .events
+            .iter_mut()
+            .rfind(|delivery| delivery.key == *key)
+        {
             delivery.set(state, now, why.as_deref());
         }
     }
 
     /// The pod went on: what waits for another attempt is not told any more.
     pub(super) fn forsake_others(&mut self, key: Option<&EventKey>, now: u64) {
-        let others = self.events.iter_mut().filter(|delivery| Some(&delivery.key) != key);
+        let others = self
+            .events
+            .iter_mut()
+            .filter(|delivery| Some(&delivery.key) != key);
         for delivery in others.filter(|delivery| delivery.state == DeliveryState::Waiting) {
             delivery.set(DeliveryState::Suppressed, now, Some("the pod went on"));
         }
@@ -135,14 +159,26 @@ impl Deliveries {
     /// A host started. Returns the events whose attempt it ended. At the first start, the pod as it is is known.
     pub(super) fn start(&mut self, key: Option<&EventKey>, now: u64) -> Vec<EventKey> {
         let mut unknown = Vec::new();
-        for delivery in self.events.iter_mut().filter(|delivery| delivery.state == DeliveryState::Sending) {
-            delivery.set(DeliveryState::Unknown, now, Some("the process ended during the attempt"));
+        for delivery in self
+            .events
+            .iter_mut()
+            .filter(|delivery| delivery.state == DeliveryState::Sending)
+        {
+            delivery.set(
+                DeliveryState::Unknown,
+                now,
+                Some("the process ended during the attempt"),
+            );
             unknown.push(delivery.key.clone());
         }
         if let (false, Some(key)) = (self.started, key)
             && let Some(delivery) = self.entry(key.clone(), now, now)
         {
-            delivery.set(DeliveryState::Suppressed, now, Some("it was so when the feature first started"));
+            delivery.set(
+                DeliveryState::Suppressed,
+                now,
+                Some("it was so when the feature first started"),
+            );
         }
         self.started = true;
         unknown
@@ -152,7 +188,14 @@ impl Deliveries {
     fn entry(&mut self, key: EventKey, since: u64, now: u64) -> Option<&mut Delivery> {
         if !self.events.iter().any(|delivery| delivery.key == key) {
             let (state, key) = (DeliveryState::Waiting, key.clone());
-            self.events.push_back(Delivery { key, since_ms: since, at_ms: now, attempts: 0, state, reason: None });
+            self.events.push_back(Delivery {
+                key,
+                since_ms: since,
+                at_ms: now,
+                attempts: 0,
+                state,
+                reason: None,
+            });
             let over = self.events.len().saturating_sub(MAX_KEPT);
             self.events.drain(..over);
         }
@@ -163,6 +206,10 @@ impl Deliveries {
 impl Delivery {
     fn set(&mut self, state: DeliveryState, now: u64, why: Option<&str>) {
         (self.state, self.at_ms) = (state, now);
-        self.reason = why.map(|why| why.get(..why.floor_char_boundary(MAX_REASON)).unwrap_or_default().to_owned());
+        self.reason = why.map(|why| {
+            why.get(..why.floor_char_boundary(MAX_REASON))
+                .unwrap_or_default()
+                .to_owned()
+        });
     }
 }

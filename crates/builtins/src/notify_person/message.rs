@@ -63,11 +63,18 @@ impl Event {
     pub(super) fn of(pod: &PodAtRun) -> Option<Self> {
         let turn = pod.turns;
         match &pod.activity {
-            PodActivity::Idle if turn > 0 => Some(Self { turn, why: Why::Idle }),
-            PodActivity::Held { cause, reason } => Some(Self { turn, why: Why::Held(*cause, reason.clone()) }),
-            PodActivity::Waiting { approval, question } => {
-                Some(Self { turn, why: Why::Asks(*approval, question.clone()) })
-            }
+            PodActivity::Idle if turn > 0 => Some(Self {
+                turn,
+                why: Why::Idle,
+            }),
+            PodActivity::Held { cause, reason } => Some(Self {
+                turn,
+                why: Why::Held(*cause, reason.clone()),
+            }),
+            PodActivity::Waiting { approval, question } => Some(Self {
+                turn,
+                why: Why::Asks(*approval, question.clone()),
+            }),
             _ => None,
         }
     }
@@ -78,12 +85,20 @@ impl Event {
             Why::Held(cause, _) => (WaitKind::Held, Some(*cause), None),
             Why::Asks(approval, _) => (WaitKind::Waiting, None, Some(*approval)),
         };
-        EventKey { turn: self.turn, kind, cause, approval }
+        EventKey {
+            turn: self.turn,
+            kind,
+            cause,
+            approval,
+        }
     }
 
     /// Whether a person did it, who knows.
     pub(super) fn is_by_person(&self) -> bool {
-        matches!(self.why, Why::Held(HoldCause::Person | HoldCause::Cancel, _))
+        matches!(
+            self.why,
+            Why::Held(HoldCause::Person | HoldCause::Cancel, _)
+        )
     }
 }
 
@@ -98,7 +113,13 @@ impl fmt::Display for EventKey {
         let kind = match self.kind {
             WaitKind::Idle => "idle",
             WaitKind::Held => "held",
-            WaitKind::Waiting => return write!(f, "waiting for approval {}", self.approval.unwrap_or_default()),
+            WaitKind::Waiting => {
+                return write!(
+                    f,
+                    "waiting for approval {}",
+                    self.approval.unwrap_or_default()
+                );
+            }
         };
         match self.turn {
             0 => write!(f, "{kind} before the first turn"),
@@ -127,15 +148,25 @@ pub(super) struct Message {
 
 impl Message {
     pub(super) fn new(pod: &str, event: &Event, answer: Option<&str>) -> Self {
-        let EventKey { turn, kind: state, .. } = event.key();
+        let EventKey {
+            turn, kind: state, ..
+        } = event.key();
         let attach = format!("yoi attach {pod}");
         let (reason, what, id) = match &event.why {
-            Why::Idle => (None, format!("is idle after turn {turn}; attach with `{attach}`"), "idle".to_owned()),
-            Why::Held(_, reason) => {
-                (Some(reason.clone()), format!("is held: {reason}; attach with `{attach}`"), "held".to_owned())
-            }
+            Why::Idle => (
+                None,
+                format!("is idle after turn {turn}; attach with `{attach}`"),
+                "idle".to_owned(),
+            ),
+            Why::Held(_, reason) => (
+                Some(reason.clone()),
+                format!("is held: {reason}; attach with `{attach}`"),
+                "held".to_owned(),
+            ),
             Why::Asks(approval, question) => {
-                let what = format!("waits for your approval; answer with `yoi approve {pod} {approval}`\n\n{question}");
+                let what = format!(
+                    "waits for your approval; answer with `yoi approve {pod} {approval}`\n\n{question}"
+                );
                 (Some(question.clone()), what, format!("approval-{approval}"))
             }
         };
@@ -150,7 +181,16 @@ impl Message {
         // An argument and a header cannot have such bytes.
         text.retain(|c| c == '\n' || !c.is_control());
         let id = format!("{}-{turn}-{id}", plain(pod));
-        Self { text, pod: pod.to_owned(), state, turn, reason, attach, answer, id }
+        Self {
+            text,
+            pod: pod.to_owned(),
+            state,
+            turn,
+            reason,
+            attach,
+            answer,
+            id,
+        }
     }
 }
 
@@ -165,7 +205,9 @@ impl Message {
 }
 
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+    text.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect()
 }
 
 #[cfg(test)]
@@ -174,25 +216,48 @@ mod tests {
 
     #[test]
     fn a_message_says_which_pod_what_and_how() {
-        let held =
-            PodActivity::Held { cause: HoldCause::Budget, reason: "the limit of 3 steps was reached".to_owned() };
+        let held = PodActivity::Held {
+            cause: HoldCause::Budget,
+            reason: "the limit of 3 steps was reached".to_owned(),
+        };
         let of = |turns, activity| Event::of(&PodAtRun::new(turns, activity, None));
         assert_eq!(of(0, PodActivity::Idle), None);
         assert_eq!(of(4, PodActivity::Working), None);
         let idle = Message::new("demo", &of(4, PodActivity::Idle).unwrap(), None);
-        assert_eq!(idle.text, "pod demo is idle after turn 4; attach with `yoi attach demo`");
-        let held = Message::new("demo", &of(4, held).unwrap(), Some(&format!("{}ä\u{1b}[2J", "x".repeat(499))));
+        assert_eq!(
+            idle.text,
+            "pod demo is idle after turn 4; attach with `yoi attach demo`"
+        );
+        let held = Message::new(
+            "demo",
+            &of(4, held).unwrap(),
+            Some(&format!("{}ä\u{1b}[2J", "x".repeat(499))),
+        );
         let long = format!("{}…", "x".repeat(499));
         assert_eq!(
             held.text,
-            format!("pod demo is held: the limit of 3 steps was reached; attach with `yoi attach demo`\n\n{long}")
+            format!(
+                "pod demo is held: the limit of 3 steps was reached; attach with `yoi attach demo`\n\n{long}"
+            )
         );
         let json = serde_json::to_value(&held).unwrap();
-        assert_eq!((&json["state"], &json["turn"], &json["answer"]), (&"held".into(), &4.into(), &long.into()));
-        assert_eq!((idle.id.as_str(), held.id.as_str()), ("demo-4-idle", "demo-4-held"));
-        let asks = PodActivity::Waiting { approval: 3, question: "Bash `rm x` needs approval".to_owned() };
+        assert_eq!(
+            (&json["state"], &json["turn"], &json["answer"]),
+            (&"held".into(), &4.into(), &long.into())
+        );
+        assert_eq!(
+            (idle.id.as_str(), held.id.as_str()),
+            ("demo-4-idle", "demo-4-held")
+        );
+        let asks = PodActivity::Waiting {
+            approval: 3,
+            question: "Bash `rm x` needs approval".to_owned(),
+        };
         let asks = Message::new("demo", &of(4, asks).unwrap(), None);
         let text = "pod demo waits for your approval; answer with `yoi approve demo 3`\n\nBash `rm x` needs approval";
-        assert_eq!((asks.text.as_str(), asks.id.as_str()), (text, "demo-4-approval-3"));
+        assert_eq!(
+            (asks.text.as_str(), asks.id.as_str()),
+            (text, "demo-4-approval-3")
+        );
     }
 }

@@ -26,9 +26,10 @@ use events::Attempt;
 use llm_worker::{Item, ToolEffect};
 use message::{Event as PodEvent, EventKey, Message};
 use pod::feature::{
-    BackgroundTaskContext, CapabilityRequest, DurableState, FeatureDescriptor, FeatureDescriptorBuilder, FeatureId,
-    FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey, HostCapability, RunningNotes, StateError,
-    TaskError, TaskHandle, TaskKey, TaskResult, TriggerKind,
+    BackgroundTaskContext, CapabilityRequest, DurableState, FeatureDescriptor,
+    FeatureDescriptorBuilder, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HookKey, HostCapability, RunningNotes, StateError, TaskError, TaskHandle, TaskKey, TaskResult,
+    TriggerKind,
 };
 use pod::hook::{Event, EventView};
 use pod::record::{ItemAdded, Record};
@@ -50,7 +51,10 @@ const NETWORK: HostCapability = HostCapability::network("webhook");
 const DEADLINE: Duration = Duration::from_secs(120);
 /// After what is durable could not be changed, a run comes again after this time.
 const AGAIN: Duration = Duration::from_secs(60);
-const NOTIFY: TaskKey = TaskKey::new("notify", ToolEffect::Effectful).at_start().on_request().deadline(DEADLINE);
+const NOTIFY: TaskKey = TaskKey::new("notify", ToolEffect::Effectful)
+    .at_start()
+    .on_request()
+    .deadline(DEADLINE);
 const WATCH: HookKey<Event> = HookKey::new("turn-ends-and-holds");
 
 /// Most words of a command, and most bytes of them together.
@@ -106,29 +110,51 @@ impl NotifyPerson {
     /// # Errors
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
-        let Settings { command, webhook_file, delay_s, max_per_hour, .. } = &settings;
+        let Settings {
+            command,
+            webhook_file,
+            delay_s,
+            max_per_hour,
+            ..
+        } = &settings;
         match (command.is_empty(), webhook_file) {
             (true, None) => return Err("set `command` or `webhook_file`".to_owned()),
             (false, Some(_)) => return Err("set `command` or `webhook_file`, not both".to_owned()),
             (true, Some(_)) | (false, None) => {}
         }
         let bytes: usize = command.iter().map(String::len).sum();
-        if command.len() > MAX_WORDS || bytes > MAX_COMMAND || command.iter().any(|word| word.contains('\0')) {
-            return Err(format!("`command` must have at most {MAX_WORDS} words and {MAX_COMMAND} bytes"));
+        if command.len() > MAX_WORDS
+            || bytes > MAX_COMMAND
+            || command.iter().any(|word| word.contains('\0'))
+        {
+            return Err(format!(
+                "`command` must have at most {MAX_WORDS} words and {MAX_COMMAND} bytes"
+            ));
         }
         if command.first().is_some_and(String::is_empty) {
             return Err("`command` must begin with a program".to_owned());
         }
-        if webhook_file.as_ref().is_some_and(|file| file.is_relative() && !file.starts_with("~")) {
+        if webhook_file
+            .as_ref()
+            .is_some_and(|file| file.is_relative() && !file.starts_with("~"))
+        {
             return Err("`webhook_file` must be an absolute path, or begin with `~/`".to_owned());
         }
         if !(1..=MAX_DELAY_S).contains(delay_s) {
-            return Err(format!("`delay_s` must be 1 to {MAX_DELAY_S}, not {delay_s}"));
+            return Err(format!(
+                "`delay_s` must be 1 to {MAX_DELAY_S}, not {delay_s}"
+            ));
         }
         if !(1..=MAX_PER_HOUR).contains(max_per_hour) {
-            return Err(format!("`max_per_hour` must be 1 to {MAX_PER_HOUR}, not {max_per_hour}"));
+            return Err(format!(
+                "`max_per_hour` must be 1 to {MAX_PER_HOUR}, not {max_per_hour}"
+            ));
         }
-        Ok(Self { settings, limits: AttemptLimits::USUAL, now })
+        Ok(Self {
+            settings,
+            limits: AttemptLimits::USUAL,
+            now,
+        })
     }
 
     /// Uses these time limits of an attempt.
@@ -151,27 +177,39 @@ fn common() -> FeatureDescriptorBuilder {
 pub(crate) fn declared() -> FeatureDescriptor {
     let requests = command_requests().into_iter().chain(webhook_requests());
     requests
-        .fold(common(), |builder, (capability, why)| builder.request(CapabilityRequest::optional(capability, why)))
+        .fold(common(), |builder, (capability, why)| {
+            builder.request(CapabilityRequest::optional(capability, why))
+        })
         .build()
 }
 
 fn command_requests() -> [(HostCapability, &'static str); 2] {
     [
         (HostCapability::ANY_PROGRAM, "run the command of `command`"),
-        (HostCapability::READ_WORKSPACE, "run it in the working directory"),
+        (
+            HostCapability::READ_WORKSPACE,
+            "run it in the working directory",
+        ),
     ]
 }
 
 fn webhook_requests() -> [(HostCapability, &'static str); 2] {
     [
         (SECRET, "read the URL of the webhook"),
-        (NETWORK, "call the webhook: grant = { network = [\"hooks.example.org\"] }"),
+        (
+            NETWORK,
+            "call the webhook: grant = { network = [\"hooks.example.org\"] }",
+        ),
     ]
 }
 
 impl FeatureModule for NotifyPerson {
     fn descriptor(&self) -> FeatureDescriptor {
-        let requests = if self.settings.command.is_empty() { webhook_requests() } else { command_requests() };
+        let requests = if self.settings.command.is_empty() {
+            webhook_requests()
+        } else {
+            command_requests()
+        };
         let required = |builder: FeatureDescriptorBuilder, (capability, why)| {
             builder.request(CapabilityRequest::required(capability, why))
         };
@@ -179,7 +217,9 @@ impl FeatureModule for NotifyPerson {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let Settings { command, format, .. } = &self.settings;
+        let Settings {
+            command, format, ..
+        } = &self.settings;
         let sender = if command.is_empty() {
             Sender::webhook(
                 ctx.services().secret(WEBHOOK)?,
@@ -187,9 +227,17 @@ impl FeatureModule for NotifyPerson {
                 format.unwrap_or(BodyFormat::Json),
             )?
         } else {
-            let (spawner, workspace) = (ctx.services().process()?, ctx.services().fs(HostCapability::WORKSPACE)?);
+            let (spawner, workspace) = (
+                ctx.services().process()?,
+                ctx.services().fs(HostCapability::WORKSPACE)?,
+            );
             let (words, format) = (command.clone(), format.unwrap_or(BodyFormat::Text));
-            Sender::Command { words, spawner, workspace, format }
+            Sender::Command {
+                words,
+                spawner,
+                workspace,
+                format,
+            }
         };
         let live = Arc::new(Live {
             pod: ctx.pod_name().unwrap_or("NAME").to_owned(),
@@ -205,7 +253,9 @@ impl FeatureModule for NotifyPerson {
             ended: Mutex::new(None),
         });
         ctx.hooks().observe(&WATCH, &live, Live::watch)?;
-        ctx.background_tasks().run(&NOTIFY, &live, Live::notify).map(drop)
+        ctx.background_tasks()
+            .run(&NOTIFY, &live, Live::notify)
+            .map(drop)
     }
 }
 
@@ -241,14 +291,18 @@ impl Live {
     /// the run then finds decides.
     fn watch(&self, view: &EventView) {
         match &*view.record {
-            Record::TurnFinished(_) | Record::Suspended(_) | Record::ApprovalRequested(_) => self.look_in(self.delay()),
+            Record::TurnFinished(_) | Record::Suspended(_) | Record::ApprovalRequested(_) => {
+                self.look_in(self.delay())
+            }
             Record::TurnStarted(_) => {
                 // The answer of an older turn is not the one that a message is about.
                 self.answered(None);
                 drop(self.task.as_ref().map(TaskHandle::clear));
             }
             Record::Resumed(_) => drop(self.task.as_ref().map(TaskHandle::clear)),
-            Record::ItemAdded(ItemAdded { item: Item::Assistant { text } }) if self.settings.include_answer => {
+            Record::ItemAdded(ItemAdded {
+                item: Item::Assistant { text },
+            }) if self.settings.include_answer => {
                 self.answered(Some(text.clone()));
             }
             // The one that was missed may have been one of these.
@@ -263,7 +317,9 @@ impl Live {
 
     /// Requests a run at a time from now.
     fn look_in(&self, time: Duration) {
-        let Some((task, at)) = self.task.as_ref().zip((self.now)().checked_add(time)) else { return };
+        let Some((task, at)) = self.task.as_ref().zip((self.now)().checked_add(time)) else {
+            return;
+        };
         // Refused only when the grant or the pod has gone.
         drop(task.run_at(at));
     }
@@ -298,13 +354,19 @@ impl Live {
             .deliveries
             .update(move |all| {
                 all.forsake_others(key.as_ref(), now);
-                key.map_or(Attempt::No, |key| all.attempt(key, since, now, seen, by_person, most))
+                key.map_or(Attempt::No, |key| {
+                    all.attempt(key, since, now, seen, by_person, most)
+                })
             })
             .await?;
         match (attempt, event) {
             (Attempt::No, _) | (_, None) => {}
-            (Attempt::Suppressed(why), Some(event)) => self.note(&format!("{event}: not sent, because {why}")),
-            (Attempt::Later(at), Some(_)) => self.look_in(Duration::from_millis(at.saturating_sub(now))),
+            (Attempt::Suppressed(why), Some(event)) => {
+                self.note(&format!("{event}: not sent, because {why}"))
+            }
+            (Attempt::Later(at), Some(_)) => {
+                self.look_in(Duration::from_millis(at.saturating_sub(now)))
+            }
             (Attempt::Send { number }, Some(event)) => return self.send(cx, event, number).await,
         }
         Ok(Ok(()))
@@ -312,8 +374,18 @@ impl Live {
 
     /// Stores how the newest attempt ended, if the state does not have it.
     async fn store_end(&self) -> Result<(), StateError> {
-        let Some(AttemptEnd { key, at_ms, state, why }) = self.unstored().clone() else { return Ok(()) };
-        self.deliveries.update(move |all| all.end(&key, at_ms, state, why)).await?;
+        let Some(AttemptEnd {
+            key,
+            at_ms,
+            state,
+            why,
+        }) = self.unstored().clone()
+        else {
+            return Ok(());
+        };
+        self.deliveries
+            .update(move |all| all.end(&key, at_ms, state, why))
+            .await?;
         *self.unstored() = None;
         Ok(())
     }
@@ -325,21 +397,40 @@ impl Live {
     /// After a start: what was being sent has an unknown outcome, and the pod may have been idle or held before.
     async fn start(&self, event: Option<&PodEvent>) -> Result<(), StateError> {
         let (now, key) = (millis((self.now)()), event.map(PodEvent::key));
-        let unknown = self.deliveries.update(move |all| all.start(key.as_ref(), now)).await?;
+        let unknown = self
+            .deliveries
+            .update(move |all| all.start(key.as_ref(), now))
+            .await?;
         for key in unknown {
-            self.note(&format!("{key}: the process ended while the message was being sent; it is not sent again"));
+            self.note(&format!(
+                "{key}: the process ended while the message was being sent; it is not sent again"
+            ));
         }
         Ok(())
     }
 
-    async fn send(&self, cx: BackgroundTaskContext, event: PodEvent, number: u32) -> Result<TaskResult, StateError> {
-        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    async fn send(
+        &self,
+        cx: BackgroundTaskContext,
+        event: PodEvent,
+        number: u32,
+    ) -> Result<TaskResult, StateError> {
+        let answer = self
+            .answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let message = Message::new(&self.pod, &event, answer.as_deref());
         let sent = self.sender.deliver(&message, &cx, &self.limits).await;
         let (key, at_ms) = (event.key(), millis((self.now)()));
         match sent {
             Ok(()) => {
-                *self.unstored() = Some(AttemptEnd { key, at_ms, state: DeliveryState::Sent, why: None });
+                *self.unstored() = Some(AttemptEnd {
+                    key,
+                    at_ms,
+                    state: DeliveryState::Sent,
+                    why: None,
+                });
                 self.store_end().await?;
                 self.note(&format!("{event}: sent"));
                 Ok(Ok(()))
@@ -351,7 +442,12 @@ impl Live {
                     (_, Some(_)) => DeliveryState::Waiting,
                     (_, None) => DeliveryState::GivenUp,
                 };
-                *self.unstored() = Some(AttemptEnd { key, at_ms, state, why: Some(why.clone()) });
+                *self.unstored() = Some(AttemptEnd {
+                    key,
+                    at_ms,
+                    state,
+                    why: Some(why.clone()),
+                });
                 self.store_end().await?;
                 match pause {
                     Some(pause) => self.look_in(pause),

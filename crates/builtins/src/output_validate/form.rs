@@ -32,7 +32,10 @@ impl AnswerSchema {
 /// The words that tell a model what is wrong with its answer.
 #[must_use]
 pub(super) fn correcting(problems: &[String]) -> String {
-    let problems: Vec<String> = problems.iter().map(|problem| format!("- {problem}")).collect();
+    let problems: Vec<String> = problems
+        .iter()
+        .map(|problem| format!("- {problem}"))
+        .collect();
     format!(
         "The last answer does not fit the JSON Schema it must be valid against:\n{}\nAnswer with the whole corrected \
          JSON document and nothing else.",
@@ -44,10 +47,15 @@ pub(super) fn correcting(problems: &[String]) -> String {
 fn unfenced(answer: &str) -> &str {
     const FENCE: &str = "```";
     let answer = answer.trim().trim_start_matches('\u{feff}').trim();
-    let inside = answer.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE));
-    let block = inside.and_then(|inside| inside.split_once('\n')).filter(|(language, block)| {
-        (language.trim().is_empty() || language.trim().eq_ignore_ascii_case("json")) && !block.contains(FENCE)
-    });
+    let inside = answer
+        .strip_prefix(FENCE)
+        .and_then(|rest| rest.strip_suffix(FENCE));
+    let block = inside
+        .and_then(|inside| inside.split_once('\n'))
+        .filter(|(language, block)| {
+            (language.trim().is_empty() || language.trim().eq_ignore_ascii_case("json"))
+                && !block.contains(FENCE)
+        });
     block.map_or(answer, |(_, block)| block.trim())
 }
 
@@ -66,7 +74,10 @@ mod tests {
             ("``` JSON \n[]\n```", "[]"),
             ("Here: ```json\n{}\n```", "Here: ```json\n{}\n```"),
             ("```json\n{}\n```\nDone.", "```json\n{}\n```\nDone."),
-            ("```json\n{}\n```\nand\n```json\n{}\n```", "```json\n{}\n```\nand\n```json\n{}\n```"),
+            (
+                "```json\n{}\n```\nand\n```json\n{}\n```",
+                "```json\n{}\n```\nand\n```json\n{}\n```",
+            ),
             ("```rust\n{}\n```", "```rust\n{}\n```"),
             ("```{}```", "```{}```"),
             ("```", "```"),
@@ -89,12 +100,19 @@ mod tests {
         }))
         .unwrap();
         let text = "{\"n\": 1e0, \"tags\": [\"a\"]}";
-        assert!(schema.read(text).is_ok_and(|(as_it_is, _)| as_it_is == text));
+        assert!(
+            schema
+                .read(text)
+                .is_ok_and(|(as_it_is, _)| as_it_is == text)
+        );
         let cases = [
             ("{}", "the properties `n`, `tags` are missing"),
             ("{\"n\":0,\"tags\":[]}", "/n: "),
             ("{\"n\":1.5,\"tags\":[]}", "/n: want integer"),
-            ("{\"n\":1,\"tags\":[\"a\",\"c\"]}", "/tags/1: value must be one of"),
+            (
+                "{\"n\":1,\"tags\":[\"a\",\"c\"]}",
+                "/tags/1: value must be one of",
+            ),
             ("{\"n\":1,\"tags\":[],\"x\":1}", "additionalProperties 'x'"),
             ("[1]", "want object"),
             ("{\"n\":1,\"tags\":[]} and more", "not one JSON document"),
@@ -102,15 +120,27 @@ mod tests {
             ("", "not one JSON document"),
         ];
         for (answer, says) in cases {
-            let Err(problems) = schema.read(answer) else { panic!("{answer} fits") };
-            assert!(problems.iter().any(|problem| problem.contains(says)), "{answer}: {problems:?}");
+            let Err(problems) = schema.read(answer) else {
+                panic!("{answer} fits")
+            };
+            assert!(
+                problems.iter().any(|problem| problem.contains(says)),
+                "{answer}: {problems:?}"
+            );
         }
         let many = json!({ "n": 1, "tags": vec!["c"; 100] }).to_string();
-        let Err(problems) = schema.read(&many) else { panic!("it fits") };
-        assert_eq!((problems.len(), problems.last().map(String::as_str)), (8 + 1, Some("and 92 more")));
+        let Err(problems) = schema.read(&many) else {
+            panic!("it fits")
+        };
+        assert_eq!(
+            (problems.len(), problems.last().map(String::as_str)),
+            (8 + 1, Some("and 92 more"))
+        );
         let long = format!("[\"{}\"]", "x".repeat(9_000));
         let any = AnswerSchema::of(json!({ "items": { "pattern": "^y" } })).unwrap();
-        let Err(problems) = any.read(&long) else { panic!("it fits") };
+        let Err(problems) = any.read(&long) else {
+            panic!("it fits")
+        };
         assert!(problems[0].chars().count() == 240 + 1, "{problems:?}");
     }
 
@@ -122,20 +152,34 @@ mod tests {
         let cases = [
             (json!([]), "not a JSON Schema"),
             (json!({ "type": "nothing" }), "not a JSON Schema"),
-            (json!({ "$ref": "https://example.org/x.json" }), "refers to https://example.org/x.json"),
+            (
+                json!({ "$ref": "https://example.org/x.json" }),
+                "refers to https://example.org/x.json",
+            ),
             (json!({ "$ref": url }), "not loaded"),
-            (json!({ "$ref": "other.json" }), "refers to schema:/other.json"),
-            (json!({ "$schema": "https://example.org/own" }), "https://example.org/own"),
+            (
+                json!({ "$ref": "other.json" }),
+                "refers to schema:/other.json",
+            ),
+            (
+                json!({ "$schema": "https://example.org/own" }),
+                "https://example.org/own",
+            ),
             (json!({ "$ref": "#/$defs/none" }), "$defs/none"),
             (json!({ "pattern": "(" }), "regex"),
         ];
         for (schema, says) in cases {
-            let Err(told) = AnswerSchema::of(schema.clone()) else { panic!("{schema} is taken") };
+            let Err(told) = AnswerSchema::of(schema.clone()) else {
+                panic!("{schema} is taken")
+            };
             assert!(told.contains(says), "{schema}: {told}");
         }
         assert!(AnswerSchema::of(json!(true)).is_ok());
         assert!(
-            AnswerSchema::of(json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "null" })).is_ok()
+            AnswerSchema::of(
+                json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "null" })
+            )
+            .is_ok()
         );
     }
 }

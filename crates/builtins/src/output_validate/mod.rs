@@ -13,11 +13,12 @@ use authority::{ChildExit, Job, Spawner, Workspace, shown};
 use form::correcting;
 use llm_worker::effect::Outcome;
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HookKey, HostCapability,
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HookKey, HostCapability,
 };
 use pod::hook::{
-    HookFailure, MAX_DEADLINE, MAX_OUTPUT_SCHEMA, PromptSubmit, PromptView, TurnEnd, TurnEndView, Verdict,
+    HookFailure, MAX_DEADLINE, MAX_OUTPUT_SCHEMA, PromptSubmit, PromptView, TurnEnd, TurnEndView,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,7 +31,9 @@ use tokio_util::sync::CancellationToken;
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("output-validate");
 
-const SCHEMAS: HookKey<PromptSubmit> = HookKey::new("output-schema").deadline(MAX_DEADLINE).with_output_schema();
+const SCHEMAS: HookKey<PromptSubmit> = HookKey::new("output-schema")
+    .deadline(MAX_DEADLINE)
+    .with_output_schema();
 /// With settings: for every answer.
 const ANSWERS: HookKey<TurnEnd> = HookKey::new("output-validate").deadline(MAX_DEADLINE);
 const ANSWERS_OF_SCHEMAS: HookKey<TurnEnd> = ANSWERS.with_output_schema();
@@ -74,18 +77,30 @@ impl OutputValidate {
         }
         let command = command.unwrap_or_default();
         let bytes: usize = command.iter().map(String::len).sum();
-        let bad = command.iter().any(|word| word.contains('\0')) || command.first().is_some_and(String::is_empty);
+        let bad = command.iter().any(|word| word.contains('\0'))
+            || command.first().is_some_and(String::is_empty);
         if command.len() > MAX_WORDS || bytes > MAX_BYTES || bad {
-            return Err(format!("`command` must be a program and words, {MAX_WORDS} and {MAX_BYTES} bytes at most"));
+            return Err(format!(
+                "`command` must be a program and words, {MAX_WORDS} and {MAX_BYTES} bytes at most"
+            ));
         }
         if schema.is_some() && !command.is_empty() {
             return Err("set `schema` or `command`, not both".to_owned());
         }
-        if schema.as_ref().is_some_and(|schema| schema.to_string().len() > MAX_OUTPUT_SCHEMA) {
+        if schema
+            .as_ref()
+            .is_some_and(|schema| schema.to_string().len() > MAX_OUTPUT_SCHEMA)
+        {
             return Err(format!("`schema` has over {MAX_OUTPUT_SCHEMA} bytes"));
         }
-        let schema = schema.map(AnswerSchema::of).transpose().map_err(|problem| format!("`schema` is {problem}"))?;
-        Ok(Self { schema: schema.map(Arc::new), command })
+        let schema = schema
+            .map(AnswerSchema::of)
+            .transpose()
+            .map_err(|problem| format!("`schema` is {problem}"))?;
+        Ok(Self {
+            schema: schema.map(Arc::new),
+            command,
+        })
     }
 }
 
@@ -96,7 +111,10 @@ fn builder(
 ) -> FeatureDescriptor {
     let requests = [
         (HostCapability::ANY_PROGRAM, "run the command of `command`"),
-        (HostCapability::READ_WORKSPACE, "run it in the working directory"),
+        (
+            HostCapability::READ_WORKSPACE,
+            "run it in the working directory",
+        ),
     ];
     let builder = FeatureDescriptor::builder(ID)
         .display_name("Form of answers")
@@ -105,7 +123,11 @@ fn builder(
         .gate(&SCHEMAS)
         .gate(answers);
     let requests = requests.into_iter().filter(|_| runs);
-    requests.fold(builder, |builder, (capability, why)| builder.request(needs(capability, why))).build()
+    requests
+        .fold(builder, |builder, (capability, why)| {
+            builder.request(needs(capability, why))
+        })
+        .build()
 }
 
 pub(crate) fn declared() -> FeatureDescriptor {
@@ -123,20 +145,36 @@ impl OutputValidate {
 
 impl FeatureModule for OutputValidate {
     fn descriptor(&self) -> FeatureDescriptor {
-        builder(CapabilityRequest::required, !self.command.is_empty(), self.answers())
+        builder(
+            CapabilityRequest::required,
+            !self.command.is_empty(),
+            self.answers(),
+        )
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let command = match self.command.is_empty() {
             true => None,
             false => {
-                let (spawner, files) = (ctx.services().process()?, ctx.services().fs(HostCapability::WORKSPACE)?);
-                Some(Command { words: self.command.clone(), spawner, files })
+                let (spawner, files) = (
+                    ctx.services().process()?,
+                    ctx.services().fs(HostCapability::WORKSPACE)?,
+                );
+                Some(Command {
+                    words: self.command.clone(),
+                    spawner,
+                    files,
+                })
             }
         };
-        let live = Arc::new(Live { schema: self.schema.clone(), command });
+        let live = Arc::new(Live {
+            schema: self.schema.clone(),
+            command,
+        });
         ctx.hooks().gate(&SCHEMAS, &live, Live::accept)?;
-        ctx.hooks().gate_async(self.answers(), &live, Live::judge).map(drop)
+        ctx.hooks()
+            .gate_async(self.answers(), &live, Live::judge)
+            .map(drop)
     }
 }
 
@@ -166,9 +204,18 @@ impl Live {
 
     async fn judge(self: Arc<Self>, view: TurnEndView) -> Result<Verdict<TurnEnd>, HookFailure> {
         // Correcting an answer that says that nothing was done would end in the same answer.
-        let answer = view.answer.filter(|_| view.outcome == Outcome::Done && view.shortfall.is_none());
-        let Some(answer) = answer else { return Ok(Verdict::finish()) };
-        let of_input = view.output_schema.as_deref().map(of_text).transpose().map_err(HookFailure::new)?;
+        let answer = view
+            .answer
+            .filter(|_| view.outcome == Outcome::Done && view.shortfall.is_none());
+        let Some(answer) = answer else {
+            return Ok(Verdict::finish());
+        };
+        let of_input = view
+            .output_schema
+            .as_deref()
+            .map(of_text)
+            .transpose()
+            .map_err(HookFailure::new)?;
         let schema = of_input.as_ref().or(self.schema.as_deref());
         if let Some(Err(problems)) = schema.map(|schema| schema.read(&answer)) {
             return Ok(Verdict::again(correcting(&problems)));
@@ -183,20 +230,39 @@ impl Live {
 impl Command {
     async fn judge(&self, answer: &str, turn: u64) -> Result<Verdict<TurnEnd>, HookFailure> {
         if answer.len() > MAX_ANSWER || answer.contains('\0') {
-            return Ok(Verdict::again(format!("The last answer cannot be checked: shorten it to {MAX_ANSWER} bytes.")));
+            return Ok(Verdict::again(format!(
+                "The last answer cannot be checked: shorten it to {MAX_ANSWER} bytes."
+            )));
         }
-        let mut words = self.words.iter().map(OsString::from).chain([OsString::from(answer)]);
+        let mut words = self
+            .words
+            .iter()
+            .map(OsString::from)
+            .chain([OsString::from(answer)]);
         let program = words.next().unwrap_or_default();
         let (args, cwd) = (words.collect(), self.files.cwd().to_owned());
-        let job = Job { program, args, cwd, call: format!("validate-{turn}"), deadline: COMMAND, input: Vec::new() };
+        let job = Job {
+            program,
+            args,
+            cwd,
+            call: format!("validate-{turn}"),
+            deadline: COMMAND,
+            input: Vec::new(),
+        };
         let mut said = Vec::new();
         let hears = |bytes: &[u8]| {
             let room = MAX_SAID.saturating_sub(said.len());
             said.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
             Ok(())
         };
-        let ended = self.spawner.run(job, hears, &CancellationToken::new()).await;
-        match ended.map_err(|error| HookFailure::new(error.to_string()))?.how {
+        let ended = self
+            .spawner
+            .run(job, hears, &CancellationToken::new())
+            .await;
+        match ended
+            .map_err(|error| HookFailure::new(error.to_string()))?
+            .how
+        {
             ChildExit::Exit(0) => Ok(Verdict::finish()),
             ChildExit::Exit(status) => Ok(Verdict::again(format!(
                 "The last answer did not pass a check (status {status}):\n{}\nCorrect it.",

@@ -17,9 +17,9 @@ use crate::plain;
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
-    BackgroundTaskContext, CapabilityRequest, DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext,
-    FeatureInstallError, FeatureModule, FeatureNotifySink, HostCapability, Restart, SinkError, StateKey, TaskHandle,
-    TaskKey, TaskResult, ToolKey,
+    BackgroundTaskContext, CapabilityRequest, DurableState, FeatureDescriptor, FeatureId,
+    FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HostCapability,
+    Restart, SinkError, StateKey, TaskHandle, TaskKey, TaskResult, ToolKey,
 };
 use pod::schedule::{Cron, Zone};
 use prompts::{ConfiguredPrompt, Entry, Progress, Timing};
@@ -36,7 +36,10 @@ pub const ID: FeatureId = FeatureId::builtin("schedule");
 pub const PROMPTS: StateKey<Prompts> = StateKey::new("prompts", 1);
 
 /// The capability to wake the model.
-pub const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 1300, per_turn: 32 };
+pub const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: 1300,
+    per_turn: 32,
+};
 
 /// The capability to run when a prompt is due.
 pub const DELIVERS: HostCapability = HostCapability::background_task("deliver");
@@ -48,7 +51,11 @@ const DELIVERY: &[HostCapability] = &[NOTIFY];
 const DELIVER: TaskKey = TaskKey::new("deliver", ToolEffect::Idempotent)
     .at_start()
     .on_request()
-    .restart(Restart::OnFailure { max: 16, within: Duration::from_secs(1), backoff: Duration::from_secs(5 * 60) })
+    .restart(Restart::OnFailure {
+        max: 16,
+        within: Duration::from_secs(1),
+        backoff: Duration::from_secs(5 * 60),
+    })
     .needs(DELIVERY);
 
 const CREATE: ToolKey<CreateArgs> = ToolKey::new(
@@ -58,11 +65,16 @@ const CREATE: ToolKey<CreateArgs> = ToolKey::new(
 )
 .touching(|_| vec![Touch::Session])
 .for_clients();
-const LIST: ToolKey<ListArgs> =
-    ToolKey::new("ScheduleList", ToolEffect::ReadOnly, "List prompts and their next times.").for_clients();
-const CANCEL: ToolKey<CancelArgs> = ToolKey::new("ScheduleCancel", ToolEffect::Idempotent, "Cancel a prompt.")
-    .touching(|_| vec![Touch::Session])
-    .for_clients();
+const LIST: ToolKey<ListArgs> = ToolKey::new(
+    "ScheduleList",
+    ToolEffect::ReadOnly,
+    "List prompts and their next times.",
+)
+.for_clients();
+const CANCEL: ToolKey<CancelArgs> =
+    ToolKey::new("ScheduleCancel", ToolEffect::Idempotent, "Cancel a prompt.")
+        .touching(|_| vec![Touch::Session])
+        .for_clients();
 
 /// The longest `in_minutes`: a year.
 const MAX_MINUTES: u32 = 366 * 24 * 60;
@@ -84,7 +96,10 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { time_zone: "UTC".to_owned(), prompts: Vec::new() }
+        Self {
+            time_zone: "UTC".to_owned(),
+            prompts: Vec::new(),
+        }
     }
 }
 
@@ -117,13 +132,27 @@ impl ScheduledPrompts {
         let Settings { time_zone, prompts } = settings;
         Zone::parse(&time_zone).map_err(|why| format!("`time_zone`: {why}"))?;
         if prompts.len() > MAX_PROMPTS {
-            return Err(format!("`prompts` has {} entries; at most {MAX_PROMPTS}", prompts.len()));
+            return Err(format!(
+                "`prompts` has {} entries; at most {MAX_PROMPTS}",
+                prompts.len()
+            ));
         }
         let mut configured: Vec<ConfiguredPrompt> = Vec::new();
-        for PromptSettings { name, cron, time_zone: own, text } in prompts {
+        for PromptSettings {
+            name,
+            cron,
+            time_zone: own,
+            text,
+        } in prompts
+        {
             if !plain::is_slug(&name, MAX_NAME) {
-                let wanted = format!("lowercase letters, digits and single dashes, at most {MAX_NAME} bytes");
-                return Err(format!("`prompts`: `{}` is not a valid name; use {wanted}", name.escape_debug()));
+                let wanted = format!(
+                    "lowercase letters, digits and single dashes, at most {MAX_NAME} bytes"
+                );
+                return Err(format!(
+                    "`prompts`: `{}` is not a valid name; use {wanted}",
+                    name.escape_debug()
+                ));
             }
             if configured.iter().any(|other| other.name == name) {
                 return Err(format!("`prompts`: the name `{name}` is used twice"));
@@ -131,9 +160,20 @@ impl ScheduledPrompts {
             let time_zone = own.unwrap_or_else(|| time_zone.clone());
             let checked = Cron::parse(&cron, &time_zone).and(prompts::check_text(&text));
             checked.map_err(|why| format!("`prompts`: {name}: {why}"))?;
-            configured.push(ConfiguredPrompt { name, timing: Timing::Cron { expression: cron, time_zone }, text });
+            configured.push(ConfiguredPrompt {
+                name,
+                timing: Timing::Cron {
+                    expression: cron,
+                    time_zone,
+                },
+                text,
+            });
         }
-        Ok(Self { time_zone, configured, now })
+        Ok(Self {
+            time_zone,
+            configured,
+            now,
+        })
     }
 }
 
@@ -142,7 +182,10 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .display_name("Schedule")
         .version(env!("CARGO_PKG_VERSION"))
         .settings::<Settings>()
-        .request(CapabilityRequest::required(NOTIFY, "wake the model when a prompt is due"))
+        .request(CapabilityRequest::required(
+            NOTIFY,
+            "wake the model when a prompt is due",
+        ))
         .tool(&CREATE)
         .tool(&LIST)
         .tool(&CANCEL)
@@ -155,13 +198,30 @@ pub(crate) fn declared() -> FeatureDescriptor {
 /// the names.
 #[must_use]
 pub fn recorded_lines(prompts: &Prompts, now_ms: u64) -> Vec<String> {
-    let configured = prompts.configured_names().map(|name| format!("{name} (configured)"));
-    configured.chain(prompts.entries(&[], now_ms).iter().map(line)).collect()
+    let configured = prompts
+        .configured_names()
+        .map(|name| format!("{name} (configured)"));
+    configured
+        .chain(prompts.entries(&[], now_ms).iter().map(line))
+        .collect()
 }
 
-fn line(Entry { id, timing, text, next }: &Entry<'_>) -> String {
+fn line(
+    Entry {
+        id,
+        timing,
+        text,
+        next,
+    }: &Entry<'_>,
+) -> String {
     let next = next.map_or_else(|| "never".to_owned(), |due| timing.show(due));
-    let text: String = text.lines().next().unwrap_or_default().chars().take(SHOWN).collect();
+    let text: String = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(SHOWN)
+        .collect();
     format!("{id} ({timing}), due {next}: {text}")
 }
 
@@ -233,13 +293,24 @@ struct Live {
 impl Live {
     async fn create(self: Arc<Self>, args: CreateArgs, _: ToolContext) -> ToolResult {
         if self.deliver.is_none() {
-            return Err(fail(ErrorKind::Denied, "this feature may not run background tasks; tell the person"));
+            return Err(fail(
+                ErrorKind::Denied,
+                "this feature may not run background tasks; tell the person",
+            ));
         }
         prompts::check_text(&args.text).map_err(|why| fail(ErrorKind::FixInput, why))?;
         let now = self.now_ms();
-        let timing = self.timing(&args, now).map_err(|why| fail(ErrorKind::FixInput, why))?;
-        let first = timing.next(&Progress::since(now), now).map(|due| timing.show(due)).unwrap_or_default();
-        let id = self.prompts.update(|prompts| prompts.create(timing, args.text, now)).await??;
+        let timing = self
+            .timing(&args, now)
+            .map_err(|why| fail(ErrorKind::FixInput, why))?;
+        let first = timing
+            .next(&Progress::since(now), now)
+            .map(|due| timing.show(due))
+            .unwrap_or_default();
+        let id = self
+            .prompts
+            .update(|prompts| prompts.create(timing, args.text, now))
+            .await??;
         if let Err(error) = self.request() {
             self.prompts.update(|prompts| prompts.cancel(id)).await??;
             return Err(error.into());
@@ -249,14 +320,26 @@ impl Live {
 
     async fn list(self: Arc<Self>, _: ListArgs, _: ToolContext) -> ToolResult {
         let (prompts, now) = (self.prompts.read(), self.now_ms());
-        let lines: Vec<String> = prompts.entries(&self.configured, now).iter().map(line).collect();
-        let zone = Zone::parse(&self.time_zone).map(|zone| zone.show(now)).unwrap_or_default();
-        let summary = format!("{}; now {zone}", counted(lines.len() as u64, "prompt", "prompts"));
+        let lines: Vec<String> = prompts
+            .entries(&self.configured, now)
+            .iter()
+            .map(line)
+            .collect();
+        let zone = Zone::parse(&self.time_zone)
+            .map(|zone| zone.show(now))
+            .unwrap_or_default();
+        let summary = format!(
+            "{}; now {zone}",
+            counted(lines.len() as u64, "prompt", "prompts")
+        );
         Ok(answer(&summary, lines.join("\n")))
     }
 
     async fn cancel(self: Arc<Self>, args: CancelArgs, _: ToolContext) -> ToolResult {
-        let text = self.prompts.update(|prompts| prompts.cancel(args.id)).await??;
+        let text = self
+            .prompts
+            .update(|prompts| prompts.cancel(args.id))
+            .await??;
         // Without the request, a run comes at the old time and finds nothing.
         drop(self.request());
         Ok(answer(&format!("{} cancelled", args.id), text))
@@ -265,19 +348,30 @@ impl Live {
     async fn deliver(self: Arc<Self>, _: BackgroundTaskContext) -> TaskResult {
         let now = self.now_ms();
         if self.prompts.read().is_stale(&self.configured, now) {
-            self.prompts.update(|prompts| prompts.refresh(&self.configured, now)).await?;
+            self.prompts
+                .update(|prompts| prompts.refresh(&self.configured, now))
+                .await?;
         }
         for due in self.prompts.read().due(&self.configured, now) {
-            self.notify.wake_model_once(&due.key(), due.notice()).await?;
-            self.prompts.update(|prompts| prompts.delivered(&due)).await?;
+            self.notify
+                .wake_model_once(&due.key(), due.notice())
+                .await?;
+            self.prompts
+                .update(|prompts| prompts.delivered(&due))
+                .await?;
         }
         Ok(self.request()?)
     }
 
     /// Requests a run for the next due time.
     fn request(&self) -> Result<(), SinkError> {
-        let Some(task) = &self.deliver else { return Ok(()) };
-        let _one = self.requesting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(task) = &self.deliver else {
+            return Ok(());
+        };
+        let _one = self
+            .requesting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let next = self.prompts.read().next(&self.configured, self.now_ms());
         match next.and_then(|due| UNIX_EPOCH.checked_add(Duration::from_millis(due))) {
             Some(time) => task.run_at(time),
@@ -291,15 +385,26 @@ impl Live {
         let at_ms = match (&args.at, args.in_minutes, args.in_seconds, &args.cron) {
             (None, None, None, Some(expression)) => {
                 Cron::parse(expression, &time_zone)?;
-                return Ok(Timing::Cron { expression: expression.clone(), time_zone });
+                return Ok(Timing::Cron {
+                    expression: expression.clone(),
+                    time_zone,
+                });
             }
-            (None, Some(minutes), None, None) => passed("in_minutes", minutes, MAX_MINUTES, now, 60_000)?,
-            (None, None, Some(seconds), None) => passed("in_seconds", seconds, MAX_MINUTES * 60, now, 1000)?,
+            (None, Some(minutes), None, None) => {
+                passed("in_minutes", minutes, MAX_MINUTES, now, 60_000)?
+            }
+            (None, None, Some(seconds), None) => {
+                passed("in_seconds", seconds, MAX_MINUTES * 60, now, 1000)?
+            }
             (Some(at), None, None, None) => zone.read(at)?,
             _ => return Err("give one of `at`, `in_minutes`, `in_seconds` and `cron`".to_owned()),
         };
         if at_ms <= now {
-            return Err(format!("{} has passed; it is {}", zone.show(at_ms), zone.show(now)));
+            return Err(format!(
+                "{} has passed; it is {}",
+                zone.show(at_ms),
+                zone.show(now)
+            ));
         }
         Ok(Timing::At { at_ms, time_zone })
     }
@@ -312,6 +417,8 @@ impl Live {
 
 /// The time after this many units of so many milliseconds.
 fn passed(key: &str, count: u32, most: u32, now: u64, unit_ms: u64) -> Result<u64, String> {
-    let in_range = (1..=most).contains(&count).then(|| now.saturating_add(u64::from(count) * unit_ms));
+    let in_range = (1..=most)
+        .contains(&count)
+        .then(|| now.saturating_add(u64::from(count) * unit_ms));
     in_range.ok_or_else(|| format!("`{key}` is {count}; expected 1 to {most}"))
 }

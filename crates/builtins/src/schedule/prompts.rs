@@ -20,10 +20,7 @@ const LATE_MS: u64 = 60 * 1000;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Timing {
     /// Once, in milliseconds since 1970.
-    At {
-        at_ms: u64,
-        time_zone: String,
-    },
+    At { at_ms: u64, time_zone: String },
     Cron {
         expression: String,
         time_zone: String,
@@ -35,9 +32,12 @@ impl Timing {
     pub(super) fn next(&self, progress: &Progress, now: u64) -> Option<u64> {
         match self {
             Self::At { at_ms, .. } => Some(*at_ms),
-            Self::Cron { expression, time_zone } => {
-                Cron::parse(expression, time_zone).ok()?.next_due(Some(progress.after_ms), now)
-            }
+            Self::Cron {
+                expression,
+                time_zone,
+            } => Cron::parse(expression, time_zone)
+                .ok()?
+                .next_due(Some(progress.after_ms), now),
         }
     }
 
@@ -46,9 +46,12 @@ impl Timing {
         let first = self.next(progress, now).filter(|due| *due <= now)?;
         match self {
             Self::At { .. } => Some(first),
-            Self::Cron { expression, time_zone } => {
-                Cron::parse(expression, time_zone).ok()?.newest(first.saturating_sub(1), now)
-            }
+            Self::Cron {
+                expression,
+                time_zone,
+            } => Cron::parse(expression, time_zone)
+                .ok()?
+                .newest(first.saturating_sub(1), now),
         }
     }
 
@@ -63,7 +66,10 @@ impl fmt::Display for Timing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::At { .. } => f.write_str("once"),
-            Self::Cron { expression, time_zone } => write!(f, "cron {expression} {time_zone}"),
+            Self::Cron {
+                expression,
+                time_zone,
+            } => write!(f, "cron {expression} {time_zone}"),
         }
     }
 }
@@ -80,7 +86,10 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn since(now: u64) -> Self {
-        Self { after_ms: now, count: 0 }
+        Self {
+            after_ms: now,
+            count: 0,
+        }
     }
 }
 
@@ -137,7 +146,9 @@ pub(super) struct DuePrompt {
 impl DuePrompt {
     /// The key under which the due time is delivered once.
     pub(super) fn key(&self) -> String {
-        let Self { id, due_ms, count, .. } = self;
+        let Self {
+            id, due_ms, count, ..
+        } = self;
         match id {
             PromptId::Set(id) => format!("set:{id}:{count}:{due_ms}"),
             PromptId::Configured(name) => format!("configured:{name}:{count}:{due_ms}"),
@@ -160,7 +171,11 @@ pub struct Prompts {
 
 impl Prompts {
     /// Every prompt with its next time, those of the configuration first.
-    pub(super) fn entries<'a>(&'a self, configured: &'a [ConfiguredPrompt], now: u64) -> Vec<Entry<'a>> {
+    pub(super) fn entries<'a>(
+        &'a self,
+        configured: &'a [ConfiguredPrompt],
+        now: u64,
+    ) -> Vec<Entry<'a>> {
         let each = self.each(configured).into_iter();
         let entry = |(id, timing, text, progress): (_, &'a Timing, _, &Progress)| Entry {
             id,
@@ -178,7 +193,10 @@ impl Prompts {
 
     /// The first time at which one is due; may have passed.
     pub(super) fn next(&self, configured: &[ConfiguredPrompt], now: u64) -> Option<u64> {
-        self.entries(configured, now).iter().filter_map(|entry| entry.next).min()
+        self.entries(configured, now)
+            .iter()
+            .filter_map(|entry| entry.next)
+            .min()
     }
 
     /// What is due, the oldest due time first.
@@ -186,9 +204,21 @@ impl Prompts {
         let each = self.each(configured).into_iter();
         let due = each.filter_map(|(id, timing, text, progress)| {
             let due_ms = timing.newest(progress, now)?;
-            let late = if now - due_ms > LATE_MS { format!(", now {}", timing.show(now)) } else { String::new() };
-            let notice = format!("Scheduled prompt {id}, due {}{late}:\n{text}", timing.show(due_ms));
-            Some(DuePrompt { id, due_ms, count: progress.count, notice })
+            let late = if now - due_ms > LATE_MS {
+                format!(", now {}", timing.show(now))
+            } else {
+                String::new()
+            };
+            let notice = format!(
+                "Scheduled prompt {id}, due {}{late}:\n{text}",
+                timing.show(due_ms)
+            );
+            Some(DuePrompt {
+                id,
+                due_ms,
+                count: progress.count,
+                notice,
+            })
         });
         let mut due: Vec<DuePrompt> = due.collect();
         due.sort_by_key(|prompt| prompt.due_ms);
@@ -199,24 +229,42 @@ impl Prompts {
     pub(super) fn delivered(&mut self, due: &DuePrompt) {
         let progress = match &due.id {
             PromptId::Set(id) => match self.set.get_mut(id) {
-                Some(Prompt { timing: Timing::At { .. }, .. }) => return drop(self.set.remove(id)),
+                Some(Prompt {
+                    timing: Timing::At { .. },
+                    ..
+                }) => return drop(self.set.remove(id)),
                 other => other.map(|prompt| &mut prompt.progress),
             },
             PromptId::Configured(name) => self.configured.get_mut(name),
         };
         if let Some(progress) = progress {
-            *progress = Progress { after_ms: due.due_ms, count: progress.count.saturating_add(1) };
+            *progress = Progress {
+                after_ms: due.due_ms,
+                count: progress.count.saturating_add(1),
+            };
         }
     }
 
     /// Adds a prompt. Returns its id.
-    pub(super) fn create(&mut self, timing: Timing, text: String, now: u64) -> Result<u32, ToolError> {
+    pub(super) fn create(
+        &mut self,
+        timing: Timing,
+        text: String,
+        now: u64,
+    ) -> Result<u32, ToolError> {
         if self.set.len() >= MAX_PROMPTS {
             let what = format!("{MAX_PROMPTS} prompts are set; cancel one first");
             return Err(fail(ErrorKind::Exhausted, what));
         }
         self.last += 1;
-        self.set.insert(self.last, Prompt { timing, text, progress: Progress::since(now) });
+        self.set.insert(
+            self.last,
+            Prompt {
+                timing,
+                text,
+                progress: Progress::since(now),
+            },
+        );
         Ok(self.last)
     }
 
@@ -240,9 +288,12 @@ impl Prompts {
     /// Begins to count prompts that are new in the configuration, and forgets those that left it. Where the clock was set
     /// back, due times count from now on again.
     pub(super) fn refresh(&mut self, configured: &[ConfiguredPrompt], now: u64) {
-        self.configured.retain(|name, _| configured.iter().any(|prompt| prompt.name == *name));
+        self.configured
+            .retain(|name, _| configured.iter().any(|prompt| prompt.name == *name));
         for ConfiguredPrompt { name, .. } in configured {
-            self.configured.entry(name.clone()).or_insert_with(|| Progress::since(now));
+            self.configured
+                .entry(name.clone())
+                .or_insert_with(|| Progress::since(now));
         }
         let set = self.set.values_mut().map(|prompt| &mut prompt.progress);
         for progress in set.chain(self.configured.values_mut()) {
@@ -252,18 +303,40 @@ impl Prompts {
         }
     }
 
-    fn each<'a>(&'a self, configured: &'a [ConfiguredPrompt]) -> Vec<(PromptId, &'a Timing, &'a str, &'a Progress)> {
-        let known = configured.iter().filter_map(|ConfiguredPrompt { name, timing, text }| {
-            Some((PromptId::Configured(name.clone()), timing, text.as_str(), self.configured.get(name)?))
-        });
+    fn each<'a>(
+        &'a self,
+        configured: &'a [ConfiguredPrompt],
+    ) -> Vec<(PromptId, &'a Timing, &'a str, &'a Progress)> {
+        let known = configured
+            .iter()
+            .filter_map(|ConfiguredPrompt { name, timing, text }| {
+                Some((
+                    PromptId::Configured(name.clone()),
+                    timing,
+                    text.as_str(),
+                    self.configured.get(name)?,
+                ))
+            });
         let set = self.set.iter();
-        let set =
-            set.map(|(id, Prompt { timing, text, progress })| (PromptId::Set(*id), timing, text.as_str(), progress));
+        let set = set.map(
+            |(
+                id,
+                Prompt {
+                    timing,
+                    text,
+                    progress,
+                },
+            )| (PromptId::Set(*id), timing, text.as_str(), progress),
+        );
         known.chain(set).collect()
     }
 }
 
 /// Checks the text of a prompt.
 pub(super) fn check_text(text: &str) -> Result<(), String> {
-    if text.trim().is_empty() { Err("the text is empty".to_owned()) } else { plain::text("text", text, MAX_TEXT) }
+    if text.trim().is_empty() {
+        Err("the text is empty".to_owned())
+    } else {
+        plain::text("text", text, MAX_TEXT)
+    }
 }

@@ -68,7 +68,9 @@ pub struct Tasks {
 pub(super) fn fits(title: Option<&str>, detail: Option<&str>) -> Result<(), ToolError> {
     let title = title.map_or(Ok(()), |title| plain::line("title", title, MAX_TITLE));
     let detail = detail.map_or(Ok(()), |detail| plain::text("detail", detail, MAX_DETAIL));
-    title.and(detail).map_err(|problem| fail(ErrorKind::FixInput, &problem))
+    title
+        .and(detail)
+        .map_err(|problem| fail(ErrorKind::FixInput, &problem))
 }
 
 impl Tasks {
@@ -87,21 +89,33 @@ impl Tasks {
     }
 
     /// Adds a task. If there is an unfinished task of that title, it is unchanged and its status is returned.
-    pub(super) fn create(&mut self, title: &str, detail: &str) -> Result<(u32, Option<TaskStatus>), ToolError> {
+    pub(super) fn create(
+        &mut self,
+        title: &str,
+        detail: &str,
+    ) -> Result<(u32, Option<TaskStatus>), ToolError> {
         if let Some((id, known)) = self.unfinished().find(|(_, task)| task.title == title) {
             return Ok((id, Some(known.status)));
         }
         if self.tasks.len() >= MAX_TASKS {
-            let finished = self.all().find(|(_, task)| task.is_finished()).map(|(id, _)| id);
+            let finished = self
+                .all()
+                .find(|(_, task)| task.is_finished())
+                .map(|(id, _)| id);
             let Some(oldest) = finished else {
-                let what =
-                    format!("{MAX_TASKS} tasks are unfinished; set one to done or dropped with TaskUpdate first");
+                let what = format!(
+                    "{MAX_TASKS} tasks are unfinished; set one to done or dropped with TaskUpdate first"
+                );
                 return Err(fail(ErrorKind::Exhausted, &what));
             };
             self.tasks.remove(&oldest);
         }
         self.last += 1;
-        let task = Task { title: title.to_owned(), status: TaskStatus::Open, detail: detail.to_owned() };
+        let task = Task {
+            title: title.to_owned(),
+            status: TaskStatus::Open,
+            detail: detail.to_owned(),
+        };
         self.tasks.insert(self.last, task);
         Ok((self.last, None))
     }
@@ -115,7 +129,10 @@ impl Tasks {
         detail: Option<String>,
     ) -> Result<&Task, ToolError> {
         if status.is_none() && title.is_none() && detail.is_none() {
-            return Err(fail(ErrorKind::FixInput, "nothing was changed; give a status, a title or a detail"));
+            return Err(fail(
+                ErrorKind::FixInput,
+                "nothing was changed; give a status, a title or a detail",
+            ));
         }
         let task = self.tasks.get_mut(&id).ok_or_else(|| missing(id))?;
         task.status = status.unwrap_or(task.status);
@@ -137,7 +154,9 @@ impl Tasks {
     /// requests, and the last reminder is `again` requests back.
     pub(super) fn is_stale(&self, request: u64, quiet: u64, again: u64) -> bool {
         let recently = self.reminded > 0 && request.saturating_sub(self.reminded) < again;
-        !recently && request.saturating_sub(self.touched) >= quiet && self.unfinished().next().is_some()
+        !recently
+            && request.saturating_sub(self.touched) >= quiet
+            && self.unfinished().next().is_some()
     }
 
     /// The model is reminded with this request.
@@ -152,5 +171,8 @@ impl Tasks {
 }
 
 fn missing(id: u32) -> ToolError {
-    fail(ErrorKind::FixInput, format!("there is no task {id}; TaskList lists the tasks"))
+    fail(
+        ErrorKind::FixInput,
+        format!("there is no task {id}; TaskList lists the tasks"),
+    )
 }

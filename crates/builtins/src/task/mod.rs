@@ -12,8 +12,8 @@ pub use reminder::{AGAIN, QUIET};
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
 use pod::feature::{
-    CapabilityRequest, DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
-    FeatureModule, HookKey, HostCapability, StateKey, ToolKey,
+    CapabilityRequest, DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, HookKey, HostCapability, StateKey, ToolKey,
 };
 use pod::hook::PreRequest;
 use reminder::Reminder;
@@ -30,19 +30,33 @@ pub const ID: FeatureId = FeatureId::builtin("task");
 pub const TASKS: StateKey<Tasks> = StateKey::new("tasks", 1);
 
 /// The capability to remind the model of unfinished tasks.
-pub const NOTIFY: HostCapability =
-    HostCapability::EmitModelNotification { max_bytes: reminder::MAX_WORDS, per_turn: reminder::PER_TURN };
+pub const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: reminder::MAX_WORDS,
+    per_turn: reminder::PER_TURN,
+};
 
 const NOTIFIES: &[HostCapability] = &[NOTIFY];
 
 /// Idempotent by title: creating an existing task returns the existing one.
-const CREATE: ToolKey<CreateArgs> = ToolKey::new("TaskCreate", ToolEffect::Idempotent, "Add a task; answers its id.")
-    .touching(|_| vec![Touch::Session]);
+const CREATE: ToolKey<CreateArgs> = ToolKey::new(
+    "TaskCreate",
+    ToolEffect::Idempotent,
+    "Add a task; answers its id.",
+)
+.touching(|_| vec![Touch::Session]);
 const UPDATE: ToolKey<UpdateArgs> =
-    ToolKey::new("TaskUpdate", ToolEffect::Idempotent, "Change a task.").touching(|_| vec![Touch::Session]);
-const LIST: ToolKey<ListArgs> = ToolKey::new("TaskList", ToolEffect::ReadOnly, "List unfinished tasks.");
-const GET: ToolKey<GetArgs> = ToolKey::new("TaskGet", ToolEffect::ReadOnly, "Read a task with its detail.");
-const REQUESTS: HookKey<PreRequest> = HookKey::new("task-reminder").deadline(pod::hook::MAX_DEADLINE).needs(NOTIFIES);
+    ToolKey::new("TaskUpdate", ToolEffect::Idempotent, "Change a task.")
+        .touching(|_| vec![Touch::Session]);
+const LIST: ToolKey<ListArgs> =
+    ToolKey::new("TaskList", ToolEffect::ReadOnly, "List unfinished tasks.");
+const GET: ToolKey<GetArgs> = ToolKey::new(
+    "TaskGet",
+    ToolEffect::ReadOnly,
+    "Read a task with its detail.",
+);
+const REQUESTS: HookKey<PreRequest> = HookKey::new("task-reminder")
+    .deadline(pod::hook::MAX_DEADLINE)
+    .needs(NOTIFIES);
 
 /// The feature that adds the tools of the model's task list.
 #[derive(Debug)]
@@ -53,7 +67,10 @@ impl FeatureModule for TaskList {
         FeatureDescriptor::builder(ID)
             .display_name("Tasks")
             .version(env!("CARGO_PKG_VERSION"))
-            .request(CapabilityRequest::optional(NOTIFY, "remind the model of unfinished tasks"))
+            .request(CapabilityRequest::optional(
+                NOTIFY,
+                "remind the model of unfinished tasks",
+            ))
             .tool(&CREATE)
             .tool(&UPDATE)
             .tool(&LIST)
@@ -65,14 +82,21 @@ impl FeatureModule for TaskList {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { tasks: ctx.state(&TASKS)?, request: AtomicU64::new(0) });
+        let live = Arc::new(Live {
+            tasks: ctx.state(&TASKS)?,
+            request: AtomicU64::new(0),
+        });
         ctx.tools().implement(&CREATE, &live, Live::create)?;
         ctx.tools().implement(&UPDATE, &live, Live::update)?;
         ctx.tools().implement(&LIST, &live, Live::list)?;
         ctx.tools().implement(&GET, &live, Live::get)?;
         if ctx.grants().allows(&NOTIFY) {
-            let reminder = Arc::new(Reminder { notify: ctx.notifications()?, live });
-            ctx.hooks().gate_async(&REQUESTS, &reminder, Reminder::before_request)?;
+            let reminder = Arc::new(Reminder {
+                notify: ctx.notifications()?,
+                live,
+            });
+            ctx.hooks()
+                .gate_async(&REQUESTS, &reminder, Reminder::before_request)?;
         }
         Ok(())
     }
@@ -133,7 +157,12 @@ impl Live {
     }
 
     async fn update(self: Arc<Self>, args: UpdateArgs, _: ToolContext) -> ToolResult {
-        let UpdateArgs { id, status, title, detail } = args;
+        let UpdateArgs {
+            id,
+            status,
+            title,
+            detail,
+        } = args;
         list::fits(title.as_deref(), detail.as_deref())?;
         let said = self.change(|tasks| {
             let now = tasks.update(id, status, title, detail)?.line(id);
@@ -144,11 +173,22 @@ impl Live {
 
     async fn list(self: Arc<Self>, args: ListArgs, _: ToolContext) -> ToolResult {
         let tasks = self.tasks.read();
-        let summary = format!("{} of {} tasks unfinished", tasks.unfinished().count(), tasks.all().count());
+        let summary = format!(
+            "{} of {} tasks unfinished",
+            tasks.unfinished().count(),
+            tasks.all().count()
+        );
         let lines = |tasks: &mut dyn Iterator<Item = (u32, &Task)>| {
-            tasks.map(|(id, task)| task.line(id)).collect::<Vec<_>>().join("\n")
+            tasks
+                .map(|(id, task)| task.line(id))
+                .collect::<Vec<_>>()
+                .join("\n")
         };
-        let content = if args.all { lines(&mut tasks.all()) } else { lines(&mut tasks.unfinished()) };
+        let content = if args.all {
+            lines(&mut tasks.all())
+        } else {
+            lines(&mut tasks.unfinished())
+        };
         Ok(answer(&summary, content))
     }
 
@@ -159,7 +199,10 @@ impl Live {
     }
 
     /// Changes the list and returns when the change is durable, so that results the model sees are durable.
-    async fn change<R: Unpin>(&self, change: impl FnOnce(&mut Tasks) -> Result<R, ToolError>) -> Result<R, ToolError> {
+    async fn change<R: Unpin>(
+        &self,
+        change: impl FnOnce(&mut Tasks) -> Result<R, ToolError>,
+    ) -> Result<R, ToolError> {
         let request = self.request.load(Ordering::Relaxed);
         let changed = self.tasks.update(|tasks| {
             let done = change(tasks)?;

@@ -56,9 +56,20 @@ impl Reminder {
 
 fn words(tasks: &Tasks, request: u64) -> String {
     let unfinished: Vec<String> = tasks.unfinished().map(|(id, task)| task.line(id)).collect();
-    let named = unfinished.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("\n");
+    let named = unfinished
+        .iter()
+        .take(MAX_NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n");
     let rest = unfinished.len().saturating_sub(MAX_NAMED);
-    let more = if rest > 0 { format!("\nand {rest} more") } else { String::new() };
+    let more = if rest > 0 {
+        format!("\nand {rest} more")
+    } else {
+        String::new()
+    };
     let quiet = tasks.quiet(request);
-    format!("Unfinished tasks, untouched for {quiet} requests; TaskUpdate what is done or dropped:\n{named}{more}")
+    format!(
+        "Unfinished tasks, untouched for {quiet} requests; TaskUpdate what is done or dropped:\n{named}{more}"
+    )
 }

@@ -45,7 +45,9 @@ impl Blocks {
             for _ in 0..breaks {
                 self.out.push('\n');
             }
-            self.prefixes.iter().for_each(|prefix| self.out.push_str(prefix));
+            self.prefixes
+                .iter()
+                .for_each(|prefix| self.out.push_str(prefix));
             self.out.push_str(&std::mem::take(&mut self.mark));
         } else if self.space {
             self.out.push(' ');
@@ -56,7 +58,10 @@ impl Blocks {
 
     /// Adds text directly behind the last word, before any pending separator.
     pub(super) fn glue(&mut self, text: &str) {
-        let due = (std::mem::take(&mut self.ends), std::mem::take(&mut self.space));
+        let due = (
+            std::mem::take(&mut self.ends),
+            std::mem::take(&mut self.space),
+        );
         self.push(text);
         (self.ends, self.space) = due;
     }

@@ -11,8 +11,8 @@ mod page;
 
 use fetch::{Args, Waits};
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HostCapability, ToolKey,
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HostCapability, ToolKey,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,9 @@ const NETWORK: HostCapability = HostCapability::network("fetch");
 /// A call ends by its own timeouts before this deadline.
 const DEADLINE: Duration = Waits::USUAL.total.saturating_add(Duration::from_secs(10));
 
-const FETCH: ToolKey<Args> =
-    ToolKey::new(fetch::NAME, fetch::EFFECT, fetch::ABOUT).touching(fetch::touches).deadline(DEADLINE);
+const FETCH: ToolKey<Args> = ToolKey::new(fetch::NAME, fetch::EFFECT, fetch::ABOUT)
+    .touching(fetch::touches)
+    .deadline(DEADLINE);
 
 /// The feature that adds the tool to fetch web pages of granted hosts.
 #[derive(Debug)]

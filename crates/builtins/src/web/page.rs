@@ -10,14 +10,16 @@ use http_client::Url;
 
 /// Elements omitted with their content: nothing to read.
 const NEVER: &[&str] = &[
-    "script", "style", "template", "svg", "math", "iframe", "object", "canvas", "noscript", "select", "button",
-    "audio", "video", "datalist", "title", "textarea", "map",
+    "script", "style", "template", "svg", "math", "iframe", "object", "canvas", "noscript",
+    "select", "button", "audio", "video", "datalist", "title", "textarea", "map",
 ];
 /// Elements omitted if enough text remains.
 const AROUND: &[&str] = &["nav", "aside", "footer", "dialog", "menu"];
 /// Elements that have no end.
-const VOID: &[&str] =
-    &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
+const VOID: &[&str] = &[
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr",
+];
 /// Elements that are apart from what surrounds them.
 const APART: &str = "p div section article main header figure figcaption dl fieldset form details summary address \
                      hgroup nav aside footer dialog body";
@@ -140,12 +142,21 @@ impl<'a> Reader<'a> {
         }
         self.end_code();
         self.end_link();
-        let mut title = self.title.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut title = self
+            .title
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         if title.len() > MAX_TITLE {
             title.truncate(title.floor_char_boundary(MAX_TITLE));
             title.push('…');
         }
-        Page { title, cut: self.blocks.cut, text: self.blocks.finish() }
+        Page {
+            title,
+            cut: self.blocks.cut,
+            text: self.blocks.finish(),
+        }
     }
 
     fn start(&mut self, name: &str, tag: &StartTag<()>) {
@@ -213,7 +224,11 @@ impl<'a> Reader<'a> {
     }
 
     fn words(&mut self, text: &str) {
-        let Some(link) = self.link.as_mut().filter(|link| !link.begun && !text.trim().is_empty()) else {
+        let Some(link) = self
+            .link
+            .as_mut()
+            .filter(|link| !link.begun && !text.trim().is_empty())
+        else {
             return self.blocks.words(text);
         };
         link.begun = true;
@@ -238,7 +253,10 @@ impl<'a> Reader<'a> {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 self.end_code();
                 self.blocks.block();
-                let level = name.as_bytes().last().map_or(1, |digit| usize::from(digit - b'0'));
+                let level = name
+                    .as_bytes()
+                    .last()
+                    .map_or(1, |digit| usize::from(digit - b'0'));
                 if marks {
                     self.blocks.mark(format!("{} ", "#".repeat(level)));
                 }
@@ -273,7 +291,11 @@ impl<'a> Reader<'a> {
             }
             "td" | "th" => {
                 self.row.cells += 1;
-                self.words(if marks || self.row.cells > 1 { " | " } else { " " });
+                self.words(if marks || self.row.cells > 1 {
+                    " | "
+                } else {
+                    " "
+                });
             }
             _ if APART.split(' ').any(|apart| apart == name) => self.blocks.block(),
             _ => {}
@@ -297,7 +319,11 @@ impl<'a> Reader<'a> {
                 if self.lists.pop().is_some() && !self.lists.is_empty() {
                     self.blocks.outdent();
                 }
-                if self.lists.is_empty() { self.blocks.block() } else { self.blocks.line() }
+                if self.lists.is_empty() {
+                    self.blocks.block()
+                } else {
+                    self.blocks.line()
+                }
             }
             "li" => self.blocks.line(),
             "a" => self.end_link(),
@@ -344,10 +370,16 @@ impl<'a> Reader<'a> {
         self.end_link();
         let href = attribute(tag, "href");
         // A place on this page is no address.
-        if self.style == Style::Text || self.code.is_some() || href.is_empty() || href.starts_with('#') {
+        if self.style == Style::Text
+            || self.code.is_some()
+            || href.is_empty()
+            || href.starts_with('#')
+        {
             return;
         }
-        let Ok(url) = self.base.join(&href) else { return };
+        let Ok(url) = self.base.join(&href) else {
+            return;
+        };
         let url = url.to_string();
         if url.len() <= MAX_LINK {
             self.link = Some(Link { url, begun: false });
@@ -397,17 +429,30 @@ impl<'a> Reader<'a> {
 
 /// Whether an element is hidden from readers.
 fn hidden(tag: &StartTag<()>) -> bool {
-    if tag.attributes.contains_key(b"hidden".as_slice()) || attribute(tag, "aria-hidden") == "true" {
+    if tag.attributes.contains_key(b"hidden".as_slice()) || attribute(tag, "aria-hidden") == "true"
+    {
         return true;
     }
-    let style: String = attribute(tag, "style").to_ascii_lowercase().split_whitespace().collect();
-    ["display:none", "visibility:hidden", "opacity:0;", "font-size:0;", "font-size:0px"]
-        .iter()
-        .any(|how| style.contains(how))
+    let style: String = attribute(tag, "style")
+        .to_ascii_lowercase()
+        .split_whitespace()
+        .collect();
+    [
+        "display:none",
+        "visibility:hidden",
+        "opacity:0;",
+        "font-size:0;",
+        "font-size:0px",
+    ]
+    .iter()
+    .any(|how| style.contains(how))
 }
 
 fn attribute(tag: &StartTag<()>, name: &str) -> String {
-    tag.attributes.get(name.as_bytes()).map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default()
+    tag.attributes
+        .get(name.as_bytes())
+        .map(|value| String::from_utf8_lossy(value).into_owned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

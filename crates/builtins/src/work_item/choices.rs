@@ -34,7 +34,10 @@ struct Used {
 
 impl Choices {
     pub(super) const fn new(items: NewestItems) -> Self {
-        Self { items, used: OnceLock::new() }
+        Self {
+            items,
+            used: OnceLock::new(),
+        }
     }
 }
 
@@ -52,7 +55,8 @@ impl Used {
         for item in items {
             used.kinds.insert(item.kind.to_string());
             used.priorities.insert(item.priority);
-            used.labels.extend(item.labels.iter().map(ToString::to_string));
+            used.labels
+                .extend(item.labels.iter().map(ToString::to_string));
         }
         used
     }
@@ -63,10 +67,16 @@ impl ToolEnricher for Choices {
         let read = || (self.items)().map(|items| Used::of(&items));
         let used = self.used.get_or_init(read).as_ref().map_err(Clone::clone)?;
         let priorities: Vec<String> = used.priorities.iter().map(ToString::to_string).collect();
-        let (kinds, labels): (Vec<String>, Vec<String>) =
-            (used.kinds.iter().cloned().collect(), used.labels.iter().cloned().collect());
-        for (property, values) in [("kind", &kinds), ("priority", &priorities), ("label", &labels), ("labels", &labels)]
-        {
+        let (kinds, labels): (Vec<String>, Vec<String>) = (
+            used.kinds.iter().cloned().collect(),
+            used.labels.iter().cloned().collect(),
+        );
+        for (property, values) in [
+            ("kind", &kinds),
+            ("priority", &priorities),
+            ("label", &labels),
+            ("labels", &labels),
+        ] {
             if (1..=MAX_VALUES).contains(&values.len()) {
                 // A tool without this property stays as it is.
                 schema.choices(property, values.iter().cloned());

@@ -1,6 +1,8 @@
 //! The service `yoi.work-items.v1`: one side reads work items, the other writes them.
 
-use super::id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus};
+use super::id::{
+    Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus,
+};
 use crate::store_error::StoreError;
 use async_trait::async_trait;
 use llm_worker::ToolContext;
@@ -115,7 +117,16 @@ pub struct WorkItemChange {
 impl WorkItemChange {
     /// No change of this item.
     pub(super) fn none(id: ItemRef) -> Self {
-        Self { id, comment: None, status: None, title: None, kind: None, priority: None, labels: None, assignee: None }
+        Self {
+            id,
+            comment: None,
+            status: None,
+            title: None,
+            kind: None,
+            priority: None,
+            labels: None,
+            assignee: None,
+        }
     }
 }
 

@@ -21,7 +21,11 @@ pub(super) struct ItemFile {
 impl ItemFile {
     pub(super) fn new(heading: Heading, body: &str) -> Self {
         let body = trimmed(body);
-        let rest = if body.is_empty() { String::new() } else { format!("\n{body}\n") };
+        let rest = if body.is_empty() {
+            String::new()
+        } else {
+            format!("\n{body}\n")
+        };
         Self { heading, rest }
     }
 
@@ -30,7 +34,11 @@ impl ItemFile {
     /// # Errors
     /// The line, and what was expected there.
     pub(super) fn parse(text: &str, id: &ItemId) -> Result<Self, String> {
-        let mut front = Front { lines: text.split_inclusive('\n'), number: 0, read: 0 };
+        let mut front = Front {
+            lines: text.split_inclusive('\n'),
+            number: 0,
+            read: 0,
+        };
         front.rule()?;
         let written = front.value("id")?;
         if written != id.as_str() {
@@ -44,17 +52,42 @@ impl ItemFile {
         let labels = front.parsed("labels", labels)?;
         let created_at = front.parsed("created_at", Time::parse)?;
         let updated_at = front.parsed("updated_at", Time::parse)?;
-        let assignee = front.parsed("assignee", |value| Assignee::try_from(unquoted(value)?).ok())?;
+        let assignee = front.parsed("assignee", |value| {
+            Assignee::try_from(unquoted(value)?).ok()
+        })?;
         front.rule()?;
-        let rest = text.get(front.read..).unwrap_or_default().replace("\r\n", "\n");
+        let rest = text
+            .get(front.read..)
+            .unwrap_or_default()
+            .replace("\r\n", "\n");
         let id = id.clone();
-        let heading = Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee };
+        let heading = Heading {
+            id,
+            title,
+            status,
+            kind,
+            priority,
+            labels,
+            created_at,
+            updated_at,
+            assignee,
+        };
         Ok(Self { heading, rest })
     }
 
     /// The file.
     pub(super) fn render(&self) -> String {
-        let Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee } = &self.heading;
+        let Heading {
+            id,
+            title,
+            status,
+            kind,
+            priority,
+            labels,
+            created_at,
+            updated_at,
+            assignee,
+        } = &self.heading;
         format!(
             "---\nid: {id}\nslug: {}\ntitle: {}\nstatus: {status}\nkind: {kind}\npriority: {priority}\nlabels: [{}]\n\
              created_at: {created_at}\nupdated_at: {updated_at}\nassignee: {}\n---\n{}",
@@ -75,7 +108,9 @@ impl ItemFile {
 fn labels(value: &str) -> Option<Vec<WorkItemLabel>> {
     let inner = value.strip_prefix('[')?.strip_suffix(']')?;
     let words = inner.split(", ").filter(|_| !inner.is_empty());
-    words.map(|word| WorkItemLabel::try_from(word.to_owned()).ok()).collect()
+    words
+        .map(|word| WorkItemLabel::try_from(word.to_owned()).ok())
+        .collect()
 }
 
 /// The lines of a front matter, one after the other.
@@ -95,12 +130,18 @@ impl<'a> Front<'a> {
     }
 
     fn rule(&mut self) -> Result<(), String> {
-        if self.line() == "---" { Ok(()) } else { Err(format!("line {}: front matter needs --- here", self.number)) }
+        if self.line() == "---" {
+            Ok(())
+        } else {
+            Err(format!("line {}: front matter needs --- here", self.number))
+        }
     }
 
     fn value(&mut self, key: &str) -> Result<&'a str, String> {
         let line = self.line();
-        let value = line.strip_prefix(key).and_then(|rest| rest.strip_prefix(": "));
+        let value = line
+            .strip_prefix(key)
+            .and_then(|rest| rest.strip_prefix(": "));
         value.ok_or_else(|| format!("line {}: front matter needs \"{key}: \" here", self.number))
     }
 
@@ -121,7 +162,11 @@ pub(super) fn new_thread(id: &ItemId, first: &ThreadEntry) -> String {
 ///
 /// # Errors
 /// The part of the thread that cannot be parsed.
-pub(super) fn grown(thread: &str, created: &Time, mut event: ThreadEntry) -> Result<(String, Time), String> {
+pub(super) fn grown(
+    thread: &str,
+    created: &Time,
+    mut event: ThreadEntry,
+) -> Result<(String, Time), String> {
     let (older, numbered) = parts(thread, created)?;
     event.at = match numbered.last().or(older.last()) {
         Some(last) => last.at.clone().max(event.at),
@@ -133,7 +178,12 @@ pub(super) fn grown(thread: &str, created: &Time, mut event: ThreadEntry) -> Res
 }
 
 fn add(out: &mut String, number: usize, event: &ThreadEntry) {
-    let ThreadEntry { at, what, author, text } = event;
+    let ThreadEntry {
+        at,
+        what,
+        author,
+        text,
+    } = event;
     // Writing to a string cannot fail.
     write!(out, "\n## {number} | {at} | {what} | {author}\n").ok();
     let text = trimmed(text);
@@ -158,12 +208,20 @@ fn add(out: &mut String, number: usize, event: &ThreadEntry) {
 pub(super) fn events(thread: &str, created: &Time) -> Result<Vec<ThreadEntry>, String> {
     let (mut events, numbered) = parts(thread, created)?;
     events.extend(numbered);
-    if events.is_empty() { Err("it has no event".to_owned()) } else { Ok(events) }
+    if events.is_empty() {
+        Err("it has no event".to_owned())
+    } else {
+        Ok(events)
+    }
 }
 
 /// The events in the older form, and the numbered ones behind them.
 fn parts(thread: &str, created: &Time) -> Result<(Vec<ThreadEntry>, Vec<ThreadEntry>), String> {
-    let (older, skipped) = if is_older(thread) { older(thread, created) } else { (Vec::new(), 1) };
+    let (older, skipped) = if is_older(thread) {
+        older(thread, created)
+    } else {
+        (Vec::new(), 1)
+    };
     Ok((older, numbered(thread, skipped)?))
 }
 
@@ -186,7 +244,11 @@ fn numbered(thread: &str, skipped: usize) -> Result<Vec<ThreadEntry>, String> {
                 event.text.push_str(text);
                 event.text.push('\n');
             }
-            (None, _) | (_, None) => return Err(format!("line {number}: neither an event nor a text behind \">\"")),
+            (None, _) | (_, None) => {
+                return Err(format!(
+                    "line {number}: neither an event nor a text behind \">\""
+                ));
+            }
         }
     }
     Ok(events)
@@ -197,12 +259,18 @@ fn event(head: &str, number: usize) -> Option<ThreadEntry> {
     let numbered = parts.next()?.parse() == Ok(number);
     let at = Time::parse(parts.next()?)?;
     let (what, author) = (parts.next()?.to_owned(), parts.next()?.to_owned());
-    numbered.then_some(ThreadEntry { at, what, author, text: String::new() })
+    numbered.then_some(ThreadEntry {
+        at,
+        what,
+        author,
+        text: String::new(),
+    })
 }
 
 /// Whether a thread begins in the older form: a marker in its first line, or `## Created` as its first heading.
 fn is_older(thread: &str) -> bool {
-    thread.starts_with(MARKER) || thread.lines().find(|line| line.starts_with("## ")) == Some("## Created")
+    thread.starts_with(MARKER)
+        || thread.lines().find(|line| line.starts_with("## ")) == Some("## Created")
 }
 
 /// The events in the older form, and how many lines they take: up to the first numbered event. Where markers are, they
@@ -217,7 +285,11 @@ fn older(thread: &str, created: &Time) -> (Vec<ThreadEntry>, usize) {
             break;
         }
         lines += 1;
-        let begun = if marked { marker(line) } else { heading.map(|heading| headed(heading, created)) };
+        let begun = if marked {
+            marker(line)
+        } else {
+            heading.map(|heading| headed(heading, created))
+        };
         match (begun, events.last_mut()) {
             (Some(event), _) => events.push(event),
             (None, Some(event)) => {
@@ -236,14 +308,29 @@ fn older(thread: &str, created: &Time) -> (Vec<ThreadEntry>, usize) {
 
 /// An event under a heading, which names neither a time nor an author.
 fn headed(heading: &str, created: &Time) -> ThreadEntry {
-    ThreadEntry { at: created.clone(), what: heading.to_lowercase(), author: "unknown".to_owned(), text: String::new() }
+    ThreadEntry {
+        at: created.clone(),
+        what: heading.to_lowercase(),
+        author: "unknown".to_owned(),
+        text: String::new(),
+    }
 }
 
 /// `<!-- event: review author: Ann at: 2026-01-31T12:00:00Z status: approve -->`; the status may be absent.
 fn marker(line: &str) -> Option<ThreadEntry> {
-    let (what, rest) = line.strip_prefix(MARKER)?.strip_suffix(" -->")?.split_once(" author: ")?;
+    let (what, rest) = line
+        .strip_prefix(MARKER)?
+        .strip_suffix(" -->")?
+        .split_once(" author: ")?;
     let (author, rest) = rest.rsplit_once(" at: ")?;
-    let (at, status) = rest.split_once(" status: ").map_or((rest, None), |(at, status)| (at, Some(status)));
+    let (at, status) = rest
+        .split_once(" status: ")
+        .map_or((rest, None), |(at, status)| (at, Some(status)));
     let what = status.map_or_else(|| what.to_owned(), |status| format!("{what} {status}"));
-    Some(ThreadEntry { at: Time::parse(at)?, what, author: author.to_owned(), text: String::new() })
+    Some(ThreadEntry {
+        at: Time::parse(at)?,
+        what,
+        author: author.to_owned(),
+        text: String::new(),
+    })
 }

@@ -53,7 +53,9 @@ pub struct Assignee(String);
 pub struct Time(String);
 
 /// The folder an item is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkItemStatus {
     Open,
@@ -74,7 +76,9 @@ pub enum WorkItemKind {
 }
 
 /// How soon it is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
     Low,
@@ -96,7 +100,8 @@ impl ItemId {
     pub fn parse(name: &str) -> Option<Self> {
         const FORM: &[u8] = b"dddd1d3d-2d5d6d-";
         let (stamp, slug) = (name.get(..STAMP)?, name.get(STAMP..)?);
-        (plain::has_form(stamp, FORM) && plain::is_slug(slug, MAX_ID - STAMP)).then(|| Self(name.to_owned()))
+        (plain::has_form(stamp, FORM) && plain::is_slug(slug, MAX_ID - STAMP))
+            .then(|| Self(name.to_owned()))
     }
 
     pub(super) fn new(at: &Time, slug: &str) -> Option<Self> {
@@ -142,7 +147,11 @@ impl Time {
 
     /// `20260131-120000`, as it is in an id.
     pub(super) fn stamp(&self) -> String {
-        self.0.chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).map(|c| if c == 'T' { '-' } else { c }).collect()
+        self.0
+            .chars()
+            .filter(|c| !matches!(c, '-' | ':' | 'Z'))
+            .map(|c| if c == 'T' { '-' } else { c })
+            .collect()
     }
 }
 
@@ -150,7 +159,9 @@ impl TryFrom<String> for ItemRef {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let plain = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let plain = text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         if text.is_empty() || text.len() > MAX_ID || text.starts_with('-') || !plain {
             return Err("no id; ids look like 20260131-120000-a-slug".to_owned());
         }
@@ -170,9 +181,13 @@ impl TryFrom<String> for WorkItemLabel {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let plain = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b":_-".contains(&b));
+        let plain = text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b":_-".contains(&b));
         if text.is_empty() || text.len() > MAX_LABEL || !plain {
-            return Err(format!("labels are words of a-z, 0-9, `:`, `_` and `-`, at most {MAX_LABEL} bytes each"));
+            return Err(format!(
+                "labels are words of a-z, 0-9, `:`, `_` and `-`, at most {MAX_LABEL} bytes each"
+            ));
         }
         Ok(Self(text))
     }
@@ -182,7 +197,11 @@ impl TryFrom<String> for Assignee {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        if text.is_empty() { Ok(Self(text)) } else { plain::line("assignee", &text, MAX_AUTHOR).map(|()| Self(text)) }
+        if text.is_empty() {
+            Ok(Self(text))
+        } else {
+            plain::line("assignee", &text, MAX_AUTHOR).map(|()| Self(text))
+        }
     }
 }
 
@@ -227,10 +246,19 @@ mod tests {
 
     #[test]
     fn times_are_whole_seconds() {
-        let time = Time::of(std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_769_860_800_999));
-        assert_eq!((time.to_string().as_str(), time.stamp().as_str()), ("2026-01-31T12:00:00Z", "20260131-120000"));
+        let time =
+            Time::of(std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_769_860_800_999));
+        assert_eq!(
+            (time.to_string().as_str(), time.stamp().as_str()),
+            ("2026-01-31T12:00:00Z", "20260131-120000")
+        );
         assert_eq!(Time::parse("2026-01-31T12:00:00Z"), Some(time));
-        for bad in ["2026-01-31T12:00:00", "2026-01-31 12:00:00Z", "2026-01-31T12:00:00+0", "2026-21-31T12:00:00Z"] {
+        for bad in [
+            "2026-01-31T12:00:00",
+            "2026-01-31 12:00:00Z",
+            "2026-01-31T12:00:00+0",
+            "2026-21-31T12:00:00Z",
+        ] {
             assert_eq!(Time::parse(bad), None, "{bad}");
         }
     }

@@ -37,10 +37,17 @@ impl JsonService for WriterAsJson {
             match call.method.as_str() {
                 "directory" => answer(Ok(self.0.directory())),
                 "create" => {
-                    let id = self.0.create(arguments::<NewItem>(&call)?, context(&call)?).await;
+                    let id = self
+                        .0
+                        .create(arguments::<NewItem>(&call)?, context(&call)?)
+                        .await;
                     answer(id.map(|id| json!({ "id": id })))
                 }
-                "update" => answer(self.0.update(arguments::<WorkItemChange>(&call)?, context(&call)?).await),
+                "update" => answer(
+                    self.0
+                        .update(arguments::<WorkItemChange>(&call)?, context(&call)?)
+                        .await,
+                ),
                 _ => unknown(&call, WRITING),
             }
         })

@@ -22,11 +22,13 @@ mod store;
 use choices::Choices;
 pub use choices::MIN_ITEMS;
 pub use contract::{
-    CHANGED, Heading, NewItem, Query, READER, TRACKER, ThreadEntry, Updated, WRITER, WorkItem, WorkItemChange,
-    WorkItemList, WorkItemReader, WorkItemWriter,
+    CHANGED, Heading, NewItem, Query, READER, TRACKER, ThreadEntry, Updated, WRITER, WorkItem,
+    WorkItemChange, WorkItemList, WorkItemReader, WorkItemWriter,
 };
 use contract::{Show, VERSION};
-pub use id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus};
+pub use id::{
+    Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus,
+};
 use json::{ReaderAsJson, Tracker, WriterAsJson};
 pub use store::{MAX_ITEMS, MAX_LISTED, MAX_TEXT};
 
@@ -36,8 +38,9 @@ use crate::store_error::StoreError;
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
-    CapabilityRequest, EnrichKey, FeatureDescriptor, FeatureDescriptorBuilder, FeatureId, FeatureInstallContext,
-    FeatureInstallError, FeatureModule, HostCapability, ServiceDeclaration, ServiceId, ToolCategory, ToolKey,
+    CapabilityRequest, EnrichKey, FeatureDescriptor, FeatureDescriptorBuilder, FeatureId,
+    FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, ServiceDeclaration,
+    ServiceId, ToolCategory, ToolKey,
 };
 use pod::hook::ToolCallView;
 use read_first::ReadFirst;
@@ -54,32 +57,54 @@ pub const ID: FeatureId = FeatureId::builtin("work-item");
 pub const ROOT: &str = "work-items";
 
 /// The capability to read the items.
-pub const READ: HostCapability =
-    HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: false, execute: false };
+pub const READ: HostCapability = HostCapability::ScopedFs {
+    root: Cow::Borrowed(ROOT),
+    read: true,
+    write: false,
+    execute: false,
+};
 /// The capability to read and change the items.
-pub const WRITE: HostCapability =
-    HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
+pub const WRITE: HostCapability = HostCapability::ScopedFs {
+    root: Cow::Borrowed(ROOT),
+    read: true,
+    write: true,
+    execute: false,
+};
 
 /// The capability to provide the project's work items as its issue tracker.
-pub const PROVIDE_TRACKER: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed(TRACKER) };
+pub const PROVIDE_TRACKER: HostCapability = HostCapability::ProvideService {
+    key: Cow::Borrowed(TRACKER),
+};
 
 /// The capability to provide work items to other features.
-pub const PROVIDE: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed("yoi.work-items.v1") };
+pub const PROVIDE: HostCapability = HostCapability::ProvideService {
+    key: Cow::Borrowed("yoi.work-items.v1"),
+};
 
 /// The category of the tools: they work where a tracker of issues is installed.
 const CATEGORY: &str = "issue-tracker";
 
 const WRITES: &[HostCapability] = &[WRITE];
 
-const LIST: ToolKey<Query> =
-    ToolKey::new("WorkItemList", ToolEffect::ReadOnly, "List the project's work items, the most urgent first.")
-        .category(CATEGORY);
-const SHOW: ToolKey<Show> =
-    ToolKey::new("WorkItemShow", ToolEffect::ReadOnly, "Show a work item with its thread.").category(CATEGORY);
-const CREATE: ToolKey<NewItem> =
-    ToolKey::new("WorkItemCreate", ToolEffect::Effectful, "Record new work; answers its id.")
-        .needs(WRITES)
-        .category(CATEGORY);
+const LIST: ToolKey<Query> = ToolKey::new(
+    "WorkItemList",
+    ToolEffect::ReadOnly,
+    "List the project's work items, the most urgent first.",
+)
+.category(CATEGORY);
+const SHOW: ToolKey<Show> = ToolKey::new(
+    "WorkItemShow",
+    ToolEffect::ReadOnly,
+    "Show a work item with its thread.",
+)
+.category(CATEGORY);
+const CREATE: ToolKey<NewItem> = ToolKey::new(
+    "WorkItemCreate",
+    ToolEffect::Effectful,
+    "Record new work; answers its id.",
+)
+.needs(WRITES)
+.category(CATEGORY);
 const UPDATE: ToolKey<WorkItemChange> = ToolKey::new(
     "WorkItemUpdate",
     ToolEffect::Effectful,
@@ -87,16 +112,24 @@ const UPDATE: ToolKey<WorkItemChange> = ToolKey::new(
 )
 .needs(WRITES)
 .category(CATEGORY);
-const COMMENT: ToolKey<NewComment> =
-    ToolKey::new("WorkItemComment", ToolEffect::Effectful, "Add a comment to the thread of a work item.")
-        .needs(WRITES)
-        .category(CATEGORY);
+const COMMENT: ToolKey<NewComment> = ToolKey::new(
+    "WorkItemComment",
+    ToolEffect::Effectful,
+    "Add a comment to the thread of a work item.",
+)
+.needs(WRITES)
+.category(CATEGORY);
 
-const CHOICES: EnrichKey = EnrichKey::new("choices", &[LIST.name(), CREATE.name(), UPDATE.name()]).category(CATEGORY);
+const CHOICES: EnrichKey =
+    EnrichKey::new("choices", &[LIST.name(), CREATE.name(), UPDATE.name()]).category(CATEGORY);
 
 /// The capability to narrow the arguments of the tools to the values in use.
 pub const ENRICH: HostCapability = HostCapability::EnrichTools {
-    tools: Cow::Borrowed(&[Cow::Borrowed(LIST.name()), Cow::Borrowed(CREATE.name()), Cow::Borrowed(UPDATE.name())]),
+    tools: Cow::Borrowed(&[
+        Cow::Borrowed(LIST.name()),
+        Cow::Borrowed(CREATE.name()),
+        Cow::Borrowed(UPDATE.name()),
+    ]),
 };
 
 /// `[features."builtin:work-item"]`.
@@ -112,7 +145,10 @@ pub struct Settings {
 impl Default for Settings {
     /// A name that shows that the author was no person.
     fn default() -> Self {
-        Self { author: "yoi".to_owned(), read_first: false }
+        Self {
+            author: "yoi".to_owned(),
+            read_first: false,
+        }
     }
 }
 
@@ -133,7 +169,11 @@ impl WorkItems {
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
         plain::line("`author`", &settings.author, id::MAX_AUTHOR)?;
-        Ok(Self { author: settings.author.into(), read_first: settings.read_first, now })
+        Ok(Self {
+            author: settings.author.into(),
+            read_first: settings.read_first,
+            now,
+        })
     }
 }
 
@@ -157,7 +197,10 @@ fn builder() -> FeatureDescriptorBuilder {
         .display_name("Work items")
         .version(env!("CARGO_PKG_VERSION"))
         .settings::<Settings>()
-        .request(CapabilityRequest::required(READ, "read the items below work-items/"))
+        .request(CapabilityRequest::required(
+            READ,
+            "read the items below work-items/",
+        ))
         .request(CapabilityRequest::optional(WRITE, "make and change items"))
         .tool(&LIST)
         .tool(&SHOW)
@@ -168,14 +211,23 @@ fn builder() -> FeatureDescriptorBuilder {
         .serves(ToolCategory::new(CATEGORY))
         .provides(ServiceDeclaration::of(READER, VERSION).emits(CHANGED))
         .provides(ServiceDeclaration::of(WRITER, VERSION))
-        .provides(ServiceDeclaration::declared(ServiceId::whole(TRACKER), VERSION))
-        .instruction("use", "Work that outlives this session belongs into a work item, not only into the answer.")
+        .provides(ServiceDeclaration::declared(
+            ServiceId::whole(TRACKER),
+            VERSION,
+        ))
+        .instruction(
+            "use",
+            "Work that outlives this session belongs into a work item, not only into the answer.",
+        )
 }
 
 impl FeatureModule for WorkItems {
     fn descriptor(&self) -> FeatureDescriptor {
         match self.read_first {
-            true => builder().gate(&read_first::GATE).state(&read_first::READ_ITEMS).build(),
+            true => builder()
+                .gate(&read_first::GATE)
+                .state(&read_first::READ_ITEMS)
+                .build(),
             false => declared(),
         }
     }
@@ -185,32 +237,57 @@ impl FeatureModule for WorkItems {
         let directory = workspace.project().to_owned();
         let changed = ctx.services().event(CHANGED).ok();
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
-        let store = Arc::new(WorkItemStore { files: tools::Files::new(workspace), author, now, changed });
+        let store = Arc::new(WorkItemStore {
+            files: tools::Files::new(workspace),
+            author,
+            now,
+            changed,
+        });
         let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
-        let mut live = Live { store: Arc::clone(&store), read_first: None };
+        let mut live = Live {
+            store: Arc::clone(&store),
+            read_first: None,
+        };
         if self.read_first {
             let known = Arc::clone(&store);
-            let changed = Box::new(move |call: &ToolCallView| known.id_of(&changed_item(call)?).ok());
-            let rule = Arc::new(ReadFirst { changed, items: ctx.state(&read_first::READ_ITEMS)? });
-            ctx.hooks().gate(&read_first::GATE, &rule, ReadFirst::judge)?;
+            let changed =
+                Box::new(move |call: &ToolCallView| known.id_of(&changed_item(call)?).ok());
+            let rule = Arc::new(ReadFirst {
+                changed,
+                items: ctx.state(&read_first::READ_ITEMS)?,
+            });
+            ctx.hooks()
+                .gate(&read_first::GATE, &rule, ReadFirst::judge)?;
             live.read_first = Some(rule);
         }
         let live = Arc::new(live);
-        ctx.tools().implement_touching(&LIST, always(&read), &live, Live::list)?;
-        ctx.tools().implement_touching(&SHOW, always(&read), &live, Live::show)?;
-        ctx.tools().implement_touching(&CREATE, always(&write), &live, Live::create)?;
-        ctx.tools().implement_touching(&UPDATE, always(&write), &live, Live::update)?;
-        ctx.tools().implement_touching(&COMMENT, always(&write), &live, Live::comment)?;
+        ctx.tools()
+            .implement_touching(&LIST, always(&read), &live, Live::list)?;
+        ctx.tools()
+            .implement_touching(&SHOW, always(&read), &live, Live::show)?;
+        ctx.tools()
+            .implement_touching(&CREATE, always(&write), &live, Live::create)?;
+        ctx.tools()
+            .implement_touching(&UPDATE, always(&write), &live, Live::update)?;
+        ctx.tools()
+            .implement_touching(&COMMENT, always(&write), &live, Live::comment)?;
         let items = Arc::clone(&store);
         let newest = Box::new(move || items.newest().map_err(|error| error.to_string()));
-        ctx.tools().enrich(&CHOICES, Arc::new(Choices::new(newest)))?;
-        let (reader, writer) = (Arc::clone(&store) as Arc<dyn WorkItemReader>, store as Arc<dyn WorkItemWriter>);
+        ctx.tools()
+            .enrich(&CHOICES, Arc::new(Choices::new(newest)))?;
+        let (reader, writer) = (
+            Arc::clone(&store) as Arc<dyn WorkItemReader>,
+            store as Arc<dyn WorkItemWriter>,
+        );
         ctx.services().provide(READER, Arc::clone(&reader))?;
-        ctx.services().provide_json(&READER.id(), Arc::new(ReaderAsJson(Arc::clone(&reader))))?;
+        ctx.services()
+            .provide_json(&READER.id(), Arc::new(ReaderAsJson(Arc::clone(&reader))))?;
         ctx.services().provide(WRITER, Arc::clone(&writer))?;
-        ctx.services().provide_json(&WRITER.id(), Arc::new(WriterAsJson(Arc::clone(&writer))))?;
+        ctx.services()
+            .provide_json(&WRITER.id(), Arc::new(WriterAsJson(Arc::clone(&writer))))?;
         let tracker = Tracker(ReaderAsJson(reader), WriterAsJson(writer));
-        ctx.services().provide_json(&ServiceId::whole(TRACKER), Arc::new(tracker))?;
+        ctx.services()
+            .provide_json(&ServiceId::whole(TRACKER), Arc::new(tracker))?;
         Ok(())
     }
 }
@@ -237,7 +314,9 @@ fn changed_item(call: &ToolCallView) -> Option<ItemRef> {
         return None;
     }
     if call.tool == COMMENT.name() {
-        return serde_json::from_str(&call.arguments).ok().map(|NewComment { id, .. }| id);
+        return serde_json::from_str(&call.arguments)
+            .ok()
+            .map(|NewComment { id, .. }| id);
     }
     let change: Option<WorkItemChange> = serde_json::from_str(&call.arguments).ok();
     let change = change.filter(|_| call.tool == UPDATE.name())?;
@@ -269,18 +348,32 @@ impl Live {
             // The item exists. If this is not kept, the session has to read it.
             rule.add(&id).await.ok();
         }
-        Ok(tools::answer(&format!("{id}: created, open"), String::new()))
+        Ok(tools::answer(
+            &format!("{id}: created, open"),
+            String::new(),
+        ))
     }
 
     async fn update(self: Arc<Self>, change: WorkItemChange, cx: ToolContext) -> ToolResult {
         let Updated { id, status, done } = self.store.update(change, cx).await?;
-        Ok(tools::answer(&format!("{id}: {}; it is {status}", done.join(", ")), String::new()))
+        Ok(tools::answer(
+            &format!("{id}: {}; it is {status}", done.join(", ")),
+            String::new(),
+        ))
     }
 
     async fn comment(self: Arc<Self>, args: NewComment, cx: ToolContext) -> ToolResult {
         let NewComment { id, comment } = args;
         let comment = Some(comment).filter(|text| !text.trim().is_empty());
-        let comment = Some(comment.ok_or_else(|| StoreError::fix("`comment` is empty; write what to add"))?);
-        self.update(WorkItemChange { comment, ..WorkItemChange::none(id) }, cx).await
+        let comment =
+            Some(comment.ok_or_else(|| StoreError::fix("`comment` is empty; write what to add"))?);
+        self.update(
+            WorkItemChange {
+                comment,
+                ..WorkItemChange::none(id)
+            },
+            cx,
+        )
+        .await
     }
 }

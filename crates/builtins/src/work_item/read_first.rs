@@ -32,8 +32,15 @@ impl ReadFirst {
     }
 
     pub(super) fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let Some(id) = (self.changed)(call) else { return Verdict::allow() };
-        if self.items.read().iter().any(|known| *known == id.to_string()) {
+        let Some(id) = (self.changed)(call) else {
+            return Verdict::allow();
+        };
+        if self
+            .items
+            .read()
+            .iter()
+            .any(|known| *known == id.to_string())
+        {
             return Verdict::allow();
         }
         Verdict::deny(format!(
@@ -59,7 +66,10 @@ mod tests {
             remember(&mut items, n.to_string());
         }
         remember(&mut items, "7".to_owned());
-        assert_eq!((items.len(), items.first().map(String::as_str)), (MAX_READ, Some("1")));
+        assert_eq!(
+            (items.len(), items.first().map(String::as_str)),
+            (MAX_READ, Some("1"))
+        );
         assert_eq!(items.last().map(String::as_str), Some("7"));
         assert_eq!(items.iter().filter(|id| *id == "7").count(), 1);
     }

@@ -3,11 +3,13 @@
 
 use super::Author;
 use super::contract::{
-    Heading, NewItem, Query, ThreadEntry, Updated, WorkItem, WorkItemChange, WorkItemList, WorkItemReader,
-    WorkItemWriter,
+    Heading, NewItem, Query, ThreadEntry, Updated, WorkItem, WorkItemChange, WorkItemList,
+    WorkItemReader, WorkItemWriter,
 };
 use super::format::{ItemFile, events, grown, new_thread};
-use super::id::{Assignee, ItemId, ItemRef, MAX_SLUG, Priority, Time, WorkItemKind, WorkItemStatus};
+use super::id::{
+    Assignee, ItemId, ItemRef, MAX_SLUG, Priority, Time, WorkItemKind, WorkItemStatus,
+};
 use crate::clock::Now;
 use crate::plain;
 use crate::store_error::StoreError;
@@ -64,16 +66,26 @@ impl WorkItemReader for WorkItemStore {
         let wanted = |heading: &Heading| {
             let text = format!("{} {}", heading.title, heading.id).to_lowercase();
             query.kind.is_none_or(|kind| kind == heading.kind)
-                && query.label.as_ref().is_none_or(|label| heading.labels.contains(label))
+                && query
+                    .label
+                    .as_ref()
+                    .is_none_or(|label| heading.labels.contains(label))
                 && words.iter().all(|word| text.contains(word))
         };
-        let folders = query.status.as_ref().map_or(&WorkItemStatus::LIVE[..], std::slice::from_ref);
+        let folders = query
+            .status
+            .as_ref()
+            .map_or(&WorkItemStatus::LIVE[..], std::slice::from_ref);
         let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         for found in self.all(folders)? {
-            match self.read(&found, "item.md", MAX_FRONT).map(|text| ItemFile::parse(&text, &found.id)) {
-                Ok(Ok(ItemFile { heading, .. })) if wanted(&heading) => {
-                    items.push(Heading { status: found.folder, ..heading })
-                }
+            match self
+                .read(&found, "item.md", MAX_FRONT)
+                .map(|text| ItemFile::parse(&text, &found.id))
+            {
+                Ok(Ok(ItemFile { heading, .. })) if wanted(&heading) => items.push(Heading {
+                    status: found.folder,
+                    ..heading
+                }),
                 Ok(Ok(_)) => {}
                 Ok(Err(_)) | Err(_) => unreadable.push(found.id),
             }
@@ -81,18 +93,33 @@ impl WorkItemReader for WorkItemStore {
         items.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| b.id.cmp(&a.id)));
         let found = items.len();
         items.truncate(query.limit.unwrap_or(LISTED).clamp(1, MAX_LISTED));
-        Ok(WorkItemList { items, found, unreadable })
+        Ok(WorkItemList {
+            items,
+            found,
+            unreadable,
+        })
     }
 
     async fn show(&self, item: ItemRef) -> Result<WorkItem, StoreError> {
         let found = self.find(&item)?;
         let record = self.read(&found, "item.md", MAX_FILE)?;
-        let record = ItemFile::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
+        let record =
+            ItemFile::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
         let thread = self.read(&found, "thread.md", MAX_FILE)?;
         let events = events(&thread, &record.heading.created_at);
         let events = events.map_err(|why| found.corrupt("thread.md", &why))?;
-        let (body, heading) = (record.body().to_owned(), Heading { status: found.folder, ..record.heading });
-        Ok(WorkItem { heading, body, events })
+        let (body, heading) = (
+            record.body().to_owned(),
+            Heading {
+                status: found.folder,
+                ..record.heading
+            },
+        );
+        Ok(WorkItem {
+            heading,
+            body,
+            events,
+        })
     }
 }
 
@@ -103,7 +130,13 @@ impl WorkItemWriter for WorkItemStore {
     }
 
     async fn create(&self, item: NewItem, cx: ToolContext) -> Result<ItemId, StoreError> {
-        let NewItem { title, body, kind, priority, labels } = item;
+        let NewItem {
+            title,
+            body,
+            kind,
+            priority,
+            labels,
+        } = item;
         let body = given("body", &body)?;
         let labels = few(labels.unwrap_or_default())?;
         let _turn = self.files.one_at_a_time(&cx).await?;
@@ -111,11 +144,23 @@ impl WorkItemWriter for WorkItemStore {
         let now = Time::of((self.now)());
         let slug = plain::slug(&title.to_string(), MAX_SLUG);
         let id = self.free(&now, if slug.is_empty() { "item" } else { &slug })?;
-        let (kind, priority) = (kind.unwrap_or(WorkItemKind::Task), priority.unwrap_or(Priority::Normal));
+        let (kind, priority) = (
+            kind.unwrap_or(WorkItemKind::Task),
+            priority.unwrap_or(Priority::Normal),
+        );
         let (status, assignee) = (WorkItemStatus::Open, Assignee::nobody());
         let (created_at, updated_at) = (now.clone(), now.clone());
-        let heading =
-            Heading { id: id.clone(), title, status, kind, priority, labels, created_at, updated_at, assignee };
+        let heading = Heading {
+            id: id.clone(),
+            title,
+            status,
+            kind,
+            priority,
+            labels,
+            created_at,
+            updated_at,
+            assignee,
+        };
         let record = ItemFile::new(heading, &body).render();
         let first = ThreadEntry {
             at: now,
@@ -144,12 +189,19 @@ impl WorkItemWriter for WorkItemStore {
         let _lock = self.lock()?;
         let mut found = self.find(&change.id)?;
         let (_, record) = self.before(&found, "item.md", &cx)?;
-        let mut record = ItemFile::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
+        let mut record =
+            ItemFile::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
         let mut done = fields(&mut record.heading, &change)?;
         let written = record.heading.status;
         let to = change.status.unwrap_or(written);
-        if to == WorkItemStatus::Closed && comment.is_empty() && (written != to || found.folder != to) {
-            return Err(StoreError::fix(format!("say in `comment` how {} was settled", found.id)));
+        if to == WorkItemStatus::Closed
+            && comment.is_empty()
+            && (written != to || found.folder != to)
+        {
+            return Err(StoreError::fix(format!(
+                "say in `comment` how {} was settled",
+                found.id
+            )));
         }
         let what = match (written != to, comment.is_empty()) {
             (true, _) => Some(format!("status {written} -> {to}")),
@@ -163,7 +215,10 @@ impl WorkItemWriter for WorkItemStore {
             done.push("comment added".to_owned());
         }
         if done.is_empty() && what.is_none() {
-            return Err(StoreError::fix(format!("{} is like that already; say what changes", found.id)));
+            return Err(StoreError::fix(format!(
+                "{} is like that already; say what changes",
+                found.id
+            )));
         }
         // Parse errors occur before anything is changed.
         if what.is_some() {
@@ -174,24 +229,36 @@ impl WorkItemWriter for WorkItemStore {
                 author: String::new(),
                 text: String::new(),
             };
-            grown(&thread, &record.heading.created_at, first).map_err(|why| found.corrupt("thread.md", &why))?;
+            grown(&thread, &record.heading.created_at, first)
+                .map_err(|why| found.corrupt("thread.md", &why))?;
         }
         self.move_to(&mut found, to, &cx).await?;
         let mut when = Time::of((self.now)());
         if let Some(what) = what {
-            let event = ThreadEntry { at: when, what, author: self.author.to_string(), text: comment };
+            let event = ThreadEntry {
+                at: when,
+                what,
+                author: self.author.to_string(),
+                text: comment,
+            };
             let (before, thread) = self.before(&found, "thread.md", &cx)?;
-            let thread =
-                grown(&thread, &record.heading.created_at, event).map_err(|why| found.corrupt("thread.md", &why))?;
-            self.put(&found, "thread.md", Some(before), &thread.0, &cx).await?;
+            let thread = grown(&thread, &record.heading.created_at, event)
+                .map_err(|why| found.corrupt("thread.md", &why))?;
+            self.put(&found, "thread.md", Some(before), &thread.0, &cx)
+                .await?;
             when = thread.1;
         }
         record.heading.status = to;
         record.heading.updated_at = record.heading.updated_at.max(when);
         let (before, _) = self.before(&found, "item.md", &cx)?;
-        self.put(&found, "item.md", Some(before), &record.render(), &cx).await?;
+        self.put(&found, "item.md", Some(before), &record.render(), &cx)
+            .await?;
         self.tell();
-        Ok(Updated { id: found.id, status: to, done })
+        Ok(Updated {
+            id: found.id,
+            status: to,
+            done,
+        })
     }
 }
 
@@ -207,7 +274,9 @@ impl WorkItemStore {
         all.sort_by(|a, b| b.id.cmp(&a.id));
         let heading = |found: &LocatedItem| {
             let text = self.read(found, "item.md", MAX_FRONT).ok()?;
-            ItemFile::parse(&text, &found.id).ok().map(|file| file.heading)
+            ItemFile::parse(&text, &found.id)
+                .ok()
+                .map(|file| file.heading)
         };
         Ok(all.iter().take(MAX_SAMPLED).filter_map(heading).collect())
     }
@@ -216,15 +285,26 @@ impl WorkItemStore {
     fn all(&self, folders: &[WorkItemStatus]) -> Result<Vec<LocatedItem>, StoreError> {
         let mut all = Vec::new();
         for &folder in folders {
-            let entries = match self.files.workspace().read_dir(&self.at(&folder.to_string())?) {
+            let entries = match self
+                .files
+                .workspace()
+                .read_dir(&self.at(&folder.to_string())?)
+            {
                 Ok(entries) => entries,
                 Err(error) if error.is_not_found() => continue,
                 Err(error) => return Err(error.into()),
             };
-            let ids = entries.iter().filter(|(_, meta)| meta.kind == FileKind::Dir);
-            let ids: Vec<ItemId> = ids.filter_map(|(name, _)| ItemId::parse(name.to_str()?)).collect();
+            let ids = entries
+                .iter()
+                .filter(|(_, meta)| meta.kind == FileKind::Dir);
+            let ids: Vec<ItemId> = ids
+                .filter_map(|(name, _)| ItemId::parse(name.to_str()?))
+                .collect();
             if ids.len() > MAX_ITEMS {
-                let text = format!("{folder} has {} items; at most {MAX_ITEMS} are read", ids.len());
+                let text = format!(
+                    "{folder} has {} items; at most {MAX_ITEMS} are read",
+                    ids.len()
+                );
                 return Err(StoreError::new(ErrorKind::Exhausted, text));
             }
             all.extend(ids.into_iter().map(|id| LocatedItem { id, folder }));
@@ -245,19 +325,31 @@ impl WorkItemStore {
             meant.retain(|found| item.is(&found.id));
         }
         let hits = meant.len();
-        let ids: Vec<String> = meant.iter().take(SUGGESTED).map(|found| found.id.to_string()).collect();
+        let ids: Vec<String> = meant
+            .iter()
+            .take(SUGGESTED)
+            .map(|found| found.id.to_string())
+            .collect();
         match (meant.pop(), hits) {
             (Some(found), 1) => Ok(found),
-            (Some(_), _) => {
-                Err(StoreError::fix(format!("`{item}` means {hits} items: {}; give more of the id", ids.join(", "))))
-            }
-            (None, _) => Err(StoreError::fix(format!("there is no item `{item}`; list them to see what there is"))),
+            (Some(_), _) => Err(StoreError::fix(format!(
+                "`{item}` means {hits} items: {}; give more of the id",
+                ids.join(", ")
+            ))),
+            (None, _) => Err(StoreError::fix(format!(
+                "there is no item `{item}`; list them to see what there is"
+            ))),
         }
     }
 
     fn is_there(&self, found: &LocatedItem) -> bool {
         let at = self.at(&found.path("item.md"));
-        at.is_ok_and(|at| self.files.workspace().metadata(&at).is_ok_and(|meta| meta.kind == FileKind::File))
+        at.is_ok_and(|at| {
+            self.files
+                .workspace()
+                .metadata(&at)
+                .is_ok_and(|meta| meta.kind == FileKind::File)
+        })
     }
 
     /// A path below the directory of items. A link on the way is refused: items are plain files.
@@ -266,16 +358,25 @@ impl WorkItemStore {
         if at.relative() == Path::new(path) {
             return Ok(at);
         }
-        let text = format!("work-items/{path} is or lies behind a symbolic link; put a plain file there");
+        let text =
+            format!("work-items/{path} is or lies behind a symbolic link; put a plain file there");
         Err(StoreError::new(ErrorKind::Denied, text))
     }
 
     /// At most `max` bytes of a file of an item.
     fn read(&self, found: &LocatedItem, name: &str, max: u64) -> Result<String, StoreError> {
-        let file = self.files.workspace().open_file(&self.at(&found.path(name))?)?;
+        let file = self
+            .files
+            .workspace()
+            .open_file(&self.at(&found.path(name))?)?;
         let mut bytes = Vec::new();
         let read = file.take(max).read_to_end(&mut bytes);
-        read.map_err(|error| StoreError::new(ErrorKind::Unavailable, format!("{}: {error}", found.path(name))))?;
+        read.map_err(|error| {
+            StoreError::new(
+                ErrorKind::Unavailable,
+                format!("{}: {error}", found.path(name)),
+            )
+        })?;
         if bytes.len() as u64 == MAX_FILE {
             return Err(found.corrupt(name, &format!("it has more than {MAX_FILE} bytes")));
         }
@@ -283,7 +384,12 @@ impl WorkItemStore {
     }
 
     /// A file of an item that is about to change.
-    fn before(&self, found: &LocatedItem, name: &str, cx: &ToolContext) -> Result<(Before, String), StoreError> {
+    fn before(
+        &self,
+        found: &LocatedItem,
+        name: &str,
+        cx: &ToolContext,
+    ) -> Result<(Before, String), StoreError> {
         let before = self.files.before(&self.at(&found.path(name))?, cx)?;
         let before = before.ok_or_else(|| found.corrupt(name, "it is missing"))?;
         match String::from_utf8(before.bytes.clone()) {
@@ -300,7 +406,14 @@ impl WorkItemStore {
         text: &str,
         cx: &ToolContext,
     ) -> Result<(), StoreError> {
-        Ok(tools::publish(&self.files, &self.at(&found.path(name))?, before, text.as_bytes(), cx).await?)
+        Ok(tools::publish(
+            &self.files,
+            &self.at(&found.path(name))?,
+            before,
+            text.as_bytes(),
+            cx,
+        )
+        .await?)
     }
 
     /// Takes the lock that the script uses, too, for the time of a change.
@@ -315,14 +428,22 @@ impl WorkItemStore {
     /// An id that no folder has.
     fn free(&self, now: &Time, slug: &str) -> Result<ItemId, StoreError> {
         let taken = self.all(&WorkItemStatus::ALL)?;
-        let slugs = (1..=MAX_SAME).map(|n| if n == 1 { slug.to_owned() } else { format!("{slug}-{n}") });
+        let slugs = (1..=MAX_SAME).map(|n| {
+            if n == 1 {
+                slug.to_owned()
+            } else {
+                format!("{slug}-{n}")
+            }
+        });
         let ids = slugs.filter_map(|slug| ItemId::new(now, &slug));
         for id in ids.filter(|id| !taken.iter().any(|found| found.id == *id)) {
             if self.is_missing(&format!("{}/{id}", WorkItemStatus::Open))? {
                 return Ok(id);
             }
         }
-        let text = format!("{MAX_SAME} items of this title were made in this second; add to one of them instead");
+        let text = format!(
+            "{MAX_SAME} items of this title were made in this second; add to one of them instead"
+        );
         Err(StoreError::new(ErrorKind::Exhausted, text))
     }
 
@@ -333,15 +454,26 @@ impl WorkItemStore {
 
     /// Removes the directory of an item that was not created, and the folder if it was `made` for the item.
     fn emptied(&self, thread: &Located, made: bool) {
-        for above in thread.path().ancestors().skip(1).take(if made { 2 } else { 1 }) {
+        for above in thread
+            .path()
+            .ancestors()
+            .skip(1)
+            .take(if made { 2 } else { 1 })
+        {
             let at = self.files.workspace().inside(above);
             // Files of other programs there prevent the removal.
-            at.and_then(|at| self.files.workspace().remove_dir(&at)).ok();
+            at.and_then(|at| self.files.workspace().remove_dir(&at))
+                .ok();
         }
     }
 
     /// Moves the item before its files change, so that the records name the final paths.
-    async fn move_to(&self, found: &mut LocatedItem, to: WorkItemStatus, cx: &ToolContext) -> Result<(), StoreError> {
+    async fn move_to(
+        &self,
+        found: &mut LocatedItem,
+        to: WorkItemStatus,
+        cx: &ToolContext,
+    ) -> Result<(), StoreError> {
         if found.folder == to {
             return Ok(());
         }
@@ -358,7 +490,10 @@ impl LocatedItem {
     }
 
     fn corrupt(&self, name: &str, why: &str) -> StoreError {
-        let text = format!("work-items/{}: {why}; fix the file, `./tickets.sh doctor` shows more", self.path(name));
+        let text = format!(
+            "work-items/{}: {why}; fix the file, `./tickets.sh doctor` shows more",
+            self.path(name)
+        );
         StoreError::new(ErrorKind::Corrupt, text)
     }
 }
@@ -366,13 +501,17 @@ impl LocatedItem {
 /// Applies the changed fields; returns a text for each.
 fn fields(heading: &mut Heading, change: &WorkItemChange) -> Result<Vec<String>, StoreError> {
     let mut done = Vec::new();
-    let mut set = |name: &str, changed: bool| done.extend(changed.then(|| format!("{name} changed")));
+    let mut set =
+        |name: &str, changed: bool| done.extend(changed.then(|| format!("{name} changed")));
     let labels = change.labels.clone().map(few).transpose()?;
     set("title", replaced(&mut heading.title, change.title.clone()));
     set("kind", replaced(&mut heading.kind, change.kind));
     set("priority", replaced(&mut heading.priority, change.priority));
     set("labels", replaced(&mut heading.labels, labels));
-    set("assignee", replaced(&mut heading.assignee, change.assignee.clone()));
+    set(
+        "assignee",
+        replaced(&mut heading.assignee, change.assignee.clone()),
+    );
     Ok(done)
 }
 
@@ -388,7 +527,10 @@ fn few<T>(labels: Vec<T>) -> Result<Vec<T>, StoreError> {
     if labels.len() <= MAX_LABELS {
         return Ok(labels);
     }
-    Err(StoreError::fix(format!("{} labels are too many; at most {MAX_LABELS}", labels.len())))
+    Err(StoreError::fix(format!(
+        "{} labels are too many; at most {MAX_LABELS}",
+        labels.len()
+    )))
 }
 
 /// A text that may be in an item.

@@ -3,7 +3,8 @@
 use authority::{Confinement, EnvPolicy, HostPort, Net, SandboxMode, Secret, Spawner};
 use builtins::Now;
 use builtins::notify_person::{
-    AttemptLimits, DELIVERIES, Deliveries, Delivery, DeliveryState, ID, NotifyPerson, SECRET, Settings, WEBHOOK,
+    AttemptLimits, DELIVERIES, Deliveries, Delivery, DeliveryState, ID, NotifyPerson, SECRET,
+    Settings, WEBHOOK,
 };
 use llm_worker::{ToolEffect, ToolOutput};
 use pod::control::{HostMode, NewInput};
@@ -50,7 +51,10 @@ impl Server {
                     seen.len() - 1
                 };
                 let status = statuses[nth.min(statuses.len() - 1)];
-                drop(write!(stream, "HTTP/1.1 {status} Status\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+                drop(write!(
+                    stream,
+                    "HTTP/1.1 {status} Status\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                ));
             }
         });
         Self { port, requests }
@@ -67,7 +71,9 @@ impl Server {
     /// The idempotency keys of the requests from this one on.
     pub(crate) fn keys(&self, from: usize) -> Vec<String> {
         let key = |request: &String| {
-            let line = request.lines().find(|line| line.to_ascii_lowercase().starts_with("idempotency-key: "));
+            let line = request
+                .lines()
+                .find(|line| line.to_ascii_lowercase().starts_with("idempotency-key: "));
             line.unwrap()["idempotency-key: ".len()..].to_owned()
         };
         self.requests().iter().skip(from).map(key).collect()
@@ -77,20 +83,36 @@ impl Server {
 /// Whether head and body are there.
 fn whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head.lines().find_map(|line| {
+        line.to_ascii_lowercase()
+            .strip_prefix("content-length: ")?
+            .parse()
+            .ok()
+    });
     body.len() >= length.unwrap_or(0)
 }
 
 /// A pod with the feature; its model gives as many answers as it is asked for, up to 20.
-pub(crate) fn pod(settings: Settings, waits: AttemptLimits, server: Option<&Server>) -> PodUnderTest {
-    let answers = (0..20).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect::<Vec<_>>();
-    let echo = FnTool::new("Echo", ToolEffect::ReadOnly, |_, _| async { Ok(ToolOutput::default()) });
+pub(crate) fn pod(
+    settings: Settings,
+    waits: AttemptLimits,
+    server: Option<&Server>,
+) -> PodUnderTest {
+    let answers = (0..20)
+        .map(|n| ScriptedAnswer::text(&format!("answer {n}")))
+        .collect::<Vec<_>>();
+    let echo = FnTool::new("Echo", ToolEffect::ReadOnly, |_, _| async {
+        Ok(ToolOutput::default())
+    });
     let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), vec![echo]);
     pod.mode = HostMode::Stay { missing: None };
     let clock = pod.clock.clock();
     let now: Now = Arc::new(move || UNIX_EPOCH + Duration::from_micros(clock()));
-    let module: Arc<dyn FeatureModule> = Arc::new(NotifyPerson::new(settings, now).unwrap().within(waits));
+    let module: Arc<dyn FeatureModule> =
+        Arc::new(NotifyPerson::new(settings, now).unwrap().within(waits));
     let grants = vec![
         HostCapability::ANY_BACKGROUND_TASK,
         HostCapability::hook::<Event>(),
@@ -105,13 +127,24 @@ pub(crate) fn pod(settings: Settings, waits: AttemptLimits, server: Option<&Serv
     if let Some(server) = server {
         let secret = Secret::new(&ambient, WEBHOOK, server.url());
         let part = Secret::new(&ambient, WEBHOOK, TOKEN.to_owned());
-        [&secret, &part].into_iter().for_each(|secret| pod.redactor.add(secret).unwrap());
+        [&secret, &part]
+            .into_iter()
+            .for_each(|secret| pod.redactor.add(secret).unwrap());
         let port = server.port;
         pod.offer = Arc::new(move |services: HostServices| {
-            services.net(Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", port)])).secret(secret.clone())
+            services
+                .net(Net::to(
+                    &ambient::claim(),
+                    [HostPort::new("127.0.0.1", port)],
+                ))
+                .secret(secret.clone())
         });
     } else {
-        let off = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
+        let off = Confinement {
+            mode: SandboxMode::Off,
+            read: Vec::new(),
+            write: Vec::new(),
+        };
         let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
         let spawner = Spawner::new(&ambient, off, env, "test/1".into()).unwrap();
         pod.offer = Arc::new(move |services: HostServices| services.spawner(spawner.clone()));
@@ -122,10 +155,16 @@ pub(crate) fn pod(settings: Settings, waits: AttemptLimits, server: Option<&Serv
 /// Settings of a webhook, or of a command that is run by a shell and gets the message as `$0`.
 pub(crate) fn settings(command: Option<&str>) -> Settings {
     match command {
-        None => Settings { webhook_file: Some("/unread".into()), ..Settings::default() },
+        None => Settings {
+            webhook_file: Some("/unread".into()),
+            ..Settings::default()
+        },
         Some(script) => {
             let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-            Settings { command, ..Settings::default() }
+            Settings {
+                command,
+                ..Settings::default()
+            }
         }
     }
 }
@@ -139,14 +178,31 @@ pub(crate) fn open(pod: PodUnderTest) -> LivePod {
 
 /// Takes one input through its turn.
 pub(crate) fn turn(live: &LivePod) {
-    let input = NewInput { text: "go".to_owned(), ..NewInput::default() };
-    live.ask(async { live.client().send(input).await.unwrap().end().await.unwrap() });
+    let input = NewInput {
+        text: "go".to_owned(),
+        ..NewInput::default()
+    };
+    live.ask(async {
+        live.client()
+            .send(input)
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap()
+    });
 }
 
 /// Waits until the feature has heard that the turn ended: its observer runs on a thread of its own.
 pub(crate) fn heard(live: &LivePod) {
     let began = Instant::now();
-    while live.ask(live.client().status()).unwrap().tasks.iter().all(|task| task.next_due_ms.is_none()) {
+    while live
+        .ask(live.client().status())
+        .unwrap()
+        .tasks
+        .iter()
+        .all(|task| task.next_due_ms.is_none())
+    {
         assert!(began.elapsed() < PATIENCE, "no run is due");
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -172,8 +228,11 @@ pub(crate) fn begins(live: &LivePod, told: &Path) {
 /// What the durable state has, up to a record.
 pub(crate) fn deliveries(live: &LivePod, upto: u64) -> Deliveries {
     let state = live.folded(upto);
-    let kept = state.features.get(&(ID.to_string(), DELIVERIES.name().to_owned()));
-    kept.map(|kept| serde_json::from_value((*kept.value).clone()).unwrap()).unwrap_or_default()
+    let kept = state
+        .features
+        .get(&(ID.to_string(), DELIVERIES.name().to_owned()));
+    kept.map(|kept| serde_json::from_value((*kept.value).clone()).unwrap())
+        .unwrap_or_default()
 }
 
 /// Lets time pass, and what is due in it run. None once the pod is dead.
@@ -192,7 +251,10 @@ pub(crate) fn passes(live: &LivePod, nth: usize, wanted: DeliveryState) -> Deliv
         let all = pass(live).unwrap();
         match all.events.get(nth) {
             Some(delivery) if delivery.state == wanted => return delivery.clone(),
-            _ => assert!(began.elapsed() < PATIENCE, "event {nth} is not {wanted:?}: {all:#?}"),
+            _ => assert!(
+                began.elapsed() < PATIENCE,
+                "event {nth} is not {wanted:?}: {all:#?}"
+            ),
         }
     }
 }

@@ -12,11 +12,23 @@ use testkit::FnTool;
 
 #[test]
 fn what_cannot_be_reached_is_tried_again_as_often_as_set() {
-    for (kind, times, runs) in [(ErrorKind::Unavailable, 1, 2), (ErrorKind::Retry, 3, 4), (ErrorKind::FixInput, 3, 1)] {
-        let tool =
-            FnTool::new("Fetch", ToolEffect::ReadOnly, move |_, _| async move { Err(ToolError::new(kind, "no")) });
-        let (mut pod, _) = pod(&retry::ID, json!({"times": times, "wait_ms": 0}), vec![tool]);
-        pod.features[0].1.extend([HostCapability::hook::<ToolRepeat>(), HostCapability::ANY_REPEAT]);
+    for (kind, times, runs) in [
+        (ErrorKind::Unavailable, 1, 2),
+        (ErrorKind::Retry, 3, 4),
+        (ErrorKind::FixInput, 3, 1),
+    ] {
+        let tool = FnTool::new("Fetch", ToolEffect::ReadOnly, move |_, _| async move {
+            Err(ToolError::new(kind, "no"))
+        });
+        let (mut pod, _) = pod(
+            &retry::ID,
+            json!({"times": times, "wait_ms": 0}),
+            vec![tool],
+        );
+        pod.features[0].1.extend([
+            HostCapability::hook::<ToolRepeat>(),
+            HostCapability::ANY_REPEAT,
+        ]);
         play(&pod, &[&[("Fetch", "{}")]]).end();
         assert_eq!(pod.tools[0].ran().len(), runs, "{kind:?}");
     }
@@ -27,20 +39,52 @@ fn the_same_result_is_a_reference_until_something_changes() {
     let version = Arc::new(AtomicU32::new(0));
     let (reads, writes) = (Arc::clone(&version), Arc::clone(&version));
     let read = FnTool::new("Read", ToolEffect::ReadOnly, move |_, arguments| {
-        let content = format!("{arguments} {}", "x".repeat(600 + reads.load(Ordering::Relaxed) as usize));
-        async move { Ok(ToolOutput { summary: "read".into(), content }) }
+        let content = format!(
+            "{arguments} {}",
+            "x".repeat(600 + reads.load(Ordering::Relaxed) as usize)
+        );
+        async move {
+            Ok(ToolOutput {
+                summary: "read".into(),
+                content,
+            })
+        }
     });
     let write = FnTool::new("Write", ToolEffect::Effectful, move |_, _| {
         writes.fetch_add(1, Ordering::Relaxed);
-        async move { Ok(ToolOutput { summary: "wrote".into(), ..ToolOutput::default() }) }
+        async move {
+            Ok(ToolOutput {
+                summary: "wrote".into(),
+                ..ToolOutput::default()
+            })
+        }
     });
     let touch = FnTool::new("Touch", ToolEffect::Effectful, |_, _| async {
-        Ok(ToolOutput { summary: "touched".into(), ..ToolOutput::default() })
+        Ok(ToolOutput {
+            summary: "touched".into(),
+            ..ToolOutput::default()
+        })
     });
     let (pod, _) = pod(&dedup::ID, json!({}), vec![read, write, touch]);
     let (a, b): (&[Call], &[Call]) = (&[("Read", r#"{"a":1}"#)], &[("Read", r#"{"b":1}"#)]);
-    play(&pod, &[a, b, a, &[("Touch", "{}")], a, a, &[("Write", "{}")], a]).end();
-    let whole: Vec<bool> = results(&pod).iter().map(|text| text.contains("xxxx")).collect();
-    assert_eq!(whole, [true, true, false, false, true, false, false, true], "{:?}", results(&pod));
-    assert!(results(&pod)[2].ends_with("bytes as the result of call c00000001]"), "{:?}", results(&pod)[2]);
+    play(
+        &pod,
+        &[a, b, a, &[("Touch", "{}")], a, a, &[("Write", "{}")], a],
+    )
+    .end();
+    let whole: Vec<bool> = results(&pod)
+        .iter()
+        .map(|text| text.contains("xxxx"))
+        .collect();
+    assert_eq!(
+        whole,
+        [true, true, false, false, true, false, false, true],
+        "{:?}",
+        results(&pod)
+    );
+    assert!(
+        results(&pod)[2].ends_with("bytes as the result of call c00000001]"),
+        "{:?}",
+        results(&pod)[2]
+    );
 }

@@ -1,10 +1,13 @@
 //! `circuit-breaker`: when it opens, for how long, the one trial, and that it outlives its process.
 
-use crate::rig::{BEGAN, Call, Seconds, flaky, play, pod, points, refused, same, state, steps_of, turn};
+use crate::rig::{
+    BEGAN, Call, Seconds, flaky, play, pod, points, refused, same, state, steps_of, turn,
+};
 use builtins::circuit_breaker::ID;
 use llm_worker::{ErrorKind, ResultStatus, ToolEffect, ToolError, ToolOutput};
 use pod::feature::{
-    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey, HostCapability,
+    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HookKey, HostCapability,
 };
 use pod::hook::{Change, ToolOutcome, ToolOutcomeView};
 use pod::record::Record;
@@ -27,7 +30,12 @@ fn it_opens_rests_and_tries_exactly_one() {
     let ticks: Arc<Mutex<Option<Seconds>>> = Arc::default();
     let clock = Arc::clone(&ticks);
     let wait = FnTool::new("Wait", ToolEffect::ReadOnly, move |_, _| {
-        clock.lock().unwrap().as_ref().unwrap().fetch_add(30, Ordering::Relaxed);
+        clock
+            .lock()
+            .unwrap()
+            .as_ref()
+            .unwrap()
+            .fetch_add(30, Ordering::Relaxed);
         async { Ok(ToolOutput::default()) }
     });
     let works = [&BROKEN[..], &[false, true, true]].concat();
@@ -37,8 +45,14 @@ fn it_opens_rests_and_tries_exactly_one() {
     let ended = turn(&pod, &[F, F, F, F, F, F, w, F, F, w, F, F]);
     // Five errors open it; after the rest one trial fails and opens it again; after the next, one succeeds.
     assert_eq!(refused(&ended), [5, 8], "{ended:?}");
-    assert!(ended[5].1.contains("builtin:circuit-breaker") && ended[5].1.contains("rule `open`"), "{ended:?}");
-    assert_eq!((ended[10].0, ended[11].0), (ResultStatus::Ok, ResultStatus::Ok));
+    assert!(
+        ended[5].1.contains("builtin:circuit-breaker") && ended[5].1.contains("rule `open`"),
+        "{ended:?}"
+    );
+    assert_eq!(
+        (ended[10].0, ended[11].0),
+        (ResultStatus::Ok, ResultStatus::Ok)
+    );
     assert_eq!(state(&pod, &ID, "breakers"), json!({}));
 }
 
@@ -48,13 +62,19 @@ fn only_errors_in_a_row_count_and_only_those_of_one_tool() {
     let (pod, _) = breaker(&[nearly, nearly, nearly].concat());
     assert!(refused(&turn(&pod, &[F; 15])).is_empty());
     let (pod, _) = breaker(&BROKEN);
-    assert_eq!(refused(&turn(&pod, &[F, F, SAME, F, F, F, SAME, F, SAME])), [7]);
+    assert_eq!(
+        refused(&turn(&pod, &[F, F, SAME, F, F, F, SAME, F, SAME])),
+        [7]
+    );
 }
 
 #[test]
 fn results_of_one_step_are_counted_in_their_order() {
     let nearly = [false, false, false, false, true];
-    for (works, refuses) in [([nearly, nearly].concat(), vec![]), ([nearly, [false; 5]].concat(), vec![10])] {
+    for (works, refuses) in [
+        ([nearly, nearly].concat(), vec![]),
+        ([nearly, [false; 5]].concat(), vec![10]),
+    ] {
         let (mut pod, _) = breaker(&works);
         pod.limits.tool_concurrency = 1;
         assert_eq!(refused(&steps_of(&pod, &[&[F; 10], &[F]])), refuses);
@@ -77,11 +97,16 @@ impl Behind {
 
 impl FeatureModule for Behind {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::builtin("zz-behind")).version("1.0.0").transform(&BEHIND).build()
+        FeatureDescriptor::builder(FeatureId::builtin("zz-behind"))
+            .version("1.0.0")
+            .transform(&BEHIND)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.hooks().transform(&BEHIND, &Arc::new(Self(self.0.clone())), Self::see).map(drop)
+        ctx.hooks()
+            .transform(&BEHIND, &Arc::new(Self(self.0.clone())), Self::see)
+            .map(drop)
     }
 }
 
@@ -101,12 +126,19 @@ fn what_is_not_durable_yet_counts() {
         }
     });
     let (mut pod, _) = pod(&ID, json!({}), vec![flaky]);
-    let grants = vec![HostCapability::hook::<ToolOutcome>(), HostCapability::ANY_RESULT];
+    let grants = vec![
+        HostCapability::hook::<ToolOutcome>(),
+        HostCapability::ANY_RESULT,
+    ];
     pod.features.push((Arc::new(Behind(seen.clone())), grants));
     pod.paused = false;
     let points = pod.points.clone();
     pod.points.at("commit:tool_finished", 0, move || {
-        let before = points.came().iter().filter(|name| *name == "journal:written").count();
+        let before = points
+            .came()
+            .iter()
+            .filter(|name| *name == "journal:written")
+            .count();
         points.at("journal:written", before, move || {
             written.open();
             seen.pass_blocking();
@@ -123,7 +155,10 @@ fn of_calls_made_at_once_one_is_the_trial() {
         seconds.fetch_add(30, Ordering::Relaxed);
         let ended = steps_of(&pod, &[&[F, F, F], &[F]]);
         assert_eq!(refused(&ended), [vec![1, 2], after].concat(), "{ended:?}");
-        assert!(ended[1].1.contains("rule `trial`") && ended[1].1.contains("c00000006"), "{ended:?}");
+        assert!(
+            ended[1].1.contains("rule `trial`") && ended[1].1.contains("c00000006"),
+            "{ended:?}"
+        );
     }
 }
 
@@ -134,7 +169,10 @@ fn a_restored_pod_goes_on_where_it_was() {
     assert_eq!(refused(&turn(&pod, &[F, F, F])), [2]);
     seconds.fetch_add(10, Ordering::Relaxed);
     let ended = turn(&pod, &[F]);
-    assert!(refused(&ended) == [0] && ended[0].1.contains("another 20 s"), "{ended:?}");
+    assert!(
+        refused(&ended) == [0] && ended[0].1.contains("another 20 s"),
+        "{ended:?}"
+    );
     seconds.fetch_add(20, Ordering::Relaxed);
     assert!(refused(&turn(&pod, &[F, F])).is_empty());
 }
@@ -145,7 +183,10 @@ fn a_clock_that_jumps_back_costs_one_rest_and_no_more() {
     turn(&pod, &[F; 5]);
     seconds.store(BEGAN - 1_000_000, Ordering::Relaxed);
     let ended = turn(&pod, &[F]);
-    assert!(refused(&ended) == [0] && ended[0].1.contains("another 30 s"), "{ended:?}");
+    assert!(
+        refused(&ended) == [0] && ended[0].1.contains("another 30 s"),
+        "{ended:?}"
+    );
     seconds.fetch_add(29, Ordering::Relaxed);
     assert_eq!(refused(&turn(&pod, &[F])), [0]);
     seconds.fetch_add(1, Ordering::Relaxed);
@@ -162,7 +203,10 @@ fn a_trial_without_a_result_is_over_with_its_step() {
     drop(play(&pod, &[&[F]]));
     pod.revive();
     pod.script.clear();
-    assert_eq!(state(&pod, &ID, "breakers"), json!({ "Flaky": { "trial": { "call": "c00000006" } } }));
+    assert_eq!(
+        state(&pod, &ID, "breakers"),
+        json!({ "Flaky": { "trial": { "call": "c00000006" } } })
+    );
     assert_eq!(refused(&steps_of(&pod, &[&[F, F]])), [1]);
 }
 
@@ -185,9 +229,20 @@ fn killed_anywhere_it_judges_by_what_the_log_says() {
         let failed = pod.records().iter().filter(|record| failed(record)).count() as u64;
         let breaker = state(&pod, &ID, "breakers")["Flaky"].clone();
         let open = breaker.get("open").is_some();
-        let counted = if open { 5 } else { breaker["closed"]["errors"].as_u64().unwrap_or(0) };
-        assert!(counted >= failed, "{name} {nth}: {failed} failed, {breaker}");
-        assert_eq!(refused(&turn(&pod, &[F])) == [0], open, "{name} {nth}: {breaker}");
+        let counted = if open {
+            5
+        } else {
+            breaker["closed"]["errors"].as_u64().unwrap_or(0)
+        };
+        assert!(
+            counted >= failed,
+            "{name} {nth}: {failed} failed, {breaker}"
+        );
+        assert_eq!(
+            refused(&turn(&pod, &[F])) == [0],
+            open,
+            "{name} {nth}: {breaker}"
+        );
         opened += usize::from(open);
     }
     assert!(opened > 0);

@@ -13,7 +13,10 @@ use testkit::{FnTool, LivePod, PodUnderTest, ScriptedAnswer};
 
 fn tool(name: &str) -> FnTool {
     FnTool::new(name, ToolEffect::Effectful, |_, _| async {
-        Ok(ToolOutput { summary: "ran".into(), ..Default::default() })
+        Ok(ToolOutput {
+            summary: "ran".into(),
+            ..Default::default()
+        })
     })
 }
 
@@ -21,18 +24,50 @@ fn tool(name: &str) -> FnTool {
 fn it_asks_about_the_tools_and_arguments_of_its_settings() {
     let push = r#"{"command":"git push \"all\""}"#;
     let cases = [
-        (json!({"tools": ["Ship"]}), "{}", Some("may Ship run? (rule `tools`)")),
-        (json!({"tools": ["*"]}), "{}", Some("may Ship run? (rule `tools`)")),
+        (
+            json!({"tools": ["Ship"]}),
+            "{}",
+            Some("may Ship run? (rule `tools`)"),
+        ),
+        (
+            json!({"tools": ["*"]}),
+            "{}",
+            Some("may Ship run? (rule `tools`)"),
+        ),
         (json!({"tools": ["Other"]}), "{}", None),
-        (json!({"patterns": ["git +push"]}), push, Some("may Ship run with `git +push`? (rule `patterns`)")),
+        (
+            json!({"patterns": ["git +push"]}),
+            push,
+            Some("may Ship run with `git +push`? (rule `patterns`)"),
+        ),
         (json!({"patterns": ["git pull"]}), push, None),
         // In the text as it is, in JSON as it is shown, and deep inside.
-        (json!({"patterns": [r#"^git push "all"$"#]}), push, Some("rule `patterns`")),
-        (json!({"patterns": [r#""force":true"#]}), r#"{"force":true}"#, Some("rule `patterns`")),
-        (json!({"patterns": ["^main$"]}), r#"{"to":[{"branch":"main"}]}"#, Some("rule `patterns`")),
+        (
+            json!({"patterns": [r#"^git push "all"$"#]}),
+            push,
+            Some("rule `patterns`"),
+        ),
+        (
+            json!({"patterns": [r#""force":true"#]}),
+            r#"{"force":true}"#,
+            Some("rule `patterns`"),
+        ),
+        (
+            json!({"patterns": ["^main$"]}),
+            r#"{"to":[{"branch":"main"}]}"#,
+            Some("rule `patterns`"),
+        ),
         // Both have to fit.
-        (json!({"tools": ["Other"], "patterns": ["push"]}), push, None),
-        (json!({"tools": ["Ship"], "patterns": ["push"]}), push, Some("rule `patterns`")),
+        (
+            json!({"tools": ["Other"], "patterns": ["push"]}),
+            push,
+            None,
+        ),
+        (
+            json!({"tools": ["Ship"], "patterns": ["push"]}),
+            push,
+            Some("rule `patterns`"),
+        ),
         (json!({"tools": ["Ship"], "patterns": ["pull"]}), push, None),
     ];
     for (keys, arguments, asked) in cases {
@@ -44,7 +79,10 @@ fn it_asks_about_the_tools_and_arguments_of_its_settings() {
             let told = &ended[0].1;
             let sign = told.starts_with("builtin:confirm-gate (gate `confirm-gate`): ");
             assert!(sign && told.contains(question), "{keys}: {told}");
-            assert!(told.ends_with(" (this run cannot ask for approval)"), "{keys}: {told}");
+            assert!(
+                told.ends_with(" (this run cannot ask for approval)"),
+                "{keys}: {told}"
+            );
         }
     }
 }
@@ -52,8 +90,15 @@ fn it_asks_about_the_tools_and_arguments_of_its_settings() {
 // A job was started without the question: its tool has another name.
 #[test]
 fn every_tool_that_runs_a_command_counts_as_the_one_for_commands() {
-    for (touches, asked) in [(vec![Touch::Shell("git push".into())], true), (vec![Touch::Read("a".into())], false)] {
-        let (pod, _) = pod(&ID, json!({"tools": ["Bash"]}), vec![tool("JobStart").touching(touches)]);
+    for (touches, asked) in [
+        (vec![Touch::Shell("git push".into())], true),
+        (vec![Touch::Read("a".into())], false),
+    ] {
+        let (pod, _) = pod(
+            &ID,
+            json!({"tools": ["Bash"]}),
+            vec![tool("JobStart").touching(touches)],
+        );
         assert_eq!(refused(&turn(&pod, &[("JobStart", "{}")])) == [0], asked);
     }
 }
@@ -64,23 +109,34 @@ fn asked(keys: Value) -> (LivePod, FnTool) {
     let ship = pod.tools[0].clone();
     (pod.mode, pod.paused) = (HostMode::Stay { missing: None }, true);
     pod.asks(Person::Later);
-    pod.script.add(ScriptedAnswer::calls(&[("Ship", "{}"), ("Look", "{}")]));
+    pod.script
+        .add(ScriptedAnswer::calls(&[("Ship", "{}"), ("Look", "{}")]));
     pod.script.add(ScriptedAnswer::text("done"));
     let live = LivePod::open(pod).unwrap_or_else(|over| panic!("{:?}", over.failure()));
-    live.ask(live.client().send(NewInput { text: "go".to_owned(), ..NewInput::default() })).unwrap();
+    live.ask(live.client().send(NewInput {
+        text: "go".to_owned(),
+        ..NewInput::default()
+    }))
+    .unwrap();
     live.until(|status| matches!(status.activity, Activity::Waiting { .. }));
     (live, ship)
 }
 
 /// The result of `Ship`, and the resolution of its approval.
 fn end(pod: &PodUnderTest) -> (ResultStatus, String, ApprovalDecision) {
-    let records: Vec<_> = pod.records().into_iter().map(|(_, record)| record).collect();
+    let records: Vec<_> = pod
+        .records()
+        .into_iter()
+        .map(|(_, record)| record)
+        .collect();
     let resolved = records.iter().find_map(|record| match record {
         Record::ApprovalResolved(resolved) => Some(resolved.decision),
         _ => None,
     });
     let result = records.iter().find_map(|record| match record {
-        Record::ToolFinished(finished) if finished.call.number() == 1 => Some(finished.outcome.clone()),
+        Record::ToolFinished(finished) if finished.call.number() == 1 => {
+            Some(finished.outcome.clone())
+        }
         _ => None,
     });
     let result = result.unwrap();
@@ -97,7 +153,10 @@ fn it_waits_for_a_person_and_denies_when_the_time_is_over() {
     live.until(|status| status.activity == Activity::Idle);
     let over = live.close();
     let told = "this call needs a person's approval, and nobody answered within 10m".to_owned();
-    assert_eq!(end(&over.pod), (ResultStatus::Refused, told, ApprovalDecision::Deny));
+    assert_eq!(
+        end(&over.pod),
+        (ResultStatus::Refused, told, ApprovalDecision::Deny)
+    );
     assert!(ship.ran().is_empty());
 }
 
@@ -118,6 +177,9 @@ fn without_a_time_it_waits_and_an_allowed_call_runs() {
     live.ask(live.client().approve(answer)).unwrap();
     live.until(|status| status.activity == Activity::Idle);
     let over = live.close();
-    assert_eq!(end(&over.pod), (ResultStatus::Ok, "ran".to_owned(), ApprovalDecision::Allow));
+    assert_eq!(
+        end(&over.pod),
+        (ResultStatus::Ok, "ran".to_owned(), ApprovalDecision::Allow)
+    );
     assert_eq!(ship.ran().len(), 1);
 }

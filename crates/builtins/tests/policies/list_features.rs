@@ -14,7 +14,8 @@ struct Looks;
 
 impl FeatureModule for Looks {
     fn descriptor(&self) -> FeatureDescriptor {
-        let about = json!({ "authors": ["A", "B"], "license": "MIT", "metadata": { "labels": ["maps"] } });
+        let about =
+            json!({ "authors": ["A", "B"], "license": "MIT", "metadata": { "labels": ["maps"] } });
         let about = serde_json::from_value(about).unwrap();
         FeatureDescriptor::builder(FeatureId::user("looks"))
             .version("1.0.0")
@@ -24,13 +25,18 @@ impl FeatureModule for Looks {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.background_tasks().run(&LOOK, &Arc::new(()), |_, _| async { Ok(()) }).map(drop)
+        ctx.background_tasks()
+            .run(&LOOK, &Arc::new(()), |_, _| async { Ok(()) })
+            .map(drop)
     }
 }
 
 #[test]
 fn the_model_sees_features_with_what_they_add() {
-    let mut host = FeatureHost::new().with(PhaseRecorder).with(Looks).install(ListFeatures);
+    let mut host = FeatureHost::new()
+        .with(PhaseRecorder)
+        .with(Looks)
+        .install(ListFeatures);
     let listed = host.call("ListFeatures", json!({}));
     assert_eq!(listed.summary, "4 features, 4 on");
     for lines in [
@@ -38,7 +44,11 @@ fn the_model_sees_features_with_what_they_add() {
         "builtin:phase-recorder: installed\n  tools: record_phase\n  states: phases\n",
         "user:looks: installed\n  authors: A, B\n  license: MIT\n  metadata: {\"labels\":[\"maps\"]}\n  background tasks: look",
     ] {
-        assert!(listed.content.contains(lines), "{lines} in {}", listed.content);
+        assert!(
+            listed.content.contains(lines),
+            "{lines} in {}",
+            listed.content
+        );
     }
     host.kill();
     let chosen = host.call("ListFeatures", json!({"words": "phase"}));

@@ -1,6 +1,13 @@
 //! Policy features and the model's own lists under a pod: what each does, and what is left of it after a restart.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
-#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests stand at the composition root"
+)]
 
 mod around;
 mod circuit_breaker;
@@ -60,26 +67,82 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (router, json!({"author": "x"}), "author"),
         (web, json!({"hosts": []}), "hosts"),
         (blocklist.clone(), json!({"patterns": [" "]}), "patterns"),
-        (blocklist.clone(), json!({"patterns": vec!["x"; 65]}), "patterns"),
+        (
+            blocklist.clone(),
+            json!({"patterns": vec!["x"; 65]}),
+            "patterns",
+        ),
         (blocklist, json!({"warn": true}), "warn"),
-        (confirm.clone(), json!({}), "`tools` and `patterns` are empty"),
-        (confirm.clone(), json!({"tools": [""]}), "`tools` has an empty name"),
-        (confirm.clone(), json!({"tools": vec!["x"; 65]}), "or more than 64"),
-        (confirm.clone(), json!({"patterns": ["("]}), "`patterns` has `(`: it is no regular expression"),
-        (confirm.clone(), json!({"patterns": vec!["x"; 65]}), "`patterns` has 65; expected 0 to 64"),
-        (confirm.clone(), json!({"tools": ["*"], "timeout": "10"}), "`timeout` must be a time from 1s to 30d"),
-        (confirm.clone(), json!({"tools": ["*"], "timeout": "0s"}), "`timeout`"),
-        (confirm.clone(), json!({"tools": ["*"], "timeout": "31d"}), "such as 90s, 10m or 2h, not `31d`"),
-        (confirm, json!({"tools": ["*"], "timeout_s": 9}), "timeout_s"),
-        (schedule.clone(), json!({"time_zone": "Mars"}), "`time_zone`: `Mars` is not a time zone"),
+        (
+            confirm.clone(),
+            json!({}),
+            "`tools` and `patterns` are empty",
+        ),
+        (
+            confirm.clone(),
+            json!({"tools": [""]}),
+            "`tools` has an empty name",
+        ),
+        (
+            confirm.clone(),
+            json!({"tools": vec!["x"; 65]}),
+            "or more than 64",
+        ),
+        (
+            confirm.clone(),
+            json!({"patterns": ["("]}),
+            "`patterns` has `(`: it is no regular expression",
+        ),
+        (
+            confirm.clone(),
+            json!({"patterns": vec!["x"; 65]}),
+            "`patterns` has 65; expected 0 to 64",
+        ),
+        (
+            confirm.clone(),
+            json!({"tools": ["*"], "timeout": "10"}),
+            "`timeout` must be a time from 1s to 30d",
+        ),
+        (
+            confirm.clone(),
+            json!({"tools": ["*"], "timeout": "0s"}),
+            "`timeout`",
+        ),
+        (
+            confirm.clone(),
+            json!({"tools": ["*"], "timeout": "31d"}),
+            "such as 90s, 10m or 2h, not `31d`",
+        ),
+        (
+            confirm,
+            json!({"tools": ["*"], "timeout_s": 9}),
+            "timeout_s",
+        ),
+        (
+            schedule.clone(),
+            json!({"time_zone": "Mars"}),
+            "`time_zone`: `Mars` is not a time zone",
+        ),
         (
             schedule.clone(),
             json!({"prompts": [{"name": "A", "cron": "0 9 * * *", "text": "x"}]}),
             "`A` is not a valid name",
         ),
-        (schedule.clone(), json!({"prompts": [{"name": "a", "cron": "9", "text": "x"}]}), "`prompts`: a: "),
-        (schedule.clone(), json!({"prompts": [{"name": "a", "cron": "0 9 * * *", "text": " "}]}), "the text is empty"),
-        (schedule, json!({"prompts": [{"name": "a", "at": "x", "cron": "0 9 * * *", "text": "x"}]}), "`at`"),
+        (
+            schedule.clone(),
+            json!({"prompts": [{"name": "a", "cron": "9", "text": "x"}]}),
+            "`prompts`: a: ",
+        ),
+        (
+            schedule.clone(),
+            json!({"prompts": [{"name": "a", "cron": "0 9 * * *", "text": " "}]}),
+            "the text is empty",
+        ),
+        (
+            schedule,
+            json!({"prompts": [{"name": "a", "at": "x", "cron": "0 9 * * *", "text": "x"}]}),
+            "`at`",
+        ),
         (person.clone(), json!({}), "command"),
         (person, json!({"url": "https://example.org"}), "url"),
         (intake.clone(), json!({"every_minutes": 1}), "every_minutes"),
@@ -88,10 +151,26 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (tracer, json!({"kinds": []}), "kinds"),
         (redact, json!({"pattern": "x"}), "pattern"),
         (retry, json!({"times": 6}), "`times` must be 1 to 5, not 6"),
-        (dedup, json!({"min_bytes": 0}), "`min_bytes` must be 1 to 32768, not 0"),
-        (validate, json!({"schema": {"type": "thing"}}), "`schema` is not a JSON Schema"),
-        (jobs.clone(), json!({"max_jobs": 9}), "`max_jobs` is 9; expected 1 to 8"),
-        (jobs, json!({"max_hours": 169}), "`max_hours` is 169; expected 1 to 168"),
+        (
+            dedup,
+            json!({"min_bytes": 0}),
+            "`min_bytes` must be 1 to 32768, not 0",
+        ),
+        (
+            validate,
+            json!({"schema": {"type": "thing"}}),
+            "`schema` is not a JSON Schema",
+        ),
+        (
+            jobs.clone(),
+            json!({"max_jobs": 9}),
+            "`max_jobs` is 9; expected 1 to 8",
+        ),
+        (
+            jobs,
+            json!({"max_hours": 169}),
+            "`max_hours` is 169; expected 1 to 168",
+        ),
         (phases, json!({"most": 3}), "most"),
         (loops.clone(), json!({"window": 1}), "window"),
         (loops.clone(), json!({"windw": 3}), "windw"),
@@ -105,7 +184,9 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
     let clock = clock(&Arc::new(AtomicU64::new(BEGAN)));
     for (id, keys, named) in cases {
         let all = BTreeMap::from([(id.clone(), settings(keys))]);
-        let bad = policies::with_settings(&all, |other| *other == id, &clock).err().unwrap();
+        let bad = policies::with_settings(&all, |other| *other == id, &clock)
+            .err()
+            .unwrap();
         assert!(bad.feature == id && bad.problem.contains(named), "{bad}");
     }
     let none = policies::with_settings(&BTreeMap::new(), |_| false, &clock).unwrap();

@@ -4,7 +4,8 @@ use crate::rig::{BEGAN, Call, clock, same, settings, turn, with};
 use builtins::{policies, task};
 use llm_worker::{CallId, ToolEffect};
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
+    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder,
+    HostCapability, HostServices,
 };
 use pod::foreign::{Callbacks, MAX_THREADS};
 use pod::hook::{PreRequest, PreToolCall, RequestView, ToolCallView, ToolOutcome};
@@ -41,11 +42,22 @@ pub(crate) fn unheard(module: Arc<dyn FeatureModule>, pod: PodUnderTest) -> Unhe
     let grant = |policy: CapabilityPolicy, grant| policy.grant(id.clone(), grant, "test");
     let policy = grants.into_iter().fold(CapabilityPolicy::nothing(), grant);
     let services = HostServices::none().link(opening.link());
-    let registry = FeatureRegistryBuilder::new(policy).with(module).install(&services);
+    let registry = FeatureRegistryBuilder::new(policy)
+        .with(module)
+        .install(&services);
     assert!(registry.report().feature(&id).unwrap().outcome.is_live());
-    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(MAX_THREADS).build().unwrap();
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_THREADS)
+        .build()
+        .unwrap();
     let callbacks = Callbacks::new(runtime.handle().clone());
-    Unheard { registry, runtime, callbacks, _pod: (pod, opening) }
+    Unheard {
+        registry,
+        runtime,
+        callbacks,
+        _pod: (pod, opening),
+    }
 }
 
 // The inbox takes so many; the first call that cannot be counted is refused.
@@ -55,9 +67,18 @@ fn a_call_that_cannot_be_counted_is_refused() {
     let id = builtins::loop_detect::ID;
     let all = BTreeMap::from([(id.clone(), settings(json!({"window": 3})))]);
     let clock = clock(&Arc::new(AtomicU64::new(BEGAN)));
-    let module = policies::with_settings(&all, |other| *other == id, &clock).unwrap().remove(0);
-    let Unheard { registry, runtime, callbacks, _pod } =
-        unheard(module, PodUnderTest::new(&ambient::claim(), ModelScript::new([]), Vec::new()));
+    let module = policies::with_settings(&all, |other| *other == id, &clock)
+        .unwrap()
+        .remove(0);
+    let Unheard {
+        registry,
+        runtime,
+        callbacks,
+        _pod,
+    } = unheard(
+        module,
+        PodUnderTest::new(&ambient::claim(), ModelScript::new([]), Vec::new()),
+    );
     let ask = |n: u64| {
         let view = ToolCallView {
             call: CallId::new(n + 1).unwrap(),
@@ -69,12 +90,16 @@ fn a_call_that_cannot_be_counted_is_refused() {
             input: None,
             by_person: false,
         };
-        runtime.block_on(registry.hooks().decide::<PreToolCall>(&callbacks, || view)).decision
+        runtime
+            .block_on(registry.hooks().decide::<PreToolCall>(&callbacks, || view))
+            .decision
     };
     for n in 0..INBOX {
         assert_eq!(ask(n), Decision::Allow, "{n}");
     }
-    let Decision::Refuse { reason } = ask(INBOX) else { panic!("it was allowed") };
+    let Decision::Refuse { reason } = ask(INBOX) else {
+        panic!("it was allowed")
+    };
     assert!(reason.contains("rule `memory`"), "{reason}");
 }
 
@@ -84,10 +109,22 @@ fn a_reminder_that_nobody_takes_up_refuses_nothing() {
     let pod = with(Arc::new(task::TaskList), vec![same("Look")]);
     let calls: [Call; 2] = [("TaskCreate", r#"{"title":"Read"}"#), ("Look", "{}")];
     turn(&pod, &calls);
-    let Unheard { registry, runtime, callbacks, _pod } = unheard(Arc::new(task::TaskList), pod);
-    let view = || RequestView { turn: 2, number: task::QUIET + 100, items: 9 };
+    let Unheard {
+        registry,
+        runtime,
+        callbacks,
+        _pod,
+    } = unheard(Arc::new(task::TaskList), pod);
+    let view = || RequestView {
+        turn: 2,
+        number: task::QUIET + 100,
+        items: 9,
+    };
     let began = Instant::now();
     let passed = runtime.block_on(registry.hooks().decide::<PreRequest>(&callbacks, view));
     assert_eq!((passed.decision, passed.runs.len()), (Decision::Allow, 1));
-    assert!(began.elapsed() >= Duration::from_millis(900), "it never was stale");
+    assert!(
+        began.elapsed() >= Duration::from_millis(900),
+        "it never was stale"
+    );
 }

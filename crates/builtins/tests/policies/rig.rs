@@ -35,7 +35,9 @@ pub(crate) fn clock(seconds: &Seconds) -> Now {
 pub(crate) fn pod(id: &FeatureId, keys: Value, tools: Vec<FnTool>) -> (PodUnderTest, Seconds) {
     let seconds = Arc::new(AtomicU64::new(BEGAN));
     let all = BTreeMap::from([(id.clone(), settings(keys))]);
-    let module = policies::with_settings(&all, |other| other == id, &clock(&seconds)).unwrap().remove(0);
+    let module = policies::with_settings(&all, |other| other == id, &clock(&seconds))
+        .unwrap()
+        .remove(0);
     (with(module, tools), seconds)
 }
 
@@ -76,7 +78,9 @@ pub(crate) fn steps_of(pod: &PodUnderTest, steps: &[&[Call]]) -> Vec<Ended> {
 
 /// The same, whatever becomes of it.
 pub(crate) fn play(pod: &PodUnderTest, steps: &[&[Call]]) -> PodRun {
-    steps.iter().for_each(|calls| pod.script.add(ScriptedAnswer::calls(calls)));
+    steps
+        .iter()
+        .for_each(|calls| pod.script.add(ScriptedAnswer::calls(calls)));
     pod.script.add(ScriptedAnswer::text("done"));
     pod.run("go")
 }
@@ -84,8 +88,16 @@ pub(crate) fn play(pod: &PodUnderTest, steps: &[&[Call]]) -> PodRun {
 /// Every point that a run came by from its turn's beginning on: before, nothing of a feature is written.
 pub(crate) fn points(ran: &PodUnderTest) -> Vec<(String, usize)> {
     let mut points = ran.points.numbered();
-    let turn = points.iter().position(|(name, _)| name == "commit:turn_started").unwrap();
-    assert!(points.iter().any(|(name, _)| name == "commit:feature_state"), "{points:?}");
+    let turn = points
+        .iter()
+        .position(|(name, _)| name == "commit:turn_started")
+        .unwrap();
+    assert!(
+        points
+            .iter()
+            .any(|(name, _)| name == "commit:feature_state"),
+        "{points:?}"
+    );
     points.split_off(turn)
 }
 
@@ -102,7 +114,10 @@ pub(crate) fn results(pod: &PodUnderTest) -> Vec<String> {
 /// How every call so far ended, in the order of the calls.
 pub(crate) fn finished(pod: &PodUnderTest) -> Vec<Ended> {
     let ended = |(_, record)| match record {
-        Record::ToolFinished(finished) => Some((finished.call, (finished.outcome.status, finished.outcome.summary))),
+        Record::ToolFinished(finished) => Some((
+            finished.call,
+            (finished.outcome.status, finished.outcome.summary),
+        )),
         _ => None,
     };
     let ended: BTreeMap<_, _> = pod.records().into_iter().filter_map(ended).collect();
@@ -111,20 +126,29 @@ pub(crate) fn finished(pod: &PodUnderTest) -> Vec<Ended> {
 
 /// Which calls were refused.
 pub(crate) fn refused(ended: &[Ended]) -> Vec<usize> {
-    let refused = ended.iter().enumerate().filter(|(_, (status, _))| *status == ResultStatus::Refused);
+    let refused = ended
+        .iter()
+        .enumerate()
+        .filter(|(_, (status, _))| *status == ResultStatus::Refused);
     refused.map(|(at, _)| at).collect()
 }
 
 /// A state as the log has it.
 pub(crate) fn state(pod: &PodUnderTest, id: &FeatureId, name: &str) -> Value {
-    let state = pod.state().features.remove(&(id.to_string(), name.to_owned()));
+    let state = pod
+        .state()
+        .features
+        .remove(&(id.to_string(), name.to_owned()));
     state.map_or(Value::Null, |state| (*state.value).clone())
 }
 
 /// Answers the same each time.
 pub(crate) fn same(name: &str) -> FnTool {
     FnTool::new(name, ToolEffect::ReadOnly, |_, _| async {
-        Ok(ToolOutput { summary: "same".into(), ..Default::default() })
+        Ok(ToolOutput {
+            summary: "same".into(),
+            ..Default::default()
+        })
     })
 }
 
@@ -133,7 +157,12 @@ pub(crate) fn counting(name: &str) -> FnTool {
     let count = Arc::new(AtomicUsize::new(0));
     FnTool::new(name, ToolEffect::ReadOnly, move |_, _| {
         let summary = count.fetch_add(1, Ordering::Relaxed).to_string();
-        async { Ok(ToolOutput { summary, ..Default::default() }) }
+        async {
+            Ok(ToolOutput {
+                summary,
+                ..Default::default()
+            })
+        }
     })
 }
 
@@ -142,6 +171,12 @@ pub(crate) fn flaky(works: &[bool]) -> FnTool {
     let works = Mutex::new(VecDeque::from(works.to_vec()));
     FnTool::new("Flaky", ToolEffect::ReadOnly, move |_, _| {
         let works = works.lock().unwrap().pop_front().unwrap_or(true);
-        async move { if works { Ok(ToolOutput::default()) } else { Err(ToolError::new(ErrorKind::Unavailable, "broken")) } }
+        async move {
+            if works {
+                Ok(ToolOutput::default())
+            } else {
+                Err(ToolError::new(ErrorKind::Unavailable, "broken"))
+            }
+        }
     })
 }

@@ -21,17 +21,35 @@ fn stays(keys: Value, answers: Vec<ScriptedAnswer>) -> LivePod {
     let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let now: builtins::Now = Arc::new(|| UNIX_EPOCH);
-    let watch =
-        policies::with_settings(&BTreeMap::from([(ID, settings(keys))]), |id| *id == ID, &now).unwrap().remove(0);
-    let hooks = [HostCapability::hook::<PreRequest>(), HostCapability::hook::<Event>()];
-    let held = [HostCapability::READ_WORKSPACE, NOTIFY, LOOKS].into_iter().chain(hooks).collect();
+    let watch = policies::with_settings(
+        &BTreeMap::from([(ID, settings(keys))]),
+        |id| *id == ID,
+        &now,
+    )
+    .unwrap()
+    .remove(0);
+    let hooks = [
+        HostCapability::hook::<PreRequest>(),
+        HostCapability::hook::<Event>(),
+    ];
+    let held = [HostCapability::READ_WORKSPACE, NOTIFY, LOOKS]
+        .into_iter()
+        .chain(hooks)
+        .collect();
     let files = vec![HostCapability::tool("*"), HostCapability::WRITE_WORKSPACE];
-    pod.features = vec![(watch, held), (Arc::new(FilesFeature(|_| String::new())), files)];
+    pod.features = vec![
+        (watch, held),
+        (Arc::new(FilesFeature(|_| String::new())), files),
+    ];
     LivePod::open(pod).unwrap_or_else(|over| panic!("not opened: {:?}", over.failure()))
 }
 
 fn runs(live: &LivePod) -> usize {
-    live.pod.records().iter().filter(|(_, record)| matches!(record, Record::BackgroundTask(_))).count()
+    live.pod
+        .records()
+        .iter()
+        .filter(|(_, record)| matches!(record, Record::BackgroundTask(_)))
+        .count()
 }
 
 /// Lets time pass until one more run of the watch has ended, for a change that is made again and again until then.
@@ -61,12 +79,18 @@ fn settle(live: &LivePod) {
 }
 
 fn is_quiet(live: &LivePod, status: &PodStatus) -> bool {
-    status.activity == Activity::Idle && status.queued.is_empty() && live.folded(status.folded).notices.is_empty()
+    status.activity == Activity::Idle
+        && status.queued.is_empty()
+        && live.folded(status.folded).notices.is_empty()
 }
 
 fn turn(live: &LivePod) {
     let turns = live.ask(live.client().status()).unwrap().turns;
-    live.ask(live.client().send(NewInput { text: "go".to_owned(), ..NewInput::default() })).unwrap();
+    live.ask(live.client().send(NewInput {
+        text: "go".to_owned(),
+        ..NewInput::default()
+    }))
+    .unwrap();
     live.until(|status| status.turns > turns && is_quiet(live, status));
 }
 
@@ -81,10 +105,17 @@ fn told(live: &LivePod) -> Vec<String> {
 
 #[test]
 fn a_change_is_told_once_with_the_next_step() {
-    let live = stays(json!({}), (0..9).map(|_| ScriptedAnswer::text("well")).collect());
+    let live = stays(
+        json!({}),
+        (0..9).map(|_| ScriptedAnswer::text("well")).collect(),
+    );
     let file = live.pod.project.join("a");
     noticed(&live, || std::fs::write(&file, "").unwrap());
-    assert_eq!(live.ask(live.client().status()).unwrap().turns, 0, "it does not wake");
+    assert_eq!(
+        live.ask(live.client().status()).unwrap().turns,
+        0,
+        "it does not wake"
+    );
     turn(&live);
     let expected = format!("{HEAD}\n- a");
     assert!(told(&live)[0].ends_with(&expected), "{:?}", told(&live));
@@ -95,19 +126,36 @@ fn a_change_is_told_once_with_the_next_step() {
 
 #[test]
 fn with_wake_a_change_starts_a_turn() {
-    let live = stays(json!({"wake": true}), (0..9).map(|_| ScriptedAnswer::text("well")).collect());
+    let live = stays(
+        json!({"wake": true}),
+        (0..9).map(|_| ScriptedAnswer::text("well")).collect(),
+    );
     let file = live.pod.project.join("a");
     noticed(&live, || std::fs::write(&file, "").unwrap());
     assert!(live.ask(live.client().status()).unwrap().turns > 0);
-    assert!(told(&live).iter().all(|text| text.ends_with(&format!("{HEAD}\n- a"))), "{:?}", told(&live));
+    assert!(
+        told(&live)
+            .iter()
+            .all(|text| text.ends_with(&format!("{HEAD}\n- a"))),
+        "{:?}",
+        told(&live)
+    );
     assert_eq!(live.close().failure(), None);
 }
 
 #[test]
 fn what_its_own_tools_wrote_is_not_told_until_another_changes_it() {
-    let write = |text: &str| ScriptedAnswer::calls(&[("Write", &json!({"path": "own", "content": text}).to_string())]);
+    let write = |text: &str| {
+        ScriptedAnswer::calls(&[(
+            "Write",
+            &json!({"path": "own", "content": text}).to_string(),
+        )])
+    };
     let well = || ScriptedAnswer::text("well");
-    let live = stays(json!({}), vec![well(), write("mine\n"), well(), well(), well()]);
+    let live = stays(
+        json!({}),
+        vec![well(), write("mine\n"), well(), well(), well()],
+    );
     let file = |name: &str| live.pod.project.join(name);
     noticed(&live, || std::fs::write(file("begin"), "").unwrap());
     turn(&live);
@@ -119,6 +167,13 @@ fn what_its_own_tools_wrote_is_not_told_until_another_changes_it() {
     assert_eq!(told(&live).len(), before.0, "{:?}", told(&live));
     noticed(&live, || std::fs::write(file("own"), "not mine\n").unwrap());
     turn(&live);
-    assert!(told(&live).last().unwrap().ends_with(&format!("{HEAD}\n- own")), "{:?}", told(&live));
+    assert!(
+        told(&live)
+            .last()
+            .unwrap()
+            .ends_with(&format!("{HEAD}\n- own")),
+        "{:?}",
+        told(&live)
+    );
     assert_eq!(live.close().failure(), None);
 }

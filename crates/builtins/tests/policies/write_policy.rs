@@ -11,7 +11,10 @@ use testkit::FnTool;
 fn paths_are_followed_to_where_they_lead() {
     let write = |path: &str| {
         let touches = vec![Touch::Write(path.into())];
-        FnTool::new("W", ToolEffect::Effectful, |_, _| async { Ok(ToolOutput::default()) }).touching(touches)
+        FnTool::new("W", ToolEffect::Effectful, |_, _| async {
+            Ok(ToolOutput::default())
+        })
+        .touching(touches)
     };
     let cases = [
         ("src/new.rs", false),
@@ -30,7 +33,8 @@ fn paths_are_followed_to_where_they_lead() {
         std::os::unix::fs::symlink("../docs", pod.project.join("src/out")).unwrap();
         let ended = turn(&pod, &[("W", "{}")]);
         assert_eq!(refused(&ended) == [0], refuse, "`{path}`: {ended:?}");
-        let named = ended[0].1.contains("builtin:write-policy") && ended[0].1.contains("rule `scopes`");
+        let named =
+            ended[0].1.contains("builtin:write-policy") && ended[0].1.contains("rule `scopes`");
         assert!(!refuse || named, "`{path}`: {ended:?}");
     }
 }
@@ -39,10 +43,17 @@ fn paths_are_followed_to_where_they_lead() {
 fn commands_are_refused_unless_told_otherwise() {
     let shell = || {
         let touches = vec![Touch::Shell("echo x > docs/x".to_owned())];
-        FnTool::new("Bash", ToolEffect::Effectful, |_, _| async { Ok(ToolOutput::default()) }).touching(touches)
+        FnTool::new("Bash", ToolEffect::Effectful, |_, _| async {
+            Ok(ToolOutput::default())
+        })
+        .touching(touches)
     };
     for (commands, expected) in [(false, vec![0]), (true, vec![])] {
-        let (pod, _) = pod(&ID, json!({"scopes": ["src"], "commands": commands}), vec![shell()]);
+        let (pod, _) = pod(
+            &ID,
+            json!({"scopes": ["src"], "commands": commands}),
+            vec![shell()],
+        );
         assert_eq!(refused(&turn(&pod, &[("Bash", "{}")])), expected);
     }
 }

@@ -11,7 +11,10 @@ const FIX: ErrorKind = ErrorKind::FixInput;
 const DAY: u64 = 86_400;
 
 pub(crate) fn feature(seconds: &Seconds) -> Granted {
-    (Arc::new(Memory::new(seconds.clock())), vec![HostCapability::tool("*"), memory::WRITE, memory::PROVIDE])
+    (
+        Arc::new(Memory::new(seconds.clock())),
+        vec![HostCapability::tool("*"), memory::WRITE, memory::PROVIDE],
+    )
 }
 
 fn rig() -> (Rig, Seconds) {
@@ -26,7 +29,10 @@ fn note(name: &str, description: &str, text: &str) -> Value {
 /// The names that a search finds, in its order.
 fn found(rig: &Rig, query: Value) -> Vec<String> {
     let content = rig.ok("MemorySearch", query).content;
-    content.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+    content
+        .lines()
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -40,40 +46,95 @@ fn a_note_is_kept_found_replaced_and_forgotten() {
          updated: 2026-01-31\n---\n\nUse --locked.\n\nAlways.\n"
     );
     seconds.set(NOON + DAY);
-    assert!(rig.refused("MemoryWrite", first.clone(), FIX).contains("read it"), "nothing is lost by accident");
+    assert!(
+        rig.refused("MemoryWrite", first.clone(), FIX)
+            .contains("read it"),
+        "nothing is lost by accident"
+    );
     let mut second = first;
     second["replace"] = json!(true);
     second["text"] = json!("Use cargo alone.");
     assert_eq!(rig.ok("MemoryWrite", second).summary, "build: replaced");
     let read = rig.ok("MemoryRead", json!({"name": "build"}));
     assert_eq!(read.summary, "build: how to build it");
-    assert_eq!(read.content, "procedure of 2026-01-31, updated 2026-02-01 #ci\n\nUse cargo alone.");
-    rig.ok("MemoryWrite", note("ci", "where it runs", "See [[build]], and [[ci]] itself."));
-    assert!(rig.refused("MemoryForget", json!({"name": "build"}), FIX).contains("`ci` links to"));
+    assert_eq!(
+        read.content,
+        "procedure of 2026-01-31, updated 2026-02-01 #ci\n\nUse cargo alone."
+    );
+    rig.ok(
+        "MemoryWrite",
+        note("ci", "where it runs", "See [[build]], and [[ci]] itself."),
+    );
+    assert!(
+        rig.refused("MemoryForget", json!({"name": "build"}), FIX)
+            .contains("`ci` links to")
+    );
     rig.ok("MemoryForget", json!({"name": "ci"}));
     let gone = rig.ok("MemoryForget", json!({"name": "build"}));
-    assert!(gone.summary.starts_with("build: forgotten") && gone.content.contains("Use cargo alone."), "{gone:?}");
+    assert!(
+        gone.summary.starts_with("build: forgotten") && gone.content.contains("Use cargo alone."),
+        "{gone:?}"
+    );
     assert_eq!(rig.files(), ["memory/"]);
     for tool in ["MemoryRead", "MemoryForget"] {
-        assert!(rig.refused(tool, json!({"name": "build"}), FIX).contains("search"));
+        assert!(
+            rig.refused(tool, json!({"name": "build"}), FIX)
+                .contains("search")
+        );
     }
     let told = rig.host.told.lock().unwrap();
-    let kinds: Vec<_> = told.iter().map(|change| (change.before.is_some(), change.after.is_some())).collect();
-    assert_eq!(kinds, [(false, true), (true, true), (false, true), (true, false), (true, false)]);
+    let kinds: Vec<_> = told
+        .iter()
+        .map(|change| (change.before.is_some(), change.after.is_some()))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (false, true),
+            (true, true),
+            (false, true),
+            (true, false),
+            (true, false)
+        ]
+    );
 }
 
 #[test]
 fn what_is_no_note_is_refused_at_the_door() {
     let (rig, _) = rig();
     let cases = [
-        (json!({"name": "A b", "description": "d", "kind": "fact", "text": "t"}), "/name"),
-        (json!({"name": "../a", "description": "d", "kind": "fact", "text": "t"}), "/name"),
-        (json!({"name": "a", "description": "d\ne", "kind": "fact", "text": "t"}), "/description"),
-        (json!({"name": "a", "description": "", "kind": "fact", "text": "t"}), "/description"),
-        (json!({"name": "a", "description": "x".repeat(201), "kind": "fact", "text": "t"}), "/description"),
-        (json!({"name": "a", "description": "d", "kind": "rumour", "text": "t"}), "/kind"),
-        (json!({"name": "a", "description": "d", "kind": "fact", "text": "t", "tags": ["A"]}), "/tags"),
-        (json!({"name": "a", "kind": "fact", "text": "t"}), "description"),
+        (
+            json!({"name": "A b", "description": "d", "kind": "fact", "text": "t"}),
+            "/name",
+        ),
+        (
+            json!({"name": "../a", "description": "d", "kind": "fact", "text": "t"}),
+            "/name",
+        ),
+        (
+            json!({"name": "a", "description": "d\ne", "kind": "fact", "text": "t"}),
+            "/description",
+        ),
+        (
+            json!({"name": "a", "description": "", "kind": "fact", "text": "t"}),
+            "/description",
+        ),
+        (
+            json!({"name": "a", "description": "x".repeat(201), "kind": "fact", "text": "t"}),
+            "/description",
+        ),
+        (
+            json!({"name": "a", "description": "d", "kind": "rumour", "text": "t"}),
+            "/kind",
+        ),
+        (
+            json!({"name": "a", "description": "d", "kind": "fact", "text": "t", "tags": ["A"]}),
+            "/tags",
+        ),
+        (
+            json!({"name": "a", "kind": "fact", "text": "t"}),
+            "description",
+        ),
     ];
     for (arguments, named) in cases {
         let problem = rig.prepare("MemoryWrite", &arguments).unwrap_err();
@@ -88,22 +149,43 @@ fn what_is_no_note_is_refused_at_the_door() {
         (note("a", "d", "see [[other]]"), "[[other]]"),
         (note("a", "d", &format!("fine\nuse {key}")), "line 2"),
         (note("a", &format!("key {key}"), "t"), "description"),
-        (json!({"name": "a", "description": "d", "kind": "fact", "text": "t", "tags": tags}), "tags"),
+        (
+            json!({"name": "a", "description": "d", "kind": "fact", "text": "t", "tags": tags}),
+            "tags",
+        ),
     ];
     for (arguments, words) in cases {
         let message = rig.refused("MemoryWrite", arguments, FIX);
-        assert!(message.contains(words) && !message.contains(&key), "{message}");
+        assert!(
+            message.contains(words) && !message.contains(&key),
+            "{message}"
+        );
     }
-    assert_eq!((rig.files(), rig.host.told.lock().unwrap().len()), (vec!["memory/".to_owned()], 0));
+    assert_eq!(
+        (rig.files(), rig.host.told.lock().unwrap().len()),
+        (vec!["memory/".to_owned()], 0)
+    );
 }
 
 #[test]
 fn search_ranks_the_same_way_each_time() {
     let (rig, seconds) = rig();
     let notes = [
-        ("parser-errors", "what the parser says", "Errors name a line."),
-        ("lexer", "tokens of the parser", "parser parser parser parser"),
-        ("release", "how to release", "The parser is built first. Errors stop it."),
+        (
+            "parser-errors",
+            "what the parser says",
+            "Errors name a line.",
+        ),
+        (
+            "lexer",
+            "tokens of the parser",
+            "parser parser parser parser",
+        ),
+        (
+            "release",
+            "how to release",
+            "The parser is built first. Errors stop it.",
+        ),
         ("team", "who works here", "Ann and Bo."),
         ("parsers-of-others", "a survey", "None fits."),
     ];
@@ -112,20 +194,42 @@ fn search_ranks_the_same_way_each_time() {
         rig.ok("MemoryWrite", note(name, description, text));
     }
     let cases: [(Value, &[&str]); 8] = [
-        (json!({"query": "parser"}), &["parser-errors", "lexer", "parsers-of-others", "release"]),
-        (json!({"query": "PARSER errors"}), &["parser-errors", "release", "lexer", "parsers-of-others"]),
+        (
+            json!({"query": "parser"}),
+            &["parser-errors", "lexer", "parsers-of-others", "release"],
+        ),
+        (
+            json!({"query": "PARSER errors"}),
+            &["parser-errors", "release", "lexer", "parsers-of-others"],
+        ),
         (json!({"query": "ann"}), &["team"]),
         (json!({"query": "zebra"}), &[]),
         (json!({"query": "parser", "limit": 1}), &["parser-errors"]),
         (json!({"query": "parser", "kind": "decision"}), &[]),
-        (json!({}), &["parsers-of-others", "team", "release", "lexer", "parser-errors"]),
-        (json!({"query": "?!", "limit": 2}), &["parsers-of-others", "team"]),
+        (
+            json!({}),
+            &[
+                "parsers-of-others",
+                "team",
+                "release",
+                "lexer",
+                "parser-errors",
+            ],
+        ),
+        (
+            json!({"query": "?!", "limit": 2}),
+            &["parsers-of-others", "team"],
+        ),
     ];
     for (query, expected) in cases {
         assert_eq!(found(&rig, query.clone()), expected, "{query}");
         assert_eq!(found(&rig, query.clone()), expected, "{query}, again");
     }
-    assert_eq!(rig.ok("MemorySearch", json!({"query": "parser", "limit": 1})).summary, "4 notes, the best 1 shown");
+    assert_eq!(
+        rig.ok("MemorySearch", json!({"query": "parser", "limit": 1}))
+            .summary,
+        "4 notes, the best 1 shown"
+    );
     rig.refused("MemorySearch", json!({"query": "x".repeat(501)}), FIX);
     // Saying it often does not make a note the better one.
     rig.ok("MemoryWrite", note("aloud", "d", &"lexeme ".repeat(40)));
@@ -142,7 +246,13 @@ fn a_broken_note_is_named_and_can_be_replaced() {
     rig.write("memory/Upper.md", "not a note");
     let listed = rig.ok("MemorySearch", json!({}));
     assert_eq!(listed.content, "good (fact, 2026-01-31): d");
-    assert!(listed.summary.starts_with("1 note; 1 not readable: the note `bad`"), "{}", listed.summary);
+    assert!(
+        listed
+            .summary
+            .starts_with("1 note; 1 not readable: the note `bad`"),
+        "{}",
+        listed.summary
+    );
     rig.refused("MemoryRead", json!({"name": "bad"}), ErrorKind::Corrupt);
     let mut mended = note("bad", "d", "t");
     mended["replace"] = json!(true);
@@ -162,18 +272,31 @@ fn notes_are_plain_files_and_not_too_many() {
         rig.refused("MemoryWrite", over, ErrorKind::Denied);
         rig.refused("MemoryRead", json!({"name": name}), ErrorKind::Denied);
     }
-    assert_eq!((rig.text("outside.md").as_str(), rig.path("memory/target.md").exists()), ("theirs", false));
+    assert_eq!(
+        (
+            rig.text("outside.md").as_str(),
+            rig.path("memory/target.md").exists()
+        ),
+        ("theirs", false)
+    );
     for n in 0..MAX_NOTES {
         rig.write(&format!("memory/n{n}.md"), "x");
     }
-    rig.refused("MemoryWrite", note("one-more", "d", "t"), ErrorKind::Exhausted);
+    rig.refused(
+        "MemoryWrite",
+        note("one-more", "d", "t"),
+        ErrorKind::Exhausted,
+    );
 }
 
 #[test]
 fn what_somebody_saves_meanwhile_survives() {
     let seconds = Seconds::noon();
     let theirs = |path: &std::path::Path| std::fs::write(path, "theirs").unwrap();
-    let host = Recorder { meanwhile: Some(Box::new(theirs)), ..Recorder::default() };
+    let host = Recorder {
+        meanwhile: Some(Box::new(theirs)),
+        ..Recorder::default()
+    };
     let rig = Rig::with(vec![feature(&seconds)], &[memory::ROOT], host);
     rig.refused("MemoryWrite", note("new", "d", "t"), FIX);
     let whole = "---\nname: old\ndescription: d\nkind: fact\ncreated: 2026-01-31\nupdated: 2026-01-31\n---\n\nt\n";
@@ -183,11 +306,17 @@ fn what_somebody_saves_meanwhile_survives() {
     rig.refused("MemoryWrite", over, FIX);
     rig.write("memory/old.md", whole);
     rig.refused("MemoryForget", json!({"name": "old"}), FIX);
-    assert_eq!((rig.text("memory/new.md"), rig.text("memory/old.md")), ("theirs".into(), "theirs".into()));
+    assert_eq!(
+        (rig.text("memory/new.md"), rig.text("memory/old.md")),
+        ("theirs".into(), "theirs".into())
+    );
     // Two new notes of one name at once: one wins, the other is told.
     let (rig, _) = self::rig();
-    let calls =
-        ["one", "two"].map(|text| rig.prepare("MemoryWrite", &note("same", "d", text)).unwrap().run(rig.context()));
+    let calls = ["one", "two"].map(|text| {
+        rig.prepare("MemoryWrite", &note("same", "d", text))
+            .unwrap()
+            .run(rig.context())
+    });
     let [one, two] = calls;
     let (one, two) = block_on(async { tokio::join!(one, two) });
     assert!(one.is_ok() && two.unwrap_err().kind == FIX);
@@ -199,14 +328,33 @@ fn each_grant_that_is_missing_takes_what_it_must() {
     let seconds = Seconds::noon();
     let (module, _) = feature(&seconds);
     let any = HostCapability::tool("*");
-    let install =
-        |grants, roots: &[&'static str]| Rig::with(vec![(Arc::clone(&module), grants)], roots, Recorder::default());
+    let install = |grants, roots: &[&'static str]| {
+        Rig::with(
+            vec![(Arc::clone(&module), grants)],
+            roots,
+            Recorder::default(),
+        )
+    };
     let reads = install(vec![any.clone(), memory::READ], &[memory::ROOT]);
     assert_eq!(reads.tools(), ["MemoryRead", "MemorySearch"]);
-    assert_eq!(reads.registry.report().features[0].outcome, InstallOutcome::Degraded);
     assert_eq!(
-        install(vec![any.clone()], &[memory::ROOT]).registry.report().features[0].outcome,
+        reads.registry.report().features[0].outcome,
+        InstallOutcome::Degraded
+    );
+    assert_eq!(
+        install(vec![any.clone()], &[memory::ROOT])
+            .registry
+            .report()
+            .features[0]
+            .outcome,
         InstallOutcome::Skipped
     );
-    assert_eq!(install(vec![any, memory::WRITE], &[]).registry.report().features[0].outcome, InstallOutcome::Skipped);
+    assert_eq!(
+        install(vec![any, memory::WRITE], &[])
+            .registry
+            .report()
+            .features[0]
+            .outcome,
+        InstallOutcome::Skipped
+    );
 }

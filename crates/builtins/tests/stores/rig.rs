@@ -4,8 +4,8 @@ use authority::{Access, Workspace};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange, Prepared};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
-    InstallOutcome,
+    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder,
+    HostCapability, HostServices, InstallOutcome,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,14 @@ impl CallHost for Recorder {
             "told before it happens: {}",
             change.path.display()
         );
-        if self.refuses_from.is_some_and(|from| self.told.lock().unwrap().len() >= from) {
-            return Err(ToolError::new(ErrorKind::Unavailable, "the journal is suspended"));
+        if self
+            .refuses_from
+            .is_some_and(|from| self.told.lock().unwrap().len() >= from)
+        {
+            return Err(ToolError::new(
+                ErrorKind::Unavailable,
+                "the journal is suspended",
+            ));
         }
         if let Some(meanwhile) = &self.meanwhile {
             meanwhile(&change.path);
@@ -60,9 +66,18 @@ impl CallHost for Recorder {
 
     async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {
         tokio::task::yield_now().await;
-        assert!(moving.from.is_dir() && !moving.to.exists(), "told before it happens: {moving:?}");
-        if self.refuses_from.is_some_and(|from| self.told.lock().unwrap().len() >= from) {
-            return Err(ToolError::new(ErrorKind::Unavailable, "the journal is suspended"));
+        assert!(
+            moving.from.is_dir() && !moving.to.exists(),
+            "told before it happens: {moving:?}"
+        );
+        if self
+            .refuses_from
+            .is_some_and(|from| self.told.lock().unwrap().len() >= from)
+        {
+            return Err(ToolError::new(
+                ErrorKind::Unavailable,
+                "the journal is suspended",
+            ));
         }
         self.moved.lock().unwrap().push(moving);
         Ok(())
@@ -101,10 +116,15 @@ pub(crate) type Granted = (Arc<dyn FeatureModule>, Vec<HostCapability>);
 pub(crate) fn policy(features: &[Granted]) -> CapabilityPolicy {
     let held = |(module, held): &Granted| {
         let id: FeatureId = module.descriptor().id;
-        held.iter().cloned().map(move |capability| (id.clone(), capability)).collect::<Vec<_>>()
+        held.iter()
+            .cloned()
+            .map(move |capability| (id.clone(), capability))
+            .collect::<Vec<_>>()
     };
     let rows = features.iter().flat_map(held);
-    rows.fold(CapabilityPolicy::nothing(), |policy, (id, capability)| policy.grant(id, capability, "test"))
+    rows.fold(CapabilityPolicy::nothing(), |policy, (id, capability)| {
+        policy.grant(id, capability, "test")
+    })
 }
 
 pub(crate) fn root(path: &Path, access: Access) -> Workspace {
@@ -116,7 +136,13 @@ impl Rig {
     pub(crate) fn new(features: Vec<Granted>, roots: &[&'static str]) -> Self {
         let rig = Self::with(features, roots, Recorder::default());
         let report = rig.registry.report();
-        assert!(report.features.iter().all(|f| f.outcome == InstallOutcome::Installed), "{report:#?}");
+        assert!(
+            report
+                .features
+                .iter()
+                .all(|f| f.outcome == InstallOutcome::Installed),
+            "{report:#?}"
+        );
         rig
     }
 
@@ -129,8 +155,14 @@ impl Rig {
         };
         let services = roots.iter().fold(HostServices::none(), offer);
         let builder = FeatureRegistryBuilder::new(policy(&features));
-        let registry = builder.with_all(features.into_iter().map(|(module, _)| module)).install(&services);
-        Self { dir, registry, host: Arc::new(host) }
+        let registry = builder
+            .with_all(features.into_iter().map(|(module, _)| module))
+            .install(&services);
+        Self {
+            dir,
+            registry,
+            host: Arc::new(host),
+        }
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
@@ -148,12 +180,18 @@ impl Rig {
     }
 
     pub(crate) fn tools(&self) -> Vec<String> {
-        self.registry.tools().definitions().into_iter().map(|definition| definition.name).collect()
+        self.registry
+            .tools()
+            .definitions()
+            .into_iter()
+            .map(|definition| definition.name)
+            .collect()
     }
 
     pub(crate) fn prepare(&self, tool: &str, arguments: &Value) -> Result<Prepared, String> {
         let tool = &self.registry.tools().get(tool).unwrap().tool;
-        tool.prepare(&arguments.to_string()).map_err(|error| error.to_string())
+        tool.prepare(&arguments.to_string())
+            .map_err(|error| error.to_string())
     }
 
     pub(crate) fn context(&self) -> ToolContext {
@@ -172,7 +210,8 @@ impl Rig {
 
     pub(crate) fn ok(&self, tool: &str, arguments: Value) -> ToolOutput {
         let shown = arguments.to_string();
-        self.call(tool, arguments).unwrap_or_else(|error| panic!("{tool} {shown}: {error}"))
+        self.call(tool, arguments)
+            .unwrap_or_else(|error| panic!("{tool} {shown}: {error}"))
     }
 
     /// The words of a refusal of this kind.
@@ -203,5 +242,9 @@ impl Rig {
 }
 
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }

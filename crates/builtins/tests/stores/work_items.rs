@@ -11,8 +11,14 @@ use std::sync::Arc;
 const FIX: ErrorKind = ErrorKind::FixInput;
 
 pub(crate) fn feature(seconds: &Seconds) -> Granted {
-    let module =
-        WorkItems::new(Settings { author: "tester".to_owned(), ..Settings::default() }, seconds.clock()).unwrap();
+    let module = WorkItems::new(
+        Settings {
+            author: "tester".to_owned(),
+            ..Settings::default()
+        },
+        seconds.clock(),
+    )
+    .unwrap();
     (
         Arc::new(module),
         vec![
@@ -27,12 +33,18 @@ pub(crate) fn feature(seconds: &Seconds) -> Granted {
 
 fn rig() -> (Rig, Seconds) {
     let seconds = Seconds::noon();
-    (Rig::new(vec![feature(&seconds)], &[work_item::ROOT]), seconds)
+    (
+        Rig::new(vec![feature(&seconds)], &[work_item::ROOT]),
+        seconds,
+    )
 }
 
 fn hostile(host: Recorder) -> (Rig, Seconds) {
     let seconds = Seconds::noon();
-    (Rig::with(vec![feature(&seconds)], &[work_item::ROOT], host), seconds)
+    (
+        Rig::with(vec![feature(&seconds)], &[work_item::ROOT], host),
+        seconds,
+    )
 }
 
 /// A record as the script would have written it.
@@ -44,7 +56,8 @@ fn put(rig: &Rig, status: &str, id: &str, title: &str) {
          created_at: 2026-01-31T12:00:00Z\nupdated_at: 2026-01-31T12:00:00Z\nassignee: \"\"\n---\n\nBody of {title}.\n"
     );
     rig.write(&format!("{at}/item.md"), &item);
-    let thread = format!("# Thread of {id}\n\n## 1 | 2026-01-31T12:00:00Z | created {status} | Ann\n");
+    let thread =
+        format!("# Thread of {id}\n\n## 1 | 2026-01-31T12:00:00Z | created {status} | Ann\n");
     rig.write(&format!("{at}/thread.md"), &thread);
 }
 
@@ -55,9 +68,18 @@ fn an_item_lives_from_creation_to_closing() {
         "WorkItemCreate",
         json!({"title": "Mend the parser", "body": "It fails.", "priority": "high", "labels": ["parser", "v:1"]}),
     );
-    assert_eq!(made.summary, "20260131-120000-mend-the-parser: created, open");
-    let again = rig.ok("WorkItemCreate", json!({"title": "Mend the parser!", "body": ""}));
-    assert_eq!(again.summary, "20260131-120000-mend-the-parser-2: created, open");
+    assert_eq!(
+        made.summary,
+        "20260131-120000-mend-the-parser: created, open"
+    );
+    let again = rig.ok(
+        "WorkItemCreate",
+        json!({"title": "Mend the parser!", "body": ""}),
+    );
+    assert_eq!(
+        again.summary,
+        "20260131-120000-mend-the-parser-2: created, open"
+    );
     seconds.set(NOON + 60);
     let told = rig.ok(
         "WorkItemUpdate",
@@ -81,9 +103,21 @@ fn an_item_lives_from_creation_to_closing() {
         "WorkItemUpdate",
         json!({"id": "20260131-120000-mend-the-parser", "status": "closed", "comment": "Mended."}),
     );
-    assert!(closed.summary.ends_with("moved from open to closed, comment added; it is closed"), "{}", closed.summary);
-    let shown = rig.ok("WorkItemShow", json!({"id": "20260131-120000-mend-the-parser"}));
-    assert_eq!(shown.summary, "20260131-120000-mend-the-parser: closed, 3 events");
+    assert!(
+        closed
+            .summary
+            .ends_with("moved from open to closed, comment added; it is closed"),
+        "{}",
+        closed.summary
+    );
+    let shown = rig.ok(
+        "WorkItemShow",
+        json!({"id": "20260131-120000-mend-the-parser"}),
+    );
+    assert_eq!(
+        shown.summary,
+        "20260131-120000-mend-the-parser: closed, 3 events"
+    );
     assert_eq!(
         shown.content,
         "# Mend the parser\nkind: bug  priority: high  labels: parser, v:1  assignee: Ann\n\
@@ -93,7 +127,10 @@ fn an_item_lives_from_creation_to_closing() {
          2026-01-31T12:02:00Z status open -> closed (tester)\n  Mended."
     );
     assert_eq!(rig.ok("WorkItemList", json!({})).summary, "1 work item");
-    assert!(!rig.path("work-items/open/20260131-120000-mend-the-parser").exists());
+    assert!(
+        !rig.path("work-items/open/20260131-120000-mend-the-parser")
+            .exists()
+    );
     assert!(!rig.path("work-items/.lock").exists());
 }
 
@@ -110,8 +147,16 @@ fn lists_are_narrowed_ordered_and_bounded() {
     }
     put(&rig, "closed", "20260131-120000-done", "Done");
     let all = rig.ok("WorkItemList", json!({}));
-    assert!(all.summary.starts_with("40 work items, the first 30 shown"), "{}", all.summary);
-    let ids: Vec<&str> = all.content.lines().map(|line| line.split_whitespace().nth(3).unwrap()).collect();
+    assert!(
+        all.summary.starts_with("40 work items, the first 30 shown"),
+        "{}",
+        all.summary
+    );
+    let ids: Vec<&str> = all
+        .content
+        .lines()
+        .map(|line| line.split_whitespace().nth(3).unwrap())
+        .collect();
     assert!(ids.len() == 30 && ids.is_sorted_by(|a, b| a > b), "{ids:?}");
     let cases = [
         (json!({"status": "pending"}), 10),
@@ -123,9 +168,20 @@ fn lists_are_narrowed_ordered_and_bounded() {
     ];
     for (query, found) in cases {
         let listed = rig.ok("WorkItemList", query.clone());
-        assert_eq!(listed.content.lines().count(), found, "{query}: {}", listed.content);
+        assert_eq!(
+            listed.content.lines().count(),
+            found,
+            "{query}: {}",
+            listed.content
+        );
     }
-    assert_eq!(rig.ok("WorkItemList", json!({"limit": 2})).content.lines().count(), 2);
+    assert_eq!(
+        rig.ok("WorkItemList", json!({"limit": 2}))
+            .content
+            .lines()
+            .count(),
+        2
+    );
 }
 
 #[test]
@@ -143,16 +199,29 @@ fn a_reference_means_exactly_one_item() {
         ("202602", "B"),
     ];
     for (given, title) in cases {
-        assert!(rig.ok("WorkItemShow", json!({"id": given})).content.starts_with(&format!("# {title}\n")), "{given}");
+        assert!(
+            rig.ok("WorkItemShow", json!({"id": given}))
+                .content
+                .starts_with(&format!("# {title}\n")),
+            "{given}"
+        );
     }
     assert!(
         rig.refused("WorkItemShow", json!({"id": "20260131"}), FIX)
             .contains("means 2 items: 20260131-120000-a, 20260131-120000-a-b")
     );
-    assert!(rig.refused("WorkItemShow", json!({"id": "zzz"}), FIX).contains("no item"));
+    assert!(
+        rig.refused("WorkItemShow", json!({"id": "zzz"}), FIX)
+            .contains("no item")
+    );
     for bad in ["", "../open", "open/x", "A", "-x", "*"] {
-        let refused = rig.prepare("WorkItemShow", &json!({"id": bad})).unwrap_err();
-        assert!(refused.contains("/id") && refused.contains("ids look like"), "{bad}: {refused}");
+        let refused = rig
+            .prepare("WorkItemShow", &json!({"id": bad}))
+            .unwrap_err();
+        assert!(
+            refused.contains("/id") && refused.contains("ids look like"),
+            "{bad}: {refused}"
+        );
     }
 }
 
@@ -169,20 +238,30 @@ fn invalid_item_text_is_refused_before_any_write() {
         json!({"title": "a", "body": "", "status": "closed"}),
     ];
     for arguments in arguments {
-        assert!(rig.prepare("WorkItemCreate", &arguments).is_err(), "{arguments}");
+        assert!(
+            rig.prepare("WorkItemCreate", &arguments).is_err(),
+            "{arguments}"
+        );
     }
     let bodies = ["\u{1b}[31m", "a\u{200b}b", long.as_str()];
     for body in bodies {
         rig.refused("WorkItemCreate", json!({"title": "a", "body": body}), FIX);
     }
     let labels: Vec<String> = (0..17).map(|n| format!("l{n}")).collect();
-    rig.refused("WorkItemCreate", json!({"title": "a", "body": "", "labels": labels}), FIX);
+    rig.refused(
+        "WorkItemCreate",
+        json!({"title": "a", "body": "", "labels": labels}),
+        FIX,
+    );
     assert_eq!(rig.files(), ["work-items/"]);
     put(&rig, "open", "20260131-120000-a", "A");
     let before = rig.files();
     let changes = [
         (json!({"id": "a"}), "say what changes"),
-        (json!({"id": "a", "status": "open", "title": "A"}), "say what changes"),
+        (
+            json!({"id": "a", "status": "open", "title": "A"}),
+            "say what changes",
+        ),
         (json!({"id": "a", "status": "closed"}), "how"),
         (json!({"id": "a", "comment": "\u{7f}"}), "control"),
         (json!({"id": "b", "comment": "x"}), "no item"),
@@ -191,7 +270,10 @@ fn invalid_item_text_is_refused_before_any_write() {
         let message = rig.refused("WorkItemUpdate", change.clone(), FIX);
         assert!(message.contains(words), "{change}: {message}");
     }
-    assert_eq!((rig.files(), rig.host.told.lock().unwrap().len()), (before, 0));
+    assert_eq!(
+        (rig.files(), rig.host.told.lock().unwrap().len()),
+        (before, 0)
+    );
 }
 
 // cline#12151, qwen-code#1528: an item that an editor of Windows saved was "not readable".
@@ -199,19 +281,38 @@ fn invalid_item_text_is_refused_before_any_write() {
 fn an_item_with_a_mark_and_crlf_is_read_and_changed() {
     for (mark, thread) in [("", false), ("\u{feff}", false), ("\u{feff}", true)] {
         let (rig, _) = rig();
-        rig.ok("WorkItemCreate", json!({ "title": "One", "body": "first\nsecond" }));
-        let file = rig.files().into_iter().find(|file| file.ends_with("item.md")).unwrap();
+        rig.ok(
+            "WorkItemCreate",
+            json!({ "title": "One", "body": "first\nsecond" }),
+        );
+        let file = rig
+            .files()
+            .into_iter()
+            .find(|file| file.ends_with("item.md"))
+            .unwrap();
         let mut files = vec![file.clone()];
         files.extend(thread.then(|| file.replace("item.md", "thread.md")));
         for file in &files {
-            rig.write(file, &format!("{mark}{}", rig.text(file).replace('\n', "\r\n")));
+            rig.write(
+                file,
+                &format!("{mark}{}", rig.text(file).replace('\n', "\r\n")),
+            );
         }
         let id = file.split('/').nth_back(1).unwrap().to_owned();
         let listed = rig.ok("WorkItemList", json!({}));
-        assert!(listed.content.contains("One") && !listed.content.contains("readable"), "{listed:?}");
-        rig.ok("WorkItemUpdate", json!({ "id": id, "kind": "bug", "comment": "more" }));
+        assert!(
+            listed.content.contains("One") && !listed.content.contains("readable"),
+            "{listed:?}"
+        );
+        rig.ok(
+            "WorkItemUpdate",
+            json!({ "id": id, "kind": "bug", "comment": "more" }),
+        );
         let shown = rig.ok("WorkItemShow", json!({ "id": id }));
-        assert!(shown.content.contains("first\nsecond") && shown.content.contains("more"), "{shown:?}");
+        assert!(
+            shown.content.contains("first\nsecond") && shown.content.contains("more"),
+            "{shown:?}"
+        );
         assert!(!rig.text(&file).contains(['\r', '\u{feff}']), "{mark:?}");
     }
 }
@@ -222,21 +323,41 @@ fn links_lead_nowhere() {
     put(&rig, "open", "20260131-120000-a", "A");
     rig.write("outside/item.md", "---\nkey: secret\n");
     rig.write("outside/thread.md", "");
-    let link = |target: &str, at: &str| std::os::unix::fs::symlink(rig.path(target), rig.path(at)).unwrap();
+    let link = |target: &str, at: &str| {
+        std::os::unix::fs::symlink(rig.path(target), rig.path(at)).unwrap()
+    };
     link("outside", "work-items/open/20260131-120000-linked");
     assert_eq!(rig.ok("WorkItemList", json!({})).summary, "1 work item");
     rig.refused("WorkItemShow", json!({"id": "linked"}), FIX);
     std::fs::remove_file(rig.path("work-items/open/20260131-120000-a/thread.md")).unwrap();
-    link("outside/thread.md", "work-items/open/20260131-120000-a/thread.md");
+    link(
+        "outside/thread.md",
+        "work-items/open/20260131-120000-a/thread.md",
+    );
     rig.refused("WorkItemShow", json!({"id": "a"}), ErrorKind::Denied);
-    rig.refused("WorkItemUpdate", json!({"id": "a", "comment": "x"}), ErrorKind::Denied);
+    rig.refused(
+        "WorkItemUpdate",
+        json!({"id": "a", "comment": "x"}),
+        ErrorKind::Denied,
+    );
     // Also a link that stays inside: what is recorded must name what changes.
     put(&rig, "pending", "20260131-120000-b", "B");
     std::fs::remove_file(rig.path("work-items/open/20260131-120000-a/thread.md")).unwrap();
-    link("work-items/pending/20260131-120000-b/thread.md", "work-items/open/20260131-120000-a/thread.md");
-    rig.refused("WorkItemUpdate", json!({"id": "a", "comment": "x"}), ErrorKind::Denied);
+    link(
+        "work-items/pending/20260131-120000-b/thread.md",
+        "work-items/open/20260131-120000-a/thread.md",
+    );
+    rig.refused(
+        "WorkItemUpdate",
+        json!({"id": "a", "comment": "x"}),
+        ErrorKind::Denied,
+    );
     link("outside", "work-items/closed");
-    rig.refused("WorkItemUpdate", json!({"id": "b", "status": "closed", "comment": "x"}), ErrorKind::Denied);
+    rig.refused(
+        "WorkItemUpdate",
+        json!({"id": "b", "status": "closed", "comment": "x"}),
+        ErrorKind::Denied,
+    );
     assert_eq!(rig.text("outside/thread.md"), "");
     assert!(rig.path("work-items/pending/20260131-120000-b").exists());
 }
@@ -245,17 +366,27 @@ fn links_lead_nowhere() {
 fn a_broken_record_is_named_and_the_others_are_shown() {
     let (rig, _) = rig();
     put(&rig, "open", "20260131-120000-good", "Good");
-    for (id, from, to) in
-        [("20260131-120001-a", "kind: task", "kind: idea"), ("20260131-120002-b", "---\nid", "--\nid")]
-    {
+    for (id, from, to) in [
+        ("20260131-120001-a", "kind: task", "kind: idea"),
+        ("20260131-120002-b", "---\nid", "--\nid"),
+    ] {
         put(&rig, "open", id, "X");
         let at = format!("work-items/open/{id}/item.md");
         rig.write(&at, &rig.text(&at).replacen(from, to, 1));
     }
     put(&rig, "open", "20260131-120003-thread", "X");
-    rig.write("work-items/open/20260131-120003-thread/thread.md", "# Thread of it\n\nforged\n");
+    rig.write(
+        "work-items/open/20260131-120003-thread/thread.md",
+        "# Thread of it\n\nforged\n",
+    );
     let listed = rig.ok("WorkItemList", json!({}));
-    assert!(listed.summary.contains("2 not readable: 20260131-120001-a, 20260131-120002-b"), "{}", listed.summary);
+    assert!(
+        listed
+            .summary
+            .contains("2 not readable: 20260131-120001-a, 20260131-120002-b"),
+        "{}",
+        listed.summary
+    );
     assert_eq!(listed.content.lines().count(), 2);
     for n in 0..12 {
         put(&rig, "open", &format!("20260131-1300{n:02}-bad"), "X");
@@ -264,15 +395,37 @@ fn a_broken_record_is_named_and_the_others_are_shown() {
     }
     let named = rig.ok("WorkItemList", json!({})).summary;
     let shown = named.matches("20260131-").count();
-    assert!(named.contains("14 not readable: ") && named.contains(&format!(" and {} more (", 14 - shown)), "{named}");
-    for (id, line) in [("20260131-120001-a", "line 6"), ("20260131-120002-b", "line 1"), ("thread", "line 3")] {
+    assert!(
+        named.contains("14 not readable: ")
+            && named.contains(&format!(" and {} more (", 14 - shown)),
+        "{named}"
+    );
+    for (id, line) in [
+        ("20260131-120001-a", "line 6"),
+        ("20260131-120002-b", "line 1"),
+        ("thread", "line 3"),
+    ] {
         let message = rig.refused("WorkItemShow", json!({"id": id}), ErrorKind::Corrupt);
-        assert!(message.contains(line) && message.contains("doctor"), "{message}");
-        rig.refused("WorkItemUpdate", json!({"id": id, "comment": "x"}), ErrorKind::Corrupt);
+        assert!(
+            message.contains(line) && message.contains("doctor"),
+            "{message}"
+        );
+        rig.refused(
+            "WorkItemUpdate",
+            json!({"id": id, "comment": "x"}),
+            ErrorKind::Corrupt,
+        );
         // Not even moved.
-        rig.refused("WorkItemUpdate", json!({"id": id, "status": "closed", "comment": "x"}), ErrorKind::Corrupt);
+        rig.refused(
+            "WorkItemUpdate",
+            json!({"id": id, "status": "closed", "comment": "x"}),
+            ErrorKind::Corrupt,
+        );
     }
-    assert!(rig.path("work-items/open/20260131-120003-thread/item.md").exists());
+    assert!(
+        rig.path("work-items/open/20260131-120003-thread/item.md")
+            .exists()
+    );
 }
 
 /// A thread as an older script wrote it, and one with headings alone.
@@ -306,11 +459,18 @@ fn threads_in_the_older_form_are_read_and_kept() {
         rig.ok("WorkItemUpdate", json!({"id": "old", "title": "Renamed"}));
         assert_eq!(rig.text(&at), older, "another field leaves the thread");
         rig.ok("WorkItemUpdate", json!({"id": "old", "comment": "More."}));
-        rig.ok("WorkItemUpdate", json!({"id": "old", "comment": "Still more."}));
+        rig.ok(
+            "WorkItemUpdate",
+            json!({"id": "old", "comment": "Still more."}),
+        );
         let behind = "\n## 1 | 2026-01-31T12:15:00Z | comment | tester\n\n> More.\n\
                       \n## 2 | 2026-01-31T12:15:00Z | comment | tester\n\n> Still more.\n";
         assert_eq!(rig.text(&at), format!("{older}{behind}"));
-        assert!(rig.ok("WorkItemShow", json!({"id": "old"})).summary.ends_with("5 events"));
+        assert!(
+            rig.ok("WorkItemShow", json!({"id": "old"}))
+                .summary
+                .ends_with("5 events")
+        );
         rig.write(&at, &format!("{older}{behind}free text\n"));
         rig.refused("WorkItemShow", json!({"id": "old"}), ErrorKind::Corrupt);
     }
@@ -319,32 +479,55 @@ fn threads_in_the_older_form_are_read_and_kept() {
 #[test]
 fn long_items_are_cut_and_say_where_the_rest_is() {
     let (rig, seconds) = rig();
-    rig.ok("WorkItemCreate", json!({"title": "Long", "body": "b".repeat(20_000)}));
+    rig.ok(
+        "WorkItemCreate",
+        json!({"title": "Long", "body": "b".repeat(20_000)}),
+    );
     for n in 0..20 {
         seconds.set(NOON + n);
-        rig.ok("WorkItemUpdate", json!({"id": "long", "comment": format!("{n} {}", "c".repeat(1_000))}));
+        rig.ok(
+            "WorkItemUpdate",
+            json!({"id": "long", "comment": format!("{n} {}", "c".repeat(1_000))}),
+        );
     }
     let shown = rig.ok("WorkItemShow", json!({"id": "long"})).content;
     assert!(shown.len() < 26_000, "{}", shown.len());
     assert!(shown.contains("more bytes in work-items/open/20260131-120000-long/item.md"));
     assert!(shown.contains("older events in work-items/open/20260131-120000-long/thread.md"));
-    assert!(shown.contains("  19 c") && !shown.contains("  3 c"), "the newest stay");
+    assert!(
+        shown.contains("  19 c") && !shown.contains("  3 c"),
+        "the newest stay"
+    );
 }
 
 #[test]
 fn every_change_is_recorded_first_and_a_refusal_writes_nothing() {
     for (refuses_from, files) in [(0, 0), (1, 0), (2, 2)] {
-        let (rig, _) = hostile(Recorder { refuses_from: Some(refuses_from), ..Recorder::default() });
+        let (rig, _) = hostile(Recorder {
+            refuses_from: Some(refuses_from),
+            ..Recorder::default()
+        });
         let made = rig.call("WorkItemCreate", json!({"title": "A", "body": "b"}));
         assert_eq!(made.is_ok(), files == 2, "{made:?}");
-        let left: Vec<_> = rig.files().into_iter().filter(|path| path.matches('/').count() > 2).collect();
-        assert_eq!(left.iter().filter(|path| path.ends_with(".md")).count(), files, "{left:?}");
+        let left: Vec<_> = rig
+            .files()
+            .into_iter()
+            .filter(|path| path.matches('/').count() > 2)
+            .collect();
+        assert_eq!(
+            left.iter().filter(|path| path.ends_with(".md")).count(),
+            files,
+            "{left:?}"
+        );
         assert_eq!(left.len(), if files == 2 { 3 } else { 0 }, "{left:?}");
         assert!(!rig.path("work-items/.lock").exists());
     }
     let (rig, _) = rig();
     rig.ok("WorkItemCreate", json!({"title": "A", "body": "b"}));
-    rig.ok("WorkItemUpdate", json!({"id": "a", "status": "closed", "comment": "done"}));
+    rig.ok(
+        "WorkItemUpdate",
+        json!({"id": "a", "status": "closed", "comment": "done"}),
+    );
     let told = rig.host.told.lock().unwrap();
     let names: Vec<String> = told
         .iter()
@@ -356,10 +539,16 @@ fn every_change_is_recorded_first_and_a_refusal_writes_nothing() {
     let at = |folder: &str, file: &str| format!("work-items/{folder}/20260131-120000-a/{file}");
     let both = |folder: &str| [at(folder, "thread.md"), at(folder, "item.md")];
     assert_eq!(names, [both("open"), both("closed")].concat());
-    let [moved] = &rig.host.moved.lock().unwrap()[..] else { panic!("it is moved once") };
+    let [moved] = &rig.host.moved.lock().unwrap()[..] else {
+        panic!("it is moved once")
+    };
     let id = |folder: &str| rig.path(&format!("work-items/{folder}/20260131-120000-a"));
     assert_eq!((&moved.from, &moved.to), (&id("open"), &id("closed")));
-    assert_eq!(moved.made, Some(rig.path("work-items/closed")), "the folder was not there");
+    assert_eq!(
+        moved.made,
+        Some(rig.path("work-items/closed")),
+        "the folder was not there"
+    );
 }
 
 #[test]
@@ -368,7 +557,9 @@ fn two_at_once_lose_nothing() {
     put(&rig, "open", "20260131-120000-a", "A");
     let calls = (0..8).map(|n| {
         let change = json!({"id": "a", "comment": format!("comment {n}")});
-        rig.prepare("WorkItemUpdate", &change).unwrap().run(rig.context())
+        rig.prepare("WorkItemUpdate", &change)
+            .unwrap()
+            .run(rig.context())
     });
     let calls: Vec<_> = calls.collect();
     block_on(async {
@@ -379,17 +570,30 @@ fn two_at_once_lose_nothing() {
         }
     });
     let thread = rig.text("work-items/open/20260131-120000-a/thread.md");
-    assert!((0..8).all(|n| thread.contains(&format!("> comment {n}\n"))), "{thread}");
+    assert!(
+        (0..8).all(|n| thread.contains(&format!("> comment {n}\n"))),
+        "{thread}"
+    );
     assert!(thread.contains("## 9 | "));
     // The script holds the lock: nothing is touched.
     std::fs::create_dir(rig.path("work-items/.lock")).unwrap();
-    for (tool, arguments) in
-        [("WorkItemUpdate", json!({"id": "a", "comment": "x"})), ("WorkItemCreate", json!({"title": "B", "body": ""}))]
-    {
-        assert!(rig.refused(tool, arguments, ErrorKind::Retry).contains(".lock"));
+    for (tool, arguments) in [
+        ("WorkItemUpdate", json!({"id": "a", "comment": "x"})),
+        ("WorkItemCreate", json!({"title": "B", "body": ""})),
+    ] {
+        assert!(
+            rig.refused(tool, arguments, ErrorKind::Retry)
+                .contains(".lock")
+        );
     }
-    assert!(rig.path("work-items/.lock").exists(), "it is somebody else's");
-    assert_eq!(rig.text("work-items/open/20260131-120000-a/thread.md"), thread);
+    assert!(
+        rig.path("work-items/.lock").exists(),
+        "it is somebody else's"
+    );
+    assert_eq!(
+        rig.text("work-items/open/20260131-120000-a/thread.md"),
+        thread
+    );
 }
 
 #[test]
@@ -400,11 +604,17 @@ fn what_somebody_saves_meanwhile_survives() {
                 std::fs::write(path, "theirs\n").unwrap();
             }
         };
-        let (rig, _) = hostile(Recorder { meanwhile: Some(Box::new(meanwhile)), ..Recorder::default() });
+        let (rig, _) = hostile(Recorder {
+            meanwhile: Some(Box::new(meanwhile)),
+            ..Recorder::default()
+        });
         put(&rig, "open", "20260131-120000-a", "A");
         let message = rig.refused("WorkItemUpdate", json!({"id": "a", "comment": "mine"}), FIX);
         assert!(message.contains("changed meanwhile"), "{message}");
-        assert_eq!(rig.text(&format!("work-items/open/20260131-120000-a/{file}")), "theirs\n");
+        assert_eq!(
+            rig.text(&format!("work-items/open/20260131-120000-a/{file}")),
+            "theirs\n"
+        );
     }
 }
 
@@ -419,13 +629,36 @@ fn each_grant_that_is_missing_takes_what_it_must() {
         Recorder::default(),
     );
     assert_eq!(reads.tools(), ["WorkItemList", "WorkItemShow"]);
-    assert_eq!(reads.registry.report().features[0].outcome, InstallOutcome::Degraded);
-    let nothing = Rig::with(vec![(Arc::clone(&module), vec![any.clone()])], &[work_item::ROOT], Recorder::default());
-    assert_eq!(nothing.registry.report().features[0].outcome, InstallOutcome::Skipped);
-    let absent = Rig::with(vec![(module, vec![any, work_item::WRITE])], &[], Recorder::default());
+    assert_eq!(
+        reads.registry.report().features[0].outcome,
+        InstallOutcome::Degraded
+    );
+    let nothing = Rig::with(
+        vec![(Arc::clone(&module), vec![any.clone()])],
+        &[work_item::ROOT],
+        Recorder::default(),
+    );
+    assert_eq!(
+        nothing.registry.report().features[0].outcome,
+        InstallOutcome::Skipped
+    );
+    let absent = Rig::with(
+        vec![(module, vec![any, work_item::WRITE])],
+        &[],
+        Recorder::default(),
+    );
     let report = &absent.registry.report().features[0];
-    assert_eq!((report.outcome, absent.tools()), (InstallOutcome::Skipped, Vec::new()));
-    assert!(report.diagnostics.iter().any(|d| d.message.contains("no directory `work-items`")), "{report:?}");
+    assert_eq!(
+        (report.outcome, absent.tools()),
+        (InstallOutcome::Skipped, Vec::new())
+    );
+    assert!(
+        report
+            .diagnostics
+            .iter()
+            .any(|d| d.message.contains("no directory `work-items`")),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -434,11 +667,23 @@ fn calls_name_the_directory_they_read_or_write() {
     let root = rig.path("work-items").canonicalize().unwrap();
     let cases = [
         ("WorkItemList", json!({}), Touch::Read(root.clone())),
-        ("WorkItemShow", json!({"id": "a"}), Touch::Read(root.clone())),
-        ("WorkItemCreate", json!({"title": "a", "body": ""}), Touch::Write(root.clone())),
+        (
+            "WorkItemShow",
+            json!({"id": "a"}),
+            Touch::Read(root.clone()),
+        ),
+        (
+            "WorkItemCreate",
+            json!({"title": "a", "body": ""}),
+            Touch::Write(root.clone()),
+        ),
         ("WorkItemUpdate", json!({"id": "a"}), Touch::Write(root)),
     ];
     for (tool, arguments, touch) in cases {
-        assert_eq!(rig.prepare(tool, &arguments).unwrap().touches, [touch], "{tool}");
+        assert_eq!(
+            rig.prepare(tool, &arguments).unwrap().touches,
+            [touch],
+            "{tool}"
+        );
     }
 }

@@ -55,26 +55,62 @@ impl Live {
 
     /// Takes a delta, unless its answer is in records already or a newer one is under way.
     pub(super) fn take(&mut self, delta: &DeltaEvent) {
-        let DeltaEvent { turn, request, part } = delta;
+        let DeltaEvent {
+            turn,
+            request,
+            part,
+        } = delta;
         if *request <= self.answered || *turn <= self.ended {
             return;
         }
-        if self.answer.as_ref().is_none_or(|answer| answer.request < *request) {
-            let fresh = LiveAnswer { turn: *turn, request: *request, incomplete: self.missed, ..LiveAnswer::default() };
+        if self
+            .answer
+            .as_ref()
+            .is_none_or(|answer| answer.request < *request)
+        {
+            let fresh = LiveAnswer {
+                turn: *turn,
+                request: *request,
+                incomplete: self.missed,
+                ..LiveAnswer::default()
+            };
             self.answer = Some(fresh);
         }
-        let Some(answer) = self.answer.as_mut().filter(|answer| answer.request == *request) else { return };
+        let Some(answer) = self
+            .answer
+            .as_mut()
+            .filter(|answer| answer.request == *request)
+        else {
+            return;
+        };
         match part {
             DeltaPart::Text { text } => answer.incomplete |= append(&mut answer.text, text),
-            DeltaPart::Reasoning { text } => answer.incomplete |= append(&mut answer.reasoning, text),
+            DeltaPart::Reasoning { text } => {
+                answer.incomplete |= append(&mut answer.reasoning, text)
+            }
             DeltaPart::CallStarted { name, .. } if answer.calls.len() < MAX_CALLS => {
                 answer.calls.push(name.chars().take(MAX_NAME).collect());
             }
             DeltaPart::CallStarted { .. } => answer.incomplete = true,
-            DeltaPart::Retrying { attempt, delay_ms, why } => {
-                let retry = Some(RetryNotice { attempt: *attempt, delay_ms: *delay_ms, why: why.clone() });
-                (self.missed, *answer) =
-                    (false, LiveAnswer { turn: *turn, request: *request, retry, ..LiveAnswer::default() });
+            DeltaPart::Retrying {
+                attempt,
+                delay_ms,
+                why,
+            } => {
+                let retry = Some(RetryNotice {
+                    attempt: *attempt,
+                    delay_ms: *delay_ms,
+                    why: why.clone(),
+                });
+                (self.missed, *answer) = (
+                    false,
+                    LiveAnswer {
+                        turn: *turn,
+                        request: *request,
+                        retry,
+                        ..LiveAnswer::default()
+                    },
+                );
                 return;
             }
             // The output of a call is no part of the answer.
@@ -114,7 +150,11 @@ impl Live {
 
     fn over(&mut self, is_over: impl Fn(&LiveAnswer, u64) -> bool) {
         let answered = self.answered;
-        if self.answer.as_ref().is_none_or(|answer| is_over(answer, answered)) {
+        if self
+            .answer
+            .as_ref()
+            .is_none_or(|answer| is_over(answer, answered))
+        {
             (self.answer, self.missed) = (None, false);
         }
     }

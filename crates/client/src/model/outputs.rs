@@ -34,28 +34,48 @@ impl Outputs {
         if call.len() > MAX_CALL {
             return;
         }
-        let at = self.calls.iter().position(|(known, _)| known == call).unwrap_or_else(|| {
-            self.calls.drain(..(self.calls.len() + 1).saturating_sub(MAX_OUTPUTS));
-            self.calls.push_back((call.to_owned(), LiveOutput::default()));
-            self.calls.len() - 1
-        });
-        let Some((_, output)) = self.calls.get_mut(at) else { return };
+        let at = self
+            .calls
+            .iter()
+            .position(|(known, _)| known == call)
+            .unwrap_or_else(|| {
+                self.calls
+                    .drain(..(self.calls.len() + 1).saturating_sub(MAX_OUTPUTS));
+                self.calls
+                    .push_back((call.to_owned(), LiveOutput::default()));
+                self.calls.len() - 1
+            });
+        let Some((_, output)) = self.calls.get_mut(at) else {
+            return;
+        };
         if anew {
             output.text.clear();
         }
         output.text.push_str(part);
         if output.text.len() > 2 * MAX_OUTPUT {
-            output.text.drain(..output.text.floor_char_boundary(output.text.len() - MAX_OUTPUT));
+            output.text.drain(
+                ..output
+                    .text
+                    .floor_char_boundary(output.text.len() - MAX_OUTPUT),
+            );
         }
-        output.rows =
-            output.text.lines().filter(|line| !line.trim().is_empty()).take(MAX_ROWS).count().max(output.rows);
+        output.rows = output
+            .text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .take(MAX_ROWS)
+            .count()
+            .max(output.rows);
         output.revision += 1;
     }
 
     /// The output of this call, if something came of it.
     #[must_use]
     pub fn of(&self, call: &str) -> Option<&LiveOutput> {
-        self.calls.iter().find(|(known, _)| known == call).map(|(_, output)| output)
+        self.calls
+            .iter()
+            .find(|(known, _)| known == call)
+            .map(|(_, output)| output)
     }
 
     /// How many calls have one.

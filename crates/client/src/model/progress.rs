@@ -41,7 +41,11 @@ impl Progress {
         for waiting in approvals.iter().rev() {
             if !self.calls.iter().any(|call| call.id == waiting.call) {
                 let (id, name) = (waiting.call.clone(), waiting.tool.clone());
-                self.calls.push_front(UnfinishedCall { id, name, started_us: None });
+                self.calls.push_front(UnfinishedCall {
+                    id,
+                    name,
+                    started_us: None,
+                });
             }
         }
     }
@@ -73,7 +77,9 @@ impl Progress {
                     call.started_us = Some(record.time_us);
                 }
             }
-            RecordBody::ToolFinished(finished) => self.calls.retain(|call| call.id != finished.call),
+            RecordBody::ToolFinished(finished) => {
+                self.calls.retain(|call| call.id != finished.call)
+            }
             RecordBody::TurnFinished(finished) => {
                 let outcome = finished.outcome.outcome.as_str();
                 if outcome != "waiting" {
@@ -92,13 +98,19 @@ impl Progress {
             ("assistant", Some(text), _) => {
                 let before = self.last_answer.take().filter(|_| self.continues);
                 let fits = before.filter(|before| before.len() + text.len() < MAX_ANSWER);
-                self.last_answer = Some(fits.map_or_else(|| text.clone(), |before| format!("{before}\n\n{text}")));
+                self.last_answer =
+                    Some(fits.map_or_else(|| text.clone(), |before| format!("{before}\n\n{text}")));
                 (self.continues, self.paused) = (true, false);
             }
             ("tool_call", _, Some(id)) => {
                 let name = item.name.clone().unwrap_or_default();
-                self.calls.push_back(UnfinishedCall { id: id.clone(), name, started_us: None });
-                self.calls.drain(..self.calls.len().saturating_sub(MAX_CALLS));
+                self.calls.push_back(UnfinishedCall {
+                    id: id.clone(),
+                    name,
+                    started_us: None,
+                });
+                self.calls
+                    .drain(..self.calls.len().saturating_sub(MAX_CALLS));
             }
             _ => {}
         }

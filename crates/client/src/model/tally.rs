@@ -65,23 +65,73 @@ pub(super) fn before_any_record(pod: &str) -> Status {
 /// tells is taken.
 pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
     if sent.seq < now.seq {
-        let Status { context, disk, stuck, tasks, more_tasks, jobs, clients, host, .. } = sent.clone();
-        return Status { context, disk, stuck, tasks, more_tasks, jobs, clients, host, ..now.clone() };
+        let Status {
+            context,
+            disk,
+            stuck,
+            tasks,
+            more_tasks,
+            jobs,
+            clients,
+            host,
+            ..
+        } = sent.clone();
+        return Status {
+            context,
+            disk,
+            stuck,
+            tasks,
+            more_tasks,
+            jobs,
+            clients,
+            host,
+            ..now.clone()
+        };
     }
     // A status of a turn that waits has no step.
-    let step = sent.step.or_else(|| now.step.filter(|_| sent.turn == now.turn));
-    Status { step, ..sent.clone() }
+    let step = sent
+        .step
+        .or_else(|| now.step.filter(|_| sent.turn == now.turn));
+    Status {
+        step,
+        ..sent.clone()
+    }
 }
 
 /// A number for comparing what the records of two statuses come to: they are equal if it is, but for hash collisions.
 /// Where they run, and what no record tells, is not in it.
 #[must_use]
 pub fn digest(status: &Status) -> u64 {
-    let Status { pod: _, context: _, disk: _, stuck: _, tasks: _, more_tasks: _, .. } = status;
-    let Status { jobs: _, clients: _, seq: _, host: _, .. } = status;
+    let Status {
+        pod: _,
+        context: _,
+        disk: _,
+        stuck: _,
+        tasks: _,
+        more_tasks: _,
+        ..
+    } = status;
+    let Status {
+        jobs: _,
+        clients: _,
+        seq: _,
+        host: _,
+        ..
+    } = status;
     let mut value = serde_json::to_value(status).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
-        let left_out = ["pod", "context", "disk", "stuck", "tasks", "more_tasks", "jobs", "clients", "seq", "host"];
+        let left_out = [
+            "pod",
+            "context",
+            "disk",
+            "stuck",
+            "tasks",
+            "more_tasks",
+            "jobs",
+            "clients",
+            "seq",
+            "host",
+        ];
         fields.retain(|name, _| !left_out.contains(&name.as_str()));
     }
     let mut hasher = DefaultHasher::new();
@@ -94,9 +144,21 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
     status.seq = record.seq;
     match &record.body {
         RecordBody::HostStarted(started) => {
-            let (version, sandbox, cwd) = (started.version.clone(), started.sandbox.clone(), started.cwd.clone());
+            let (version, sandbox, cwd) = (
+                started.version.clone(),
+                started.sandbox.clone(),
+                started.cwd.clone(),
+            );
             let (branch, reload) = (None, ReloadReport::default());
-            status.host = Host { pid: started.pid, since_us: record.time_us, version, sandbox, cwd, branch, reload };
+            status.host = Host {
+                pid: started.pid,
+                since_us: record.time_us,
+                version,
+                sandbox,
+                cwd,
+                branch,
+                reload,
+            };
             resumed(status, "required");
             if crashes < MAX_CRASHES {
                 resumed(status, "bug");
@@ -108,7 +170,12 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
         RecordBody::Suspended(suspended) => match suspended.cause.as_deref() {
             // With the first the pod retries, without a cause it ends.
             Some("disk") | None => {}
-            Some(cause) => hold(status, cause, &suspended.reason, suspended.budget.as_deref()),
+            Some(cause) => hold(
+                status,
+                cause,
+                &suspended.reason,
+                suspended.budget.as_deref(),
+            ),
         },
         RecordBody::Resumed(ended) => ended.cause.iter().for_each(|cause| resumed(status, cause)),
         RecordBody::TurnStarted(started) => {
@@ -133,24 +200,40 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
         }
         RecordBody::ApprovalRequested(asked) => {
             let (approval, call, tool) = (asked.approval, asked.call.clone(), asked.tool.clone());
-            let (question, expires_ms) = (shown(&asked.question), asked.expires.as_ref().map(|expires| expires.at_ms));
-            status.approvals.push(ApprovalStatus { approval, call, tool, question, expires_ms });
+            let (question, expires_ms) = (
+                shown(&asked.question),
+                asked.expires.as_ref().map(|expires| expires.at_ms),
+            );
+            status.approvals.push(ApprovalStatus {
+                approval,
+                call,
+                tool,
+                question,
+                expires_ms,
+            });
             status.approvals.truncate(MAX_WAITING);
         }
         RecordBody::ApprovalResolved(answer) => {
-            status.approvals.retain(|waiting| waiting.approval != answer.approval);
+            status
+                .approvals
+                .retain(|waiting| waiting.approval != answer.approval);
         }
         RecordBody::CompactRequested(_) => {
             status.compact_due = true;
             compacts(status);
         }
         RecordBody::Pinned(pinned) => {
-            status.pins.push(PinStatus { pin: pinned.pin, text: pinned.text.clone() });
+            status.pins.push(PinStatus {
+                pin: pinned.pin,
+                text: pinned.text.clone(),
+            });
             status.pins.truncate(MAX_WAITING);
         }
         RecordBody::Unpinned(unpinned) => status.pins.retain(|pin| pin.pin != unpinned.pin),
         // A cancelled call waits no more.
-        RecordBody::ToolFinished(finished) => status.approvals.retain(|waiting| waiting.call != finished.call),
+        RecordBody::ToolFinished(finished) => status
+            .approvals
+            .retain(|waiting| waiting.call != finished.call),
         body => queue(status, body),
     }
     status.state = state(status, &record.body);
@@ -170,7 +253,10 @@ fn state(status: &Status, body: &RecordBody) -> State {
 
 /// Whether the turn that waits goes on with this record.
 fn goes_on(body: &RecordBody) -> bool {
-    matches!(body, RecordBody::TurnStarted(_) | RecordBody::Request(_) | RecordBody::Resumed(_))
+    matches!(
+        body,
+        RecordBody::TurnStarted(_) | RecordBody::Request(_) | RecordBody::Resumed(_)
+    )
 }
 
 fn queue(status: &mut Status, body: &RecordBody) {
@@ -179,23 +265,44 @@ fn queue(status: &mut Status, body: &RecordBody) {
     match body {
         RecordBody::InputQueued(accepted) => {
             let steers = accepted.mode.as_deref() == Some("steer");
-            let mode = if steers { DeliveryMode::Steer } else { DeliveryMode::Queue };
+            let mode = if steers {
+                DeliveryMode::Steer
+            } else {
+                DeliveryMode::Queue
+            };
             let (text, run) = (shown(&accepted.text), accepted.run.unwrap_or_default());
-            queued.push(Queued { input: accepted.input, mode, text, run });
+            queued.push(Queued {
+                input: accepted.input,
+                mode,
+                text,
+                run,
+            });
             queued.truncate(MAX_WAITING);
             resumed(status, "cancel");
         }
-        RecordBody::InputConsumed(consumed) => queued.retain(|waiting| waiting.input != consumed.input),
-        RecordBody::InputWithdrawn(withdrawn) => queued.retain(|waiting| waiting.input != withdrawn.input),
+        RecordBody::InputConsumed(consumed) => {
+            queued.retain(|waiting| waiting.input != consumed.input)
+        }
+        RecordBody::InputWithdrawn(withdrawn) => {
+            queued.retain(|waiting| waiting.input != withdrawn.input)
+        }
         RecordBody::InputEdited(edited) => {
-            for waiting in queued.iter_mut().filter(|waiting| waiting.input == edited.input) {
+            for waiting in queued
+                .iter_mut()
+                .filter(|waiting| waiting.input == edited.input)
+            {
                 waiting.text = shown(&edited.text);
             }
         }
         RecordBody::InputMoved(moved) => {
-            let Some(from) = place(queued, moved.input) else { return };
+            let Some(from) = place(queued, moved.input) else {
+                return;
+            };
             let entry = queued.remove(from);
-            let to = moved.before.and_then(|before| place(queued, before)).unwrap_or(queued.len());
+            let to = moved
+                .before
+                .and_then(|before| place(queued, before))
+                .unwrap_or(queued.len());
             queued.insert(to, entry);
         }
         _ => {}
@@ -209,11 +316,14 @@ fn shown(text: &str) -> String {
 /// Whether the pod is held because its next request does not fit the model's context: a person has to say what is done.
 #[must_use]
 pub fn is_context_full(status: &Status) -> bool {
-    let is_full = status
-        .last_outcome
-        .as_ref()
-        .is_some_and(|outcome| outcome.outcome == "context_limit" || outcome.help.as_deref().is_some_and(drops_turns));
-    is_full && status.held.as_ref().is_some_and(|held| held.cause == "budget" && held.budget.is_none())
+    let is_full = status.last_outcome.as_ref().is_some_and(|outcome| {
+        outcome.outcome == "context_limit" || outcome.help.as_deref().is_some_and(drops_turns)
+    });
+    is_full
+        && status
+            .held
+            .as_ref()
+            .is_some_and(|held| held.cause == "budget" && held.budget.is_none())
 }
 
 /// Whether the help for a failed request is about a full context.
@@ -231,9 +341,16 @@ fn compacts(status: &mut Status) {
 
 /// A pause by a person outlasts every other cause.
 fn hold(status: &mut Status, cause: &str, reason: &str, budget: Option<&str>) {
-    if status.held.as_ref().is_none_or(|held| held.cause != "person") {
-        status.held =
-            Some(HoldStatus { cause: cause.to_owned(), reason: reason.to_owned(), budget: budget.map(str::to_owned) });
+    if status
+        .held
+        .as_ref()
+        .is_none_or(|held| held.cause != "person")
+    {
+        status.held = Some(HoldStatus {
+            cause: cause.to_owned(),
+            reason: reason.to_owned(),
+            budget: budget.map(str::to_owned),
+        });
     }
 }
 
@@ -245,17 +362,31 @@ fn resumed(status: &mut Status, cause: &str) {
 fn turn_ended(status: &mut Status, outcome: &Outcome, crashes: u32) {
     let why = outcome.message.as_deref().unwrap_or_default();
     match outcome.outcome.as_str() {
-        "model_failed" if outcome.kind.as_deref() == Some("denied") => hold(status, "required", why, None),
-        "model_failed" if outcome.kind.as_deref() == Some("exhausted") => hold(status, "budget", why, None),
+        "model_failed" if outcome.kind.as_deref() == Some("denied") => {
+            hold(status, "required", why, None)
+        }
+        "model_failed" if outcome.kind.as_deref() == Some("exhausted") => {
+            hold(status, "budget", why, None)
+        }
         "interrupted" | "waiting" if crashes >= MAX_CRASHES => {
-            hold(status, "bug", &format!("the process died in {MAX_CRASHES} turns in a row"), None);
+            hold(
+                status,
+                "bug",
+                &format!("the process died in {MAX_CRASHES} turns in a row"),
+                None,
+            );
         }
         "cancelled" => hold(status, "cancel", "the turn was cancelled", None),
         "step_limit" => hold(status, "budget", "the turn reached its step limit", None),
         "cost_limit" => hold(status, "budget", "the turn reached its cost limit", None),
         "token_limit" => hold(status, "budget", "the turn reached its token limit", None),
         "time_limit" => hold(status, "budget", "the turn reached its time limit", None),
-        "context_limit" => hold(status, "budget", "the next request does not fit the model's context", None),
+        "context_limit" => hold(
+            status,
+            "budget",
+            "the next request does not fit the model's context",
+            None,
+        ),
         _ => {}
     }
 }

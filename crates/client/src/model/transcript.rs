@@ -34,9 +34,17 @@ impl Transcript {
         self.seen = seq;
         self.before.get_or_insert(seq);
         self.bytes += line.as_str().len();
-        self.entries.push_back(TranscriptEntry { seq, line: line.clone() });
-        while self.entries.len() > MAX_ENTRIES || (self.bytes > MAX_ENTRY_BYTES && self.entries.len() > 1) {
-            let dropped = self.entries.pop_front().map_or(0, |entry| entry.line.as_str().len());
+        self.entries.push_back(TranscriptEntry {
+            seq,
+            line: line.clone(),
+        });
+        while self.entries.len() > MAX_ENTRIES
+            || (self.bytes > MAX_ENTRY_BYTES && self.entries.len() > 1)
+        {
+            let dropped = self
+                .entries
+                .pop_front()
+                .map_or(0, |entry| entry.line.as_str().len());
             self.bytes -= dropped;
             self.before = self.entries.front().map(|oldest| oldest.seq);
         }

@@ -16,7 +16,10 @@ const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(50);
 
 async fn begin(pod: &ScriptedPod) -> Attachment {
-    Attachment::begin(&pod.dir, hello(), Attach::default()).await.unwrap().0
+    Attachment::begin(&pod.dir, hello(), Attach::default())
+        .await
+        .unwrap()
+        .0
 }
 
 /// A pod with records up to the first number; the client attaches with a page and gets the rest over new connections.
@@ -47,7 +50,10 @@ fn the_cursor_is_the_newest_record_that_was_handed_out() {
             assert_eq!(seq(&attachment.next().await.unwrap()), 8);
             attachment.ask(&GetStatus {}).await.unwrap();
             assert_eq!(attachment.resume(LONG).await.unwrap().status.seq, 9);
-            assert_eq!((seq(&attachment.next().await.unwrap()), attachment.cursor()), (9, 9));
+            assert_eq!(
+                (seq(&attachment.next().await.unwrap()), attachment.cursor()),
+                (9, 9)
+            );
         };
         join!(played, used)
     });
@@ -75,15 +81,24 @@ fn events_are_handed_out_while_an_answer_is_awaited() {
             let begun = attachment.begin_request(&GetStatus {}).unwrap();
             for wanted in [4, 5] {
                 let next = attachment.next_or(&begun).await.unwrap();
-                assert!(matches!(&next, Next::Event(event) if seq(event) == wanted), "{next:?}");
+                assert!(
+                    matches!(&next, Next::Event(event) if seq(event) == wanted),
+                    "{next:?}"
+                );
                 assert_eq!(attachment.cursor(), wanted);
             }
             let answer = attachment.next_or(&begun).await.unwrap();
-            assert!(matches!(&answer, Next::Answer(status) if status.seq == 5), "{answer:?}");
+            assert!(
+                matches!(&answer, Next::Answer(status) if status.seq == 5),
+                "{answer:?}"
+            );
             assert_eq!(seq(&attachment.next().await.unwrap()), 6);
             let begun = attachment.begin_request(&GetStatus {}).unwrap();
             let wrong = attachment.next_or(&begun).await;
-            assert!(matches!(wrong, Err(ClientError::OutOfOrder { cursor: 6, seq: 6 })), "{wrong:?}");
+            assert!(
+                matches!(wrong, Err(ClientError::OutOfOrder { cursor: 6, seq: 6 })),
+                "{wrong:?}"
+            );
         };
         join!(played, used)
     });
@@ -97,7 +112,10 @@ fn a_page_without_records_has_a_cursor_too() {
             let played = async {
                 let mut talk = pod.welcome().await;
                 let asked = talk.hear().await.unwrap();
-                let page = protocol::method::RecordPage { records: Vec::new(), first };
+                let page = protocol::method::RecordPage {
+                    records: Vec::new(),
+                    first,
+                };
                 talk.answer(asked.id, &attached(seq, Some(page))).await;
                 talk
             };
@@ -123,8 +141,16 @@ fn a_record_that_does_not_follow_ends_the_connection() {
                 (talk, again)
             };
             let used = async {
-                let (mut attachment, _) =
-                    Attachment::begin(&pod.dir, hello(), Attach { after: Some(4), ..Attach::default() }).await.unwrap();
+                let (mut attachment, _) = Attachment::begin(
+                    &pod.dir,
+                    hello(),
+                    Attach {
+                        after: Some(4),
+                        ..Attach::default()
+                    },
+                )
+                .await
+                .unwrap();
                 assert_eq!(seq(&attachment.next().await.unwrap()), 5);
                 let refused = attachment.next().await;
                 assert!(
@@ -156,9 +182,16 @@ fn a_repeated_request_has_its_cmd_id() {
         };
         let used = async {
             let mut attachment = begin(&pod).await;
-            let input = SendInput { text: "go".to_owned(), cmd_id: cmd_id(), ..SendInput::default() };
+            let input = SendInput {
+                text: "go".to_owned(),
+                cmd_id: cmd_id(),
+                ..SendInput::default()
+            };
             let lost = attachment.ask(&input).await.unwrap_err();
-            assert!(matches!(lost, ClientError::Closed) && lost.may_pass(), "{lost:?}");
+            assert!(
+                matches!(lost, ClientError::Closed) && lost.may_pass(),
+                "{lost:?}"
+            );
             attachment.resume(LONG).await.unwrap();
             assert_eq!(attachment.ask(&input).await.unwrap().input, 1);
         };
@@ -177,7 +210,8 @@ fn another_session_and_lost_records_are_no_place_to_go_on() {
                 drop(talk);
                 let mut talk = pod.accept().await;
                 let asked = talk.hear().await.unwrap();
-                talk.answer(asked.id, &welcome(if other { "s-2" } else { "s-1" })).await;
+                talk.answer(asked.id, &welcome(if other { "s-2" } else { "s-1" }))
+                    .await;
                 if let Some(asked) = talk.hear().await {
                     talk.answer(asked.id, &attached(8, None)).await;
                 }
@@ -208,7 +242,12 @@ fn resuming_tries_again_with_pauses_and_ends_in_time() {
                 let mut talk = pod.accept().await;
                 let asked = talk.hear().await.unwrap();
                 let error = Error::new(kind, "later");
-                talk.send(answer_line::<()>(Some(asked.id), Err(&error)).unwrap().as_bytes()).await;
+                talk.send(
+                    answer_line::<()>(Some(asked.id), Err(&error))
+                        .unwrap()
+                        .as_bytes(),
+                )
+                .await;
             }
             drop(pod.attached(4).await);
             // From here on it accepts and says nothing.
@@ -221,10 +260,16 @@ fn resuming_tries_again_with_pauses_and_ends_in_time() {
             let mut attachment = begin(&pod).await;
             let began = Instant::now();
             assert!(attachment.resume(LONG).await.is_ok());
-            assert!(began.elapsed() >= Duration::from_millis(150), "two pauses, the second one longer");
+            assert!(
+                began.elapsed() >= Duration::from_millis(150),
+                "two pauses, the second one longer"
+            );
             let began = Instant::now();
             let given_up = attachment.resume(SHORT).await;
-            assert!(matches!(given_up, Err(ClientError::Silent(_))), "{given_up:?}");
+            assert!(
+                matches!(given_up, Err(ClientError::Silent(_))),
+                "{given_up:?}"
+            );
             assert!(began.elapsed() < Duration::from_secs(4));
         };
         tokio::select! {
@@ -243,22 +288,40 @@ fn a_pod_that_is_gone_is_given_up_and_one_that_refuses_at_once() {
             let mut talk = pod.welcome().await;
             let asked = talk.hear().await.unwrap();
             let error = Error::new(ErrorKind::NotAllowed, "no");
-            talk.send(answer_line::<()>(Some(asked.id), Err(&error)).unwrap().as_bytes()).await;
+            talk.send(
+                answer_line::<()>(Some(asked.id), Err(&error))
+                    .unwrap()
+                    .as_bytes(),
+            )
+            .await;
         };
         let used = async {
             let mut attachment = begin(&pod).await;
             let refused = attachment.resume(LONG).await;
-            assert!(matches!(refused, Err(ClientError::Refused(_))), "{refused:?}");
+            assert!(
+                matches!(refused, Err(ClientError::Refused(_))),
+                "{refused:?}"
+            );
             attachment
         };
         let ((), mut attachment) = join!(played, used);
         std::fs::remove_file(pod.dir.join(SOCKET)).unwrap();
         let began = Instant::now();
-        assert!(matches!(attachment.resume(SHORT).await, Err(ClientError::Unreachable(_))));
-        assert!(began.elapsed() < SHORT * 10 && began.elapsed() > SHORT / 4, "{:?}", began.elapsed());
+        assert!(matches!(
+            attachment.resume(SHORT).await,
+            Err(ClientError::Unreachable(_))
+        ));
+        assert!(
+            began.elapsed() < SHORT * 10 && began.elapsed() > SHORT / 4,
+            "{:?}",
+            began.elapsed()
+        );
         // With its directory gone it does not come back.
         drop(pod);
-        assert!(matches!(attachment.resume(LONG).await, Err(ClientError::Removed)));
+        assert!(matches!(
+            attachment.resume(LONG).await,
+            Err(ClientError::Removed)
+        ));
     });
 }
 
@@ -281,7 +344,10 @@ fn an_overrun_loses_no_record() {
             (talk, again)
         };
         let used = async {
-            let attach = Attach { after: Some(0), ..Attach::default() };
+            let attach = Attach {
+                after: Some(0),
+                ..Attach::default()
+            };
             let (mut attachment, _) = Attachment::begin(&pod.dir, hello(), attach).await.unwrap();
             attachment.ask(&GetStatus {}).await.unwrap();
             let (mut wanted, mut resumed) = (1, 0);

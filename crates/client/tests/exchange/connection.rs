@@ -17,7 +17,10 @@ use tokio::{join, select};
 const SHORT: Duration = Duration::from_millis(30);
 
 /// Connects, while the pod plays its part.
-async fn with<T>(pod: impl AsyncFnOnce(Talk) -> Talk, client: impl AsyncFnOnce(Connection) -> T) -> T {
+async fn with<T>(
+    pod: impl AsyncFnOnce(Talk) -> Talk,
+    client: impl AsyncFnOnce(Connection) -> T,
+) -> T {
     let scripted = ScriptedPod::new();
     let played = async { pod(scripted.welcome().await).await };
     let used = async {
@@ -68,7 +71,9 @@ fn answers_in_any_order_reach_their_request_or_nobody() {
                 talk
             },
             async |mut connection| {
-                let _elapsed = timeout(SHORT, connection.ask(&GetStatus {})).await.unwrap_err();
+                let _elapsed = timeout(SHORT, connection.ask(&GetStatus {}))
+                    .await
+                    .unwrap_err();
                 assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
                 assert_eq!(seq(&connection.next().await.unwrap()), 9);
             },
@@ -79,7 +84,14 @@ fn answers_in_any_order_reach_their_request_or_nobody() {
 #[test]
 fn several_requests_wait_and_each_takes_its_own_answer() {
     // Requests are finished in the order 1, 2, 3; their answers come in each order, an event before each.
-    for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
+    for order in [
+        [1, 2, 3],
+        [1, 3, 2],
+        [2, 1, 3],
+        [2, 3, 1],
+        [3, 1, 2],
+        [3, 2, 1],
+    ] {
         scene(with(
             async |mut talk| {
                 let mut ids = Vec::new();
@@ -88,7 +100,8 @@ fn several_requests_wait_and_each_takes_its_own_answer() {
                 }
                 for (at, answered) in (1..).zip(order) {
                     talk.record(at).await;
-                    talk.answer(ids[answered - 1], &status(answered as u64)).await;
+                    talk.answer(ids[answered - 1], &status(answered as u64))
+                        .await;
                 }
                 talk
             },
@@ -104,7 +117,11 @@ fn several_requests_wait_and_each_takes_its_own_answer() {
                 assert_eq!(seq(&connection.next().await.unwrap()), 1);
                 assert_eq!(seq(&connection.next().await.unwrap()), 2);
                 for (wanted, begun) in (1..).zip(&begun) {
-                    assert_eq!(connection.finish(begun).await.unwrap().seq, wanted, "{order:?}");
+                    assert_eq!(
+                        connection.finish(begun).await.unwrap().seq,
+                        wanted,
+                        "{order:?}"
+                    );
                 }
                 assert_eq!(seq(&connection.next().await.unwrap()), 3);
             },
@@ -126,10 +143,15 @@ fn answers_that_are_not_taken_are_bounded() {
             talk
         },
         async |mut connection| {
-            let begun: Vec<_> = (0..MAX_UNANSWERED).map(|_| connection.begin(&GetStatus {}).unwrap()).collect();
+            let begun: Vec<_> = (0..MAX_UNANSWERED)
+                .map(|_| connection.begin(&GetStatus {}).unwrap())
+                .collect();
             assert_eq!(seq(&connection.next().await.unwrap()), 1);
             let refused = connection.begin(&GetStatus {});
-            assert!(matches!(refused, Err(ClientError::Unanswered(MAX_UNANSWERED))), "{refused:?}");
+            assert!(
+                matches!(refused, Err(ClientError::Unanswered(MAX_UNANSWERED))),
+                "{refused:?}"
+            );
             assert_eq!(connection.finish(&begun[0]).await.unwrap().seq, 1);
             assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
         },
@@ -146,12 +168,18 @@ fn answers_that_are_not_taken_are_bounded() {
             talk
         },
         async |mut connection| {
-            let page = Page { before: 9, limit: 1 };
+            let page = Page {
+                before: 9,
+                limit: 1,
+            };
             let begun: Vec<_> = (0..11).map(|_| connection.begin(&page).unwrap()).collect();
             assert_eq!(seq(&connection.next().await.unwrap()), 1);
             assert!(matches!(connection.next().await, Err(ClientError::Overrun)));
             assert!(connection.finish(&begun[0]).await.is_ok());
-            assert!(matches!(connection.finish(&begun[10]).await, Err(ClientError::Overrun)));
+            assert!(matches!(
+                connection.finish(&begun[10]).await,
+                Err(ClientError::Overrun)
+            ));
         },
     ));
 }
@@ -164,10 +192,15 @@ fn a_pod_that_never_answers_gets_few_requests_and_costs_a_bounded_wait() {
             let silent = connection.ask(&GetStatus {}).await;
             assert!(matches!(silent, Err(ClientError::Silent(_))), "{silent:?}");
             for _ in 1..MAX_UNANSWERED {
-                let _elapsed = timeout(Duration::from_millis(1), connection.ask(&GetStatus {})).await.unwrap_err();
+                let _elapsed = timeout(Duration::from_millis(1), connection.ask(&GetStatus {}))
+                    .await
+                    .unwrap_err();
             }
             let refused = connection.ask(&GetStatus {}).await;
-            assert!(matches!(refused, Err(ClientError::Unanswered(MAX_UNANSWERED))), "{refused:?}");
+            assert!(
+                matches!(refused, Err(ClientError::Unanswered(MAX_UNANSWERED))),
+                "{refused:?}"
+            );
         },
     ));
 }
@@ -178,19 +211,31 @@ fn an_answer_that_is_an_error_leaves_the_connection() {
         async |mut talk| {
             let asked = talk.hear().await.unwrap();
             let busy = Error::new(ErrorKind::Busy, "64 inputs wait");
-            talk.send(answer_line::<()>(Some(asked.id), Err(&busy)).unwrap().as_bytes()).await;
+            talk.send(
+                answer_line::<()>(Some(asked.id), Err(&busy))
+                    .unwrap()
+                    .as_bytes(),
+            )
+            .await;
             let asked = talk.hear().await.unwrap();
             talk.answer(asked.id, &status(1)).await;
             let closing = Error::new(ErrorKind::Closing, "the pod is stopping");
-            talk.send(answer_line::<()>(None, Err(&closing)).unwrap().as_bytes()).await;
+            talk.send(answer_line::<()>(None, Err(&closing)).unwrap().as_bytes())
+                .await;
             talk
         },
         async |mut connection| {
             let refused = connection.ask(&GetStatus {}).await;
-            assert!(matches!(&refused, Err(ClientError::Refused(e)) if e.kind == ErrorKind::Busy), "{refused:?}");
+            assert!(
+                matches!(&refused, Err(ClientError::Refused(e)) if e.kind == ErrorKind::Busy),
+                "{refused:?}"
+            );
             assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 1);
             let over = connection.next().await;
-            assert!(matches!(&over, Err(ClientError::Dismissed(e)) if e.kind == ErrorKind::Closing), "{over:?}");
+            assert!(
+                matches!(&over, Err(ClientError::Dismissed(e)) if e.kind == ErrorKind::Closing),
+                "{over:?}"
+            );
             assert!(matches!(connection.next().await, Err(ClientError::Closed)));
         },
     ));
@@ -206,10 +251,16 @@ fn what_is_no_message_ends_the_connection() {
         (b"{\"jsonrpc\"\n".to_vec(), "EOF"),
         (b"7\n".to_vec(), "invalid type"),
         (b"\n".to_vec(), "EOF"),
-        (b"{\"method\":\"status\",\"params\":{}}\n".to_vec(), "missing field"),
+        (
+            b"{\"method\":\"status\",\"params\":{}}\n".to_vec(),
+            "missing field",
+        ),
         (status(99).into_bytes(), "request 99"),
         (status(1).into_bytes(), "request 1,"),
-        (b"{\"jsonrpc\":\"2.0\",\"result\":{}}\n".to_vec(), "no request"),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"result\":{}}\n".to_vec(),
+            "no request",
+        ),
     ];
     for (bytes, says) in cases {
         scene(with(
@@ -218,9 +269,14 @@ fn what_is_no_message_ends_the_connection() {
                 talk
             },
             async |mut connection| {
-                let Err(ClientError::Garbled(what)) = connection.next().await else { panic!("{says}") };
+                let Err(ClientError::Garbled(what)) = connection.next().await else {
+                    panic!("{says}")
+                };
                 assert!(what.contains(says), "{what}");
-                assert!(matches!(connection.ask(&GetStatus {}).await, Err(ClientError::Closed)));
+                assert!(matches!(
+                    connection.ask(&GetStatus {}).await,
+                    Err(ClientError::Closed)
+                ));
             },
         ));
     }
@@ -263,14 +319,21 @@ fn what_a_later_pod_adds_is_passed_on_or_over() {
             (later["colour"], later["methods"]) = (json!("red"), json!(["dance"]));
             talk.answer(asked.id, &later).await;
             talk.send(b"{\"jsonrpc\":\"2.0\",\"trace\":1,\"method\":\"weather\",\"params\":{\"rain\":true}}\n").await;
-            let alert = AlertEvent { level: Severity::Info, from: None, text: "t".to_owned() };
+            let alert = AlertEvent {
+                level: Severity::Info,
+                from: None,
+                text: "t".to_owned(),
+            };
             talk.event(&Event::Alert(alert)).await;
             talk
         };
         let used = async {
-            let (mut connection, welcome) = Connection::connect(&scripted.dir, &hello()).await.unwrap();
+            let (mut connection, welcome) =
+                Connection::connect(&scripted.dir, &hello()).await.unwrap();
             assert_eq!(welcome.methods, ["dance"]);
-            let Event::Other { event, params } = connection.next().await.unwrap() else { panic!() };
+            let Event::Other { event, params } = connection.next().await.unwrap() else {
+                panic!()
+            };
             assert_eq!((event.as_str(), &params["rain"]), ("weather", &json!(true)));
             assert!(matches!(connection.next().await, Ok(Event::Alert(_))));
         };
@@ -288,17 +351,27 @@ fn a_pod_of_another_version_is_named() {
                 let asked = talk.hear().await.unwrap();
                 assert_eq!(asked.params["versions"], json!([1]));
                 if answers {
-                    let welcome = protocol::method::Welcome { version: 2, ..welcome("s-1") };
+                    let welcome = protocol::method::Welcome {
+                        version: 2,
+                        ..welcome("s-1")
+                    };
                     talk.answer(asked.id, &welcome).await;
                 } else {
                     let error = Error::new(ErrorKind::Version, "this pod speaks version 2");
-                    talk.send(answer_line::<()>(Some(asked.id), Err(&error)).unwrap().as_bytes()).await;
+                    talk.send(
+                        answer_line::<()>(Some(asked.id), Err(&error))
+                            .unwrap()
+                            .as_bytes(),
+                    )
+                    .await;
                 }
                 talk
             };
             let hello = hello();
             let (_open, connected) = join!(played, Connection::connect(&scripted.dir, &hello));
-            let Err(ClientError::Version(what)) = connected else { panic!() };
+            let Err(ClientError::Version(what)) = connected else {
+                panic!()
+            };
             assert!(what.contains("version 2"), "{what}");
         });
     }
@@ -317,24 +390,42 @@ fn a_pod_that_speaks_before_it_reads_is_read() {
     // Each side has more to say than the socket takes.
     let text = "x".repeat(1 << 20);
     let part = DeltaPart::Text { text: text.clone() };
-    let delta = Event::Delta(DeltaEvent { turn: 1, request: 1, part });
+    let delta = Event::Delta(DeltaEvent {
+        turn: 1,
+        request: 1,
+        part,
+    });
     scene(with(
         async |mut talk| {
             for _ in 0..4 {
                 talk.event(&delta).await;
             }
             let asked = talk.hear().await.unwrap();
-            talk.answer(asked.id, &json!({ "input": asked.params["text"].as_str().unwrap().len() })).await;
+            talk.answer(
+                asked.id,
+                &json!({ "input": asked.params["text"].as_str().unwrap().len() }),
+            )
+            .await;
             talk
         },
         async |mut connection| {
-            let ask = SendInput { text: text.clone(), cmd_id: "c".to_owned(), ..SendInput::default() };
+            let ask = SendInput {
+                text: text.clone(),
+                cmd_id: "c".to_owned(),
+                ..SendInput::default()
+            };
             assert_eq!(connection.ask(&ask).await.unwrap().input, 1 << 20);
             for _ in 0..4 {
                 assert_eq!(connection.next().await.unwrap(), delta);
             }
-            let ask = SendInput { text: text.repeat(2), ..ask };
-            assert!(matches!(connection.ask(&ask).await, Err(ClientError::TooLong(_))));
+            let ask = SendInput {
+                text: text.repeat(2),
+                ..ask
+            };
+            assert!(matches!(
+                connection.ask(&ask).await,
+                Err(ClientError::TooLong(_))
+            ));
         },
     ));
 }
@@ -366,7 +457,11 @@ fn waiting_can_be_given_up_at_any_byte_and_taken_up_again() {
                 }
             };
             assert!(seq(&event) == 1 && given_up > 50, "{given_up}");
-            let ask = SendInput { text: text.clone(), cmd_id: "c".to_owned(), ..SendInput::default() };
+            let ask = SendInput {
+                text: text.clone(),
+                cmd_id: "c".to_owned(),
+                ..SendInput::default()
+            };
             let _elapsed = timeout(SHORT, connection.ask(&ask)).await.unwrap_err();
             assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
         },
@@ -385,12 +480,18 @@ fn too_many_events_before_an_answer_end_the_connection_behind_those_that_were_ke
             talk
         },
         async |mut connection| {
-            assert_eq!(connection.ask(&Attach::default()).await.unwrap().status.seq, 9);
+            assert_eq!(
+                connection.ask(&Attach::default()).await.unwrap().status.seq,
+                9
+            );
             for wanted in 1..=MAX_QUEUED as u64 {
                 assert_eq!(seq(&connection.next().await.unwrap()), wanted);
             }
             assert!(matches!(connection.next().await, Err(ClientError::Overrun)));
-            assert!(matches!(connection.ask(&GetStatus {}).await, Err(ClientError::Overrun)));
+            assert!(matches!(
+                connection.ask(&GetStatus {}).await,
+                Err(ClientError::Overrun)
+            ));
         },
     ));
 }

@@ -14,8 +14,15 @@ use tokio::net::{UnixListener, UnixStream};
 
 /// Runs a scene for a bounded time.
 pub(crate) fn scene<T>(scene: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(std::time::Duration::from_secs(60), scene).await.unwrap() })
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(std::time::Duration::from_secs(60), scene)
+            .await
+            .unwrap()
+    })
 }
 
 pub(crate) fn hello() -> Hello {
@@ -34,7 +41,11 @@ impl ScriptedPod {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("d".repeat(120));
         std::fs::create_dir(&dir).unwrap();
-        Self { listener: Self::listen(&dir), _root: root, dir }
+        Self {
+            listener: Self::listen(&dir),
+            _root: root,
+            dir,
+        }
     }
 
     /// The address of a socket is short: it is bound under a short name and gets its own.
@@ -47,7 +58,11 @@ impl ScriptedPod {
 
     /// The next connection.
     pub(crate) async fn accept(&self) -> Talk {
-        Talk { stream: BufReader::new(self.listener.accept().await.unwrap().0), room: usize::MAX, cut: false }
+        Talk {
+            stream: BufReader::new(self.listener.accept().await.unwrap().0),
+            room: usize::MAX,
+            cut: false,
+        }
     }
 
     /// The next connection, after its hello was answered.
@@ -65,7 +80,11 @@ impl ScriptedPod {
         let asked = talk.hear().await.unwrap();
         assert_eq!(asked.method, "attach");
         let after = asked.params["after"].as_u64();
-        talk.answer(asked.id, &attached(seq, after.is_none().then(|| page(seq..seq)))).await;
+        talk.answer(
+            asked.id,
+            &attached(seq, after.is_none().then(|| page(seq..seq))),
+        )
+        .await;
         (talk, after)
     }
 }
@@ -94,7 +113,11 @@ impl Talk {
         }
         let line: Value = serde_json::from_str(&line).unwrap();
         let method = line["method"].as_str().unwrap().to_owned();
-        Some(Heard { id: line["id"].as_u64().unwrap(), method, params: line["params"].clone() })
+        Some(Heard {
+            id: line["id"].as_u64().unwrap(),
+            method,
+            params: line["params"].clone(),
+        })
     }
 
     /// Sends bytes, as many as there is room for. A client may have left.
@@ -109,7 +132,8 @@ impl Talk {
     }
 
     pub(crate) async fn answer<T: Serialize>(&mut self, id: u64, result: &T) {
-        self.send(answer_line(Some(id), Ok(result)).unwrap().as_bytes()).await;
+        self.send(answer_line(Some(id), Ok(result)).unwrap().as_bytes())
+            .await;
     }
 
     pub(crate) async fn record(&mut self, seq: u64) {
@@ -129,16 +153,32 @@ pub(crate) fn line(seq: u64) -> String {
 
 pub(crate) fn page(seqs: std::ops::Range<u64>) -> RecordPage {
     let first = seqs.start + u64::from(seqs.is_empty());
-    RecordPage { records: seqs.map(|seq| RecordLine::new(line(seq)).unwrap()).collect(), first }
+    RecordPage {
+        records: seqs
+            .map(|seq| RecordLine::new(line(seq)).unwrap())
+            .collect(),
+        first,
+    }
 }
 
 pub(crate) fn welcome(session: &str) -> Welcome {
     let (pod, program) = ("p".to_owned(), "0.1.0".to_owned());
-    Welcome { version: 1, pod, session: session.to_owned(), program, role: Role::Driver, methods: Vec::new() }
+    Welcome {
+        version: 1,
+        pod,
+        session: session.to_owned(),
+        program,
+        role: Role::Driver,
+        methods: Vec::new(),
+    }
 }
 
 pub(crate) fn attached(seq: u64, page: Option<RecordPage>) -> Attached {
-    Attached { status: status(seq), draft: Draft::default(), page }
+    Attached {
+        status: status(seq),
+        draft: Draft::default(),
+        page,
+    }
 }
 
 pub(crate) fn status(seq: u64) -> Status {
@@ -169,12 +209,22 @@ pub(crate) fn status(seq: u64) -> Status {
         jobs: Vec::new(),
         clients: 0,
         seq,
-        host: Host { pid: 7, since_us: 1, version, sandbox, cwd, branch: None, reload: ReloadReport::default() },
+        host: Host {
+            pid: 7,
+            since_us: 1,
+            version,
+            sandbox,
+            cwd,
+            branch: None,
+            reload: ReloadReport::default(),
+        },
     }
 }
 
 /// What is told of records.
 pub(crate) fn seq(event: &Event) -> u64 {
-    let Event::Record(line) = event else { panic!("{event:?}") };
+    let Event::Record(line) = event else {
+        panic!("{event:?}")
+    };
     line.seq().unwrap()
 }

@@ -5,15 +5,38 @@ use super::*;
 #[test]
 fn urls() {
     let table = [
-        ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1", "127.0.0.1:8080"),
-        ("https://API.openai.com/v1/", "https://api.openai.com/v1", "api.openai.com:443"),
+        (
+            "http://127.0.0.1:8080/v1",
+            "http://127.0.0.1:8080/v1",
+            "127.0.0.1:8080",
+        ),
+        (
+            "https://API.openai.com/v1/",
+            "https://api.openai.com/v1",
+            "api.openai.com:443",
+        ),
         ("HTTP://localhost", "http://localhost", "localhost:80"),
-        ("http://[::1]:11434/v1", "http://[::1]:11434/v1", "[::1]:11434"),
-        ("https://x.example:8443", "https://x.example:8443", "x.example:8443"),
+        (
+            "http://[::1]:11434/v1",
+            "http://[::1]:11434/v1",
+            "[::1]:11434",
+        ),
+        (
+            "https://x.example:8443",
+            "https://x.example:8443",
+            "x.example:8443",
+        ),
     ];
     for (url, shown, reached) in table {
         let parsed = BaseUrl::parse(url).unwrap();
-        assert_eq!((parsed.to_string().as_str(), parsed.host_port().to_string().as_str()), (shown, reached), "{url}");
+        assert_eq!(
+            (
+                parsed.to_string().as_str(),
+                parsed.host_port().to_string().as_str()
+            ),
+            (shown, reached),
+            "{url}"
+        );
     }
 }
 
@@ -25,14 +48,24 @@ fn which_hosts_are_public() {
                   local.example.com localhost.example.com 10.0.0.1.nip.io notlocal.net";
     for (hosts, is) in [(near, false), (public, true)] {
         for host in hosts.split_whitespace() {
-            assert_eq!(BaseUrl::parse(&format!("http://{host}:8080/v1")).unwrap().is_public(), is, "{host}");
+            assert_eq!(
+                BaseUrl::parse(&format!("http://{host}:8080/v1"))
+                    .unwrap()
+                    .is_public(),
+                is,
+                "{host}"
+            );
         }
     }
 }
 
 #[test]
 fn a_suffix_is_dropped_from_the_end() {
-    for (url, base) in [("http://x/a/b/", "http://x/a"), ("http://x/b/a", "http://x/b/a"), ("http://x", "http://x")] {
+    for (url, base) in [
+        ("http://x/a/b/", "http://x/a"),
+        ("http://x/b/a", "http://x/b/a"),
+        ("http://x", "http://x"),
+    ] {
         assert_eq!(BaseUrl::parse(url).unwrap().without("/b").to_string(), base);
     }
 }
@@ -58,14 +91,24 @@ fn bad_urls_are_refused_and_passwords_not_repeated() {
         "http://x/\r\nevil: 1",
     ];
     for url in table {
-        assert_eq!(BaseUrl::parse(url).map_err(|bad| bad.kind()), Err(ErrorKind::FixInput), "{url:?}");
+        assert_eq!(
+            BaseUrl::parse(url).map_err(|bad| bad.kind()),
+            Err(ErrorKind::FixInput),
+            "{url:?}"
+        );
     }
     let long = format!("https://me:{}hunter2@x.example/v1", "p".repeat(300));
-    for url in
-        ["https://me:hunter2@x.example/v1", "me:hunter2@x.example/v1", "me:hunter2@http://x.example", long.as_str()]
-    {
+    for url in [
+        "https://me:hunter2@x.example/v1",
+        "me:hunter2@x.example/v1",
+        "me:hunter2@http://x.example",
+        long.as_str(),
+    ] {
         let text = BaseUrl::parse(url).unwrap_err().to_string();
-        assert!(!text.contains("hunter2") && !text.contains("ppp") && text.contains("x.example"), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("ppp") && text.contains("x.example"),
+            "{text}"
+        );
         let text = Url::parse(url).unwrap_err().to_string();
         assert!(!text.contains("hunter2") && !text.contains("ppp"), "{text}");
     }
@@ -137,7 +180,10 @@ fn references() {
         ("\\\\y.org\\e", "https://y.org/e"),
     ];
     for (reference, want) in table {
-        let joined = base.join(reference).map(|url| url.to_string()).unwrap_or_default();
+        let joined = base
+            .join(reference)
+            .map(|url| url.to_string())
+            .unwrap_or_default();
         assert_eq!(joined, want, "{reference}");
     }
 }

@@ -7,7 +7,13 @@ use crate::projection::{Neutral, Surface, neutral};
 use std::sync::Arc;
 
 fn surface(generation: u64) -> Surface {
-    Surface { generation, model: "m".into(), system: "s".into(), tools: Vec::new(), max_output: None }
+    Surface {
+        generation,
+        model: "m".into(),
+        system: "s".into(),
+        tools: Vec::new(),
+        max_output: None,
+    }
 }
 
 fn id(number: u64) -> CallId {
@@ -19,15 +25,27 @@ fn user() -> Item {
 }
 
 fn call(number: u64) -> Item {
-    Item::ToolCall { id: id(number), name: "Read".into(), arguments: "{".into() }
+    Item::ToolCall {
+        id: id(number),
+        name: "Read".into(),
+        arguments: "{".into(),
+    }
 }
 
 fn result(number: u64) -> Item {
-    Item::ToolResult { id: id(number), outcome: ToolOutcome::of(ResultStatus::Ok, "a\nb") }
+    Item::ToolResult {
+        id: id(number),
+        outcome: ToolOutcome::of(ResultStatus::Ok, "a\nb"),
+    }
 }
 
 fn restore(items: &[Item], calls: u64) -> Result<History, HistoryError> {
-    History::restore(surface(2), Arc::new(Neutral), items, Counters { calls, requests: 4 })
+    History::restore(
+        surface(2),
+        Arc::new(Neutral),
+        items,
+        Counters { calls, requests: 4 },
+    )
 }
 
 #[test]
@@ -40,22 +58,48 @@ fn every_call_has_one_result_and_a_number_that_rises() {
         (&[call(1), user()], 1, Err(Unanswered(id(1)))),
         (&[call(1), result(1), result(1)], 1, Err(Unasked(id(1)))),
         (&[result(3)], 3, Err(Unasked(id(3)))),
-        (&[call(2), result(2), call(1), result(1)], 2, Err(Numbered(id(1)))),
-        (&[call(1), result(1), call(1), result(1)], 2, Err(Numbered(id(1)))),
+        (
+            &[call(2), result(2), call(1), result(1)],
+            2,
+            Err(Numbered(id(1))),
+        ),
+        (
+            &[call(1), result(1), call(1), result(1)],
+            2,
+            Err(Numbered(id(1))),
+        ),
         (&[call(3), result(3)], 2, Err(Numbered(id(3)))),
     ];
     for (items, calls, wanted) in cases {
         let got = restore(items, *calls);
-        assert_eq!(got.as_ref().map(|_| ()).map_err(|error| *error), *wanted, "{items:?}");
+        assert_eq!(
+            got.as_ref().map(|_| ()).map_err(|error| *error),
+            *wanted,
+            "{items:?}"
+        );
         match got {
             Ok(history) => {
                 // Results stand in the order of their calls.
                 let mut wanted = items.to_vec();
-                if let [.., two @ Item::ToolResult { .. }, one @ Item::ToolResult { .. }] = &mut wanted[..] {
+                if let [
+                    ..,
+                    two @ Item::ToolResult { .. },
+                    one @ Item::ToolResult { .. },
+                ] = &mut wanted[..]
+                {
                     std::mem::swap(one, two);
                 }
-                assert_eq!(neutral::decode(&history.body().to_vec()).unwrap().items, wanted);
-                assert_eq!(history.counters(), Counters { calls: *calls, requests: 4 });
+                assert_eq!(
+                    neutral::decode(&history.body().to_vec()).unwrap().items,
+                    wanted
+                );
+                assert_eq!(
+                    history.counters(),
+                    Counters {
+                        calls: *calls,
+                        requests: 4
+                    }
+                );
             }
             Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
         }
@@ -70,16 +114,32 @@ fn a_new_surface_takes_the_same_items_and_no_others() {
     let set = |history: &mut History, generation, items: &[Item]| {
         history.set_surface(surface(generation), Arc::new(Neutral), items)
     };
-    let other = Item::ToolResult { id: id(1), outcome: ToolOutcome::of(ResultStatus::Error, "a\nb") };
+    let other = Item::ToolResult {
+        id: id(1),
+        outcome: ToolOutcome::of(ResultStatus::Error, "a\nb"),
+    };
     let others = [user(), call(1), other];
     for (generation, items) in [(2, &items[..]), (1, &items), (3, &items[..2]), (3, &others)] {
-        assert_eq!(set(&mut history, generation, items).unwrap_err().kind(), ErrorKind::Bug);
-        assert_eq!((history.body().digest, history.surface().generation), (before.clone(), 2));
+        assert_eq!(
+            set(&mut history, generation, items).unwrap_err().kind(),
+            ErrorKind::Bug
+        );
+        assert_eq!(
+            (history.body().digest, history.surface().generation),
+            (before.clone(), 2)
+        );
     }
     set(&mut history, 3, &items).unwrap();
     assert_eq!(history.surface().generation, 3);
-    assert_eq!(history.counters(), Counters { calls: 1, requests: 4 });
-    let fresh = History::restore(surface(3), Arc::new(Neutral), &items, history.counters()).unwrap();
+    assert_eq!(
+        history.counters(),
+        Counters {
+            calls: 1,
+            requests: 4
+        }
+    );
+    let fresh =
+        History::restore(surface(3), Arc::new(Neutral), &items, history.counters()).unwrap();
     assert_eq!(history.body().digest, fresh.body().digest);
     assert_ne!(history.body().digest, before);
 }

@@ -98,7 +98,10 @@ impl Projection {
     /// Orders the items as this version does. Called before the first item.
     #[must_use]
     pub fn ordered_as(self, version: u16) -> Self {
-        Self { results: (version != Self::BY_ARRIVAL).then(BTreeMap::new), ..self }
+        Self {
+            results: (version != Self::BY_ARRIVAL).then(BTreeMap::new),
+            ..self
+        }
     }
 
     fn over(mut rope: Rope, surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
@@ -114,7 +117,17 @@ impl Projection {
         });
         let (model, generation) = (surface.model.as_str().into(), surface.generation);
         let story = Box::new(blake3::Hasher::new());
-        Self { dialect, open: 0, rope, neutral, story, items: 0, model, generation, results: Some(BTreeMap::new()) }
+        Self {
+            dialect,
+            open: 0,
+            rope,
+            neutral,
+            story,
+            items: 0,
+            model,
+            generation,
+            results: Some(BTreeMap::new()),
+        }
     }
 
     /// Encodes one more item without encoding earlier ones again. Sealed reasoning of another model or surface is
@@ -136,7 +149,11 @@ impl Projection {
 
     /// Encodes the results that wait. Called before an item that is no result, and before a request.
     pub(crate) fn settle(&mut self) {
-        let results = self.results.as_mut().map(std::mem::take).unwrap_or_default();
+        let results = self
+            .results
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
         let mut first = self.items == results.len() as u64;
         for result in results.values() {
             self.encode(result, first);
@@ -158,7 +175,9 @@ impl Projection {
     fn encode(&mut self, item: &Item, first: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         let bare = (self.neutral.is_some() && self.is_foreign(item)).then(|| unsealed(item));
-        self.open = self.dialect.append(self.open, first, bare.as_ref().unwrap_or(item), &mut bytes);
+        self.open =
+            self.dialect
+                .append(self.open, first, bare.as_ref().unwrap_or(item), &mut bytes);
         self.rope.write(&bytes);
         if let Some(neutral) = &mut self.neutral {
             bytes.clear();
@@ -169,7 +188,15 @@ impl Projection {
     }
 
     fn is_foreign(&self, item: &Item) -> bool {
-        let Item::Reasoning { seal: Some(SealedReasoning { model, generation, .. }), .. } = item else { return false };
+        let Item::Reasoning {
+            seal: Some(SealedReasoning {
+                model, generation, ..
+            }),
+            ..
+        } = item
+        else {
+            return false;
+        };
         **model != *self.model || *generation != self.generation
     }
 
@@ -186,7 +213,9 @@ impl Projection {
     #[must_use]
     pub fn neutral_digest(&self) -> String {
         let settled = self.settled();
-        let Some(neutral) = &settled.neutral else { return settled.body().digest };
+        let Some(neutral) = &settled.neutral else {
+            return settled.body().digest;
+        };
         let mut end = Vec::new();
         Neutral.close(0, &mut end);
         neutral.clone().update(&end).finalize().to_hex().to_string()
@@ -232,6 +261,9 @@ fn unsealed(item: &Item) -> Item {
 
 impl std::fmt::Debug for Projection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Projection").field("dialect", &self.dialect.id()).field("items", &self.items).finish()
+        f.debug_struct("Projection")
+            .field("dialect", &self.dialect.id())
+            .field("items", &self.items)
+            .finish()
     }
 }

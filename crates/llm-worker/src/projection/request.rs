@@ -14,7 +14,11 @@ pub struct ModelRequest {
 impl ModelRequest {
     /// Called only by `turn`, once per acknowledged [`crate::Fact::Request`].
     pub(crate) fn new(body: Body, number: u64, generation: u64) -> Self {
-        Self { body, number, generation }
+        Self {
+            body,
+            number,
+            generation,
+        }
     }
 
     /// The exact bytes to send.

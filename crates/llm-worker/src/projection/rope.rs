@@ -19,7 +19,10 @@ pub(super) struct Rope {
 
 impl Rope {
     pub(super) fn measured() -> Self {
-        Self { measured: true, ..Self::default() }
+        Self {
+            measured: true,
+            ..Self::default()
+        }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) {
@@ -39,14 +42,25 @@ impl Rope {
 
     /// These bytes and `end`, without keeping `end`.
     pub(super) fn body(&self, end: &[u8], items: u64) -> Body {
-        let digest = self.hasher.clone().update(end).finalize().to_hex().to_string();
+        let digest = self
+            .hasher
+            .clone()
+            .update(end)
+            .finalize()
+            .to_hex()
+            .to_string();
         let mut last = Vec::with_capacity(self.tail.len() + end.len());
         last.extend_from_slice(&self.tail);
         last.extend_from_slice(end);
         let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
         chunks.extend_from_slice(&self.chunks);
         chunks.push(Arc::from(last));
-        Body { len: self.len + end.len() as u64, digest, items, chunks }
+        Body {
+            len: self.len + end.len() as u64,
+            digest,
+            items,
+            chunks,
+        }
     }
 }
 

@@ -14,7 +14,13 @@ fn surface() -> Surface {
         schema: r#"{"type":"object"}"#.into(),
         effect: ToolEffect::ReadOnly,
     };
-    Surface { generation: 1, model: "offline".into(), system: "é\n\"".into(), tools: vec![tool], max_output: Some(9) }
+    Surface {
+        generation: 1,
+        model: "offline".into(),
+        system: "é\n\"".into(),
+        tools: vec![tool],
+        max_output: Some(9),
+    }
 }
 
 /// Counts what it encodes.
@@ -47,19 +53,38 @@ impl Dialect for Counting {
 }
 
 fn sized(bytes: usize) -> Item {
-    Item::User { text: "x".repeat(bytes) }
+    Item::User {
+        text: "x".repeat(bytes),
+    }
 }
 
 /// Every kind of item, and sizes around a chunk's edge.
 fn items() -> Vec<Item> {
     let id = CallId::new(1).unwrap();
     let mut items = vec![
-        Item::User { text: "a \"quoted\" \u{1}\u{2028} word".into() },
-        Item::System { source: "host".into(), text: "note".into() },
-        Item::Reasoning { text: "hm".into(), seal: None },
-        Item::Assistant { text: String::new() },
-        Item::ToolCall { id, name: "Read".into(), arguments: "{\"broken".into() },
-        Item::ToolResult { id, outcome: ToolOutcome::of(ResultStatus::Interrupted, "one\ntwo") },
+        Item::User {
+            text: "a \"quoted\" \u{1}\u{2028} word".into(),
+        },
+        Item::System {
+            source: "host".into(),
+            text: "note".into(),
+        },
+        Item::Reasoning {
+            text: "hm".into(),
+            seal: None,
+        },
+        Item::Assistant {
+            text: String::new(),
+        },
+        Item::ToolCall {
+            id,
+            name: "Read".into(),
+            arguments: "{\"broken".into(),
+        },
+        Item::ToolResult {
+            id,
+            outcome: ToolOutcome::of(ResultStatus::Interrupted, "one\ntwo"),
+        },
     ];
     items.extend([0, 1, CHUNK - 60, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 5].map(sized));
     items.extend((0..40).map(|n| sized(n * 97)));
@@ -68,7 +93,10 @@ fn items() -> Vec<Item> {
 
 #[test]
 fn a_body_only_grows_and_equals_a_whole_encoding() {
-    for dialect in [Arc::new(Neutral) as Arc<dyn Dialect>, Arc::new(Counting::default())] {
+    for dialect in [
+        Arc::new(Neutral) as Arc<dyn Dialect>,
+        Arc::new(Counting::default()),
+    ] {
         let mut running = Projection::new(&surface(), Arc::clone(&dialect));
         let (mut whole, mut end, mut open) = (Vec::new(), Vec::new(), 0);
         dialect.head(&surface(), &mut whole);
@@ -83,12 +111,29 @@ fn a_body_only_grows_and_equals_a_whole_encoding() {
             let bytes = body.to_vec();
             assert_eq!(bytes, [&whole[..], &end].concat(), "item {index}");
             assert_eq!(body.digest, blake3::hash(&bytes).to_hex().to_string());
-            assert_eq!((body.len, body.items), (bytes.len() as u64, index as u64 + 1));
+            assert_eq!(
+                (body.len, body.items),
+                (bytes.len() as u64, index as u64 + 1)
+            );
             let kept = earlier.len as usize - end.len().min(earlier.len as usize);
-            assert_eq!(bytes[..kept], earlier.to_vec()[..kept], "old bytes changed at item {index}");
+            assert_eq!(
+                bytes[..kept],
+                earlier.to_vec()[..kept],
+                "old bytes changed at item {index}"
+            );
             let shared = earlier.chunks().len() - 1;
-            assert!(earlier.chunks().zip(body.chunks()).take(shared).all(|(old, new)| Arc::ptr_eq(old, new)));
-            assert!(body.chunks().take(body.chunks().len() - 1).all(|chunk| chunk.len() == CHUNK));
+            assert!(
+                earlier
+                    .chunks()
+                    .zip(body.chunks())
+                    .take(shared)
+                    .all(|(old, new)| Arc::ptr_eq(old, new))
+            );
+            assert!(
+                body.chunks()
+                    .take(body.chunks().len() - 1)
+                    .all(|chunk| chunk.len() == CHUNK)
+            );
         }
     }
 }
@@ -115,10 +160,17 @@ fn a_neutral_body_reads_back_and_its_bytes_are_pinned() {
     let bytes = projection.body().to_vec();
     let request = neutral::decode(&bytes).unwrap();
     assert_eq!((request.items, request.tools), (items(), surface().tools));
-    assert_eq!((request.generation, &*request.model, &*request.system), (1, "offline", "é\n\""));
+    assert_eq!(
+        (request.generation, &*request.model, &*request.system),
+        (1, "offline", "é\n\"")
+    );
     assert_eq!(request.max_output, Some(9));
     assert!(neutral::decode(&bytes[..bytes.len() - 1]).is_err());
-    let plain = Surface { max_output: None, tools: Vec::new(), ..surface() };
+    let plain = Surface {
+        max_output: None,
+        tools: Vec::new(),
+        ..surface()
+    };
     let mut projection = Projection::new(&plain, Arc::new(Neutral));
     items()[3..6].iter().for_each(|item| projection.push(item));
     let bytes = projection.body().to_vec();
@@ -139,13 +191,23 @@ fn a_neutral_body_reads_back_and_its_bytes_are_pinned() {
 #[test]
 fn a_seal_is_shown_only_where_it_was_made() {
     let sealed = |model: &str, generation| {
-        let signature = ProviderSignature { kind: "signature".into(), data: "abc".into() };
+        let signature = ProviderSignature {
+            kind: "signature".into(),
+            data: "abc".into(),
+        };
         Item::Reasoning {
             text: "hm".into(),
-            seal: Some(SealedReasoning { model: model.into(), generation, signature }),
+            seal: Some(SealedReasoning {
+                model: model.into(),
+                generation,
+                signature,
+            }),
         }
     };
-    let bare = Item::Reasoning { text: "hm".into(), seal: None };
+    let bare = Item::Reasoning {
+        text: "hm".into(),
+        seal: None,
+    };
     let body = |dialect: Arc<dyn Dialect>, item: &Item| {
         let mut projection = Projection::new(&surface(), dialect);
         projection.push(item);
@@ -158,20 +220,38 @@ fn a_seal_is_shown_only_where_it_was_made() {
         let shown = body(counting(), &foreign);
         assert_eq!(shown.0, plain.0);
         assert_ne!(shown.1, plain.1, "the story keeps it");
-        assert_eq!(body(Arc::new(Neutral), &foreign), (shown.1.clone(), shown.1), "in our own terms it is all there");
+        assert_eq!(
+            body(Arc::new(Neutral), &foreign),
+            (shown.1.clone(), shown.1),
+            "in our own terms it is all there"
+        );
     }
 }
 
 #[test]
 fn a_rewind_is_as_if_nothing_had_been_pushed() {
     let items = items();
-    for dialect in [Arc::new(Neutral) as Arc<dyn Dialect>, Arc::new(Counting::default())] {
+    for dialect in [
+        Arc::new(Neutral) as Arc<dyn Dialect>,
+        Arc::new(Counting::default()),
+    ] {
         let mut projection = Projection::new(&surface(), dialect);
         for (index, item) in items.iter().enumerate() {
-            let (mark, before) = (projection.mark(), (projection.body().digest, projection.neutral_digest()));
-            items.iter().skip(index).take(3).for_each(|item| projection.push(item));
+            let (mark, before) = (
+                projection.mark(),
+                (projection.body().digest, projection.neutral_digest()),
+            );
+            items
+                .iter()
+                .skip(index)
+                .take(3)
+                .for_each(|item| projection.push(item));
             projection.rewind_to(mark);
-            assert_eq!((projection.body().digest, projection.neutral_digest()), before, "before item {index}");
+            assert_eq!(
+                (projection.body().digest, projection.neutral_digest()),
+                before,
+                "before item {index}"
+            );
             projection.push(item);
         }
         let mut whole = Projection::new(&surface(), Arc::clone(projection.dialect()));
@@ -197,7 +277,10 @@ fn a_step_encodes_its_own_items_only() {
             // what a body holds of its own is one tail; the rest are pointers
             assert!(body.chunks().last().unwrap().len() <= CHUNK);
         }
-        costs.push((dialect.items.load(Relaxed) - before.0, dialect.bytes.load(Relaxed) - before.1));
+        costs.push((
+            dialect.items.load(Relaxed) - before.0,
+            dialect.bytes.load(Relaxed) - before.1,
+        ));
     }
     assert_eq!(costs[4], costs[4_999]);
     assert_eq!(costs[4].0, 2);

@@ -2,7 +2,9 @@
 //! written.
 
 use super::ArgumentError;
-use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor,
+};
 use serde::{Serialize, forward_to_deserialize_any};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,7 +25,10 @@ const MAX_DIGITS: usize = 64;
 /// # Errors
 /// Not JSON, more than one value, not an object, a key twice, an unknown field, a missing one, a wrong type. Names at
 /// most [`ArgumentError::MAX_PROBLEMS`] places as JSON pointers.
-pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -> Result<(A, Arc<str>), ArgumentError> {
+pub fn parse_arguments<A: DeserializeOwned + Serialize>(
+    tool: &str,
+    raw: &str,
+) -> Result<(A, Arc<str>), ArgumentError> {
     let mut problems = Problems::default();
     check_shape(raw, &mut problems);
     if !problems.0.is_empty() {
@@ -34,8 +39,17 @@ pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -
     let mut source = serde_json::Deserializer::from_str(&raw);
     let tracked = serde_path_to_error::Deserializer::new(&mut source, &mut track);
     let parsed = serde_ignored::deserialize(tracked, |path| {
-        let at_top = matches!(path, serde_ignored::Path::Map { parent: serde_ignored::Path::Root, .. });
-        problems.unknown(&ignored_pointer(&path), if at_top { known_fields::<A>() } else { &[] });
+        let at_top = matches!(
+            path,
+            serde_ignored::Path::Map {
+                parent: serde_ignored::Path::Root,
+                ..
+            }
+        );
+        problems.unknown(
+            &ignored_pointer(&path),
+            if at_top { known_fields::<A>() } else { &[] },
+        );
     });
     let arguments: A = match parsed {
         Ok(arguments) => arguments,
@@ -51,11 +65,19 @@ pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -
             value.sort_all_objects();
             let given: Value = serde_json::from_str(&raw).unwrap_or_default();
             check_objects(&given, &value, &mut String::new(), &mut problems);
-            text = if given == value { raw } else { value.to_string() };
+            text = if given == value {
+                raw
+            } else {
+                value.to_string()
+            };
         }
         Err(error) => problems.add("", &format!("cannot be written back: {error}")),
     }
-    if problems.0.is_empty() { Ok((arguments, text.into())) } else { Err(problems.of(tool)) }
+    if problems.0.is_empty() {
+        Ok((arguments, text.into()))
+    } else {
+        Err(problems.of(tool))
+    }
 }
 
 /// JSON with sorted keys, without spaces, and with numbers as [`number`] has them.
@@ -65,14 +87,28 @@ fn canonical(raw: &str) -> serde_json::Result<String> {
         Some(b'{') => {
             let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
             let field = |(name, value): (&String, &&RawValue)| {
-                Ok(format!("{}:{}", serde_json::to_string(name)?, canonical(value.get())?))
+                Ok(format!(
+                    "{}:{}",
+                    serde_json::to_string(name)?,
+                    canonical(value.get())?
+                ))
             };
-            format!("{{{}}}", fields.iter().map(field).collect::<serde_json::Result<Vec<_>>>()?.join(","))
+            format!(
+                "{{{}}}",
+                fields
+                    .iter()
+                    .map(field)
+                    .collect::<serde_json::Result<Vec<_>>>()?
+                    .join(",")
+            )
         }
         Some(b'[') => {
             let values: Vec<&RawValue> = serde_json::from_str(text)?;
             let values = values.iter().map(|value| canonical(value.get()));
-            format!("[{}]", values.collect::<serde_json::Result<Vec<_>>>()?.join(","))
+            format!(
+                "[{}]",
+                values.collect::<serde_json::Result<Vec<_>>>()?.join(",")
+            )
         }
         Some(b'-' | b'0'..=b'9') => number(text)?,
         _ => serde_json::from_str::<Value>(text)?.to_string(),
@@ -86,13 +122,18 @@ fn number(text: &str) -> serde_json::Result<String> {
     let all = format!("{}{fraction}", whole.trim_start_matches('-'));
     let digits = all.trim_start_matches('0').trim_end_matches('0');
     let behind = (all.len() - all.trim_end_matches('0').len()) as i64 - fraction.len() as i64;
-    let zeros = exponent.parse::<i64>().ok().and_then(|exponent| exponent.checked_add(behind));
+    let zeros = exponent
+        .parse::<i64>()
+        .ok()
+        .and_then(|exponent| exponent.checked_add(behind));
     let zeros = zeros.and_then(|zeros| usize::try_from(zeros).ok());
     let sign = if text.starts_with('-') { "-" } else { "" };
     match zeros {
         _ if digits.is_empty() => Ok("0".to_owned()),
         _ if mantissa == text && fraction.is_empty() => Ok(text.to_owned()),
-        Some(zeros) if zeros + digits.len() <= MAX_DIGITS => Ok(format!("{sign}{digits}{}", "0".repeat(zeros))),
+        Some(zeros) if zeros + digits.len() <= MAX_DIGITS => {
+            Ok(format!("{sign}{digits}{}", "0".repeat(zeros)))
+        }
         _ => Ok(serde_json::from_str::<Value>(text)?.to_string()),
     }
 }
@@ -111,7 +152,9 @@ fn check_objects(given: &Value, read: &Value, pointer: &mut String, problems: &m
         }
     } else if let (Value::Object(given), Value::Object(read)) = (given, read) {
         for (key, given) in given {
-            read.get(key).into_iter().for_each(|read| inside(key, given, read));
+            read.get(key)
+                .into_iter()
+                .for_each(|read| inside(key, given, read));
         }
     } else if given.is_array() && read.is_object() {
         problems.add(pointer, "expected an object, found an array");
@@ -124,7 +167,11 @@ struct Problems(Vec<String>);
 impl Problems {
     fn add(&mut self, pointer: &str, what: &str) {
         if self.0.len() < ArgumentError::MAX_PROBLEMS {
-            let mut text = if pointer.is_empty() { what.to_owned() } else { format!("{pointer}: {what}") };
+            let mut text = if pointer.is_empty() {
+                what.to_owned()
+            } else {
+                format!("{pointer}: {what}")
+            };
             if text.len() > PROBLEM_MAX {
                 text.truncate(text.floor_char_boundary(PROBLEM_MAX));
                 text.push('…');
@@ -134,12 +181,19 @@ impl Problems {
     }
 
     fn unknown(&mut self, pointer: &str, known: &[&str]) {
-        let expected = if known.is_empty() { String::new() } else { format!("; expected {}", known.join(", ")) };
+        let expected = if known.is_empty() {
+            String::new()
+        } else {
+            format!("; expected {}", known.join(", "))
+        };
         self.add(pointer, &format!("unknown field{expected}"));
     }
 
     fn of(self, tool: &str) -> ArgumentError {
-        ArgumentError { tool: tool.to_owned(), problems: self.0 }
+        ArgumentError {
+            tool: tool.to_owned(),
+            problems: self.0,
+        }
     }
 }
 
@@ -155,13 +209,23 @@ fn check_shape(raw: &str, problems: &mut Problems) {
     let mut source = serde_json::Deserializer::from_str(raw);
     let mut duplicates = Vec::new();
     let mut pointer = String::new();
-    let walked = Shape { pointer: &mut pointer, duplicates: &mut duplicates }.deserialize(&mut source);
+    let walked = Shape {
+        pointer: &mut pointer,
+        duplicates: &mut duplicates,
+    }
+    .deserialize(&mut source);
     match walked.and_then(|found| source.end().map(|()| found)) {
-        Err(error) if error.is_eof() => {
-            problems.add("", &format!("expected a JSON object, but the text is cut off: {error}"))
-        }
-        Err(error) => problems.add("", &format!("expected a JSON object, but this is not JSON: {error}")),
-        Ok("an object") => duplicates.iter().for_each(|place| problems.add(place, "the key occurs twice")),
+        Err(error) if error.is_eof() => problems.add(
+            "",
+            &format!("expected a JSON object, but the text is cut off: {error}"),
+        ),
+        Err(error) => problems.add(
+            "",
+            &format!("expected a JSON object, but this is not JSON: {error}"),
+        ),
+        Ok("an object") => duplicates
+            .iter()
+            .for_each(|place| problems.add(place, "the key occurs twice")),
         Ok(other) => problems.add("", &format!("expected an object, found {other}")),
     }
 }
@@ -177,7 +241,10 @@ impl Shape<'_> {
     fn inside<T>(&mut self, key: &str, next: impl FnOnce(Shape<'_>) -> T) -> T {
         let here = self.pointer.len();
         push_pointer(self.pointer, key);
-        let done = next(Shape { pointer: self.pointer, duplicates: self.duplicates });
+        let done = next(Shape {
+            pointer: self.pointer,
+            duplicates: self.duplicates,
+        });
         self.pointer.truncate(here);
         done
     }
@@ -213,7 +280,10 @@ impl<'de> Visitor<'de> for Shape<'_> {
 
     fn visit_seq<S: SeqAccess<'de>>(mut self, mut list: S) -> Result<Self::Value, S::Error> {
         let mut index = 0_usize;
-        while self.inside(&index.to_string(), |shape| list.next_element_seed(shape))?.is_some() {
+        while self
+            .inside(&index.to_string(), |shape| list.next_element_seed(shape))?
+            .is_some()
+        {
             index += 1;
         }
         Ok("an array")
@@ -255,7 +325,9 @@ fn tracked_pointer(path: &serde_path_to_error::Path) -> String {
     for segment in path {
         match segment {
             Segment::Seq { index } => push_pointer(&mut pointer, &index.to_string()),
-            Segment::Map { key } | Segment::Enum { variant: key } => push_pointer(&mut pointer, key),
+            Segment::Map { key } | Segment::Enum { variant: key } => {
+                push_pointer(&mut pointer, key)
+            }
             Segment::Unknown => {}
         }
     }
@@ -273,9 +345,9 @@ fn ignored_pointer(path: &serde_ignored::Path<'_>) -> String {
         Path::Root => String::new(),
         Path::Seq { parent, index } => below(parent, &index.to_string()),
         Path::Map { parent, key } => below(parent, key),
-        Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => {
-            ignored_pointer(parent)
-        }
+        Path::Some { parent }
+        | Path::NewtypeStruct { parent }
+        | Path::NewtypeVariant { parent } => ignored_pointer(parent),
     }
 }
 

@@ -13,7 +13,10 @@ pub fn canonical_schema<A: JsonSchema>() -> Arc<str> {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<A>()
+        .to_value();
     slim(&mut schema);
     // Sorted here, because `serde_json` may be built with another map type.
     schema.sort_all_objects();
@@ -22,14 +25,16 @@ pub fn canonical_schema<A: JsonSchema>() -> Arc<str> {
 
 /// Rust's names for the sizes of numbers; a format such as `date-time` stays.
 const SIZES: [&str; 14] = [
-    "int", "int8", "int16", "int32", "int64", "int128", "uint", "uint8", "uint16", "uint32", "uint64", "uint128",
-    "float", "double",
+    "int", "int8", "int16", "int32", "int64", "int128", "uint", "uint8", "uint16", "uint32",
+    "uint64", "uint128", "float", "double",
 ];
 
 /// Removes the parts that only cost tokens. Follows only keywords that contain schemas, so that a property called
 /// `title` stays.
 fn slim(schema: &mut Value) {
-    let Value::Object(keywords) = schema else { return };
+    let Value::Object(keywords) = schema else {
+        return;
+    };
     keywords.retain(|keyword, value| match keyword.as_str() {
         "$schema" | "title" => false,
         "format" => !value.as_str().is_some_and(|format| SIZES.contains(&format)),
@@ -39,7 +44,11 @@ fn slim(schema: &mut Value) {
     for (keyword, value) in keywords {
         match keyword.as_str() {
             "properties" | "patternProperties" | "$defs" | "dependentSchemas" => {
-                value.as_object_mut().into_iter().flat_map(|named| named.values_mut()).for_each(slim);
+                value
+                    .as_object_mut()
+                    .into_iter()
+                    .flat_map(|named| named.values_mut())
+                    .for_each(slim);
             }
             "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
                 value.as_array_mut().into_iter().flatten().for_each(slim);

@@ -48,7 +48,13 @@ fn good_arguments_come_back_canonical_with_defaults() {
     let raw = " {\"title\":null, \"path\" : \"a\\u00e9\\n\", \"edits\":[{\"old\":\"x\"}] }\n";
     let (args, canonical) = parse_arguments::<Args>("Edit", raw).unwrap();
     assert_eq!(args.limit, 40);
-    assert_eq!(args.edits, [Edit { old: "x".into(), all: false }]);
+    assert_eq!(
+        args.edits,
+        [Edit {
+            old: "x".into(),
+            all: false
+        }]
+    );
     assert_eq!(
         &*canonical,
         r#"{"edits":[{"all":false,"old":"x"}],"env":{},"limit":40,"mode":"fast","path":"aé\n","title":null}"#
@@ -77,7 +83,10 @@ fn a_whole_number_is_an_integer_with_all_of_its_digits() {
         ("9007199254740993", "9007199254740993"),
         ("9007199254740993.0", "9007199254740993"),
         ("18446744073709551616", "18446744073709551616"),
-        ("-123456789012345678901234567890", "-123456789012345678901234567890"),
+        (
+            "-123456789012345678901234567890",
+            "-123456789012345678901234567890",
+        ),
         ("1.2345678901234567890123e22", "12345678901234567890123"),
         ("1.5", "1.5"),
         ("0.10", "0.1"),
@@ -87,15 +96,26 @@ fn a_whole_number_is_an_integer_with_all_of_its_digits() {
     ];
     for (written, read) in table {
         let raw = format!("{{\"n\": [{written}], \"a\":{{\"m\":{written}}}}}");
-        let (_, text) = parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &raw).unwrap();
-        assert_eq!(&*text, format!("{{\"a\":{{\"m\":{read}}},\"n\":[{read}]}}"), "{written}");
-        let again = parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &text).unwrap().1;
+        let (_, text) =
+            parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &raw).unwrap();
+        assert_eq!(
+            &*text,
+            format!("{{\"a\":{{\"m\":{read}}},\"n\":[{read}]}}"),
+            "{written}"
+        );
+        let again = parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &text)
+            .unwrap()
+            .1;
         assert_eq!(again, text);
     }
     for (written, limit) in [("7.0", 7), ("5e0", 5), ("4.2e1", 42), ("-0", 0), ("0.0", 0)] {
         let raw = format!("{{\"path\":\"3.0\",\"limit\":{written}}}");
         let (args, text) = parse_arguments::<Args>("T", &raw).unwrap();
-        assert_eq!((args.limit, args.path.as_str()), (limit, "3.0"), "{written}");
+        assert_eq!(
+            (args.limit, args.path.as_str()),
+            (limit, "3.0"),
+            "{written}"
+        );
         assert!(text.contains(&format!("\"limit\":{limit},")), "{text}");
     }
     for written in ["1.5", "-1.0", "4294967296.0", "1e300", "1e999"] {
@@ -103,7 +123,8 @@ fn a_whole_number_is_an_integer_with_all_of_its_digits() {
         assert!(parse_arguments::<Args>("T", &raw).is_err(), "{written}");
     }
     let deep = format!("{}{{\"n\":3.0}}{}", "{\"x\":".repeat(100), "}".repeat(100));
-    let (_, text) = parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &deep).unwrap();
+    let (_, text) =
+        parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &deep).unwrap();
     assert!(text.contains("{\"n\":3}"));
 }
 
@@ -111,9 +132,18 @@ fn a_whole_number_is_an_integer_with_all_of_its_digits() {
 fn bad_arguments_name_the_place_and_what_was_expected() {
     let cases: &[(&str, &[&str])] = &[
         ("", &["expected a JSON object, but the text is cut off"]),
-        ("{\"path\":\"a", &["expected a JSON object, but the text is cut off"]),
-        ("{path:1}", &["expected a JSON object, but this is not JSON: key must be a string at line 1"]),
-        ("{\"path\":\"a\"} {}", &["expected a JSON object, but this is not JSON: trailing characters"]),
+        (
+            "{\"path\":\"a",
+            &["expected a JSON object, but the text is cut off"],
+        ),
+        (
+            "{path:1}",
+            &["expected a JSON object, but this is not JSON: key must be a string at line 1"],
+        ),
+        (
+            "{\"path\":\"a\"} {}",
+            &["expected a JSON object, but this is not JSON: trailing characters"],
+        ),
         ("[\"a\"]", &["expected an object, found an array"]),
         ("\"{}\"", &["expected an object, found a string"]),
         ("null", &["expected an object, found null"]),
@@ -121,22 +151,61 @@ fn bad_arguments_name_the_place_and_what_was_expected() {
         ("-3", &["expected an object, found a number"]),
         ("true", &["expected an object, found a boolean"]),
         ("{}", &["missing field `path`"]),
-        ("{\"path\":7}", &["/path: invalid type: integer `7`, expected a string"]),
-        ("{\"path\":\"a\",\"limit\":-1}", &["/limit: invalid value: integer `-1`, expected u32"]),
-        ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\"},{\"old\":1}]}", &["/edits/1/old: invalid type: integer `1`"]),
-        ("{\"path\":\"a\",\"edits\":[[\"x\",true]]}", &["/edits/0: expected an object, found an array"]),
-        ("{\"path\":\"a\",\"mode\":\"quick\"}", &["/mode", "unknown variant `quick`, expected `fast` or `slow`"]),
-        ("{\"path\":\"a\",\"paths\":1}", &["/paths: unknown field; expected path, limit, title, edits, mode, env"]),
-        ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"a/b~c\":1}]}", &["/edits/0/a~1b~0c: unknown field"]),
-        ("{\"path\":\"a\",\"path\":\"b\"}", &["/path: the key occurs twice"]),
-        ("{\"path\":\"a\",\"env\":{\"A\":\"1\",\"\\u0041\":\"2\"}}", &["/env/A: the key occurs twice"]),
-        ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"old\":\"x\"}]}", &["/edits/0/old: the key occurs twice"]),
-        ("{\"path\":\"a\",\"x\":{\"y\":1,\"y\":2}}", &["/x/y: the key occurs twice"]),
+        (
+            "{\"path\":7}",
+            &["/path: invalid type: integer `7`, expected a string"],
+        ),
+        (
+            "{\"path\":\"a\",\"limit\":-1}",
+            &["/limit: invalid value: integer `-1`, expected u32"],
+        ),
+        (
+            "{\"path\":\"a\",\"edits\":[{\"old\":\"x\"},{\"old\":1}]}",
+            &["/edits/1/old: invalid type: integer `1`"],
+        ),
+        (
+            "{\"path\":\"a\",\"edits\":[[\"x\",true]]}",
+            &["/edits/0: expected an object, found an array"],
+        ),
+        (
+            "{\"path\":\"a\",\"mode\":\"quick\"}",
+            &[
+                "/mode",
+                "unknown variant `quick`, expected `fast` or `slow`",
+            ],
+        ),
+        (
+            "{\"path\":\"a\",\"paths\":1}",
+            &["/paths: unknown field; expected path, limit, title, edits, mode, env"],
+        ),
+        (
+            "{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"a/b~c\":1}]}",
+            &["/edits/0/a~1b~0c: unknown field"],
+        ),
+        (
+            "{\"path\":\"a\",\"path\":\"b\"}",
+            &["/path: the key occurs twice"],
+        ),
+        (
+            "{\"path\":\"a\",\"env\":{\"A\":\"1\",\"\\u0041\":\"2\"}}",
+            &["/env/A: the key occurs twice"],
+        ),
+        (
+            "{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"old\":\"x\"}]}",
+            &["/edits/0/old: the key occurs twice"],
+        ),
+        (
+            "{\"path\":\"a\",\"x\":{\"y\":1,\"y\":2}}",
+            &["/x/y: the key occurs twice"],
+        ),
     ];
     for (raw, wanted) in cases {
         let error = parse_arguments::<Args>("Edit", raw).expect_err(raw);
         let text = error.to_string();
-        assert!(text.starts_with("arguments do not fit Edit: "), "{raw}: {text}");
+        assert!(
+            text.starts_with("arguments do not fit Edit: "),
+            "{raw}: {text}"
+        );
         for part in *wanted {
             assert!(text.contains(part), "{raw}: {text}\nwanted {part}");
         }
@@ -148,20 +217,40 @@ fn bad_arguments_name_the_place_and_what_was_expected() {
 fn a_value_of_another_type_is_told_the_shape_with_an_example() {
     let long = format!("{{\"path\":\"a\",\"edits\":\"{}\"}}", "x".repeat(400));
     let table = [
-        (r#"{"path":"a","edits":"x"}"#, r#"/edits: invalid type: string "x", expected an array such as [{"old":"…"}]"#),
+        (
+            r#"{"path":"a","edits":"x"}"#,
+            r#"/edits: invalid type: string "x", expected an array such as [{"old":"…"}]"#,
+        ),
         (
             r#"{"path":"a","edits":["x"]}"#,
             r#"/edits/0: invalid type: string "x", expected an object such as {"old":"…"}"#,
         ),
-        (r#"{"path":"a","mode":3}"#, r#"/mode: expected one of ["fast","slow"]"#),
-        (r#"{"path":"a","mode":["fast"]}"#, r#"expected one of ["fast","slow"]"#),
-        (r#"{"path":"a","env":"A=1"}"#, r#"/env: invalid type: string "A=1", expected an object such as {}"#),
-        (r#"{"path":"a","limit":"1"}"#, r#"/limit: invalid type: string "1", expected a number such as 1"#),
-        (r#"{"path":"a","limit":-1}"#, "/limit: invalid value: integer `-1`, expected a number such as 1"),
+        (
+            r#"{"path":"a","mode":3}"#,
+            r#"/mode: expected one of ["fast","slow"]"#,
+        ),
+        (
+            r#"{"path":"a","mode":["fast"]}"#,
+            r#"expected one of ["fast","slow"]"#,
+        ),
+        (
+            r#"{"path":"a","env":"A=1"}"#,
+            r#"/env: invalid type: string "A=1", expected an object such as {}"#,
+        ),
+        (
+            r#"{"path":"a","limit":"1"}"#,
+            r#"/limit: invalid type: string "1", expected a number such as 1"#,
+        ),
+        (
+            r#"{"path":"a","limit":-1}"#,
+            "/limit: invalid value: integer `-1`, expected a number such as 1",
+        ),
         (&long, r#"…expected an array such as [{"old":"…"}]"#),
     ];
     for (raw, wanted) in table {
-        let error = parse_arguments::<Args>("Edit", raw).unwrap_err().in_words_of(&canonical_schema::<Args>());
+        let error = parse_arguments::<Args>("Edit", raw)
+            .unwrap_err()
+            .in_words_of(&canonical_schema::<Args>());
         assert!(error.to_string().contains(wanted), "{raw}: {error}");
     }
 }
@@ -172,7 +261,9 @@ fn an_error_is_bounded_whatever_the_model_wrote() {
     let error = parse_arguments::<Args>("Edit", &format!("{{\"path\":\"a\"{many}}}")).unwrap_err();
     assert_eq!(error.problems.len(), ArgumentError::MAX_PROBLEMS);
     let long = "é".repeat(100_000);
-    let error = parse_arguments::<Args>("Edit", &format!("{{\"path\":\"a\",\"limit\":\"{long}\"}}")).unwrap_err();
+    let error =
+        parse_arguments::<Args>("Edit", &format!("{{\"path\":\"a\",\"limit\":\"{long}\"}}"))
+            .unwrap_err();
     assert!(error.to_string().len() < 400, "{}", error.to_string().len());
     let deep = format!("{{\"path\":{}", "[".repeat(5_000));
     assert!(parse_arguments::<Args>("Edit", &deep).is_err());

@@ -44,13 +44,19 @@ pub(super) enum Taken {
 
 impl Answer {
     /// Adds one event. On an error the answer is void: it exceeds a limit, or its events contradict each other.
-    pub(super) fn take(&mut self, event: ModelEvent, limits: &TurnLimits) -> Result<Taken, ModelError> {
+    pub(super) fn take(
+        &mut self,
+        event: ModelEvent,
+        limits: &TurnLimits,
+    ) -> Result<Taken, ModelError> {
         let delta = match event {
             ModelEvent::Text(more) => {
                 self.make_room(more.len(), limits)?;
                 match self.parts.last_mut() {
                     Some(Part::Text(text)) => text.push_str(&more),
-                    Some(Part::Reasoning(..) | Part::Call) | None => self.parts.push(Part::Text(more.clone())),
+                    Some(Part::Reasoning(..) | Part::Call) | None => {
+                        self.parts.push(Part::Text(more.clone()))
+                    }
                 }
                 Some(Delta::Text(more))
             }
@@ -85,21 +91,38 @@ impl Answer {
                 None
             }
             ModelEvent::Notice(_) => None,
-            ModelEvent::Retrying { attempt, delay, why } => {
-                *self = Self { voided: self.voided.plus(self.usage), ..Self::default() };
-                Some(Delta::Retrying { attempt, delay, why })
+            ModelEvent::Retrying {
+                attempt,
+                delay,
+                why,
+            } => {
+                *self = Self {
+                    voided: self.voided.plus(self.usage),
+                    ..Self::default()
+                };
+                Some(Delta::Retrying {
+                    attempt,
+                    delay,
+                    why,
+                })
             }
             ModelEvent::Stop(stop) => return Ok(Taken::Whole(bounded(stop))),
         };
         if self.sealed && self.parts.len() > limits.parts {
-            return Err(overflow(format!("the answer has more than {} parts", limits.parts)));
+            return Err(overflow(format!(
+                "the answer has more than {} parts",
+                limits.parts
+            )));
         }
         Ok(Taken::More(delta))
     }
 
     /// Starts an answer after failed attempts that used these tokens.
     pub(super) fn after(voided: Usage) -> Self {
-        Self { voided, ..Self::default() }
+        Self {
+            voided,
+            ..Self::default()
+        }
     }
 
     /// Tokens used so far, with the attempts before it.
@@ -109,44 +132,73 @@ impl Answer {
 
     fn make_room(&mut self, more: usize, limits: &TurnLimits) -> Result<(), ModelError> {
         if self.bytes + more > limits.text_bytes {
-            return Err(overflow(format!("the answer is longer than {} bytes", limits.text_bytes)));
+            return Err(overflow(format!(
+                "the answer is longer than {} bytes",
+                limits.text_bytes
+            )));
         }
         self.bytes += more;
         Ok(())
     }
 
-    fn seal(&mut self, signature: ProviderSignature, limits: &TurnLimits) -> Result<(), ModelError> {
+    fn seal(
+        &mut self,
+        signature: ProviderSignature,
+        limits: &TurnLimits,
+    ) -> Result<(), ModelError> {
         // Counts one byte more than the signature has, so that empty ones are bounded, too.
         self.make_room(signature.kind.len() + signature.data.len() + 1, limits)?;
         self.sealed = true;
         match self.parts.last_mut() {
             Some(Part::Reasoning(_, seal @ None)) => *seal = Some(signature),
             Some(Part::Reasoning(_, Some(_)) | Part::Text(_) | Part::Call) | None => {
-                self.parts.push(Part::Reasoning(String::new(), Some(signature)));
+                self.parts
+                    .push(Part::Reasoning(String::new(), Some(signature)));
             }
         }
         Ok(())
     }
 
-    fn start_call(&mut self, index: usize, name: String, limits: &TurnLimits) -> Result<(), ModelError> {
+    fn start_call(
+        &mut self,
+        index: usize,
+        name: String,
+        limits: &TurnLimits,
+    ) -> Result<(), ModelError> {
         if index != self.calls.len() {
-            return Err(contradiction(format!("call {index} began where call {} was expected", self.calls.len())));
+            return Err(contradiction(format!(
+                "call {index} began where call {} was expected",
+                self.calls.len()
+            )));
         }
         if self.calls.len() >= limits.calls {
-            return Err(overflow(format!("the answer has more than {} tool calls", limits.calls)));
+            return Err(overflow(format!(
+                "the answer has more than {} tool calls",
+                limits.calls
+            )));
         }
         if name.len() > limits.argument_bytes {
             return Err(too_long(index, limits));
         }
         self.make_room_for_calls(name.len(), limits)?;
-        self.calls.push(Draft { name, arguments: String::new() });
+        self.calls.push(Draft {
+            name,
+            arguments: String::new(),
+        });
         self.parts.push(Part::Call);
         Ok(())
     }
 
-    fn extend_call(&mut self, index: usize, fragment: &str, limits: &TurnLimits) -> Result<(), ModelError> {
+    fn extend_call(
+        &mut self,
+        index: usize,
+        fragment: &str,
+        limits: &TurnLimits,
+    ) -> Result<(), ModelError> {
         let Some(call) = self.calls.get(index) else {
-            return Err(contradiction(format!("arguments arrived for call {index}, which did not begin")));
+            return Err(contradiction(format!(
+                "arguments arrived for call {index}, which did not begin"
+            )));
         };
         if call.name.len() + call.arguments.len() + fragment.len() > limits.argument_bytes {
             return Err(too_long(index, limits));
@@ -162,7 +214,9 @@ impl Answer {
         self.call_bytes += more;
         if self.call_bytes > limits.all_argument_bytes {
             let most = limits.all_argument_bytes;
-            return Err(overflow(format!("the calls of the answer are together longer than {most} bytes")));
+            return Err(overflow(format!(
+                "the calls of the answer are together longer than {most} bytes"
+            )));
         }
         Ok(())
     }
@@ -173,52 +227,91 @@ impl Answer {
 
     /// The outcome of a turn that ends with this answer.
     pub(super) fn outcome(&self, stop: &StopReason) -> Outcome {
-        let blank = !self.parts.iter().any(|part| matches!(part, Part::Text(text) if !blank(text)));
+        let blank = !self
+            .parts
+            .iter()
+            .any(|part| matches!(part, Part::Text(text) if !blank(text)));
         match stop {
             StopReason::Refusal => Outcome::Refused,
             StopReason::MaxTokens => Outcome::MaxTokens,
-            StopReason::EndTurn | StopReason::ToolUse | StopReason::Paused | StopReason::Other(_) if blank => {
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::Paused
+            | StopReason::Other(_)
+                if blank =>
+            {
                 Outcome::Empty
             }
-            StopReason::EndTurn | StopReason::ToolUse | StopReason::Paused | StopReason::Other(_) => Outcome::Done,
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::Paused
+            | StopReason::Other(_) => Outcome::Done,
         }
     }
 
     /// Turns the complete answer to a request of this surface into items. Its calls are numbered from `last` + 1;
     /// `None` if the session has no numbers left.
-    pub(super) fn into_judging<P: Payload>(self, stop: StopReason, last: u64, surface: &Surface) -> Option<Judging<P>> {
+    pub(super) fn into_judging<P: Payload>(
+        self,
+        stop: StopReason,
+        last: u64,
+        surface: &Surface,
+    ) -> Option<Judging<P>> {
         let usage = self.spent();
-        let parts = if self.sealed { self.parts } else { gathered(self.parts) };
+        let parts = if self.sealed {
+            self.parts
+        } else {
+            gathered(self.parts)
+        };
         let mut answer = Vec::with_capacity(parts.len() + 1);
         let mut calls = Vec::with_capacity(self.calls.len());
         let mut drafts = (last + 1..).zip(self.calls);
         for part in parts {
             let item = match part {
                 Part::Text(text) | Part::Reasoning(text, None) if blank(&text) => continue,
-                Part::Text(text) => Item::Assistant { text: sendable_text(text) },
-                Part::Reasoning(text, signature) => {
-                    Item::Reasoning { text, seal: signature.map(|signature| sealed(signature, surface)) }
-                }
+                Part::Text(text) => Item::Assistant {
+                    text: sendable_text(text),
+                },
+                Part::Reasoning(text, signature) => Item::Reasoning {
+                    text,
+                    seal: signature.map(|signature| sealed(signature, surface)),
+                },
                 Part::Call => {
                     let (number, Draft { name, arguments }) = drafts.next()?;
                     let id = CallId::new(number)?;
                     let state = CallState::Proposed;
                     let item = called(id, &name, &arguments);
-                    calls.push(Proposed { id, name, arguments, state });
+                    calls.push(Proposed {
+                        id,
+                        name,
+                        arguments,
+                        state,
+                    });
                     item
                 }
             };
             answer.push(Fact::Item(item));
         }
-        answer.push(Fact::Response { stop, usage, shortfall: self.shortfall });
+        answer.push(Fact::Response {
+            stop,
+            usage,
+            shortfall: self.shortfall,
+        });
         Some(Judging { answer, calls })
     }
 }
 
 /// A call as the history holds it. What the model wrote is judged as it is.
 pub(super) fn called(id: CallId, name: &str, arguments: &str) -> Item {
-    let (name, arguments) = (sendable_name(name).into_owned(), sendable_arguments(arguments).into_owned());
-    Item::ToolCall { id, name, arguments }
+    let (name, arguments) = (
+        sendable_name(name).into_owned(),
+        sendable_arguments(arguments).into_owned(),
+    );
+    Item::ToolCall {
+        id,
+        name,
+        arguments,
+    }
 }
 
 /// Joins the fragments of reasoning, of text and of each call, in this order: servers that send no seals mix the
@@ -232,16 +325,27 @@ fn gathered(parts: Vec<Part>) -> Vec<Part> {
             Part::Call => calls.push(Part::Call),
         }
     }
-    [Part::Reasoning(thought, None), Part::Text(said)].into_iter().chain(calls).collect()
+    [Part::Reasoning(thought, None), Part::Text(said)]
+        .into_iter()
+        .chain(calls)
+        .collect()
 }
 
 fn sealed(signature: ProviderSignature, surface: &Surface) -> SealedReasoning {
-    SealedReasoning { model: surface.model.clone(), generation: surface.generation, signature }
+    SealedReasoning {
+        model: surface.model.clone(),
+        generation: surface.generation,
+        signature,
+    }
 }
 
 /// Cuts a provider's own stop reason to [`crate::effect::MAX_REASON`], because it is recorded.
 fn bounded(stop: StopReason) -> StopReason {
-    if let StopReason::Other(word) = stop { StopReason::Other(short(word)) } else { stop }
+    if let StopReason::Other(word) = stop {
+        StopReason::Other(short(word))
+    } else {
+        stop
+    }
 }
 
 /// Whether a text is only white space; providers do not accept it as content.
@@ -255,16 +359,26 @@ pub(super) fn dropped(why: &str) -> Item {
         "Your last answer was dropped, because {why}. None of it was kept, and no call of it was run. Do the work in smaller \
          parts: fewer calls in an answer, long content in several calls that each add a part, shorter text."
     );
-    Item::System { source: "host".to_owned(), text }
+    Item::System {
+        source: "host".to_owned(),
+        text,
+    }
 }
 
 fn overflow(message: String) -> ModelError {
     let help = "ask for less at once, or split the work into smaller parts".to_owned();
-    ModelError { kind: ErrorKind::Exhausted, message, help: Some(help) }
+    ModelError {
+        kind: ErrorKind::Exhausted,
+        message,
+        help: Some(help),
+    }
 }
 
 fn too_long(index: usize, limits: &TurnLimits) -> ModelError {
-    overflow(format!("tool call {index} of the answer is longer than {} bytes", limits.argument_bytes))
+    overflow(format!(
+        "tool call {index} of the answer is longer than {} bytes",
+        limits.argument_bytes
+    ))
 }
 
 fn contradiction(what: String) -> ModelError {
@@ -283,7 +397,9 @@ mod tests {
     #[test]
     fn a_vendors_own_stop_reason_fits_a_record() {
         let stop = ModelEvent::Stop(StopReason::Other("z".repeat(2 << 20)));
-        let Ok(Taken::Whole(StopReason::Other(word))) = Answer::default().take(stop, &TurnLimits::steps(1)) else {
+        let Ok(Taken::Whole(StopReason::Other(word))) =
+            Answer::default().take(stop, &TurnLimits::steps(1))
+        else {
             panic!("a stop")
         };
         assert_eq!(word.len(), MAX_REASON);

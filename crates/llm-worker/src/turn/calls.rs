@@ -8,8 +8,7 @@ use crate::error::ErrorKind;
 use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::model::StopReason;
 
-const CUT: &str =
-    "not run: the answer reached the output limit, so none of its calls was run; call again with less at once";
+const CUT: &str = "not run: the answer reached the output limit, so none of its calls was run; call again with less at once";
 const DECLINED: &str = "not run: the answer it belongs to is a refusal";
 pub(super) const CANCELLED: &str = "not run: the turn was cancelled";
 
@@ -21,19 +20,33 @@ impl<P: Payload> Turn<P> {
         let cut = match stop {
             StopReason::MaxTokens => Some((ResultStatus::Error, CUT)),
             StopReason::Refusal => Some((ResultStatus::Refused, DECLINED)),
-            StopReason::EndTurn | StopReason::ToolUse | StopReason::Paused | StopReason::Other(_) => None,
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::Paused
+            | StopReason::Other(_) => None,
         };
         let goes_on = stop == StopReason::Paused && outcome == Outcome::Done;
         let review = self.review.take();
-        let Some(mut judging) = answer.into_judging(stop, self.history.counters().calls, self.history.surface()) else {
+        let Some(mut judging) =
+            answer.into_judging(stop, self.history.counters().calls, self.history.surface())
+        else {
             return self.end(Vec::new(), no_numbers());
         };
-        if let Some(Review { authorization, halt }) = review {
+        if let Some(Review {
+            authorization,
+            halt,
+        }) = review
+        {
             judging.answer.push(Fact::Judged(authorization));
             if let Some(reason) = halt {
                 let words = format!("not run: the turn was ended: {reason}");
                 let mut facts = judging.answer;
-                facts.extend(judging.calls.iter().map(|call| finished(call.id, ResultStatus::Cancelled, &words)));
+                facts.extend(
+                    judging
+                        .calls
+                        .iter()
+                        .map(|call| finished(call.id, ResultStatus::Cancelled, &words)),
+                );
                 return self.end(facts, Outcome::Aborted { reason });
             }
         }
@@ -51,7 +64,12 @@ impl<P: Payload> Turn<P> {
             return;
         };
         let mut facts = judging.answer;
-        facts.extend(judging.calls.iter().map(|call| finished(call.id, status, why)));
+        facts.extend(
+            judging
+                .calls
+                .iter()
+                .map(|call| finished(call.id, status, why)),
+        );
         if outcome == Outcome::Refused {
             self.end(facts, outcome);
         } else {
@@ -62,20 +80,34 @@ impl<P: Payload> Turn<P> {
 
     /// Has a call judged that no model proposed; it and these facts are one commit.
     pub(super) fn supply(&mut self, mut facts: Vec<Fact<P>>, NewCall { name, arguments }: NewCall) {
-        let Some(id) = CallId::new(self.history.counters().calls + 1) else { return self.end(facts, no_numbers()) };
+        let Some(id) = CallId::new(self.history.counters().calls + 1) else {
+            return self.end(facts, no_numbers());
+        };
         facts.push(Fact::Item(called(id, &name, &arguments)));
-        let calls = vec![Proposed { id, name, arguments, state: CallState::Proposed }];
-        self.phase = Phase::Judging(Judging { answer: facts, calls });
+        let calls = vec![Proposed {
+            id,
+            name,
+            arguments,
+            state: CallState::Proposed,
+        }];
+        self.phase = Phase::Judging(Judging {
+            answer: facts,
+            calls,
+        });
     }
 
     /// Called when every call is judged. Commits the answer, the verdicts, the starts and the results of calls that do
     /// not run, as one commit. When one verdict aborts the turn, nothing starts and this is the last commit.
     pub(super) fn start_calls(&mut self, judging: Judging<P>) {
         let abort = judging.calls.iter().find_map(|call| {
-            let CallState::Judged(CallVerdict::Abort { reason }, _) = &call.state else { return None };
+            let CallState::Judged(CallVerdict::Abort { reason }, _) = &call.state else {
+                return None;
+            };
             Some(reason.clone())
         });
-        let aborted = abort.as_ref().map(|reason| format!("not run: the turn was ended: {reason}"));
+        let aborted = abort
+            .as_ref()
+            .map(|reason| format!("not run: the turn was ended: {reason}"));
         let facts = answer_facts(judging, aborted.as_deref());
         match abort {
             Some(reason) => self.end(facts, Outcome::Aborted { reason }),
@@ -88,8 +120,15 @@ impl<P: Payload> Turn<P> {
 }
 
 fn no_numbers() -> Outcome {
-    let message = format!("the pod has used all of its {} tool call numbers", CallId::MAX);
-    Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, help: Some("use a new pod".to_owned()) }
+    let message = format!(
+        "the pod has used all of its {} tool call numbers",
+        CallId::MAX
+    );
+    Outcome::ModelFailed {
+        kind: ErrorKind::Exhausted,
+        message,
+        help: Some("use a new pod".to_owned()),
+    }
 }
 
 /// The facts of an answer whose calls are judged. If the turn ends with it, `halt` is the result of its calls that are
@@ -106,15 +145,25 @@ pub(super) fn answer_facts<P: Payload>(judging: Judging<P>, halt: Option<&str>) 
             }
         };
         match verdict {
-            Some(CallVerdict::Allow(start)) if halt.is_none() => starts.push(Fact::Started { call: id, start }),
-            Some(CallVerdict::Ask(question)) if halt.is_none() => parked.push(Fact::Parked { call: id, question }),
+            Some(CallVerdict::Allow(start)) if halt.is_none() => {
+                starts.push(Fact::Started { call: id, start })
+            }
+            Some(CallVerdict::Ask(question)) if halt.is_none() => {
+                parked.push(Fact::Parked { call: id, question })
+            }
             Some(CallVerdict::Allow(_) | CallVerdict::Ask(_)) | None => {
-                results.push(finished(id, ResultStatus::Cancelled, halt.unwrap_or(CANCELLED)));
+                results.push(finished(
+                    id,
+                    ResultStatus::Cancelled,
+                    halt.unwrap_or(CANCELLED),
+                ));
             }
             Some(CallVerdict::Refuse { reason } | CallVerdict::Abort { reason }) => {
                 results.push(finished(id, ResultStatus::Refused, &reason));
             }
-            Some(CallVerdict::Invalid { problem }) => results.push(finished(id, ResultStatus::Error, &problem)),
+            Some(CallVerdict::Invalid { problem }) => {
+                results.push(finished(id, ResultStatus::Error, &problem))
+            }
         }
     }
     facts.append(&mut parked);
@@ -126,9 +175,17 @@ pub(super) fn answer_facts<P: Payload>(judging: Judging<P>, halt: Option<&str>) 
 /// The result of a call whose start is durable, and that an early end kept from running.
 pub(super) fn cancelled<P: Payload>((call, start): (CallId, P::Start)) -> Fact<P> {
     let outcome = ToolOutcome::of(ResultStatus::Cancelled, CANCELLED);
-    Fact::Finished { call, outcome, ending: Some(start.into()) }
+    Fact::Finished {
+        call,
+        outcome,
+        ending: Some(start.into()),
+    }
 }
 
 pub(super) fn finished<P: Payload>(call: CallId, status: ResultStatus, words: &str) -> Fact<P> {
-    Fact::Finished { call, outcome: ToolOutcome::of(status, words), ending: None }
+    Fact::Finished {
+        call,
+        outcome: ToolOutcome::of(status, words),
+        ending: None,
+    }
 }

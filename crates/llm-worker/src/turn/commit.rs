@@ -31,7 +31,11 @@ impl<P: Payload> CommitSlot<P> {
     pub(super) fn hand_out(&mut self) -> Option<CommitRequest<P>> {
         match mem::replace(self, Self::Idle) {
             Self::Ready { request, staged } => {
-                *self = Self::InFlight { turn: request.turn, number: request.number, staged };
+                *self = Self::InFlight {
+                    turn: request.turn,
+                    number: request.number,
+                    staged,
+                };
                 Some(request)
             }
             other @ (Self::Idle | Self::InFlight { .. } | Self::Suspended { .. }) => {
@@ -42,10 +46,20 @@ impl<P: Payload> CommitSlot<P> {
     }
 
     /// Takes the commit in flight, if `request` is that one.
-    pub(super) fn take_flight(&mut self, request: &CommitRequest<P>) -> Result<Box<Staged>, IllegalInput> {
+    pub(super) fn take_flight(
+        &mut self,
+        request: &CommitRequest<P>,
+    ) -> Result<Box<Staged>, IllegalInput> {
         match mem::replace(self, Self::Idle) {
-            Self::InFlight { turn, number, staged } if turn == request.turn && number == request.number => Ok(staged),
-            other @ (Self::Idle | Self::Ready { .. } | Self::InFlight { .. } | Self::Suspended { .. }) => {
+            Self::InFlight {
+                turn,
+                number,
+                staged,
+            } if turn == request.turn && number == request.number => Ok(staged),
+            other @ (Self::Idle
+            | Self::Ready { .. }
+            | Self::InFlight { .. }
+            | Self::Suspended { .. }) => {
                 *self = other;
                 Err(IllegalInput::ForeignAck)
             }
@@ -62,7 +76,11 @@ impl<P: Payload> Turn<P> {
 
     pub(super) fn prepare_staged(&mut self, facts: Vec<Fact<P>>, staged: Box<Staged>) {
         self.commits += 1;
-        let request = CommitRequest { turn: self.id, number: self.commits, facts };
+        let request = CommitRequest {
+            turn: self.id,
+            number: self.commits,
+            facts,
+        };
         self.slot = CommitSlot::Ready { request, staged };
     }
 

@@ -45,7 +45,10 @@ impl<P: Payload> Turn<P> {
             }
             Phase::Judging(judging) => {
                 let judging = mem::take(judging);
-                let asked = judging.calls.iter().filter(|call| matches!(call.state, CallState::Asked));
+                let asked = judging
+                    .calls
+                    .iter()
+                    .filter(|call| matches!(call.state, CallState::Asked));
                 self.withdrawn.verdicts.extend(asked.map(|call| call.id));
                 let facts = answer_facts(judging, Some(CANCELLED));
                 self.end(facts, outcome);
@@ -60,9 +63,12 @@ impl<P: Payload> Turn<P> {
 
     /// Cancels the calls that run or wait to run; the turn ends with this outcome after them.
     pub(super) fn drain_calls(&mut self, mut running: RunningCalls<P>, outcome: Outcome) {
-        running.done.extend(running.waiting.drain(..).map(cancelled));
+        running
+            .done
+            .extend(running.waiting.drain(..).map(cancelled));
         running.close_parked(&outcome);
-        self.notices.extend(running.open.iter().copied().map(Effect::CancelTool));
+        self.notices
+            .extend(running.open.iter().copied().map(Effect::CancelTool));
         self.phase = Phase::Draining(running, outcome);
         self.continue_when_idle();
     }

@@ -9,7 +9,10 @@ use crate::item::CallId;
 pub enum IllegalInput {
     /// The turn did not ask for this input.
     #[error("a turn that is {phase} cannot take {input}")]
-    Input { input: &'static str, phase: &'static str },
+    Input {
+        input: &'static str,
+        phase: &'static str,
+    },
     /// The call awaits no answer, or was answered before.
     #[error("call {0} is not waiting for a result")]
     Call(CallId),

@@ -197,8 +197,16 @@ impl<P: Payload> Turn<P> {
     /// Starts a turn that makes this call, which no model proposed, and sends no request. The items, the call and its
     /// verdict are one commit. The turn ends as [`Outcome::Done`] when the call has its result. Otherwise as
     /// [`Self::start`].
-    pub fn start_call(history: History, notes: Vec<P::Note>, call: NewCall, limits: TurnLimits) -> Self {
-        Self::begin(history, notes, limits, |turn, facts| turn.supply(facts, call)).ending_with_calls()
+    pub fn start_call(
+        history: History,
+        notes: Vec<P::Note>,
+        call: NewCall,
+        limits: TurnLimits,
+    ) -> Self {
+        Self::begin(history, notes, limits, |turn, facts| {
+            turn.supply(facts, call)
+        })
+        .ending_with_calls()
     }
 
     fn begin(
@@ -244,7 +252,11 @@ impl<P: Payload> Turn<P> {
     pub fn go_on(history: History, parked: BTreeSet<CallId>, limits: TurnLimits) -> Self {
         let mut turn = Self::before_its_start(history, limits);
         let done = vec![Fact::TurnStarted];
-        turn.phase = Phase::Running(RunningCalls { parked, done, ..RunningCalls::default() });
+        turn.phase = Phase::Running(RunningCalls {
+            parked,
+            done,
+            ..RunningCalls::default()
+        });
         turn
     }
 
@@ -300,13 +312,24 @@ impl<P: Payload> Turn<P> {
                 self.phase = Phase::Streaming(Answer::after(mem::take(&mut self.voided)));
                 self.withdrawn.model = false;
                 let number = self.history.counters().requests;
-                Some(Effect::Send(ModelRequest::new(self.history.body(), number, self.history.surface().generation)))
+                Some(Effect::Send(ModelRequest::new(
+                    self.history.body(),
+                    number,
+                    self.history.surface().generation,
+                )))
             }
             Phase::Judging(judging) => {
-                let call = judging.calls.iter_mut().find(|call| matches!(call.state, CallState::Proposed))?;
+                let call = judging
+                    .calls
+                    .iter_mut()
+                    .find(|call| matches!(call.state, CallState::Proposed))?;
                 call.state = CallState::Asked;
                 let (id, name, arguments) = (call.id, call.name.clone(), call.arguments.clone());
-                Some(Effect::Judge(CallView { id, name, arguments }))
+                Some(Effect::Judge(CallView {
+                    id,
+                    name,
+                    arguments,
+                }))
             }
             Phase::Running(running) => {
                 let (id, start) = running.waiting.pop_front()?;
@@ -372,7 +395,11 @@ impl<P: Payload> Turn<P> {
         I: IntoIterator,
         I::Item: Borrow<Item>,
     {
-        if self.is_held() { self.history.reviewed(items) } else { Err(HistoryError::NotHeld) }
+        if self.is_held() {
+            self.history.reviewed(items)
+        } else {
+            Err(HistoryError::NotHeld)
+        }
     }
 
     /// Whether this call waits for [`crate::Input::Resolved`].
@@ -385,8 +412,12 @@ impl<P: Payload> Turn<P> {
     /// until the person has answered.
     #[must_use]
     pub fn is_waiting(&self, behind: usize) -> bool {
-        let Phase::Running(running) = &self.phase else { return false };
-        let none_runs = running.waiting.is_empty() && running.answered.is_empty() && running.open.len() == behind;
+        let Phase::Running(running) = &self.phase else {
+            return false;
+        };
+        let none_runs = running.waiting.is_empty()
+            && running.answered.is_empty()
+            && running.open.len() == behind;
         none_runs && !running.parked.is_empty()
     }
 
@@ -395,7 +426,11 @@ impl<P: Payload> Turn<P> {
     /// # Errors
     /// The turn is not over; it is returned unchanged.
     pub fn finish(self) -> Result<History, Box<Self>> {
-        if matches!(self.phase, Phase::Ended) { Ok(self.history) } else { Err(Box::new(self)) }
+        if matches!(self.phase, Phase::Ended) {
+            Ok(self.history)
+        } else {
+            Err(Box::new(self))
+        }
     }
 }
 
@@ -403,6 +438,9 @@ impl<P: Payload> Turn<P> {
 fn host_may_add(item: &Item) -> bool {
     match item {
         Item::User { .. } | Item::System { .. } => true,
-        Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. } => false,
+        Item::Assistant { .. }
+        | Item::Reasoning { .. }
+        | Item::ToolCall { .. }
+        | Item::ToolResult { .. } => false,
     }
 }

@@ -90,7 +90,10 @@ pub(super) enum CallState<P: Payload> {
 
 impl<P: Payload> Default for Judging<P> {
     fn default() -> Self {
-        Self { answer: Vec::new(), calls: Vec::new() }
+        Self {
+            answer: Vec::new(),
+            calls: Vec::new(),
+        }
     }
 }
 
@@ -118,7 +121,13 @@ pub(super) struct Answered<P: Payload> {
 impl<P: Payload> Default for RunningCalls<P> {
     fn default() -> Self {
         let (waiting, open, done) = (VecDeque::new(), BTreeSet::new(), Vec::new());
-        Self { waiting, open, done, parked: BTreeSet::new(), answered: Vec::new() }
+        Self {
+            waiting,
+            open,
+            done,
+            parked: BTreeSet::new(),
+            answered: Vec::new(),
+        }
     }
 }
 

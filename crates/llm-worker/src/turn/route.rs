@@ -23,10 +23,28 @@ impl<P: Payload> Turn<P> {
             Input::Model(event) => self.model(event),
             Input::ModelFailed(error) => self.model_failed(error),
             Input::SendAgain => self.send_again(),
-            Input::Reviewed { authorization, halt } => self.reviewed(Review { authorization, halt }),
-            Input::Judged { id, verdict, authorization } => self.judged(id, verdict, authorization),
-            Input::ToolDone { id, outcome, ending } => self.tool_done(id, outcome, ending),
-            Input::Resolved { id, resolution, run } => self.resolved(id, resolution, run),
+            Input::Reviewed {
+                authorization,
+                halt,
+            } => self.reviewed(Review {
+                authorization,
+                halt,
+            }),
+            Input::Judged {
+                id,
+                verdict,
+                authorization,
+            } => self.judged(id, verdict, authorization),
+            Input::ToolDone {
+                id,
+                outcome,
+                ending,
+            } => self.tool_done(id, outcome, ending),
+            Input::Resolved {
+                id,
+                resolution,
+                run,
+            } => self.resolved(id, resolution, run),
             Input::Committed(proof) => self.committed(proof.into_request()),
             Input::Refused(request) => self.refused(request),
             Input::Unstorable { request, reason } => self.unstorable(request, reason),
@@ -51,14 +69,25 @@ impl<P: Payload> Turn<P> {
     }
 
     pub(super) fn illegal(&self, input: &'static str) -> IllegalInput {
-        IllegalInput::Input { input, phase: self.phase.name() }
+        IllegalInput::Input {
+            input,
+            phase: self.phase.name(),
+        }
     }
 
     fn gated(&mut self, gated: Gated<P>) -> Result<(), IllegalInput> {
         let Phase::Gating(pending_facts) = &mut self.phase else {
-            return if mem::take(&mut self.withdrawn.gate) { Ok(()) } else { Err(self.illegal("Gated")) };
+            return if mem::take(&mut self.withdrawn.gate) {
+                Ok(())
+            } else {
+                Err(self.illegal("Gated"))
+            };
         };
-        if let Some(index) = gated.notes.iter().position(|note| !host_may_add(&P::item(note))) {
+        if let Some(index) = gated
+            .notes
+            .iter()
+            .position(|note| !host_may_add(&P::item(note)))
+        {
             return Err(IllegalInput::Item(index));
         }
         let mut facts: Vec<_> = gated.authorization.into_iter().map(Fact::Judged).collect();
@@ -73,7 +102,11 @@ impl<P: Payload> Turn<P> {
 
     fn model(&mut self, event: ModelEvent) -> Result<(), IllegalInput> {
         let Phase::Streaming(answer) = &mut self.phase else {
-            return if self.withdrawn.model { Ok(()) } else { Err(self.illegal("Model")) };
+            return if self.withdrawn.model {
+                Ok(())
+            } else {
+                Err(self.illegal("Model"))
+            };
         };
         match answer.take(event, &self.limits) {
             Ok(Taken::More(Some(delta))) => self.notices.push_back(Effect::Delta(delta)),
@@ -96,12 +129,20 @@ impl<P: Payload> Turn<P> {
             self.end(Vec::new(), error.into());
             return Ok(());
         }
-        if mem::take(&mut self.withdrawn.model) { Ok(()) } else { Err(self.illegal("ModelFailed")) }
+        if mem::take(&mut self.withdrawn.model) {
+            Ok(())
+        } else {
+            Err(self.illegal("ModelFailed"))
+        }
     }
 
     fn send_again(&mut self) -> Result<(), IllegalInput> {
         let Phase::Streaming(answer) = &mut self.phase else {
-            return if self.withdrawn.model { Ok(()) } else { Err(self.illegal("SendAgain")) };
+            return if self.withdrawn.model {
+                Ok(())
+            } else {
+                Err(self.illegal("SendAgain"))
+            };
         };
         self.voided = mem::take(answer).spent();
         self.phase = Phase::Cleared;
@@ -113,7 +154,11 @@ impl<P: Payload> Turn<P> {
             self.review = Some(review);
             return Ok(());
         }
-        if self.withdrawn.model { Ok(()) } else { Err(self.illegal("Reviewed")) }
+        if self.withdrawn.model {
+            Ok(())
+        } else {
+            Err(self.illegal("Reviewed"))
+        }
     }
 
     /// Drops the stream because it broke the protocol or exceeded a limit. After an overflow, a note with the next
@@ -127,7 +172,11 @@ impl<P: Payload> Turn<P> {
         }
         self.voided = spent;
         let why = error.message.clone();
-        let again = Delta::Retrying { attempt: self.overflows, delay: Duration::ZERO, why };
+        let again = Delta::Retrying {
+            attempt: self.overflows,
+            delay: Duration::ZERO,
+            why,
+        };
         self.notices.push_back(Effect::Delta(again));
         self.withdraw_model();
         self.step(vec![Fact::Item(dropped(&error.message))]);
@@ -140,14 +189,26 @@ impl<P: Payload> Turn<P> {
         authorization: P::AuthorizationRecord,
     ) -> Result<(), IllegalInput> {
         let Phase::Judging(judging) = &mut self.phase else {
-            return if self.withdrawn.verdicts.remove(&id) { Ok(()) } else { Err(IllegalInput::Call(id)) };
+            return if self.withdrawn.verdicts.remove(&id) {
+                Ok(())
+            } else {
+                Err(IllegalInput::Call(id))
+            };
         };
-        let call = judging.calls.iter_mut().find(|call| call.id == id).ok_or(IllegalInput::Call(id))?;
+        let call = judging
+            .calls
+            .iter_mut()
+            .find(|call| call.id == id)
+            .ok_or(IllegalInput::Call(id))?;
         if !matches!(call.state, CallState::Asked) {
             return Err(IllegalInput::Call(id));
         }
         call.state = CallState::Judged(verdict, authorization);
-        if judging.calls.iter().all(|call| matches!(call.state, CallState::Judged(..))) {
+        if judging
+            .calls
+            .iter()
+            .all(|call| matches!(call.state, CallState::Judged(..)))
+        {
             let judging = mem::take(judging);
             self.start_calls(judging);
         }
@@ -160,24 +221,47 @@ impl<P: Payload> Turn<P> {
         resolution: P::Resolution,
         run: Result<P::Start, String>,
     ) -> Result<(), IllegalInput> {
-        let Phase::Running(running) = &mut self.phase else { return Err(IllegalInput::Call(call)) };
+        let Phase::Running(running) = &mut self.phase else {
+            return Err(IllegalInput::Call(call));
+        };
         if !running.parked.remove(&call) {
             return Err(IllegalInput::Call(call));
         }
-        running.answered.push(Answered { call, resolution, run });
+        running.answered.push(Answered {
+            call,
+            resolution,
+            run,
+        });
         Ok(())
     }
 
-    fn tool_done(&mut self, id: CallId, outcome: ToolOutcome, ending: P::Ending) -> Result<(), IllegalInput> {
+    fn tool_done(
+        &mut self,
+        id: CallId,
+        outcome: ToolOutcome,
+        ending: P::Ending,
+    ) -> Result<(), IllegalInput> {
         let (Phase::Running(running) | Phase::Draining(running, _)) = &mut self.phase else {
             return Err(IllegalInput::Call(id));
         };
         if !running.open.remove(&id) {
             return Err(IllegalInput::Call(id));
         }
-        let ToolOutcome { status, summary, content } = outcome;
-        let outcome = ToolOutcome { status, summary: sendable_text(summary), content: sendable_text(content) };
-        running.done.push(Fact::Finished { call: id, outcome, ending: Some(ending) });
+        let ToolOutcome {
+            status,
+            summary,
+            content,
+        } = outcome;
+        let outcome = ToolOutcome {
+            status,
+            summary: sendable_text(summary),
+            content: sendable_text(content),
+        };
+        running.done.push(Fact::Finished {
+            call: id,
+            outcome,
+            ending: Some(ending),
+        });
         self.continue_when_idle();
         Ok(())
     }

@@ -65,7 +65,11 @@ impl<P: Payload> Turn<P> {
         } else if let Phase::Draining(running, outcome) = &mut self.phase
             && running.is_still()
         {
-            let outcome = if running.parked.is_empty() { outcome.clone() } else { Outcome::Waiting };
+            let outcome = if running.parked.is_empty() {
+                outcome.clone()
+            } else {
+                Outcome::Waiting
+            };
             let pending_facts = mem::take(&mut running.done);
             self.end(pending_facts, outcome);
         }
@@ -83,7 +87,11 @@ impl<P: Payload> Turn<P> {
             }
             Phase::Starting => {
                 let (waiting, parked) = (started.collect(), parked.into_iter().collect());
-                self.phase = Phase::Running(RunningCalls { waiting, parked, ..RunningCalls::default() });
+                self.phase = Phase::Running(RunningCalls {
+                    waiting,
+                    parked,
+                    ..RunningCalls::default()
+                });
                 self.continue_when_idle();
             }
             Phase::Draining(running, outcome) => {
@@ -115,7 +123,12 @@ impl<P: Payload> RunningCalls<P> {
     /// The facts to commit now, while the turn goes on.
     pub(super) fn take_done(&mut self) -> Vec<Fact<P>> {
         let mut facts = mem::take(&mut self.done);
-        for Answered { call, resolution, run } in self.answered.drain(..) {
+        for Answered {
+            call,
+            resolution,
+            run,
+        } in self.answered.drain(..)
+        {
             facts.push(Fact::Resolved(resolution));
             facts.push(match run {
                 Ok(start) => Fact::Started { call, start },
@@ -128,18 +141,31 @@ impl<P: Payload> RunningCalls<P> {
     /// Ends the calls that wait for a person, unless the next turn begins with them. Answers that are not on their way to
     /// the log count as not given.
     pub(super) fn close_parked(&mut self, outcome: &Outcome) {
-        self.parked.extend(self.answered.drain(..).map(|answered| answered.call));
+        self.parked
+            .extend(self.answered.drain(..).map(|answered| answered.call));
         if *outcome != Outcome::Interrupted {
             let parked = mem::take(&mut self.parked);
-            self.done.extend(parked.into_iter().map(|call| finished(call, ResultStatus::Cancelled, CANCELLED)));
+            self.done.extend(
+                parked
+                    .into_iter()
+                    .map(|call| finished(call, ResultStatus::Cancelled, CANCELLED)),
+            );
         }
     }
 }
 
 fn parked<P: Payload>(fact: &Fact<P>) -> Option<CallId> {
-    if let Fact::Parked { call, .. } = fact { Some(*call) } else { None }
+    if let Fact::Parked { call, .. } = fact {
+        Some(*call)
+    } else {
+        None
+    }
 }
 
 fn started<P: Payload>(fact: Fact<P>) -> Option<(CallId, P::Start)> {
-    if let Fact::Started { call, start } = fact { Some((call, start)) } else { None }
+    if let Fact::Started { call, start } = fact {
+        Some((call, start))
+    } else {
+        None
+    }
 }

@@ -25,12 +25,21 @@ use std::mem;
 pub(super) const UNSTORED: &str = "the call ended, but its result could not be stored";
 
 impl<P: Payload> Turn<P> {
-    pub(super) fn unstorable(&mut self, request: CommitRequest<P>, reason: String) -> Result<(), IllegalInput> {
+    pub(super) fn unstorable(
+        &mut self,
+        request: CommitRequest<P>,
+        reason: String,
+    ) -> Result<(), IllegalInput> {
         let staged = self.slot.take_flight(&request)?;
         // The end in a second such commit is the one that this function made for the first.
         let end_is_replaced = self.unstorable.is_some();
         // One of a model, or a call in place of one.
-        let of_answer = |fact: &Fact<P>| matches!(fact, Fact::Response { .. } | Fact::Item(Item::ToolCall { .. }));
+        let of_answer = |fact: &Fact<P>| {
+            matches!(
+                fact,
+                Fact::Response { .. } | Fact::Item(Item::ToolCall { .. })
+            )
+        };
         let has_answer = request.facts.iter().any(of_answer);
         let is_kept = |fact: &Fact<P>| match fact {
             Fact::TurnStarted => true,
@@ -52,12 +61,20 @@ impl<P: Payload> Turn<P> {
         }
         let mut facts = request.facts;
         // A person allowed these; they were parked before, and durable.
-        let unstarted: Vec<_> = facts.iter().filter(|_| !has_answer).filter_map(starting).collect();
+        let unstarted: Vec<_> = facts
+            .iter()
+            .filter(|_| !has_answer)
+            .filter_map(starting)
+            .collect();
         facts.retain(|fact| is_kept(fact) && !matches!(fact, Fact::TurnFinished(_)));
         if is_whole {
             facts.iter_mut().for_each(shorten);
         }
-        facts.extend(unstarted.into_iter().map(|call| finished(call, ResultStatus::Cancelled, CANCELLED)));
+        facts.extend(
+            unstarted
+                .into_iter()
+                .map(|call| finished(call, ResultStatus::Cancelled, CANCELLED)),
+        );
         let reason = self.unstorable.get_or_insert_with(|| short(reason)).clone();
         let aborted = Outcome::Aborted { reason };
         match &mut self.phase {
@@ -93,7 +110,11 @@ impl<P: Payload> Turn<P> {
 }
 
 fn starting<P: Payload>(fact: &Fact<P>) -> Option<CallId> {
-    if let Fact::Started { call, .. } = fact { Some(*call) } else { None }
+    if let Fact::Started { call, .. } = fact {
+        Some(*call)
+    } else {
+        None
+    }
 }
 
 fn can_be_shorter<P: Payload>(fact: &Fact<P>) -> bool {
@@ -101,7 +122,10 @@ fn can_be_shorter<P: Payload>(fact: &Fact<P>) -> bool {
 }
 
 fn shorten<P: Payload>(fact: &mut Fact<P>) {
-    if let Fact::Finished { outcome, ending, .. } = fact {
+    if let Fact::Finished {
+        outcome, ending, ..
+    } = fact
+    {
         *outcome = ToolOutcome::of(outcome.status, UNSTORED);
         *ending = None;
     }

@@ -3,8 +3,8 @@
 use crate::program::{ProgramTable, ToolProgram};
 use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{
-    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability, InstructionDeclaration,
-    ToolCategory, ToolDeclaration, TouchKind, TouchRule,
+    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability,
+    InstructionDeclaration, ToolCategory, ToolDeclaration, TouchKind, TouchRule,
 };
 use pod::permission::Rule;
 use semver::Version;
@@ -65,7 +65,14 @@ impl DeclaredFeature {
         line_at: impl Fn(usize) -> usize,
     ) -> Result<Self, String> {
         let name = id.name().rsplit('/').next().unwrap_or_default().to_owned();
-        let FeatureTable { display_name, tools, instructions, serves, rules, mut run } = table;
+        let FeatureTable {
+            display_name,
+            tools,
+            instructions,
+            serves,
+            rules,
+            mut run,
+        } = table;
         let rules = renamed(rules, &tools, rename);
         let mut programs = BTreeMap::new();
         let mut builder = FeatureDescriptor::builder(id)
@@ -75,26 +82,47 @@ impl DeclaredFeature {
         for tool in tools.into_iter().map(ToolTable::with_schema) {
             let tool = tool?;
             let own = tool.name.clone();
-            let program = run.remove(&own).ok_or_else(|| without_program(&name, &own, &run))?;
-            let program = tool.program(program).map_err(|why| format!("run.{own}: {why}"))?;
+            let program = run
+                .remove(&own)
+                .ok_or_else(|| without_program(&name, &own, &run))?;
+            let program = tool
+                .program(program)
+                .map_err(|why| format!("run.{own}: {why}"))?;
             let line = line_at(tool.schema.span().start);
             let declared = tool.declaration(rename.get(&own).cloned())?;
-            declared.model_problem().map_or(Ok(()), |why| Err(format!("line {line}: {why}")))?;
+            declared
+                .model_problem()
+                .map_or(Ok(()), |why| Err(format!("line {line}: {why}")))?;
             programs.insert(declared.name.clone(), program);
             builder = builder.foreign_tool(declared);
         }
         if let Some(name) = run.keys().next() {
             return Err(format!("run.{name}: there is no tool `{name}`"));
         }
-        builder = instructions.into_iter().fold(builder, |builder, text| builder.instruction(text.name, text.text));
-        builder = rules.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::rule);
-        builder = serves.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::serves);
-        builder = about.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::about);
+        builder = instructions.into_iter().fold(builder, |builder, text| {
+            builder.instruction(text.name, text.text)
+        });
+        builder = rules
+            .into_iter()
+            .fold(builder, pod::feature::FeatureDescriptorBuilder::rule);
+        builder = serves
+            .into_iter()
+            .fold(builder, pod::feature::FeatureDescriptorBuilder::serves);
+        builder = about
+            .into_iter()
+            .fold(builder, pod::feature::FeatureDescriptorBuilder::about);
         let mut descriptor = builder.build();
         descriptor.requested_capabilities = requests(&programs);
         // A schema is compiled where the feature is planned: nothing of a package costs much before it is granted.
         let problems = descriptor.problems_but_schemas();
-        if problems.is_empty() { Ok(Self { descriptor, programs }) } else { Err(problems.join("; ")) }
+        if problems.is_empty() {
+            Ok(Self {
+                descriptor,
+                programs,
+            })
+        } else {
+            Err(problems.join("; "))
+        }
     }
 
     /// The feature with those of its tools whose programs are kept.
@@ -102,7 +130,9 @@ impl DeclaredFeature {
     pub fn keep(&self, keep: impl Fn(&ToolProgram) -> bool) -> Self {
         let mut kept = self.clone();
         kept.programs.retain(|_, program| keep(program));
-        kept.descriptor.declared_tools.retain(|tool| kept.programs.contains_key(&tool.name));
+        kept.descriptor
+            .declared_tools
+            .retain(|tool| kept.programs.contains_key(&tool.name));
         kept.descriptor.requested_capabilities = requests(&kept.programs);
         kept
     }
@@ -110,7 +140,11 @@ impl DeclaredFeature {
 
 /// A tool without a program; what is left of `run` may be a slip of the pen.
 fn without_program(feature: &str, tool: &str, run: &BTreeMap<String, ProgramTable>) -> String {
-    let found = run.keys().next().map(|other| format!(" (there is one for `{other}`)")).unwrap_or_default();
+    let found = run
+        .keys()
+        .next()
+        .map(|other| format!(" (there is one for `{other}`)"))
+        .unwrap_or_default();
     format!("tool `{tool}` has no program{found}; write [features.{feature}.run.\"{tool}\"]")
 }
 
@@ -119,29 +153,53 @@ impl ToolTable {
     fn with_schema(mut self) -> Result<Self, String> {
         let schema = self.schema.get_mut();
         if let Value::String(text) = schema {
-            *schema = serde_json::from_str(text).map_err(|error| format!("the schema of {}: {error}", self.name))?;
+            *schema = serde_json::from_str(text)
+                .map_err(|error| format!("the schema of {}: {error}", self.name))?;
         }
         schema.sort_all_objects();
         Ok(self)
     }
 
     fn program(&self, table: ProgramTable) -> Result<ToolProgram, String> {
-        let properties = self.schema.get_ref().get("properties").and_then(Value::as_object);
+        let properties = self
+            .schema
+            .get_ref()
+            .get("properties")
+            .and_then(Value::as_object);
         ToolProgram::of(table, properties.unwrap_or(&Map::new()))
     }
 
     /// The tool as the registry knows it. A program has effects of its own, and the state of the pod is out of its reach.
     fn declaration(self, other_name: Option<String>) -> Result<ToolDeclaration, String> {
-        let Self { name, about, effect, schema, deadline_ms, touches, category } = self;
+        let Self {
+            name,
+            about,
+            effect,
+            schema,
+            deadline_ms,
+            touches,
+            category,
+        } = self;
         if touches.iter().any(|rule| rule.is == TouchKind::Session) {
-            return Err(format!("tool `{name}` touches `session`, which no program can"));
+            return Err(format!(
+                "tool `{name}` touches `session`, which no program can"
+            ));
         }
         let name = other_name.unwrap_or(name);
-        let definition =
-            ToolDefinition { name, description: about, schema: schema.into_inner().to_string().into(), effect };
+        let definition = ToolDefinition {
+            name,
+            description: about,
+            schema: schema.into_inner().to_string().into(),
+            effect,
+        };
         let declared = ToolDeclaration::of(definition);
         let deadline_ms = deadline_ms.unwrap_or(declared.deadline_ms);
-        Ok(ToolDeclaration { deadline_ms, touches, category, ..declared })
+        Ok(ToolDeclaration {
+            deadline_ms,
+            touches,
+            category,
+            ..declared
+        })
     }
 }
 
@@ -150,7 +208,10 @@ impl ToolTable {
 fn renamed(rules: Vec<Rule>, tools: &[ToolTable], rename: &BTreeMap<String, String>) -> Vec<Rule> {
     let mut all = Vec::with_capacity(rules.len());
     for rule in rules {
-        let other = rename.get(&rule.tool).map(|other| Rule { tool: other.clone(), ..rule.clone() });
+        let other = rename.get(&rule.tool).map(|other| Rule {
+            tool: other.clone(),
+            ..rule.clone()
+        });
         let is_own = tools.iter().any(|tool| tool.name == rule.tool);
         all.extend(Some(rule).filter(|_| !is_own || other.is_none()));
         all.extend(other);
@@ -163,15 +224,24 @@ fn requests(programs: &BTreeMap<String, ToolProgram>) -> Vec<CapabilityRequest> 
     let mut requests = Vec::new();
     if !programs.is_empty() {
         let reason = "start the programs of its tools in the working directory";
-        requests.push(CapabilityRequest::required(HostCapability::READ_WORKSPACE, reason));
+        requests.push(CapabilityRequest::required(
+            HostCapability::READ_WORKSPACE,
+            reason,
+        ));
     }
     for network in [false, true] {
-        let of = programs.values().filter(|program| program.network == network);
-        let names: BTreeSet<Cow<'static, str>> = of.map(|program| program.program.clone().into()).collect();
+        let of = programs
+            .values()
+            .filter(|program| program.network == network);
+        let names: BTreeSet<Cow<'static, str>> =
+            of.map(|program| program.program.clone().into()).collect();
         if !names.is_empty() {
             let programs = names.into_iter().collect();
             let reason = "run the programs of its tools";
-            requests.push(CapabilityRequest::required(HostCapability::Process { programs, network }, reason));
+            requests.push(CapabilityRequest::required(
+                HostCapability::Process { programs, network },
+                reason,
+            ));
         }
     }
     requests

@@ -118,7 +118,12 @@ enum DriverEvent {
 }
 
 impl Actor {
-    pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: RunLimits) -> (Self, Client) {
+    pub(crate) fn new(
+        core: Core,
+        history: History,
+        preamble: Preamble,
+        limits: RunLimits,
+    ) -> (Self, Client) {
         let (client, commands) = client(&core, limits);
         let (opened_at, owes_end_gates) = (core.state.inputs, core.state.end_gates_due);
         let tasks = Tasks::new(&core);
@@ -148,7 +153,16 @@ impl Actor {
     pub async fn run(mut self, cancel: CancellationToken) -> ActorEnd {
         let result = contained(self.work(&cancel)).await;
         // Clients get an error at once.
-        let Self { mut core, at, commands, submissions, answers, replies, closing, .. } = self;
+        let Self {
+            mut core,
+            at,
+            commands,
+            submissions,
+            answers,
+            replies,
+            closing,
+            ..
+        } = self;
         drop((commands, submissions, answers, replies));
         match &result {
             Ok(()) => core.pending.close(),
@@ -159,14 +173,18 @@ impl Actor {
                     turn.abandon(&mut core).await;
                 }
                 // If the last record does not fit, the log stays as it is: the next start finds no `host_stopped`.
-                core.give_up(fatal, !matches!(closing, Closing::Stopping)).await;
+                core.give_up(fatal, !matches!(closing, Closing::Stopping))
+                    .await;
             }
         }
         // The lock is released first: a slow watcher must not keep other processes out.
         core.store.journal.close();
         core.outbox.drain().await;
         core.registry.hooks().flush_observers().await;
-        ActorEnd { state: core.state, result }
+        ActorEnd {
+            state: core.state,
+            result,
+        }
     }
 
     async fn work(&mut self, cancel: &CancellationToken) -> Result<(), Fatal> {
@@ -197,7 +215,8 @@ impl Actor {
         };
         // What a client asks for is not done before the start is in the log, and not while a hold is on its way there.
         if !self.starts() && !self.core.pipeline.changes_queue() {
-            self.submissions.advance(&mut self.core, &mut self.preamble.records, taking);
+            self.submissions
+                .advance(&mut self.core, &mut self.preamble.records, taking);
         }
         loop {
             self.answer()?;
@@ -240,18 +259,31 @@ impl Actor {
 
     /// Denies what nobody answered in time, then hands the answers of people to the turn.
     fn answer(&mut self) -> Result<(), Fatal> {
-        let Self { core, at, answers, approval_ends, .. } = self;
+        let Self {
+            core,
+            at,
+            answers,
+            approval_ends,
+            ..
+        } = self;
         let At::Turn(turn) = at else { return Ok(()) };
         let ended = approval_ends.ended(&turn.unanswered(core), &core.store.clock);
         ended.iter().try_for_each(|asked| turn.expire(asked))?;
         let due = answers.due(&core.state);
-        due.into_iter().try_for_each(|(approval, answer)| turn.answer(core, approval, answer))
+        due.into_iter()
+            .try_for_each(|(approval, answer)| turn.answer(core, approval, answer))
     }
 
     /// The turn waits for a person: clients that want to know are told. A pod that closes waits neither for a person nor
     /// for a model that cannot be reached.
     fn ask(&mut self) -> Result<(), Fatal> {
-        let Self { core, at, submissions, closing, .. } = self;
+        let Self {
+            core,
+            at,
+            submissions,
+            closing,
+            ..
+        } = self;
         let At::Turn(turn) = at else { return Ok(()) };
         if turn.is_waiting() {
             submissions.asked(|| turn.waiting(core));
@@ -272,12 +304,16 @@ impl Actor {
 
     /// Whether a turn may begin, as far as the pod is open and the log is not about to change what is due.
     fn may_begin(&self) -> bool {
-        let Core { pipeline, stays, .. } = &self.core;
+        let Core {
+            pipeline, stays, ..
+        } = &self.core;
         // A start that no input has recorded yet.
         let is_unrecorded = !stays && !self.preamble.records.is_empty();
         // What waits when the pod closes is kept for the next start.
-        let is_open =
-            !is_unrecorded && matches!(self.closing, Closing::Open) && !self.turn_block.is_active() && !self.starts();
+        let is_open = !is_unrecorded
+            && matches!(self.closing, Closing::Open)
+            && !self.turn_block.is_active()
+            && !self.starts();
         is_open && !pipeline.changes_queue()
     }
 
@@ -287,9 +323,20 @@ impl Actor {
         if !self.may_begin() {
             return None;
         }
-        let opened_at = if self.submissions.takes_over() { 0 } else { self.opened_at };
+        let opened_at = if self.submissions.takes_over() {
+            0
+        } else {
+            self.opened_at
+        };
         let goes_on = self.submissions.waits_for_interrupted(state);
-        queue::next_turn(state, if *stays { TakeRule::Stay } else { TakeRule::Run { opened_at, goes_on } })
+        queue::next_turn(
+            state,
+            if *stays {
+                TakeRule::Stay
+            } else {
+                TakeRule::Run { opened_at, goes_on }
+            },
+        )
     }
 
     /// Waits for the next event. Every branch is cancel-safe.
@@ -308,7 +355,8 @@ impl Actor {
             ..
         } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
-        let (mut accepts_requests, mut suspended, mut cancellable) = (core.accepts_feature_requests(), false, false);
+        let (mut accepts_requests, mut suspended, mut cancellable) =
+            (core.accepts_feature_requests(), false, false);
         let (mut tasks, mut stream, mut approval_at, mut model_at) = (None, None, None, None);
         match at {
             At::Turn(turn) => {
@@ -322,8 +370,16 @@ impl Actor {
             // Nothing may follow the last record.
             At::Idle(_) | At::Between => accepts_requests &= !matches!(closing, Closing::Stopping),
         }
-        let (retry_at, task_at) = (core.pipeline.retry_at(suspended), background.look_at(&core.store.clock));
-        let Core { pipeline, pending, outbox, .. } = core;
+        let (retry_at, task_at) = (
+            core.pipeline.retry_at(suspended),
+            background.look_at(&core.store.clock),
+        );
+        let Core {
+            pipeline,
+            pending,
+            outbox,
+            ..
+        } = core;
         tokio::select! {
             biased;
             () = cancel.cancelled(), if cancellable => DriverEvent::Cancelled,
@@ -345,7 +401,13 @@ impl Actor {
     }
 
     fn take(&mut self, event: DriverEvent) -> Result<(), Fatal> {
-        let Self { core, at, submissions, preamble, .. } = self;
+        let Self {
+            core,
+            at,
+            submissions,
+            preamble,
+            ..
+        } = self;
         match (event, at) {
             (DriverEvent::Committed(done), _) => {
                 let accepted = core.state.inputs;
@@ -388,17 +450,32 @@ impl Actor {
             (DriverEvent::Task(result), At::Turn(turn)) => turn.task_result(core, result)?,
             (DriverEvent::Stream(event), At::Turn(turn)) => turn.streamed(core, event)?,
             (
-                DriverEvent::Cancelled | DriverEvent::TurnBlockEnded | DriverEvent::ApprovalEnded | DriverEvent::Shown,
+                DriverEvent::Cancelled
+                | DriverEvent::TurnBlockEnded
+                | DriverEvent::ApprovalEnded
+                | DriverEvent::Shown,
                 _,
             )
-            | (DriverEvent::Task(_) | DriverEvent::Stream(_) | DriverEvent::SendAgain, At::Idle(_) | At::Between) => {}
+            | (
+                DriverEvent::Task(_) | DriverEvent::Stream(_) | DriverEvent::SendAgain,
+                At::Idle(_) | At::Between,
+            ) => {}
         }
         Ok(())
     }
 
     /// A commit has ended. What was folded may begin or end a hold, and take inputs.
     fn committed(&mut self, result: Option<CommitResult>) -> Result<(), Fatal> {
-        let Self { core, at, submissions, preamble, replies, tasks, answers, .. } = self;
+        let Self {
+            core,
+            at,
+            submissions,
+            preamble,
+            replies,
+            tasks,
+            answers,
+            ..
+        } = self;
         answers.recorded(&core.state.approvals);
         match (result, &mut *at) {
             (Some(CommitResult::Actor(ActorCommit::Queue)), _) => submissions.commit_ended(),
@@ -411,7 +488,9 @@ impl Actor {
             (Some(CommitResult::ActorRefused(ActorCommit::Queue, records, error)), _) => {
                 submissions.commit_refused(error, records, &mut preamble.records);
             }
-            (Some(CommitResult::Actor(ActorCommit::Task(commit))), _) => tasks.committed(core, commit, true),
+            (Some(CommitResult::Actor(ActorCommit::Task(commit))), _) => {
+                tasks.committed(core, commit, true)
+            }
             (Some(CommitResult::ActorRefused(ActorCommit::Task(commit), ..)), _) => {
                 tasks.committed(core, commit, false)
             }
@@ -421,7 +500,11 @@ impl Actor {
         }
         if let At::Turn(turn) = at {
             let state = &core.state;
-            let taken = turn.taking().iter().copied().filter(|input| state.queued.get(*input).is_none());
+            let taken = turn
+                .taking()
+                .iter()
+                .copied()
+                .filter(|input| state.queued.get(*input).is_none());
             submissions.taken(taken);
             turn.hold(state.held.is_some())?;
         }
@@ -432,16 +515,20 @@ impl Actor {
 /// Runs the work of the actor; a panic in it is an error. One that carries no text is none of this program's.
 async fn contained(work: impl Future<Output = Result<(), Fatal>>) -> Result<(), Fatal> {
     let mut work = pin!(work);
-    let polled = std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-        Ok(polled) => polled,
-        Err(panic) => match panic
-            .downcast_ref::<String>()
-            .cloned()
-            .or(panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-        {
-            Some(text) => std::task::Poll::Ready(Err(Fatal::Panicked(format!("the pod's own task failed: {text}")))),
-            None => resume_unwind(panic),
-        },
+    let polled = std::future::poll_fn(|cx| {
+        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(polled) => polled,
+            Err(panic) => match panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or(panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            {
+                Some(text) => std::task::Poll::Ready(Err(Fatal::Panicked(format!(
+                    "the pod's own task failed: {text}"
+                )))),
+                None => resume_unwind(panic),
+            },
+        }
     });
     polled.await
 }

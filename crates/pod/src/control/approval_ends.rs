@@ -25,17 +25,29 @@ struct End {
 
 impl ApprovalEnds {
     /// Takes the questions that wait now, and returns those that have ended.
-    pub(super) fn ended(&mut self, waiting: &[Arc<ApprovalRequested>], clock: &Clock) -> Vec<Arc<ApprovalRequested>> {
-        self.0.retain(|id, _| waiting.iter().any(|asked| asked.approval == *id));
-        let ends: Vec<_> = waiting.iter().filter_map(|asked| Some((asked, asked.expires?))).collect();
+    pub(super) fn ended(
+        &mut self,
+        waiting: &[Arc<ApprovalRequested>],
+        clock: &Clock,
+    ) -> Vec<Arc<ApprovalRequested>> {
+        self.0
+            .retain(|id, _| waiting.iter().any(|asked| asked.approval == *id));
+        let ends: Vec<_> = waiting
+            .iter()
+            .filter_map(|asked| Some((asked, asked.expires?)))
+            .collect();
         if ends.is_empty() {
             return Vec::new();
         }
         let (now_ms, now) = (clock() / 1000, Instant::now());
         let mut ended = Vec::new();
         for (asked, expires) in ends {
-            let left = Duration::from_millis(expires.at_ms.saturating_sub(now_ms).min(expires.after_ms));
-            let first = End { at_ms: expires.at_ms, at: now + left.min(MAX_EXPIRY) };
+            let left =
+                Duration::from_millis(expires.at_ms.saturating_sub(now_ms).min(expires.after_ms));
+            let first = End {
+                at_ms: expires.at_ms,
+                at: now + left.min(MAX_EXPIRY),
+            };
             let end = self.0.entry(asked.approval).or_insert(first);
             if end.at_ms <= now_ms || end.at <= now {
                 ended.push(Arc::clone(asked));

@@ -2,7 +2,10 @@
 //! the turn machine.
 
 use super::submit_error::SubmitError;
-use crate::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, InputMode, Who};
+use crate::record::{
+    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, InputMode,
+    Who,
+};
 use crate::session::approvals::Approvals;
 use crate::session::fold::SessionState;
 use crate::session::queue::QueuedInput;
@@ -46,14 +49,32 @@ impl ApprovalAnswer {
 
     /// The record of the answer. `void`: why it counts for nothing.
     pub(super) fn record(self, void: Option<String>) -> ApprovalResolved {
-        let Self { approval, allow, scope, arguments_digest, words, by } = self;
+        let Self {
+            approval,
+            allow,
+            scope,
+            arguments_digest,
+            words,
+            by,
+        } = self;
         let decision = match (&void, allow) {
             (Some(_), _) => ApprovalDecision::Void,
             (None, true) => ApprovalDecision::Allow,
             (None, false) => ApprovalDecision::Deny,
         };
-        let scope = if decision == ApprovalDecision::Allow { scope } else { ApprovalScope::Once };
-        ApprovalResolved { approval, decision, scope, arguments_digest, reason: void.or(words), by }
+        let scope = if decision == ApprovalDecision::Allow {
+            scope
+        } else {
+            ApprovalScope::Once
+        };
+        ApprovalResolved {
+            approval,
+            decision,
+            scope,
+            arguments_digest,
+            reason: void.or(words),
+            by,
+        }
     }
 
     /// What the model is told of a denial.
@@ -75,8 +96,16 @@ pub(super) struct ApprovalReplies {
 
 impl ApprovalReplies {
     /// Accepts an answer, or replies at once.
-    pub(super) fn take(&mut self, approvals: &Approvals, answer: ApprovalAnswer, reply: RecordedReply) {
-        let error = match (approvals.open.get(&answer.approval), approvals.answer(answer.approval)) {
+    pub(super) fn take(
+        &mut self,
+        approvals: &Approvals,
+        answer: ApprovalAnswer,
+        reply: RecordedReply,
+    ) {
+        let error = match (
+            approvals.open.get(&answer.approval),
+            approvals.answer(answer.approval),
+        ) {
             (_, Some(resolved)) => return drop(reply.send(Ok(resolved.clone()))),
             (None, None) => SubmitError::NoApproval(answer.approval),
             (Some(open), None) => match unfit(open, &answer) {
@@ -95,20 +124,33 @@ impl ApprovalReplies {
     }
 
     /// The answers for the turn that runs, with their questions. An input that comes instead of what waits denies all of it.
-    pub(super) fn due(&mut self, state: &SessionState) -> Vec<(Arc<ApprovalRequested>, ApprovalAnswer)> {
+    pub(super) fn due(
+        &mut self,
+        state: &SessionState,
+    ) -> Vec<(Arc<ApprovalRequested>, ApprovalAnswer)> {
         let open = &state.approvals.open;
-        let instead = state.queued.iter().find(|waiting| waiting.mode == InputMode::DenyParked);
-        let denied =
-            instead.into_iter().flat_map(|input| open.values().map(|asked| ApprovalAnswer::instead(asked, input)));
+        let instead = state
+            .queued
+            .iter()
+            .find(|waiting| waiting.mode == InputMode::DenyParked);
+        let denied = instead.into_iter().flat_map(|input| {
+            open.values()
+                .map(|asked| ApprovalAnswer::instead(asked, input))
+        });
         let waiting = std::mem::take(&mut self.waiting).into_iter().chain(denied);
-        waiting.filter_map(|answer| Some((open.get(&answer.approval)?.clone(), answer))).collect()
+        waiting
+            .filter_map(|answer| Some((open.get(&answer.approval)?.clone(), answer)))
+            .collect()
     }
 
     /// Replies to the clients whose answers are in the log by now.
     pub(super) fn recorded(&mut self, approvals: &Approvals) {
         let answered = |(approval, _): &mut (ApprovalId, _)| !approvals.open.contains_key(approval);
         for (approval, reply) in self.replies.extract_if(.., answered) {
-            let recorded = approvals.answer(approval).cloned().ok_or(SubmitError::NoApproval(approval));
+            let recorded = approvals
+                .answer(approval)
+                .cloned()
+                .ok_or(SubmitError::NoApproval(approval));
             // The client may have ended.
             drop(reply.send(recorded));
         }
@@ -120,13 +162,23 @@ fn unfit(open: &ApprovalRequested, answer: &ApprovalAnswer) -> Option<SubmitErro
     if answer.arguments_digest != open.arguments_digest {
         return Some(SubmitError::OtherArguments(answer.approval));
     }
-    if answer.words.as_ref().is_some_and(|words| words.len() > MAX_DENIAL) {
-        return Some(SubmitError::TooLong(format!("the words of a denial can have at most {MAX_DENIAL} bytes")));
+    if answer
+        .words
+        .as_ref()
+        .is_some_and(|words| words.len() > MAX_DENIAL)
+    {
+        return Some(SubmitError::TooLong(format!(
+            "the words of a denial can have at most {MAX_DENIAL} bytes"
+        )));
     }
     match answer.scope {
         ApprovalScope::Once => None,
-        ApprovalScope::Pod | ApprovalScope::Rule if open.rules.is_empty() => Some(SubmitError::NoRule(answer.approval)),
-        ApprovalScope::Rule if !open.configurable => Some(SubmitError::NoConfigurableRule(answer.approval)),
+        ApprovalScope::Pod | ApprovalScope::Rule if open.rules.is_empty() => {
+            Some(SubmitError::NoRule(answer.approval))
+        }
+        ApprovalScope::Rule if !open.configurable => {
+            Some(SubmitError::NoConfigurableRule(answer.approval))
+        }
         ApprovalScope::Pod | ApprovalScope::Rule => None,
     }
 }

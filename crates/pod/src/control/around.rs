@@ -45,14 +45,25 @@ impl Around {
         if !self.registry.hooks().any::<ToolRun>(&self.call.tool) {
             return None;
         }
-        let (registry, callbacks, call) = (self.registry.clone(), self.callbacks.clone(), Arc::clone(&self.call));
-        let recheck = Arc::new(|view: ToolRunView| match view.answer.as_ref().map_or(0, size) {
-            0..=MAX_ANSWER => Ok(view),
-            bytes => Err(format!("it has {bytes} bytes; at most {MAX_ANSWER} are allowed")),
-        });
+        let (registry, callbacks, call) = (
+            self.registry.clone(),
+            self.callbacks.clone(),
+            Arc::clone(&self.call),
+        );
+        let recheck = Arc::new(
+            |view: ToolRunView| match view.answer.as_ref().map_or(0, size) {
+                0..=MAX_ANSWER => Ok(view),
+                bytes => Err(format!(
+                    "it has {bytes} bytes; at most {MAX_ANSWER} are allowed"
+                )),
+            },
+        );
         let asked = async move {
             let view = ToolRunView::new(Arc::clone(&call));
-            registry.hooks().transform::<ToolRun>(&callbacks, &call.tool, view, recheck).await
+            registry
+                .hooks()
+                .transform::<ToolRun>(&callbacks, &call.tool, view, recheck)
+                .await
         };
         let (last, done) = self.meanwhile(asked).await?;
         self.trace(&done, last.answer.is_some());
@@ -69,7 +80,10 @@ impl Around {
         let error = result.as_ref().err().map(|error| error.kind);
         let outcome = self.output.preview(result);
         let (after, by) = self.wait_for(outcome.clone(), error, run).await?;
-        if Instant::now().checked_add(after).is_none_or(|at| at >= self.until) {
+        if Instant::now()
+            .checked_add(after)
+            .is_none_or(|at| at >= self.until)
+        {
             return None;
         }
         tokio::select! {
@@ -82,18 +96,37 @@ impl Around {
         }
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         let call = self.call.call;
-        let record = ToolRepeated { call, run: run + 1, after_ms, status: outcome.status, error, by };
+        let record = ToolRepeated {
+            call,
+            run: run + 1,
+            after_ms,
+            status: outcome.status,
+            error,
+            by,
+        };
         self.output.announce(record.into()).await.ok()?;
         self.output.begin_again();
         Some(prepared)
     }
 
     /// After how long a hook wants the call to run again, and which hook.
-    async fn wait_for(&self, outcome: ToolOutcome, error: Option<ErrorKind>, run: u32) -> Option<(Duration, HookName)> {
-        let (registry, callbacks, call) = (self.registry.clone(), self.callbacks.clone(), Arc::clone(&self.call));
+    async fn wait_for(
+        &self,
+        outcome: ToolOutcome,
+        error: Option<ErrorKind>,
+        run: u32,
+    ) -> Option<(Duration, HookName)> {
+        let (registry, callbacks, call) = (
+            self.registry.clone(),
+            self.callbacks.clone(),
+            Arc::clone(&self.call),
+        );
         let asked = async move {
             let view = ToolRepeatView::new(Arc::clone(&call), outcome, error, run);
-            registry.hooks().transform::<ToolRepeat>(&callbacks, &call.tool, view, Arc::new(Ok)).await
+            registry
+                .hooks()
+                .transform::<ToolRepeat>(&callbacks, &call.tool, view, Arc::new(Ok))
+                .await
         };
         let (last, done) = self.meanwhile(asked).await?;
         self.trace(&done, false);
@@ -101,7 +134,10 @@ impl Around {
     }
 
     /// Waits for hooks in a task of their own, so that a call that must end does not wait for them.
-    async fn meanwhile<T: Send + 'static>(&self, asked: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    async fn meanwhile<T: Send + 'static>(
+        &self,
+        asked: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
         let asked = self.callbacks.runtime().spawn(asked);
         tokio::select! {
             () = self.cancel.cancelled() => None,
@@ -130,5 +166,8 @@ fn size(output: &ToolOutput) -> usize {
 }
 
 fn name(note: &Transformed) -> HookName {
-    HookName { hook: note.hook.clone(), feature: note.feature.to_string() }
+    HookName {
+        hook: note.hook.clone(),
+        feature: note.feature.to_string(),
+    }
 }

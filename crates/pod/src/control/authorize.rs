@@ -14,9 +14,12 @@ use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
 use crate::permission::{
-    CallFacts, JudgedResources, Person, Policy, Proposal, Rule, RuleRef, SandboxState, says_what_changes,
+    CallFacts, JudgedResources, Person, Policy, Proposal, Rule, RuleRef, SandboxState,
+    says_what_changes,
 };
-use crate::record::{ApprovalRequested, Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
+use crate::record::{
+    ApprovalRequested, Decision, GateNote, ToolStarted, TransformNote, VerdictGiven,
+};
 use crate::session::approvals::AllowedRule;
 use crate::session::fold::GoingOn;
 use asked::{Asks, definition_digest, sandbox_text};
@@ -94,13 +97,26 @@ pub(crate) struct Authorized {
 
 impl Authorization {
     fn by(rule: impl Into<String>, verdict: CallVerdict<Journaled>) -> Self {
-        let (rule, gate, allowed, transforms) = (rule.into(), GateNote::default(), Vec::new(), Vec::new());
-        Self { verdict, rule, gate, allowed, transforms, asks: Asks::default() }
+        let (rule, gate, allowed, transforms) =
+            (rule.into(), GateNote::default(), Vec::new(), Vec::new());
+        Self {
+            verdict,
+            rule,
+            gate,
+            allowed,
+            transforms,
+            asks: Asks::default(),
+        }
     }
 
     /// A call that is not valid; `rule` names the check that failed.
     fn invalid(rule: &str, problem: &str, redactor: &Redactor) -> Self {
-        Self::by(rule, CallVerdict::Invalid { problem: sanitize_lines(problem, MAX_PROBLEM, redactor) })
+        Self::by(
+            rule,
+            CallVerdict::Invalid {
+                problem: sanitize_lines(problem, MAX_PROBLEM, redactor),
+            },
+        )
     }
 
     /// Why the call does not run.
@@ -119,7 +135,12 @@ impl Authorization {
     }
 
     fn revoked(tool: &RegisteredTool) -> Self {
-        Self::by("host:revoked", CallVerdict::Refuse { reason: taken_back(&tool.definition.name, &tool.feature) })
+        Self::by(
+            "host:revoked",
+            CallVerdict::Refuse {
+                reason: taken_back(&tool.definition.name, &tool.feature),
+            },
+        )
     }
 
     /// Refuses an allowed call if the calls of this answer have too many bytes of arguments together: defaults can make
@@ -128,7 +149,9 @@ impl Authorization {
         let new = match &self.verdict {
             CallVerdict::Allow(call) => call.record.arguments.len(),
             CallVerdict::Ask(question) => question.arguments.len(),
-            CallVerdict::Refuse { .. } | CallVerdict::Invalid { .. } | CallVerdict::Abort { .. } => return self,
+            CallVerdict::Refuse { .. }
+            | CallVerdict::Invalid { .. }
+            | CallVerdict::Abort { .. } => return self,
         };
         *bytes += new;
         if *bytes <= MAX_CALLS {
@@ -140,7 +163,11 @@ impl Authorization {
              one again by itself"
         );
         let Self { verdict, rule, .. } = Self::invalid("host:arguments", &problem, redactor);
-        Self { verdict, rule, ..self }
+        Self {
+            verdict,
+            rule,
+            ..self
+        }
     }
 
     /// What the call touches, if it may run now or once a person has allowed it.
@@ -151,19 +178,46 @@ impl Authorization {
 
     /// The input for the turn machine.
     pub(crate) fn into_input(self, id: CallId) -> Input<Journaled> {
-        let Self { verdict, rule, gate, allowed: mut authorization, transforms, asks } = self;
+        let Self {
+            verdict,
+            rule,
+            gate,
+            allowed: mut authorization,
+            transforms,
+            asks,
+        } = self;
         let decision = match &verdict {
             CallVerdict::Allow(_) => Decision::Allow,
             // The gates that ask have records of their own.
-            CallVerdict::Ask(_) => {
-                asks.by_rule.map_or(Decision::Allow, |question| Decision::Ask { question, expires_after_ms: None })
-            }
-            CallVerdict::Refuse { reason } => Decision::Refuse { reason: reason.clone() },
-            CallVerdict::Invalid { problem } => Decision::Invalid { reason: problem.clone() },
-            CallVerdict::Abort { reason } => Decision::Abort { reason: reason.clone() },
+            CallVerdict::Ask(_) => asks
+                .by_rule
+                .map_or(Decision::Allow, |question| Decision::Ask {
+                    question,
+                    expires_after_ms: None,
+                }),
+            CallVerdict::Refuse { reason } => Decision::Refuse {
+                reason: reason.clone(),
+            },
+            CallVerdict::Invalid { problem } => Decision::Invalid {
+                reason: problem.clone(),
+            },
+            CallVerdict::Abort { reason } => Decision::Abort {
+                reason: reason.clone(),
+            },
         };
-        authorization.push(VerdictGiven { call: Some(id), turn: None, decision, rule, gate, transforms });
-        Input::Judged { id, verdict, authorization }
+        authorization.push(VerdictGiven {
+            call: Some(id),
+            turn: None,
+            decision,
+            rule,
+            gate,
+            transforms,
+        });
+        Input::Judged {
+            id,
+            verdict,
+            authorization,
+        }
     }
 }
 
@@ -207,9 +261,15 @@ impl Authorizer {
         let _slot = self.slots.acquire().await.ok();
         let hooks = self.registry.hooks();
         let (call, mut enriched) = self.enriched(call).await;
-        let (rewritten, gated) = (hooks.any::<ToolArguments>(&call.name), hooks.any::<PreToolCall>(""));
+        let (rewritten, gated) = (
+            hooks.any::<ToolArguments>(&call.name),
+            hooks.any::<PreToolCall>(""),
+        );
         if !rewritten && !gated {
-            let judged = Authorization { transforms: enriched, ..self.permit(call).await };
+            let judged = Authorization {
+                transforms: enriched,
+                ..self.permit(call).await
+            };
             return judged.asked(&self);
         }
         let order = self.in_order.lock().await;
@@ -217,11 +277,19 @@ impl Authorizer {
         if let Some(barred) = self.barred(&call) {
             return barred;
         }
-        let (call, transforms) = if rewritten { self.rewrite(call).await } else { (call, Vec::new()) };
+        let (call, transforms) = if rewritten {
+            self.rewrite(call).await
+        } else {
+            (call, Vec::new())
+        };
         let mut judged = self.permit(call).await;
         enriched.extend(transforms);
         judged.transforms = enriched;
-        let judged = if gated { self.ask(judged).await } else { judged };
+        let judged = if gated {
+            self.ask(judged).await
+        } else {
+            judged
+        };
         drop(order);
         judged.asked(&self)
     }
@@ -232,7 +300,11 @@ impl Authorizer {
         let tool = self.registry.tools().get(&call.name)?;
         if self.callbacks.is_disabled(&tool.feature) {
             let problem = given_up_on(&call.name, &tool.feature);
-            return Some(Authorization::invalid("host:stuck-feature", &problem, self.registry.redactor()));
+            return Some(Authorization::invalid(
+                "host:stuck-feature",
+                &problem,
+                self.registry.redactor(),
+            ));
         }
         tool.door.is_shut().then(|| Authorization::revoked(tool))
     }
@@ -244,53 +316,107 @@ impl Authorizer {
         }
         let judge = self.clone();
         let work = async move { judge.by_the_host(&call) };
-        self.callbacks.run(DEADLINE, CancellationToken::new(), work).await.unwrap_or_else(|lost| {
-            let problem = format!("its arguments could not be judged: {lost}");
-            Authorization::invalid("host:judge", &problem, self.registry.redactor())
-        })
+        self.callbacks
+            .run(DEADLINE, CancellationToken::new(), work)
+            .await
+            .unwrap_or_else(|lost| {
+                let problem = format!("its arguments could not be judged: {lost}");
+                Authorization::invalid("host:judge", &problem, self.registry.redactor())
+            })
     }
 
     /// Calls the transforms of arguments that parse; the model must correct those that do not.
     async fn rewrite(&self, call: CallView) -> (CallView, Vec<TransformNote>) {
-        let Some(registered) = self.registry.tools().get(&call.name).cloned() else { return (call, Vec::new()) };
+        let Some(registered) = self.registry.tools().get(&call.name).cloned() else {
+            return (call, Vec::new());
+        };
         let (first, tool, on) = (call.clone(), registered.clone(), self.going_on);
-        let work = async move { prepare(&tool, &first.arguments).ok().map(|p| view(&first, &tool, &p, on)) };
-        let Ok(Some(input)) = self.callbacks.run(DEADLINE, CancellationToken::new(), work).await else {
+        let work = async move {
+            prepare(&tool, &first.arguments)
+                .ok()
+                .map(|p| view(&first, &tool, &p, on))
+        };
+        let Ok(Some(input)) = self
+            .callbacks
+            .run(DEADLINE, CancellationToken::new(), work)
+            .await
+        else {
             return (call, Vec::new());
         };
         let recheck = Arc::new(move |changed: ToolCallView| {
-            let prepared = prepare(&registered, &changed.arguments).map_err(|unfit| unfit.said(&registered))?;
-            Ok(ToolCallView { arguments: prepared.canonical, touches: prepared.touches, ..changed })
+            let prepared = prepare(&registered, &changed.arguments)
+                .map_err(|unfit| unfit.said(&registered))?;
+            Ok(ToolCallView {
+                arguments: prepared.canonical,
+                touches: prepared.touches,
+                ..changed
+            })
         });
         let hooks = self.registry.hooks();
-        let (last, done) = hooks.transform::<ToolArguments>(&self.callbacks, &call.name, input, recheck).await;
+        let (last, done) = hooks
+            .transform::<ToolArguments>(&self.callbacks, &call.name, input, recheck)
+            .await;
         let replaced = done.iter().any(|note| note.after.is_ok());
-        let call = if replaced { CallView { arguments: last.arguments.to_string(), ..call } } else { call };
+        let call = if replaced {
+            CallView {
+                arguments: last.arguments.to_string(),
+                ..call
+            }
+        } else {
+            call
+        };
         (call, gates::notes(done))
     }
 
     /// Calls the gates for a call that permission allows.
     async fn ask(&self, judged: Authorization) -> Authorization {
-        let CallVerdict::Allow(call) = &judged.verdict else { return judged };
+        let CallVerdict::Allow(call) = &judged.verdict else {
+            return judged;
+        };
         let view = call.view.clone();
-        let outcome = self.registry.hooks().decide::<PreToolCall>(&self.callbacks, || (*view).clone()).await;
+        let outcome = self
+            .registry
+            .hooks()
+            .decide::<PreToolCall>(&self.callbacks, || (*view).clone())
+            .await;
         let (outcome, by_gates) = asked::of_gates(outcome, self.permission.person);
         let mut said = gates::verdicts(HookPoint::PreToolCall, Some(view.call), &outcome);
         let verdict = match outcome.decision {
             Decision::Allow | Decision::Ask { .. } => {
-                let asks = Asks { by_gates, ..judged.asks };
-                return Authorization { allowed: said, asks, ..judged };
+                let asks = Asks {
+                    by_gates,
+                    ..judged.asks
+                };
+                return Authorization {
+                    allowed: said,
+                    asks,
+                    ..judged
+                };
             }
-            Decision::Refuse { reason } | Decision::Invalid { reason } => CallVerdict::Refuse { reason },
-            Decision::Abort { reason } | Decision::Pause { reason } => CallVerdict::Abort { reason },
+            Decision::Refuse { reason } | Decision::Invalid { reason } => {
+                CallVerdict::Refuse { reason }
+            }
+            Decision::Abort { reason } | Decision::Pause { reason } => {
+                CallVerdict::Abort { reason }
+            }
             // No gate of this point can say so.
-            Decision::Retry { .. } | Decision::Again { .. } => {
-                CallVerdict::Refuse { reason: "a gate gave an answer that this point does not allow".to_owned() }
-            }
+            Decision::Retry { .. } | Decision::Again { .. } => CallVerdict::Refuse {
+                reason: "a gate gave an answer that this point does not allow".to_owned(),
+            },
         };
-        let (rule, gate) = said.pop().map(|last| (last.rule, last.gate)).unwrap_or_default();
+        let (rule, gate) = said
+            .pop()
+            .map(|last| (last.rule, last.gate))
+            .unwrap_or_default();
         let (transforms, asks) = (judged.transforms, Asks::default());
-        Authorization { verdict, rule, gate, allowed: said, transforms, asks }
+        Authorization {
+            verdict,
+            rule,
+            gate,
+            allowed: said,
+            transforms,
+            asks,
+        }
     }
 }
 
@@ -336,7 +462,10 @@ pub(super) fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Pr
     {
         enrichment.check(&prepared.canonical).map_err(unfit)?;
     }
-    bounded("the arguments with their defaults", prepared.canonical.len())?;
+    bounded(
+        "the arguments with their defaults",
+        prepared.canonical.len(),
+    )?;
     if let Some(contract) = &registered.foreign {
         add_touches(registered, contract, &mut prepared, arguments)?;
     }
@@ -358,15 +487,25 @@ fn add_touches(
     if *prepared.canonical != *arguments {
         contract.check(&prepared.canonical).map_err(unfit)?;
     }
-    prepared.touches.extend(contract.touches(&prepared.canonical).map_err(unfit)?);
-    if registered.definition.effect != ToolEffect::ReadOnly && !says_what_changes(&prepared.touches) {
+    prepared
+        .touches
+        .extend(contract.touches(&prepared.canonical).map_err(unfit)?);
+    if registered.definition.effect != ToolEffect::ReadOnly && !says_what_changes(&prepared.touches)
+    {
         // No sandbox of this machine bounds what it changes.
-        prepared.touches.push(Touch::RemoteWrite(registered.feature.to_string()));
+        prepared
+            .touches
+            .push(Touch::RemoteWrite(registered.feature.to_string()));
     }
     Ok(())
 }
 
-fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared, on: Option<GoingOn>) -> ToolCallView {
+fn view(
+    call: &CallView,
+    registered: &RegisteredTool,
+    prepared: &Prepared,
+    on: Option<GoingOn>,
+) -> ToolCallView {
     ToolCallView {
         call: call.id,
         tool: call.name.clone(),
@@ -385,14 +524,23 @@ impl Authorizer {
     fn by_the_host(&self, call: &CallView) -> Authorization {
         let (tools, redactor) = (self.registry.tools(), self.registry.redactor());
         let Some(registered) = tools.get(&call.name) else {
-            let names: Vec<&str> = tools.iter().map(|known| known.definition.name.as_str()).collect();
-            let problem = format!("there is no tool called `{}`; the tools are: {}", call.name, names.join(", "));
+            let names: Vec<&str> = tools
+                .iter()
+                .map(|known| known.definition.name.as_str())
+                .collect();
+            let problem = format!(
+                "there is no tool called `{}`; the tools are: {}",
+                call.name,
+                names.join(", ")
+            );
             return Authorization::invalid("host:known-tool", &problem, redactor);
         };
         let prepared = match prepare(registered, &call.arguments) {
             Ok(prepared) => prepared,
             Err(Unfit::Revoked) => return Authorization::revoked(registered),
-            Err(Unfit::Problem(problem)) => return Authorization::invalid("host:arguments", &problem, redactor),
+            Err(Unfit::Problem(problem)) => {
+                return Authorization::invalid("host:arguments", &problem, redactor);
+            }
         };
         let facts = CallFacts {
             tool: &call.name,
@@ -400,7 +548,12 @@ impl Authorizer {
             touches: &prepared.touches,
             feature: &registered.feature,
         };
-        let Permission { policy, workspace, sandbox, person } = &*self.permission;
+        let Permission {
+            policy,
+            workspace,
+            sandbox,
+            person,
+        } = &*self.permission;
         let since = self.now();
         let judged = policy.judge_with(&facts, workspace, *sandbox, *person);
         let RuleRef { text, source, .. } = &judged.rule;
@@ -418,26 +571,47 @@ impl Authorizer {
         }
         let claims = may_run.then(|| Claims::of(facts.effect, facts.touches, workspace));
         let verdict = if may_run {
-            let landings = Landings { judged: judged.resources.landings, since };
+            let landings = Landings {
+                judged: judged.resources.landings,
+                since,
+            };
             CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared, landings)))
         } else {
             CallVerdict::Refuse { reason: said() }
         };
-        let asks = Asks { by_rule, resources_digest, proposal, command, claims, by_gates: Vec::new() };
-        Authorization { asks, ..Authorization::by(format!("{text} ({source})"), verdict) }
+        let asks = Asks {
+            by_rule,
+            resources_digest,
+            proposal,
+            command,
+            claims,
+            by_gates: Vec::new(),
+        };
+        Authorization {
+            asks,
+            ..Authorization::by(format!("{text} ({source})"), verdict)
+        }
     }
 
     fn now(&self) -> Duration {
         Duration::from_micros((self.clock)())
     }
 
-    fn allowed(&self, call: &CallView, tool: &RegisteredTool, prepared: Prepared, landings: Landings) -> Authorized {
+    fn allowed(
+        &self,
+        call: &CallView,
+        tool: &RegisteredTool,
+        prepared: Prepared,
+        landings: Landings,
+    ) -> Authorized {
         let record = ToolStarted {
             call: call.id,
             name: call.name.clone(),
             feature: tool.feature.to_string(),
             generation: self.generation,
-            arguments_digest: blake3::hash(prepared.canonical.as_bytes()).to_hex().to_string(),
+            arguments_digest: blake3::hash(prepared.canonical.as_bytes())
+                .to_hex()
+                .to_string(),
             arguments: prepared.canonical.clone(),
             effect: tool.definition.effect,
             idempotency_key: format!("{}/{}", self.key, call.id),
@@ -445,7 +619,14 @@ impl Authorizer {
             hosts: self.permission.sandbox.hosts(&prepared.touches),
         };
         let view = Arc::new(view(call, tool, &prepared, self.going_on));
-        Authorized { record, view, prepared, deadline: tool.deadline, door: tool.door.clone(), landings }
+        Authorized {
+            record,
+            view,
+            prepared,
+            deadline: tool.deadline,
+            door: tool.door.clone(),
+            landings,
+        }
     }
 }
 
@@ -455,12 +636,31 @@ impl Authorization {
         if self.asks.by_rule.is_none() && self.asks.by_gates.is_empty() {
             return self;
         }
-        let CallVerdict::Allow(call) = &self.verdict else { return self };
-        let Asks { by_rule: _, resources_digest, proposal, command, claims: _, by_gates } = &self.asks;
-        let Some(tool) = authorizer.registry.tools().get(&call.record.name) else { return self };
-        let question = sanitize_lines(&self.asks.question(), MAX_PROBLEM, authorizer.registry.redactor());
+        let CallVerdict::Allow(call) = &self.verdict else {
+            return self;
+        };
+        let Asks {
+            by_rule: _,
+            resources_digest,
+            proposal,
+            command,
+            claims: _,
+            by_gates,
+        } = &self.asks;
+        let Some(tool) = authorizer.registry.tools().get(&call.record.name) else {
+            return self;
+        };
+        let question = sanitize_lines(
+            &self.asks.question(),
+            MAX_PROBLEM,
+            authorizer.registry.redactor(),
+        );
         // A rule never overrides a gate.
-        let proposal = if by_gates.is_empty() { proposal.clone() } else { Proposal::default() };
+        let proposal = if by_gates.is_empty() {
+            proposal.clone()
+        } else {
+            Proposal::default()
+        };
         let requested = ApprovalRequested {
             // Given with its batch.
             approval: 0,
@@ -481,7 +681,10 @@ impl Authorization {
             configurable: proposal.configurable,
             expires: self.asks.expires(&authorizer.clock),
         };
-        Self { verdict: CallVerdict::Ask(Box::new(requested)), ..self }
+        Self {
+            verdict: CallVerdict::Ask(Box::new(requested)),
+            ..self
+        }
     }
 
     /// Refuses a call about which a person is to be asked, if too many wait already.
@@ -493,9 +696,14 @@ impl Authorization {
             *open += 1;
             return self;
         }
-        let reason = format!("{most} calls already wait for approval; call again once they are answered");
+        let reason =
+            format!("{most} calls already wait for approval; call again once they are answered");
         let Self { verdict, rule, .. } = Self::by("host:approvals", CallVerdict::Refuse { reason });
-        Self { verdict, rule, ..self }
+        Self {
+            verdict,
+            rule,
+            ..self
+        }
     }
 }
 
@@ -505,10 +713,26 @@ impl Authorizer {
         if rules.is_empty() {
             return self.clone();
         }
-        let Permission { policy, workspace, sandbox, person } = (*self.permission).clone();
-        let rules: Vec<_> = rules.iter().map(|allowed| Rule::from(&allowed.rule)).collect();
-        let permission = Permission { policy: policy.with(&rules), workspace, sandbox, person };
-        Self { permission: Arc::new(permission), ..self.clone() }
+        let Permission {
+            policy,
+            workspace,
+            sandbox,
+            person,
+        } = (*self.permission).clone();
+        let rules: Vec<_> = rules
+            .iter()
+            .map(|allowed| Rule::from(&allowed.rule))
+            .collect();
+        let permission = Permission {
+            policy: policy.with(&rules),
+            workspace,
+            sandbox,
+            person,
+        };
+        Self {
+            permission: Arc::new(permission),
+            ..self.clone()
+        }
     }
 
     /// This authorizer for calls that this input leads to.
@@ -518,7 +742,10 @@ impl Authorizer {
 
     /// This authorizer with the rules of the pod as they are now.
     pub(crate) fn under(&self, permission: Arc<Permission>) -> Self {
-        Self { permission, ..self.clone() }
+        Self {
+            permission,
+            ..self.clone()
+        }
     }
 
     /// Makes a call ready that a person has allowed: exactly the arguments that were shown, by the tool, on the files and in
@@ -526,40 +753,69 @@ impl Authorizer {
     ///
     /// # Errors
     /// Why the answer counts for nothing.
-    pub(crate) async fn again(self, approval: Arc<ApprovalRequested>) -> Result<Box<Authorized>, String> {
+    pub(crate) async fn again(
+        self,
+        approval: Arc<ApprovalRequested>,
+    ) -> Result<Box<Authorized>, String> {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
         let (judge, asked) = (self.clone(), approval.clone());
         let work = async move { judge.as_shown(&asked) };
         let lost = |lost| Err(format!("its arguments could not be judged: {lost}"));
-        let ready = self.callbacks.run(DEADLINE, CancellationToken::new(), work).await.unwrap_or_else(lost)?;
+        let ready = self
+            .callbacks
+            .run(DEADLINE, CancellationToken::new(), work)
+            .await
+            .unwrap_or_else(lost)?;
         let hooks = self.registry.hooks();
         if !hooks.any::<PreToolCall>("") {
             return Ok(ready);
         }
         let _order = self.in_order.lock().await;
-        let outcome = hooks.decide::<PreToolCall>(&self.callbacks, || (*ready.view).clone()).await;
+        let outcome = hooks
+            .decide::<PreToolCall>(&self.callbacks, || (*ready.view).clone())
+            .await;
         // A person has answered what they ask.
         let stands = outcome.decision.allows() || outcome.decision.asks();
-        if stands { Ok(ready) } else { Err(outcome.decision.reason().to_owned()) }
+        if stands {
+            Ok(ready)
+        } else {
+            Err(outcome.decision.reason().to_owned())
+        }
     }
 
     fn as_shown(&self, approval: &ApprovalRequested) -> Result<Box<Authorized>, String> {
-        let ApprovalRequested { call, tool, arguments, definition_digest: shown, .. } = approval;
-        let view = CallView { id: *call, name: tool.clone(), arguments: arguments.to_string() };
+        let ApprovalRequested {
+            call,
+            tool,
+            arguments,
+            definition_digest: shown,
+            ..
+        } = approval;
+        let view = CallView {
+            id: *call,
+            name: tool.clone(),
+            arguments: arguments.to_string(),
+        };
         if let Some(barred) = self.barred(&view) {
             return Err(barred.reason());
         }
-        let registered =
-            self.registry.tools().get(tool).ok_or_else(|| format!("there is no tool called `{tool}` any more"))?;
+        let registered = self
+            .registry
+            .tools()
+            .get(tool)
+            .ok_or_else(|| format!("there is no tool called `{tool}` any more"))?;
         if definition_digest(registered) != *shown {
             return Err(format!("the definition of {tool} has changed since"));
         }
         let redactor = self.registry.redactor();
-        let prepared = prepare(registered, arguments)
-            .map_err(|unfit: Unfit| sanitize_lines(&unfit.said(registered), MAX_PROBLEM, redactor))?;
+        let prepared = prepare(registered, arguments).map_err(|unfit: Unfit| {
+            sanitize_lines(&unfit.said(registered), MAX_PROBLEM, redactor)
+        })?;
         if prepared.canonical != *arguments {
-            return Err(format!("{tool} reads its arguments in another way than when they were shown"));
+            return Err(format!(
+                "{tool} reads its arguments in another way than when they were shown"
+            ));
         }
         let facts = CallFacts {
             tool,
@@ -567,18 +823,40 @@ impl Authorizer {
             touches: &prepared.touches,
             feature: &registered.feature,
         };
-        let Permission { policy, workspace, sandbox, .. } = &*self.permission;
-        workspace.check_roots().map_err(|replaced| replaced.to_string())?;
+        let Permission {
+            policy,
+            workspace,
+            sandbox,
+            ..
+        } = &*self.permission;
+        workspace
+            .check_roots()
+            .map_err(|replaced| replaced.to_string())?;
         let since = self.now();
         let judged = policy.judge_with(&facts, workspace, *sandbox, Person::Later);
-        let JudgedResources { landings, digest, digest_by_name } = judged.resources;
+        let JudgedResources {
+            landings,
+            digest,
+            digest_by_name,
+        } = judged.resources;
         if ![digest, digest_by_name].contains(&approval.resources_digest) {
-            return Err("the sandbox, or where a path of the call leads, has changed since".to_owned());
+            return Err(
+                "the sandbox, or where a path of the call leads, has changed since".to_owned(),
+            );
         }
         if judged.decision.allows() || judged.decision.asks() {
-            let landings = Landings { judged: landings, since };
-            return Ok(Box::new(self.allowed(&view, registered, prepared, landings)));
+            let landings = Landings {
+                judged: landings,
+                since,
+            };
+            return Ok(Box::new(
+                self.allowed(&view, registered, prepared, landings),
+            ));
         }
-        Err(sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor))
+        Err(sanitize_lines(
+            judged.decision.reason(),
+            MAX_PROBLEM,
+            redactor,
+        ))
     }
 }

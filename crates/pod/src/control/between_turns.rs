@@ -28,8 +28,13 @@ impl BetweenTurns {
     /// The disk refused, or the pod has ended.
     pub async fn append(&self, records: Vec<Record>) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
-        self.commands.send(Command::Append(records, reply)).await.map_err(|_closed| SubmitError::Closed)?;
-        answered(&self.commands, done).await.unwrap_or(Err(SubmitError::Closed))
+        self.commands
+            .send(Command::Append(records, reply))
+            .await
+            .map_err(|_closed| SubmitError::Closed)?;
+        answered(&self.commands, done)
+            .await
+            .unwrap_or(Err(SubmitError::Closed))
     }
 
     /// The pod's blobs.

@@ -6,8 +6,8 @@ use super::call_output::{HELD, INLINE};
 use super::limits::{MAX_ARGUMENTS, RunLimits};
 use super::turn::{MAX_ANSWER, MAX_CALLS};
 use crate::feature::{
-    CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES, MAX_NOTES,
-    MAX_NOTIFICATION, MAX_PER_TURN, MAX_STATE, MAX_TRANSFORMS,
+    CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES,
+    MAX_NOTES, MAX_NOTIFICATION, MAX_PER_TURN, MAX_STATE, MAX_TRANSFORMS,
 };
 use crate::foreign::{GRACE, MAX_STUCK, MAX_THREADS};
 use crate::hook;
@@ -19,29 +19,59 @@ use std::time::Duration;
 #[must_use]
 pub fn gates() -> Vec<HostGate> {
     const GATES: [(&str, &str); 11] = [
-        ("tool_arguments", "transforms of features may change the arguments; a transform that fails changes nothing"),
-        ("host:known-tool", "the tool must exist; otherwise the model gets the list of tools"),
-        ("host:arguments", "the arguments must match the tool's schema; otherwise the model is told what was expected"),
-        ("host:permission", "the permission rules must allow everything that the call names; a refusal is final"),
+        (
+            "tool_arguments",
+            "transforms of features may change the arguments; a transform that fails changes nothing",
+        ),
+        (
+            "host:known-tool",
+            "the tool must exist; otherwise the model gets the list of tools",
+        ),
+        (
+            "host:arguments",
+            "the arguments must match the tool's schema; otherwise the model is told what was expected",
+        ),
+        (
+            "host:permission",
+            "the permission rules must allow everything that the call names; a refusal is final",
+        ),
         (
             "pre_tool_call",
             "gates of features may refuse, in install order; the first refusal is final, and a gate that fails refuses",
         ),
-        ("host:journal", "the start of the call is on disk before the call runs"),
-        ("tool_run", "transforms of features may answer in place of the tool; a transform that fails changes nothing"),
+        (
+            "host:journal",
+            "the start of the call is on disk before the call runs",
+        ),
+        (
+            "tool_run",
+            "transforms of features may answer in place of the tool; a transform that fails changes nothing",
+        ),
         (
             "tool_repeat",
             "transforms of features may have a call that is safe to repeat run again; a transform that fails changes nothing",
         ),
-        ("host:deadline", "at the tool's deadline the call is cancelled; if it does not stop, it is abandoned"),
+        (
+            "host:deadline",
+            "at the tool's deadline the call is cancelled; if it does not stop, it is abandoned",
+        ),
         (
             "tool_shape",
             "transforms of features may change the whole result before it is kept; if a transform that may withhold \
              results fails, the result is withheld",
         ),
-        ("tool_outcome", "transforms of features may change the result; a transform that fails changes nothing"),
+        (
+            "tool_outcome",
+            "transforms of features may change the result; a transform that fails changes nothing",
+        ),
     ];
-    GATES.iter().map(|(name, text)| HostGate { name: (*name).to_owned(), text: (*text).to_owned() }).collect()
+    GATES
+        .iter()
+        .map(|(name, text)| HostGate {
+            name: (*name).to_owned(),
+            text: (*text).to_owned(),
+        })
+        .collect()
 }
 
 /// Where the limits of a run were set; empty for those that are not.
@@ -57,20 +87,48 @@ pub struct LimitSources<'a> {
 /// The limits of a pod, with the sources of those in `own`.
 #[must_use]
 pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
-    let LimitSources { steps, calls, cost, tokens, wall } = *sources;
+    let LimitSources {
+        steps,
+        calls,
+        cost,
+        tokens,
+        wall,
+    } = *sources;
     let set = |name: &str, value: u64, unit: &str, source: &str| {
         let [name, unit, source] = [name, unit, source].map(str::to_owned);
-        HostLimit { name, value, unit, source }
+        HostLimit {
+            name,
+            value,
+            unit,
+            source,
+        }
     };
     let fixed = |name, value, unit| set(name, value, unit, BUILT_IN);
     let sized = |name, value: usize, unit| fixed(name, count(value), unit);
-    let timed = |name, time: Duration| fixed(name, u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "ms");
-    let budget = own.max_cost.map(|most| set("turn.cost", most.count(), "billionths of a dollar", cost));
-    let tokens = own.max_tokens.map(|most| set("turn.tokens", most, "tokens", tokens));
-    let wall = own.max_wall.map(|most| set("turn.wall", most.as_secs(), "seconds", wall));
+    let timed = |name, time: Duration| {
+        fixed(
+            name,
+            u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+            "ms",
+        )
+    };
+    let budget = own
+        .max_cost
+        .map(|most| set("turn.cost", most.count(), "billionths of a dollar", cost));
+    let tokens = own
+        .max_tokens
+        .map(|most| set("turn.tokens", most, "tokens", tokens));
+    let wall = own
+        .max_wall
+        .map(|most| set("turn.wall", most.as_secs(), "seconds", wall));
     let limits = vec![
         set("turn.steps", own.max_steps.into(), "requests", steps),
-        set("tool.concurrency", count(own.tool_concurrency), "calls", calls),
+        set(
+            "tool.concurrency",
+            count(own.tool_concurrency),
+            "calls",
+            calls,
+        ),
         sized("tool.arguments", MAX_ARGUMENTS, "bytes"),
         sized("tool.result_inline", INLINE, "bytes"),
         sized("tool.result_held", HELD, "bytes"),
@@ -86,7 +144,11 @@ pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
         timed("hook.deadline", hook::DEFAULT_DEADLINE),
         timed("hook.deadline_most", hook::MAX_DEADLINE),
         timed("hook.chain", hook::CHAIN_BUDGET),
-        fixed("hook.failures_in_a_row", hook::MAX_CONSECUTIVE_FAILURES.into(), "failures"),
+        fixed(
+            "hook.failures_in_a_row",
+            hook::MAX_CONSECUTIVE_FAILURES.into(),
+            "failures",
+        ),
         sized("hook.gates", MAX_GATES, "gates at a point"),
         sized("hook.transforms", MAX_TRANSFORMS, "transforms at a point"),
         sized("callback.threads", MAX_THREADS, "threads"),
@@ -95,14 +157,23 @@ pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
         timed("feature.callback", CALLBACK_LIMIT),
         sized("feature.state", MAX_STATE, "bytes"),
         fixed("notification.size", MAX_NOTIFICATION.into(), "bytes"),
-        fixed("notification.per_turn", MAX_PER_TURN.into(), "notifications"),
+        fixed(
+            "notification.per_turn",
+            MAX_PER_TURN.into(),
+            "notifications",
+        ),
         sized("notification.waiting", MAX_WAITING, "notifications"),
         sized("alert.size", MAX_MESSAGE, "bytes"),
         fixed("alert.per_turn", MAX_ALERTS.into(), "alerts"),
         sized("note.size", MAX_MESSAGE, "bytes"),
         sized("note.per_day", MAX_NOTES, "notes"),
     ];
-    budget.into_iter().chain(tokens).chain(wall).chain(limits).collect()
+    budget
+        .into_iter()
+        .chain(tokens)
+        .chain(wall)
+        .chain(limits)
+        .collect()
 }
 
 /// The source of limits that have no setting.

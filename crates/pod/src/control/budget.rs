@@ -65,7 +65,9 @@ impl Budget {
 
     /// Whether the turn has reached its cost limit, if the session has cost `total`.
     pub(super) fn is_spent(&self, most: Option<Cost>, total: Cost) -> bool {
-        let unanswered = self.price.map_or_else(Cost::default, |price| price.of(&self.unanswered));
+        let unanswered = self
+            .price
+            .map_or_else(Cost::default, |price| price.of(&self.unanswered));
         most.is_some_and(|most| total.since(self.before).plus(unanswered) >= most)
     }
 
@@ -86,7 +88,9 @@ impl Budget {
 
     /// The cost of an answer, if it is known.
     pub(super) fn cost(&self, usage: &Usage) -> Option<Cost> {
-        self.price.filter(|price| counted(*price, usage)).map(|price| price.of(usage))
+        self.price
+            .filter(|price| counted(*price, usage))
+            .map(|price| price.of(usage))
     }
 
     /// Usage of attempts without an answer, including the running one.

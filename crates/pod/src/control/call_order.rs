@@ -43,14 +43,25 @@ impl Claims {
                     continue;
                 }
                 Touch::Host(_) => continue,
-                Touch::Shell(_) | Touch::RemoteWrite(_) | Touch::Escalate(..) | Touch::Connect(..) => return Self::All,
+                Touch::Shell(_)
+                | Touch::RemoteWrite(_)
+                | Touch::Escalate(..)
+                | Touch::Connect(..) => return Self::All,
             };
             claims.push(match workspace.locate(path) {
                 Ok(Location::Inside(at)) => {
                     let stamp = workspace.metadata(&at).ok().map(|meta| meta.stamp);
-                    Claim::Path { path: at.path().to_owned(), stamp, writes }
+                    Claim::Path {
+                        path: at.path().to_owned(),
+                        stamp,
+                        writes,
+                    }
                 }
-                Ok(Location::Outside(path)) => Claim::Path { path, stamp: None, writes },
+                Ok(Location::Outside(path)) => Claim::Path {
+                    path,
+                    stamp: None,
+                    writes,
+                },
                 Err(_) => return Self::All,
             });
         }
@@ -60,18 +71,34 @@ impl Claims {
     fn meet(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::All, _) | (_, Self::All) => true,
-            (Self::Some(own), Self::Some(other)) => own.iter().any(|claim| other.iter().any(|that| claim.meets(that))),
+            (Self::Some(own), Self::Some(other)) => own
+                .iter()
+                .any(|claim| other.iter().any(|that| claim.meets(that))),
         }
     }
 }
 
 impl Claim {
     fn meets(&self, other: &Self) -> bool {
-        let (Self::Path { path, stamp, writes }, Self::Path { path: that, stamp: its, writes: also }) = (self, other)
+        let (
+            Self::Path {
+                path,
+                stamp,
+                writes,
+            },
+            Self::Path {
+                path: that,
+                stamp: its,
+                writes: also,
+            },
+        ) = (self, other)
         else {
             return matches!((self, other), (Self::Session, Self::Session));
         };
-        let same = stamp.as_ref().zip(its.as_ref()).is_some_and(|(stamp, its)| stamp.is_of_the_same_file(its));
+        let same = stamp
+            .as_ref()
+            .zip(its.as_ref())
+            .is_some_and(|(stamp, its)| stamp.is_of_the_same_file(its));
         (*writes || *also) && (same || path.starts_with(that) || that.starts_with(path))
     }
 }
@@ -94,6 +121,8 @@ impl CallOrder {
     /// Whether no earlier call that touches the same is still to end.
     pub(super) fn may_start(&self, call: CallId) -> bool {
         let mut earlier = self.0.range(..call);
-        self.0.get(&call).is_none_or(|claims| !earlier.any(|(_, before)| before.meet(claims)))
+        self.0
+            .get(&call)
+            .is_none_or(|claims| !earlier.any(|(_, before)| before.meet(claims)))
     }
 }

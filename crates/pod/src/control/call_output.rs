@@ -84,7 +84,10 @@ pub(crate) struct Content {
 
 impl From<String> for Content {
     fn from(words: String) -> Self {
-        Self { bytes: words.into_bytes(), output: 0 }
+        Self {
+            bytes: words.into_bytes(),
+            output: 0,
+        }
     }
 }
 
@@ -102,7 +105,10 @@ impl Content {
         let is_utf8 = |bytes| std::str::from_utf8(bytes).is_ok();
         let text = readable(&shown(output), is_utf8(output), redactor);
         let apart = if words.is_empty() { "" } else { apart(&text) };
-        format!("{text}{apart}{}", readable(&String::from_utf8_lossy(words), is_utf8(words), redactor))
+        format!(
+            "{text}{apart}{}",
+            readable(&String::from_utf8_lossy(words), is_utf8(words), redactor)
+        )
     }
 
     /// Whether the output reads as it came.
@@ -111,7 +117,9 @@ impl Content {
     }
 
     fn parts(&self) -> (&[u8], &[u8]) {
-        self.bytes.split_at_checked(self.output).unwrap_or((&self.bytes, &[]))
+        self.bytes
+            .split_at_checked(self.output)
+            .unwrap_or((&self.bytes, &[]))
     }
 }
 
@@ -176,7 +184,10 @@ impl Shown {
     fn push(&mut self, text: &str) {
         self.total += text.len() as u64;
         if self.head.len() <= INLINE {
-            self.head.push_str(text.get(..text.floor_char_boundary(INLINE + 4)).unwrap_or(text));
+            self.head.push_str(
+                text.get(..text.floor_char_boundary(INLINE + 4))
+                    .unwrap_or(text),
+            );
         }
         self.tail.push_str(suffix(text));
         if self.tail.len() > 8 * TAIL_BYTES {
@@ -193,7 +204,10 @@ impl Shown {
             Ok(0..=INLINE) => readable(&self.head),
             _ => {
                 let (head, tail) = ends(&self.head, suffix(&self.tail));
-                let (missing, total) = (self.total.saturating_sub((head.len() + tail.len()) as u64), self.total);
+                let (missing, total) = (
+                    self.total.saturating_sub((head.len() + tail.len()) as u64),
+                    self.total,
+                );
                 let newline = if head.ends_with('\n') { "" } else { "\n" };
                 let mark = format!("{newline}[… {missing} of {total} bytes left out; {page}]\n");
                 format!("{}{mark}{}", readable(head), readable(tail))
@@ -203,7 +217,10 @@ impl Shown {
 }
 
 impl CallOutput {
-    #[allow(clippy::too_many_arguments, reason = "each is a thing of its own that the host hands in")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is a thing of its own that the host hands in"
+    )]
     pub(crate) fn new(
         session: Arc<str>,
         dir: Arc<Path>,
@@ -247,7 +264,10 @@ impl CallOutput {
     pub(crate) fn begin_again(&self) {
         let mut written = self.lock();
         written.live.iter().for_each(LiveOutput::begin_again);
-        (written.stream, written.sink) = (RedactedStream::new(self.redactor.clone()), Sink::new(self.shaping));
+        (written.stream, written.sink) = (
+            RedactedStream::new(self.redactor.clone()),
+            Sink::new(self.shaping),
+        );
     }
 
     /// A result while its output is open: at most [`INLINE`] bytes of what is in memory.
@@ -256,7 +276,11 @@ impl CallOutput {
             Ok(output) => (ResultStatus::Ok, &output.summary, &output.content),
             Err(error) => (ResultStatus::Error, &error.message, &error.content),
         };
-        let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &self.redactor.text(summary));
+        let ToolOutcome {
+            summary,
+            content: overflow,
+            ..
+        } = ToolOutcome::of(status, &self.redactor.text(summary));
         let written = match &self.lock().sink {
             Sink::Small(content) | Sink::Held { content, .. } => content.shown(&self.redactor),
             Sink::Large { shown, .. } => readable(&shown.head, true, &self.redactor),
@@ -264,7 +288,11 @@ impl CallOutput {
         };
         let mut content = format!("{written}{overflow}{}", self.redactor.text(content));
         content.truncate(content.floor_char_boundary(INLINE));
-        ToolOutcome { status, summary, content }
+        ToolOutcome {
+            status,
+            summary,
+            content,
+        }
     }
 
     /// Closes the output and cuts the tool's result to its bound; also returns the full output if it was cut. Syncs the
@@ -274,7 +302,11 @@ impl CallOutput {
             Ok(output) => (ResultStatus::Ok, output.summary, output.content),
             Err(error) => {
                 let cancelled = cancelled && error.kind == ErrorKind::Cancelled;
-                let status = if cancelled { ResultStatus::Cancelled } else { ResultStatus::Error };
+                let status = if cancelled {
+                    ResultStatus::Cancelled
+                } else {
+                    ResultStatus::Error
+                };
                 (status, error.message, error.content)
             }
         };
@@ -282,36 +314,71 @@ impl CallOutput {
         let text = self.redactor.text(&summary);
         let (summary, overflow) = match self.holds() {
             // Hooks see the first line whole: what they look for may stand where it would be cut.
-            true => text.split_once('\n').map_or((text.clone().into_owned(), String::new()), |(first, rest)| {
-                (first.to_owned(), rest.to_owned())
-            }),
+            true => text.split_once('\n').map_or(
+                (text.clone().into_owned(), String::new()),
+                |(first, rest)| (first.to_owned(), rest.to_owned()),
+            ),
             false => {
-                let ToolOutcome { summary, content, .. } = ToolOutcome::of(status, &text);
+                let ToolOutcome {
+                    summary, content, ..
+                } = ToolOutcome::of(status, &text);
                 (summary, content)
             }
         };
-        let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
+        let content = if overflow.is_empty() {
+            content
+        } else {
+            format!("{overflow}\n{content}")
+        };
         match self.close(&content) {
-            Ok(Sink::Held { content, .. }) => EndedCall::Whole(WholeResult { status, summary, content: Some(content) }),
-            Ok(Sink::Dropped) => EndedCall::Whole(WholeResult { status, summary, content: None }),
+            Ok(Sink::Held { content, .. }) => EndedCall::Whole(WholeResult {
+                status,
+                summary,
+                content: Some(content),
+            }),
+            Ok(Sink::Dropped) => EndedCall::Whole(WholeResult {
+                status,
+                summary,
+                content: None,
+            }),
             closed => self.kept(status, summary, closed),
         }
     }
 
     /// Bounds and keeps a result that the hooks have seen.
-    pub(crate) fn keep(&self, WholeResult { status, summary, content }: WholeResult) -> (ToolOutcome, Option<Output>) {
-        let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &summary);
+    pub(crate) fn keep(
+        &self,
+        WholeResult {
+            status,
+            summary,
+            content,
+        }: WholeResult,
+    ) -> (ToolOutcome, Option<Output>) {
+        let ToolOutcome {
+            summary,
+            content: overflow,
+            ..
+        } = ToolOutcome::of(status, &summary);
         let mut content = content.unwrap_or_default();
         if !overflow.is_empty() {
             content.bytes.splice(..0, format!("{overflow}\n").bytes());
-            content.output += if content.output > 0 { overflow.len() + 1 } else { 0 };
+            content.output += if content.output > 0 {
+                overflow.len() + 1
+            } else {
+                0
+            };
         }
         let mut sink = Sink::Small(Content::default());
         let (output, words) = content.parts();
-        let written = sink.write(output, true, &self.blobs).and_then(|()| sink.write(words, false, &self.blobs));
+        let written = sink
+            .write(output, true, &self.blobs)
+            .and_then(|()| sink.write(words, false, &self.blobs));
         match self.kept(status, summary, written.map(|()| sink)) {
             EndedCall::Kept(outcome, output) => (outcome, output),
-            EndedCall::Whole(_) => (ToolOutcome::of(ResultStatus::Error, "its output was lost"), None),
+            EndedCall::Whole(_) => (
+                ToolOutcome::of(ResultStatus::Error, "its output was lost"),
+                None,
+            ),
         }
     }
 
@@ -329,13 +396,32 @@ impl CallOutput {
     }
 
     /// The result with what the closed sink holds, bounded.
-    fn kept(&self, status: ResultStatus, summary: String, sink: Result<Sink, ToolError>) -> EndedCall {
+    fn kept(
+        &self,
+        status: ResultStatus,
+        summary: String,
+        sink: Result<Sink, ToolError>,
+    ) -> EndedCall {
         let ToolOutcome { summary, .. } = ToolOutcome::of(status, &summary);
         match sink.and_then(|sink| self.bounded(sink)) {
-            Ok((content, output)) => EndedCall::Kept(ToolOutcome { status, summary, content }, output),
+            Ok((content, output)) => EndedCall::Kept(
+                ToolOutcome {
+                    status,
+                    summary,
+                    content,
+                },
+                output,
+            ),
             Err(error) => {
                 let summary = format!("{summary}; its output was lost: {error}");
-                EndedCall::Kept(ToolOutcome { status: ResultStatus::Error, summary, content: String::new() }, None)
+                EndedCall::Kept(
+                    ToolOutcome {
+                        status: ResultStatus::Error,
+                        summary,
+                        content: String::new(),
+                    },
+                    None,
+                )
             }
         }
     }
@@ -360,13 +446,20 @@ impl CallOutput {
             Sink::Small(content) => {
                 let text = content.shown(&self.redactor);
                 // Without room for it the result is all there is.
-                let raw = if content.is_shown() { None } else { self.blobs.put(&content.bytes).ok() };
+                let raw = if content.is_shown() {
+                    None
+                } else {
+                    self.blobs.put(&content.bytes).ok()
+                };
                 Ok((text, raw.map(|blob| Output::from(Stored::from(blob)))))
             }
             Sink::Large { shown, spool } => {
                 let end = spool.finish().map_err(|e| refused(&e))?;
-                let output =
-                    Output::from(Stored { gap: end.gap, whole: end.gap.map(|_| end.whole), ..end.blob.into() });
+                let output = Output::from(Stored {
+                    gap: end.gap,
+                    whole: end.gap.map(|_| end.whole),
+                    ..end.blob.into()
+                });
                 let page = (self.terms.remedy)(&Remedy::PageOutput(output.handle.clone()));
                 Ok((shown.finish(&self.redactor, &page), Some(output)))
             }
@@ -384,31 +477,49 @@ impl Sink {
     fn new(shaping: Shaping) -> Self {
         match shaping {
             Shaping::None => Self::Small(Content::default()),
-            Shaping::Whole => Self::Held { content: Content::default(), may_withhold: false },
-            Shaping::MayWithhold => Self::Held { content: Content::default(), may_withhold: true },
+            Shaping::Whole => Self::Held {
+                content: Content::default(),
+                may_withhold: false,
+            },
+            Shaping::MayWithhold => Self::Held {
+                content: Content::default(),
+                may_withhold: true,
+            },
         }
     }
 
     fn spooled(kept: &Content, blobs: &Blobs) -> Result<Self, ToolError> {
-        let (mut spool, mut shown) = (blobs.spool().map_err(|e| refused(&e))?, Box::<Shown>::default());
+        let (mut spool, mut shown) = (
+            blobs.spool().map_err(|e| refused(&e))?,
+            Box::<Shown>::default(),
+        );
         spool.write(&kept.bytes).map_err(|e| refused(&e))?;
         let (output, words) = kept.parts();
         shown.add(output, true);
         shown.add(words, false);
-        Ok(Self::Large { shown, spool: Box::new(spool) })
+        Ok(Self::Large {
+            shown,
+            spool: Box::new(spool),
+        })
     }
 
     /// After an error no more output is accepted.
     fn write(&mut self, bytes: &[u8], is_output: bool, blobs: &Blobs) -> Result<(), ToolError> {
         match self {
-            Self::Held { content: held, .. } if held.bytes.len() + bytes.len() <= HELD => held.push(bytes, is_output),
-            Self::Held { may_withhold: true, .. } => *self = Self::Dropped,
+            Self::Held { content: held, .. } if held.bytes.len() + bytes.len() <= HELD => {
+                held.push(bytes, is_output)
+            }
+            Self::Held {
+                may_withhold: true, ..
+            } => *self = Self::Dropped,
             Self::Held { content: kept, .. } => {
                 *self = Self::spooled(kept, blobs)?;
                 self.write(bytes, is_output, blobs)?;
             }
             Self::Dropped => {}
-            Self::Small(kept) if kept.bytes.len() + bytes.len() <= INLINE => kept.push(bytes, is_output),
+            Self::Small(kept) if kept.bytes.len() + bytes.len() <= INLINE => {
+                kept.push(bytes, is_output)
+            }
             Self::Small(kept) => {
                 *self = Self::spooled(kept, blobs)?;
                 self.write(bytes, is_output, blobs)?;
@@ -419,7 +530,10 @@ impl Sink {
             }
             Self::Broken(error) => return Err(error.clone()),
             Self::Closed => {
-                return Err(ToolError::new(ErrorKind::Cancelled, "the call has ended; its output is closed"));
+                return Err(ToolError::new(
+                    ErrorKind::Cancelled,
+                    "the call has ended; its output is closed",
+                ));
             }
         }
         Ok(())
@@ -447,7 +561,9 @@ impl CallHost for CallOutput {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         match warnings.len() {
             MAX_WARNINGS => {}
-            last if last + 1 == MAX_WARNINGS => warnings.push("further warnings of this call are dropped".to_owned()),
+            last if last + 1 == MAX_WARNINGS => {
+                warnings.push("further warnings of this call are dropped".to_owned())
+            }
             _ => warnings.push(sanitize(text, MAX_WARNING, &self.redactor)),
         }
     }
@@ -461,7 +577,12 @@ impl CallHost for CallOutput {
     }
 
     fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError> {
-        let known = |handle: &str| self.outputs.iter().rev().find(|output| output.handle == handle);
+        let known = |handle: &str| {
+            self.outputs
+                .iter()
+                .rev()
+                .find(|output| output.handle == handle)
+        };
         let mut output = known(handle);
         if let (None, Ok(call)) = (output, CallId::try_from(handle.to_owned())) {
             let (content, stored) = past_result::of(&self.dir, call)?;
@@ -471,20 +592,37 @@ impl CallHost for CallOutput {
             }
         }
         let Some(output) = output else {
-            let known: Vec<&str> = self.outputs.iter().rev().take(5).map(|o| o.handle.as_str()).collect();
+            let known: Vec<&str> = self
+                .outputs
+                .iter()
+                .rev()
+                .take(5)
+                .map(|o| o.handle.as_str())
+                .collect();
             let newest = match known.as_slice() {
                 [] => "no output has been stored yet".to_owned(),
-                known if known.len() == self.outputs.len() => format!("the outputs are: {}", known.join(", ")),
-                known => format!("the newest of {} are: {}", self.outputs.len(), known.join(", ")),
+                known if known.len() == self.outputs.len() => {
+                    format!("the outputs are: {}", known.join(", "))
+                }
+                known => format!(
+                    "the newest of {} are: {}",
+                    self.outputs.len(),
+                    known.join(", ")
+                ),
             };
             let message = format!("there is no output `{handle}` in this pod; {newest}");
             return Err(ToolError::new(ErrorKind::FixInput, message));
         };
         let (window, lines) = match window {
-            LineRange::From { from, lines } => (session_store::LineWindow::From(from.max(1)), lines),
+            LineRange::From { from, lines } => {
+                (session_store::LineWindow::From(from.max(1)), lines)
+            }
             LineRange::Tail { lines } => (session_store::LineWindow::Tail, lines),
         };
-        let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(INLINE).min(INLINE));
+        let (stored, lines) = (
+            &output.stored,
+            usize::try_from(lines).unwrap_or(INLINE).min(INLINE),
+        );
         let mut screen = OutputScreen::default();
         let show = |block: &[u8]| match block {
             [] => screen.finish().into_bytes(),
@@ -493,14 +631,27 @@ impl CallHost for CallOutput {
                 screen.take().into_bytes()
             }
         };
-        let shown = self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE, show);
-        let mut shown = shown
-            .map_err(|error| if matches!(error, BlobError::Missing(_)) { gone(handle) } else { refused(&error) })?;
+        let shown =
+            self.blobs
+                .view()
+                .lines(&stored.digest, stored.gap, window, lines, INLINE, show);
+        let mut shown = shown.map_err(|error| {
+            if matches!(error, BlobError::Missing(_)) {
+                gone(handle)
+            } else {
+                refused(&error)
+            }
+        })?;
         fit(&mut shown, window);
         let last = (shown.first + shown.lines.len() as u64).saturating_sub(1);
         let text = String::from_utf8_lossy(&shown.lines.join(&b'\n')).into_owned();
         let text = readable(&text, !text.contains('\u{fffd}'), &self.redactor);
-        Ok(Excerpt { text, first: shown.first, last, total: shown.total })
+        Ok(Excerpt {
+            text,
+            first: shown.first,
+            last,
+            total: shown.total,
+        })
     }
 
     async fn file_changing(&self, change: FileChange) -> Result<u64, ToolError> {
@@ -512,13 +663,37 @@ impl CallHost for CallOutput {
         };
         let made = change.made.map(utf8).transpose()?;
         let (mode, after) = (change.mode, change.after);
-        self.announce(FileChanged { call: Some(self.call), path, before, mode, after, made }.into()).await?;
+        self.announce(
+            FileChanged {
+                call: Some(self.call),
+                path,
+                before,
+                mode,
+                after,
+                made,
+            }
+            .into(),
+        )
+        .await?;
         Ok(number)
     }
 
     async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {
-        let (from, to, made) = (utf8(moving.from)?, utf8(moving.to)?, moving.made.map(utf8).transpose()?);
-        self.announce(DirectoryMoved { call: Some(self.call), from, to, made }.into()).await
+        let (from, to, made) = (
+            utf8(moving.from)?,
+            utf8(moving.to)?,
+            moving.made.map(utf8).transpose()?,
+        );
+        self.announce(
+            DirectoryMoved {
+                call: Some(self.call),
+                from,
+                to,
+                made,
+            }
+            .into(),
+        )
+        .await
     }
 }
 
@@ -526,8 +701,17 @@ impl CallOutput {
     /// Waits until a record of the running call is durable, as that of a change.
     pub(crate) async fn announce(&self, record: Record) -> Result<(), ToolError> {
         let (reply, answer) = oneshot::channel();
-        let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
-        let request = DriverRequest::AnnounceChange { call: self.call, change: Box::new(record), reply };
+        let gone = || {
+            ToolError::new(
+                ErrorKind::Cancelled,
+                "the turn has ended; nothing was changed",
+            )
+        };
+        let request = DriverRequest::AnnounceChange {
+            call: self.call,
+            change: Box::new(record),
+            reply,
+        };
         self.mailbox.send(request).await.map_err(|_closed| gone())?;
         match self.mailbox.answered(answer).await {
             Some(Ok(())) => Ok(()),
@@ -539,7 +723,10 @@ impl CallOutput {
 
 fn utf8(path: PathBuf) -> Result<String, ToolError> {
     path.into_os_string().into_string().map_err(|path| {
-        let message = format!("{} is not a UTF-8 path; rename it before changing it", path.to_string_lossy());
+        let message = format!(
+            "{} is not a UTF-8 path; rename it before changing it",
+            path.to_string_lossy()
+        );
         ToolError::new(ErrorKind::FixInput, message)
     })
 }
@@ -568,26 +755,45 @@ fn gone(handle: &str) -> ToolError {
 
 /// What ends the last line of an output.
 fn apart(text: &str) -> &'static str {
-    if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }
+    if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    }
 }
 
 /// The end of a text, from a character on.
 fn suffix(text: &str) -> &str {
-    text.get(text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES))..).unwrap_or_default()
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES))..)
+        .unwrap_or_default()
 }
 
 /// Without secrets that only showing it put together, and with a mark if it was not UTF-8.
 fn readable(text: &str, is_utf8: bool, redactor: &Redactor) -> String {
-    let mark = if is_utf8 { "" } else { "[not UTF-8; unreadable bytes are shown as \u{fffd}]\n" };
+    let mark = if is_utf8 {
+        ""
+    } else {
+        "[not UTF-8; unreadable bytes are shown as \u{fffd}]\n"
+    };
     format!("{mark}{}", redactor.text(text))
 }
 
 /// Head and tail, both cut at line ends if there are any.
 fn ends<'a>(head: &'a str, tail: &'a str) -> (&'a str, &'a str) {
-    let head = head.get(..head.floor_char_boundary(HEAD_BYTES)).unwrap_or(head);
-    let lines = memchr::memchr_iter(b'\n', head.as_bytes()).take(HEAD_LINES).last();
-    let rest = tail.split_once('\n').map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
-    (lines.and_then(|end| head.get(..=end)).unwrap_or(head), rest.unwrap_or(tail))
+    let head = head
+        .get(..head.floor_char_boundary(HEAD_BYTES))
+        .unwrap_or(head);
+    let lines = memchr::memchr_iter(b'\n', head.as_bytes())
+        .take(HEAD_LINES)
+        .last();
+    let rest = tail
+        .split_once('\n')
+        .map(|(_, rest)| rest)
+        .filter(|rest| !rest.is_empty());
+    (
+        lines.and_then(|end| head.get(..=end)).unwrap_or(head),
+        rest.unwrap_or(tail),
+    )
 }
 
 /// Removes lines until the rest fits with its line breaks, which the store does not count.
@@ -596,7 +802,11 @@ fn fit(shown: &mut session_store::BlobLines, window: session_store::LineWindow) 
     let (over, mut kept) = (|bytes: usize| bytes > INLINE + 1, shown.lines.len());
     match window {
         session_store::LineWindow::From(_) => {
-            while let Some(line) = shown.lines.get(kept.saturating_sub(1)).filter(|_| kept > 1 && over(bytes)) {
+            while let Some(line) = shown
+                .lines
+                .get(kept.saturating_sub(1))
+                .filter(|_| kept > 1 && over(bytes))
+            {
                 (bytes, kept) = (bytes - line.len() - 1, kept - 1);
             }
             shown.lines.truncate(kept);

@@ -52,7 +52,12 @@ pub(super) enum CallEvent {
 
 impl Calls {
     pub(super) fn new() -> Self {
-        Self { order: CallOrder::default(), waiting: BTreeMap::new(), running: HashMap::new(), tasks: JoinSet::new() }
+        Self {
+            order: CallOrder::default(),
+            waiting: BTreeMap::new(),
+            running: HashMap::new(),
+            tasks: JoinSet::new(),
+        }
     }
 
     /// The start of this call is durable.
@@ -75,10 +80,19 @@ impl Calls {
     pub(super) fn fill(&mut self, core: &Core, most: usize, step_span: &Span) {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
         while self.running.len() < most.min(spare).max(1) {
-            let next = self.waiting.keys().copied().find(|id| self.order.may_start(*id));
-            let Some((id, call)) = next.and_then(|id| self.waiting.remove_entry(&id)) else { return };
+            let next = self
+                .waiting
+                .keys()
+                .copied()
+                .find(|id| self.order.may_start(*id));
+            let Some((id, call)) = next.and_then(|id| self.waiting.remove_entry(&id)) else {
+                return;
+            };
             if core.callbacks.is_disabled(&call.view.feature) {
-                let words = format!("not run: {}", given_up_on(&call.view.tool, &call.view.feature));
+                let words = format!(
+                    "not run: {}",
+                    given_up_on(&call.view.tool, &call.view.feature)
+                );
                 let done = unrun(id, call, ResultStatus::Error, &words);
                 self.tasks.spawn(async move { done });
             } else {
@@ -88,7 +102,14 @@ impl Calls {
     }
 
     fn start(&mut self, id: CallId, call: Authorized, core: &Core, step_span: &Span) {
-        let Authorized { record, view, prepared, deadline, door, landings } = call;
+        let Authorized {
+            record,
+            view,
+            prepared,
+            deadline,
+            door,
+            landings,
+        } = call;
         let (tool, feature) = (view.tool.as_str(), &view.feature);
         let span = info_span!(
             parent: step_span, "call", call = %id, tool, %feature, effect = ?view.effect, status = Empty, bytes = Empty
@@ -96,7 +117,11 @@ impl Calls {
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
         let shaping = core.registry.hooks().shaping(&view.tool);
-        let origin = CallOrigin { turn: core.state.turns, request: core.state.requests, seq: core.outbox.newest() };
+        let origin = CallOrigin {
+            turn: core.state.turns,
+            request: core.state.requests,
+            seq: core.outbox.newest(),
+        };
         let live = core.outbox.outputs().begin(id, origin);
         let output = CallOutput::new(
             core.store.session.clone(),
@@ -114,7 +139,9 @@ impl Calls {
         let output = Arc::new(output.landing_at(landings));
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         // Given up with the call.
-        let permit = record.escalation.and_then(|escalation| core.registry.permit(id, escalation, &record.hosts));
+        let permit = record
+            .escalation
+            .and_then(|escalation| core.registry.permit(id, escalation, &record.hosts));
         let began = Instant::now();
         let around = Arc::new(Around {
             registry: registry.clone(),
@@ -136,25 +163,49 @@ impl Calls {
             output: Arc::clone(&output),
             shaping,
         };
-        let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: output };
+        let cx = ToolContext {
+            call: id,
+            cancel: cancel.clone(),
+            deadline,
+            host: output,
+        };
         let work = performed(Arc::clone(&around), prepared, door, cx, shaping);
         (core.store.probe)("tool:running");
         let done = core.callbacks.run(deadline, cancel, work);
         self.tasks.spawn(async move {
             let ended = done.await.flatten();
-            let ended = ended.unwrap_or_else(|lost| shaper.lost(given_up(&lost, registry.redactor())));
+            let ended =
+                ended.unwrap_or_else(|lost| shaper.lost(given_up(&lost, registry.redactor())));
             drop(permit);
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let Traces { notes: mut transforms, answered_by } = around.traces();
-            let Shaped { outcome, output, transforms: shaped, warnings } =
-                shaper.shape(ended, answered_by.as_ref()).await;
+            let Traces {
+                notes: mut transforms,
+                answered_by,
+            } = around.traces();
+            let Shaped {
+                outcome,
+                output,
+                transforms: shaped,
+                warnings,
+            } = shaper.shape(ended, answered_by.as_ref()).await;
             transforms.extend(shaped);
             let (outcome, more) = gates::outcome(&registry, &callbacks, view, outcome).await;
             transforms.extend(more);
             span.record("status", debug(outcome.status));
             span.record("bytes", outcome.summary.len() + outcome.content.len());
             let feature = Some(record.feature);
-            Done { id, outcome, ended: CallEnd { feature, output, ms, transforms, warnings, answered_by } }
+            Done {
+                id,
+                outcome,
+                ended: CallEnd {
+                    feature,
+                    output,
+                    ms,
+                    transforms,
+                    warnings,
+                    answered_by,
+                },
+            }
         });
     }
 
@@ -179,7 +230,12 @@ impl Calls {
         }
         let call = self.waiting.remove(&id)?;
         self.order.end(id);
-        Some(unrun(id, call, ResultStatus::Cancelled, "cancelled before it started"))
+        Some(unrun(
+            id,
+            call,
+            ResultStatus::Cancelled,
+            "cancelled before it started",
+        ))
     }
 
     /// Cancels every call; none that waits will start.
@@ -232,7 +288,9 @@ async fn performed(
                 // Work that it delegated ends as well.
                 stop.cancel();
                 let (status, words) = revoked(view, begun);
-                return Ok(output.finish(Err(ToolError::new(ErrorKind::Denied, words)), true).with_status(status));
+                return Ok(output
+                    .finish(Err(ToolError::new(ErrorKind::Denied, words)), true)
+                    .with_status(status));
             }
         };
         match around.again(&result, run).await {
@@ -244,7 +302,11 @@ async fn performed(
 
 /// The result of a call that does not run, although its start is durable.
 fn unrun(id: CallId, call: Box<Authorized>, status: ResultStatus, words: &str) -> Done {
-    Done { id, outcome: ToolOutcome::of(status, words), ended: call.into() }
+    Done {
+        id,
+        outcome: ToolOutcome::of(status, words),
+        ended: call.into(),
+    }
 }
 
 /// The problem of a call whose feature is disabled.
@@ -262,12 +324,20 @@ fn revoked(view: &ToolCallView, begun: bool) -> (ResultStatus, String) {
     if !begun {
         return (ResultStatus::Refused, taken_back(&view.tool, &view.feature));
     }
-    let words = format!("{} was revoked while it ran: {}", view.tool, cut_off(view.effect));
+    let words = format!(
+        "{} was revoked while it ran: {}",
+        view.tool,
+        cut_off(view.effect)
+    );
     (ResultStatus::Interrupted, words)
 }
 
 /// The outcome of a call without a result.
 fn given_up(lost: &CallbackFailure, redactor: &Redactor) -> ToolOutcome {
-    let text = sanitize_lines(&format!("the tool failed: {lost}"), MAX_LAST_WORDS, redactor);
+    let text = sanitize_lines(
+        &format!("the tool failed: {lost}"),
+        MAX_LAST_WORDS,
+        redactor,
+    );
     ToolOutcome::of(ResultStatus::Error, &text)
 }

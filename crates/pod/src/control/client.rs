@@ -12,13 +12,16 @@ use super::pod_budget::PodLimits;
 use super::status::PodStatus;
 use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
-use crate::feature::{FeatureRegistry, JobBoard, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
+use crate::feature::{
+    FeatureRegistry, JobBoard, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text,
+};
 use crate::hook::MAX_OUTPUT_SCHEMA;
 use crate::mailbox::events::Event;
 use crate::mailbox::live_output::{LiveOutputs, OutputFollower};
 use crate::mailbox::requests::{Declined, Notification, answered};
 use crate::record::{
-    ApprovalId, ApprovalResolved, ClientCall, CompactRequested, InputId, InputLimits, InputMode, Record, Who,
+    ApprovalId, ApprovalResolved, ClientCall, CompactRequested, InputId, InputLimits, InputMode,
+    Record, Who,
 };
 use crate::session::view::ContextPolicy;
 use authority::ChildMemory;
@@ -79,14 +82,28 @@ pub(super) enum Command {
 /// A change of the queue. They are done one after the other, in the order of arrival.
 pub(super) enum QueueCommand {
     Text(NewText),
-    Withdraw { input: InputId, by: Option<Who>, reply: Reply<()> },
-    Reorder { input: InputId, before: Option<InputId>, by: Option<Who>, reply: Reply<()> },
+    Withdraw {
+        input: InputId,
+        by: Option<Who>,
+        reply: Reply<()>,
+    },
+    Reorder {
+        input: InputId,
+        before: Option<InputId>,
+        by: Option<Who>,
+        reply: Reply<()>,
+    },
 }
 
 /// A change that brings a text: gates judge it, and a large one is stored as a blob.
 pub(super) enum NewText {
     Accept(Submission),
-    Edit { input: InputId, text: String, by: Option<Who>, reply: Reply<()> },
+    Edit {
+        input: InputId,
+        text: String,
+        by: Option<Who>,
+        reply: Reply<()>,
+    },
 }
 
 impl QueueCommand {
@@ -94,7 +111,9 @@ impl QueueCommand {
     pub(super) fn refuse(self, error: SubmitError) {
         match self {
             Self::Text(new) => new.refuse(error),
-            Self::Withdraw { reply, .. } | Self::Reorder { reply, .. } => drop(reply.send(Err(error))),
+            Self::Withdraw { reply, .. } | Self::Reorder { reply, .. } => {
+                drop(reply.send(Err(error)))
+            }
         }
     }
 }
@@ -229,10 +248,27 @@ pub struct Client {
 pub(super) fn client(core: &Core, limits: RunLimits) -> (Client, mpsc::Receiver<Command>) {
     let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
     let (folded, transient) = (core.outbox.following(), core.outbox.transient());
-    let (registry, drivers, outputs) = (core.registry.clone(), core.drivers.clone(), core.outbox.outputs().clone());
+    let (registry, drivers, outputs) = (
+        core.registry.clone(),
+        core.drivers.clone(),
+        core.outbox.outputs().clone(),
+    );
     let tools = ClientTools::new(core.registry.clone(), core.callbacks.clone());
     let jobs = core.jobs.clone();
-    (Client { commands, folded, transient, outputs, registry, limits, drivers, tools, jobs }, receiver)
+    (
+        Client {
+            commands,
+            folded,
+            transient,
+            outputs,
+            registry,
+            limits,
+            drivers,
+            tools,
+            jobs,
+        },
+        receiver,
+    )
 }
 
 impl Client {
@@ -242,7 +278,11 @@ impl Client {
     /// # Errors
     /// The input could not be stored, too many wait already, or the pod has ended.
     pub async fn submit(&self, text: &str) -> Result<TurnEnd, SubmitError> {
-        self.submit_input(NewInput { text: text.to_owned(), ..NewInput::default() }).await
+        self.submit_input(NewInput {
+            text: text.to_owned(),
+            ..NewInput::default()
+        })
+        .await
     }
 
     /// As [`Self::submit`], for any input.
@@ -280,16 +320,41 @@ impl Client {
                 input.text.len()
             )));
         }
-        if input.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
-            return Err(SubmitError::TooLong(format!("a key must have 1 to {MAX_KEY} bytes")));
+        if input
+            .key
+            .as_ref()
+            .is_some_and(|key| key.is_empty() || key.len() > MAX_KEY)
+        {
+            return Err(SubmitError::TooLong(format!(
+                "a key must have 1 to {MAX_KEY} bytes"
+            )));
         }
-        if input.output_schema.as_ref().is_some_and(|schema| schema.len() > MAX_OUTPUT_SCHEMA) {
-            return Err(SubmitError::TooLong(format!("the output schema has more than {MAX_OUTPUT_SCHEMA} bytes")));
+        if input
+            .output_schema
+            .as_ref()
+            .is_some_and(|schema| schema.len() > MAX_OUTPUT_SCHEMA)
+        {
+            return Err(SubmitError::TooLong(format!(
+                "the output schema has more than {MAX_OUTPUT_SCHEMA} bytes"
+            )));
         }
         let ((accepted, number), (ended, end)) = (oneshot::channel(), oneshot::channel());
-        let ended = EndWaiter { reply: ended, until_asked: resume };
-        let submission = Submission { input, resume, accepted, end: ended };
-        let input = self.ask(Command::Queue(QueueCommand::Text(NewText::Accept(submission))), number).await?;
+        let ended = EndWaiter {
+            reply: ended,
+            until_asked: resume,
+        };
+        let submission = Submission {
+            input,
+            resume,
+            accepted,
+            end: ended,
+        };
+        let input = self
+            .ask(
+                Command::Queue(QueueCommand::Text(NewText::Accept(submission))),
+                number,
+            )
+            .await?;
         Ok(Accepted { input, end })
     }
 
@@ -297,7 +362,12 @@ impl Client {
     ///
     /// # Errors
     /// As [`Self::send`]; `NotWaiting` if a turn took it.
-    pub async fn edit(&self, input: InputId, text: String, by: Option<Who>) -> Result<(), SubmitError> {
+    pub async fn edit(
+        &self,
+        input: InputId,
+        text: String,
+        by: Option<Who>,
+    ) -> Result<(), SubmitError> {
         if text.len() > MAX_INPUT {
             return Err(SubmitError::TooLong(format!(
                 "the input has {} bytes; the limit is {MAX_INPUT} bytes",
@@ -305,7 +375,16 @@ impl Client {
             )));
         }
         let (reply, done) = oneshot::channel();
-        self.ask(Command::Queue(QueueCommand::Text(NewText::Edit { input, text, by, reply })), done).await
+        self.ask(
+            Command::Queue(QueueCommand::Text(NewText::Edit {
+                input,
+                text,
+                by,
+                reply,
+            })),
+            done,
+        )
+        .await
     }
 
     /// Takes back an input that waits. Returns once that is durable.
@@ -314,23 +393,45 @@ impl Client {
     /// `NotWaiting` if a turn took it; the disk refused, or the pod has ended.
     pub async fn withdraw(&self, input: InputId, by: Option<Who>) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
-        self.ask(Command::Queue(QueueCommand::Withdraw { input, by, reply }), done).await
+        self.ask(
+            Command::Queue(QueueCommand::Withdraw { input, by, reply }),
+            done,
+        )
+        .await
     }
 
     /// Moves an input that waits directly before another one, or to the end. Returns once that is durable.
     ///
     /// # Errors
     /// `NotWaiting` if a turn took one of them; the disk refused, or the pod has ended.
-    pub async fn reorder(&self, input: InputId, before: Option<InputId>, by: Option<Who>) -> Result<(), SubmitError> {
+    pub async fn reorder(
+        &self,
+        input: InputId,
+        before: Option<InputId>,
+        by: Option<Who>,
+    ) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
-        self.ask(Command::Queue(QueueCommand::Reorder { input, before, by, reply }), done).await
+        self.ask(
+            Command::Queue(QueueCommand::Reorder {
+                input,
+                before,
+                by,
+                reply,
+            }),
+            done,
+        )
+        .await
     }
 
     /// Ends the running turn in good order, or the next one if its input was submitted; later inputs wait until the next
     /// one is accepted or the pod is resumed.
     pub async fn cancel(&self, by: Option<Who>) {
         // A pod that has ended has no turn.
-        drop(self.commands.send(Command::Cancel(None, TurnCancel { by })).await);
+        drop(
+            self.commands
+                .send(Command::Cancel(None, TurnCancel { by }))
+                .await,
+        );
     }
 
     /// Takes back an input that waits, or ends its turn in good order. Does nothing if its turn has ended.
@@ -340,7 +441,11 @@ impl Client {
     pub async fn cancel_input(&self, input: InputId, by: Option<Who>) -> Result<(), SubmitError> {
         match self.withdraw(input, by.clone()).await {
             Err(SubmitError::NotWaiting(_)) => {
-                drop(self.commands.send(Command::Cancel(Some(input), TurnCancel { by })).await);
+                drop(
+                    self.commands
+                        .send(Command::Cancel(Some(input), TurnCancel { by }))
+                        .await,
+                );
                 Ok(())
             }
             done => done,
@@ -396,7 +501,8 @@ impl Client {
 
     async fn wait_until(&self, input: InputId, until_asked: bool) -> Result<TurnEnd, SubmitError> {
         let (reply, end) = oneshot::channel();
-        self.ask(Command::Wait(input, EndWaiter { reply, until_asked }), end).await
+        self.ask(Command::Wait(input, EndWaiter { reply, until_asked }), end)
+            .await
     }
 
     /// Answers what waits for approval, and returns the answer that counts once it is durable: the first one, which may be
@@ -413,9 +519,15 @@ impl Client {
     ///
     /// # Errors
     /// There is no such question, the journal cannot be read, or the pod has ended.
-    pub async fn past_calls(&self, approval: ApprovalId, dir: &Path) -> Result<PastCalls, SubmitError> {
+    pub async fn past_calls(
+        &self,
+        approval: ApprovalId,
+        dir: &Path,
+    ) -> Result<PastCalls, SubmitError> {
         let (reply, search) = oneshot::channel();
-        let search = self.ask(Command::PastCalls(approval, reply), search).await?;
+        let search = self
+            .ask(Command::PastCalls(approval, reply), search)
+            .await?;
         let newest = *self.folded.borrow();
         search.run(dir, newest).await
     }
@@ -424,9 +536,14 @@ impl Client {
     ///
     /// # Errors
     /// There is no rule of one of the numbers, the disk refused, or the pod has ended.
-    pub async fn forget_rules(&self, numbers: Vec<u64>, by: Option<Who>) -> Result<(), SubmitError> {
+    pub async fn forget_rules(
+        &self,
+        numbers: Vec<u64>,
+        by: Option<Who>,
+    ) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
-        self.ask(Command::ForgetRules(numbers, by, reply), done).await
+        self.ask(Command::ForgetRules(numbers, by, reply), done)
+            .await
     }
 
     /// Has this text stay in the context. Returns once that is durable; the next request brings it.
@@ -454,7 +571,11 @@ impl Client {
     /// Nothing can leave the context of an idle pod, the disk refused, or the pod has ended.
     pub async fn compact(&self, drop_turns: bool, by: Option<Who>) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
-        self.ask(Command::Compact(CompactRequested { drop_turns, by }, reply), done).await
+        self.ask(
+            Command::Compact(CompactRequested { drop_turns, by }, reply),
+            done,
+        )
+        .await
     }
 
     /// Leaves the model a text, which the next step delivers; with `wake` an idle pod begins a turn for it. Returns once
@@ -462,11 +583,32 @@ impl Client {
     ///
     /// # Errors
     /// The text has no or too many bytes, too many wait, the disk refused, or the pod has ended.
-    pub async fn notify(&self, text: String, wake: bool, by: Option<Who>) -> Result<(), SubmitError> {
-        check_text("a notification", &text, MAX_NOTIFICATION as usize, Lines::Many).map_err(SubmitError::TooLong)?;
-        let notification = Notification { feature: None, by, text, wake, key: None, per_turn: MAX_PER_TURN };
+    pub async fn notify(
+        &self,
+        text: String,
+        wake: bool,
+        by: Option<Who>,
+    ) -> Result<(), SubmitError> {
+        check_text(
+            "a notification",
+            &text,
+            MAX_NOTIFICATION as usize,
+            Lines::Many,
+        )
+        .map_err(SubmitError::TooLong)?;
+        let notification = Notification {
+            feature: None,
+            by,
+            text,
+            wake,
+            key: None,
+            per_turn: MAX_PER_TURN,
+        };
         let (reply, done) = oneshot::channel();
-        let sent = self.commands.send(Command::Notify(notification, reply)).await;
+        let sent = self
+            .commands
+            .send(Command::Notify(notification, reply))
+            .await;
         sent.map_err(|_closed| SubmitError::Closed)?;
         match answered(&self.commands, done).await {
             Some(Ok(_number)) => Ok(()),
@@ -493,7 +635,10 @@ impl Client {
     pub async fn between_turns(&self) -> Result<BetweenTurns, SubmitError> {
         let (reply, opened) = oneshot::channel();
         let opened = self.ask(Command::BetweenTurns(reply), opened).await?;
-        Ok(BetweenTurns { commands: self.commands.clone(), opened })
+        Ok(BetweenTurns {
+            commands: self.commands.clone(),
+            opened,
+        })
     }
 
     /// What the pod does now; none if it has ended.
@@ -509,7 +654,10 @@ impl Client {
     /// No such job runs, or the pod has ended.
     pub async fn stop_job(&self, job: u64, by: Option<Who>) -> Result<(), SubmitError> {
         let client = by.map_or_else(|| "yoi".to_owned(), |who| who.client);
-        let control = self.jobs.stop(job, &client).ok_or(SubmitError::NoJob(job))?;
+        let control = self
+            .jobs
+            .stop(job, &client)
+            .ok_or(SubmitError::NoJob(job))?;
         tokio::select! {
             () = control.over.cancelled() => Ok(()),
             () = self.commands.closed() => Err(SubmitError::Closed),
@@ -548,7 +696,14 @@ impl Client {
 
     async fn end(&self, reason: &str, leave: bool) {
         // The pod has ended already.
-        drop(self.commands.send(Command::Close { reason: reason.to_owned(), leave }).await);
+        drop(
+            self.commands
+                .send(Command::Close {
+                    reason: reason.to_owned(),
+                    leave,
+                })
+                .await,
+        );
     }
 
     async fn ask<T>(
@@ -556,8 +711,13 @@ impl Client {
         command: Command,
         answer: oneshot::Receiver<Result<T, SubmitError>>,
     ) -> Result<T, SubmitError> {
-        self.commands.send(command).await.map_err(|_closed| SubmitError::Closed)?;
-        answered(&self.commands, answer).await.unwrap_or(Err(SubmitError::Closed))
+        self.commands
+            .send(command)
+            .await
+            .map_err(|_closed| SubmitError::Closed)?;
+        answered(&self.commands, answer)
+            .await
+            .unwrap_or(Err(SubmitError::Closed))
     }
 
     /// The seq of the newest record that the pod has folded: everything up to it can be read from the files.

@@ -56,38 +56,81 @@ pub(super) struct ClientTools {
 
 impl ClientTools {
     pub(super) fn new(registry: Arc<FeatureRegistry>, callbacks: Callbacks) -> Self {
-        Self { registry, callbacks, running: Arc::new(Semaphore::new(MAX_RUNNING)) }
+        Self {
+            registry,
+            callbacks,
+            running: Arc::new(Semaphore::new(MAX_RUNNING)),
+        }
     }
 
     /// Parses the arguments, and refuses a call that is not for this client.
-    async fn prepare(&self, call: &NewClientCall) -> Result<(RegisteredTool, Prepared), SubmitError> {
-        let NewClientCall { tool: name, arguments, may_change, .. } = call;
+    async fn prepare(
+        &self,
+        call: &NewClientCall,
+    ) -> Result<(RegisteredTool, Prepared), SubmitError> {
+        let NewClientCall {
+            tool: name,
+            arguments,
+            may_change,
+            ..
+        } = call;
         let shown = escape_line(name, MAX_NAME);
-        let Some(tool) = self.registry.tools().get(name).filter(|tool| tool.for_clients).cloned() else {
-            return Err(SubmitError::NoTool(format!("this pod has no tool `{shown}` for clients")));
+        let Some(tool) = self
+            .registry
+            .tools()
+            .get(name)
+            .filter(|tool| tool.for_clients)
+            .cloned()
+        else {
+            return Err(SubmitError::NoTool(format!(
+                "this pod has no tool `{shown}` for clients"
+            )));
         };
         if !may_change && tool.definition.effect != ToolEffect::ReadOnly {
-            return Err(SubmitError::ReadOnly(format!("{shown} changes the pod; give a `cmd_id`")));
+            return Err(SubmitError::ReadOnly(format!(
+                "{shown} changes the pod; give a `cmd_id`"
+            )));
         }
         if self.callbacks.is_disabled(&tool.feature) {
             return Err(SubmitError::ToolFailed(given_up_on(name, &tool.feature)));
         }
         let (parsed, arguments) = (tool.clone(), arguments.clone());
         let work = async move { prepare(&parsed, &arguments).map_err(|unfit| unfit.said(&parsed)) };
-        let prepared = self.callbacks.run(DEADLINE, CancellationToken::new(), work).await;
+        let prepared = self
+            .callbacks
+            .run(DEADLINE, CancellationToken::new(), work)
+            .await;
         let prepared = prepared.map_err(|lost| self.failed(&lost))?;
-        let prepared = prepared.map_err(|why| SubmitError::Arguments(self.clean(&why, MAX_CONTENT)))?;
+        let prepared =
+            prepared.map_err(|why| SubmitError::Arguments(self.clean(&why, MAX_CONTENT)))?;
         // A tool that names nothing and is not read-only may do anything.
-        let names_state = tool.definition.effect == ToolEffect::ReadOnly || !prepared.touches.is_empty();
-        if !names_state || prepared.touches.iter().any(|touch| *touch != Touch::Session) {
-            return Err(SubmitError::NoTool(format!("{shown} touches more than the pod, so clients cannot call it")));
+        let names_state =
+            tool.definition.effect == ToolEffect::ReadOnly || !prepared.touches.is_empty();
+        if !names_state
+            || prepared
+                .touches
+                .iter()
+                .any(|touch| *touch != Touch::Session)
+        {
+            return Err(SubmitError::NoTool(format!(
+                "{shown} touches more than the pod, so clients cannot call it"
+            )));
         }
         Ok((tool, prepared))
     }
 
-    async fn run(&self, tool: RegisteredTool, prepared: Prepared) -> Result<ToolOutput, SubmitError> {
+    async fn run(
+        &self,
+        tool: RegisteredTool,
+        prepared: Prepared,
+    ) -> Result<ToolOutput, SubmitError> {
         let cancel = CancellationToken::new();
-        let cx = ToolContext { call: NO_CALL, cancel: cancel.clone(), deadline: tool.deadline, host: Arc::new(NoHost) };
+        let cx = ToolContext {
+            call: NO_CALL,
+            cancel: cancel.clone(),
+            deadline: tool.deadline,
+            host: Arc::new(NoHost),
+        };
         let deadline = tool.deadline;
         let call = Arc::new(ToolCallView {
             call: NO_CALL,
@@ -100,25 +143,54 @@ impl ClientTools {
             by_person: false,
         });
         let work = async move {
-            match contained(&tool.feature, std::slice::from_ref(&tool.door), prepared.run(cx)).await {
+            match contained(
+                &tool.feature,
+                std::slice::from_ref(&tool.door),
+                prepared.run(cx),
+            )
+            .await
+            {
                 Ok(result) => Ok(result),
                 Err(Broke::Panicked(words)) => Err(CallbackFailure::Panicked(words)),
-                Err(Broke::Revoked) => {
-                    Ok(Err(ToolError::new(ErrorKind::Denied, format!("{} was revoked", tool.definition.name))))
-                }
+                Err(Broke::Revoked) => Ok(Err(ToolError::new(
+                    ErrorKind::Denied,
+                    format!("{} was revoked", tool.definition.name),
+                ))),
             }
         };
         let (status, output) = match self.callbacks.run(deadline, cancel, work).await.flatten() {
             Ok(Ok(output)) => (ResultStatus::Ok, output),
-            Ok(Err(error)) => (ResultStatus::Error, ToolOutput { content: error.message, ..ToolOutput::default() }),
-            Err(lost) => (ResultStatus::Error, ToolOutput { content: failure(&lost), ..ToolOutput::default() }),
+            Ok(Err(error)) => (
+                ResultStatus::Error,
+                ToolOutput {
+                    content: error.message,
+                    ..ToolOutput::default()
+                },
+            ),
+            Err(lost) => (
+                ResultStatus::Error,
+                ToolOutput {
+                    content: failure(&lost),
+                    ..ToolOutput::default()
+                },
+            ),
         };
-        let view = ToolShapeView { call, status, output };
-        let (ToolOutput { summary, content }, done) = shape::shaped(&self.registry, &self.callbacks, view, None).await;
+        let view = ToolShapeView {
+            call,
+            status,
+            output,
+        };
+        let (ToolOutput { summary, content }, done) =
+            shape::shaped(&self.registry, &self.callbacks, view, None).await;
         if let Some(why) = shape::reason(&done) {
-            return Err(SubmitError::ToolFailed(self.clean(&format!("the result was withheld: {why}"), MAX_CONTENT)));
+            return Err(SubmitError::ToolFailed(
+                self.clean(&format!("the result was withheld: {why}"), MAX_CONTENT),
+            ));
         }
-        let (summary, content) = (self.clean(&summary, MAX_SUMMARY), self.clean(&content, MAX_CONTENT));
+        let (summary, content) = (
+            self.clean(&summary, MAX_SUMMARY),
+            self.clean(&content, MAX_CONTENT),
+        );
         match status == ResultStatus::Ok {
             true => Ok(ToolOutput { summary, content }),
             false => Err(SubmitError::ToolFailed(content)),
@@ -146,15 +218,22 @@ impl Client {
     /// calls run; the disk refused, or the pod has ended.
     pub async fn call_tool(&self, call: NewClientCall) -> Result<ToolOutput, SubmitError> {
         let tools = self.tools();
-        let _place = tools
-            .running
-            .try_acquire()
-            .map_err(|_full| SubmitError::TooMany(format!("{MAX_RUNNING} calls of clients are already running")))?;
+        let _place = tools.running.try_acquire().map_err(|_full| {
+            SubmitError::TooMany(format!(
+                "{MAX_RUNNING} calls of clients are already running"
+            ))
+        })?;
         let (tool, prepared) = tools.prepare(&call).await?;
         if tool.definition.effect != ToolEffect::ReadOnly {
             let arguments = tools.registry.redactor().text(&prepared.canonical).into();
             let (name, feature) = (tool.definition.name.clone(), tool.feature.to_string());
-            self.commit_call(ClientCall { tool: name, feature, arguments, by: call.by }).await?;
+            self.commit_call(ClientCall {
+                tool: name,
+                feature,
+                arguments,
+                by: call.by,
+            })
+            .await?;
         }
         tools.run(tool, prepared).await
     }
@@ -183,5 +262,8 @@ impl CallHost for NoHost {
 }
 
 fn none() -> ToolError {
-    ToolError::new(ErrorKind::Denied, "a call of a client has no output and changes no files")
+    ToolError::new(
+        ErrorKind::Denied,
+        "a call of a client has no output and changes no files",
+    )
 }

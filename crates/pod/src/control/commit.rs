@@ -7,9 +7,9 @@
 use super::authorize::Authorized;
 use super::budget::Budget;
 use crate::record::{
-    ApprovalId, ApprovalRequested, ApprovalResolved, Encoder, HookName, InputConsumed, InputId, ItemAdded, Output,
-    Record, Request, Response, Suspended, SystemItem, ToolFinished, TransformNote, TurnFinished, TurnStarted,
-    VerdictGiven, View, Who,
+    ApprovalId, ApprovalRequested, ApprovalResolved, Encoder, HookName, InputConsumed, InputId,
+    ItemAdded, Output, Record, Request, Response, Suspended, SystemItem, ToolFinished,
+    TransformNote, TurnFinished, TurnStarted, VerdictGiven, View, Who,
 };
 use crate::session::queue::QueuedInput;
 use llm_worker::Item;
@@ -55,7 +55,10 @@ pub(crate) enum Note {
 
 impl From<&QueuedInput> for Note {
     fn from(queued: &QueuedInput) -> Self {
-        Self::Input { input: queued.input, text: queued.item_text() }
+        Self::Input {
+            input: queued.input,
+            text: queued.item_text(),
+        }
     }
 }
 
@@ -75,7 +78,10 @@ pub(crate) struct CallEnd {
 
 impl From<Box<Authorized>> for CallEnd {
     fn from(call: Box<Authorized>) -> Self {
-        Self { feature: Some(call.record.feature), ..Self::default() }
+        Self {
+            feature: Some(call.record.feature),
+            ..Self::default()
+        }
     }
 }
 
@@ -107,7 +113,10 @@ impl Batch {
     /// A batch without a turn's facts.
     #[must_use]
     pub fn of(records: Vec<Record>) -> Self {
-        Self { turn: None, records }
+        Self {
+            turn: None,
+            records,
+        }
     }
 
     /// The piggybacked records, then the turn's facts in their order; `approval` is the next free number.
@@ -117,8 +126,14 @@ impl Batch {
         mut approval: ApprovalId,
         mut records: Vec<Record>,
     ) -> Self {
-        request.facts().iter().for_each(|fact| add_record(&mut records, fact, turn, &mut approval));
-        Self { turn: Some(request), records }
+        request
+            .facts()
+            .iter()
+            .for_each(|fact| add_record(&mut records, fact, turn, &mut approval));
+        Self {
+            turn: Some(request),
+            records,
+        }
     }
 
     /// The batch without its first records.
@@ -145,7 +160,9 @@ impl Batch {
 
 impl Records for Batch {
     fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
-        self.records.iter().try_for_each(|record| record.encode(frames))
+        self.records
+            .iter()
+            .try_for_each(|record| record.encode(frames))
     }
 
     fn format(&self) -> u32 {
@@ -172,16 +189,25 @@ impl Acknowledged<Journaled> for Ack {
 }
 
 /// One fact, one record; an authorization has one for each verdict. `approval` is the next free number.
-fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo, approval: &mut ApprovalId) {
+fn add_record(
+    records: &mut Vec<Record>,
+    fact: &Fact<Journaled>,
+    turn: &TurnInfo,
+    approval: &mut ApprovalId,
+) {
     records.push(match fact {
-        Fact::Judged(verdicts) => return records.extend(verdicts.iter().cloned().map(Record::from)),
+        Fact::Judged(verdicts) => {
+            return records.extend(verdicts.iter().cloned().map(Record::from));
+        }
         Fact::TurnStarted => TurnStarted { turn: turn.number }.into(),
         Fact::Note(Note::Input { input, .. }) => InputConsumed { input: *input }.into(),
         Fact::Note(Note::System(item)) => item.clone().into(),
         // The note of the turn about an answer that it dropped.
-        Fact::Item(Item::System { text, .. }) => {
-            SystemItem::Recovery { generation: turn.generation, text: text.clone() }.into()
+        Fact::Item(Item::System { text, .. }) => SystemItem::Recovery {
+            generation: turn.generation,
+            text: text.clone(),
         }
+        .into(),
         Fact::Item(
             item @ (Item::User { .. }
             | Item::Assistant { .. }
@@ -189,21 +215,55 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
             | Item::ToolCall { .. }
             | Item::ToolResult { .. }),
         ) => ItemAdded { item: item.clone() }.into(),
-        Fact::Response { stop, usage, shortfall } => {
+        Fact::Response {
+            stop,
+            usage,
+            shortfall,
+        } => {
             let cost = turn.budget.cost(usage);
-            Response { stop: stop.clone(), usage: *usage, cost, shortfall: *shortfall }.into()
+            Response {
+                stop: stop.clone(),
+                usage: *usage,
+                cost,
+                shortfall: *shortfall,
+            }
+            .into()
         }
         Fact::Parked { question, .. } => {
-            let requested = ApprovalRequested { approval: *approval, ..(**question).clone() };
+            let requested = ApprovalRequested {
+                approval: *approval,
+                ..(**question).clone()
+            };
             *approval = approval.saturating_add(1);
             requested.into()
         }
         Fact::Resolved(resolved) => (**resolved).clone().into(),
         Fact::Started { start, .. } => start.record.clone().into(),
-        Fact::Finished { call, outcome, ending } => {
-            let CallEnd { feature, output, ms, transforms, warnings, answered_by } = ending.clone().unwrap_or_default();
+        Fact::Finished {
+            call,
+            outcome,
+            ending,
+        } => {
+            let CallEnd {
+                feature,
+                output,
+                ms,
+                transforms,
+                warnings,
+                answered_by,
+            } = ending.clone().unwrap_or_default();
             let (call, outcome) = (*call, outcome.clone());
-            ToolFinished { call, feature, outcome, output, ms, transforms, warnings, answered_by }.into()
+            ToolFinished {
+                call,
+                feature,
+                outcome,
+                output,
+                ms,
+                transforms,
+                warnings,
+                answered_by,
+            }
+            .into()
         }
         Fact::Request(r) => Request {
             number: r.number,
@@ -212,7 +272,10 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
             view: turn.view.named(),
             projection: Projection::VERSION,
             neutral_digest: r.neutral_digest.clone(),
-            encoder: Encoder { id: r.dialect.clone(), version: r.dialect_version },
+            encoder: Encoder {
+                id: r.dialect.clone(),
+                version: r.dialect_version,
+            },
             body_digest: r.body_digest.clone(),
             bytes: r.body_len,
         }
@@ -220,10 +283,21 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
         Fact::TurnFinished(outcome) => {
             let unanswered = turn.budget.unanswered();
             // The turn may have ended in another way before the cancel.
-            let by = turn.cancelled_by.clone().filter(|_| *outcome == Outcome::Cancelled);
+            let by = turn
+                .cancelled_by
+                .clone()
+                .filter(|_| *outcome == Outcome::Cancelled);
             let end_gates = turn.end_gates && *outcome != Outcome::Waiting;
-            records
-                .push(TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered, by, end_gates }.into());
+            records.push(
+                TurnFinished {
+                    turn: turn.number,
+                    outcome: outcome.clone(),
+                    unanswered,
+                    by,
+                    end_gates,
+                }
+                .into(),
+            );
             return records.extend(turn.used_up.clone().map(Record::from));
         }
     });

@@ -126,7 +126,9 @@ impl Fatal {
             Self::Journal(_) => ErrorKind::Unavailable,
             Self::Stuck => ErrorKind::Exhausted,
             Self::Unstorable(_) => ErrorKind::FixInput,
-            Self::Fold(_) | Self::Turn(_) | Self::View(_) | Self::Broken(_) | Self::Panicked(_) => ErrorKind::Bug,
+            Self::Fold(_) | Self::Turn(_) | Self::View(_) | Self::Broken(_) | Self::Panicked(_) => {
+                ErrorKind::Bug
+            }
         }
     }
 }
@@ -137,9 +139,11 @@ impl Fatal {
         match self.kind() {
             ErrorKind::Bug | ErrorKind::Exhausted => Some(HoldCause::Bug),
             ErrorKind::Unavailable => Some(HoldCause::Disk),
-            ErrorKind::Retry | ErrorKind::FixInput | ErrorKind::Denied | ErrorKind::Corrupt | ErrorKind::Cancelled => {
-                None
-            }
+            ErrorKind::Retry
+            | ErrorKind::FixInput
+            | ErrorKind::Denied
+            | ErrorKind::Corrupt
+            | ErrorKind::Cancelled => None,
         }
     }
 }
@@ -170,8 +174,22 @@ impl Core {
 
     /// Handles one request. Returns whether its record needs a commit now.
     pub(super) fn handle(&mut self, request: DriverRequest, runs: &dyn Fn(CallId) -> bool) -> bool {
-        let Self { pending, registry, state, outbox, .. } = self;
-        pending.take(request, &mut RequestContext { registry, state, outbox }, runs)
+        let Self {
+            pending,
+            registry,
+            state,
+            outbox,
+            ..
+        } = self;
+        pending.take(
+            request,
+            &mut RequestContext {
+                registry,
+                state,
+                outbox,
+            },
+            runs,
+        )
     }
 
     /// Ends a pod that cannot continue. With `told`, a `suspended` record gets the reason, if the start is in the log
@@ -182,41 +200,62 @@ impl Core {
         if !told || !self.state.hosted {
             return;
         }
-        let reason = self.registry.redactor().text(&fatal.to_string()).into_owned();
-        let records = vec![Suspended { reason, cause: fatal.cause(), budget: None, by: None }.into()];
+        let reason = self
+            .registry
+            .redactor()
+            .text(&fatal.to_string())
+            .into_owned();
+        let records = vec![
+            Suspended {
+                reason,
+                cause: fatal.cause(),
+                budget: None,
+                by: None,
+            }
+            .into(),
+        ];
         let last = self.store.journal.append_reserved(Batch::of(records)).await;
         let lost = match last {
             Ok(done) => self.fold(done).err().map(|fold| fold.to_string()),
             Err(refused) => Some(refused.why.to_string()),
         };
         if let Some(why) = lost {
-            self.outbox.show(Event::warning(format!("the reason could not be journaled: {why}")));
+            self.outbox.show(Event::warning(format!(
+                "the reason could not be journaled: {why}"
+            )));
         }
     }
 
     /// What is used up of the pod's budget.
     pub(super) fn kinds_used_up(&self) -> Vec<BudgetKind> {
-        self.pod_limits.reached(self.state.spent().since(self.state.budget_since))
+        self.pod_limits
+            .reached(self.state.spent().since(self.state.budget_since))
     }
 
     /// The record that holds the pod, if something of its budget is used up.
     pub(super) fn used_up(&self) -> Option<Suspended> {
         let kinds = self.kinds_used_up();
-        (!kinds.is_empty()).then(|| pod_budget::pod_stopped(&self.state, self.pod_limits, self.state.spent(), &kinds))
+        (!kinds.is_empty()).then(|| {
+            pod_budget::pod_stopped(&self.state, self.pod_limits, self.state.spent(), &kinds)
+        })
     }
 
     pub(super) fn announce(&self, records: &[Record]) {
-        records.iter().for_each(|record| (self.store.probe)(&format!("commit:{}", record.kind())));
+        records
+            .iter()
+            .for_each(|record| (self.store.probe)(&format!("commit:{}", record.kind())));
     }
 
     /// Folds a durable batch: first into the state, then it is shown to watchers. Nothing else changes the state.
     pub(super) fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
-        let (first, time, mut checkpoint, last) = (*done.seqs().start(), done.time(), done.seal(), done.mark());
+        let (first, time, mut checkpoint, last) =
+            (*done.seqs().start(), done.time(), done.seal(), done.mark());
         let (ack, records) = Ack::of(done);
         for (seq, record) in (first..).zip(records) {
             let before = self.state.shown.clone();
             let items = self.state.apply_at(time, &record)?;
-            self.draft.take(&items, time, matches!(record, Record::ToolStarted(_)));
+            self.draft
+                .take(&items, time, matches!(record, Record::ToolStarted(_)));
             self.draft.change_view(&record, &before, &self.state);
             (self.store.probe)(record.kind());
             if matches!(record, Record::HostStopped(_)) && self.draft.due(last.seq()) {
@@ -227,7 +266,9 @@ impl Core {
             self.outbox.show(Event::Record { seq, record });
         }
         self.outbox.folded(last.seq());
-        if let Some((mark, bytes)) = checkpoint.and_then(|mark| Some((mark, self.draft.bytes(&self.state)?))) {
+        if let Some((mark, bytes)) =
+            checkpoint.and_then(|mark| Some((mark, self.draft.bytes(&self.state)?)))
+        {
             self.store.journal.checkpoint(mark, VERSION, bytes);
         }
         Ok(ack)

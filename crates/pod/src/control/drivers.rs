@@ -22,7 +22,10 @@ struct Seen {
 
 impl Drivers {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self(Arc::new(Shared { clock, seen: Mutex::default() }))
+        Self(Arc::new(Shared {
+            clock,
+            seen: Mutex::default(),
+        }))
     }
 
     /// Counts one more driver until the result is dropped.
@@ -82,6 +85,9 @@ mod tests {
         now.store(12_000_000, Ordering::SeqCst);
         assert_eq!(drivers.until(), at(9));
         now.store(2_000_000, Ordering::SeqCst);
-        assert!(drivers.until() <= at(2), "a clock that was set back puts nothing into the future");
+        assert!(
+            drivers.until() <= at(2),
+            "a clock that was set back puts nothing into the future"
+        );
     }
 }

@@ -18,14 +18,23 @@ const CLOCK_TICK: Duration = Duration::from_millis(20);
 impl Landings {
     /// Allows a file where it was judged, and in a directory that was created since.
     pub(crate) fn check(&self, found: &Landing) -> Result<(), ToolError> {
-        let judged = self.judged.iter().filter(|judged| judged.path == found.path);
-        let is_new = found.born.is_some_and(|born| born + CLOCK_TICK >= self.since);
-        if judged.into_iter().any(|judged| judged.dir == found.dir || is_new) {
+        let judged = self
+            .judged
+            .iter()
+            .filter(|judged| judged.path == found.path);
+        let is_new = found
+            .born
+            .is_some_and(|born| born + CLOCK_TICK >= self.since);
+        if judged
+            .into_iter()
+            .any(|judged| judged.dir == found.dir || is_new)
+        {
             return Ok(());
         }
         let shown = authority::escape(&found.path);
-        let message =
-            format!("{shown}: the path changed between the check and the write; nothing was written; call again");
+        let message = format!(
+            "{shown}: the path changed between the check and the write; nothing was written; call again"
+        );
         Err(ToolError::new(ErrorKind::Denied, message))
     }
 }

@@ -26,11 +26,23 @@ pub struct RunLimits {
 
 impl From<RunLimits> for InputLimits {
     fn from(limits: RunLimits) -> Self {
-        let RunLimits { max_steps, max_cost, max_tokens, max_wall, tool_concurrency: _ } = limits;
+        let RunLimits {
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall,
+            tool_concurrency: _,
+        } = limits;
         // A started second is a whole one.
-        let max_wall_s =
-            max_wall.map(|most| most.as_millis().div_ceil(1000)).map(|s| u64::try_from(s).unwrap_or(u64::MAX));
-        Self { max_steps: Some(max_steps), max_cost, max_tokens, max_wall_s }
+        let max_wall_s = max_wall
+            .map(|most| most.as_millis().div_ceil(1000))
+            .map(|s| u64::try_from(s).unwrap_or(u64::MAX));
+        Self {
+            max_steps: Some(max_steps),
+            max_cost,
+            max_tokens,
+            max_wall_s,
+        }
     }
 }
 
@@ -38,7 +50,12 @@ impl RunLimits {
     /// These limits, except for those that an input sets itself.
     #[must_use]
     pub(super) fn of_input(self, own: Option<InputLimits>) -> Self {
-        let InputLimits { max_steps, max_cost, max_tokens, max_wall_s } = own.unwrap_or_default();
+        let InputLimits {
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall_s,
+        } = own.unwrap_or_default();
         Self {
             max_steps: max_steps.unwrap_or(self.max_steps),
             max_cost: max_cost.or(self.max_cost),
@@ -65,19 +82,38 @@ impl RunLimits {
     pub(super) fn less(self, used: Spent) -> Self {
         let steps = u32::try_from(used.requests).unwrap_or(u32::MAX);
         let max_steps = self.max_steps.saturating_sub(steps);
-        let max_cost = self.max_cost.map(|most| most.since(used.cost.unwrap_or_default()));
-        let max_tokens = self.max_tokens.map(|most| most.saturating_sub(used.usage.tokens()));
+        let max_cost = self
+            .max_cost
+            .map(|most| most.since(used.cost.unwrap_or_default()));
+        let max_tokens = self
+            .max_tokens
+            .map(|most| most.saturating_sub(used.usage.tokens()));
         let max_wall = self.max_wall.map(|most| most.saturating_sub(used.wall()));
-        Self { max_steps, max_cost, max_tokens, max_wall, ..self }
+        Self {
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall,
+            ..self
+        }
     }
 
     /// What is left of these limits after `used`, for the model.
     pub(super) fn left_words(self, used: Spent) -> String {
         let left = self.less(used);
-        let mut words = vec![format!("{} of {} steps left", left.max_steps, self.max_steps)];
-        words.extend(left.max_tokens.map(|tokens| format!("{tokens} tokens left")));
+        let mut words = vec![format!(
+            "{} of {} steps left",
+            left.max_steps, self.max_steps
+        )];
+        words.extend(
+            left.max_tokens
+                .map(|tokens| format!("{tokens} tokens left")),
+        );
         words.extend(left.max_cost.map(|cost| format!("{cost} left")));
-        words.extend(left.max_wall.map(|wall| format!("{} s left", wall.as_secs())));
+        words.extend(
+            left.max_wall
+                .map(|wall| format!("{} s left", wall.as_secs())),
+        );
         words.join(", ")
     }
 
@@ -87,7 +123,12 @@ impl RunLimits {
     /// A limit is reached: the outcome of the run.
     pub(super) fn left(self, used: Spent) -> Result<Self, Outcome> {
         let left = self.less(used);
-        match (left.max_steps, left.max_cost, left.max_tokens, left.max_wall) {
+        match (
+            left.max_steps,
+            left.max_cost,
+            left.max_tokens,
+            left.max_wall,
+        ) {
             (0, _, _, _) => Err(Outcome::StepLimit),
             (_, Some(cost), _, _) if cost == Cost::default() => Err(Outcome::CostLimit),
             (_, _, Some(0), _) => Err(Outcome::TokenLimit),

@@ -31,7 +31,9 @@ struct NextAttempt {
 impl ModelBackoff {
     /// The number of the attempt that failed, from 1, and the pause behind it.
     pub(super) fn next_pause(&mut self) -> (u32, Duration) {
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.pauses.min(8)).min(MAX_PAUSE);
+        let pause = FIRST_PAUSE
+            .saturating_mul(1 << self.pauses.min(8))
+            .min(MAX_PAUSE);
         self.pauses = self.pauses.saturating_add(1);
         (self.pauses, pause)
     }
@@ -42,7 +44,10 @@ impl ModelBackoff {
         match event {
             ModelEvent::Retrying { delay, why, .. } => {
                 self.since_ms.get_or_insert(now_us / 1000);
-                self.next = Some(NextAttempt { reason: why.clone(), at: Instant::now() + *delay });
+                self.next = Some(NextAttempt {
+                    reason: why.clone(),
+                    at: Instant::now() + *delay,
+                });
             }
             ModelEvent::Stop(_) => *self = Self::default(),
             ModelEvent::Text(_)
@@ -72,7 +77,11 @@ impl ModelBackoff {
         let left = at.saturating_duration_since(Instant::now());
         // Rounded up: nothing comes before.
         let retry_in_s = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-        Some(ModelWait { reason: reason.clone(), retry_in_s, since_ms: self.since_ms })
+        Some(ModelWait {
+            reason: reason.clone(),
+            retry_in_s,
+            since_ms: self.since_ms,
+        })
     }
 }
 

@@ -17,7 +17,9 @@ pub(super) fn text(terms: &HostTerms, command: &str) -> Result<String, SubmitErr
     }
     let bytes = (terms.run)(command).len();
     if bytes > MAX_ARGUMENTS {
-        let why = format!("the command has {bytes} bytes as JSON; at most {MAX_ARGUMENTS} are allowed; run a script");
+        let why = format!(
+            "the command has {bytes} bytes as JSON; at most {MAX_ARGUMENTS} are allowed; run a script"
+        );
         return Err(SubmitError::TooLong(why));
     }
     Ok(command_text(command))
@@ -26,11 +28,16 @@ pub(super) fn text(terms: &HostTerms, command: &str) -> Result<String, SubmitErr
 /// Why a pod without the tool for commands takes none.
 pub(super) fn no_tool(terms: &HostTerms) -> SubmitError {
     let (tool, way_out) = (terms.shell, (terms.remedy)(&Remedy::HaveShell));
-    SubmitError::NoShell(format!("this pod has no tool {tool}, so it runs no commands; {way_out}"))
+    SubmitError::NoShell(format!(
+        "this pod has no tool {tool}, so it runs no commands; {way_out}"
+    ))
 }
 
 /// The call of an input that is a command.
 pub(super) fn call(terms: &HostTerms, input: &QueuedInput) -> Option<NewCall> {
     let command = command_of(&input.text).unwrap_or(&input.text);
-    input.run.then(|| NewCall { name: terms.shell.to_owned(), arguments: (terms.run)(command) })
+    input.run.then(|| NewCall {
+        name: terms.shell.to_owned(),
+        arguments: (terms.run)(command),
+    })
 }

@@ -129,7 +129,12 @@ impl Pipeline {
 
     /// Whether a change of the queue or a hold is on its way: no turn begins or takes an input meanwhile.
     pub(super) fn changes_queue(&self) -> bool {
-        self.has(|commit| matches!(commit, ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd))
+        self.has(|commit| {
+            matches!(
+                commit,
+                ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd
+            )
+        })
     }
 
     /// Whether the records of the start are on their way.
@@ -138,7 +143,8 @@ impl Pipeline {
     }
 
     fn has(&self, wanted: impl Fn(ActorCommit) -> bool) -> bool {
-        let flies = |flight: &Flight| matches!(flight.part, CommitPart::Actor(part) if wanted(part.commit));
+        let flies =
+            |flight: &Flight| matches!(flight.part, CommitPart::Actor(part) if wanted(part.commit));
         self.flights.iter().any(flies) || self.held.iter().any(|held| wanted(held.part.commit))
     }
 
@@ -153,20 +159,28 @@ impl Pipeline {
     }
 
     fn ahead(&self) -> usize {
-        self.flights.iter().filter(|flight| flight.part == CommitPart::Nothing).count()
+        self.flights
+            .iter()
+            .filter(|flight| flight.part == CommitPart::Nothing)
+            .count()
     }
 }
 
 impl Core {
     /// Whether requests of features may be read: there is room for their records and their events.
     pub(super) fn accepts_feature_requests(&self) -> bool {
-        (self.pipeline.ahead() < MAX_AHEAD || self.pending.waiting() < MAX_UNCOMMITTED) && !self.outbox.is_over()
+        (self.pipeline.ahead() < MAX_AHEAD || self.pending.waiting() < MAX_UNCOMMITTED)
+            && !self.outbox.is_over()
     }
 
     /// Appends the turn's commit, with as many waiting records as fit.
     pub(super) fn append_of_turn(&mut self, of: impl FnOnce(Vec<Record>) -> Batch) {
         let alone = std::mem::take(&mut self.pipeline.alone);
-        let Piggybacked { records, waiters } = if alone { Piggybacked::default() } else { self.pending.piggybacked() };
+        let Piggybacked { records, waiters } = if alone {
+            Piggybacked::default()
+        } else {
+            self.pending.piggybacked()
+        };
         let part = CommitPart::Turn(records.len());
         self.append(of(records), part, waiters);
         self.pipeline.owed |= self.pending.waiting() > 0;
@@ -180,13 +194,20 @@ impl Core {
             self.append_held();
         }
         loop {
-            let Piggybacked { records: mut all, waiters } = self.pending.piggybacked();
+            let Piggybacked {
+                records: mut all,
+                waiters,
+            } = self.pending.piggybacked();
             if self.pending.waiting() == 0 && (all.is_empty() || !is_alone) {
                 let piggybacked = all.len();
                 all.append(&mut records);
                 return self.append(
                     Batch::of(all),
-                    CommitPart::Actor(ActorPart { commit, piggybacked, refusals: 0 }),
+                    CommitPart::Actor(ActorPart {
+                        commit,
+                        piggybacked,
+                        refusals: 0,
+                    }),
                     waiters,
                 );
             }
@@ -213,18 +234,42 @@ impl Core {
 
     fn append(&mut self, batch: Batch, part: CommitPart, waiters: Vec<Box<dyn CommitWaiter>>) {
         self.announce(batch.records());
-        let (records, first) = (batch.records().len(), batch.records().first().map_or("", Record::kind));
+        let (records, first) = (
+            batch.records().len(),
+            batch.records().first().map_or("", Record::kind),
+        );
         let span = debug_span!("commit", records, first, refused = Empty);
-        let again = matches!(part, CommitPart::Actor(ActorPart { commit: ActorCommit::Stop, refusals: 1.., .. }));
+        let again = matches!(
+            part,
+            CommitPart::Actor(ActorPart {
+                commit: ActorCommit::Stop,
+                refusals: 1..,
+                ..
+            })
+        );
         let journal = &self.store.journal;
         // The end of a pod is recorded on a full disk, too.
-        let commit = if again { journal.append_reserved(batch) } else { journal.append(batch) };
-        self.pipeline.flights.push_back(Flight { commit, part, span, waiters });
+        let commit = if again {
+            journal.append_reserved(batch)
+        } else {
+            journal.append(batch)
+        };
+        self.pipeline.flights.push_back(Flight {
+            commit,
+            part,
+            span,
+            waiters,
+        });
     }
 
     /// Retries the actor's commits that the disk refused.
     pub(super) fn append_held(&mut self) {
-        for Held { batch, part, waiters } in std::mem::take(&mut self.pipeline.held) {
+        for Held {
+            batch,
+            part,
+            waiters,
+        } in std::mem::take(&mut self.pipeline.held)
+        {
             self.append(batch, CommitPart::Actor(part), waiters);
         }
     }
@@ -245,7 +290,13 @@ impl Core {
         &mut self,
         done: Result<Committed<Batch>, Refused<Batch>>,
     ) -> Result<Option<CommitResult>, Fatal> {
-        let Some(Flight { part, waiters, span, commit: _ }) = self.pipeline.flights.pop_front() else {
+        let Some(Flight {
+            part,
+            waiters,
+            span,
+            commit: _,
+        }) = self.pipeline.flights.pop_front()
+        else {
             return Ok(None);
         };
         span.record("refused", done.is_err());
@@ -261,7 +312,11 @@ impl Core {
                 if ack.is_some() && std::mem::take(&mut self.pipeline.refusals) > 0 {
                     info!("the journal takes commits again");
                     // The record tells readers of the log that commits were refused for a while.
-                    self.append(Batch::of(vec![Resumed::default().into()]), CommitPart::Nothing, Vec::new());
+                    self.append(
+                        Batch::of(vec![Resumed::default().into()]),
+                        CommitPart::Nothing,
+                        Vec::new(),
+                    );
                 }
                 Ok(match part {
                     CommitPart::Actor(part) => Some(CommitResult::Actor(part.commit)),
@@ -285,7 +340,9 @@ impl Core {
             CommitPart::Nothing | CommitPart::Turn(_) => {
                 resolve_all(waiters, Err(&reason));
                 // Without its batch a commit can neither be retried nor returned to the turn.
-                let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
+                let Some(batch) = batch else {
+                    return Err(Fatal::Journal(reason));
+                };
                 let Some(request) = batch.into_turn() else {
                     // During a turn, the turn's next commit reports the same about the disk.
                     if unstorable || !self.state.turn_open {
@@ -296,7 +353,8 @@ impl Core {
                 };
                 if unstorable {
                     warn!(reason, "a commit of the turn cannot be stored");
-                    self.pipeline.alone = matches!(part, CommitPart::Turn(piggybacked) if piggybacked > 0);
+                    self.pipeline.alone =
+                        matches!(part, CommitPart::Turn(piggybacked) if piggybacked > 0);
                     let result = if self.pipeline.alone {
                         CommitResult::Again(request)
                     } else {
@@ -306,7 +364,9 @@ impl Core {
                 }
                 let refusals = self.pipeline.refusals.saturating_add(1);
                 self.pipeline.refusals = refusals;
-                return self.suspend(why, refusals, None).map(|()| Some(CommitResult::Refused(request)));
+                return self
+                    .suspend(why, refusals, None)
+                    .map(|()| Some(CommitResult::Refused(request)));
             }
             CommitPart::Actor(part) => part,
         };
@@ -317,14 +377,24 @@ impl Core {
         }
         part.refusals = part.refusals.saturating_add(1);
         let is_start = matches!(part.commit, ActorCommit::Task(TaskCommit::Start(_)));
-        if is_start || self.stays && matches!(part.commit, ActorCommit::Queue | ActorCommit::Client) {
+        if is_start || self.stays && matches!(part.commit, ActorCommit::Queue | ActorCommit::Client)
+        {
             // Who asked decides whether to ask again: a client, or the supervisor of background tasks.
             self.pipeline.trouble = Some(reason.clone());
             resolve_all(waiters, Err(&reason));
-            let own = batch.map(|batch| batch.behind(part.piggybacked).into_records()).unwrap_or_default();
-            return Ok(Some(CommitResult::ActorRefused(part.commit, own, SubmitError::Disk(reason))));
+            let own = batch
+                .map(|batch| batch.behind(part.piggybacked).into_records())
+                .unwrap_or_default();
+            return Ok(Some(CommitResult::ActorRefused(
+                part.commit,
+                own,
+                SubmitError::Disk(reason),
+            )));
         }
-        match self.suspend(why, part.refusals, Some(part.commit)).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
+        match self
+            .suspend(why, part.refusals, Some(part.commit))
+            .and(batch.ok_or(Fatal::Journal(reason.clone())))
+        {
             Ok(mut batch) => {
                 let mut waiters = waiters;
                 if !matches!(part.commit, ActorCommit::Repair | ActorCommit::Stop) {
@@ -333,7 +403,11 @@ impl Core {
                     part.piggybacked = 0;
                     resolve_all(std::mem::take(&mut waiters), Err(&reason));
                 }
-                self.pipeline.held.push(Held { batch, part, waiters });
+                self.pipeline.held.push(Held {
+                    batch,
+                    part,
+                    waiters,
+                });
                 Ok(None)
             }
             Err(fatal) => {
@@ -350,18 +424,30 @@ impl Core {
         part: ActorPart,
         reason: String,
     ) -> Result<Option<CommitResult>, Fatal> {
-        let ActorPart { commit, piggybacked, .. } = part;
+        let ActorPart {
+            commit,
+            piggybacked,
+            ..
+        } = part;
         warn!(reason, ?commit, piggybacked, "a commit cannot be stored");
         records.drain(..piggybacked.min(records.len()));
         if piggybacked > 0 {
-            let part = ActorPart { piggybacked: 0, ..part };
+            let part = ActorPart {
+                piggybacked: 0,
+                ..part
+            };
             self.append(Batch::of(records), CommitPart::Actor(part), Vec::new());
             return Ok(None);
         }
         match commit {
-            ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd | ActorCommit::Task(_) => {
-                Ok(Some(CommitResult::ActorRefused(commit, records, SubmitError::Unstorable(reason))))
-            }
+            ActorCommit::Queue
+            | ActorCommit::Client
+            | ActorCommit::TurnEnd
+            | ActorCommit::Task(_) => Ok(Some(CommitResult::ActorRefused(
+                commit,
+                records,
+                SubmitError::Unstorable(reason),
+            ))),
             ActorCommit::Repair | ActorCommit::Start | ActorCommit::View | ActorCommit::Stop => {
                 Err(Fatal::Unstorable(reason))
             }
@@ -370,19 +456,32 @@ impl Core {
 
     /// Reports that the disk refused a commit, of the actor or of the turn, and schedules the retry; unless the commit
     /// waits for the disk, an error after too many refusals.
-    fn suspend(&mut self, why: &Refusal, refusals: u32, of_actor: Option<ActorCommit>) -> Result<(), Fatal> {
+    fn suspend(
+        &mut self,
+        why: &Refusal,
+        refusals: u32,
+        of_actor: Option<ActorCommit>,
+    ) -> Result<(), Fatal> {
         let reason = why.to_string();
         warn!(reason, refusals, "the journal refused a commit");
-        let pause = DISK_PAUSE.saturating_mul(1 << (refusals - 1).min(5)).min(MAX_DISK_PAUSE);
+        let pause = DISK_PAUSE
+            .saturating_mul(1 << (refusals - 1).min(5))
+            .min(MAX_DISK_PAUSE);
         self.pipeline.retry_at = Some(Instant::now() + pause);
         let known = self.pipeline.trouble.replace(reason.clone()).is_some();
         // The commit before it was reported, and so was the first refusal of a pod that waits.
         if !(matches!(why, Refusal::Behind) || known && self.stays) {
-            self.outbox.show(Event::Suspended { reason: reason.clone() });
+            self.outbox.show(Event::Suspended {
+                reason: reason.clone(),
+            });
         }
         // A start that cannot be recorded promises nothing, and its starter waits.
         let waits = self.stays && !self.is_ending && of_actor != Some(ActorCommit::Start);
-        if refusals > DISK_RETRIES && !waits { Err(Fatal::Journal(reason)) } else { Ok(()) }
+        if refusals > DISK_RETRIES && !waits {
+            Err(Fatal::Journal(reason))
+        } else {
+            Ok(())
+        }
     }
 
     /// For a pod that cannot continue: awaits the commits in flight. Those that became durable are folded and their
@@ -393,7 +492,11 @@ impl Core {
         }
         while !self.pipeline.flights.is_empty() {
             let done = self.pipeline.front().await;
-            let waiters = self.pipeline.flights.pop_front().map_or_else(Vec::new, |flight| flight.waiters);
+            let waiters = self
+                .pipeline
+                .flights
+                .pop_front()
+                .map_or_else(Vec::new, |flight| flight.waiters);
             let told = match done {
                 Ok(done) => self.fold(done).map(drop).map_err(|fold| fold.to_string()),
                 Err(refused) => Err(refused.why.to_string()),
@@ -407,6 +510,8 @@ impl Core {
 fn is_unstorable(why: &Refusal) -> bool {
     match why {
         Refusal::TooLarge(_) | Refusal::Encode(_) => true,
-        Refusal::Disk(_) | Refusal::Full(_) | Refusal::Busy | Refusal::Behind | Refusal::Closed => false,
+        Refusal::Disk(_) | Refusal::Full(_) | Refusal::Busy | Refusal::Behind | Refusal::Closed => {
+            false
+        }
     }
 }

@@ -23,7 +23,13 @@ pub struct PodLimits {
 impl PodLimits {
     /// A run's limits, of which `used` was used before they were counted.
     fn of_run(left: RunLimits, used: Spent) -> Self {
-        let RunLimits { max_steps, max_cost, max_tokens, max_wall, tool_concurrency: _ } = left;
+        let RunLimits {
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall,
+            tool_concurrency: _,
+        } = left;
         Self {
             max_steps: Some(u64::from(max_steps).saturating_add(used.requests)),
             max_cost: max_cost.map(|most| most.plus(used.cost.unwrap_or_default())),
@@ -36,9 +42,15 @@ impl PodLimits {
     #[must_use]
     pub(super) fn less(self, used: Spent) -> Self {
         Self {
-            max_steps: self.max_steps.map(|most| most.saturating_sub(used.requests)),
-            max_cost: self.max_cost.map(|most| most.since(used.cost.unwrap_or_default())),
-            max_tokens: self.max_tokens.map(|most| most.saturating_sub(used.usage.tokens())),
+            max_steps: self
+                .max_steps
+                .map(|most| most.saturating_sub(used.requests)),
+            max_cost: self
+                .max_cost
+                .map(|most| most.since(used.cost.unwrap_or_default())),
+            max_tokens: self
+                .max_tokens
+                .map(|most| most.saturating_sub(used.usage.tokens())),
             max_wall: self.max_wall.map(|most| most.saturating_sub(used.wall())),
         }
     }
@@ -46,7 +58,12 @@ impl PodLimits {
     /// The limits that `used` reaches.
     #[must_use]
     pub fn reached(self, used: Spent) -> Vec<BudgetKind> {
-        let Self { max_steps, max_cost, max_tokens, max_wall } = self.less(used);
+        let Self {
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall,
+        } = self.less(used);
         let is_over = |kind: &BudgetKind| match kind {
             BudgetKind::Steps => max_steps == Some(0),
             BudgetKind::Cost => max_cost == Some(Cost::default()),
@@ -81,27 +98,59 @@ pub(super) struct UsedUp<'a> {
 impl UsedUp<'_> {
     /// The record that holds the pod: whose limit it is, and how much was used.
     pub(super) fn record(&self) -> Suspended {
-        let Self { scope, limits, kinds, used, is_renewed } = self;
+        let Self {
+            scope,
+            limits,
+            kinds,
+            used,
+            is_renewed,
+        } = self;
         let whose = match scope {
             BudgetScope::Run => "the run",
             BudgetScope::Pod => "the pod",
         };
         let most: Vec<_> = kinds.iter().filter_map(|kind| limits.text(*kind)).collect();
         let again = if *is_renewed { " again" } else { "" };
-        let reason = format!("{whose} reached its limit of {}{again}; it used {}", most.join(" and "), all(*used));
-        Suspended { reason, cause: Some(HoldCause::Budget), budget: Some(*scope), by: None }
+        let reason = format!(
+            "{whose} reached its limit of {}{again}; it used {}",
+            most.join(" and "),
+            all(*used)
+        );
+        Suspended {
+            reason,
+            cause: Some(HoldCause::Budget),
+            budget: Some(*scope),
+            by: None,
+        }
     }
 }
 
 /// The end of a run that reached one of its own limits. `left` is what it had when its newest turn began, after `before`;
 /// `used` is all that it used.
-pub(super) fn run_stopped(left: RunLimits, before: Spent, used: Spent, kind: BudgetKind) -> Suspended {
+pub(super) fn run_stopped(
+    left: RunLimits,
+    before: Spent,
+    used: Spent,
+    kind: BudgetKind,
+) -> Suspended {
     let limits = PodLimits::of_run(left, before);
-    UsedUp { scope: BudgetScope::Run, limits, kinds: &[kind], used, is_renewed: false }.record()
+    UsedUp {
+        scope: BudgetScope::Run,
+        limits,
+        kinds: &[kind],
+        used,
+        is_renewed: false,
+    }
+    .record()
 }
 
 /// What holds a pod that has used this of its budget, and `used` in all.
-pub(super) fn pod_stopped(state: &SessionState, limits: PodLimits, used: Spent, kinds: &[BudgetKind]) -> Suspended {
+pub(super) fn pod_stopped(
+    state: &SessionState,
+    limits: PodLimits,
+    used: Spent,
+    kinds: &[BudgetKind],
+) -> Suspended {
     let since = state.budget_since;
     let is_renewed = kinds.iter().any(|kind| match kind {
         BudgetKind::Steps => since.requests > 0,
@@ -109,16 +158,36 @@ pub(super) fn pod_stopped(state: &SessionState, limits: PodLimits, used: Spent, 
         BudgetKind::Tokens => since.usage.tokens() > 0,
         BudgetKind::Time => since.wall_us > 0,
     });
-    UsedUp { scope: BudgetScope::Pod, limits, kinds, used, is_renewed }.record()
+    UsedUp {
+        scope: BudgetScope::Pod,
+        limits,
+        kinds,
+        used,
+        is_renewed,
+    }
+    .record()
 }
 
 impl RunLimits {
     /// These limits within what is left to the pod.
     #[must_use]
     pub(super) fn within(self, left: PodLimits) -> Self {
-        let max_steps = left.max_steps.map_or(u32::MAX, |steps| u32::try_from(steps).unwrap_or(u32::MAX));
-        let PodLimits { max_steps: _, max_cost, max_tokens, max_wall } = left;
-        self.meet(Self { max_steps, tool_concurrency: usize::MAX, max_cost, max_tokens, max_wall })
+        let max_steps = left
+            .max_steps
+            .map_or(u32::MAX, |steps| u32::try_from(steps).unwrap_or(u32::MAX));
+        let PodLimits {
+            max_steps: _,
+            max_cost,
+            max_tokens,
+            max_wall,
+        } = left;
+        self.meet(Self {
+            max_steps,
+            tool_concurrency: usize::MAX,
+            max_cost,
+            max_tokens,
+            max_wall,
+        })
     }
 }
 
@@ -144,7 +213,11 @@ pub(super) fn kind(outcome: &Outcome) -> Option<BudgetKind> {
 
 fn all(used: Spent) -> String {
     let mut parts = vec![steps(used.requests)];
-    parts.extend(Some(used.usage.tokens()).filter(|count| *count > 0).map(tokens));
+    parts.extend(
+        Some(used.usage.tokens())
+            .filter(|count| *count > 0)
+            .map(tokens),
+    );
     parts.extend(used.cost.map(|cost| cost.to_string()));
     parts.push(time(used.wall()));
     let last = parts.pop().unwrap_or_default();
@@ -152,11 +225,19 @@ fn all(used: Spent) -> String {
 }
 
 fn steps(count: u64) -> String {
-    if count == 1 { "1 step".to_owned() } else { format!("{count} steps") }
+    if count == 1 {
+        "1 step".to_owned()
+    } else {
+        format!("{count} steps")
+    }
 }
 
 fn tokens(count: u64) -> String {
-    if count == 1 { "1 token".to_owned() } else { format!("{count} tokens") }
+    if count == 1 {
+        "1 token".to_owned()
+    } else {
+        format!("{count} tokens")
+    }
 }
 
 /// In whole seconds.

@@ -24,7 +24,10 @@ pub(super) fn next_turn(state: &SessionState, rule: TakeRule) -> Option<Vec<Inpu
     if state.turn_open {
         return None;
     }
-    let crashing = state.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Bug);
+    let crashing = state
+        .held
+        .as_ref()
+        .is_some_and(|hold| hold.cause == HoldCause::Bug);
     if !(state.approvals.open.is_empty() || crashing) {
         // Its calls are answered in a turn, also in one of a held pod.
         return Some(Vec::new());
@@ -34,11 +37,19 @@ pub(super) fn next_turn(state: &SessionState, rule: TakeRule) -> Option<Vec<Inpu
     }
     let waiting = || state.queued.iter().map(|waiting| waiting.input);
     // A command of a person has a turn of its own.
-    let until_command = || state.queued.iter().take_while(|waiting| !waiting.run).map(|waiting| waiting.input);
+    let until_command = || {
+        state
+            .queued
+            .iter()
+            .take_while(|waiting| !waiting.run)
+            .map(|waiting| waiting.input)
+    };
     match rule {
         TakeRule::Stay if is_owed(state) => return Some(Vec::new()),
         TakeRule::Run { goes_on: true, .. } => return Some(Vec::new()),
-        TakeRule::Run { opened_at, .. } if waiting().all(|input| input <= opened_at) => return None,
+        TakeRule::Run { opened_at, .. } if waiting().all(|input| input <= opened_at) => {
+            return None;
+        }
         TakeRule::Run { opened_at, .. } if until_command().any(|input| input <= opened_at) => {
             return Some(until_command().take(MAX_QUEUED).collect());
         }
@@ -55,7 +66,11 @@ pub(super) fn joining(queue: &InputQueue) -> impl Iterator<Item = &QueuedInput> 
 /// What goes on with the turn before comes first, then what was meant for it.
 fn first(queue: &InputQueue) -> Option<InputId> {
     let going_on = queue.iter().filter(|waiting| waiting.again.is_some());
-    going_on.chain(joining(queue)).chain(queue.iter()).map(|waiting| waiting.input).next()
+    going_on
+        .chain(joining(queue))
+        .chain(queue.iter())
+        .map(|waiting| waiting.input)
+        .next()
 }
 
 /// Whether a turn without an input is owed: interrupted work goes on before anything else. A turn with an input delivers

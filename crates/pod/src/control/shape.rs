@@ -39,8 +39,16 @@ impl Shaper {
         if self.shaping == Shaping::None {
             return EndedCall::Kept(outcome, None);
         }
-        let ToolOutcome { status, summary, content } = outcome;
-        EndedCall::Whole(WholeResult { status, summary, content: Some(content.into()) })
+        let ToolOutcome {
+            status,
+            summary,
+            content,
+        } = outcome;
+        EndedCall::Whole(WholeResult {
+            status,
+            summary,
+            content: Some(content.into()),
+        })
     }
 
     /// Calls the hooks with the result, then bounds and keeps what they left. `answered_by` answered in place of the tool.
@@ -49,19 +57,37 @@ impl Shaper {
         let whole = match ended {
             EndedCall::Kept(outcome, output) => {
                 if self.shaping != Shaping::None && output.is_some() {
-                    warnings.push(format!("the output has over {HELD} bytes; hooks did not see it whole"));
+                    warnings.push(format!(
+                        "the output has over {HELD} bytes; hooks did not see it whole"
+                    ));
                 }
-                return Shaped { outcome, output, transforms: Vec::new(), warnings };
+                return Shaped {
+                    outcome,
+                    output,
+                    transforms: Vec::new(),
+                    warnings,
+                };
             }
             EndedCall::Whole(whole) => whole,
         };
         let (status, by) = (whole.status, answered_by.map(|hook| hook.feature.as_str()));
         let Some(raw) = whole.content else {
-            let why = format!("its output has over {HELD} bytes, which are too many for a hook to see whole");
+            let why = format!(
+                "its output has over {HELD} bytes, which are too many for a hook to see whole"
+            );
             return self.withheld(status, &why, Vec::new(), "; ask for less at a time");
         };
         let text = raw.shown(self.registry.redactor());
-        let (last, mut done) = self.ask(status, ToolOutput { summary: whole.summary.clone(), content: text }, by).await;
+        let (last, mut done) = self
+            .ask(
+                status,
+                ToolOutput {
+                    summary: whole.summary.clone(),
+                    content: text,
+                },
+                by,
+            )
+            .await;
         if let Some(why) = reason(&done) {
             return self.withheld(status, &why, done, "");
         }
@@ -78,8 +104,19 @@ impl Shaper {
             }
             warnings = told.content.lines().map(str::to_owned).collect();
         }
-        let (outcome, output) = self.keep(WholeResult { status, summary, content: Some(content) }).await;
-        Shaped { outcome, output, transforms: gates::notes(done), warnings }
+        let (outcome, output) = self
+            .keep(WholeResult {
+                status,
+                summary,
+                content: Some(content),
+            })
+            .await;
+        Shaped {
+            outcome,
+            output,
+            transforms: gates::notes(done),
+            warnings,
+        }
     }
 
     async fn ask(
@@ -88,7 +125,11 @@ impl Shaper {
         output: ToolOutput,
         answered_by: Option<&str>,
     ) -> (ToolOutput, Vec<Transformed>) {
-        let view = ToolShapeView { call: Arc::clone(&self.call), status, output };
+        let view = ToolShapeView {
+            call: Arc::clone(&self.call),
+            status,
+            output,
+        };
         shaped(&self.registry, &self.callbacks, view, answered_by).await
     }
 
@@ -96,14 +137,26 @@ impl Shaper {
     async fn keep(&self, whole: WholeResult) -> (ToolOutcome, Option<Output>) {
         let output = Arc::clone(&self.output);
         let work = async move { output.keep(whole) };
-        let kept = self.callbacks.run(KEEPING, CancellationToken::new(), work).await;
+        let kept = self
+            .callbacks
+            .run(KEEPING, CancellationToken::new(), work)
+            .await;
         kept.unwrap_or_else(|lost| {
-            (ToolOutcome::of(ResultStatus::Error, &format!("its output was lost: {lost}")), None)
+            (
+                ToolOutcome::of(ResultStatus::Error, &format!("its output was lost: {lost}")),
+                None,
+            )
         })
     }
 
     /// The model is told that the result was withheld, the person why.
-    fn withheld(&self, status: ResultStatus, why: &str, done: Vec<Transformed>, then: &str) -> Shaped {
+    fn withheld(
+        &self,
+        status: ResultStatus,
+        why: &str,
+        done: Vec<Transformed>,
+        then: &str,
+    ) -> Shaped {
         let ended = match status {
             ResultStatus::Ok => "the call succeeded",
             ResultStatus::Error => "the call failed",
@@ -111,10 +164,24 @@ impl Shaper {
             ResultStatus::Cancelled => "the call was cancelled",
             ResultStatus::Interrupted => "the call was interrupted",
         };
-        let text = format!("{ended}, but its result was withheld, and a repeated call gives no other one{then}");
-        let outcome = ToolOutcome { status, summary: text, content: String::new() };
-        let warnings = vec![format!("the result of {} was withheld: {why}", self.call.tool)];
-        Shaped { outcome, output: None, transforms: gates::notes(done), warnings }
+        let text = format!(
+            "{ended}, but its result was withheld, and a repeated call gives no other one{then}"
+        );
+        let outcome = ToolOutcome {
+            status,
+            summary: text,
+            content: String::new(),
+        };
+        let warnings = vec![format!(
+            "the result of {} was withheld: {why}",
+            self.call.tool
+        )];
+        Shaped {
+            outcome,
+            output: None,
+            transforms: gates::notes(done),
+            warnings,
+        }
     }
 }
 
@@ -125,22 +192,38 @@ pub(super) async fn shaped(
     view: ToolShapeView,
     answered_by: Option<&str>,
 ) -> (ToolOutput, Vec<Transformed>) {
-    let recheck = Arc::new(|view: ToolShapeView| match view.output.content.len() + view.output.summary.len() {
-        0..=HELD => Ok(view),
-        bytes => Err(format!("it has {bytes} bytes; at most {HELD} are allowed")),
+    let recheck = Arc::new(|view: ToolShapeView| {
+        match view.output.content.len() + view.output.summary.len() {
+            0..=HELD => Ok(view),
+            bytes => Err(format!("it has {bytes} bytes; at most {HELD} are allowed")),
+        }
     });
-    let (last, done) = registry.hooks().shape(callbacks, view, recheck, answered_by).await;
+    let (last, done) = registry
+        .hooks()
+        .shape(callbacks, view, recheck, answered_by)
+        .await;
     (last.output.clone(), done)
 }
 
 /// Why the value is withheld, if a hook that may do so failed.
 pub(super) fn reason(done: &[Transformed]) -> Option<String> {
     let failed = done.iter().find(|note| note.withheld)?;
-    let problem = failed.after.as_ref().err().map(String::as_str).unwrap_or_default();
-    Some(format!("hook `{}` of {}: {problem}", failed.hook, failed.feature))
+    let problem = failed
+        .after
+        .as_ref()
+        .err()
+        .map(String::as_str)
+        .unwrap_or_default();
+    Some(format!(
+        "hook `{}` of {}: {problem}",
+        failed.hook, failed.feature
+    ))
 }
 
 /// Warnings as the hooks see them: a result without a summary.
 fn lines(warnings: &[String]) -> ToolOutput {
-    ToolOutput { summary: String::new(), content: warnings.join("\n") }
+    ToolOutput {
+        summary: String::new(),
+        content: warnings.join("\n"),
+    }
 }

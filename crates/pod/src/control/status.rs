@@ -76,7 +76,15 @@ impl BackgroundTaskView {
     pub fn recorded((feature, task): (String, String), state: Option<&TaskState>) -> Self {
         let state = state.cloned().unwrap_or_default();
         let failures = state.failures.into();
-        Self { feature, task, off: None, next_due_ms: None, open: state.open, last: state.last, failures }
+        Self {
+            feature,
+            task,
+            off: None,
+            next_due_ms: None,
+            open: state.open,
+            last: state.last,
+            failures,
+        }
     }
 }
 

@@ -28,7 +28,11 @@ impl Stream {
     pub(super) fn of(model: Arc<dyn Model>, request: ModelRequest) -> Self {
         let (sink, events) = mpsc::channel(EVENT_QUEUE);
         let done = tokio::spawn(async move { model.stream(request, sink).await });
-        Self { events, done, stopped: false }
+        Self {
+            events,
+            done,
+            stopped: false,
+        }
     }
 
     /// The next event, or the end after all events. What a client sends after the stop is not part of the answer.
@@ -40,7 +44,13 @@ impl Stream {
                 return StreamEvent::Event(event);
             }
         }
-        let bug = |message: String| StreamEvent::Failed(ModelError { kind: ErrorKind::Bug, message, help: None });
+        let bug = |message: String| {
+            StreamEvent::Failed(ModelError {
+                kind: ErrorKind::Bug,
+                message,
+                help: None,
+            })
+        };
         match (&mut self.done).await {
             _ if self.stopped => StreamEvent::Whole,
             Ok(Ok(())) => bug("the model's answer ended without a stop reason".to_owned()),

@@ -12,8 +12,8 @@ use super::turn_end::TurnEnd;
 use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
 use crate::record::{
-    Decision, HoldCause, InputEdited, InputId, InputMode, InputMoved, InputQueued, InputWithdrawn, Output, Record,
-    Resumed, Stored, command_of,
+    Decision, HoldCause, InputEdited, InputId, InputMode, InputMoved, InputQueued, InputWithdrawn,
+    Output, Record, Resumed, Stored, command_of,
 };
 use crate::session::fold::SessionState;
 use session_store::{BlobError, BlobRef};
@@ -108,12 +108,17 @@ impl Submissions {
 
     /// Whether somebody waits for an input whose turn was interrupted.
     pub(super) fn waits_for_interrupted(&self, state: &SessionState) -> bool {
-        state.interrupted_inputs().any(|input| self.queued.contains_key(&input))
+        state
+            .interrupted_inputs()
+            .any(|input| self.queued.contains_key(&input))
     }
 
     /// Whether the turn of an input was interrupted before this start, and no turn goes on with it yet.
     fn is_interrupted(&self, core: &Core, input: InputId) -> bool {
-        let is_known = || self.taken.contains(&input) || self.ended.iter().any(|(inputs, _)| inputs.contains(&input));
+        let is_known = || {
+            self.taken.contains(&input)
+                || self.ended.iter().any(|(inputs, _)| inputs.contains(&input))
+        };
         core.state.interrupted_inputs().any(|known| known == input) && !is_known()
     }
 
@@ -139,7 +144,8 @@ impl Submissions {
                 self.taken.extend(inputs);
                 self.before = Some(end);
             }
-            self.current.extend(self.queued.remove(&input).into_iter().flatten());
+            self.current
+                .extend(self.queued.remove(&input).into_iter().flatten());
             if !self.taken.contains(&input) {
                 self.taken.push(input);
             }
@@ -149,11 +155,20 @@ impl Submissions {
     /// Sends the end of a turn to the clients that wait for it; if it goes on with another input, they wait for the end of
     /// that one's turn.
     pub(super) fn turn_ended(&mut self, end: &TurnEnd, again: Option<InputId>) {
-        let end = self.before.take().map_or_else(|| end.clone(), |before| before.and(end.clone()));
+        let end = self
+            .before
+            .take()
+            .map_or_else(|| end.clone(), |before| before.and(end.clone()));
         if let Some(input) = again {
             let replies = std::mem::take(&mut self.current);
             self.queued.entry(input).or_default().extend(replies);
-            self.going_on.insert(input, WentOn { inputs: std::mem::take(&mut self.taken), end });
+            self.going_on.insert(
+                input,
+                WentOn {
+                    inputs: std::mem::take(&mut self.taken),
+                    end,
+                },
+            );
             return;
         }
         self.over(end);
@@ -163,7 +178,8 @@ impl Submissions {
         if self.ended.len() >= MAX_ENDED {
             self.ended.pop_front();
         }
-        self.ended.push_back((std::mem::take(&mut self.taken), end.clone()));
+        self.ended
+            .push_back((std::mem::take(&mut self.taken), end.clone()));
         for waiter in self.current.drain(..) {
             drop(waiter.reply.send(Ok(end.clone())));
         }
@@ -193,30 +209,56 @@ impl Submissions {
 
     /// Starts with the next change, unless one is on its way. The records of `preamble` go into the log before it.
     /// `busy` are the inputs that the running turn is taking.
-    pub(super) fn advance(&mut self, core: &mut Core, preamble: &mut Vec<Record>, busy: &[InputId]) {
+    pub(super) fn advance(
+        &mut self,
+        core: &mut Core,
+        preamble: &mut Vec<Record>,
+        busy: &[InputId],
+    ) {
         if let Some(ready) = self.ready.take() {
             self.prepared(core, preamble, busy, ready);
         }
         while matches!(self.step, Step::Waiting) {
-            let Some(command) = self.waiting.pop_front() else { return };
+            let Some(command) = self.waiting.pop_front() else {
+                return;
+            };
             self.begin(core, preamble, busy, command);
         }
     }
 
-    fn begin(&mut self, core: &mut Core, preamble: &mut Vec<Record>, busy: &[InputId], command: QueueCommand) {
-        let waits = |input: InputId| core.state.queued.get(input).is_some() && !busy.contains(&input);
+    fn begin(
+        &mut self,
+        core: &mut Core,
+        preamble: &mut Vec<Record>,
+        busy: &[InputId],
+        command: QueueCommand,
+    ) {
+        let waits =
+            |input: InputId| core.state.queued.get(input).is_some() && !busy.contains(&input);
         match command {
             QueueCommand::Text(NewText::Accept(submission)) => {
                 if let Some(new) = self.known(core, preamble, busy, submission) {
                     self.admit(core, preamble, NewText::Accept(new));
                 }
             }
-            QueueCommand::Text(new @ NewText::Edit { input, .. }) if waits(input) => self.admit(core, preamble, new),
+            QueueCommand::Text(new @ NewText::Edit { input, .. }) if waits(input) => {
+                self.admit(core, preamble, new)
+            }
             QueueCommand::Withdraw { input, by, reply } if waits(input) => {
                 let record = InputWithdrawn { input, by }.into();
-                self.commit(core, preamble, vec![record], Committing::Withdrawn(input, reply));
+                self.commit(
+                    core,
+                    preamble,
+                    vec![record],
+                    Committing::Withdrawn(input, reply),
+                );
             }
-            QueueCommand::Reorder { input, before, by, reply } if waits(input) && before != Some(input) => {
+            QueueCommand::Reorder {
+                input,
+                before,
+                by,
+                reply,
+            } if waits(input) && before != Some(input) => {
                 match before.filter(|next| !waits(*next)) {
                     Some(next) => drop(reply.send(Err(SubmitError::NotWaiting(next)))),
                     None => {
@@ -240,17 +282,39 @@ impl Submissions {
         busy: &[InputId],
         submission: Submission,
     ) -> Option<Submission> {
-        let Some(input) = submission.input.key.as_deref().and_then(|key| core.state.queued.accepted(key)) else {
+        let Some(input) = submission
+            .input
+            .key
+            .as_deref()
+            .and_then(|key| core.state.queued.accepted(key))
+        else {
             return Some(submission);
         };
-        let Submission { input: NewInput { by, .. }, resume, accepted, end } = submission;
+        let Submission {
+            input: NewInput { by, .. },
+            resume,
+            accepted,
+            end,
+        } = submission;
         let waits = core.state.queued.get(input).is_some() && !busy.contains(&input);
         if waits || self.is_interrupted(core, input) {
             self.takes_over = true;
             let held = core.state.held.as_ref().filter(|_| resume);
-            let resumed = held.map(|hold| Resumed { cause: Some(hold.cause), more: Vec::new(), by }.into());
+            let resumed = held.map(|hold| {
+                Resumed {
+                    cause: Some(hold.cause),
+                    more: Vec::new(),
+                    by,
+                }
+                .into()
+            });
             let records = resumed.into_iter().collect();
-            self.commit(core, preamble, records, Committing::Accepted(input, accepted, end));
+            self.commit(
+                core,
+                preamble,
+                records,
+                Committing::Accepted(input, accepted, end),
+            );
         } else {
             drop(accepted.send(Ok(input)));
             self.wait(core, input, end);
@@ -265,17 +329,29 @@ impl Submissions {
             waiting.retain(|waiter| !waiter.reply.is_closed());
             waiting.push(end);
         };
-        let later = self.going_on.iter().find(|(_, before)| before.inputs.contains(&input)).map(|(later, _)| *later);
+        let later = self
+            .going_on
+            .iter()
+            .find(|(_, before)| before.inputs.contains(&input))
+            .map(|(later, _)| *later);
         let input = later.unwrap_or(input);
         if core.state.queued.get(input).is_some() || self.is_interrupted(core, input) {
             join(self.queued.entry(input).or_default(), end);
         } else if self.taken.contains(&input) {
             join(&mut self.current, end);
-        } else if let Some((_, ended)) = self.ended.iter().find(|(inputs, _)| inputs.contains(&input)) {
+        } else if let Some((_, ended)) = self
+            .ended
+            .iter()
+            .find(|(inputs, _)| inputs.contains(&input))
+        {
             drop(end.reply.send(Ok(ended.clone())));
         } else {
             let known = (1..=core.state.inputs).contains(&input);
-            let error = if known { SubmitError::Over(input) } else { SubmitError::NotWaiting(input) };
+            let error = if known {
+                SubmitError::Over(input)
+            } else {
+                SubmitError::NotWaiting(input)
+            };
             drop(end.reply.send(Err(error)));
         }
     }
@@ -294,25 +370,57 @@ impl Submissions {
     fn prepare(&mut self, core: &mut Core, preamble: &mut Vec<Record>, mut new: NewText) {
         let output_schema: Option<Arc<str>> = match &new {
             NewText::Accept(submission) => submission.input.output_schema.as_deref().map(Arc::from),
-            NewText::Edit { input, .. } => core.state.queued.get(*input).and_then(|known| known.output_schema.clone()),
+            NewText::Edit { input, .. } => core
+                .state
+                .queued
+                .get(*input)
+                .and_then(|known| known.output_schema.clone()),
         };
         output_schema.iter().for_each(|schema| new.ask_for(schema));
         let is_large = encoded_len(new.text()) > MAX_INLINE_INPUT;
-        if !is_large && !core.registry.hooks().any_gate::<PromptSubmit>(output_schema.is_some()) {
-            let outcome = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
+        if !is_large
+            && !core
+                .registry
+                .hooks()
+                .any_gate::<PromptSubmit>(output_schema.is_some())
+        {
+            let outcome = GateOutcome {
+                decision: Decision::Allow,
+                runs: Vec::new(),
+            };
             return self.judged(core, preamble, new, &outcome, None);
         }
-        let (registry, callbacks, blobs) = (core.registry.clone(), core.callbacks.clone(), core.store.blobs.clone());
+        let (registry, callbacks, blobs) = (
+            core.registry.clone(),
+            core.callbacks.clone(),
+            core.store.blobs.clone(),
+        );
         let text = new.text().to_owned();
         self.step = Step::Preparing(new);
         self.task.spawn(async move {
-            let view = || PromptView { text: text.clone(), output_schema };
-            let outcome = registry.hooks().decide::<PromptSubmit>(&callbacks, view).await;
+            let view = || PromptView {
+                text: text.clone(),
+                output_schema,
+            };
+            let outcome = registry
+                .hooks()
+                .decide::<PromptSubmit>(&callbacks, view)
+                .await;
             if !is_large || gates::refusal(&outcome).is_some() {
-                return Prepared { outcome, whole: None };
+                return Prepared {
+                    outcome,
+                    whole: None,
+                };
             }
-            match callbacks.runtime().spawn_blocking(move || blobs.put(text.as_bytes())).await {
-                Ok(stored) => Prepared { outcome, whole: Some(stored) },
+            match callbacks
+                .runtime()
+                .spawn_blocking(move || blobs.put(text.as_bytes()))
+                .await
+            {
+                Ok(stored) => Prepared {
+                    outcome,
+                    whole: Some(stored),
+                },
                 Err(panic) => resume_unwind(panic.into_panic()),
             }
         });
@@ -339,7 +447,9 @@ impl Submissions {
             self.ready = Some(prepared);
             return;
         }
-        let Step::Preparing(new) = std::mem::take(&mut self.step) else { return };
+        let Step::Preparing(new) = std::mem::take(&mut self.step) else {
+            return;
+        };
         if let NewText::Edit { input, .. } = new
             && (core.state.queued.get(input).is_none() || busy.contains(&input))
         {
@@ -366,18 +476,40 @@ impl Submissions {
         let verdicts = gates::verdicts(HookPoint::PromptSubmit, None, outcome);
         let mut records: Vec<_> = verdicts.into_iter().map(Record::from).collect();
         if let Some(reason) = gates::refusal(outcome) {
-            return self.commit(core, preamble, records, Committing::Refused(Box::new(new), reason));
+            return self.commit(
+                core,
+                preamble,
+                records,
+                Committing::Refused(Box::new(new), reason),
+            );
         }
         let fitted = |core: &Core, text: String| match &whole {
             Some(whole) => shortened(core, &text, whole),
             None => text,
         };
         match new {
-            NewText::Accept(Submission { input: new, resume, accepted, end }) => {
-                let held = core.state.held.as_ref().map(|hold| hold.cause).filter(|_| resume);
+            NewText::Accept(Submission {
+                input: new,
+                resume,
+                accepted,
+                end,
+            }) => {
+                let held = core
+                    .state
+                    .held
+                    .as_ref()
+                    .map(|hold| hold.cause)
+                    .filter(|_| resume);
                 // An input ends the hold of a cancelled turn by itself.
                 if let Some(cause) = held.filter(|cause| *cause != HoldCause::Cancel) {
-                    records.push(Resumed { cause: Some(cause), more: Vec::new(), by: new.by.clone() }.into());
+                    records.push(
+                        Resumed {
+                            cause: Some(cause),
+                            more: Vec::new(),
+                            by: new.by.clone(),
+                        }
+                        .into(),
+                    );
                 }
                 let input = core.state.inputs + 1;
                 let text = fitted(core, new.text);
@@ -396,17 +528,41 @@ impl Submissions {
                     }
                     .into(),
                 );
-                self.commit(core, preamble, records, Committing::Accepted(input, accepted, end));
+                self.commit(
+                    core,
+                    preamble,
+                    records,
+                    Committing::Accepted(input, accepted, end),
+                );
             }
-            NewText::Edit { input, text, by, reply } => {
+            NewText::Edit {
+                input,
+                text,
+                by,
+                reply,
+            } => {
                 let text = fitted(core, text);
-                records.push(InputEdited { input, text, whole, by }.into());
+                records.push(
+                    InputEdited {
+                        input,
+                        text,
+                        whole,
+                        by,
+                    }
+                    .into(),
+                );
                 self.commit(core, preamble, records, Committing::Changed(reply));
             }
         }
     }
 
-    fn commit(&mut self, core: &mut Core, preamble: &mut Vec<Record>, records: Vec<Record>, what: Committing) {
+    fn commit(
+        &mut self,
+        core: &mut Core,
+        preamble: &mut Vec<Record>,
+        records: Vec<Record>,
+        what: Committing,
+    ) {
         self.step = Step::Committing(what, preamble.len());
         let mut all = std::mem::take(preamble);
         all.extend(records);
@@ -418,7 +574,9 @@ impl Submissions {
 
     /// The commit has ended, and is folded.
     pub(super) fn commit_ended(&mut self) {
-        let Step::Committing(what, _) = std::mem::take(&mut self.step) else { return };
+        let Step::Committing(what, _) = std::mem::take(&mut self.step) else {
+            return;
+        };
         match what {
             Committing::Accepted(input, accepted, end) => {
                 drop(accepted.send(Ok(input)));
@@ -443,13 +601,22 @@ impl Submissions {
     }
 
     /// The commit of these records will never become durable. Those of the preamble go before the next change.
-    pub(super) fn commit_refused(&mut self, error: SubmitError, records: Vec<Record>, preamble: &mut Vec<Record>) {
-        let Step::Committing(what, before) = std::mem::take(&mut self.step) else { return };
+    pub(super) fn commit_refused(
+        &mut self,
+        error: SubmitError,
+        records: Vec<Record>,
+        preamble: &mut Vec<Record>,
+    ) {
+        let Step::Committing(what, before) = std::mem::take(&mut self.step) else {
+            return;
+        };
         *preamble = records;
         preamble.truncate(before);
         match what {
             Committing::Accepted(_, accepted, _) => drop(accepted.send(Err(error))),
-            Committing::Withdrawn(_, reply) | Committing::Changed(reply) => drop(reply.send(Err(error))),
+            Committing::Withdrawn(_, reply) | Committing::Changed(reply) => {
+                drop(reply.send(Err(error)))
+            }
             Committing::Refused(new, _) => new.refuse(error),
         }
     }
@@ -462,17 +629,28 @@ fn as_command(core: &Core, new: &NewText) -> Result<Option<String>, SubmitError>
     match new {
         NewText::Accept(Submission { input, .. }) if input.run => {
             if input.mode != InputMode::Queue {
-                return wrong("a command has a turn of its own: no running turn takes it".to_owned());
+                return wrong(
+                    "a command has a turn of its own: no running turn takes it".to_owned(),
+                );
             }
             if input.limits.is_some() || input.output_schema.is_some() {
-                return wrong("a command asks no model: it takes neither limits nor an output schema".to_owned());
+                return wrong(
+                    "a command asks no model: it takes neither limits nor an output schema"
+                        .to_owned(),
+                );
             }
             if core.registry.tools().get(terms.shell).is_none() {
                 return Err(person_command::no_tool(&terms));
             }
             person_command::text(&terms, &input.text).map(Some)
         }
-        NewText::Edit { input, text, .. } if core.state.queued.get(*input).is_some_and(|waiting| waiting.run) => {
+        NewText::Edit { input, text, .. }
+            if core
+                .state
+                .queued
+                .get(*input)
+                .is_some_and(|waiting| waiting.run) =>
+        {
             match command_of(text) {
                 Some(command) => person_command::text(&terms, command).map(Some),
                 None => wrong(format!(
@@ -486,14 +664,29 @@ fn as_command(core: &Core, new: &NewText) -> Result<Option<String>, SubmitError>
 
 /// Both ends of a text, and the handle of the whole.
 fn shortened(core: &Core, text: &str, whole: &Output) -> String {
-    let head = text.get(..text.floor_char_boundary(INPUT_ENDS)).unwrap_or_default();
-    let tail = text.get(text.ceil_char_boundary(text.len() - INPUT_ENDS)..).unwrap_or_default();
+    let head = text
+        .get(..text.floor_char_boundary(INPUT_ENDS))
+        .unwrap_or_default();
+    let tail = text
+        .get(text.ceil_char_boundary(text.len() - INPUT_ENDS)..)
+        .unwrap_or_default();
     let missing = text.len() - head.len() - tail.len();
     let hint = (core.permission.policy.terms.remedy)(&Remedy::PageOutput(whole.handle.clone()));
-    format!("{head}\n[… {missing} of {} bytes left out; {hint}]\n{tail}", text.len())
+    format!(
+        "{head}\n[… {missing} of {} bytes left out; {hint}]\n{tail}",
+        text.len()
+    )
 }
 
 /// Bytes of the text as a JSON string: at least its own, at most six times as many.
 fn encoded_len(text: &str) -> usize {
-    text.bytes().map(|byte| if byte < 0x20 { 6 } else { 1 + usize::from(matches!(byte, b'"' | b'\\')) }).sum()
+    text.bytes()
+        .map(|byte| {
+            if byte < 0x20 {
+                6
+            } else {
+                1 + usize::from(matches!(byte, b'"' | b'\\'))
+            }
+        })
+        .sum()
 }

@@ -45,7 +45,9 @@ pub enum SubmitError {
     #[error("approval {0} can be given once only")]
     NoRule(ApprovalId),
     /// The rules would not do in the user's configuration.
-    #[error("no rule in your configuration would allow the call of approval {0}: other rules come after it")]
+    #[error(
+        "no rule in your configuration would allow the call of approval {0}: other rules come after it"
+    )]
     NoConfigurableRule(ApprovalId),
     /// No rule of this number is allowed for the pod.
     #[error("there is no rule {0}")]

@@ -204,9 +204,14 @@ impl Running {
     ) -> Self {
         core.pending.turn_began();
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
-        let queued = || inputs.iter().filter_map(|input| core.state.queued.get(*input));
+        let queued = || {
+            inputs
+                .iter()
+                .filter_map(|input| core.state.queued.get(*input))
+        };
         notes.extend(queued().map(Note::from));
-        let command = queued().find_map(|input| person_command::call(&core.permission.policy.terms, input));
+        let command =
+            queued().find_map(|input| person_command::call(&core.permission.policy.terms, input));
         let answers = TurnLimits {
             argument_bytes: MAX_ARGUMENTS,
             all_argument_bytes: MAX_CALLS,
@@ -217,11 +222,15 @@ impl Running {
         let (mut taking, own) = (inputs.to_vec(), inputs.len());
         taking.extend(core.state.continued().map(|before| before.input));
         let parked: BTreeSet<CallId> = core.state.parked().collect();
-        let is_command = command.is_some() || core.state.continued().is_some_and(|before| before.run);
+        let is_command =
+            command.is_some() || core.state.continued().is_some_and(|before| before.run);
         let (turn, deferred) = match (parked.is_empty(), command) {
             (true, Some(call)) => (Turn::start_call(history, notes, call, answers), Vec::new()),
             (true, None) => (Turn::start(history, notes, answers), Vec::new()),
-            (false, _) if is_command => (Turn::go_on(history, parked.clone(), answers).ending_with_calls(), notes),
+            (false, _) if is_command => (
+                Turn::go_on(history, parked.clone(), answers).ending_with_calls(),
+                notes,
+            ),
             (false, _) => (Turn::go_on(history, parked.clone(), answers), notes),
         };
         let (number, before) = (core.state.turns + 1, core.state.spent());
@@ -230,19 +239,42 @@ impl Running {
             // What it touches is not in the log.
             running.tasks.calls.order.add(call, Claims::All);
         }
-        Self { deferred, taking, own, is_command, ..running }
+        Self {
+            deferred,
+            taking,
+            own,
+            is_command,
+            ..running
+        }
     }
 
     /// The newest turn, which has ended: the process ended before the gates at its end had answered.
-    pub(super) fn ended(core: &Core, history: History, outcome: Outcome, limits: RunLimits) -> Self {
+    pub(super) fn ended(
+        core: &Core,
+        history: History,
+        outcome: Outcome,
+        limits: RunLimits,
+    ) -> Self {
         let numbers = (core.state.turns, history.surface().generation);
-        let mut running = Self::of(core, Turn::ended(history), numbers, core.state.turn_began, limits);
+        let mut running = Self::of(
+            core,
+            Turn::ended(history),
+            numbers,
+            core.state.turn_began,
+            limits,
+        );
         running.answering.paused.clone_from(&core.state.pause_due);
         (running.stage, running.reopened) = (TurnStage::Settling(outcome), true);
         running
     }
 
-    fn of(core: &Core, turn: Turn, (number, generation): (u64, u64), before: Spent, limits: RunLimits) -> Self {
+    fn of(
+        core: &Core,
+        turn: Turn,
+        (number, generation): (u64, u64),
+        before: Spent,
+        limits: RunLimits,
+    ) -> Self {
         let budget = Budget::new(core.price, before.cost.unwrap_or_default());
         let info = TurnInfo {
             number,
@@ -253,8 +285,19 @@ impl Running {
             used_up: None,
             view: core.state.shown.view,
         };
-        let (gates, reviews, judges, answers) = (JoinSet::new(), JoinSet::new(), JoinSet::new(), JoinSet::new());
-        let tasks = TurnTasks { gates, reviews, judges, answers, calls: Calls::new() };
+        let (gates, reviews, judges, answers) = (
+            JoinSet::new(),
+            JoinSet::new(),
+            JoinSet::new(),
+            JoinSet::new(),
+        );
+        let tasks = TurnTasks {
+            gates,
+            reviews,
+            judges,
+            answers,
+            calls: Calls::new(),
+        };
         Self {
             turn,
             turn_span: info_span!("turn", turn = info.number, outcome = Empty),
@@ -288,8 +331,14 @@ impl Running {
         while matches!(self.stage, TurnStage::Machine) {
             let Some(effect) = self.turn.poll() else {
                 self.record_view(core)?;
-                self.tasks.calls.fill(core, self.limits.tool_concurrency, &self.step_span);
-                return if core.callbacks.stuck() >= MAX_STUCK { Err(Fatal::Stuck) } else { Ok(false) };
+                self.tasks
+                    .calls
+                    .fill(core, self.limits.tool_concurrency, &self.step_span);
+                return if core.callbacks.stuck() >= MAX_STUCK {
+                    Err(Fatal::Stuck)
+                } else {
+                    Ok(false)
+                };
             };
             if let Some(outcome) = self.perform(core, effect)? {
                 core.collect(&|_| false);
@@ -326,7 +375,11 @@ impl Running {
 
     /// Retries the turn's refused commit.
     pub(super) fn resume(&mut self) -> Result<(), Fatal> {
-        if self.turn.suspended() { Ok(self.turn.handle(Input::Resume)?) } else { Ok(()) }
+        if self.turn.suspended() {
+            Ok(self.turn.handle(Input::Resume)?)
+        } else {
+            Ok(())
+        }
     }
 
     /// The inputs that the turn is taking, took, or goes on with.
@@ -347,10 +400,19 @@ impl Running {
     /// What the turn does, for people.
     pub(super) fn activity(&self, core: &Core) -> Activity {
         if (self.turn.is_held() || self.waits_for_model()) && self.holds {
-            return Activity::Paused { turn: self.info.number };
+            return Activity::Paused {
+                turn: self.info.number,
+            };
         }
-        let (turn, requests) = (self.info.number, core.state.spent().since(self.before).requests);
-        if self.is_waiting() { Activity::Waiting { turn, requests } } else { Activity::Working { turn, requests } }
+        let (turn, requests) = (
+            self.info.number,
+            core.state.spent().since(self.before).requests,
+        );
+        if self.is_waiting() {
+            Activity::Waiting { turn, requests }
+        } else {
+            Activity::Working { turn, requests }
+        }
     }
 
     /// Whether an early end was asked for.
@@ -397,7 +459,11 @@ impl Running {
     }
 
     /// A commit of this turn is durable, or the disk refused it.
-    pub(super) fn commit_ended(&mut self, core: &mut Core, result: CommitResult) -> Result<(), Fatal> {
+    pub(super) fn commit_ended(
+        &mut self,
+        core: &mut Core,
+        result: CommitResult,
+    ) -> Result<(), Fatal> {
         match result {
             CommitResult::Durable(ack) => self.turn.handle(Input::Committed(ack))?,
             CommitResult::Refused(request) => self.turn.handle(Input::Refused(request))?,
@@ -407,7 +473,9 @@ impl Running {
             }
             CommitResult::Unstorable(request, reason) => self.unstorable(request, reason)?,
             CommitResult::ActorRefused(_, _, reason) => {
-                let text = format!("the verdicts of gates at the end of the turn could not be stored: {reason}");
+                let text = format!(
+                    "the verdicts of gates at the end of the turn could not be stored: {reason}"
+                );
                 core.outbox.show(Event::warning(text));
                 self.end_gates_noted(core, false);
             }
@@ -418,18 +486,36 @@ impl Running {
     }
 
     /// A commit of this turn can never be stored: the turn ends without it.
-    fn unstorable(&mut self, request: CommitRequest<Journaled>, reason: String) -> Result<(), Fatal> {
-        let answered =
-            |fact: &Fact<Journaled>| if let Fact::Response { usage, .. } = fact { Some(*usage) } else { None };
+    fn unstorable(
+        &mut self,
+        request: CommitRequest<Journaled>,
+        reason: String,
+    ) -> Result<(), Fatal> {
+        let answered = |fact: &Fact<Journaled>| {
+            if let Fact::Response { usage, .. } = fact {
+                Some(*usage)
+            } else {
+                None
+            }
+        };
         let usage = request.facts().iter().find_map(answered);
-        let what = if usage.is_some() { ANSWER_NOT_STORED } else { "the journal cannot store this" };
+        let what = if usage.is_some() {
+            ANSWER_NOT_STORED
+        } else {
+            "the journal cannot store this"
+        };
         let reason = format!("{what}: {reason}");
-        match self.turn.handle(Input::Unstorable { request, reason: reason.clone() }) {
+        match self.turn.handle(Input::Unstorable {
+            request,
+            reason: reason.clone(),
+        }) {
             Ok(()) => {}
             Err(IllegalInput::EndUnstorable) => return Err(Fatal::Unstorable(reason)),
             Err(bug) => return Err(bug.into()),
         }
-        usage.into_iter().for_each(|usage| self.info.budget.answer_lost(usage));
+        usage
+            .into_iter()
+            .for_each(|usage| self.info.budget.answer_lost(usage));
         Ok(())
     }
 
@@ -475,7 +561,9 @@ impl Running {
                 if let ModelEvent::Retrying { attempt, delay, .. } = &event {
                     warn!(parent: &self.step_span, attempt, ?delay, "the request failed and is sent again");
                 }
-                let Some(event) = self.review(core, event) else { return Ok(()) };
+                let Some(event) = self.review(core, event) else {
+                    return Ok(());
+                };
                 self.info.budget.count(&event);
                 self.turn.handle(Input::Model(event))?;
                 if let Some(stop) = self.spent_limit(core).filter(|_| again) {
@@ -498,7 +586,11 @@ impl Running {
     }
 
     fn done(&mut self, Done { id, outcome, ended }: Done) -> Result<(), Fatal> {
-        Ok(self.turn.handle(Input::ToolDone { id, outcome, ending: ended })?)
+        Ok(self.turn.handle(Input::ToolDone {
+            id,
+            outcome,
+            ending: ended,
+        })?)
     }
 
     /// Handles a wakeup of the mailbox.
@@ -507,7 +599,11 @@ impl Running {
     }
 
     /// Performs one effect, or starts what will perform it.
-    fn perform(&mut self, core: &mut Core, effect: Effect<Journaled>) -> Result<Option<Outcome>, Fatal> {
+    fn perform(
+        &mut self,
+        core: &mut Core,
+        effect: Effect<Journaled>,
+    ) -> Result<Option<Outcome>, Fatal> {
         match effect {
             Effect::Gate => self.gate(core)?,
             Effect::Commit(request) => {
@@ -515,20 +611,27 @@ impl Running {
                 core.collect(&|call| calls.runs(call));
                 self.info.used_up = self.used_up(core, &request);
                 self.info.end_gates = self.any_end_gate(core) || self.answering.paused.is_some();
-                core.append_of_turn(|piggybacked| Batch::of_turn(request, &self.info, approval, piggybacked));
+                core.append_of_turn(|piggybacked| {
+                    Batch::of_turn(request, &self.info, approval, piggybacked)
+                });
             }
             Effect::Send(request) => {
                 (self.starting, self.asking, self.view_change) = (0, 0, ViewChange::Open);
                 let (number, bytes) = (request.number(), request.body().len);
                 // The span of the previous request must end first.
                 self.step_span = Span::none();
-                self.step_span = info_span!(parent: &self.turn_span, "step", request = number, bytes);
+                self.step_span =
+                    info_span!(parent: &self.turn_span, "step", request = number, bytes);
                 self.answering.drop_answer();
                 self.stream = Some(Stream::of(core.model.clone(), request));
             }
             Effect::Delta(delta) => {
                 let (turn, request) = (self.info.number, core.state.requests);
-                core.outbox.show(Event::Delta { turn, request, delta });
+                core.outbox.show(Event::Delta {
+                    turn,
+                    request,
+                    delta,
+                });
             }
             Effect::Judge(call) => self.judge(core, call),
             Effect::Run(run) => self.tasks.calls.wait(run.id(), run.into_start()),
@@ -554,12 +657,19 @@ impl Running {
             && let Err(replaced) = core.permission.workspace.check_roots()
         {
             let stopped = Authorization::project_replaced(replaced.to_string());
-            self.tasks.judges.spawn(async move { (call.id, Box::new(stopped)) });
+            self.tasks
+                .judges
+                .spawn(async move { (call.id, Box::new(stopped)) });
             return;
         }
-        let authorizer = self.authorizer.with_rules(&core.state.approvals.rules).on(core.state.going_on);
+        let authorizer = self
+            .authorizer
+            .with_rules(&core.state.approvals.rules)
+            .on(core.state.going_on);
         let id = call.id;
-        self.tasks.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
+        self.tasks
+            .judges
+            .spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }
 
     /// The history, the end of the turn and the input with which it goes on, once it is over.
@@ -567,20 +677,37 @@ impl Running {
         let TurnStage::Over(outcome, after) = &self.stage else {
             return Err(Fatal::Journal("the turn did not end".to_owned()));
         };
-        let AfterTurn { paused, again, limit } = after.clone();
-        self.turn_span.record("outcome", turn_end::outcome_name(outcome));
+        let AfterTurn {
+            paused,
+            again,
+            limit,
+        } = after.clone();
+        self.turn_span
+            .record("outcome", turn_end::outcome_name(outcome));
         let end = self.end(core, limit.unwrap_or_else(|| outcome.clone()), paused);
-        let history = self.turn.finish().map_err(|_open| Fatal::Journal("the turn did not end".to_owned()))?;
+        let history = self
+            .turn
+            .finish()
+            .map_err(|_open| Fatal::Journal("the turn did not end".to_owned()))?;
         Ok((history, end, again))
     }
 
     /// How the turn stands, for clients that wait for its end.
     fn end(&self, core: &Core, outcome: Outcome, paused: Option<String>) -> TurnEnd {
         let state = &core.state;
-        let Spent { requests, usage, cost, wall_us: _ } = state.spent().since(self.before);
+        let Spent {
+            requests,
+            usage,
+            cost,
+            wall_us: _,
+        } = state.spent().since(self.before);
         TurnEnd {
             outcome,
-            held: state.held.clone().filter(|hold| hold.budget.is_some()).map(Box::new),
+            held: state
+                .held
+                .clone()
+                .filter(|hold| hold.budget.is_some())
+                .map(Box::new),
             paused,
             answer: state.last_answer.clone(),
             refused: state.refused.clone(),

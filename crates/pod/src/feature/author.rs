@@ -4,24 +4,27 @@
 //! The derives need `serde` and `schemars` among the crate's own dependencies.
 
 pub use super::{
-    BackgroundTaskContext, CapabilityRequest, DurableState, EnrichKey, FeatureAlertSink, FeatureDescriptor, FeatureId,
-    FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, JsonCall,
-    JsonService, PodActivity, PodAtRun, Restart, RunningNotes, ServiceAccess, ServiceDeclaration, ServiceEventKey,
-    ServiceEventSink, ServiceFault, ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey,
-    StateScope, TaskError, TaskHandle, TaskKey, TaskResult, ToolCategory, ToolEnricher, ToolKey, ToolSchema,
-    TriggerKind, WrapKey,
+    BackgroundTaskContext, CapabilityRequest, DurableState, EnrichKey, FeatureAlertSink,
+    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    FeatureNotifySink, HookKey, HostCapability, JsonCall, JsonService, PodActivity, PodAtRun,
+    Restart, RunningNotes, ServiceAccess, ServiceDeclaration, ServiceEventKey, ServiceEventSink,
+    ServiceFault, ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey,
+    StateScope, TaskError, TaskHandle, TaskKey, TaskResult, ToolCategory, ToolEnricher, ToolKey,
+    ToolSchema, TriggerKind, WrapKey,
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{
-    AnswerView, Change, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView, HookFailure,
-    PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolArguments,
-    ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, ToolShape,
-    ToolShapeView, ToolWrap, TurnEnd, TurnEndView, TurnError, Verdict,
+    AnswerView, Change, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView,
+    HookFailure, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, PromptView,
+    RequestView, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat,
+    ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView, ToolWrap, TurnEnd, TurnEndView,
+    TurnError, Verdict,
 };
 pub use authority::{FileChanges, Workspace};
 pub use llm_worker::tool::Touch;
 pub use llm_worker::{
-    ErrorKind, ResultStatus, ToolContext, ToolEffect, ToolError, ToolOutcome as CallOutcome, ToolOutput, ToolResult,
+    ErrorKind, ResultStatus, ToolContext, ToolEffect, ToolError, ToolOutcome as CallOutcome,
+    ToolOutput, ToolResult,
 };
 pub use schemars::JsonSchema;
 pub use serde::{Deserialize, Serialize};

@@ -18,14 +18,16 @@ mod live;
 pub use crate::record::{RecordedFeature, RecordedRegistry};
 pub use authority::FileChanges;
 pub use decide::drift::{Difference, Drift, DriftGrade};
-pub use decide::plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTask, PlannedTool, Unmet};
+pub use decide::plan::{
+    InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTask, PlannedTool, Unmet,
+};
 pub(crate) use decide::plan::{MAX_GATES, MAX_TRANSFORMS};
 pub use decide::policy::{
     Admission, BadGrant, CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, StoreAccess,
 };
 pub use decide::report::{
-    ContributionKind, Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox,
-    InstallOutcome, RegistryReport, SkippedContribution, Totals,
+    ContributionKind, Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule,
+    HostSandbox, InstallOutcome, RegistryReport, SkippedContribution, Totals,
 };
 pub use declare::about::About;
 pub use declare::capability::HostCapability;
@@ -36,17 +38,20 @@ pub use declare::descriptor::{
 };
 pub use declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
 pub use declare::enricher::{EnrichKey, EnricherDeclaration};
-pub use declare::grants::{CapabilityGrantSet, CapabilityRequest, DeniedCapability, GrantUse, Need};
+pub use declare::grants::{
+    CapabilityGrantSet, CapabilityRequest, DeniedCapability, GrantUse, Need,
+};
 pub use declare::hook::{HookDeclaration, HookKey, WrapKey};
 pub use declare::id::{BadFeatureId, FeatureId, Tier};
 pub use declare::service::{
-    FeatureServices, MissingService, ResolvedService, ServiceAccess, ServiceDeclaration, ServiceEvent, ServiceEventKey,
-    ServiceId, ServiceKey, ServiceRequirement,
+    FeatureServices, MissingService, ResolvedService, ServiceAccess, ServiceDeclaration,
+    ServiceEvent, ServiceEventKey, ServiceId, ServiceKey, ServiceRequirement,
 };
 pub use declare::settings::Settings;
 pub use declare::state::{StateDeclaration, StateKey, StateScope};
 pub use declare::task::{
-    BackgroundTaskDeclaration, DEFAULT_TASK_DEADLINE, MAX_TASK_DEADLINE, Restart, TaskKey, TaskTrigger,
+    BackgroundTaskDeclaration, DEFAULT_TASK_DEADLINE, MAX_TASK_DEADLINE, Restart, TaskKey,
+    TaskTrigger,
 };
 pub(crate) use declare::text::{
     Lines, check as check_text, clamp, escape_line, millis, sanitize, sanitize_lines, secret,
@@ -67,17 +72,22 @@ pub use live::enrich::{Enrichment, ToolEnricher};
 pub use live::foreign::ForeignContract;
 pub use live::grant::Revoke;
 pub(crate) use live::job::{JobBoard, JobControl, JobLog};
-pub use live::job::{JobError, JobHandle, JobTail, MAX_JOB_DEADLINE, MAX_JOB_TAIL, MAX_JOBS_OF_FEATURE, NewJob};
+pub use live::job::{
+    JobError, JobHandle, JobTail, MAX_JOB_DEADLINE, MAX_JOB_TAIL, MAX_JOBS_OF_FEATURE, NewJob,
+};
 pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
-pub use live::service::{JsonCall, JsonService, ServiceError, ServiceFault, ServiceFuture, ServiceHandle};
+pub use live::service::{
+    JsonCall, JsonService, ServiceError, ServiceFault, ServiceFuture, ServiceHandle,
+};
 pub use live::sink::{
-    FeatureAlertSink, FeatureNotifySink, Notifying, Receipt, RunningNotes, ServiceEventSink, SinkError,
+    FeatureAlertSink, FeatureNotifySink, Notifying, Receipt, RunningNotes, ServiceEventSink,
+    SinkError,
 };
 pub(crate) use live::state::Keeper;
 pub use live::state::{DurableState, MAX_STATE, PodLink, StateError, Update};
 pub use live::task::{
-    BackgroundTaskContext, PodActivity, PodAtRun, RegisteredTask, TaskError, TaskFailure, TaskHandle, TaskResult,
-    TriggerKind,
+    BackgroundTaskContext, PodActivity, PodAtRun, RegisteredTask, TaskError, TaskFailure,
+    TaskHandle, TaskResult, TriggerKind,
 };
 
 #[cfg(test)]

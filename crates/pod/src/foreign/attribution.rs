@@ -72,8 +72,18 @@ impl Attribution {
 
     /// The responsible feature (none for the host itself), and whether the callback only waits.
     pub(crate) fn who(&self) -> (Option<FeatureId>, bool) {
-        let Inside { owner, running, waiting, waits: _, parked } = &*self.lock();
-        let within = if *parked { waiting.last().map(|(_, feature)| feature) } else { running.last() };
+        let Inside {
+            owner,
+            running,
+            waiting,
+            waits: _,
+            parked,
+        } = &*self.lock();
+        let within = if *parked {
+            waiting.last().map(|(_, feature)| feature)
+        } else {
+            running.last()
+        };
         (within.or(owner.as_ref()).cloned(), *parked)
     }
 }
@@ -114,7 +124,9 @@ fn enter(how: impl FnOnce(&mut Inside) -> Entered) -> Within {
 
 impl Drop for Within {
     fn drop(&mut self) {
-        let Some((attribution, entered)) = &self.0 else { return };
+        let Some((attribution, entered)) = &self.0 else {
+            return;
+        };
         let mut inside = attribution.lock();
         match entered {
             Entered::Running => drop(inside.running.pop()),

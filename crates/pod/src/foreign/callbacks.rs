@@ -71,13 +71,27 @@ impl Callbacks {
     /// As [`Self::new`], with another grace.
     #[must_use]
     pub fn with_grace(runtime: Handle, grace: Duration) -> Self {
-        Self { runtime, grace, stuck: Arc::default(), features: Arc::default(), pod: None }
+        Self {
+            runtime,
+            grace,
+            stuck: Arc::default(),
+            features: Arc::default(),
+            pod: None,
+        }
     }
 
     /// The same threads for one generation of a pod's features, with no feature disabled. `mailbox` gets notes about
     /// late answers, and `revoke` revokes the grants of a disabled feature.
-    pub(crate) fn serving(self, mailbox: MailboxSender, revoke: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
-        Self { features: Arc::default(), pod: Some((mailbox, Arc::new(revoke))), ..self }
+    pub(crate) fn serving(
+        self,
+        mailbox: MailboxSender,
+        revoke: impl Fn(&FeatureId) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            features: Arc::default(),
+            pod: Some((mailbox, Arc::new(revoke))),
+            ..self
+        }
     }
 
     /// Sends a note about a feature to the pod, if there is one and its mailbox has room.
@@ -107,31 +121,45 @@ impl Callbacks {
     /// Disables a feature: callers that check [`Self::is_disabled`] no longer call it, its grants are revoked, and the
     /// pod is informed.
     pub fn disable(&self, feature: &FeatureId) {
-        if std::mem::replace(&mut self.features().entry(feature.clone()).or_default().disabled, true) {
+        if std::mem::replace(
+            &mut self.features().entry(feature.clone()).or_default().disabled,
+            true,
+        ) {
             return;
         }
         warn!(%feature, "feature disabled: its code did not return");
         if let Some((mailbox, revoke)) = self.pod.clone() {
             revoke(feature);
             let feature = feature.clone();
-            drop(self.runtime.spawn(async move { mailbox.send(DriverRequest::FeatureDisabled { feature }).await }));
+            drop(self.runtime.spawn(async move {
+                mailbox
+                    .send(DriverRequest::FeatureDisabled { feature })
+                    .await
+            }));
         }
     }
 
     /// Whether a feature was disabled because its code did not return.
     #[must_use]
     pub fn is_disabled(&self, feature: &FeatureId) -> bool {
-        self.features().get(feature).is_some_and(|status| status.disabled)
+        self.features()
+            .get(feature)
+            .is_some_and(|status| status.disabled)
     }
 
     /// Whether the feature's code holds a thread past its deadline.
     pub(crate) fn has_overdue_thread(&self, feature: &FeatureId) -> bool {
-        self.features().get(feature).is_some_and(|status| status.overdue_threads > 0)
+        self.features()
+            .get(feature)
+            .is_some_and(|status| status.overdue_threads > 0)
     }
 
     /// Counts a thread that the feature's code holds past its deadline.
     pub(crate) fn add_overdue_thread(&self, feature: &FeatureId) {
-        self.features().entry(feature.clone()).or_default().overdue_threads += 1;
+        self.features()
+            .entry(feature.clone())
+            .or_default()
+            .overdue_threads += 1;
     }
 
     /// A thread counted by [`Self::add_overdue_thread`] returned.
@@ -174,7 +202,9 @@ impl Callbacks {
         let (here, parking) = (Arc::clone(&attribution), Arc::clone(&attribution));
         let over = CancellationToken::new();
         let work = over.clone().run_until_cancelled_owned(work);
-        let mut thread = self.runtime.spawn_blocking(move || here.watch(|| handle.block_on(parking.parking(work))));
+        let mut thread = self
+            .runtime
+            .spawn_blocking(move || here.watch(|| handle.block_on(parking.parking(work))));
         let (callbacks, stuck, grace) = (self.clone(), self.stuck.clone(), self.grace);
         async move {
             tokio::select! {
@@ -189,7 +219,11 @@ impl Callbacks {
             let (who, parked) = attribution.who();
             over.cancel();
             // Work that waits can be dropped, which frees its thread; work that blocks the thread cannot be stopped.
-            let back = if parked { tokio::time::timeout(grace, &mut thread).await.ok() } else { None };
+            let back = if parked {
+                tokio::time::timeout(grace, &mut thread).await.ok()
+            } else {
+                None
+            };
             let came_back = back.is_some();
             if let Some(Ok(Some(done))) = back {
                 return Ok(done);
@@ -199,13 +233,18 @@ impl Callbacks {
             }
             if !came_back {
                 let before = stuck.fetch_add(1, Ordering::Relaxed);
-                warn!(abandoned = before + 1, most = MAX_STUCK, "a callback thread was abandoned");
+                warn!(
+                    abandoned = before + 1,
+                    most = MAX_STUCK,
+                    "a callback thread was abandoned"
+                );
                 // If it returns after all, its thread is available again.
                 tokio::spawn(async move {
                     let is_void = matches!(thread.await, Ok(Some(_)));
                     stuck.fetch_sub(1, Ordering::Relaxed);
                     if let Some(feature) = who.filter(|_| is_void && notes) {
-                        let text = "its code returned after it had been abandoned; the result is void";
+                        let text =
+                            "its code returned after it had been abandoned; the result is void";
                         callbacks.note(feature, text.to_owned());
                     }
                 });
@@ -216,7 +255,10 @@ impl Callbacks {
 }
 
 /// The value of a thread, unless its work was dropped.
-fn ended<T>(done: Result<Option<T>, tokio::task::JoinError>, grace: Duration) -> Result<T, CallbackFailure> {
+fn ended<T>(
+    done: Result<Option<T>, tokio::task::JoinError>,
+    grace: Duration,
+) -> Result<T, CallbackFailure> {
     done.map_err(lost)?.ok_or(CallbackFailure::Stuck(grace))
 }
 
@@ -229,7 +271,10 @@ fn lost(error: tokio::task::JoinError) -> CallbackFailure {
 
 /// The message of a panic.
 pub(super) fn words(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     clamp(text.unwrap_or("no message")).to_owned()
 }
 
@@ -242,7 +287,10 @@ mod tests {
     // stays counted.
     #[test]
     fn a_new_generation_forgets_who_is_off_not_stuck_threads() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let (_mailbox, sender) = mailbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
         let callbacks = callbacks.serving(sender.clone(), |_| ());
@@ -253,11 +301,17 @@ mod tests {
             super::super::attribution::own(&owner);
             gate.recv().unwrap_err();
         };
-        let lost =
-            runtime.block_on(async { callbacks.run(Duration::from_millis(10), CancellationToken::new(), holds).await });
+        let lost = runtime.block_on(async {
+            callbacks
+                .run(Duration::from_millis(10), CancellationToken::new(), holds)
+                .await
+        });
         let next = callbacks.clone().serving(sender, |_| ());
         assert!(matches!(lost, Err(CallbackFailure::Stuck(_))));
-        assert_eq!((callbacks.is_disabled(&feature), next.is_disabled(&feature)), (true, false));
+        assert_eq!(
+            (callbacks.is_disabled(&feature), next.is_disabled(&feature)),
+            (true, false)
+        );
         assert_eq!((callbacks.stuck(), next.stuck()), (1, 1));
         drop(open);
         runtime.block_on(async {
@@ -270,11 +324,19 @@ mod tests {
     // A tool that came back after its call was given up left no trace: the journal said only that it did not return.
     #[test]
     fn a_result_that_came_too_late_is_void_and_noted() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         // How long the work holds its thread, whether it is one whose caller notes it, and whether there is a note.
-        for (late, notes, noted) in [(true, true, true), (true, false, false), (false, true, false)] {
+        for (late, notes, noted) in [
+            (true, true, true),
+            (true, false, false),
+            (false, true, false),
+        ] {
             let (mut events, sender) = mailbox();
-            let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
+            let callbacks =
+                Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
             let callbacks = callbacks.serving(sender, |_| ());
             let (open, gate) = std::sync::mpsc::channel::<()>();
             let mut open = Some(open).filter(|_| late);
@@ -284,7 +346,14 @@ mod tests {
                 "done"
             };
             let all: Vec<String> = runtime.block_on(async {
-                let done = callbacks.run_with(Duration::from_millis(10), CancellationToken::new(), work, notes).await;
+                let done = callbacks
+                    .run_with(
+                        Duration::from_millis(10),
+                        CancellationToken::new(),
+                        work,
+                        notes,
+                    )
+                    .await;
                 assert_eq!(done.is_err(), late);
                 drop(open.take());
                 while callbacks.stuck() > 0 {
@@ -300,7 +369,12 @@ mod tests {
                 }
                 all
             });
-            assert_eq!(all.iter().filter(|text| text.contains("the result is void")).count(), usize::from(noted));
+            assert_eq!(
+                all.iter()
+                    .filter(|text| text.contains("the result is void"))
+                    .count(),
+                usize::from(noted)
+            );
         }
     }
 }

@@ -82,7 +82,11 @@ mod tests {
     // starts.
     #[test]
     fn work_under_a_door_ends_with_it() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let second = Duration::from_secs(1);
             for (drain, ended) in [(None, Err(Shut)), (Some(5 * second), Ok(7))] {
@@ -102,7 +106,11 @@ mod tests {
                     None => door.shut().await,
                     Some(time) => door.drain(Instant::now() + time).await,
                 }
-                assert_eq!((work.await.unwrap(), Arc::strong_count(&held)), (ended, 1), "{drain:?}");
+                assert_eq!(
+                    (work.await.unwrap(), Arc::strong_count(&held)),
+                    (ended, 1),
+                    "{drain:?}"
+                );
                 assert_eq!(under(&door, async { 7 }).await, Err(Shut), "{drain:?}");
             }
         });

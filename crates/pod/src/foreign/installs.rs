@@ -39,11 +39,17 @@ pub(crate) struct Runner {
 impl Runner {
     /// Each callback may take `limit`.
     pub(crate) const fn new(limit: Duration) -> Self {
-        Self { limit, stuck: Vec::new() }
+        Self {
+            limit,
+            stuck: Vec::new(),
+        }
     }
 
     /// Runs all callbacks; the results are in the order of the callbacks.
-    pub(crate) fn run_all<T: Send + 'static>(&mut self, callbacks: Vec<InstallCallback<T>>) -> Vec<CallbackEnd<T>> {
+    pub(crate) fn run_all<T: Send + 'static>(
+        &mut self,
+        callbacks: Vec<InstallCallback<T>>,
+    ) -> Vec<CallbackEnd<T>> {
         let total = callbacks.len();
         let mut ended = Vec::with_capacity(total);
         let mut left = VecDeque::from(callbacks);
@@ -55,7 +61,9 @@ impl Runner {
             let (count, queue) = (left.len(), Arc::new(Mutex::new(left)));
             let (answers, results) = channel();
             let worker = Arc::clone(&queue);
-            let thread = thread::Builder::new().name("feature-install".into()).spawn(move || work(&worker, &answers));
+            let thread = thread::Builder::new()
+                .name("feature-install".into())
+                .spawn(move || work(&worker, &answers));
             let Ok(thread) = thread else { break };
             left = match listen(count, &queue, &results, self.limit, &mut ended) {
                 None => break,
@@ -101,11 +109,17 @@ fn listen<T>(
 
 fn work<T>(queue: &Queue<T>, answers: &Sender<CallbackEnd<T>>) {
     loop {
-        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let next = queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front();
         let Some(callback) = next else { return };
         let began = Instant::now();
         let answer = match caught(callback) {
-            Ok(value) => CallbackEnd::Done { value, took: began.elapsed() },
+            Ok(value) => CallbackEnd::Done {
+                value,
+                took: began.elapsed(),
+            },
             Err(message) => CallbackEnd::Panicked { message },
         };
         if answers.send(answer).is_err() {

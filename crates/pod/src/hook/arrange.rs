@@ -39,20 +39,48 @@ mod tests {
 
     #[test]
     fn hooks_stay_in_their_order_but_for_what_they_say() {
-        type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
+        type Row = (
+            &'static str,
+            &'static [&'static str],
+            &'static [&'static str],
+        );
         let cases: [(&[Row], &[&str]); 5] = [
             (&[("a", &[], &[]), ("b", &[], &[])], &["a", "b"]),
-            (&[("a", &[], &["b"]), ("b", &[], &[]), ("c", &[], &[])], &["b", "a", "c"]),
-            (&[("a", &[], &[]), ("b", &[], &[]), ("c", &["a"], &[])], &["b", "c", "a"]),
+            (
+                &[("a", &[], &["b"]), ("b", &[], &[]), ("c", &[], &[])],
+                &["b", "a", "c"],
+            ),
+            (
+                &[("a", &[], &[]), ("b", &[], &[]), ("c", &["a"], &[])],
+                &["b", "c", "a"],
+            ),
             (&[("a", &[], &["gone"]), ("b", &["b"], &["b"])], &["a", "b"]),
-            (&[("a", &[], &["c"]), ("b", &["c"], &[]), ("c", &[], &[])], &["b", "c", "a"]),
+            (
+                &[("a", &[], &["c"]), ("b", &["c"], &[]), ("c", &[], &[])],
+                &["b", "c", "a"],
+            ),
         ];
-        let ids = |names: &[&str]| names.iter().map(|name| format!("user:{name}").parse().unwrap()).collect::<Vec<_>>();
+        let ids = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| format!("user:{name}").parse().unwrap())
+                .collect::<Vec<_>>()
+        };
         for (rows, expected) in cases {
-            let hooks: Vec<(FeatureId, Vec<FeatureId>, Vec<FeatureId>)> =
-                rows.iter().map(|(id, before, after)| (ids(&[id]).remove(0), ids(before), ids(after))).collect();
-            let sorted = arranged(hooks, |(feature, before, after)| HookPlace { feature, before, after });
-            assert_eq!(sorted.into_iter().map(|(id, ..)| id).collect::<Vec<_>>(), ids(expected), "{rows:?}");
+            let hooks: Vec<(FeatureId, Vec<FeatureId>, Vec<FeatureId>)> = rows
+                .iter()
+                .map(|(id, before, after)| (ids(&[id]).remove(0), ids(before), ids(after)))
+                .collect();
+            let sorted = arranged(hooks, |(feature, before, after)| HookPlace {
+                feature,
+                before,
+                after,
+            });
+            assert_eq!(
+                sorted.into_iter().map(|(id, ..)| id).collect::<Vec<_>>(),
+                ids(expected),
+                "{rows:?}"
+            );
         }
     }
 }

@@ -43,7 +43,10 @@ const MAX_PROBLEM: usize = 512;
 
 /// Appended to the recorded problem of the failure that suspends a transform.
 const SUSPENDED_SUFFIX: &str = "; after 3 failures in a row it is not asked again";
-const _: () = assert!(MAX_CONSECUTIVE_FAILURES == 3, "the text above names the number");
+const _: () = assert!(
+    MAX_CONSECUTIVE_FAILURES == 3,
+    "the text above names the number"
+);
 
 /// An installed hook: the code of a feature with its limits. Install makes it from the hook's declaration.
 pub struct InstalledHook<P: Point> {
@@ -95,7 +98,8 @@ impl<P: Point> InstalledHook<P> {
         // Failures of a gate are not counted: a gate is never suspended. Nor is a hook that withholds.
         let failures = self.consecutive_failures.load(Ordering::Relaxed);
         let suspended = !self.withholds && failures >= MAX_CONSECUTIVE_FAILURES;
-        !suspended && (tool.is_empty() || self.tools.iter().any(|known| known == "*" || known == tool))
+        !suspended
+            && (tool.is_empty() || self.tools.iter().any(|known| known == "*" || known == tool))
     }
 
     /// Counts a call of this hook whose thread was abandoned.
@@ -106,7 +110,11 @@ impl<P: Point> InstalledHook<P> {
     /// An abandoned call returned after all.
     pub(super) fn call_returned(&self) {
         // `Err`: the call had not been counted as abandoned.
-        self.abandoned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |abandoned| abandoned.checked_sub(1)).ok();
+        self.abandoned
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |abandoned| {
+                abandoned.checked_sub(1)
+            })
+            .ok();
     }
 
     pub(super) fn is_revoked(&self) -> bool {
@@ -121,7 +129,8 @@ impl<P: Point> InstalledHook<P> {
     /// Counts a failure, or resets the count after a success. Returns whether this failure suspends the hook.
     fn record_result(&self, failed: bool) -> bool {
         if failed {
-            self.consecutive_failures.fetch_add(1, Ordering::Relaxed) + 1 == MAX_CONSECUTIVE_FAILURES
+            self.consecutive_failures.fetch_add(1, Ordering::Relaxed) + 1
+                == MAX_CONSECUTIVE_FAILURES
         } else {
             self.consecutive_failures.store(0, Ordering::Relaxed);
             false
@@ -142,7 +151,9 @@ impl<P: Point> Default for HookChain<P> {
 
 impl<P: Point> Clone for HookChain<P> {
     fn clone(&self) -> Self {
-        Self { hooks: self.hooks.clone() }
+        Self {
+            hooks: self.hooks.clone(),
+        }
     }
 }
 
@@ -207,7 +218,11 @@ impl<P: Point> HookChain<P> {
     }
 
     fn asked(&self, tool: &str) -> Vec<Arc<InstalledHook<P>>> {
-        self.hooks.iter().filter(|hook| hook.asked(tool)).cloned().collect()
+        self.hooks
+            .iter()
+            .filter(|hook| hook.asked(tool))
+            .cloned()
+            .collect()
     }
 
     /// Those that see an answer of the feature installed at `place` in place of a tool: its own and what comes behind. Those
@@ -215,21 +230,48 @@ impl<P: Point> HookChain<P> {
     fn behind(&self, tool: &str, place: usize) -> Vec<Arc<InstalledHook<P>>> {
         let own = self.hooks.iter().position(|hook| hook.place == place);
         let first = own.or_else(|| self.hooks.iter().position(|hook| hook.place > place));
-        let stands =
-            |(at, hook): &(usize, &Arc<InstalledHook<P>>)| hook.withholds || first.is_some_and(|first| *at >= first);
-        let behind = self.hooks.iter().enumerate().filter(stands).map(|(_, hook)| hook);
+        let stands = |(at, hook): &(usize, &Arc<InstalledHook<P>>)| {
+            hook.withholds || first.is_some_and(|first| *at >= first)
+        };
+        let behind = self
+            .hooks
+            .iter()
+            .enumerate()
+            .filter(stands)
+            .map(|(_, hook)| hook);
         behind.filter(|hook| hook.asked(tool)).cloned().collect()
     }
 }
 
 impl<P: Gate> HookChain<P> {
-    async fn decide(&self, callbacks: &Callbacks, input: P::Input, redactor: &Redactor) -> GateOutcome {
-        let interpret = |_: &P::Input, verdict: &P::Answer| if verdict.goes_on() { Next::Same } else { Next::Stop };
+    async fn decide(
+        &self,
+        callbacks: &Callbacks,
+        input: P::Input,
+        redactor: &Redactor,
+    ) -> GateOutcome {
+        let interpret = |_: &P::Input, verdict: &P::Answer| {
+            if verdict.goes_on() {
+                Next::Same
+            } else {
+                Next::Stop
+            }
+        };
         let mut asked = self.asked("");
         asked.retain(|hook| !hook.with_output_schema || P::has_output_schema(&input));
         let (done, _) = run(callbacks, asked, Arc::new(input), Arc::new(interpret)).await;
-        let mut outcome = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
-        for HookRun { hook, took, answer, asked: _, replaced: _ } in done {
+        let mut outcome = GateOutcome {
+            decision: Decision::Allow,
+            runs: Vec::new(),
+        };
+        for HookRun {
+            hook,
+            took,
+            answer,
+            asked: _,
+            replaced: _,
+        } in done
+        {
             let (feature, hook) = (hook.feature.clone(), hook.name.clone());
             let failed = answer.is_err();
             let decision = match answer {
@@ -240,7 +282,13 @@ impl<P: Gate> HookChain<P> {
             if outcome.decision.allows() || decision.refuses() {
                 outcome.decision = decision.clone();
             }
-            outcome.runs.push(GateRun { feature, hook, ms: millis(took), decision, failed });
+            outcome.runs.push(GateRun {
+                feature,
+                hook,
+                ms: millis(took),
+                decision,
+                failed,
+            });
         }
         outcome
     }
@@ -249,21 +297,42 @@ impl<P: Gate> HookChain<P> {
 /// Prefixes the reason with feature and hook; cuts it to its bound and removes secrets and control characters.
 fn signed(decision: Decision, feature: &FeatureId, hook: &str, redactor: &Redactor) -> Decision {
     let sign = |reason: String| {
-        let reason = escape_line(&redactor.text(clamp(&reason)).replace('\n', " "), MAX_REASON);
+        let reason = escape_line(
+            &redactor.text(clamp(&reason)).replace('\n', " "),
+            MAX_REASON,
+        );
         format!("{feature} (gate `{hook}`): {reason}")
     };
     match decision {
         Decision::Allow | Decision::Retry { .. } => decision,
-        Decision::Ask { question, expires_after_ms } => Decision::Ask { question: sign(question), expires_after_ms },
+        Decision::Ask {
+            question,
+            expires_after_ms,
+        } => Decision::Ask {
+            question: sign(question),
+            expires_after_ms,
+        },
         Decision::Again { words } => {
             let words = sanitize_lines(&words, MAX_AGAIN_WORDS, redactor);
             // Without words there is nothing to go on with.
-            if words.trim().is_empty() { Decision::Allow } else { Decision::Again { words } }
+            if words.trim().is_empty() {
+                Decision::Allow
+            } else {
+                Decision::Again { words }
+            }
         }
-        Decision::Refuse { reason } => Decision::Refuse { reason: sign(reason) },
-        Decision::Invalid { reason } => Decision::Invalid { reason: sign(reason) },
-        Decision::Abort { reason } => Decision::Abort { reason: sign(reason) },
-        Decision::Pause { reason } => Decision::Pause { reason: sign(reason) },
+        Decision::Refuse { reason } => Decision::Refuse {
+            reason: sign(reason),
+        },
+        Decision::Invalid { reason } => Decision::Invalid {
+            reason: sign(reason),
+        },
+        Decision::Abort { reason } => Decision::Abort {
+            reason: sign(reason),
+        },
+        Decision::Pause { reason } => Decision::Pause {
+            reason: sign(reason),
+        },
     }
 }
 
@@ -277,8 +346,11 @@ impl<P: Transform> HookChain<P> {
         if P::OUTSIDE_IN {
             hooks.reverse();
         }
-        self.hooks =
-            arranged(hooks, |hook| HookPlace { feature: &hook.feature, before: &hook.before, after: &hook.after });
+        self.hooks = arranged(hooks, |hook| HookPlace {
+            feature: &hook.feature,
+            before: &hook.before,
+            after: &hook.after,
+        });
     }
 
     async fn transform(
@@ -299,7 +371,14 @@ impl<P: Transform> HookChain<P> {
         };
         let (done, last) = run(callbacks, asked, Arc::new(input), Arc::new(interpret)).await;
         let mut notes = Vec::new();
-        for HookRun { hook, took, answer, asked, replaced } in done {
+        for HookRun {
+            hook,
+            took,
+            answer,
+            asked,
+            replaced,
+        } in done
+        {
             let withheld = hook.withholds && answer.is_err();
             let suspended_now = asked && hook.record_result(answer.is_err()) && !hook.withholds;
             let after = match (answer, replaced) {
@@ -316,7 +395,14 @@ impl<P: Transform> HookChain<P> {
                 at.clone_from(after);
             }
             let (feature, hook) = (hook.feature.clone(), hook.name.clone());
-            notes.push(Transformed { feature, hook, ms: millis(took), before, after, withheld });
+            notes.push(Transformed {
+                feature,
+                hook,
+                ms: millis(took),
+                before,
+                after,
+                withheld,
+            });
         }
         (last, notes)
     }
@@ -325,7 +411,13 @@ impl<P: Transform> HookChain<P> {
 impl<P: Observe> HookChain<P> {
     pub(super) async fn tell(&self, callbacks: &Callbacks, input: P::Input) {
         let interpret = |_: &P::Input, (): &()| Next::Same;
-        let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;
+        let (done, _) = run(
+            callbacks,
+            self.asked(""),
+            Arc::new(input),
+            Arc::new(interpret),
+        )
+        .await;
         for run in done {
             // A hook that was skipped did not fail.
             let _suspended_now = run.asked && run.hook.record_result(run.answer.is_err());
@@ -359,7 +451,11 @@ impl HookRegistryBuilder {
 
     /// Appends a hook to the chain of its point.
     pub fn add<P: Point>(&mut self, mut hook: InstalledHook<P>) {
-        hook.place = self.features.iter().position(|known| *known == hook.feature).unwrap_or(self.features.len());
+        hook.place = self
+            .features
+            .iter()
+            .position(|known| *known == hook.feature)
+            .unwrap_or(self.features.len());
         if hook.place == self.features.len() {
             self.features.push(hook.feature.clone());
         }
@@ -380,7 +476,11 @@ impl HookRegistryBuilder {
         chains.tool_repeat.arrange();
         chains.tool_shape.arrange();
         chains.tool_outcome.arrange();
-        HookRegistry { chains, observer_queue: ObserverQueue::default(), redactor: self.redactor }
+        HookRegistry {
+            chains,
+            observer_queue: ObserverQueue::default(),
+            redactor: self.redactor,
+        }
     }
 }
 
@@ -393,15 +493,25 @@ impl HookRegistry {
 
     /// Whether this point has a gate that is asked about an input with an output schema, or about one without.
     pub(crate) fn any_gate<P: Gate>(&self, has_output_schema: bool) -> bool {
-        P::chain(self).hooks.iter().any(|hook| has_output_schema || !hook.with_output_schema)
+        P::chain(self)
+            .hooks
+            .iter()
+            .any(|hook| has_output_schema || !hook.with_output_schema)
     }
 
     /// Calls the gates of a point, in install order, until one refuses. Without gates nothing is allocated and `input`
     /// is not called.
-    pub async fn decide<P: Gate>(&self, callbacks: &Callbacks, input: impl FnOnce() -> P::Input) -> GateOutcome {
+    pub async fn decide<P: Gate>(
+        &self,
+        callbacks: &Callbacks,
+        input: impl FnOnce() -> P::Input,
+    ) -> GateOutcome {
         let chain = P::chain(self);
         if chain.hooks.is_empty() {
-            return GateOutcome { decision: Decision::Allow, runs: Vec::new() };
+            return GateOutcome {
+                decision: Decision::Allow,
+                runs: Vec::new(),
+            };
         }
         chain.decide(callbacks, input(), &self.redactor).await
     }
@@ -425,7 +535,8 @@ impl HookRegistry {
         input: P::Input,
         recheck: Recheck<P::Input>,
     ) -> (Arc<P::Input>, Vec<Transformed>) {
-        self.transform_by(P::chain(self).asked(tool), callbacks, input, recheck).await
+        self.transform_by(P::chain(self).asked(tool), callbacks, input, recheck)
+            .await
     }
 
     /// As [`Self::transform`] at [`ToolShape`](super::ToolShape). `answered_by` is the feature that answered in place of the
@@ -437,10 +548,20 @@ impl HookRegistry {
         recheck: Recheck<ToolShapeView>,
         answered_by: Option<&str>,
     ) -> (Arc<ToolShapeView>, Vec<Transformed>) {
-        let Chains { tool_run, tool_shape, .. } = &self.chains;
-        let by = tool_run.hooks.iter().find(|hook| answered_by == Some(hook.feature.to_string().as_str()));
+        let Chains {
+            tool_run,
+            tool_shape,
+            ..
+        } = &self.chains;
+        let by = tool_run
+            .hooks
+            .iter()
+            .find(|hook| answered_by == Some(hook.feature.to_string().as_str()));
         let tool = &input.call.tool;
-        let asked = by.map_or_else(|| tool_shape.asked(tool), |hook| tool_shape.behind(tool, hook.place));
+        let asked = by.map_or_else(
+            || tool_shape.asked(tool),
+            |hook| tool_shape.behind(tool, hook.place),
+        );
         self.transform_by(asked, callbacks, input, recheck).await
     }
 

@@ -5,8 +5,9 @@
 
 use super::point::HookPoint;
 use super::typed::{
-    AnswerView, CompactionPlan, CompactionView, ErrorView, EventView, LeavingResult, Point, PromptView, RequestView,
-    ToolCallView, ToolOutcomeView, ToolRepeatView, ToolRunView, ToolShapeView, TurnEndView,
+    AnswerView, CompactionPlan, CompactionView, ErrorView, EventView, LeavingResult, Point,
+    PromptView, RequestView, ToolCallView, ToolOutcomeView, ToolRepeatView, ToolRunView,
+    ToolShapeView, TurnEndView,
 };
 use super::verdict::{Change, MAX_EXPIRY, MAX_RETRY_WAIT, Verdict};
 use crate::feature::millis;
@@ -36,15 +37,28 @@ impl Shown for PromptView {
 
 impl Shown for RequestView {
     fn shown(&self) -> Value {
-        let Self { turn, number, items } = self;
+        let Self {
+            turn,
+            number,
+            items,
+        } = self;
         json!({ "turn": turn, "number": number, "items": items })
     }
 }
 
 impl Shown for CompactionView {
     fn shown(&self) -> Value {
-        let Self { turn, level, by_hand, used, window, results, keep } = self;
-        let result = |of: &LeavingResult| json!({ "call": of.call, "tool": of.tool, "bytes": of.bytes });
+        let Self {
+            turn,
+            level,
+            by_hand,
+            used,
+            window,
+            results,
+            keep,
+        } = self;
+        let result =
+            |of: &LeavingResult| json!({ "call": of.call, "tool": of.tool, "bytes": of.bytes });
         json!({
             "turn": turn, "level": level, "by_hand": by_hand, "used": used, "window": window,
             "results": results.iter().map(result).collect::<Vec<_>>(), "keep": keep,
@@ -54,23 +68,45 @@ impl Shown for CompactionView {
 
 impl Shown for AnswerView {
     fn shown(&self) -> Value {
-        let Self { turn, request, text, calls } = self;
-        let calls: Vec<_> =
-            calls.iter().map(|call| json!({ "tool": call.tool, "arguments": call.arguments })).collect();
+        let Self {
+            turn,
+            request,
+            text,
+            calls,
+        } = self;
+        let calls: Vec<_> = calls
+            .iter()
+            .map(|call| json!({ "tool": call.tool, "arguments": call.arguments }))
+            .collect();
         json!({ "turn": turn, "request": request, "text": text, "calls": calls })
     }
 }
 
 impl Shown for ErrorView {
     fn shown(&self) -> Value {
-        let Self { turn, request, kind, message, retries } = self;
+        let Self {
+            turn,
+            request,
+            kind,
+            message,
+            retries,
+        } = self;
         json!({ "turn": turn, "request": request, "kind": kind, "message": message, "retries": retries })
     }
 }
 
 impl Shown for ToolCallView {
     fn shown(&self) -> Value {
-        let Self { call, tool, feature, effect, arguments, touches, input: _, by_person: _ } = self;
+        let Self {
+            call,
+            tool,
+            feature,
+            effect,
+            arguments,
+            touches,
+            input: _,
+            by_person: _,
+        } = self;
         let touches: Vec<_> = touches.iter().map(touch).collect();
         json!({
             "call": call, "tool": tool, "feature": feature, "effect": effect, "arguments": parsed(arguments),
@@ -87,7 +123,13 @@ impl Shown for ToolRunView {
 
 impl Shown for ToolRepeatView {
     fn shown(&self) -> Value {
-        let Self { call, outcome, error, tries, after: _ } = self;
+        let Self {
+            call,
+            outcome,
+            error,
+            tries,
+            after: _,
+        } = self;
         json!({ "call": call.shown(), "outcome": outcome, "error": error, "tries": tries })
     }
 }
@@ -108,7 +150,14 @@ impl Shown for ToolOutcomeView {
 
 impl Shown for TurnEndView {
     fn shown(&self) -> Value {
-        let Self { turn, outcome, steps, answer, shortfall, output_schema } = self;
+        let Self {
+            turn,
+            outcome,
+            steps,
+            answer,
+            shortfall,
+            output_schema,
+        } = self;
         json!({
             "turn": turn, "outcome": outcome, "steps": steps, "answer": answer, "shortfall": shortfall,
             "output_schema": output_schema.as_deref().map(parsed),
@@ -118,7 +167,11 @@ impl Shown for TurnEndView {
 
 impl Shown for EventView {
     fn shown(&self) -> Value {
-        let Self { seq, missed, record } = self;
+        let Self {
+            seq,
+            missed,
+            record,
+        } = self;
         json!({ "seq": seq, "missed": missed, "kind": record.kind(), "record": record.body() })
     }
 }
@@ -132,8 +185,12 @@ fn touch(touch: &Touch) -> Value {
         Touch::Session => json!({ "is": "session" }),
         Touch::RemoteWrite(host) => json!({ "is": "remote_write", "host": host }),
         Touch::Connect(host, reason) => json!({ "is": "network", "host": host, "reason": reason }),
-        Touch::Escalate(Escalation::Network, reason) => json!({ "is": "network", "reason": reason }),
-        Touch::Escalate(Escalation::Unconfined, reason) => json!({ "is": "unconfined", "reason": reason }),
+        Touch::Escalate(Escalation::Network, reason) => {
+            json!({ "is": "network", "reason": reason })
+        }
+        Touch::Escalate(Escalation::Unconfined, reason) => {
+            json!({ "is": "unconfined", "reason": reason })
+        }
     }
 }
 
@@ -174,12 +231,20 @@ enum GateAnswer {
 impl GateAnswer {
     /// Whether gates at this point may answer so; the same as the constructors of [`Verdict`].
     fn is_allowed_at(&self, point: HookPoint) -> bool {
-        use HookPoint::{PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, TurnEnd, TurnError};
+        use HookPoint::{
+            PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, TurnEnd, TurnError,
+        };
         match self {
             Self::Allow {} => {
-                matches!(point, PreToolCall | PromptSubmit | PreRequest | PreCompaction | PostAssistant)
+                matches!(
+                    point,
+                    PreToolCall | PromptSubmit | PreRequest | PreCompaction | PostAssistant
+                )
             }
-            Self::Abort { .. } => matches!(point, PreToolCall | PromptSubmit | PreRequest | PostAssistant),
+            Self::Abort { .. } => matches!(
+                point,
+                PreToolCall | PromptSubmit | PreRequest | PostAssistant
+            ),
             Self::Deny { .. } => matches!(point, PreToolCall | PreCompaction),
             Self::Ask { .. } => point == PreToolCall,
             Self::Finish {} | Self::Again { .. } => point == TurnEnd,
@@ -193,12 +258,18 @@ impl GateAnswer {
         match self {
             Self::Allow {} | Self::Finish {} | Self::GiveUp {} => Decision::Allow,
             Self::Deny { reason } => Decision::Refuse { reason },
-            Self::Ask { question, expires_after_ms } => {
-                Decision::Ask { question, expires_after_ms: expires_after_ms.map(|time| time.clamp(least, most)) }
-            }
+            Self::Ask {
+                question,
+                expires_after_ms,
+            } => Decision::Ask {
+                question,
+                expires_after_ms: expires_after_ms.map(|time| time.clamp(least, most)),
+            },
             Self::Abort { reason } => Decision::Abort { reason },
             Self::Pause { reason } => Decision::Pause { reason },
-            Self::Retry { after_ms } => Decision::Retry { after_ms: after_ms.min(millis(MAX_RETRY_WAIT)) },
+            Self::Retry { after_ms } => Decision::Retry {
+                after_ms: after_ms.min(millis(MAX_RETRY_WAIT)),
+            },
             Self::Again { words } => Decision::Again { words },
         }
     }
@@ -287,7 +358,11 @@ impl<V: Replacement> Heard for Change<V> {
 
 impl Heard for () {
     fn heard(answer: &Value) -> Result<(), String> {
-        if answer.is_null() { Ok(()) } else { Err("an observer answers null".to_owned()) }
+        if answer.is_null() {
+            Ok(())
+        } else {
+            Err("an observer answers null".to_owned())
+        }
     }
 }
 

@@ -29,20 +29,26 @@ mod wrap;
 pub use answer::{HookAnswer, HookFailure};
 pub(crate) use arrange::{HookPlace, arranged};
 pub(crate) use chain::Shaping;
-pub use chain::{GateOutcome, GateRun, Hook, HookChain, HookRegistry, HookRegistryBuilder, InstalledHook, Transformed};
-pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES, MAX_DEADLINE, MAX_OUTPUT_SCHEMA};
+pub use chain::{
+    GateOutcome, GateRun, Hook, HookChain, HookRegistry, HookRegistryBuilder, InstalledHook,
+    Transformed,
+};
+pub use limits::{
+    CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES, MAX_DEADLINE, MAX_OUTPUT_SCHEMA,
+};
 pub use point::{FailureRule, HookClass, HookPoint};
 pub(crate) use private::begin as private_panics;
 pub use private::silence_private_panics;
 pub use typed::{
-    AnswerView, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView, Gate, LeavingResult,
-    MAX_KEPT_CALLS, Observe, Point, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, PromptView,
-    ProposedCall, RequestView, SeesOutputSchema, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat,
-    ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView, Transform, TurnEnd, TurnEndView, TurnError,
+    AnswerView, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView, Gate,
+    LeavingResult, MAX_KEPT_CALLS, Observe, Point, PostAssistant, PreCompaction, PreRequest,
+    PreToolCall, PromptSubmit, PromptView, ProposedCall, RequestView, SeesOutputSchema,
+    ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat, ToolRepeatView, ToolRun,
+    ToolRunView, ToolShape, ToolShapeView, Transform, TurnEnd, TurnEndView, TurnError,
 };
 pub use verdict::{
-    Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_EXPIRY, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT, MayAbort, MayAllow,
-    MayAsk, MayDeny, MayFinish, MayGoOn, MayPause, MayRetry, Verdict,
+    Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_EXPIRY, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT,
+    MayAbort, MayAllow, MayAsk, MayDeny, MayFinish, MayGoOn, MayPause, MayRetry, Verdict,
 };
 pub use wrap::ToolWrap;
 pub(crate) use wrap::{WrapAfter, WrapAgain, WrapBefore};

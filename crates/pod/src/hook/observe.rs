@@ -39,18 +39,33 @@ impl HookRegistry {
         }
         let queue = self.observer_queue.queue.get_or_init(|| {
             let (sender, events) = mpsc::channel(MAX_QUEUED);
-            drop(tokio::spawn(listen(self.chains.event.clone(), callbacks.clone(), events)));
+            drop(tokio::spawn(listen(
+                self.chains.event.clone(),
+                callbacks.clone(),
+                events,
+            )));
             sender
         });
         let missed = self.observer_queue.missed.swap(0, Ordering::Relaxed);
-        if queue.try_send(ObserverMessage::Event(EventView { seq, missed, record: Arc::clone(record) })).is_err() {
-            self.observer_queue.missed.fetch_add(missed + 1, Ordering::Relaxed);
+        if queue
+            .try_send(ObserverMessage::Event(EventView {
+                seq,
+                missed,
+                record: Arc::clone(record),
+            }))
+            .is_err()
+        {
+            self.observer_queue
+                .missed
+                .fetch_add(missed + 1, Ordering::Relaxed);
         }
     }
 
     /// Waits until observers were called with all queued events, at most [`OBSERVER_FLUSH_TIMEOUT`].
     pub(crate) async fn flush_observers(&self) {
-        let Some(queue) = self.observer_queue.queue.get() else { return };
+        let Some(queue) = self.observer_queue.queue.get() else {
+            return;
+        };
         let (flushed, all) = oneshot::channel();
         let wait = async {
             if queue.send(ObserverMessage::Flush(flushed)).await.is_ok() {
@@ -61,7 +76,11 @@ impl HookRegistry {
     }
 }
 
-async fn listen(observers: HookChain<Event>, callbacks: Callbacks, mut events: mpsc::Receiver<ObserverMessage>) {
+async fn listen(
+    observers: HookChain<Event>,
+    callbacks: Callbacks,
+    mut events: mpsc::Receiver<ObserverMessage>,
+) {
     while let Some(message) = events.recv().await {
         match message {
             ObserverMessage::Event(event) => observers.tell(&callbacks, event).await,

@@ -24,12 +24,17 @@ impl Drop for Private {
 }
 
 /// Keeps the words of such panics off standard error, for the whole process; their place is still printed.
-#[allow(clippy::print_stderr, reason = "stands in for the standard panic hook, which prints there")]
+#[allow(
+    clippy::print_stderr,
+    reason = "stands in for the standard panic hook, which prints there"
+)]
 pub fn silence_private_panics() {
     let before = panic::take_hook();
-    panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| match (PRIVATE.get(), info.location()) {
-        (false, _) => before(info),
-        (true, Some(place)) => eprintln!("a hook panicked at {place}; its words are withheld"),
-        (true, None) => eprintln!("a hook panicked; its words are withheld"),
+    panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+        match (PRIVATE.get(), info.location()) {
+            (false, _) => before(info),
+            (true, Some(place)) => eprintln!("a hook panicked at {place}; its words are withheld"),
+            (true, None) => eprintln!("a hook panicked; its words are withheld"),
+        }
     }));
 }

@@ -38,8 +38,9 @@ pub(super) enum Next<I> {
 }
 
 /// Interprets an answer for the hooks that follow.
-pub(super) type Interpret<P> =
-    Arc<dyn Fn(&<P as Point>::Input, &<P as Point>::Answer) -> Next<<P as Point>::Input> + Send + Sync>;
+pub(super) type Interpret<P> = Arc<
+    dyn Fn(&<P as Point>::Input, &<P as Point>::Answer) -> Next<<P as Point>::Input> + Send + Sync,
+>;
 
 /// The result of one hook of a chain, or of skipping it.
 pub(super) struct HookRun<P: Point> {
@@ -53,7 +54,10 @@ pub(super) struct HookRun<P: Point> {
 }
 
 /// The report of a hook's thread: the time taken, and the answer with its effect on the hooks that follow.
-type HookReport<P> = (Duration, Result<(<P as Point>::Answer, Next<<P as Point>::Input>), String>);
+type HookReport<P> = (
+    Duration,
+    Result<(<P as Point>::Answer, Next<<P as Point>::Input>), String>,
+);
 
 /// Calls `hooks` in order. Returns the result of each and the last input.
 pub(super) async fn run<P: Point>(
@@ -92,7 +96,13 @@ pub(super) async fn run<P: Point>(
                 (Ok(answer), true)
             }
         };
-        runs.push(HookRun { hook, took, answer, asked, replaced });
+        runs.push(HookRun {
+            hook,
+            took,
+            answer,
+            asked,
+            replaced,
+        });
         if stop {
             break;
         }
@@ -111,10 +121,15 @@ fn barred<P: Point>(hook: &InstalledHook<P>, callbacks: &Callbacks) -> Option<&'
         return Some(REVOKED);
     }
     if hook.has_abandoned_call() {
-        return Some("an earlier call of it has not come back; it is not asked again until it does");
+        return Some(
+            "an earlier call of it has not come back; it is not asked again until it does",
+        );
     }
-    let spared = P::CLASS != HookClass::Gate && !hook.withholds && callbacks.has_overdue_thread(&hook.feature);
-    spared.then_some("another hook of its feature has not come back; it is not asked until that does")
+    let spared = P::CLASS != HookClass::Gate
+        && !hook.withholds
+        && callbacks.has_overdue_thread(&hook.feature);
+    spared
+        .then_some("another hook of its feature has not come back; it is not asked until that does")
 }
 
 /// Calls one hook on a callback thread, and waits for it until its deadline.
@@ -128,8 +143,12 @@ async fn ask<P: Point>(
     let (begin, begun) = oneshot::channel();
     let (reply, mut report) = oneshot::channel();
     let work = {
-        let (callbacks, hook, input, interpret) =
-            (callbacks.clone(), Arc::clone(hook), Arc::clone(input), Arc::clone(interpret));
+        let (callbacks, hook, input, interpret) = (
+            callbacks.clone(),
+            Arc::clone(hook),
+            Arc::clone(input),
+            Arc::clone(interpret),
+        );
         async move {
             if begin.send(Instant::now()).is_err() {
                 return;
@@ -152,7 +171,12 @@ async fn ask<P: Point>(
     };
     let cancel = CancellationToken::new();
     // Awaited in a task, so that a thread that never returns is counted.
-    drop(tokio::spawn(callbacks.run_with(CHAIN_BUDGET + SLACK, cancel.clone(), work, false)));
+    drop(tokio::spawn(callbacks.run_with(
+        CHAIN_BUDGET + SLACK,
+        cancel.clone(),
+        work,
+        false,
+    )));
     let rest = || until.saturating_duration_since(Instant::now());
     let ended = || "its thread ended without a result".to_owned();
     let began: Instant = match timeout(rest() + SLACK, begun).await {
@@ -160,7 +184,10 @@ async fn ask<P: Point>(
         Ok(Err(_gone)) => return (Duration::ZERO, Err(ended())),
         Err(_elapsed) => {
             cancel.cancel();
-            return (Duration::ZERO, Err(format!("no thread was free for it within {CHAIN_BUDGET:?}")));
+            return (
+                Duration::ZERO,
+                Err(format!("no thread was free for it within {CHAIN_BUDGET:?}")),
+            );
         }
     };
     let limit = hook.deadline.min(rest());
@@ -177,7 +204,12 @@ async fn ask<P: Point>(
         hook.call_returned();
         callbacks.remove_overdue_thread(&hook.feature);
     }
-    (took, Err(format!("it did not return within {limit:?} and was abandoned after {took:.1?}")))
+    (
+        took,
+        Err(format!(
+            "it did not return within {limit:?} and was abandoned after {took:.1?}"
+        )),
+    )
 }
 
 /// The answer of a hook or its failure, and the time taken.
@@ -186,27 +218,39 @@ async fn answer<P: Point>(
     input: &P::Input,
     until: Instant,
 ) -> (Duration, Result<P::Answer, String>) {
-    let limit = hook.deadline.min(until.saturating_duration_since(Instant::now()));
+    let limit = hook
+        .deadline
+        .min(until.saturating_duration_since(Instant::now()));
     if limit.is_zero() {
         return (
             Duration::ZERO,
-            Err(format!("the earlier hooks at this point used up the {CHAIN_BUDGET:?} for all of them")),
+            Err(format!(
+                "the earlier hooks at this point used up the {CHAIN_BUDGET:?} for all of them"
+            )),
         );
     }
     let began = Instant::now();
     let answer = {
         let _private = P::PRIVATE.then(private::begin);
-        timeout(limit, contained(&hook.feature, &hook.doors, hook.code.call(input))).await
+        timeout(
+            limit,
+            contained(&hook.feature, &hook.doors, hook.code.call(input)),
+        )
+        .await
     };
     let took = began.elapsed();
     let answer = match answer {
-        Err(_elapsed) => Err(format!("it did not return within {limit:?} and was abandoned after {took:.1?}")),
+        Err(_elapsed) => Err(format!(
+            "it did not return within {limit:?} and was abandoned after {took:.1?}"
+        )),
         // Its words may quote the value.
         Ok(Err(Broke::Panicked(_))) if P::PRIVATE => Err(format!("it panicked after {took:.1?}")),
         Ok(Err(Broke::Panicked(words))) => Err(format!("it panicked after {took:.1?}: {words}")),
         Ok(Err(Broke::Revoked)) => Err(REVOKED.to_owned()),
         // `timeout` polls the work first: a hook that blocked its thread past the deadline is detected only here.
-        Ok(Ok(_)) if took > limit => Err(format!("it returned after {took:.1?}, later than its deadline of {limit:?}")),
+        Ok(Ok(_)) if took > limit => Err(format!(
+            "it returned after {took:.1?}, later than its deadline of {limit:?}"
+        )),
         Ok(Ok(Err(failure))) => Err(format!("it failed: {failure}")),
         Ok(Ok(Ok(answer))) => Ok(answer),
     };
@@ -226,7 +270,10 @@ mod tests {
     // answer is ignored, and the pod notes it.
     #[test]
     fn a_late_answer_of_a_hook_is_noted_and_void() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let (mut events, sender) = mailbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
         let callbacks = callbacks.serving(sender, |_| ());
@@ -243,19 +290,35 @@ mod tests {
         hooks.add(slot);
         let hooks = hooks.build();
         runtime.block_on(async {
-            let view = || RequestView { turn: 1, number: 1, items: 0 };
+            let view = || RequestView {
+                turn: 1,
+                number: 1,
+                items: 0,
+            };
             let passed = hooks.decide::<PreRequest>(&callbacks, view).await;
-            assert!(matches!(passed.decision, Decision::Abort { .. }), "{passed:?}");
-            let Wakeup::Request(DriverRequest::FeatureDisabled { feature: whose }) = events.next().await else {
+            assert!(
+                matches!(passed.decision, Decision::Abort { .. }),
+                "{passed:?}"
+            );
+            let Wakeup::Request(DriverRequest::FeatureDisabled { feature: whose }) =
+                events.next().await
+            else {
                 panic!("still on")
             };
             assert_eq!(whose, feature);
             open.send(()).unwrap();
-            let Wakeup::Request(DriverRequest::Note { feature: whose, text }) = events.next().await else {
+            let Wakeup::Request(DriverRequest::Note {
+                feature: whose,
+                text,
+            }) = events.next().await
+            else {
                 panic!("no note")
             };
             assert_eq!(whose, feature);
-            assert!(text.contains("`sleepy` answered after") && text.contains("the answer was dropped"), "{text}");
+            assert!(
+                text.contains("`sleepy` answered after") && text.contains("the answer was dropped"),
+                "{text}"
+            );
         });
     }
 }

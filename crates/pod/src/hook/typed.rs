@@ -232,17 +232,25 @@ impl Transform for ToolArguments {
     type Value = serde_json::Value;
 
     fn with(input: &ToolCallView, value: &serde_json::Value) -> ToolCallView {
-        ToolCallView { arguments: value.to_string().into(), ..input.clone() }
+        ToolCallView {
+            arguments: value.to_string().into(),
+            ..input.clone()
+        }
     }
 
     fn digest(input: &ToolCallView) -> String {
-        blake3::hash(input.arguments.as_bytes()).to_hex().to_string()
+        blake3::hash(input.arguments.as_bytes())
+            .to_hex()
+            .to_string()
     }
 
     /// Searches the parsed values: JSON text escapes quotes and line ends.
     fn secret(input: &ToolCallView, redactor: &Redactor) -> Option<String> {
         let whole = || redactor.finds(input.arguments.as_bytes());
-        serde_json::from_str(&input.arguments).ok().and_then(|value| secret(&value, redactor)).or_else(whole)
+        serde_json::from_str(&input.arguments)
+            .ok()
+            .and_then(|value| secret(&value, redactor))
+            .or_else(whole)
     }
 }
 
@@ -252,7 +260,10 @@ impl Transform for ToolRun {
     const OUTSIDE_IN: bool = true;
 
     fn with(input: &ToolRunView, value: &ToolOutput) -> ToolRunView {
-        ToolRunView { answer: Some(value.clone()), ..input.clone() }
+        ToolRunView {
+            answer: Some(value.clone()),
+            ..input.clone()
+        }
     }
 
     fn digest(input: &ToolRunView) -> String {
@@ -262,7 +273,9 @@ impl Transform for ToolRun {
 
     fn secret(input: &ToolRunView, redactor: &Redactor) -> Option<String> {
         let answer = input.answer.as_ref()?;
-        [&answer.summary, &answer.content].into_iter().find_map(|text| redactor.finds(text.as_bytes()))
+        [&answer.summary, &answer.content]
+            .into_iter()
+            .find_map(|text| redactor.finds(text.as_bytes()))
     }
 }
 
@@ -271,11 +284,17 @@ impl Transform for ToolRepeat {
     const ANSWERS: bool = true;
 
     fn with(input: &ToolRepeatView, value: &Duration) -> ToolRepeatView {
-        ToolRepeatView { after: Some(*value), ..input.clone() }
+        ToolRepeatView {
+            after: Some(*value),
+            ..input.clone()
+        }
     }
 
     fn digest(input: &ToolRepeatView) -> String {
-        let after = input.after.map(|after| after.as_millis().to_string()).unwrap_or_default();
+        let after = input
+            .after
+            .map(|after| after.as_millis().to_string())
+            .unwrap_or_default();
         blake3::hash(after.as_bytes()).to_hex().to_string()
     }
 
@@ -289,7 +308,10 @@ impl Transform for ToolShape {
 
     /// Keeps the status, as at [`ToolOutcome`].
     fn with(input: &ToolShapeView, value: &ToolOutput) -> ToolShapeView {
-        ToolShapeView { output: value.clone(), ..input.clone() }
+        ToolShapeView {
+            output: value.clone(),
+            ..input.clone()
+        }
     }
 
     fn digest(input: &ToolShapeView) -> String {
@@ -298,14 +320,19 @@ impl Transform for ToolShape {
 
     fn secret(input: &ToolShapeView, redactor: &Redactor) -> Option<String> {
         let texts = [&input.output.summary, &input.output.content];
-        texts.into_iter().find_map(|text| redactor.finds(text.as_bytes()))
+        texts
+            .into_iter()
+            .find_map(|text| redactor.finds(text.as_bytes()))
     }
 }
 
 /// BLAKE3 of a result, hex.
 fn result_digest(summary: &str, content: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(summary.as_bytes()).update(b"\n").update(content.as_bytes());
+    hasher
+        .update(summary.as_bytes())
+        .update(b"\n")
+        .update(content.as_bytes());
     hasher.finalize().to_hex().to_string()
 }
 
@@ -315,8 +342,15 @@ impl Transform for ToolOutcome {
     /// Keeps the status: a transform can reword a result, but cannot turn an error into a success.
     fn with(input: &ToolOutcomeView, value: &ToolOutput) -> ToolOutcomeView {
         let ToolOutput { summary, content } = value.clone();
-        let outcome = llm_worker::ToolOutcome { status: input.outcome.status, summary, content };
-        ToolOutcomeView { outcome, ..input.clone() }
+        let outcome = llm_worker::ToolOutcome {
+            status: input.outcome.status,
+            summary,
+            content,
+        };
+        ToolOutcomeView {
+            outcome,
+            ..input.clone()
+        }
     }
 
     fn digest(input: &ToolOutcomeView) -> String {
@@ -325,7 +359,9 @@ impl Transform for ToolOutcome {
 
     fn secret(input: &ToolOutcomeView, redactor: &Redactor) -> Option<String> {
         let texts = [&input.outcome.summary, &input.outcome.content];
-        texts.into_iter().find_map(|text| redactor.finds(text.as_bytes()))
+        texts
+            .into_iter()
+            .find_map(|text| redactor.finds(text.as_bytes()))
     }
 }
 
@@ -333,7 +369,10 @@ impl Transform for Compaction {
     type Value = CompactionPlan;
 
     fn with(input: &CompactionView, value: &CompactionPlan) -> CompactionView {
-        CompactionView { keep: value.keep.clone(), ..input.clone() }
+        CompactionView {
+            keep: value.keep.clone(),
+            ..input.clone()
+        }
     }
 
     fn digest(input: &CompactionView) -> String {
@@ -408,15 +447,31 @@ pub const MAX_KEPT_CALLS: usize = 256;
 impl CompactionView {
     /// A view for a test of a hook.
     #[must_use]
-    pub fn new(level: ViewLevel, used: u64, window: Option<u64>, results: Vec<LeavingResult>) -> Self {
-        Self { turn: 1, level, by_hand: false, used, window, results: results.into(), keep: Vec::new() }
+    pub fn new(
+        level: ViewLevel,
+        used: u64,
+        window: Option<u64>,
+        results: Vec<LeavingResult>,
+    ) -> Self {
+        Self {
+            turn: 1,
+            level,
+            by_hand: false,
+            used,
+            window,
+            results: results.into(),
+            keep: Vec::new(),
+        }
     }
 
     /// The view, if what stays is within its bounds.
     pub(crate) fn checked(self) -> Result<Self, String> {
         let leaves = |call: &CallId| self.results.iter().any(|result| result.call == *call);
         if self.keep.len() > MAX_KEPT_CALLS {
-            return Err(format!("it keeps {} results; at most {MAX_KEPT_CALLS} are allowed", self.keep.len()));
+            return Err(format!(
+                "it keeps {} results; at most {MAX_KEPT_CALLS} are allowed",
+                self.keep.len()
+            ));
         }
         match self.keep.iter().find(|call| !leaves(call)) {
             Some(call) => Err(format!("the result of {call} does not leave")),
@@ -512,7 +567,13 @@ impl ToolRepeatView {
         error: Option<ErrorKind>,
         tries: u32,
     ) -> Self {
-        Self { call, outcome, error, tries, after: None }
+        Self {
+            call,
+            outcome,
+            error,
+            tries,
+            after: None,
+        }
     }
 }
 

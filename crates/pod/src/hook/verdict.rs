@@ -2,7 +2,9 @@
 //!
 //! An author's gate returns a [`Verdict`]; it contains the [`Decision`] that the host journals.
 
-use super::typed::{Point, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, TurnEnd, TurnError};
+use super::typed::{
+    Point, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, TurnEnd, TurnError,
+};
 use crate::feature::millis;
 use crate::record::Decision;
 use std::marker::PhantomData;
@@ -35,7 +37,10 @@ pub struct Verdict<P> {
 
 impl<P> Verdict<P> {
     pub(super) fn of(decision: Decision) -> Self {
-        Self { decision, point: PhantomData }
+        Self {
+            decision,
+            point: PhantomData,
+        }
     }
 
     pub(super) fn decision(self) -> Decision {
@@ -58,7 +63,9 @@ impl<P: MayAllow> Verdict<P> {
 impl<P: MayDeny> Verdict<P> {
     /// Refuse this call. The model reads the reason: name an alternative.
     pub fn deny(reason: impl Into<String>) -> Self {
-        Self::of(Decision::Refuse { reason: reason.into() })
+        Self::of(Decision::Refuse {
+            reason: reason.into(),
+        })
     }
 }
 
@@ -66,14 +73,20 @@ impl<P: MayAsk> Verdict<P> {
     /// Ask a person; a later gate may still refuse. The call waits, also across restarts, while other calls run. Several
     /// questions about one call are one approval. Where nobody can answer, the call is refused with the question as reason.
     pub fn ask(question: impl Into<String>) -> Self {
-        Self::of(Decision::Ask { question: question.into(), expires_after_ms: None })
+        Self::of(Decision::Ask {
+            question: question.into(),
+            expires_after_ms: None,
+        })
     }
 
     /// Deny the call when nobody has answered for this time, at least a second and at most [`MAX_EXPIRY`]. The host
     /// denies it also if the time ends while the pod is stopped: at its next start. Of several questions about one call
     /// the earliest end counts. Changes only a verdict that asks.
     pub fn expires_after(mut self, time: Duration) -> Self {
-        if let Decision::Ask { expires_after_ms, .. } = &mut self.decision {
+        if let Decision::Ask {
+            expires_after_ms, ..
+        } = &mut self.decision
+        {
             *expires_after_ms = Some(millis(time.clamp(Duration::from_secs(1), MAX_EXPIRY)));
         }
         self
@@ -83,7 +96,9 @@ impl<P: MayAsk> Verdict<P> {
 impl<P: MayAbort> Verdict<P> {
     /// Refuse, and end the turn.
     pub fn abort(reason: impl Into<String>) -> Self {
-        Self::of(Decision::Abort { reason: reason.into() })
+        Self::of(Decision::Abort {
+            reason: reason.into(),
+        })
     }
 }
 
@@ -104,7 +119,9 @@ impl<P: MayRetry> Verdict<P> {
     /// and only after errors of the kinds `Retry` and `Unavailable`.
     pub fn retry(after: Duration) -> Self {
         let after = after.min(MAX_RETRY_WAIT);
-        Self::of(Decision::Retry { after_ms: millis(after) })
+        Self::of(Decision::Retry {
+            after_ms: millis(after),
+        })
     }
 }
 
@@ -112,14 +129,18 @@ impl<P: MayGoOn> Verdict<P> {
     /// Have the model go on in another turn with these words, at most [`MAX_AGAIN`] times for one input of a person and
     /// within its limits. A gate that pauses wins.
     pub fn again(words: impl Into<String>) -> Self {
-        Self::of(Decision::Again { words: words.into() })
+        Self::of(Decision::Again {
+            words: words.into(),
+        })
     }
 }
 
 impl<P: MayPause> Verdict<P> {
     /// Let the turn end, and report that a person should look at the result before another turn starts.
     pub fn pause(reason: impl Into<String>) -> Self {
-        Self::of(Decision::Pause { reason: reason.into() })
+        Self::of(Decision::Pause {
+            reason: reason.into(),
+        })
     }
 }
 

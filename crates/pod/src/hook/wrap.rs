@@ -3,7 +3,9 @@
 
 use super::answer::HookFailure;
 use super::chain::Hook;
-use super::typed::{ToolCallView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView};
+use super::typed::{
+    ToolCallView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView,
+};
 use super::verdict::Change;
 use async_trait::async_trait;
 use llm_worker::{ToolOutcome, ToolOutput};

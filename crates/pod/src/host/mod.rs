@@ -7,11 +7,13 @@ pub use opening::{CrashCleanup, Opening, RecoveredSession};
 pub use staged::sweep;
 
 use crate::control::{
-    Actor, Callbacks, Client, Core, Fatal, HostMode, Outbox, Permission, PodLimits, Preamble, RunLimits, SubmitError,
+    Actor, Callbacks, Client, Core, Fatal, HostMode, Outbox, Permission, PodLimits, Preamble,
+    RunLimits, SubmitError,
 };
 use crate::feature::{DiagnosticCode, Drift, FeatureDiagnostic, FeatureRegistry, RegistryReport};
 use crate::record::{
-    Encoder, Features, HoldCause, HostStarted, Record, SurfaceSet, SurfaceSources, Suspended, SystemItem, SystemSource,
+    Encoder, Features, HoldCause, HostStarted, Record, SurfaceSet, SurfaceSources, Suspended,
+    SystemItem, SystemSource,
 };
 use crate::session::LostRecords;
 use crate::session::kind_of_store;
@@ -55,7 +57,10 @@ impl SystemText {
     /// The host's own part.
     #[must_use]
     pub fn of_host(text: &str) -> Self {
-        Self { source: SurfaceSources::HOST.to_owned(), text: text.to_owned() }
+        Self {
+            source: SurfaceSources::HOST.to_owned(),
+            text: text.to_owned(),
+        }
     }
 }
 
@@ -106,9 +111,8 @@ impl HostError {
             Self::Blob(error) => kind_of_store(error.kind()),
             Self::Submit(error) => error.kind(),
             Self::Restore(RestoreError::Read(error)) => kind_of_store(error.kind()),
-            Self::Restore(RestoreError::Body { .. } | RestoreError::Illegal { .. }) | Self::History(_) => {
-                ErrorKind::Corrupt
-            }
+            Self::Restore(RestoreError::Body { .. } | RestoreError::Illegal { .. })
+            | Self::History(_) => ErrorKind::Corrupt,
             Self::Fatal(fatal) => fatal.kind(),
         }
     }
@@ -147,11 +151,28 @@ pub struct OpenReport {
 ///
 /// # Errors
 /// The items do not form a history, or the disk refuses.
-pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, OpenReport), HostError> {
-    let PodConfig { about, system, environment, mode, parts } = start;
+pub async fn open(
+    opening: Opening,
+    start: PodConfig,
+) -> Result<(Actor, Client, OpenReport), HostError> {
+    let PodConfig {
+        about,
+        system,
+        environment,
+        mode,
+        parts,
+    } = start;
     let limits = parts.limits;
     let drift = opening.drift(parts.registry.report());
-    let (mut core, RecoveredSession { recovered, mut items, closing, survivors }) = opening.core(parts);
+    let (
+        mut core,
+        RecoveredSession {
+            recovered,
+            mut items,
+            closing,
+            survivors,
+        },
+    ) = opening.core(parts);
     core.stays = mode != HostMode::Run;
     core.outbox.folded(recovered.last);
     let (open, waits) = (core.state.open_calls.len(), core.state.parked().count());
@@ -159,7 +180,10 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     let (lost, orphaned) = (core.state.lost, core.state.open_tasks().count() as u64);
     if !closing.is_empty() {
         // The same fold that `commit` does, for the items alone: they are needed to build the history.
-        let mut ahead = Restored { state: core.state.clone(), ..Restored::default() };
+        let mut ahead = Restored {
+            state: core.state.clone(),
+            ..Restored::default()
+        };
         for record in &closing {
             ahead.take(0, 0, record)?;
         }
@@ -170,28 +194,73 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     let (existed, cut) = (recovered.existed, recovered.cut);
     if crashed || cut > 0 || orphaned > 0 || lost.is_some() || survivors.is_some() {
         let (damaged, survivors) = (lost.is_some(), survivors.is_some());
-        warn!(crashed, cut, interrupted, orphaned, damaged, survivors, "recovered the session");
+        warn!(
+            crashed,
+            cut, interrupted, orphaned, damaged, survivors, "recovered the session"
+        );
     }
     info!(existed, waiting, "opened the session");
 
-    let prompt = system.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n\n");
+    let prompt = system
+        .iter()
+        .map(|part| part.text.as_str())
+        .collect::<Vec<_>>()
+        .join("\n\n");
     let (surface, encoder, new_surface) = surface(&core, &prompt);
     let old_system = surface.system != prompt;
-    let recorded = core.state.surface.as_ref().map(|(recorded, _)| &recorded.model);
+    let recorded = core
+        .state
+        .surface
+        .as_ref()
+        .map(|(recorded, _)| &recorded.model);
     let old_model = recorded.filter(|model| **model != surface.model).cloned();
-    let counters = Counters { calls: core.state.calls, requests: core.state.requests };
+    let counters = Counters {
+        calls: core.state.calls,
+        requests: core.state.requests,
+    };
     let parked = core.state.parked().collect();
-    let history = History::restore_parked(surface.clone(), core.model.dialect(), items, counters, &parked)?;
-    let report = Features { report: reported(core.registry.report()) };
+    let history = History::restore_parked(
+        surface.clone(),
+        core.model.dialect(),
+        items,
+        counters,
+        &parked,
+    )?;
+    let report = Features {
+        report: reported(core.registry.report()),
+    };
     let mut prelude: Vec<Record> = vec![about.into(), report.into()];
     let generation = surface.generation;
     if new_surface {
-        prelude.push(SurfaceSet { surface, encoder, sources: sources(&core, &system) }.into());
+        prelude.push(
+            SurfaceSet {
+                surface,
+                encoder,
+                sources: sources(&core, &system),
+            }
+            .into(),
+        );
     }
-    if let HostMode::Stay { missing: Some(reason) } = mode {
-        prelude.push(Suspended { reason, cause: Some(HoldCause::Required), budget: None, by: None }.into());
+    if let HostMode::Stay {
+        missing: Some(reason),
+    } = mode
+    {
+        prelude.push(
+            Suspended {
+                reason,
+                cause: Some(HoldCause::Required),
+                budget: None,
+                by: None,
+            }
+            .into(),
+        );
     }
-    let notes = notes(&core, generation, survivors.as_deref().filter(|_| !crashed), &drift);
+    let notes = notes(
+        &core,
+        generation,
+        survivors.as_deref().filter(|_| !crashed),
+        &drift,
+    );
     let found = OpenReport {
         existed: recovered.existed,
         crashed,
@@ -207,7 +276,11 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
         old_system,
         drift,
     };
-    let preamble = Preamble { records: prelude, notes, environment };
+    let preamble = Preamble {
+        records: prelude,
+        notes,
+        environment,
+    };
     let (actor, client) = Actor::new(core, history, preamble, limits);
     Ok((actor, client, found))
 }
@@ -215,9 +288,17 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
 /// What the model is told of this start. After a crash the recovery's note reports survivors.
 fn notes(core: &Core, generation: u64, survivors: Option<&str>, drift: &Drift) -> Vec<SystemItem> {
     // A start that lacks a required feature does not go on.
-    let lost = core.registry.report().unmet.is_empty().then(|| drift.for_model()).flatten();
+    let lost = core
+        .registry
+        .report()
+        .unmet
+        .is_empty()
+        .then(|| drift.for_model())
+        .flatten();
     let texts = survivors.map(still_running).into_iter().chain(lost);
-    texts.map(|text| SystemItem::Recovery { generation, text }).collect()
+    texts
+        .map(|text| SystemItem::Recovery { generation, text })
+        .collect()
 }
 
 /// The report for the log: whole, or without the features that do not fit, with a diagnostic that says so.
@@ -230,29 +311,51 @@ fn reported(report: &RegistryReport) -> serde_json::Value {
     let features = std::mem::take(&mut cut.features);
     cut.diagnostics.truncate(MAX_REPORTED);
     cut.unmet.truncate(MAX_REPORTED);
-    let (mut left, all) = (MAX_REPORT.saturating_sub(bytes(&|| serde_json::to_string(&cut))), features.len());
+    let (mut left, all) = (
+        MAX_REPORT.saturating_sub(bytes(&|| serde_json::to_string(&cut))),
+        features.len(),
+    );
     for feature in features {
-        let Some(rest) = left.checked_sub(bytes(&|| serde_json::to_string(&feature)) + 1) else { break };
+        let Some(rest) = left.checked_sub(bytes(&|| serde_json::to_string(&feature)) + 1) else {
+            break;
+        };
         left = rest;
         cut.features.push(feature);
     }
     let kept = cut.features.len();
     let words = format!("the log has room for the reports of only {kept} of {all} features");
-    cut.diagnostics.push(FeatureDiagnostic::general(DiagnosticCode::TooManyFeatures, words));
+    cut.diagnostics.push(FeatureDiagnostic::general(
+        DiagnosticCode::TooManyFeatures,
+        words,
+    ));
     serde_json::to_value(cut).unwrap_or_default()
 }
 
 /// The sources of a new surface.
 fn sources(core: &Core, system: &[SystemText]) -> SurfaceSources {
-    let part = |part: &SystemText| SystemSource { source: part.source.clone(), bytes: part.text.len() as u64 };
-    let tools = core.registry.tools().iter().map(|tool| tool.feature.to_string()).collect();
-    SurfaceSources { system: system.iter().map(part).collect(), tools }
+    let part = |part: &SystemText| SystemSource {
+        source: part.source.clone(),
+        bytes: part.text.len() as u64,
+    };
+    let tools = core
+        .registry
+        .tools()
+        .iter()
+        .map(|tool| tool.feature.to_string())
+        .collect();
+    SurfaceSources {
+        system: system.iter().map(part).collect(),
+        tools,
+    }
 }
 
 /// The surface for this start: the recorded one if it still applies, else the next generation.
 fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
     let dialect = core.model.dialect();
-    let encoder = Encoder { id: dialect.id().to_owned(), version: dialect.version() };
+    let encoder = Encoder {
+        id: dialect.id().to_owned(),
+        version: dialect.version(),
+    };
     let today = Surface {
         generation: core.state.surface_generation + 1,
         model: core.model.name().to_owned(),

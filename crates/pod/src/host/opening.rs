@@ -63,18 +63,28 @@ impl Opening {
         (opened, past): (Opened, SessionRecords),
         after: &CrashCleanup<'_>,
     ) -> Result<Self, HostError> {
-        let Opened { journal, blobs, recovered } = opened;
+        let Opened {
+            journal,
+            blobs,
+            recovered,
+        } = opened;
         let mut resumed = folded(dir, &recovered, past)?;
         resumed.keep(&journal);
-        let ResumedSession { restored, draft, .. } = resumed;
+        let ResumedSession {
+            restored, draft, ..
+        } = resumed;
         blobs.refer(references::of(&restored.state, blobs.bound()))?;
         let (closing, survivors) = closed(&recovered, &restored, after);
         let Restored { state, items, .. } = restored;
         let pending = Pending::new(mailbox());
         let jobs = JobBoard::of(state.jobs.values().map(|job| jobs::ended(job, after.now)));
-        let name = dir.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let link =
-            PodLink::new(pending.sender(), pending.keeper(), &state.features).named(&name).with_jobs(jobs.clone());
+        let name = dir
+            .file_name()
+            .map(|name| name.to_string_lossy())
+            .unwrap_or_default();
+        let link = PodLink::new(pending.sender(), pending.keeper(), &state.features)
+            .named(&name)
+            .with_jobs(jobs.clone());
         Ok(Self {
             dir: dir.into(),
             journal,
@@ -84,7 +94,12 @@ impl Opening {
             pending,
             jobs,
             link,
-            rest: RecoveredSession { recovered, items, closing, survivors },
+            rest: RecoveredSession {
+                recovered,
+                items,
+                closing,
+                survivors,
+            },
         })
     }
 
@@ -93,8 +108,15 @@ impl Opening {
     pub fn drift(&self, report: &RegistryReport) -> Drift {
         let Some(earlier) = &self.state.installed else {
             // Only what says by itself that something is lost.
-            let same = RecordedRegistry { digest: report.digest.clone(), ..RecordedRegistry::default() };
-            return self.state.started.as_ref().map_or(Drift::Same, |_| report.since(&same));
+            let same = RecordedRegistry {
+                digest: report.digest.clone(),
+                ..RecordedRegistry::default()
+            };
+            return self
+                .state
+                .started
+                .as_ref()
+                .map_or(Drift::Same, |_| report.since(&same));
         };
         report.since(earlier)
     }
@@ -113,7 +135,17 @@ impl Opening {
 
     /// Combines the session with the parts of a pod.
     pub fn core(self, parts: PodDeps) -> (Core, RecoveredSession) {
-        let Self { dir, journal, blobs, state, draft, pending, jobs, link: _, rest } = self;
+        let Self {
+            dir,
+            journal,
+            blobs,
+            state,
+            draft,
+            pending,
+            jobs,
+            link: _,
+            rest,
+        } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
         let PodDeps {
             registry,
@@ -129,10 +161,19 @@ impl Opening {
         } = parts;
         let session = rest.recovered.session.as_str().into();
         let drivers = Drivers::new(Arc::clone(&clock));
-        let store = OpenSession { journal, blobs, session, dir, key, probe, clock };
+        let store = OpenSession {
+            journal,
+            blobs,
+            session,
+            dir,
+            key,
+            probe,
+            clock,
+        };
         let holds = Arc::clone(&registry);
         // Its doors are shut at once, without waiting for running uses.
-        let callbacks = callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));
+        let callbacks =
+            callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));
         let pipeline = Pipeline::default();
         let pins = state.standing.pin_numbers;
         let core = Core {
@@ -163,30 +204,49 @@ impl Opening {
 
 /// Folds up to the last record that the store verified. If records after a checkpoint do not fit, the checkpoint may be
 /// wrong: then the whole log is folded.
-fn folded(dir: &Path, recovered: &Recovered, past: SessionRecords) -> Result<ResumedSession, HostError> {
+fn folded(
+    dir: &Path,
+    recovered: &Recovered,
+    past: SessionRecords,
+) -> Result<ResumedSession, HostError> {
     let helped = past.checkpoint().is_some();
     match resume(past) {
-        Err(RestoreError::Illegal { .. } | RestoreError::Body { .. }) if helped => {
-            Ok(everything(Reader::open(dir)?.upto(recovered.last).frames())?)
-        }
+        Err(RestoreError::Illegal { .. } | RestoreError::Body { .. }) if helped => Ok(everything(
+            Reader::open(dir)?.upto(recovered.last).frames(),
+        )?),
         other => Ok(other?),
     }
 }
 
 /// Makes the records that close the log, and cleans up beside it. Also returns the reason why processes may still run.
-fn closed(recovered: &Recovered, restored: &Restored, after: &CrashCleanup<'_>) -> (Vec<Record>, Option<String>) {
+fn closed(
+    recovered: &Recovered,
+    restored: &Restored,
+    after: &CrashCleanup<'_>,
+) -> (Vec<Record>, Option<String>) {
     let class = match recovered.class {
         None => "clean",
         Some(TailDamage::TornTail) => "torn_tail",
         Some(TailDamage::ZeroTail) => "zero_tail",
         Some(TailDamage::BadTail) => "bad_tail",
     };
-    let name = recovered.quarantine.as_ref().and_then(|path| path.file_name());
+    let name = recovered
+        .quarantine
+        .as_ref()
+        .and_then(|path| path.file_name());
     let left = &restored.state.changing;
-    let sweep = |files: &Workspace| left.iter().map(|left| staged::sweep(files, &recovered.session, left)).sum();
+    let sweep = |files: &Workspace| {
+        left.iter()
+            .map(|left| staged::sweep(files, &recovered.session, left))
+            .sum()
+    };
     let swept = after.files.map_or(0, sweep);
     // A host that stopped in good order ended its child processes, unless it abandoned some.
-    let ended = if restored.state.hosted { (after.end_survivors)(&recovered.session) } else { Ok(0) };
+    let ended = if restored.state.hosted {
+        (after.end_survivors)(&recovered.session)
+    } else {
+        Ok(0)
+    };
     let found = RecoveryFacts {
         class: class.to_owned(),
         cut_bytes: recovered.cut,

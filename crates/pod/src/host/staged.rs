@@ -10,12 +10,24 @@ use std::path::Path;
 /// waste space.
 pub fn sweep(files: &Workspace, session: &str, left: &FileChangeIntent) -> u64 {
     // A path through a symlink is not the recorded one.
-    let itself = |path: &Path| files.inside(path).ok().filter(|at: &Located| at.path() == path);
+    let itself = |path: &Path| {
+        files
+            .inside(path)
+            .ok()
+            .filter(|at: &Located| at.path() == path)
+    };
     let path = Path::new(&left.path);
     let Some(made) = &left.made else {
         let number = staged(session, left.call, &left.path);
-        return itself(path).and_then(|at| files.unstage(&at, number).ok()).map_or(0, u64::from);
+        return itself(path)
+            .and_then(|at| files.unstage(&at, number).ok())
+            .map_or(0, u64::from);
     };
-    let above = path.ancestors().skip(1).take_while(|above| above.starts_with(made));
-    above.map_while(|above| files.remove_dir(&itself(above)?).ok()).count() as u64
+    let above = path
+        .ancestors()
+        .skip(1)
+        .take_while(|above| above.starts_with(made));
+    above
+        .map_while(|above| files.remove_dir(&itself(above)?).ok())
+        .count() as u64
 }

@@ -56,7 +56,11 @@ impl Idle {
 
     fn set(&self, idle: bool) {
         let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *since = if idle { Some(since.unwrap_or_else(Instant::now)) } else { None };
+        *since = if idle {
+            Some(since.unwrap_or_else(Instant::now))
+        } else {
+            None
+        };
     }
 }
 
@@ -74,12 +78,22 @@ pub(super) struct Shares {
 impl Shares {
     /// Shares of so many large requests, and of so many clients that stay.
     pub(super) fn of(large: usize, max: usize) -> Self {
-        Self { large: Arc::new(Semaphore::new(large)), staying: Arc::new(Semaphore::new(max)), max }
+        Self {
+            large: Arc::new(Semaphore::new(large)),
+            staying: Arc::new(Semaphore::new(max)),
+            max,
+        }
     }
 }
 
 /// Serves a client until it leaves, sends what cannot be read, or is too slow.
-pub(super) async fn attend(stream: UnixStream, peer: Peer, hub: Arc<Hub>, idle: Idle, shares: Shares) {
+pub(super) async fn attend(
+    stream: UnixStream,
+    peer: Peer,
+    hub: Arc<Hub>,
+    idle: Idle,
+    shares: Shares,
+) {
     let phase = hub.phase.clone();
     let connection = Connection {
         stream,
@@ -93,7 +107,10 @@ pub(super) async fn attend(stream: UnixStream, peer: Peer, hub: Arc<Hub>, idle: 
         feed: None,
         driver: None,
         running: JoinSet::new(),
-        rate: Rate { tokens: MAX_RATE, since: Instant::now() },
+        rate: Rate {
+            tokens: MAX_RATE,
+            since: Instant::now(),
+        },
         long: false,
         ends: false,
     };
@@ -152,10 +169,15 @@ impl Connection {
             {
                 return Ok(());
             }
-            self.idle.set(self.running.is_empty() && self.feed.is_none());
+            self.idle
+                .set(self.running.is_empty() && self.feed.is_none());
             let (takes, room) = (self.takes(), self.out.len() < FULL);
             let due = incoming.due().filter(|_| takes);
-            let again = if takes || self.ends { None } else { self.rate.again() };
+            let again = if takes || self.ends {
+                None
+            } else {
+                self.rate.again()
+            };
             let look = incoming.ended().map(|_| Instant::now() + CLOSED_LOOK);
             tokio::select! {
                 ready = self.stream.readable(), if takes && look.is_none() => {
@@ -186,12 +208,18 @@ impl Connection {
                 Ok(Some(line)) => self.request(&line),
                 Ok(None) => break,
                 Err(LineTooLong) => {
-                    self.end(ErrorKind::TooLong, &format!("a request can have at most {MAX_LINE} bytes"));
+                    self.end(
+                        ErrorKind::TooLong,
+                        &format!("a request can have at most {MAX_LINE} bytes"),
+                    );
                 }
             }
         }
         if !self.ends && !incoming.fits(&self.shares.large) {
-            self.end(ErrorKind::Busy, "too many large requests are being received");
+            self.end(
+                ErrorKind::Busy,
+                "too many large requests are being received",
+            );
         }
     }
 
@@ -210,12 +238,21 @@ impl Connection {
     fn takes(&mut self) -> bool {
         // First, since a rate that is not renewed would be waited for without end.
         let allowed = self.rate.allows();
-        allowed && !self.ends && !self.long && self.running.len() < MAX_REQUESTS && self.out.len() < FULL
+        allowed
+            && !self.ends
+            && !self.long
+            && self.running.len() < MAX_REQUESTS
+            && self.out.len() < FULL
     }
 
     /// The last event; nothing follows.
     fn tell_end(&mut self) {
-        let ended = self.phase.borrow().ended.clone().filter(|_| self.who.is_some());
+        let ended = self
+            .phase
+            .borrow()
+            .ended
+            .clone()
+            .filter(|_| self.who.is_some());
         if let Some(Ok(line)) = ended.map(|ended| event_line(&Event::Ended(ended))) {
             self.out.push(&line);
         }
@@ -255,14 +292,25 @@ impl Connection {
             return self.fail(id, ErrorKind::NotAllowed, &text);
         }
         let stays = matches!(method, Method::Attach(_) | Method::Wait(_));
-        let place = if stays { self.shares.staying.clone().try_acquire_owned().ok() } else { None };
+        let place = if stays {
+            self.shares.staying.clone().try_acquire_owned().ok()
+        } else {
+            None
+        };
         let hub = self.hub.clone();
         match (method, place) {
             (Method::Attach(_), _) if self.feed.is_some() => {
                 self.fail(id, ErrorKind::Request, "this client is already attached");
             }
             (_, None) if stays => {
-                self.fail(id, ErrorKind::Busy, &format!("{} clients are already attached or waiting", self.shares.max));
+                self.fail(
+                    id,
+                    ErrorKind::Busy,
+                    &format!(
+                        "{} clients are already attached or waiting",
+                        self.shares.max
+                    ),
+                );
             }
             (Method::Attach(mut attach), Some(place)) => {
                 self.long = true;
@@ -283,11 +331,21 @@ impl Connection {
         }
     }
 
-    fn carry_out(&mut self, id: u64, method: Method, who: Who, place: Option<OwnedSemaphorePermit>) {
+    fn carry_out(
+        &mut self,
+        id: u64,
+        method: Method,
+        who: Who,
+        place: Option<OwnedSemaphorePermit>,
+    ) {
         let hub = self.hub.clone();
         if method.cmd_id().is_some() {
             let Ok(share) = self.hub.commands.clone().try_acquire_owned() else {
-                return self.fail(id, ErrorKind::Busy, "too many commands are being carried out");
+                return self.fail(
+                    id,
+                    ErrorKind::Busy,
+                    "too many commands are being carried out",
+                );
             };
             // A command is carried out once, whether or not its client is there for the answer.
             let command = tokio::spawn(async move {
@@ -296,11 +354,19 @@ impl Connection {
                 answer
             });
             let failed = |error: JoinError| Err(Error::new(ErrorKind::Internal, error.to_string()));
-            self.running.spawn(async move { (id, Done::Answered(command.await.unwrap_or_else(failed))) });
+            self.running
+                .spawn(async move { (id, Done::Answered(command.await.unwrap_or_else(failed))) });
             return;
         }
-        self.long = matches!(method, Method::Page(_) | Method::GetFeatures(_) | Method::CallTool(_));
-        let done = if self.long { Done::Long } else { Done::Answered };
+        self.long = matches!(
+            method,
+            Method::Page(_) | Method::GetFeatures(_) | Method::CallTool(_)
+        );
+        let done = if self.long {
+            Done::Long
+        } else {
+            Done::Answered
+        };
         self.running.spawn(async move {
             let answer = carry_out(&hub, method, who).await;
             drop(place);
@@ -309,24 +375,49 @@ impl Connection {
     }
 
     fn hello(&mut self, id: u64, hello: Hello) {
-        let Hello { versions, client, name, role } = hello;
+        let Hello {
+            versions,
+            client,
+            name,
+            role,
+        } = hello;
         if !versions.contains(&VERSION) {
             let text = format!(
                 "this pod uses version {VERSION} of the protocol; restart the pod with the version of yoi that the client needs"
             );
             return self.fail(id, ErrorKind::Version, &text);
         }
-        let role = if self.peer.may_change.is_ok() { role } else { Role::Viewer };
-        let clean = |text: String| text.chars().filter(|c| !c.is_control()).take(MAX_CLIENT).collect::<String>();
+        let role = if self.peer.may_change.is_ok() {
+            role
+        } else {
+            Role::Viewer
+        };
+        let clean = |text: String| {
+            text.chars()
+                .filter(|c| !c.is_control())
+                .take(MAX_CLIENT)
+                .collect::<String>()
+        };
         let (client, name) = (clean(client), name.map(clean));
-        self.who = Some((Who { client, role: role.word().to_owned(), uid: self.peer.uid, name }, role));
+        self.who = Some((
+            Who {
+                client,
+                role: role.word().to_owned(),
+                uid: self.peer.uid,
+                name,
+            },
+            role,
+        ));
         let welcome = Welcome {
             version: VERSION,
             pod: self.hub.name.clone(),
             session: self.hub.session.clone(),
             program: env!("CARGO_PKG_VERSION").to_owned(),
             role,
-            methods: Method::NAMES.iter().map(|name| (*name).to_owned()).collect(),
+            methods: Method::NAMES
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
         };
         self.answer(Some(id), Ok(&welcome));
     }
@@ -342,10 +433,20 @@ impl Connection {
             }
             Done::Attached(attached) => {
                 self.long = false;
-                self.answer(Some(id), attached.as_ref().as_ref().map(|(attached, ..)| attached));
+                self.answer(
+                    Some(id),
+                    attached.as_ref().as_ref().map(|(attached, ..)| attached),
+                );
                 self.feed = attached.ok().map(|(_, feed, place)| (feed, place));
-                let drives = self.who.as_ref().is_some_and(|(_, role)| *role == Role::Driver);
-                self.driver = self.feed.as_ref().filter(|_| drives).map(|_| self.hub.client.driver());
+                let drives = self
+                    .who
+                    .as_ref()
+                    .is_some_and(|(_, role)| *role == Role::Driver);
+                self.driver = self
+                    .feed
+                    .as_ref()
+                    .filter(|_| drives)
+                    .map(|_| self.hub.client.driver());
             }
         }
         Ok(())
@@ -364,8 +465,10 @@ impl Connection {
     fn answer<T: Serialize>(&mut self, id: Option<u64>, answer: Result<&T, &Error>) {
         match answer_line(id, answer) {
             Ok(line) if line.len() > MAX_MESSAGE => {
-                let text =
-                    format!("the answer is larger than {} MiB; read the journal of the pod instead", MAX_MESSAGE >> 20);
+                let text = format!(
+                    "the answer is larger than {} MiB; read the journal of the pod instead",
+                    MAX_MESSAGE >> 20
+                );
                 self.answer(id, Err::<&(), _>(&Error::new(ErrorKind::TooLong, text)));
             }
             Ok(line) => self.out.push(&line),

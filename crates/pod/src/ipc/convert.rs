@@ -1,10 +1,12 @@
 //! What the pod knows, in the protocol's types.
 
 use crate::control::{
-    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, ModelWait, OutputPart, PastCall, PastCalls,
-    PodStatus, SubmitError, TurnEnd,
+    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, ModelWait, OutputPart,
+    PastCall, PastCalls, PodStatus, SubmitError, TurnEnd,
 };
-use crate::record::{ApprovalRequested, ApprovalScope, ChildProcess, InputLimits, InputMode, JobStarter, Who};
+use crate::record::{
+    ApprovalRequested, ApprovalScope, ChildProcess, InputLimits, InputMode, JobStarter, Who,
+};
 use crate::session::approvals::AllowedRule;
 use crate::session::context::{self, ContextUsage};
 use crate::session::queue::QueuedInput;
@@ -14,12 +16,13 @@ use llm_worker::effect::Delta;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Severity};
 use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, MatchedCall, MatchedCalls, OpenApprovals, PodRule, TurnBudget, TurnEnded,
+    AllowOrDeny, AllowScope, Approve, MatchedCall, MatchedCalls, OpenApprovals, PodRule,
+    TurnBudget, TurnEnded,
 };
 use protocol::record as mirror;
 use protocol::status::{
-    ApprovalStatus, BackgroundTaskStatus, ContextPart, ContextStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host,
-    JobStatus, ModelRetry, OpenRunStatus, PinStatus, Queued, State, Status,
+    ApprovalStatus, BackgroundTaskStatus, ContextPart, ContextStatus, DeliveryMode, EndedRunStatus,
+    HoldStatus, Host, JobStatus, ModelRetry, OpenRunStatus, PinStatus, Queued, State, Status,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,9 +33,15 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         Activity::Idle if status.held.is_some() => (State::Held, None, None),
         Activity::Idle if asked => (State::Waiting, None, None),
         Activity::Idle => (State::Idle, None, None),
-        Activity::Working { turn, requests } | Activity::Waiting { turn, requests } => {
-            (if asked { State::Waiting } else { State::Working }, Some(turn), Some(requests))
-        }
+        Activity::Working { turn, requests } | Activity::Waiting { turn, requests } => (
+            if asked {
+                State::Waiting
+            } else {
+                State::Working
+            },
+            Some(turn),
+            Some(requests),
+        ),
         Activity::Paused { turn } => (State::Held, Some(turn), None),
         Activity::Closing => (State::Stopping, None, None),
     };
@@ -49,11 +58,17 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         step,
         held,
         disk: status.disk,
-        model_wait: status.model_wait.map(|ModelWait { reason, retry_in_s, since_ms }| ModelRetry {
-            reason,
-            retry_in_s,
-            since_ms,
-        }),
+        model_wait: status.model_wait.map(
+            |ModelWait {
+                 reason,
+                 retry_in_s,
+                 since_ms,
+             }| ModelRetry {
+                reason,
+                retry_in_s,
+                since_ms,
+            },
+        ),
         approvals: status.approvals.iter().map(|open| approval(open)).collect(),
         queued: status.queued.iter().map(queued).collect(),
         notices: status.notices as u64,
@@ -62,7 +77,11 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         usage: same(&status.usage),
         cost: status.cost.map(Cost::count),
         context: status.context.map(context),
-        pins: status.pins.into_iter().map(|(pin, text)| PinStatus { pin, text }).collect(),
+        pins: status
+            .pins
+            .into_iter()
+            .map(|(pin, text)| PinStatus { pin, text })
+            .collect(),
         compact_due: status.compact_due,
         last_outcome: status.last_outcome.as_ref().map(same),
         model: status.model,
@@ -80,13 +99,42 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
 #[must_use]
 pub fn context(usage: ContextUsage) -> ContextStatus {
     let percent = usage.percent();
-    let ContextUsage { used, window, is_measured: measured, cached, parts, masks_above, .. } = usage;
-    let ContextUsage { masking_frees, steps_free, left_results, left, .. } = usage;
+    let ContextUsage {
+        used,
+        window,
+        is_measured: measured,
+        cached,
+        parts,
+        masks_above,
+        ..
+    } = usage;
+    let ContextUsage {
+        masking_frees,
+        steps_free,
+        left_results,
+        left,
+        ..
+    } = usage;
     let part = |part: context::ContextContributor| {
-        let context::ContextContributor { kind, name, feature, tokens, cached } = part;
-        ContextPart { kind: word(&kind), name, feature, tokens, cached }
+        let context::ContextContributor {
+            kind,
+            name,
+            feature,
+            tokens,
+            cached,
+        } = part;
+        ContextPart {
+            kind: word(&kind),
+            name,
+            feature,
+            tokens,
+            cached,
+        }
     };
-    let (parts, left) = (parts.into_iter().map(part).collect(), left.into_iter().map(part).collect());
+    let (parts, left) = (
+        parts.into_iter().map(part).collect(),
+        left.into_iter().map(part).collect(),
+    );
     ContextStatus {
         used,
         window,
@@ -105,13 +153,24 @@ pub fn context(usage: ContextUsage) -> ContextStatus {
 /// A waiting input, as a status shows it.
 #[must_use]
 pub fn queued(queued: &QueuedInput) -> Queued {
-    let QueuedInput { input, mode, text, run, .. } = queued;
+    let QueuedInput {
+        input,
+        mode,
+        text,
+        run,
+        ..
+    } = queued;
     let mode = match mode {
         InputMode::Queue => DeliveryMode::Queue,
         InputMode::Steer => DeliveryMode::Steer,
         InputMode::DenyParked => DeliveryMode::DenyParked,
     };
-    Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect(), run: *run }
+    Queued {
+        input: *input,
+        mode,
+        text: text.chars().take(protocol::MAX_SHOWN).collect(),
+        run: *run,
+    }
 }
 
 /// A call that waits for a person, as a status shows it.
@@ -129,7 +188,14 @@ pub fn approval(open: &ApprovalRequested) -> ApprovalStatus {
 
 /// A client's answer.
 pub(super) fn answer(approve: Approve, by: Who) -> ApprovalAnswer {
-    let Approve { id, decision, scope, arguments_digest, words, cmd_id: _ } = approve;
+    let Approve {
+        id,
+        decision,
+        scope,
+        arguments_digest,
+        words,
+        cmd_id: _,
+    } = approve;
     ApprovalAnswer {
         approval: id,
         allow: decision == AllowOrDeny::Allow,
@@ -147,29 +213,56 @@ pub(super) fn answer(approve: Approve, by: Who) -> ApprovalAnswer {
 /// What waits for a person, and what was allowed for the pod.
 pub(super) fn approvals(status: &PodStatus) -> OpenApprovals {
     let approvals = status.approvals.iter().map(|open| same(&**open)).collect();
-    OpenApprovals { approvals, rules: status.rules.iter().map(pod_rule).collect() }
+    OpenApprovals {
+        approvals,
+        rules: status.rules.iter().map(pod_rule).collect(),
+    }
 }
 
 fn pod_rule(allowed: &AllowedRule) -> PodRule {
-    let AllowedRule { number, approval, scope, rule } = allowed;
+    let AllowedRule {
+        number,
+        approval,
+        scope,
+        rule,
+    } = allowed;
     let scope = match scope {
         ApprovalScope::Once => AllowScope::Once,
         ApprovalScope::Pod => AllowScope::Pod,
         ApprovalScope::Rule => AllowScope::Rule,
     };
-    PodRule { number: *number, approval: *approval, scope, rule: serde_json::to_value(rule).unwrap_or_default() }
+    PodRule {
+        number: *number,
+        approval: *approval,
+        scope,
+        rule: serde_json::to_value(rule).unwrap_or_default(),
+    }
 }
 
 /// The recorded calls that proposed rules match.
 #[must_use]
 pub fn past_calls(past: PastCalls) -> MatchedCalls {
-    let PastCalls { calls, matched, searched, complete } = past;
-    let shown = |PastCall { call, tool, arguments }: PastCall| MatchedCall {
+    let PastCalls {
+        calls,
+        matched,
+        searched,
+        complete,
+    } = past;
+    let shown = |PastCall {
+                     call,
+                     tool,
+                     arguments,
+                 }: PastCall| MatchedCall {
         call: call.to_string(),
         tool,
         arguments: arguments.chars().take(protocol::MAX_SHOWN).collect(),
     };
-    MatchedCalls { calls: calls.into_iter().map(shown).collect(), matched, searched, complete }
+    MatchedCalls {
+        calls: calls.into_iter().map(shown).collect(),
+        matched,
+        searched,
+        complete,
+    }
 }
 
 /// Background tasks, as a status shows them: the first [`protocol::MAX_TASKS`], and how many more there are.
@@ -178,9 +271,14 @@ pub fn background_tasks(mut all: Vec<BackgroundTaskView>) -> (Vec<BackgroundTask
     let rank = |task: &BackgroundTaskView| match task {
         BackgroundTaskView { open: Some(_), .. } => (0, 0),
         BackgroundTaskView { off: Some(_), .. } => (1, 0),
-        BackgroundTaskView { next_due_ms: Some(due), .. } => (2, *due),
+        BackgroundTaskView {
+            next_due_ms: Some(due),
+            ..
+        } => (2, *due),
         // Of those without a next time, the one that ran last first.
-        BackgroundTaskView { last, .. } => (3, u64::MAX - last.as_ref().map_or(0, |last| last.at_ms)),
+        BackgroundTaskView { last, .. } => {
+            (3, u64::MAX - last.as_ref().map_or(0, |last| last.at_ms))
+        }
     };
     all.sort_by_key(rank);
     let more = all.len().saturating_sub(protocol::MAX_TASKS) as u64;
@@ -189,34 +287,97 @@ pub fn background_tasks(mut all: Vec<BackgroundTaskView>) -> (Vec<BackgroundTask
 }
 
 fn background_task(view: BackgroundTaskView) -> BackgroundTaskStatus {
-    let BackgroundTaskView { feature, task, off, next_due_ms, open, last, failures } = view;
+    let BackgroundTaskView {
+        feature,
+        task,
+        off,
+        next_due_ms,
+        open,
+        last,
+        failures,
+    } = view;
     let running = |open: OpenTaskRun| {
-        let OpenTaskRun { run, attempt, trigger, effect: _, due_ms, began_ms } = open;
-        OpenRunStatus { run, trigger: word(&trigger), attempt, due_ms, since_ms: began_ms }
+        let OpenTaskRun {
+            run,
+            attempt,
+            trigger,
+            effect: _,
+            due_ms,
+            began_ms,
+        } = open;
+        OpenRunStatus {
+            run,
+            trigger: word(&trigger),
+            attempt,
+            due_ms,
+            since_ms: began_ms,
+        }
     };
     let ended = |end: TaskEnd| {
-        let TaskEnd { run, attempt, trigger, state, reason, at_ms } = end;
-        EndedRunStatus { run, trigger: word(&trigger), attempt, state: state.word().to_owned(), reason, at_ms }
+        let TaskEnd {
+            run,
+            attempt,
+            trigger,
+            state,
+            reason,
+            at_ms,
+        } = end;
+        EndedRunStatus {
+            run,
+            trigger: word(&trigger),
+            attempt,
+            state: state.word().to_owned(),
+            reason,
+            at_ms,
+        }
     };
     let (run, last) = (open.map(running), last.map(ended));
-    BackgroundTaskStatus { feature, task, off, next_due_ms, run, last, failures_ms: failures }
+    BackgroundTaskStatus {
+        feature,
+        task,
+        off,
+        next_due_ms,
+        run,
+        last,
+        failures_ms: failures,
+    }
 }
 
 /// A job that runs, as a status shows it; given its first record.
 #[must_use]
 pub fn job(began: &ChildProcess) -> JobStatus {
-    let ChildProcess { job, feature, starter, command, deadline_ms, at_ms, .. } = began.clone();
+    let ChildProcess {
+        job,
+        feature,
+        starter,
+        command,
+        deadline_ms,
+        at_ms,
+        ..
+    } = began.clone();
     let (call, run) = match starter {
         JobStarter::Call(call) => (Some(call.to_string()), None),
         JobStarter::Run(run) => (None, Some(run)),
     };
     let until_ms = at_ms.saturating_add(deadline_ms);
-    JobStatus { job, feature, call, run, command, since_ms: at_ms, until_ms, memory: None }
+    JobStatus {
+        job,
+        feature,
+        call,
+        run,
+        command,
+        since_ms: at_ms,
+        until_ms,
+        memory: None,
+    }
 }
 
 /// A value that is a word in JSON.
 fn word(value: &impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|word| word.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 pub(super) fn ended(end: &TurnEnd, seq: u64) -> serde_json::Result<TurnEnded> {
@@ -230,7 +391,9 @@ pub(super) fn ended(end: &TurnEnd, seq: u64) -> serde_json::Result<TurnEnded> {
 
 /// A value as its mirror: both have one form in JSON.
 pub(super) fn same<T: DeserializeOwned + Default>(value: &impl Serialize) -> T {
-    serde_json::to_value(value).and_then(serde_json::from_value).unwrap_or_default()
+    serde_json::to_value(value)
+        .and_then(serde_json::from_value)
+        .unwrap_or_default()
 }
 
 pub(super) fn mode(mode: DeliveryMode) -> InputMode {
@@ -242,30 +405,76 @@ pub(super) fn mode(mode: DeliveryMode) -> InputMode {
 }
 
 pub(super) fn limits(budget: TurnBudget) -> InputLimits {
-    let TurnBudget { max_steps, max_cost, max_tokens, max_wall_s } = budget;
-    InputLimits { max_steps, max_cost: max_cost.map(Cost::billionths), max_tokens, max_wall_s }
+    let TurnBudget {
+        max_steps,
+        max_cost,
+        max_tokens,
+        max_wall_s,
+    } = budget;
+    InputLimits {
+        max_steps,
+        max_cost: max_cost.map(Cost::billionths),
+        max_tokens,
+        max_wall_s,
+    }
 }
 
 pub(super) fn who(who: &Who) -> mirror::Who {
-    let Who { client, role, uid, name } = who.clone();
-    mirror::Who { client, role, uid, name, other: serde_json::Map::new() }
+    let Who {
+        client,
+        role,
+        uid,
+        name,
+    } = who.clone();
+    mirror::Who {
+        client,
+        role,
+        uid,
+        name,
+        other: serde_json::Map::new(),
+    }
 }
 
 pub(super) fn delta(delta: Delta) -> DeltaPart {
     match delta {
         Delta::Text(text) => DeltaPart::Text { text },
         Delta::Reasoning(text) => DeltaPart::Reasoning { text },
-        Delta::CallStarted { index, name } => DeltaPart::CallStarted { index: index as u64, name },
-        Delta::Retrying { attempt, delay, why } => {
+        Delta::CallStarted { index, name } => DeltaPart::CallStarted {
+            index: index as u64,
+            name,
+        },
+        Delta::Retrying {
+            attempt,
+            delay,
+            why,
+        } => {
             let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-            DeltaPart::Retrying { attempt, delay_ms, why }
+            DeltaPart::Retrying {
+                attempt,
+                delay_ms,
+                why,
+            }
         }
     }
 }
 
 pub(super) fn output(part: OutputPart) -> DeltaEvent {
-    let OutputPart { call, turn, request, text, anew } = part;
-    DeltaEvent { turn, request, part: DeltaPart::Output { call: call.to_string(), text, anew } }
+    let OutputPart {
+        call,
+        turn,
+        request,
+        text,
+        anew,
+    } = part;
+    DeltaEvent {
+        turn,
+        request,
+        part: DeltaPart::Output {
+            call: call.to_string(),
+            text,
+            anew,
+        },
+    }
 }
 
 pub(super) fn alert(alert: control::Alert) -> AlertEvent {
@@ -274,7 +483,11 @@ pub(super) fn alert(alert: control::Alert) -> AlertEvent {
         AlertLevel::Warning => Severity::Warning,
         AlertLevel::Error => Severity::Error,
     };
-    AlertEvent { level, from: alert.from.map(|feature| feature.to_string()), text: alert.text }
+    AlertEvent {
+        level,
+        from: alert.from.map(|feature| feature.to_string()),
+        text: alert.text,
+    }
 }
 
 pub(super) fn error(error: &SubmitError) -> Error {

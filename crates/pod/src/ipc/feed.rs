@@ -8,7 +8,9 @@ use super::requests::records;
 use super::tail::{Line, LineKind, Older};
 use crate::control::Event as PodEvent;
 use protocol::error::{Error, ErrorKind};
-use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, EventKind, Lagged, SystemItemAdded};
+use protocol::event::{
+    AlertEvent, DeltaEvent, DeltaPart, Event, EventKind, Lagged, SystemItemAdded,
+};
 use protocol::message::{event_line, record_line};
 use protocol::record::{RecordBody, RecordView};
 use std::time::Duration;
@@ -98,8 +100,16 @@ impl Feed {
             event = self.from.transient.recv() => event,
         };
         match event {
-            Ok(PodEvent::Delta { turn, request, delta }) => {
-                self.delta(DeltaEvent { turn, request, part: convert::delta(delta) });
+            Ok(PodEvent::Delta {
+                turn,
+                request,
+                delta,
+            }) => {
+                self.delta(DeltaEvent {
+                    turn,
+                    request,
+                    part: convert::delta(delta),
+                });
             }
             Ok(PodEvent::Alert(alert)) if self.wants(EventKind::Alert) => {
                 if self.alerts.len() < MAX_ALERTS {
@@ -129,14 +139,26 @@ impl Feed {
             return self.lose(1);
         }
         self.bytes += bytes;
-        let DeltaEvent { turn, request, mut part } = delta;
-        if let Some(last) = self.deltas.last_mut().filter(|last| last.request == request) {
+        let DeltaEvent {
+            turn,
+            request,
+            mut part,
+        } = delta;
+        if let Some(last) = self
+            .deltas
+            .last_mut()
+            .filter(|last| last.request == request)
+        {
             part = match last.part.append(part) {
                 Ok(()) => return,
                 Err(part) => part,
             };
         }
-        self.deltas.push(DeltaEvent { turn, request, part });
+        self.deltas.push(DeltaEvent {
+            turn,
+            request,
+            part,
+        });
         self.send_at.get_or_insert_with(|| Instant::now() + MERGED);
     }
 
@@ -203,7 +225,11 @@ impl Feed {
             out.push(&record_line(&line.text));
         } else if line.kind == LineKind::SystemItem
             && self.wants(EventKind::SystemItem)
-            && let Ok(RecordView { seq, body: RecordBody::SystemItem(item), .. }) = RecordView::read(&line.text)
+            && let Ok(RecordView {
+                seq,
+                body: RecordBody::SystemItem(item),
+                ..
+            }) = RecordView::read(&line.text)
         {
             push(out, &Event::SystemItem(SystemItemAdded { seq, item }));
         }
@@ -212,13 +238,24 @@ impl Feed {
     fn send_transient(&mut self, out: &mut Out) {
         (self.send_at, self.bytes) = (None, 0);
         if self.lost > 0 {
-            push(out, &Event::Lagged(Lagged { deltas: std::mem::take(&mut self.lost) }));
+            push(
+                out,
+                &Event::Lagged(Lagged {
+                    deltas: std::mem::take(&mut self.lost),
+                }),
+            );
         }
-        self.alerts.drain(..).for_each(|alert| push(out, &Event::Alert(alert)));
-        self.deltas.drain(..).for_each(|delta| push(out, &Event::Delta(delta)));
+        self.alerts
+            .drain(..)
+            .for_each(|alert| push(out, &Event::Alert(alert)));
+        self.deltas
+            .drain(..)
+            .for_each(|delta| push(out, &Event::Delta(delta)));
         if self.wants(EventKind::Delta) {
             let parts = self.from.outputs.take(self.next.saturating_sub(1));
-            parts.into_iter().for_each(|part| push(out, &Event::Delta(convert::output(part))));
+            parts
+                .into_iter()
+                .for_each(|part| push(out, &Event::Delta(convert::output(part))));
         }
     }
 }

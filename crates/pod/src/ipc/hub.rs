@@ -73,7 +73,14 @@ pub(super) struct Hub {
 
 impl Hub {
     pub(super) fn new(pod: ServedPod, phase: watch::Receiver<Phase>) -> Self {
-        let ServedPod { client, dir, name, session, host, actions } = pod;
+        let ServedPod {
+            client,
+            dir,
+            name,
+            session,
+            host,
+            actions,
+        } = pod;
         let folded = *client.folded().borrow();
         Self {
             client,
@@ -100,10 +107,25 @@ impl Hub {
     /// # Errors
     /// The pod has ended.
     pub(super) async fn status(&self) -> Result<Status, Error> {
-        let status = self.client.status().await.ok_or_else(|| Error::new(ErrorKind::Closing, "the pod is stopping"))?;
-        let mut status = convert::status(status, &self.name, &self.host.borrow(), *self.attached.borrow());
-        let known = self.job_memory.lock().unwrap_or_else(PoisonError::into_inner);
-        status.jobs.iter_mut().for_each(|job| job.memory = known.bytes.get(&job.job).copied());
+        let status = self
+            .client
+            .status()
+            .await
+            .ok_or_else(|| Error::new(ErrorKind::Closing, "the pod is stopping"))?;
+        let mut status = convert::status(
+            status,
+            &self.name,
+            &self.host.borrow(),
+            *self.attached.borrow(),
+        );
+        let known = self
+            .job_memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        status
+            .jobs
+            .iter_mut()
+            .for_each(|job| job.memory = known.bytes.get(&job.job).copied());
         Ok(status)
     }
 
@@ -121,19 +143,35 @@ impl Hub {
         let now = Instant::now();
         let jobs = self.client.job_memory();
         {
-            let mut known = self.job_memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self
+                .job_memory
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             if jobs.is_empty() {
                 known.bytes.clear();
             }
-            if jobs.is_empty() || known.read_at.is_some_and(|at| now.duration_since(at) < MEMORY_AFTER) {
+            if jobs.is_empty()
+                || known
+                    .read_at
+                    .is_some_and(|at| now.duration_since(at) < MEMORY_AFTER)
+            {
                 return;
             }
             known.read_at = Some(now);
         }
-        let read = move || jobs.iter().filter_map(|(job, memory)| Some((*job, memory.resident()?))).collect();
+        let read = move || {
+            jobs.iter()
+                .filter_map(|(job, memory)| Some((*job, memory.resident()?)))
+                .collect()
+        };
         // Without it, what was read before stays.
-        let Ok(bytes) = tokio::task::spawn_blocking(read).await else { return };
-        self.job_memory.lock().unwrap_or_else(PoisonError::into_inner).bytes = bytes;
+        let Ok(bytes) = tokio::task::spawn_blocking(read).await else {
+            return;
+        };
+        self.job_memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .bytes = bytes;
     }
 
     pub(super) fn draft(&self) -> Draft {
@@ -144,9 +182,17 @@ impl Hub {
     /// It is too long.
     pub(super) fn set_draft(&self, text: String, by: Option<Who>) -> Result<(), SubmitError> {
         if text.len() > MAX_DRAFT {
-            return Err(SubmitError::TooLong(format!("a draft can have at most {MAX_DRAFT} bytes")));
+            return Err(SubmitError::TooLong(format!(
+                "a draft can have at most {MAX_DRAFT} bytes"
+            )));
         }
-        self.draft.send_modify(|draft| *draft = Draft { text, revision: draft.revision + 1, by });
+        self.draft.send_modify(|draft| {
+            *draft = Draft {
+                text,
+                revision: draft.revision + 1,
+                by,
+            }
+        });
         Ok(())
     }
 
@@ -180,12 +226,15 @@ impl Hub {
             // A client that reads the files itself says what is wrong with them.
             tracing::warn!(%error, "the newest records cannot be read");
         }
-        self.head.send_if_modified(|head| std::mem::replace(head, folded.max(*head)) < folded);
+        self.head
+            .send_if_modified(|head| std::mem::replace(head, folded.max(*head)) < folded);
     }
 
     /// Tells the clients what the pod does, if that changed or its configuration was read again.
     async fn look(&self, reloaded: bool) {
-        let Ok(status) = self.status().await else { return };
+        let Ok(status) = self.status().await else {
+            return;
+        };
         self.status.send_if_modified(|newest| {
             let differs = newest.as_deref() != Some(&status);
             *newest = Some(Arc::new(status));
@@ -196,7 +245,15 @@ impl Hub {
     pub(super) fn follow(&self) -> Following {
         let attached = self.attached.subscribe();
         let (folded, host) = (self.client.folded(), self.host.clone());
-        Following { attached, folded, host, transient: None, look_at: None, rests_until: None, reloaded: false }
+        Following {
+            attached,
+            folded,
+            host,
+            transient: None,
+            look_at: None,
+            rests_until: None,
+            reloaded: false,
+        }
     }
 }
 
@@ -285,7 +342,8 @@ impl Following {
         // The others are told that a client came or left.
         let is_watched = matches!(change, Change::Attached) && self.transient.is_some();
         if is_watched || matches!(change, Change::Folded | Change::Reloaded | Change::Other) {
-            self.look_at.get_or_insert_with(|| Instant::now() + STATUS_AFTER);
+            self.look_at
+                .get_or_insert_with(|| Instant::now() + STATUS_AFTER);
         }
     }
 }

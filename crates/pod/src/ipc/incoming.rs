@@ -29,7 +29,13 @@ pub(super) struct Incoming {
 
 impl Incoming {
     pub(super) fn new() -> Self {
-        Self { lines: LineBuffer::new(MAX_LINE), began: None, large: None, ended: None, all_taken: true }
+        Self {
+            lines: LineBuffer::new(MAX_LINE),
+            began: None,
+            large: None,
+            ended: None,
+            all_taken: true,
+        }
     }
 
     /// The next complete line.
@@ -59,7 +65,9 @@ impl Incoming {
     /// When a line that began has to be complete.
     pub(super) fn due(&mut self) -> Option<Instant> {
         self.began = (self.lines.rest() > 0).then(|| self.began.unwrap_or_else(Instant::now));
-        self.began.filter(|_| self.ended.is_none()).map(|began| began + CLIENT_TIME)
+        self.began
+            .filter(|_| self.ended.is_none())
+            .map(|began| began + CLIENT_TIME)
     }
 
     /// When the client ended what it sends, if it did.

@@ -18,7 +18,11 @@ pub(super) struct Out {
 
 impl Out {
     pub(super) fn new() -> Self {
-        Self { bytes: Vec::new(), written: 0, since: Instant::now() }
+        Self {
+            bytes: Vec::new(),
+            written: 0,
+            since: Instant::now(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {

@@ -10,9 +10,9 @@ use crate::record::Who;
 use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
-    AcceptedInput, Attach, Attached, CallTool, Cancel, Compact, Done, EditInput, ForgetRules, GetPastCalls, Method,
-    MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun,
-    ToolAnswer, Undo, Unpin, Wait, Withdraw,
+    AcceptedInput, Attach, Attached, CallTool, Cancel, Compact, Done, EditInput, ForgetRules,
+    GetPastCalls, Method, MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput,
+    SetDraft, Shutdown, StopJob, StopRun, ToolAnswer, Undo, Unpin, Wait, Withdraw,
 };
 use protocol::record::{ApprovalResolved, RecordLine};
 use protocol::status::DeliveryMode;
@@ -27,12 +27,15 @@ use tokio::task::spawn_blocking;
 /// Carries out a request of this client; one that changes something, once for each `cmd_id`.
 pub(super) async fn carry_out(hub: &Arc<Hub>, method: Method, by: Who) -> Answer {
     match method.cmd_id().map(str::to_owned) {
-        Some(cmd_id) if cmd_id.is_empty() || cmd_id.len() > MAX_CMD_ID => {
-            Err(Error::new(ErrorKind::Params, format!("a `cmd_id` has 1 to {MAX_CMD_ID} bytes")))
-        }
+        Some(cmd_id) if cmd_id.is_empty() || cmd_id.len() > MAX_CMD_ID => Err(Error::new(
+            ErrorKind::Params,
+            format!("a `cmd_id` has 1 to {MAX_CMD_ID} bytes"),
+        )),
         // The pod itself knows those of inputs, also after a restart.
         Some(cmd_id) if !matches!(method, Method::SendInput(_)) => {
-            hub.answers.once(&cmd_id, &method, perform(hub, method.clone(), by)).await
+            hub.answers
+                .once(&cmd_id, &method, perform(hub, method.clone(), by))
+                .await
         }
         Some(_) | None => perform(hub, method, by).await,
     }
@@ -54,13 +57,20 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             return answer(&Report { report });
         }
         Method::GetApprovals(_) => {
-            let status = client.status().await.ok_or(SubmitError::Closed).map_err(refused)?;
+            let status = client
+                .status()
+                .await
+                .ok_or(SubmitError::Closed)
+                .map_err(refused)?;
             return answer(&convert::approvals(&status));
         }
         Method::GetPastCalls(GetPastCalls { id }) => return past_calls(hub, id).await,
         Method::ForgetRules(ForgetRules { rules, .. }) => client.forget_rules(rules, by).await,
         Method::Approve(approve) => {
-            let recorded = client.approve(convert::answer(approve, who)).await.map_err(refused)?;
+            let recorded = client
+                .approve(convert::answer(approve, who))
+                .await
+                .map_err(refused)?;
             return answer(&convert::same::<ApprovalResolved>(&recorded));
         }
         Method::Wait(Wait { input, until_asked }) => {
@@ -71,24 +81,46 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             let end = end.map_err(refused)?;
             return answer(&convert::ended(&end, *client.folded().borrow()).map_err(internal)?);
         }
-        Method::SendInput(SendInput { text, mode, limits, output_schema, cmd_id }) => {
+        Method::SendInput(SendInput {
+            text,
+            mode,
+            limits,
+            output_schema,
+            cmd_id,
+        }) => {
             let limits = limits.map(convert::limits);
             let output_schema = output_schema.map(|schema| schema.to_string());
             let (mode, run, key) = (convert::mode(mode), mode == DeliveryMode::Run, Some(cmd_id));
-            let input = NewInput { text, run, mode, key, limits, output_schema, by };
+            let input = NewInput {
+                text,
+                run,
+                mode,
+                key,
+                limits,
+                output_schema,
+                by,
+            };
             let accepted = client.send(input).await.map_err(refused)?;
-            return answer(&AcceptedInput { input: accepted.input });
+            return answer(&AcceptedInput {
+                input: accepted.input,
+            });
         }
         Method::EditInput(EditInput { input, text, .. }) => client.edit(input, text, by).await,
         Method::Withdraw(Withdraw { input, .. }) => client.withdraw(input, by).await,
-        Method::MoveInput(MoveInput { input, before, .. }) => client.reorder(input, before, by).await,
+        Method::MoveInput(MoveInput { input, before, .. }) => {
+            client.reorder(input, before, by).await
+        }
         Method::Notify(Notify { text, wake, .. }) => client.notify(text, wake, by).await,
         Method::CallTool(call) => return call_tool(client, call, by).await,
         Method::Pin(Pin { text, .. }) => client.pin(text, by).await,
         Method::Unpin(Unpin { pin, .. }) => client.unpin(pin, by).await,
         Method::Compact(Compact { drop_turns, .. }) => client.compact(drop_turns, by).await,
-        Method::SetDraft(SetDraft { text, .. }) => hub.set_draft(text, by.as_ref().map(convert::who)),
-        Method::Cancel(Cancel { input: Some(input), .. }) => client.cancel_input(input, by).await,
+        Method::SetDraft(SetDraft { text, .. }) => {
+            hub.set_draft(text, by.as_ref().map(convert::who))
+        }
+        Method::Cancel(Cancel {
+            input: Some(input), ..
+        }) => client.cancel_input(input, by).await,
         Method::Cancel(Cancel { input: None, .. }) => {
             client.cancel(by).await;
             Ok(())
@@ -101,7 +133,10 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::Undo(Undo { to, .. }) => return undo(hub, to).await,
         Method::Shutdown(Shutdown { now, .. }) => {
             let actions = hub.actions.clone();
-            spawn_blocking(move || actions.shut_down(now)).await.map_err(internal)?.map_err(internal)?;
+            spawn_blocking(move || actions.shut_down(now))
+                .await
+                .map_err(internal)?
+                .map_err(internal)?;
             Ok(())
         }
     };
@@ -117,9 +152,18 @@ fn done_or_unchanged(done: Result<(), SubmitError>) -> Answer {
 }
 
 async fn call_tool(client: &Client, call: CallTool, by: Option<Who>) -> Answer {
-    let CallTool { tool, arguments, cmd_id } = call;
+    let CallTool {
+        tool,
+        arguments,
+        cmd_id,
+    } = call;
     let arguments = serde_json::to_string(&arguments).map_err(internal)?;
-    let call = NewClientCall { tool, arguments, may_change: cmd_id.is_some(), by };
+    let call = NewClientCall {
+        tool,
+        arguments,
+        may_change: cmd_id.is_some(),
+        by,
+    };
     let ToolOutput { summary, content } = client.call_tool(call).await.map_err(refused)?;
     answer(&ToolAnswer { summary, content })
 }
@@ -127,7 +171,11 @@ async fn call_tool(client: &Client, call: CallTool, by: Option<Who>) -> Answer {
 /// It reads as much as many pages, so it takes its turn among those who read them.
 async fn past_calls(hub: &Hub, approval: u64) -> Answer {
     let _turn = hub.pages.acquire().await.map_err(internal)?;
-    let past = hub.client.past_calls(approval, &hub.dir).await.map_err(refused)?;
+    let past = hub
+        .client
+        .past_calls(approval, &hub.dir)
+        .await
+        .map_err(refused)?;
     answer(&convert::past_calls(past))
 }
 
@@ -135,13 +183,19 @@ async fn past_calls(hub: &Hub, approval: u64) -> Answer {
 async fn undo(hub: &Hub, to: u64) -> Answer {
     let turns = hub.client.between_turns().await.map_err(refused)?;
     let actions = hub.actions.clone();
-    let undone = spawn_blocking(move || actions.undo(to, turns)).await.map_err(internal)?;
+    let undone = spawn_blocking(move || actions.undo(to, turns))
+        .await
+        .map_err(internal)?;
     answer(&undone)
 }
 
 /// Everything that a client needs before the events, and the events: the records after those in the answer come first.
 pub(super) async fn attached(hub: &Arc<Hub>, attach: Attach) -> Result<(Attached, Feed), Error> {
-    let Attach { after, without, limit } = attach;
+    let Attach {
+        after,
+        without,
+        limit,
+    } = attach;
     // First: what changes while this is answered is told as an event.
     let events = hub.attach();
     let status = hub.status().await?;
@@ -152,9 +206,19 @@ pub(super) async fn attached(hub: &Arc<Hub>, attach: Attach) -> Result<(Attached
             return Err(Error::new(ErrorKind::Params, text));
         }
         Some(after) => (None, after),
-        None => (Some(page(hub, newest + 1, limit.unwrap_or(MAX_PAGE)).await?), newest),
+        None => (
+            Some(page(hub, newest + 1, limit.unwrap_or(MAX_PAGE)).await?),
+            newest,
+        ),
     };
-    Ok((Attached { status, draft: hub.draft(), page }, Feed::new(events, without, cursor)))
+    Ok((
+        Attached {
+            status,
+            draft: hub.draft(),
+            page,
+        },
+        Feed::new(events, without, cursor),
+    ))
 }
 
 /// The records before one of them. Pages are read one at a time and on another thread: clients that ask for many delay
@@ -173,20 +237,35 @@ async fn page(hub: &Hub, before: u64, limit: u32) -> Result<RecordPage, Error> {
 fn read_page(dir: &Path, folded: u64, before: u64, limit: u32) -> Result<RecordPage, Error> {
     let before = before.min(folded + 1);
     let reader = Reader::open(dir).map_err(unread)?.upto(folded);
-    let frames = reader.page(before, limit.clamp(1, MAX_PAGE) as usize, MAX_PAGE_BYTES).map_err(unread)?;
-    let mut page = RecordPage { records: Vec::new(), first: frames.first().map_or(before, |frame| frame.seq) };
+    let frames = reader
+        .page(before, limit.clamp(1, MAX_PAGE) as usize, MAX_PAGE_BYTES)
+        .map_err(unread)?;
+    let mut page = RecordPage {
+        records: Vec::new(),
+        first: frames.first().map_or(before, |frame| frame.seq),
+    };
     for frame in frames {
         let line = Line::of(frame);
         if line.kind != LineKind::Hidden {
-            page.records.push(RecordLine::new(line.text.to_string()).map_err(internal)?);
+            page.records
+                .push(RecordLine::new(line.text.to_string()).map_err(internal)?);
         }
     }
     Ok(page)
 }
 
 /// The next records for a client, from memory or from the files; `upto` is the newest that it may read.
-pub(super) fn records(hub: &Hub, older: &mut Older, next: u64, upto: u64, bytes: usize) -> Result<Vec<Line>, Error> {
-    match hub.tail(|tail| tail.from(next, bytes)).filter(|lines| !lines.is_empty()) {
+pub(super) fn records(
+    hub: &Hub,
+    older: &mut Older,
+    next: u64,
+    upto: u64,
+    bytes: usize,
+) -> Result<Vec<Line>, Error> {
+    match hub
+        .tail(|tail| tail.from(next, bytes))
+        .filter(|lines| !lines.is_empty())
+    {
         Some(lines) => {
             older.close();
             Ok(lines)
@@ -206,7 +285,10 @@ fn refused(error: SubmitError) -> Error {
 
 #[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
 fn unread(error: session_store::ReadError) -> Error {
-    Error::new(ErrorKind::Internal, format!("the journal cannot be read: {error}"))
+    Error::new(
+        ErrorKind::Internal,
+        format!("the journal cannot be read: {error}"),
+    )
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]

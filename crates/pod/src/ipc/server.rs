@@ -52,15 +52,23 @@ impl Served {
     /// # Errors
     /// There is no thread for it.
     pub fn start(ambient: Ambient, listener: StdListener, pod: ServedPod) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(2).build()?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(2)
+            .build()?;
         let (phase, phases) = watch::channel(Phase::default());
         let (over, ended) = oneshot::channel();
-        thread::Builder::new().name("clients".to_owned()).spawn(move || {
-            serve(&runtime, ambient, listener, pod, phases);
-            // Nobody waits if the program ends at once.
-            over.send(()).ok();
-        })?;
-        Ok(Self { phase, ended: Some(ended) })
+        thread::Builder::new()
+            .name("clients".to_owned())
+            .spawn(move || {
+                serve(&runtime, ambient, listener, pod, phases);
+                // Nobody waits if the program ends at once.
+                over.send(()).ok();
+            })?;
+        Ok(Self {
+            phase,
+            ended: Some(ended),
+        })
     }
 
     /// Accepts no more clients. Connected ones are served on.
@@ -71,7 +79,8 @@ impl Served {
     /// Waits, after [`Self::close`] and the end of the pod, until its clients have their answers and all records. They are
     /// told why it could not end in good order.
     pub async fn drained(mut self, failure: Option<Failure>) {
-        self.phase.send_modify(|phase| phase.ended = Some(PodEnded { failure }));
+        self.phase
+            .send_modify(|phase| phase.ended = Some(PodEnded { failure }));
         if let Some(ended) = self.ended.take() {
             // A client that does not read is left.
             drop(timeout(2 * DRAINED, ended).await);
@@ -81,7 +90,8 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.phase.send_modify(|phase| (phase.closed, phase.dropped) = (true, true));
+        self.phase
+            .send_modify(|phase| (phase.closed, phase.dropped) = (true, true));
     }
 }
 
@@ -101,7 +111,12 @@ fn serve(
         }
         // The pod has ended: what it recorded last is still sent.
         drop(phases.wait_for(Phase::is_over).await);
-        drop(timeout(DRAINED, async { while connections.tasks.join_next().await.is_some() {} }).await);
+        drop(
+            timeout(DRAINED, async {
+                while connections.tasks.join_next().await.is_some() {}
+            })
+            .await,
+        );
     });
 }
 
@@ -158,34 +173,83 @@ struct Connected {
 impl Connections {
     fn new() -> Self {
         let (tasks, known) = (JoinSet::new(), BTreeMap::new());
-        let (shares, child_shares) = (Shares::of(MAX_LARGE, MAX_STAYING), Shares::of(1, MAX_CHILDREN));
-        Self { tasks, known, newest: 0, shares, child_shares }
+        let (shares, child_shares) = (
+            Shares::of(MAX_LARGE, MAX_STAYING),
+            Shares::of(1, MAX_CHILDREN),
+        );
+        Self {
+            tasks,
+            known,
+            newest: 0,
+            shares,
+            child_shares,
+        }
     }
 
     fn add(&mut self, ambient: &Ambient, stream: UnixStream, hub: &Arc<Hub>) {
         self.forget_ended();
-        let Ok(peer) = authority::peer_of(ambient, &stream) else { return };
+        let Ok(peer) = authority::peer_of(ambient, &stream) else {
+            return;
+        };
         if peer.may_change == Err(OnlyLooks::OtherUser) {
-            return refuse(stream, ErrorKind::NotAllowed, "this pod belongs to another user");
+            return refuse(
+                stream,
+                ErrorKind::NotAllowed,
+                "this pod belongs to another user",
+            );
         }
         let is_child = peer.may_change.is_err();
         let children = self.known.values().filter(|known| known.is_child).count();
         let is_full = self.known.len() >= MAX_CONNECTIONS || (is_child && children >= MAX_CHILDREN);
         if is_full && !self.end_idle(is_child) {
-            let places = if is_child { MAX_CHILDREN } else { MAX_CONNECTIONS };
-            return refuse(stream, ErrorKind::Busy, &format!("all {places} connections are in use"));
+            let places = if is_child {
+                MAX_CHILDREN
+            } else {
+                MAX_CONNECTIONS
+            };
+            return refuse(
+                stream,
+                ErrorKind::Busy,
+                &format!("all {places} connections are in use"),
+            );
         }
-        let (idle, shares) = (Idle::default(), if is_child { &self.child_shares } else { &self.shares });
-        let task = self.tasks.spawn(attend(stream, peer, hub.clone(), idle.clone(), shares.clone()));
+        let (idle, shares) = (
+            Idle::default(),
+            if is_child {
+                &self.child_shares
+            } else {
+                &self.shares
+            },
+        );
+        let task = self.tasks.spawn(attend(
+            stream,
+            peer,
+            hub.clone(),
+            idle.clone(),
+            shares.clone(),
+        ));
         self.newest += 1;
-        self.known.insert(self.newest, Connected { task, idle, is_child });
+        self.known.insert(
+            self.newest,
+            Connected {
+                task,
+                idle,
+                is_child,
+            },
+        );
     }
 
     /// Ends the client that has waited for nothing for the longest time. A process that a pod started replaces only such.
     fn end_idle(&mut self, for_child: bool) -> bool {
-        let mine = self.known.iter().filter(|(_, known)| known.is_child || !for_child);
-        let idle = mine.filter_map(|(number, known)| Some((known.idle.since()?, *number))).min();
-        let Some(Connected { task, .. }) = idle.and_then(|(_, number)| self.known.remove(&number)) else {
+        let mine = self
+            .known
+            .iter()
+            .filter(|(_, known)| known.is_child || !for_child);
+        let idle = mine
+            .filter_map(|(number, known)| Some((known.idle.since()?, *number)))
+            .min();
+        let Some(Connected { task, .. }) = idle.and_then(|(_, number)| self.known.remove(&number))
+        else {
             return false;
         };
         task.abort();
@@ -200,7 +264,11 @@ impl Connections {
 /// Tells a new client why it is not served. What its socket does not take at once is not sent.
 fn refuse(stream: UnixStream, kind: ErrorKind, why: &str) {
     let line = refusal(kind, why);
-    drop(stream.into_std().and_then(|mut stream| stream.write_all(line.as_bytes())));
+    drop(
+        stream
+            .into_std()
+            .and_then(|mut stream| stream.write_all(line.as_bytes())),
+    );
 }
 
 #[cfg(test)]
@@ -214,12 +282,23 @@ mod tests {
     async fn a_client_that_is_refused_is_told() {
         let (ours, mut theirs) = StdStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        refuse(UnixStream::from_std(ours).unwrap(), ErrorKind::Busy, "all are busy");
+        refuse(
+            UnixStream::from_std(ours).unwrap(),
+            ErrorKind::Busy,
+            "all are busy",
+        );
         let mut told = String::new();
         theirs.read_to_string(&mut told).unwrap();
-        let Message::Answer { id: None, answer: Err(error) } = Message::read(told.trim_end()).unwrap() else {
+        let Message::Answer {
+            id: None,
+            answer: Err(error),
+        } = Message::read(told.trim_end()).unwrap()
+        else {
             panic!("{told}")
         };
-        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "all are busy"));
+        assert_eq!(
+            (error.kind, error.message.as_str()),
+            (ErrorKind::Busy, "all are busy")
+        );
     }
 }

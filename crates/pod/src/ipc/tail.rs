@@ -40,7 +40,11 @@ impl Line {
             "system_item" => LineKind::SystemItem,
             _ => LineKind::Other,
         };
-        Self { seq: frame.seq, kind, text: frame.line.trim_end_matches('\n').into() }
+        Self {
+            seq: frame.seq,
+            kind,
+            text: frame.line.trim_end_matches('\n').into(),
+        }
     }
 
     fn bytes(&self) -> usize {
@@ -70,7 +74,14 @@ pub(super) struct Tail {
 
 impl Tail {
     pub(super) fn new(dir: PathBuf, newest: u64) -> Self {
-        Self { dir, following: None, lines: VecDeque::new(), bytes: 0, first: newest + 1, newest }
+        Self {
+            dir,
+            following: None,
+            lines: VecDeque::new(),
+            bytes: 0,
+            first: newest + 1,
+            newest,
+        }
     }
 
     /// Begins anew behind this record, if it is ahead.
@@ -120,7 +131,14 @@ impl Tail {
             room = room.saturating_sub(line.bytes());
             before > 0
         };
-        Some(self.lines.iter().skip(skipped).take_while(fits).cloned().collect())
+        Some(
+            self.lines
+                .iter()
+                .skip(skipped)
+                .take_while(fits)
+                .cloned()
+                .collect(),
+        )
     }
 }
 
@@ -138,7 +156,13 @@ impl Older {
     ///
     /// # Errors
     /// The files cannot be read.
-    pub(super) fn read(&mut self, dir: &Path, next: u64, upto: u64, bytes: usize) -> Result<Vec<Line>, ReadError> {
+    pub(super) fn read(
+        &mut self,
+        dir: &Path,
+        next: u64,
+        upto: u64,
+        bytes: usize,
+    ) -> Result<Vec<Line>, ReadError> {
         let mut following = match self.following.take().filter(|_| self.next == next) {
             Some(following) => following,
             None => Reader::open(dir)?.upto(upto).from(next)?,

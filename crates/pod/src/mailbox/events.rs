@@ -29,7 +29,11 @@ pub enum Event {
     /// A record became durable.
     Record { seq: u64, record: Arc<Record> },
     /// Part of an answer that is not durable yet, and the number of its request.
-    Delta { turn: u64, request: u64, delta: Delta },
+    Delta {
+        turn: u64,
+        request: u64,
+        delta: Delta,
+    },
     /// The disk refused a commit; the pod retries it shortly. Not the record `suspended`, which ends a pod.
     Suspended { reason: String },
     /// A text for people; in no log and no context.
@@ -48,7 +52,11 @@ pub struct Alert {
 impl Event {
     /// A warning of the host.
     pub(crate) fn warning(text: String) -> Self {
-        Self::Alert(Alert { level: AlertLevel::Warning, from: None, text })
+        Self::Alert(Alert {
+            level: AlertLevel::Warning,
+            from: None,
+            text,
+        })
     }
 }
 
@@ -69,15 +77,31 @@ impl Outbox {
     #[must_use]
     pub fn unwatched() -> Self {
         let transient = broadcast::Sender::new(TRANSIENT);
-        let (backlog, folded, outputs) = (VecDeque::new(), watch::Sender::default(), LiveOutputs::new());
-        Self { watcher: None, backlog, folded, transient, outputs }
+        let (backlog, folded, outputs) = (
+            VecDeque::new(),
+            watch::Sender::default(),
+            LiveOutputs::new(),
+        );
+        Self {
+            watcher: None,
+            backlog,
+            folded,
+            transient,
+            outputs,
+        }
     }
 
     /// An outbox and the receiving end for its watcher.
     #[must_use]
     pub fn watched() -> (Self, mpsc::Receiver<Event>) {
         let (sender, receiver) = mpsc::channel(CHANNEL);
-        (Self { watcher: Some(sender), ..Self::unwatched() }, receiver)
+        (
+            Self {
+                watcher: Some(sender),
+                ..Self::unwatched()
+            },
+            receiver,
+        )
     }
 
     /// Sends one event, now or as soon as there is room.

@@ -16,9 +16,17 @@ pub(super) struct UncommittedKeys(Vec<((String, String), Weak<Callers>)>);
 
 impl UncommittedKeys {
     /// Lets a caller wait for the notification that was sent with this key; gives it back if none waits for its commit.
-    pub(super) fn join(&mut self, key: &(String, String), reply: NumberReply) -> Option<NumberReply> {
+    pub(super) fn join(
+        &mut self,
+        key: &(String, String),
+        reply: NumberReply,
+    ) -> Option<NumberReply> {
         self.0.retain(|(_, callers)| callers.strong_count() > 0);
-        let Some(callers) = self.0.iter().find(|(known, _)| known == key).and_then(|(_, callers)| callers.upgrade())
+        let Some(callers) = self
+            .0
+            .iter()
+            .find(|(known, _)| known == key)
+            .and_then(|(_, callers)| callers.upgrade())
         else {
             return Some(reply);
         };
@@ -46,8 +54,13 @@ impl NotificationWaiter {
         in_flight: Arc<()>,
     ) -> Self {
         let callers = Arc::new(Mutex::new(vec![reply]));
-        keys.0.extend(key.map(|key| (key, Arc::downgrade(&callers))));
-        Self { number, callers, _in_flight: in_flight }
+        keys.0
+            .extend(key.map(|key| (key, Arc::downgrade(&callers))));
+        Self {
+            number,
+            callers,
+            _in_flight: in_flight,
+        }
     }
 }
 
@@ -57,8 +70,15 @@ impl CommitWaiter for NotificationWaiter {
     }
 
     fn resolve(self: Box<Self>, done: Result<(), &str>) {
-        for caller in self.callers.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            let done = done.map(|()| self.number).map_err(|why| Declined::Refused(why.to_owned()));
+        for caller in self
+            .callers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+        {
+            let done = done
+                .map(|()| self.number)
+                .map_err(|why| Declined::Refused(why.to_owned()));
             drop(caller.send(done));
         }
     }

@@ -47,12 +47,18 @@ impl Ring {
     fn push(&mut self, done: &[u8], settled: &[u8]) {
         let shown = std::mem::replace(&mut self.ahead, settled.len());
         self.append(done.get(shown.min(done.len())..).unwrap_or_default());
-        self.append(settled.get(shown.saturating_sub(done.len())..).unwrap_or_default());
+        self.append(
+            settled
+                .get(shown.saturating_sub(done.len())..)
+                .unwrap_or_default(),
+        );
     }
 
     fn append(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let new = bytes.get(bytes.len().saturating_sub(KEPT)..).unwrap_or(bytes);
+        let new = bytes
+            .get(bytes.len().saturating_sub(KEPT)..)
+            .unwrap_or(bytes);
         if new.len() < bytes.len() {
             // What is kept has no gap.
             self.bytes.clear();
@@ -67,15 +73,23 @@ impl Ring {
     /// a character whose rest has not come waits.
     fn read(&self, place: &mut Option<Place>) -> Option<(String, bool)> {
         let first = self.total - self.bytes.len() as u64;
-        let known = place.filter(|place| place.again == self.again && (first..=self.total).contains(&place.at));
+        let known = place
+            .filter(|place| place.again == self.again && (first..=self.total).contains(&place.at));
         let from = known.map_or(first, |place| place.at);
         let bytes = self.bytes.get(usize::try_from(from - first).ok()?..)?;
         let end = whole_end(bytes);
         if end.is_empty() && (known.is_some() || self.again == 0) {
             return None;
         }
-        *place = Some(Place { again: self.again, at: from + end.len() as u64 });
-        let text = if known.is_none() && from > 0 { whole_start(end) } else { end };
+        *place = Some(Place {
+            again: self.again,
+            at: from + end.len() as u64,
+        });
+        let text = if known.is_none() && from > 0 {
+            whole_start(end)
+        } else {
+            end
+        };
         Some((String::from_utf8_lossy(text).into_owned(), known.is_none()))
     }
 }
@@ -89,14 +103,24 @@ struct Place {
 
 impl LiveOutputs {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Shared { calls: Mutex::default(), changed: watch::Sender::new(()) }))
+        Self(Arc::new(Shared {
+            calls: Mutex::default(),
+            changed: watch::Sender::new(()),
+        }))
     }
 
     /// The output of a call that begins; it is there until this is dropped.
     pub(crate) fn begin(&self, call: CallId, origin: CallOrigin) -> LiveOutput {
-        let ring = Arc::new(Mutex::new(Ring { origin, ..Ring::default() }));
+        let ring = Arc::new(Mutex::new(Ring {
+            origin,
+            ..Ring::default()
+        }));
         self.0.calls().insert(call, Arc::clone(&ring));
-        LiveOutput { call, ring, shared: Arc::clone(&self.0) }
+        LiveOutput {
+            call,
+            ring,
+            shared: Arc::clone(&self.0),
+        }
     }
 
     /// Follows the outputs from what is kept of them now.
@@ -104,7 +128,12 @@ impl LiveOutputs {
     pub fn follow(&self) -> OutputFollower {
         let mut changed = self.0.changed.subscribe();
         changed.mark_changed();
-        OutputFollower { changed, shared: Arc::clone(&self.0), places: BTreeMap::new(), waits: false }
+        OutputFollower {
+            changed,
+            shared: Arc::clone(&self.0),
+            places: BTreeMap::new(),
+            waits: false,
+        }
     }
 }
 
@@ -132,7 +161,11 @@ impl LiveOutput {
     /// The tool runs again: its output begins anew.
     pub(crate) fn begin_again(&self) {
         let mut ring = lock(&self.ring);
-        *ring = Ring { origin: ring.origin, again: ring.again + 1, ..Ring::default() };
+        *ring = Ring {
+            origin: ring.origin,
+            again: ring.again + 1,
+            ..Ring::default()
+        };
         drop(ring);
         self.shared.changed.send_replace(());
     }
@@ -194,7 +227,13 @@ impl OutputFollower {
             }
             if let Some((text, anew)) = ring.read(self.places.entry(call).or_default()) {
                 let CallOrigin { turn, request, .. } = ring.origin;
-                parts.push(OutputPart { call, turn, request, text, anew });
+                parts.push(OutputPart {
+                    call,
+                    turn,
+                    request,
+                    text,
+                    anew,
+                });
             }
         }
         parts
@@ -211,14 +250,19 @@ pub(crate) fn whole_end(head: &[u8]) -> &[u8] {
     let near = head.len().saturating_sub(3);
     let cut = (near..head.len()).find(|at| {
         let rest = head.get(*at..).unwrap_or_default();
-        std::str::from_utf8(rest).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+        std::str::from_utf8(rest)
+            .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
     });
     head.get(..cut.unwrap_or(head.len())).unwrap_or(head)
 }
 
 /// Removes the rest of a cut character at the start: at most three bytes.
 pub(crate) fn whole_start(tail: &[u8]) -> &[u8] {
-    let rest = tail.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count();
+    let rest = tail
+        .iter()
+        .take(3)
+        .take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000)
+        .count();
     tail.get(rest..).unwrap_or(tail)
 }
 

@@ -3,8 +3,8 @@
 use super::events::{Alert, Event, Outbox};
 use super::keyed::{NotificationWaiter, NumberReply, UncommittedKeys};
 use super::requests::{
-    AlertLevel, CommitWaiter, Declined, DriverRequest, JobRequest, Mailbox, MailboxSender, Notification, TaskRequest,
-    Wakeup,
+    AlertLevel, CommitWaiter, Declined, DriverRequest, JobRequest, Mailbox, MailboxSender,
+    Notification, TaskRequest, Wakeup,
 };
 use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, ServiceEvent, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
@@ -170,7 +170,14 @@ impl Pending {
     pub(crate) fn piggybacked(&mut self) -> Piggybacked {
         let (mut piggybacked, mut taken) = (Piggybacked::default(), 0);
         while piggybacked.records.len() < MAX_PIGGYBACK && taken < MAX_PIGGYBACK_BYTES {
-            let Some(PendingRecord { record, bytes, waiter }) = self.waiting.pop_front() else { break };
+            let Some(PendingRecord {
+                record,
+                bytes,
+                waiter,
+            }) = self.waiting.pop_front()
+            else {
+                break;
+            };
             match waiter {
                 Some(waiter) if !waiter.is_valid() => {
                     waiter.resolve(Err("an earlier change of this state could not be stored"))
@@ -211,14 +218,21 @@ impl Pending {
     }
 
     /// Adds a record of the host to those of the next commit; the receiver learns when it is durable.
-    pub(crate) fn add_awaited(&mut self, record: impl Into<Record>) -> oneshot::Receiver<Result<(), String>> {
+    pub(crate) fn add_awaited(
+        &mut self,
+        record: impl Into<Record>,
+    ) -> oneshot::Receiver<Result<(), String>> {
         let (reply, answer) = oneshot::channel();
         self.wait(record, Some(Box::new(reply)));
         answer
     }
 
     fn wait(&mut self, record: impl Into<Record>, waiter: Option<Box<dyn CommitWaiter>>) {
-        self.waiting.push_back(PendingRecord { record: record.into(), bytes: SMALL, waiter });
+        self.waiting.push_back(PendingRecord {
+            record: record.into(),
+            bytes: SMALL,
+            waiter,
+        });
     }
 
     fn allows_alert(&mut self, feature: &FeatureId) -> bool {
@@ -242,7 +256,11 @@ impl Pending {
     ) -> bool {
         self.renew(pod.state.turn_open);
         match request {
-            DriverRequest::AnnounceChange { call, change, reply } => {
+            DriverRequest::AnnounceChange {
+                call,
+                change,
+                reply,
+            } => {
                 if !runs(call) {
                     Box::new(reply).resolve(Err("the call has ended; nothing was changed"));
                     return false;
@@ -250,21 +268,42 @@ impl Pending {
                 self.wait(*change, Some(Box::new(reply)));
                 true
             }
-            DriverRequest::UpdateState { state, bytes, waiter } => {
-                let waiting = PendingRecord { record: state.into(), bytes: bytes + SMALL, waiter: Some(waiter) };
+            DriverRequest::UpdateState {
+                state,
+                bytes,
+                waiter,
+            } => {
+                let waiting = PendingRecord {
+                    record: state.into(),
+                    bytes: bytes + SMALL,
+                    waiter: Some(waiter),
+                };
                 self.waiting.push_back(waiting);
                 self.waiting.len() >= MAX_UNCOMMITTED
             }
-            DriverRequest::Notify { notification, reply } => self.notify(notification, reply, pod),
-            DriverRequest::Alert { feature, level, text } => {
+            DriverRequest::Notify {
+                notification,
+                reply,
+            } => self.notify(notification, reply, pod),
+            DriverRequest::Alert {
+                feature,
+                level,
+                text,
+            } => {
                 self.alert(feature, level, &text, pod);
                 false
             }
             DriverRequest::FeatureDisabled { feature } => {
-                let text =
-                    "disabled until the next start, because a call of its code did not return; its grants are revoked";
-                pod.outbox.show(Event::warning(format!("{feature}: {text}")));
-                self.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
+                let text = "disabled until the next start, because a call of its code did not return; its grants are revoked";
+                pod.outbox
+                    .show(Event::warning(format!("{feature}: {text}")));
+                self.wait(
+                    FeatureNote {
+                        feature: feature.to_string(),
+                        text: text.to_owned(),
+                    },
+                    None,
+                );
                 false
             }
             DriverRequest::ServiceEvent(event) => {
@@ -279,9 +318,16 @@ impl Pending {
                 let taken = self.notes.entry(feature.clone()).or_default();
                 *taken += 1;
                 if *taken <= MAX_NOTES {
-                    let text = if *taken == MAX_NOTES { "further notes are dropped for 24 hours" } else { &text };
+                    let text = if *taken == MAX_NOTES {
+                        "further notes are dropped for 24 hours"
+                    } else {
+                        &text
+                    };
                     let text = sanitize(text, MAX_MESSAGE, pod.registry.redactor());
-                    let note = FeatureNote { feature: feature.to_string(), text };
+                    let note = FeatureNote {
+                        feature: feature.to_string(),
+                        text,
+                    };
                     self.wait(note, None);
                 }
                 false
@@ -304,12 +350,29 @@ impl Pending {
         self.job_requests.pop_front()
     }
 
-    fn notify(&mut self, notification: Notification, reply: NumberReply, pod: &mut RequestContext<'_>) -> bool {
-        let Notification { feature, by, text, wake, key, per_turn } = notification;
-        let sender = feature.as_ref().map_or_else(|| NotificationQueued::CLIENT.to_owned(), ToString::to_string);
+    fn notify(
+        &mut self,
+        notification: Notification,
+        reply: NumberReply,
+        pod: &mut RequestContext<'_>,
+    ) -> bool {
+        let Notification {
+            feature,
+            by,
+            text,
+            wake,
+            key,
+            per_turn,
+        } = notification;
+        let sender = feature.as_ref().map_or_else(
+            || NotificationQueued::CLIENT.to_owned(),
+            ToString::to_string,
+        );
         let redactor = pod.registry.redactor();
         let key = key.map(|key| (sender.clone(), redactor.text(&key).into_owned()));
-        let known = key.as_ref().and_then(|key| pod.state.notice_keys.number(|known| known == key));
+        let known = key
+            .as_ref()
+            .and_then(|key| pod.state.notice_keys.number(|known| known == key));
         let reply = match (known, &key) {
             (Some(number), _) => {
                 drop(reply.send(Ok(number)));
@@ -327,7 +390,9 @@ impl Pending {
                 "the limit of {sender} is reached: notifications per turn: {per_turn}; send it after the next turn"
             ))
         } else if waiting >= MAX_WAITING {
-            Some(format!("{waiting} notifications are already waiting for the model's next step"))
+            Some(format!(
+                "{waiting} notifications are already waiting for the model's next step"
+            ))
         } else {
             None
         };
@@ -344,7 +409,15 @@ impl Pending {
         let wake = wake && self.may_wake(feature, pod.outbox);
         let waiter = NotificationWaiter::new(number, reply, key.clone(), &mut self.keys, in_flight);
         let key = key.map(|(_, key)| key);
-        let queued = NotificationQueued { number, feature: sender, registry_generation, text, wake, key, by };
+        let queued = NotificationQueued {
+            number,
+            feature: sender,
+            registry_generation,
+            text,
+            wake,
+            key,
+            by,
+        };
         self.wait(queued, Some(Box::new(waiter)));
         true
     }
@@ -353,26 +426,58 @@ impl Pending {
     fn may_wake(&mut self, feature: Option<FeatureId>, outbox: &mut Outbox) -> bool {
         let own = self.wakes.entry(feature.clone()).or_default();
         *own = own.saturating_add(1);
-        let (own, all) = (*own, self.wakes.values().fold(0_u32, |all, one| all.saturating_add(*one)));
+        let (own, all) = (
+            *own,
+            self.wakes
+                .values()
+                .fold(0_u32, |all, one| all.saturating_add(*one)),
+        );
         if own == MAX_WAKES + 1 || (own <= MAX_WAKES && all == MAX_ALL_WAKES + 1) {
-            let whose = feature.as_ref().map_or_else(|| "clients".to_owned(), ToString::to_string);
+            let whose = feature
+                .as_ref()
+                .map_or_else(|| "clients".to_owned(), ToString::to_string);
             let text = match own > MAX_WAKES {
-                true => format!("notifications of {whose} started {MAX_WAKES} turns within an hour"),
+                true => {
+                    format!("notifications of {whose} started {MAX_WAKES} turns within an hour")
+                }
                 false => format!("notifications started {MAX_ALL_WAKES} turns within an hour"),
             };
-            let text = format!("{text}; for up to an hour, those of {whose} wait for the next turn");
-            outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: feature, text }));
+            let text =
+                format!("{text}; for up to an hour, those of {whose} wait for the next turn");
+            outbox.show(Event::Alert(Alert {
+                level: AlertLevel::Warning,
+                from: feature,
+                text,
+            }));
         }
         own <= MAX_WAKES && all <= MAX_ALL_WAKES
     }
 
-    fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str, pod: &mut RequestContext<'_>) {
+    fn alert(
+        &mut self,
+        feature: FeatureId,
+        level: AlertLevel,
+        text: &str,
+        pod: &mut RequestContext<'_>,
+    ) {
         if self.allows_alert(&feature) {
             let text = sanitize(text, MAX_MESSAGE, pod.registry.redactor());
-            pod.outbox.show(Event::Alert(Alert { level, from: Some(feature), text }));
-        } else if self.used.get(&Some(feature.clone())).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
+            pod.outbox.show(Event::Alert(Alert {
+                level,
+                from: Some(feature),
+                text,
+            }));
+        } else if self
+            .used
+            .get(&Some(feature.clone()))
+            .is_some_and(|used| used.alerts == MAX_ALERTS + 1)
+        {
             let text = "further alerts of this turn are dropped".to_owned();
-            pod.outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature), text }));
+            pod.outbox.show(Event::Alert(Alert {
+                level: AlertLevel::Warning,
+                from: Some(feature),
+                text,
+            }));
         }
     }
 }

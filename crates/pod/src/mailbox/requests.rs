@@ -18,13 +18,28 @@ pub(crate) const MAILBOX_CAPACITY: usize = 256;
 /// A request to the actor.
 pub(crate) enum DriverRequest {
     /// A running call is about to change files or directories; `change` must be durable first.
-    AnnounceChange { call: CallId, change: Box<Record>, reply: oneshot::Sender<Result<(), String>> },
+    AnnounceChange {
+        call: CallId,
+        change: Box<Record>,
+        reply: oneshot::Sender<Result<(), String>>,
+    },
     /// A feature's session state has a new value; `bytes` is its size as JSON.
-    UpdateState { state: FeatureState, bytes: usize, waiter: Box<dyn CommitWaiter> },
+    UpdateState {
+        state: FeatureState,
+        bytes: usize,
+        waiter: Box<dyn CommitWaiter>,
+    },
     /// A feature or a client notifies the model.
-    Notify { notification: Notification, reply: oneshot::Sender<Result<u64, Declined>> },
+    Notify {
+        notification: Notification,
+        reply: oneshot::Sender<Result<u64, Declined>>,
+    },
     /// A feature alerts people; `text` is not sanitized yet.
-    Alert { feature: FeatureId, level: AlertLevel, text: String },
+    Alert {
+        feature: FeatureId,
+        level: AlertLevel,
+        text: String,
+    },
     /// A feature was disabled because its code did not return.
     FeatureDisabled { feature: FeatureId },
     /// A feature emits an event of its service.
@@ -136,13 +151,27 @@ struct RequestedRuns {
 pub(crate) fn mailbox() -> (Mailbox, MailboxSender) {
     let (sender, requests) = mpsc::channel(MAILBOX_CAPACITY);
     let (wanted, runs) = (Arc::new(Notify::new()), Arc::<RequestedRuns>::default());
-    let mailbox = Mailbox { requests, wanted: Arc::clone(&wanted), runs: Arc::clone(&runs) };
-    (mailbox, MailboxSender { requests: sender, wanted, runs })
+    let mailbox = Mailbox {
+        requests,
+        wanted: Arc::clone(&wanted),
+        runs: Arc::clone(&runs),
+    };
+    (
+        mailbox,
+        MailboxSender {
+            requests: sender,
+            wanted,
+            runs,
+        },
+    )
 }
 
 /// Waits for the answer to a message; none once the receiving end is gone. A message that is sent while that end goes may
 /// stay in the channel, unread, for as long as a sender lives: its answer alone would never come.
-pub(crate) async fn answered<M, T>(sent: &mpsc::Sender<M>, mut answer: oneshot::Receiver<T>) -> Option<T> {
+pub(crate) async fn answered<M, T>(
+    sent: &mpsc::Sender<M>,
+    mut answer: oneshot::Receiver<T>,
+) -> Option<T> {
     tokio::select! {
         biased;
         answered = &mut answer => answered.ok(),
@@ -169,15 +198,20 @@ pub(crate) enum NotTaken {
 impl MailboxSender {
     /// Sends without waiting.
     pub(crate) fn try_send(&self, request: DriverRequest) -> Result<(), NotTaken> {
-        self.requests.try_send(request).map_err(|refused| match refused {
-            mpsc::error::TrySendError::Full(_) => NotTaken::Full,
-            mpsc::error::TrySendError::Closed(_) => NotTaken::Closed,
-        })
+        self.requests
+            .try_send(request)
+            .map_err(|refused| match refused {
+                mpsc::error::TrySendError::Full(_) => NotTaken::Full,
+                mpsc::error::TrySendError::Closed(_) => NotTaken::Closed,
+            })
     }
 
     /// Sends as soon as the channel has room.
     pub(crate) async fn send(&self, request: DriverRequest) -> Result<(), NotTaken> {
-        self.requests.send(request).await.map_err(|_closed| NotTaken::Closed)
+        self.requests
+            .send(request)
+            .await
+            .map_err(|_closed| NotTaken::Closed)
     }
 
     /// Waits for the answer to a request; none if the pod ends first.
@@ -194,7 +228,11 @@ impl MailboxSender {
             let same_time = (old.time == RunTime::Now) == (new.time == RunTime::Now);
             same_time && old.feature == new.feature && old.task == new.task
         };
-        let mut waiting = self.runs.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self
+            .runs
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|old| !same(old));
         waiting.push_back(new);
         self.runs.added.notify_one();
@@ -225,7 +263,11 @@ impl Mailbox {
 
     /// The oldest requested run that was not taken yet.
     pub(crate) fn next_run(&mut self) -> Option<TaskRequest> {
-        self.runs.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        self.runs
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
     }
 
     /// Refuses further requests; those in the channel can still be read.
@@ -250,7 +292,11 @@ mod tests {
     }
 
     fn run(task: &str, time: RunTime) -> TaskRequest {
-        TaskRequest { feature: FeatureId::builtin("f"), task: task.to_owned(), time }
+        TaskRequest {
+            feature: FeatureId::builtin("f"),
+            task: task.to_owned(),
+            time,
+        }
     }
 
     #[tokio::test]
@@ -263,19 +309,32 @@ mod tests {
         sender.request_run(run("two", at)).unwrap();
         assert!(matches!(mailbox.next().await, Wakeup::RunRequested));
         let left: Vec<_> = std::iter::from_fn(|| mailbox.next_run()).collect();
-        assert_eq!(left, [run("one", RunTime::Now), run("one", RunTime::At(None)), run("two", at)]);
+        assert_eq!(
+            left,
+            [
+                run("one", RunTime::Now),
+                run("one", RunTime::At(None)),
+                run("two", at)
+            ]
+        );
     }
 
     // The time of the next look was lost, for as long as the pod was idle.
     #[tokio::test]
     async fn a_full_mailbox_refuses_no_run() {
         let (mut mailbox, sender) = mailbox();
-        let note = || DriverRequest::Note { feature: FeatureId::builtin("f"), text: "full".to_owned() };
+        let note = || DriverRequest::Note {
+            feature: FeatureId::builtin("f"),
+            text: "full".to_owned(),
+        };
         while sender.try_send(note()).is_ok() {}
         sender.request_run(run("one", RunTime::Now)).unwrap();
         assert_eq!(mailbox.next_run(), Some(run("one", RunTime::Now)));
         drop(mailbox);
-        assert_eq!(sender.request_run(run("one", RunTime::Now)), Err(NotTaken::Closed));
+        assert_eq!(
+            sender.request_run(run("one", RunTime::Now)),
+            Err(NotTaken::Closed)
+        );
     }
 
     #[tokio::test]

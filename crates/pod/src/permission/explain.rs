@@ -67,32 +67,62 @@ impl Policy {
     #[must_use]
     pub fn expect(&self, tool: &str, effect: ToolEffect, now: SandboxState) -> Vec<Expectation> {
         let read_only = now.mode == SandboxMode::ReadOnly;
-        table::expected(effect, read_only).into_iter().map(|(action, row)| self.meet(tool, action, row, now)).collect()
+        table::expected(effect, read_only)
+            .into_iter()
+            .map(|(action, row)| self.meet(tool, action, row, now))
+            .collect()
     }
 
-    fn meet(&self, tool: &str, action: ActionKind, row: &'static DefaultRule, now: SandboxState) -> Expectation {
+    fn meet(
+        &self,
+        tool: &str,
+        action: ActionKind,
+        row: &'static DefaultRule,
+        now: SandboxState,
+    ) -> Expectation {
         let by_row = row.stated(now.confined());
         let (source, text) = (BUILT_IN.to_owned(), row.text.to_owned());
-        let default_statement =
-            RuleStatement { source, text, decision: by_row, path: None, host: None, program: None, decides: false };
+        let default_statement = RuleStatement {
+            source,
+            text,
+            decision: by_row,
+            path: None,
+            host: None,
+            program: None,
+            decides: false,
+        };
         let (mut statements, mut deciding) = (vec![default_statement], 0);
         let decision = self.in_order(by_row, |layer| {
             let meets = |placed: &&Placed| {
-                placed.rule.is_about_tools(self.terms.ruled_as(tool)) && action.is_met_by(&placed.rule)
+                placed.rule.is_about_tools(self.terms.ruled_as(tool))
+                    && action.is_met_by(&placed.rule)
             };
             let rules: Vec<_> = layer.rules.iter().filter(meets).collect();
             // The last match decides: rules before one about everything have no effect.
-            let last = rules.iter().rposition(|placed| placed.rule.is_about_everything());
+            let last = rules
+                .iter()
+                .rposition(|placed| placed.rule.is_about_everything());
             if last.is_some() {
                 deciding = statements.len();
             }
-            statements.extend(rules.iter().skip(last.unwrap_or(0)).map(|placed| RuleStatement::by(placed)));
-            last.and_then(|last| rules.get(last)).map(|placed| placed.rule.decision)
+            statements.extend(
+                rules
+                    .iter()
+                    .skip(last.unwrap_or(0))
+                    .map(|placed| RuleStatement::by(placed)),
+            );
+            last.and_then(|last| rules.get(last))
+                .map(|placed| placed.rule.decision)
         });
         if let Some(deciding) = statements.get_mut(deciding) {
             deciding.decides = true;
         }
-        Expectation { action, what: row.text, statements, decision }
+        Expectation {
+            action,
+            what: row.text,
+            statements,
+            decision,
+        }
     }
 }
 

@@ -87,10 +87,19 @@ impl JudgedResources {
         let mut by_dir = by_name.clone();
         for target in targets {
             let text = match target {
-                Target::Path { way, side, resolved, landing, .. } => {
+                Target::Path {
+                    way,
+                    side,
+                    resolved,
+                    landing,
+                    ..
+                } => {
                     landings.extend(landing.clone());
                     // Devices have other numbers after the machine was started again.
-                    let inode = landing.as_ref().filter(|landing| !landing.missing).map(|landing| landing.dir.1);
+                    let inode = landing
+                        .as_ref()
+                        .filter(|landing| !landing.missing)
+                        .map(|landing| landing.dir.1);
                     by_dir += &inode.map(|inode| inode.to_string()).unwrap_or_default();
                     format!("{:?}", (way, side, resolved))
                 }
@@ -98,14 +107,20 @@ impl JudgedResources {
                 Target::Escalate(to, reason) => format!("{:?}", (to, reason)),
                 Target::Connect(host, reason) => format!("{:?}", (host, reason)),
                 // Their words are those of the arguments.
-                Target::Host(_) | Target::Remote(_) | Target::Command | Target::Part(..) => continue,
+                Target::Host(_) | Target::Remote(_) | Target::Command | Target::Part(..) => {
+                    continue;
+                }
                 Target::Session | Target::Nothing => continue,
             };
             by_name += &text;
             by_dir += &text;
         }
         let digest = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
-        Self { landings, digest: digest(&by_dir), digest_by_name: digest(&by_name) }
+        Self {
+            landings,
+            digest: digest(&by_dir),
+            digest_by_name: digest(&by_name),
+        }
     }
 }
 
@@ -132,7 +147,10 @@ impl RuleTrial {
     pub fn matches(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> bool {
         let Self { rules, policy } = self;
         let (ruled_as, read) = (policy.terms.ruled_as(call.tool), policy.terms.read);
-        policy.targets(call, workspace, now).iter().any(|target| rules.speaks(ruled_as, read, target).is_some())
+        policy
+            .targets(call, workspace, now)
+            .iter()
+            .any(|target| rules.speaks(ruled_as, read, target).is_some())
             && policy.judge(call, workspace, now).decision.allows()
     }
 }
@@ -154,7 +172,12 @@ impl Policy {
 
     /// Judges a call where nobody can be asked. If it names several things, the strictest decision applies.
     #[must_use]
-    pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> PolicyDecision {
+    pub fn judge(
+        &self,
+        call: &CallFacts<'_>,
+        workspace: &Workspace,
+        now: SandboxState,
+    ) -> PolicyDecision {
         self.judge_with(call, workspace, now, Person::Never)
     }
 
@@ -169,64 +192,124 @@ impl Policy {
     ) -> PolicyDecision {
         let targets = self.targets(call, workspace, now);
         let resources = JudgedResources::of(&targets, now);
-        let answers: Vec<_> = targets.iter().map(|target| self.answer(call, target, now)).collect();
+        let answers: Vec<_> = targets
+            .iter()
+            .map(|target| self.answer(call, target, now))
+            .collect();
         let lines: Vec<_> = match person {
             Person::Never => Vec::new(),
-            Person::Later => answers.iter().filter_map(|answer| answer.question(call)).collect(),
+            Person::Later => answers
+                .iter()
+                .filter_map(|answer| answer.question(call))
+                .collect(),
         };
         let nobody = TargetDecision::none();
         // A directory that is added for writing can be read, too.
         let rank = |answer: &TargetDecision<'_>| (answer.decision, !answer.origin.needs_dir());
-        let strictest = answers.iter().reduce(|a, b| if rank(b) > rank(a) { b } else { a }).unwrap_or(&nobody);
+        let strictest = answers
+            .iter()
+            .reduce(|a, b| if rank(b) > rank(a) { b } else { a })
+            .unwrap_or(&nobody);
         if strictest.decision == RuleDecision::Ask && !lines.is_empty() {
             let (source, text) = strictest.origin();
             return PolicyDecision {
-                decision: Decision::Ask { question: lines.join("\n"), expires_after_ms: None },
+                decision: Decision::Ask {
+                    question: lines.join("\n"),
+                    expires_after_ms: None,
+                },
                 rule: RuleRef { source, text },
                 resources,
             };
         }
-        PolicyDecision { resources, ..strictest.decide(call, now, self.terms, &answers) }
+        PolicyDecision {
+            resources,
+            ..strictest.decide(call, now, self.terms, &answers)
+        }
     }
 
-    fn targets(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Target> {
-        let parts = self.judges_parts(call, now).then(|| self.guarded_programs(call));
+    fn targets(
+        &self,
+        call: &CallFacts<'_>,
+        workspace: &Workspace,
+        now: SandboxState,
+    ) -> Vec<Target> {
+        let parts = self
+            .judges_parts(call, now)
+            .then(|| self.guarded_programs(call));
         place::targets(call.effect, call.touches, workspace, parts)
     }
 
     /// The programs that rules refuse or ask about.
     pub(super) fn guarded_programs(&self, call: &CallFacts<'_>) -> BTreeSet<&str> {
-        self.layers.iter().flat_map(|layer| layer.guarded_programs(self.terms.ruled_as(call.tool))).collect()
+        self.layers
+            .iter()
+            .flat_map(|layer| layer.guarded_programs(self.terms.ruled_as(call.tool)))
+            .collect()
     }
 
     /// Whether the parts of a command line are judged, each for itself.
     pub(super) fn judges_parts(&self, call: &CallFacts<'_>, now: SandboxState) -> bool {
-        let ruled = self.layers.iter().any(|layer| layer.names_programs(self.terms.ruled_as(call.tool)));
+        let ruled = self
+            .layers
+            .iter()
+            .any(|layer| layer.names_programs(self.terms.ruled_as(call.tool)));
         ruled || table::command(now.confined()) != RuleDecision::Allow
     }
 
     /// What is decided about one target of a call.
-    pub(super) fn decides(&self, call: &CallFacts<'_>, target: &Target, now: SandboxState) -> RuleDecision {
+    pub(super) fn decides(
+        &self,
+        call: &CallFacts<'_>,
+        target: &Target,
+        now: SandboxState,
+    ) -> RuleDecision {
         self.answer(call, target, now).decision
     }
 
     /// The narrowest rules that would allow a call which needs approval; none if no rules can.
     #[must_use]
-    pub fn proposed(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Proposal {
+    pub fn proposed(
+        &self,
+        call: &CallFacts<'_>,
+        workspace: &Workspace,
+        now: SandboxState,
+    ) -> Proposal {
         let targets = self.targets(call, workspace, now);
-        let asking = targets.iter().filter(|target| self.answer(call, target, now).decision == RuleDecision::Ask);
-        let rules = asking.map(|target| proposed(target, call.tool, self.terms.read)).collect::<Option<Vec<_>>>();
+        let asking = targets
+            .iter()
+            .filter(|target| self.answer(call, target, now).decision == RuleDecision::Ask);
+        let rules = asking
+            .map(|target| proposed(target, call.tool, self.terms.read))
+            .collect::<Option<Vec<_>>>();
         let mut rules = rules.unwrap_or_default();
         rules.dedup();
-        if rules.len() > MAX_PROPOSED || !self.clone().with(&rules).judge(call, workspace, now).decision.allows() {
+        if rules.len() > MAX_PROPOSED
+            || !self
+                .clone()
+                .with(&rules)
+                .judge(call, workspace, now)
+                .decision
+                .allows()
+        {
             return Proposal::default();
         }
         // In another project, a program at a relative path is another program.
-        let elsewhere =
-            |rule: &Rule| rule.program.as_deref().is_some_and(|name| name.contains('/') && !name.starts_with('/'));
+        let elsewhere = |rule: &Rule| {
+            rule.program
+                .as_deref()
+                .is_some_and(|name| name.contains('/') && !name.starts_with('/'))
+        };
         let configurable = !rules.iter().any(elsewhere)
-            && self.clone().configured(&rules).judge(call, workspace, now).decision.allows();
-        Proposal { rules, configurable }
+            && self
+                .clone()
+                .configured(&rules)
+                .judge(call, workspace, now)
+                .decision
+                .allows();
+        Proposal {
+            rules,
+            configurable,
+        }
     }
 
     /// This policy with the rules that a person allowed for a session, as the innermost layer.
@@ -239,43 +322,72 @@ impl Policy {
 
     /// This policy with more rules behind those of the user's configuration.
     fn configured(mut self, rules: &[Rule]) -> Self {
-        let at = self.layers.iter().position(|layer| layer.tightens).unwrap_or(self.layers.len());
-        self.layers.splice(at..at, Layer::new(SESSION, rules.to_vec()));
+        let at = self
+            .layers
+            .iter()
+            .position(|layer| layer.tightens)
+            .unwrap_or(self.layers.len());
+        self.layers
+            .splice(at..at, Layer::new(SESSION, rules.to_vec()));
         self
     }
 
     /// These rules, in the user's configuration, for finding out what they match; none if one of them is not valid.
     #[must_use]
     pub fn trial(&self, rules: &[Rule]) -> Option<RuleTrial> {
-        Some(RuleTrial { rules: Layer::new(SESSION, rules.to_vec()).ok()?, policy: self.clone().configured(rules) })
+        Some(RuleTrial {
+            rules: Layer::new(SESSION, rules.to_vec()).ok()?,
+            policy: self.clone().configured(rules),
+        })
     }
 
     /// Whether a rule of a person allows this call. False if only the built-in table allows it.
     #[must_use]
-    pub fn allows_by_rule(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> bool {
+    pub fn allows_by_rule(
+        &self,
+        call: &CallFacts<'_>,
+        workspace: &Workspace,
+        now: SandboxState,
+    ) -> bool {
         let judged = self.judge(call, workspace, now);
         judged.decision.allows() && judged.rule.source != BUILT_IN
     }
 
-    fn answer<'a>(&'a self, call: &CallFacts<'_>, target: &'a Target, now: SandboxState) -> TargetDecision<'a> {
+    fn answer<'a>(
+        &'a self,
+        call: &CallFacts<'_>,
+        target: &'a Target,
+        now: SandboxState,
+    ) -> TargetDecision<'a> {
         let row = table::answering(target, now.mode == SandboxMode::ReadOnly);
         let mut origin = Origin::DefaultRule(row);
         let decision = self.in_order(row.decision(now.confined()), |layer| {
-            let Placed { rule, source, .. } = layer.speaks(self.terms.ruled_as(call.tool), self.terms.read, target)?;
+            let Placed { rule, source, .. } =
+                layer.speaks(self.terms.ruled_as(call.tool), self.terms.read, target)?;
             // Only a person allows an escalation, each time; and a rule about commands is not about where they connect to.
-            let is_unmeant =
-                matches!(target, Target::Escalate(..)) || matches!(target, Target::Connect(..)) && rule.host.is_none();
+            let is_unmeant = matches!(target, Target::Escalate(..))
+                || matches!(target, Target::Connect(..)) && rule.host.is_none();
             if rule.decision == RuleDecision::Allow && is_unmeant {
                 return None;
             }
-            origin = Origin::Rule { source, text: rule.to_string() };
+            origin = Origin::Rule {
+                source,
+                text: rule.to_string(),
+            };
             Some(rule.decision)
         });
         // A person who answers a question about a call adds no directory.
         let is_command = matches!(target, Target::Path { command: true, .. });
-        let decision =
-            if origin.needs_dir() && (now.confined() || !is_command) { RuleDecision::Deny } else { decision };
-        TargetDecision { decision, origin, target: Some(target) }
+        let decision = if origin.needs_dir() && (now.confined() || !is_command) {
+            RuleDecision::Deny
+        } else {
+            decision
+        };
+        TargetDecision {
+            decision,
+            origin,
+            target: Some(target),
+        }
     }
 
     /// Applies the layers after the default rule, from the outermost inwards, until one denies. The last layer with a
@@ -304,9 +416,14 @@ impl Policy {
         };
         let rules = table::ROWS.iter().map(row);
         let placed = self.layers.iter().flat_map(|layer| &layer.rules);
-        let written =
-            placed.map(|Placed { rule, source, .. }| HostRule { source: source.clone(), text: rule.to_string() });
-        HostReport { rules: rules.chain(written).collect(), ..HostReport::default() }
+        let written = placed.map(|Placed { rule, source, .. }| HostRule {
+            source: source.clone(),
+            text: rule.to_string(),
+        });
+        HostReport {
+            rules: rules.chain(written).collect(),
+            ..HostReport::default()
+        }
     }
 }
 
@@ -319,13 +436,27 @@ impl SandboxState {
             Touch::Read(_) | Touch::Write(_) | Touch::Shell(_) => None,
             Touch::Host(_) | Touch::Session | Touch::RemoteWrite(_) => None,
         };
-        touches.iter().filter_map(to).max().filter(|_| self.confined())
+        touches
+            .iter()
+            .filter_map(to)
+            .max()
+            .filter(|_| self.confined())
     }
 
     /// The hosts that its command is let connect to, if commands are confined.
     pub(crate) fn hosts(self, touches: &[Touch]) -> Vec<String> {
-        let host = |touch: &Touch| if let Touch::Connect(host, _) = touch { Some(host.clone()) } else { None };
-        touches.iter().filter_map(host).filter(|_| self.confined()).collect()
+        let host = |touch: &Touch| {
+            if let Touch::Connect(host, _) = touch {
+                Some(host.clone())
+            } else {
+                None
+            }
+        };
+        touches
+            .iter()
+            .filter_map(host)
+            .filter(|_| self.confined())
+            .collect()
     }
 
     pub(super) fn confined(self) -> bool {
@@ -358,13 +489,20 @@ impl Origin<'_> {
 impl TargetDecision<'_> {
     /// No rule applies: refused.
     fn none() -> Self {
-        Self { decision: RuleDecision::Deny, origin: Origin::Nobody, target: None }
+        Self {
+            decision: RuleDecision::Deny,
+            origin: Origin::Nobody,
+            target: None,
+        }
     }
 
     /// The rule that decided: where it is written, and its text.
     fn origin(&self) -> (String, String) {
         match &self.origin {
-            Origin::DefaultRule(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, self.decision.word())),
+            Origin::DefaultRule(row) => (
+                BUILT_IN.to_owned(),
+                format!("{}: {}", row.text, self.decision.word()),
+            ),
             Origin::Rule { source, text } => ((*source).to_owned(), text.clone()),
             Origin::Nobody => (BUILT_IN.to_owned(), "no rule matches: deny".to_owned()),
         }
@@ -384,22 +522,41 @@ impl TargetDecision<'_> {
     fn question(&self, call: &CallFacts<'_>) -> Option<String> {
         let reason = match self.target {
             Some(Target::Escalate(_, reason) | Target::Connect(_, reason)) => {
-                format!("\nits reason, in the words of the model: {}", escape_line(reason))
+                format!(
+                    "\nits reason, in the words of the model: {}",
+                    escape_line(reason)
+                )
             }
             _ => String::new(),
         };
-        (self.decision == RuleDecision::Ask)
-            .then(|| format!("{} requires your approval because of {}{reason}", self.what(call), self.rule()))
+        (self.decision == RuleDecision::Ask).then(|| {
+            format!(
+                "{} requires your approval because of {}{reason}",
+                self.what(call),
+                self.rule()
+            )
+        })
     }
 
     /// The decision about the call, which is this one; `all` are those about everything that the call names.
-    fn decide(&self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms, all: &[Self]) -> PolicyDecision {
+    fn decide(
+        &self,
+        call: &CallFacts<'_>,
+        now: SandboxState,
+        terms: HostTerms,
+        all: &[Self],
+    ) -> PolicyDecision {
         let ((source, text), rule) = (self.origin(), self.rule());
         let help = || {
             let mut remedy = self.remedy(call.tool, now, terms);
             if let Remedy::Rule { rules, .. } = &mut remedy {
-                let asking = all.iter().filter(|other| other.decision == RuleDecision::Ask);
-                for rule in asking.map(|other| other.allowing(call.tool, terms)).take(MAX_PROPOSED) {
+                let asking = all
+                    .iter()
+                    .filter(|other| other.decision == RuleDecision::Ask);
+                for rule in asking
+                    .map(|other| other.allowing(call.tool, terms))
+                    .take(MAX_PROPOSED)
+                {
                     if !rules.contains(&rule) {
                         rules.push(rule);
                     }
@@ -410,8 +567,12 @@ impl TargetDecision<'_> {
         let decision = match self.decision {
             RuleDecision::Allow => Decision::Allow,
             RuleDecision::Ask => {
-                let why = format!("requires approval because of {rule}, and this run cannot ask for approval");
-                Decision::Refuse { reason: format!("{} {why}\n{}", self.what(call), help()) }
+                let why = format!(
+                    "requires approval because of {rule}, and this run cannot ask for approval"
+                );
+                Decision::Refuse {
+                    reason: format!("{} {why}\n{}", self.what(call), help()),
+                }
             }
             RuleDecision::Deny => {
                 let why = match self.target {
@@ -422,34 +583,75 @@ impl TargetDecision<'_> {
                 Decision::Refuse { reason }
             }
         };
-        PolicyDecision { decision, rule: RuleRef { source, text }, resources: JudgedResources::default() }
+        PolicyDecision {
+            decision,
+            rule: RuleRef { source, text },
+            resources: JudgedResources::default(),
+        }
     }
 
     fn remedy(&self, tool: &str, now: SandboxState, terms: HostTerms) -> Remedy {
         let alternative = match &self.origin {
-            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::By(remedy), .. }) => return remedy.clone(),
-            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::AddDir, .. }) => return Remedy::AddDir(self.dir()),
-            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::AddWriteDir, .. }) => {
+            Origin::DefaultRule(DefaultRule {
+                remedy: RowRemedy::By(remedy),
+                ..
+            }) => return remedy.clone(),
+            Origin::DefaultRule(DefaultRule {
+                remedy: RowRemedy::AddDir,
+                ..
+            }) => return Remedy::AddDir(self.dir()),
+            Origin::DefaultRule(DefaultRule {
+                remedy: RowRemedy::AddWriteDir,
+                ..
+            }) => {
                 return Remedy::AddWriteDir(self.dir());
             }
-            Origin::Rule { .. } if self.decision == RuleDecision::Deny => return Remedy::ChangeRule,
-            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::Secret, .. }) => AlternativeRemedy::Secret,
+            Origin::Rule { .. } if self.decision == RuleDecision::Deny => {
+                return Remedy::ChangeRule;
+            }
+            Origin::DefaultRule(DefaultRule {
+                remedy: RowRemedy::Secret,
+                ..
+            }) => AlternativeRemedy::Secret,
             Origin::Rule { .. } => AlternativeRemedy::AskingRule,
-            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::Rule, .. }) | Origin::Nobody => match now.mode {
+            Origin::DefaultRule(DefaultRule {
+                remedy: RowRemedy::Rule,
+                ..
+            })
+            | Origin::Nobody => match now.mode {
                 SandboxMode::Off => AlternativeRemedy::Sandbox,
-                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => AlternativeRemedy::Kernel,
+                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => {
+                    AlternativeRemedy::Kernel
+                }
                 SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => AlternativeRemedy::Nothing,
             },
         };
-        Remedy::Rule { rules: vec![self.allowing(tool, terms)], alternative }
+        Remedy::Rule {
+            rules: vec![self.allowing(tool, terms)],
+            alternative,
+        }
     }
 
     /// The rule that allows the target.
     fn allowing(&self, tool: &str, terms: HostTerms) -> RuleRemedy {
-        let tool = if matches!(self.target, Some(Target::Path { command: true, .. })) { terms.read } else { tool };
-        let on = if matches!(self.target, Some(Target::Connect(..))) { "on " } else { "" };
-        let about = self.target.and_then(allowing).map(|about| format!("{on}{about}"));
-        RuleRemedy { tool: tool.to_owned(), about }
+        let tool = if matches!(self.target, Some(Target::Path { command: true, .. })) {
+            terms.read
+        } else {
+            tool
+        };
+        let on = if matches!(self.target, Some(Target::Connect(..))) {
+            "on "
+        } else {
+            ""
+        };
+        let about = self
+            .target
+            .and_then(allowing)
+            .map(|about| format!("{on}{about}"));
+        RuleRemedy {
+            tool: tool.to_owned(),
+            about,
+        }
     }
 
     /// The directory of the target's path.
@@ -462,21 +664,43 @@ impl TargetDecision<'_> {
 
     fn what(&self, call: &CallFacts<'_>) -> String {
         match self.target {
-            Some(Target::Path { shown, command: true, .. }) => format!("{} on {shown}", call.tool),
+            Some(Target::Path {
+                shown,
+                command: true,
+                ..
+            }) => format!("{} on {shown}", call.tool),
             Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Lost { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Host(host)) => format!("{} from {}", call.tool, escape_line(host)),
-            Some(Target::Connect(host, _)) => format!("{} with a way to {}", call.tool, escape_line(host)),
-            Some(Target::Remote(name)) => format!("{} at {}", call.tool, escape_line(name)),
-            Some(Target::Escalate(Escalation::Network, _)) => format!("{} with the network", call.tool),
-            Some(Target::Escalate(Escalation::Unconfined, _)) => format!("{} outside the sandbox", call.tool),
-            Some(Target::Part(part, whole)) => {
-                let whole = whole.as_ref().map(|whole| format!(" in `{}`", escape_line(whole))).unwrap_or_default();
-                let opaque =
-                    part.opaque.as_ref().map(|opaque| format!(" (opaque: {})", escape_line(&opaque.to_string())));
-                format!("{} `{}`{whole}{}", call.tool, escape_line(&part.text), opaque.unwrap_or_default())
+            Some(Target::Connect(host, _)) => {
+                format!("{} with a way to {}", call.tool, escape_line(host))
             }
-            Some(Target::Command | Target::Session | Target::Nothing) | None => call.tool.to_owned(),
+            Some(Target::Remote(name)) => format!("{} at {}", call.tool, escape_line(name)),
+            Some(Target::Escalate(Escalation::Network, _)) => {
+                format!("{} with the network", call.tool)
+            }
+            Some(Target::Escalate(Escalation::Unconfined, _)) => {
+                format!("{} outside the sandbox", call.tool)
+            }
+            Some(Target::Part(part, whole)) => {
+                let whole = whole
+                    .as_ref()
+                    .map(|whole| format!(" in `{}`", escape_line(whole)))
+                    .unwrap_or_default();
+                let opaque = part
+                    .opaque
+                    .as_ref()
+                    .map(|opaque| format!(" (opaque: {})", escape_line(&opaque.to_string())));
+                format!(
+                    "{} `{}`{whole}{}",
+                    call.tool,
+                    escape_line(&part.text),
+                    opaque.unwrap_or_default()
+                )
+            }
+            Some(Target::Command | Target::Session | Target::Nothing) | None => {
+                call.tool.to_owned()
+            }
         }
     }
 }
@@ -484,7 +708,11 @@ impl TargetDecision<'_> {
 /// The narrowest rule that allows a target of a call of this tool.
 fn proposed(target: &Target, tool: &str, read: &str) -> Option<Rule> {
     let about = allowing(target)?;
-    let tool = if matches!(target, Target::Path { command: true, .. }) { read } else { tool };
+    let tool = if matches!(target, Target::Path { command: true, .. }) {
+        read
+    } else {
+        tool
+    };
     let mut rule = Rule::new(tool, RuleDecision::Allow);
     match target {
         Target::Part(..) => {
@@ -494,7 +722,13 @@ fn proposed(target: &Target, tool: &str, read: &str) -> Option<Rule> {
         }
         // The absolute path: in the user's configuration a relative one would be about the same name in every project.
         Target::Path { resolved, .. } => {
-            rule.path = Some(resolved.last()?.to_str().filter(|path| is_plain(path))?.to_owned());
+            rule.path = Some(
+                resolved
+                    .last()?
+                    .to_str()
+                    .filter(|path| is_plain(path))?
+                    .to_owned(),
+            );
         }
         Target::Host(_) | Target::Connect(..) => rule.host = Some(about),
         Target::Lost { .. } | Target::Remote(_) | Target::Escalate(..) => return None,
@@ -507,7 +741,10 @@ fn proposed(target: &Target, tool: &str, read: &str) -> Option<Rule> {
 fn allowing(target: &Target) -> Option<String> {
     let about = match target {
         Target::Part(part, _) => program::allowing(part),
-        Target::Path { resolved, .. } => resolved.first().and_then(|path| path.to_str()).map(str::to_owned),
+        Target::Path { resolved, .. } => resolved
+            .first()
+            .and_then(|path| path.to_str())
+            .map(str::to_owned),
         Target::Host(host) | Target::Connect(host, _) => Some(host.clone()),
         Target::Lost { .. } | Target::Remote(_) | Target::Escalate(..) => None,
         Target::Command | Target::Session | Target::Nothing => None,
@@ -516,5 +753,6 @@ fn allowing(target: &Target) -> Option<String> {
 }
 
 fn is_plain(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c))
+    text.chars()
+        .all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c))
 }

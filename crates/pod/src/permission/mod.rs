@@ -28,7 +28,8 @@ pub(crate) mod tests;
 
 pub use explain::{ActionKind, Expectation, RuleStatement};
 pub use judge::{
-    CallFacts, JudgedResources, Person, Policy, PolicyDecision, Proposal, RuleRef, RuleTrial, SandboxState,
+    CallFacts, JudgedResources, Person, Policy, PolicyDecision, Proposal, RuleRef, RuleTrial,
+    SandboxState,
 };
 pub(crate) use place::says_what_changes;
 pub use remedy::{AlternativeRemedy, HostTerms, Remedy, RuleRemedy};

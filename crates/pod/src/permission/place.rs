@@ -77,15 +77,21 @@ pub(super) fn targets(
     let mut targets = Vec::with_capacity(touches.len());
     for touch in touches {
         match touch {
-            Touch::Read(path) => targets.push(path_target(AccessMode::Read, path, workspace, false)),
-            Touch::Write(path) => targets.push(path_target(AccessMode::Write, path, workspace, false)),
+            Touch::Read(path) => {
+                targets.push(path_target(AccessMode::Read, path, workspace, false))
+            }
+            Touch::Write(path) => {
+                targets.push(path_target(AccessMode::Write, path, workspace, false))
+            }
             Touch::Shell(text) => targets.extend(commands(text, workspace, parts.as_ref())),
             Touch::Host(host) => targets.push(Target::Host(host.clone())),
             Touch::Session => targets.push(Target::Session),
             Touch::RemoteWrite(name) => targets.push(Target::Remote(name.clone())),
             // First, so that no long question about another target hides it.
             Touch::Escalate(to, reason) => targets.insert(0, Target::Escalate(*to, reason.clone())),
-            Touch::Connect(host, reason) => targets.insert(0, Target::Connect(host.clone(), reason.clone())),
+            Touch::Connect(host, reason) => {
+                targets.insert(0, Target::Connect(host.clone(), reason.clone()))
+            }
         }
     }
     match effect {
@@ -111,11 +117,15 @@ const MAX_WHOLE: usize = 160;
 
 fn commands(text: &str, workspace: &Workspace, parts: Option<&BTreeSet<&str>>) -> Vec<Target> {
     let script = shell::parse(text);
-    let secrets = secret::named(text, &script, workspace).into_iter().map(|named| secret_target(named, workspace));
-    let plugins = secret::plugins(text, &script, workspace).into_iter().filter_map(|named| match named {
-        Named::At(path) => Some(path_target(AccessMode::Write, &path, workspace, false)),
-        Named::Somewhere(_) => None,
-    });
+    let secrets = secret::named(text, &script, workspace)
+        .into_iter()
+        .map(|named| secret_target(named, workspace));
+    let plugins = secret::plugins(text, &script, workspace)
+        .into_iter()
+        .filter_map(|named| match named {
+            Named::At(path) => Some(path_target(AccessMode::Write, &path, workspace, false)),
+            Named::Somewhere(_) => None,
+        });
     let secrets: Vec<_> = secrets.chain(plugins).collect();
     let mut targets = match parts {
         Some(guarded) => split(text, through_links(script, guarded, workspace)),
@@ -149,11 +159,24 @@ const BY_NAME: [&str; 10] =
     ["busybox", "toybox", "coreutils", "rustup", "volta-shim", "mise", "kmod", "xtables-nft-multi", "pg_wrapper", "lvm"];
 
 /// Programs that do less by another name: who refuses `pkill` does not refuse `pgrep`.
-const LESS_BY_NAME: [&str; 9] =
-    ["systemctl", "pgrep", "xz", "zstd", "setarch", "sudo", "killall5", "hostname", "whatis"];
+const LESS_BY_NAME: [&str; 9] = [
+    "systemctl",
+    "pgrep",
+    "xz",
+    "zstd",
+    "setarch",
+    "sudo",
+    "killall5",
+    "hostname",
+    "whatis",
+];
 
 /// The parts, with what the links lead to that they are called by, and with the guarded programs that lead to the same.
-fn through_links(script: shell::CommandLine, guarded: &BTreeSet<&str>, workspace: &Workspace) -> Vec<shell::Part> {
+fn through_links(
+    script: shell::CommandLine,
+    guarded: &BTreeSet<&str>,
+    workspace: &Workspace,
+) -> Vec<shell::Part> {
     let bases = secret::bases(&script, workspace);
     let leads = |name: &str| {
         let mut targets = targets_of(name, false, &[], workspace);
@@ -163,15 +186,22 @@ fn through_links(script: shell::CommandLine, guarded: &BTreeSet<&str>, workspace
     let guarded: Vec<_> = guarded.iter().map(|name| leads(base_name(name))).collect();
     let mut parts = script.parts;
     for part in &mut parts {
-        let called = std::iter::once((&*part, false)).chain(part.also.iter().map(|file| (file, true)));
+        let called =
+            std::iter::once((&*part, false)).chain(part.also.iter().map(|file| (file, true)));
         let links = called.filter_map(|(part, is_file)| {
             let name = part.program.as_ref()?.literal()?;
             Some((part, targets_of(name, is_file, &bases, workspace)))
         });
         let through = links.flat_map(|(part, targets)| {
             let is_it = |name: &str| targets.contains(name) || part.program_name() == Some(name);
-            let same = guarded.iter().filter(|(_, leads)| leads.iter().any(|name| is_it(name)));
-            let names: Vec<_> = targets.iter().chain(same.map(|(name, _)| name)).cloned().collect();
+            let same = guarded
+                .iter()
+                .filter(|(_, leads)| leads.iter().any(|name| is_it(name)));
+            let names: Vec<_> = targets
+                .iter()
+                .chain(same.map(|(name, _)| name))
+                .cloned()
+                .collect();
             names.into_iter().flat_map(|name| part.through_link(&name))
         });
         let also: Vec<shell::Part> = through.collect();
@@ -181,7 +211,12 @@ fn through_links(script: shell::CommandLine, guarded: &BTreeSet<&str>, workspace
 }
 
 /// The names of the files that a program's name leads to by links, where it differs. Hard links and copies are not seen.
-fn targets_of(program: &str, is_file: bool, bases: &[PathBuf], workspace: &Workspace) -> BTreeSet<String> {
+fn targets_of(
+    program: &str,
+    is_file: bool,
+    bases: &[PathBuf],
+    workspace: &Workspace,
+) -> BTreeSet<String> {
     let dirs = || shell::SYSTEM.iter().map(PathBuf::from);
     let at: Vec<PathBuf> = match is_file || program.contains('/') {
         true => bases.iter().map(|base| base.join(program)).collect(),
@@ -199,16 +234,24 @@ fn targets_of(program: &str, is_file: bool, bases: &[PathBuf], workspace: &Works
 }
 
 fn split(text: &str, parts: Vec<shell::Part>) -> Vec<Target> {
-    let mut whole: Option<String> = (parts.len() > 1).then(|| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut whole: Option<String> =
+        (parts.len() > 1).then(|| text.split_whitespace().collect::<Vec<_>>().join(" "));
     if let Some(text) = &mut whole
         && let Some((cut, _)) = text.char_indices().nth(MAX_WHOLE)
     {
         text.truncate(cut);
         text.push('…');
     }
-    let parts: Vec<_> = parts.into_iter().map(|part| Target::Part(Box::new(part), whole.clone())).collect();
+    let parts: Vec<_> = parts
+        .into_iter()
+        .map(|part| Target::Part(Box::new(part), whole.clone()))
+        .collect();
     // A text without any part is still a command: a shell is started for it.
-    if parts.is_empty() { vec![Target::Command] } else { parts }
+    if parts.is_empty() {
+        vec![Target::Command]
+    } else {
+        parts
+    }
 }
 
 fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: bool) -> Target {
@@ -219,7 +262,12 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
             Location::Outside(at.path().to_owned())
         }
         Ok(place) => place,
-        Err(error) => return Target::Lost { shown, why: unresolved(path, &error, workspace) },
+        Err(error) => {
+            return Target::Lost {
+                shown,
+                why: unresolved(path, &error, workspace),
+            };
+        }
     };
     // Opened for the same resolution that is judged: a link that is made after it is an error.
     let opened = match &place {
@@ -228,59 +276,118 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
     };
     let opened = match opened {
         Ok(opened) => opened,
-        Err(error) => return Target::Lost { shown, why: unresolved(path, &error, workspace) },
+        Err(error) => {
+            return Target::Lost {
+                shown,
+                why: unresolved(path, &error, workspace),
+            };
+        }
     };
     let absolute = plain(&workspace.cwd().join(path));
-    let below_project = |path: &Path| path.strip_prefix(workspace.project()).ok().map(Path::to_owned);
-    let below_a_root = workspace.roots().find_map(|(root, _)| absolute.strip_prefix(root).ok());
+    let below_project = |path: &Path| {
+        path.strip_prefix(workspace.project())
+            .ok()
+            .map(Path::to_owned)
+    };
+    let below_a_root = workspace
+        .roots()
+        .find_map(|(root, _)| absolute.strip_prefix(root).ok());
     let (side, settled, below, dir) = match &place {
         Location::Inside(at) => {
             let side = match (way, at.access()) {
                 (AccessMode::Write, Access::Read) => Side::ReadOnly,
                 (AccessMode::Write, Access::ReadWrite) | (AccessMode::Read, _) => Side::Inside,
             };
-            let dir = if at.is_common() { directory_of(at.path(), workspace) } else { root_of(at.path(), workspace) };
+            let dir = if at.is_common() {
+                directory_of(at.path(), workspace)
+            } else {
+                root_of(at.path(), workspace)
+            };
             (side, at.path(), Some(at.relative()), dir)
         }
-        Location::Outside(at) => (Side::Outside, at.as_path(), None, directory_of(at, workspace)),
+        Location::Outside(at) => (
+            Side::Outside,
+            at.as_path(),
+            None,
+            directory_of(at, workspace),
+        ),
     };
     // Only names below a root are checked: a person chose the directories above it.
     let secret = matches!(&place, Location::Inside(at) if workspace.may_hold_secrets(at))
         || below_a_root.is_some_and(|below| workspace.secret_names().matches(below));
     let in_git_dir = opened.as_ref().is_some_and(Place::in_git_dir);
-    let configures = || in_git_dir || below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
+    let configures = || {
+        in_git_dir || below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded)
+    };
     let guarded = secret || (way == AccessMode::Write && configures());
-    let shown = if settled == absolute { shown } else { format!("{shown} (which is {})", workspace.show(settled)) };
-    let resolved = below_project(settled).into_iter().chain([settled.to_owned()]).collect();
-    let written = below_project(&absolute).into_iter().chain([absolute.clone()]).collect();
+    let shown = if settled == absolute {
+        shown
+    } else {
+        format!("{shown} (which is {})", workspace.show(settled))
+    };
+    let resolved = below_project(settled)
+        .into_iter()
+        .chain([settled.to_owned()])
+        .collect();
+    let written = below_project(&absolute)
+        .into_iter()
+        .chain([absolute.clone()])
+        .collect();
     let landing = opened.map(|opened| Landing {
         path: settled.to_owned(),
         dir: opened.id(),
         born: opened.born(),
         missing: opened.missing().is_some(),
     });
-    Target::Path { way, side, guarded, command, resolved, written, dir, shown, landing }
+    Target::Path {
+        way,
+        side,
+        guarded,
+        command,
+        resolved,
+        written,
+        dir,
+        shown,
+        landing,
+    }
 }
 
 /// Why a path cannot be resolved; names the file that is used as a directory.
 fn unresolved(path: &Path, error: &authority::Error, workspace: &Workspace) -> String {
     let file = (error.io_kind() == Some(ErrorKind::NotADirectory))
-        .then(|| path.ancestors().skip(1).find(|above| workspace.locate(above).is_ok()))
+        .then(|| {
+            path.ancestors()
+                .skip(1)
+                .find(|above| workspace.locate(above).is_ok())
+        })
         .flatten();
-    file.map_or_else(|| error.to_string(), |file| format!("{} is not a directory", workspace.show(file)))
+    file.map_or_else(
+        || error.to_string(),
+        |file| format!("{} is not a directory", workspace.show(file)),
+    )
 }
 
 /// The innermost root that contains a path inside of the workspace.
 fn root_of(path: &Path, workspace: &Workspace) -> PathBuf {
-    let around = workspace.roots().map(|(root, _)| root).filter(|root| path.starts_with(root));
-    around.max_by_key(|root| root.components().count()).map(Path::to_owned).unwrap_or_default()
+    let around = workspace
+        .roots()
+        .map(|(root, _)| root)
+        .filter(|root| path.starts_with(root));
+    around
+        .max_by_key(|root| root.components().count())
+        .map(Path::to_owned)
+        .unwrap_or_default()
 }
 
 /// The path itself if it is a directory, else its parent. A path resolves with `..` behind it only if it exists, and
 /// with a name behind it only if it is not a file.
 fn directory_of(path: &Path, workspace: &Workspace) -> PathBuf {
     let leads = |name: &str| workspace.locate(&path.join(name)).is_ok();
-    let dir = if leads("..") && leads("_") { Some(path) } else { path.parent() };
+    let dir = if leads("..") && leads("_") {
+        Some(path)
+    } else {
+        path.parent()
+    };
     dir.unwrap_or(path).to_owned()
 }
 
@@ -307,7 +414,9 @@ fn names_guarded(path: &Path) -> bool {
 
 /// Whether a path is in a directory of plugins, or is one that holds it.
 pub(super) fn leads_to_plugins(path: &Path) -> bool {
-    let mut names = path.components().map(|part| part.as_os_str().to_string_lossy().to_ascii_lowercase());
+    let mut names = path
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().to_ascii_lowercase());
     names.any(|name| name == ".yoi") && names.next().is_none_or(|name| name == "plugins")
 }
 

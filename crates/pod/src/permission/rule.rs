@@ -38,7 +38,9 @@ pub struct Rule {
 }
 
 /// The decision of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleDecision {
     /// The call runs.
@@ -132,7 +134,9 @@ impl Scope {
             Self::Hosts(pattern) => {
                 matches!(target, Target::Host(host) | Target::Connect(host, _) if pattern.matches_name(host))
             }
-            Self::Programs(programs) => matches!(target, Target::Part(part, _) if programs.hits(decision, part)),
+            Self::Programs(programs) => {
+                matches!(target, Target::Part(part, _) if programs.hits(decision, part))
+            }
         }
     }
 }
@@ -145,7 +149,10 @@ impl Layer {
     /// rules; the first one.
     pub fn new(source: impl Into<String>, rules: Vec<Rule>) -> Result<Self, RuleError> {
         let source = source.into();
-        let placed = rules.into_iter().map(|rule| (rule, source.clone())).collect();
+        let placed = rules
+            .into_iter()
+            .map(|rule| (rule, source.clone()))
+            .collect();
         Self::placed(source, placed)
     }
 
@@ -153,46 +160,77 @@ impl Layer {
     ///
     /// # Errors
     /// Like [`Layer::new`].
-    pub fn placed(source: impl Into<String>, rules: Vec<(Rule, String)>) -> Result<Self, RuleError> {
+    pub fn placed(
+        source: impl Into<String>,
+        rules: Vec<(Rule, String)>,
+    ) -> Result<Self, RuleError> {
         let source = source.into();
-        let error = |index, problem| RuleError { source_name: source.clone(), index, problem };
+        let error = |index, problem| RuleError {
+            source_name: source.clone(),
+            index,
+            problem,
+        };
         if rules.len() > MAX_RULES {
-            return Err(error(MAX_RULES, format!("there are {} rules; the limit is {MAX_RULES}", rules.len())));
+            return Err(error(
+                MAX_RULES,
+                format!("there are {} rules; the limit is {MAX_RULES}", rules.len()),
+            ));
         }
         let mut checked = Vec::with_capacity(rules.len());
         for (index, (rule, source)) in rules.into_iter().enumerate() {
             if rule.tool.trim().is_empty() {
-                return Err(error(index, "`tool` is empty; name a tool, or `*` for any".into()));
+                return Err(error(
+                    index,
+                    "`tool` is empty; name a tool, or `*` for any".into(),
+                ));
             }
             let scope = Scope::of(&rule).map_err(|problem| error(index, problem))?;
-            checked.push(Placed { rule, source, scope });
+            checked.push(Placed {
+                rule,
+                source,
+                scope,
+            });
         }
-        Ok(Self { rules: checked, tightens: false })
+        Ok(Self {
+            rules: checked,
+            tightens: false,
+        })
     }
 
     /// Says that the layer comes after the rules of the user's configuration, and can tighten them.
     #[must_use]
     pub fn tightening(self) -> Self {
-        Self { tightens: true, ..self }
+        Self {
+            tightens: true,
+            ..self
+        }
     }
 
     /// Whether a rule of the layer is about the programs that commands of these tools run.
     pub(super) fn names_programs(&self, tools: [&str; 2]) -> bool {
-        self.rules.iter().any(|placed| placed.rule.is_about_tools(tools) && placed.rule.program.is_some())
+        self.rules
+            .iter()
+            .any(|placed| placed.rule.is_about_tools(tools) && placed.rule.program.is_some())
     }
 
     /// The programs that the layer does not just allow these tools to run.
     pub(super) fn guarded_programs(&self, tools: [&str; 2]) -> impl Iterator<Item = &str> {
-        let guards =
-            move |placed: &&Placed| placed.rule.is_about_tools(tools) && placed.rule.decision != RuleDecision::Allow;
-        self.rules.iter().filter(guards).filter_map(|placed| placed.rule.program.as_deref())
+        let guards = move |placed: &&Placed| {
+            placed.rule.is_about_tools(tools) && placed.rule.decision != RuleDecision::Allow
+        };
+        self.rules
+            .iter()
+            .filter(guards)
+            .filter_map(|placed| placed.rule.program.as_deref())
     }
 
     /// The last rule that matches. For a file that a command names, rules about the tool `read` apply, too.
     pub(super) fn speaks(&self, tools: [&str; 2], read: &str, target: &Target) -> Option<&Placed> {
         let command = matches!(target, Target::Path { command: true, .. });
-        let about = |rule: &Rule| rule.is_about_tools(tools) || (command && rule.is_about_tool(read));
-        let matches = |Placed { rule, scope, .. }: &&Placed| about(rule) && scope.hits(rule.decision, target);
+        let about =
+            |rule: &Rule| rule.is_about_tools(tools) || (command && rule.is_about_tool(read));
+        let matches =
+            |Placed { rule, scope, .. }: &&Placed| about(rule) && scope.hits(rule.decision, target);
         self.rules.iter().rev().find(matches)
     }
 }
@@ -218,7 +256,14 @@ impl Rule {
     /// A rule about every call of a tool; set other fields to narrow it.
     #[must_use]
     pub fn new(tool: impl Into<String>, decision: RuleDecision) -> Self {
-        Self { tool: tool.into(), path: None, host: None, program: None, subcommand: None, decision }
+        Self {
+            tool: tool.into(),
+            path: None,
+            host: None,
+            program: None,
+            subcommand: None,
+            decision,
+        }
     }
 
     pub(super) fn is_about_tool(&self, tool: &str) -> bool {
@@ -236,29 +281,64 @@ impl Rule {
     /// The rule for the records of an approval; none if it does not allow.
     #[must_use]
     pub fn proposed(&self) -> Option<ProposedRule> {
-        let Self { tool, path, host, program, subcommand, decision } = self.clone();
+        let Self {
+            tool,
+            path,
+            host,
+            program,
+            subcommand,
+            decision,
+        } = self.clone();
         let decision = (decision == RuleDecision::Allow).then_some(ProposedDecision::Allow)?;
-        Some(ProposedRule { tool, path, host, program, subcommand, decision })
+        Some(ProposedRule {
+            tool,
+            path,
+            host,
+            program,
+            subcommand,
+            decision,
+        })
     }
 
     /// The command, path or host that the rule is about.
     #[must_use]
     pub fn about(&self) -> Option<String> {
-        self.command().or_else(|| self.path.clone()).or_else(|| self.host.as_ref().map(|host| format!("on {host}")))
+        self.command()
+            .or_else(|| self.path.clone())
+            .or_else(|| self.host.as_ref().map(|host| format!("on {host}")))
     }
 
     /// The commands that the rule is about, in the short form: `git status,diff`.
     pub(super) fn command(&self) -> Option<String> {
-        let subcommands = self.subcommand.as_ref().map(|listed| format!(" {}", listed.join(","))).unwrap_or_default();
-        self.program.as_ref().map(|program| format!("{program}{subcommands}"))
+        let subcommands = self
+            .subcommand
+            .as_ref()
+            .map(|listed| format!(" {}", listed.join(",")))
+            .unwrap_or_default();
+        self.program
+            .as_ref()
+            .map(|program| format!("{program}{subcommands}"))
     }
 }
 
 impl From<&ProposedRule> for Rule {
     fn from(proposed: &ProposedRule) -> Self {
-        let ProposedRule { tool, path, host, program, subcommand, decision: ProposedDecision::Allow } =
-            proposed.clone();
-        Self { tool, path, host, program, subcommand, decision: RuleDecision::Allow }
+        let ProposedRule {
+            tool,
+            path,
+            host,
+            program,
+            subcommand,
+            decision: ProposedDecision::Allow,
+        } = proposed.clone();
+        Self {
+            tool,
+            path,
+            host,
+            program,
+            subcommand,
+            decision: RuleDecision::Allow,
+        }
     }
 }
 

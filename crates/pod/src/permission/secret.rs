@@ -15,14 +15,25 @@ const MAX_NAMES: usize = 64;
 const MAX_BASES: usize = 8;
 
 /// Characters that end a name inside a word: `HEAD:.env`, `--file=.env`, `x=@.env`, `open('.env')`.
-const SEPARATORS: &[char] = &['=', ':', ',', '@', ';', '(', ')', '{', '}', '<', '>', '!', '\'', '"', '`', '|', '&'];
+const SEPARATORS: &[char] = &[
+    '=', ':', ',', '@', ';', '(', ')', '{', '}', '<', '>', '!', '\'', '"', '`', '|', '&',
+];
 
 /// Placeholder for a variable or a substitution.
 const EXPANSION: char = '\u{1a}';
 
 /// Names that a pattern in an unknown directory is compared with.
-const SAMPLES: [&str; 9] =
-    [".env", ".env.local", ".netrc", ".npmrc", "id_rsa", "id_ecdsa", "id_ed25519", "id_ed25519_sk", "key.pem"];
+const SAMPLES: [&str; 9] = [
+    ".env",
+    ".env.local",
+    ".netrc",
+    ".npmrc",
+    "id_rsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_ed25519_sk",
+    "key.pem",
+];
 
 /// A file that a command names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,15 +59,16 @@ pub(super) fn named(text: &str, script: &CommandLine, workspace: &Workspace) -> 
 
 /// Programs that change the files that they are given.
 const WRITERS: [&str; 18] = [
-    "chgrp", "chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "setfattr", "shred",
-    "tee", "touch", "truncate", "unlink",
+    "chgrp", "chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync",
+    "setfattr", "shred", "tee", "touch", "truncate", "unlink",
 ];
 
 /// The paths in directories of plugins that a command may change, as far as its text shows them.
 pub(super) fn plugins(text: &str, script: &CommandLine, workspace: &Workspace) -> BTreeSet<Named> {
     let mut search = Search::new(Wanted::Plugins, text, script, workspace);
     for part in &script.parts {
-        let in_place = |word: &Word| word.bare().starts_with("-i") || word.bare().contains("in-place");
+        let in_place =
+            |word: &Word| word.bare().starts_with("-i") || word.bare().contains("in-place");
         let writes = match part.program_name() {
             Some("sed") => part.arguments.iter().any(in_place),
             name => name.is_some_and(|name| WRITERS.contains(&name)),
@@ -64,7 +76,10 @@ pub(super) fn plugins(text: &str, script: &CommandLine, workspace: &Workspace) -
         if writes {
             words(part).for_each(|word| search.word(word));
         }
-        let files = part.redirections.iter().filter(|redirection| redirection.writes());
+        let files = part
+            .redirections
+            .iter()
+            .filter(|redirection| redirection.writes());
         files.for_each(|redirection| search.word(&redirection.target));
     }
     if script.parts.iter().any(|part| part.opaque.is_some()) {
@@ -84,13 +99,22 @@ enum Wanted {
 
 fn words(part: &Part) -> impl Iterator<Item = &Word> {
     let set = part.assignments.iter().map(|assignment| &assignment.value);
-    let files = part.redirections.iter().map(|redirection| &redirection.target);
-    part.program.iter().chain(&part.arguments).chain(set).chain(files)
+    let files = part
+        .redirections
+        .iter()
+        .map(|redirection| &redirection.target);
+    part.program
+        .iter()
+        .chain(&part.arguments)
+        .chain(set)
+        .chain(files)
 }
 
 /// Whether a part may use words that are not among its own.
 fn shows_less(part: &Part) -> bool {
-    part.opaque.is_some() || !part.wrappers.is_empty() || words(part).any(|word| word.bare().contains(['$', '`']))
+    part.opaque.is_some()
+        || !part.wrappers.is_empty()
+        || words(part).any(|word| word.bare().contains(['$', '`']))
 }
 
 /// The directories that names may start from: the working directory, and those that the command goes to.
@@ -98,9 +122,16 @@ pub(super) fn bases(script: &CommandLine, workspace: &Workspace) -> Vec<PathBuf>
     let mut bases = vec![workspace.cwd().to_owned()];
     let moves = script.parts.iter().flat_map(|part| {
         let cd = matches!(part.program_name(), Some("cd" | "pushd"));
-        let options = part.arguments.windows(2).filter(|pair| pair.first().and_then(Word::literal) == Some("-C"));
+        let options = part
+            .arguments
+            .windows(2)
+            .filter(|pair| pair.first().and_then(Word::literal) == Some("-C"));
         let after = options.filter_map(|pair| pair.last());
-        part.arguments.iter().filter(move |_| cd).chain(after).filter_map(Word::literal)
+        part.arguments
+            .iter()
+            .filter(move |_| cd)
+            .chain(after)
+            .filter_map(Word::literal)
     });
     for dir in moves.take(MAX_BASES) {
         // One after the other, and each by itself.
@@ -125,16 +156,31 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(wanted: Wanted, text: &str, script: &CommandLine, workspace: &'a Workspace) -> Self {
-        let dotted = ["dotglob", "GLOBIGNORE"].iter().any(|option| text.contains(option));
+        let dotted = ["dotglob", "GLOBIGNORE"]
+            .iter()
+            .any(|option| text.contains(option));
         let (seen, found, listed) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
-        Self { wanted, workspace, bases: bases(script, workspace), dotted, seen, found, listed, entries: 0 }
+        Self {
+            wanted,
+            workspace,
+            bases: bases(script, workspace),
+            dotted,
+            seen,
+            found,
+            listed,
+            entries: 0,
+        }
     }
 
     /// All names in a text.
     fn text(&mut self, text: &str) {
-        let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let bare: String = text
+            .chars()
+            .filter(|c| !matches!(c, '\'' | '"' | '\\'))
+            .collect();
         for text in [text, &bare] {
-            text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)).for_each(|token| self.pattern(token));
+            text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c))
+                .for_each(|token| self.pattern(token));
         }
     }
 
@@ -143,7 +189,9 @@ impl<'a> Search<'a> {
             Some(text) => pieces(text).into_iter().for_each(|piece| self.name(piece)),
             None => {
                 let text = without_expansions(word.bare());
-                pieces(&text).into_iter().for_each(|piece| self.pattern(piece));
+                pieces(&text)
+                    .into_iter()
+                    .for_each(|piece| self.pattern(piece));
             }
         }
     }
@@ -158,7 +206,9 @@ impl<'a> Search<'a> {
             return;
         }
         if self.seen.len() > MAX_WORDS {
-            self.found.insert(Named::Somewhere(format!("one of more than {MAX_WORDS} words")));
+            self.found.insert(Named::Somewhere(format!(
+                "one of more than {MAX_WORDS} words"
+            )));
             return;
         }
         let mut at: Vec<(PathBuf, bool)> = Vec::new();
@@ -166,8 +216,12 @@ impl<'a> Search<'a> {
             let path = base.join(text);
             match self.workspace.locate(&path) {
                 Ok(Location::Inside(found)) => {
-                    let below = self.workspace.roots().find_map(|(root, _)| path.strip_prefix(root).ok());
-                    let written = below.is_some_and(|below| self.by_letters(super::place::plain(below)));
+                    let below = self
+                        .workspace
+                        .roots()
+                        .find_map(|(root, _)| path.strip_prefix(root).ok());
+                    let written =
+                        below.is_some_and(|below| self.by_letters(super::place::plain(below)));
                     let is_wanted = match self.wanted {
                         Wanted::Secrets => written || self.workspace.may_hold_secrets(&found),
                         Wanted::Plugins => super::place::leads_to_plugins(found.relative()),
@@ -184,13 +238,21 @@ impl<'a> Search<'a> {
         }
         let known = at.iter().any(|(_, exists)| *exists);
         let at = at.into_iter().filter(|(_, exists)| *exists == known);
-        self.found.extend(at.map(|(path, _)| Named::At(path)).take(if known { MAX_BASES } else { 1 }));
+        self.found
+            .extend(
+                at.map(|(path, _)| Named::At(path))
+                    .take(if known { MAX_BASES } else { 1 }),
+            );
     }
 
     fn by_name(&mut self, text: &str) {
         // Of an absolute path only the file name is checked: which of its directories is a root is not known here.
         let path = Path::new(text);
-        let name = if path.is_absolute() { path.file_name().map(Path::new) } else { Some(path) };
+        let name = if path.is_absolute() {
+            path.file_name().map(Path::new)
+        } else {
+            Some(path)
+        };
         if name.is_some_and(|name| self.by_letters(name)) {
             self.found.insert(Named::Somewhere(text.to_owned()));
         }
@@ -199,10 +261,17 @@ impl<'a> Search<'a> {
     /// Checks a name with wildcards and expansions.
     fn pattern(&mut self, text: &str) {
         if !wild(text) {
-            return if text.starts_with('~') { self.somewhere(text) } else { self.name(text) };
+            return if text.starts_with('~') {
+                self.somewhere(text)
+            } else {
+                self.name(text)
+            };
         }
         let (dir, last) = text.rsplit_once('/').unwrap_or(("", text));
-        let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let parts: Vec<&str> = text
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".")
+            .collect();
         if dir.contains(EXPANSION) || dir.starts_with('~') || parts.len() > MAX_NAMES {
             return self.somewhere(text);
         }
@@ -210,16 +279,26 @@ impl<'a> Search<'a> {
         if last.starts_with(EXPANSION) && !last.contains(char::is_alphanumeric) {
             return;
         }
-        let bases = if text.starts_with('/') { vec![PathBuf::from("/")] } else { self.bases.clone() };
-        bases.into_iter().for_each(|base| self.expand(base, &parts, text));
+        let bases = if text.starts_with('/') {
+            vec![PathBuf::from("/")]
+        } else {
+            self.bases.clone()
+        };
+        bases
+            .into_iter()
+            .for_each(|base| self.expand(base, &parts, text));
     }
 
     /// Checks a pattern in an unknown directory, by each of its names.
     fn somewhere(&mut self, text: &str) {
-        for part in text.split('/').filter(|part| part.contains(char::is_alphanumeric)) {
+        for part in text
+            .split('/')
+            .filter(|part| part.contains(char::is_alphanumeric))
+        {
             let samples = SAMPLES.iter().filter(|_| self.wanted == Wanted::Secrets);
             if self.by_letters(part) || samples.copied().any(|name| self.fits(part, name)) {
-                self.found.insert(Named::Somewhere(part.replace(EXPANSION, "*")));
+                self.found
+                    .insert(Named::Somewhere(part.replace(EXPANSION, "*")));
             }
         }
     }
@@ -235,7 +314,9 @@ impl<'a> Search<'a> {
         if !wild(part) {
             return self.expand(at.join(part), rest, text);
         }
-        let Some(entries) = self.entries(&at) else { return self.somewhere(text) };
+        let Some(entries) = self.entries(&at) else {
+            return self.somewhere(text);
+        };
         for (name, kind) in entries {
             let goes_on = rest.is_empty() || matches!(kind, FileKind::Dir | FileKind::Symlink);
             if goes_on && self.fits(part, &name) {
@@ -261,19 +342,25 @@ impl<'a> Search<'a> {
         if self.entries > MAX_ENTRIES {
             return None;
         }
-        let found: Vec<_> =
-            found.into_iter().map(|(name, meta)| (name.to_string_lossy().into_owned(), meta.kind)).collect();
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|(name, meta)| (name.to_string_lossy().into_owned(), meta.kind))
+            .collect();
         self.listed.insert(dir.to_owned(), found.clone());
         Some(found)
     }
 
     /// Whether a pattern may match a name.
     fn fits(&self, part: &str, name: &str) -> bool {
-        let hidden = name.starts_with('.') && !self.dotted && !part.starts_with(['.', '{', EXPANSION]);
+        let hidden =
+            name.starts_with('.') && !self.dotted && !part.starts_with(['.', '{', EXPANSION]);
         let mut pattern: Vec<char> = part.to_lowercase().chars().collect();
         // Brackets and braces match anything.
         for (open, close) in [('[', ']'), ('{', '}')] {
-            let ends = (pattern.iter().position(|c| *c == open), pattern.iter().rposition(|c| *c == close));
+            let ends = (
+                pattern.iter().position(|c| *c == open),
+                pattern.iter().rposition(|c| *c == close),
+            );
             if let (Some(from), Some(to)) = ends
                 && from < to
             {
@@ -322,7 +409,10 @@ fn pieces(text: &str) -> Vec<&str> {
     if text.contains(SEPARATORS) {
         all.extend(text.split(SEPARATORS));
     }
-    let attached: Vec<&str> = all.iter().filter_map(|piece| piece.strip_prefix('-')?.get(1..)).collect();
+    let attached: Vec<&str> = all
+        .iter()
+        .filter_map(|piece| piece.strip_prefix('-')?.get(1..))
+        .collect();
     all.extend(attached);
     all.retain(|piece| !piece.is_empty());
     all
@@ -338,9 +428,14 @@ fn without_expansions(text: &str) -> String {
             '$' => {
                 out.push(EXPANSION);
                 match chars.peek().copied() {
-                    Some(open @ ('{' | '(')) => skip(&mut chars, open, if open == '{' { '}' } else { ')' }),
+                    Some(open @ ('{' | '(')) => {
+                        skip(&mut chars, open, if open == '{' { '}' } else { ')' })
+                    }
                     Some(c) if c.is_ascii_alphabetic() || c == '_' => {
-                        while chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '_').is_some() {}
+                        while chars
+                            .next_if(|c| c.is_ascii_alphanumeric() || *c == '_')
+                            .is_some()
+                        {}
                     }
                     Some(_) | None => drop(chars.next()),
                 }

@@ -32,38 +32,109 @@ pub(super) enum RowRemedy {
 static READ_INSIDE: DefaultRule = row("reading inside the project", Allow, Allow, RowRemedy::Rule);
 static READ_OUTSIDE: DefaultRule = row("reading outside the project", Ask, Ask, RowRemedy::AddDir);
 static WRITE_INSIDE: DefaultRule = row("writing inside the project", Allow, Ask, RowRemedy::Rule);
-static READ_SECRET: DefaultRule = row("reading a file that may hold secrets", Ask, Ask, RowRemedy::Secret);
-static WRITE_GUARDED: DefaultRule =
-    row("writing .git/**, .yoi/plugins/**, .env*, yoi.toml or a file that may hold secrets", Ask, Ask, RowRemedy::Rule);
-static WRITE_READ_ONLY: DefaultRule =
-    row("writing to a directory added for reading", Deny, Deny, RowRemedy::AddWriteDir);
-static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, RowRemedy::AddWriteDir);
-static WRITE_IN_READ_ONLY_MODE: DefaultRule =
-    row("writing in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
-static COMMAND: DefaultRule = row("running commands, and tools with unknown effects", Allow, Ask, RowRemedy::Rule);
-static HOST: DefaultRule = row("reading from a host that you allowed", Allow, Allow, RowRemedy::Rule);
-static REMOTE: DefaultRule = row("changing something on a host or in a service", Ask, Ask, RowRemedy::Rule);
+static READ_SECRET: DefaultRule = row(
+    "reading a file that may hold secrets",
+    Ask,
+    Ask,
+    RowRemedy::Secret,
+);
+static WRITE_GUARDED: DefaultRule = row(
+    "writing .git/**, .yoi/plugins/**, .env*, yoi.toml or a file that may hold secrets",
+    Ask,
+    Ask,
+    RowRemedy::Rule,
+);
+static WRITE_READ_ONLY: DefaultRule = row(
+    "writing to a directory added for reading",
+    Deny,
+    Deny,
+    RowRemedy::AddWriteDir,
+);
+static WRITE_OUTSIDE: DefaultRule = row(
+    "writing outside the project",
+    Deny,
+    Deny,
+    RowRemedy::AddWriteDir,
+);
+static WRITE_IN_READ_ONLY_MODE: DefaultRule = row(
+    "writing in read-only mode",
+    Deny,
+    Deny,
+    RowRemedy::By(Remedy::LeaveReadOnly),
+);
+static COMMAND: DefaultRule = row(
+    "running commands, and tools with unknown effects",
+    Allow,
+    Ask,
+    RowRemedy::Rule,
+);
+static HOST: DefaultRule = row(
+    "reading from a host that you allowed",
+    Allow,
+    Allow,
+    RowRemedy::Rule,
+);
+static REMOTE: DefaultRule = row(
+    "changing something on a host or in a service",
+    Ask,
+    Ask,
+    RowRemedy::Rule,
+);
 static REMOTE_IN_READ_ONLY_MODE: DefaultRule = row(
     "changing something on a host or in a service, in read-only mode",
     Deny,
     Deny,
     RowRemedy::By(Remedy::LeaveReadOnly),
 );
-static ESCALATE: DefaultRule =
-    row("running a command outside the sandbox or with the network", Ask, Allow, RowRemedy::By(Remedy::AskPerson));
-static CONNECT: DefaultRule = row("letting a command connect to a host", Ask, Allow, RowRemedy::Rule);
+static ESCALATE: DefaultRule = row(
+    "running a command outside the sandbox or with the network",
+    Ask,
+    Allow,
+    RowRemedy::By(Remedy::AskPerson),
+);
+static CONNECT: DefaultRule = row(
+    "letting a command connect to a host",
+    Ask,
+    Allow,
+    RowRemedy::Rule,
+);
 static ESCALATE_IN_READ_ONLY_MODE: DefaultRule = row(
     "running a command outside the sandbox or with the network, in read-only mode",
     Deny,
     Deny,
     RowRemedy::By(Remedy::LeaveReadOnly),
 );
-static SESSION: DefaultRule = row("changing only the pod's own state", Allow, Allow, RowRemedy::Rule);
-static NOTHING: DefaultRule = row("reading only the pod's own records", Allow, Allow, RowRemedy::Rule);
-static LOST: DefaultRule = row("a path that cannot be resolved", Deny, Deny, RowRemedy::By(Remedy::FixPath));
+static SESSION: DefaultRule = row(
+    "changing only the pod's own state",
+    Allow,
+    Allow,
+    RowRemedy::Rule,
+);
+static NOTHING: DefaultRule = row(
+    "reading only the pod's own records",
+    Allow,
+    Allow,
+    RowRemedy::Rule,
+);
+static LOST: DefaultRule = row(
+    "a path that cannot be resolved",
+    Deny,
+    Deny,
+    RowRemedy::By(Remedy::FixPath),
+);
 
-const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision, remedy: RowRemedy) -> DefaultRule {
-    DefaultRule { text, confined, otherwise, remedy }
+const fn row(
+    text: &'static str,
+    confined: RuleDecision,
+    otherwise: RuleDecision,
+    remedy: RowRemedy,
+) -> DefaultRule {
+    DefaultRule {
+        text,
+        confined,
+        otherwise,
+        remedy,
+    }
 }
 
 /// Every default rule, in the order of reports.
@@ -91,14 +162,49 @@ pub(super) static ROWS: [&DefaultRule; 18] = [
 /// The default rule for a target.
 pub(super) fn answering(target: &Target, read_only: bool) -> &'static DefaultRule {
     match target {
-        Target::Path { way: AccessMode::Read, side: Side::Inside | Side::ReadOnly, guarded: true, .. } => &READ_SECRET,
-        Target::Path { way: AccessMode::Read, side: Side::Inside | Side::ReadOnly, guarded: false, .. } => &READ_INSIDE,
-        Target::Path { way: AccessMode::Read, side: Side::Outside, .. } => &READ_OUTSIDE,
-        Target::Path { way: AccessMode::Write, side: Side::Outside, .. } => &WRITE_OUTSIDE,
-        Target::Path { way: AccessMode::Write, .. } if read_only => &WRITE_IN_READ_ONLY_MODE,
-        Target::Path { way: AccessMode::Write, side: Side::ReadOnly, .. } => &WRITE_READ_ONLY,
-        Target::Path { way: AccessMode::Write, side: Side::Inside, guarded: true, .. } => &WRITE_GUARDED,
-        Target::Path { way: AccessMode::Write, side: Side::Inside, guarded: false, .. } => &WRITE_INSIDE,
+        Target::Path {
+            way: AccessMode::Read,
+            side: Side::Inside | Side::ReadOnly,
+            guarded: true,
+            ..
+        } => &READ_SECRET,
+        Target::Path {
+            way: AccessMode::Read,
+            side: Side::Inside | Side::ReadOnly,
+            guarded: false,
+            ..
+        } => &READ_INSIDE,
+        Target::Path {
+            way: AccessMode::Read,
+            side: Side::Outside,
+            ..
+        } => &READ_OUTSIDE,
+        Target::Path {
+            way: AccessMode::Write,
+            side: Side::Outside,
+            ..
+        } => &WRITE_OUTSIDE,
+        Target::Path {
+            way: AccessMode::Write,
+            ..
+        } if read_only => &WRITE_IN_READ_ONLY_MODE,
+        Target::Path {
+            way: AccessMode::Write,
+            side: Side::ReadOnly,
+            ..
+        } => &WRITE_READ_ONLY,
+        Target::Path {
+            way: AccessMode::Write,
+            side: Side::Inside,
+            guarded: true,
+            ..
+        } => &WRITE_GUARDED,
+        Target::Path {
+            way: AccessMode::Write,
+            side: Side::Inside,
+            guarded: false,
+            ..
+        } => &WRITE_INSIDE,
         Target::Command | Target::Part(..) => &COMMAND,
         Target::Host(_) => &HOST,
         Target::Remote(_) if read_only => &REMOTE_IN_READ_ONLY_MODE,
@@ -118,7 +224,10 @@ pub(super) fn command(confined: bool) -> RuleDecision {
 }
 
 /// The default rules that may apply to calls of a tool, when only its effect is known.
-pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(ActionKind, &'static DefaultRule)> {
+pub(super) fn expected(
+    effect: ToolEffect,
+    read_only: bool,
+) -> Vec<(ActionKind, &'static DefaultRule)> {
     match effect {
         ToolEffect::ReadOnly => vec![
             (ActionKind::Reads, &READ_INSIDE),
@@ -153,7 +262,11 @@ pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(ActionKind, 
 
 impl DefaultRule {
     pub(super) fn decision(&self, confined: bool) -> RuleDecision {
-        if confined { self.confined } else { self.otherwise }
+        if confined {
+            self.confined
+        } else {
+            self.otherwise
+        }
     }
     /// Whether only an added directory makes the action possible, which no answer and no rule adds.
     pub(super) const fn needs_dir(&self) -> bool {
@@ -162,6 +275,10 @@ impl DefaultRule {
 
     /// The decision for reports: no one is asked for what needs a directory.
     pub(super) fn stated(&self, confined: bool) -> RuleDecision {
-        if self.needs_dir() { RuleDecision::Deny } else { self.decision(confined) }
+        if self.needs_dir() {
+            RuleDecision::Deny
+        } else {
+            self.decision(confined)
+        }
     }
 }

@@ -24,10 +24,22 @@ pub(crate) const TERMS: HostTerms = HostTerms {
 };
 
 const FEATURE: FeatureId = FeatureId::builtin("files");
-const CONFINED: SandboxState = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
-const UNENFORCED: SandboxState = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: false };
-const OFF: SandboxState = SandboxState { mode: SandboxMode::Off, enforced: true };
-const LOCKED: SandboxState = SandboxState { mode: SandboxMode::ReadOnly, enforced: true };
+const CONFINED: SandboxState = SandboxState {
+    mode: SandboxMode::WorkspaceWrite,
+    enforced: true,
+};
+const UNENFORCED: SandboxState = SandboxState {
+    mode: SandboxMode::WorkspaceWrite,
+    enforced: false,
+};
+const OFF: SandboxState = SandboxState {
+    mode: SandboxMode::Off,
+    enforced: true,
+};
+const LOCKED: SandboxState = SandboxState {
+    mode: SandboxMode::ReadOnly,
+    enforced: true,
+};
 
 /// project/, outside/, added/ (writable) and looked-at/ (read only) side by side.
 struct World {
@@ -74,16 +86,20 @@ impl World {
         symlink("a.rs", at("project/secrets/alias")).unwrap();
         symlink("loop", at("project/loop")).unwrap();
         let ambient = ambient::claim();
-        let workspace = Workspace::open(&ambient, &at("project"), &at("project"), Access::ReadWrite)
-            .and_then(|w| w.with_dir(&ambient, &at("added"), Access::ReadWrite))
-            .and_then(|w| w.with_dir(&ambient, &at("kept"), Access::ReadWrite))
-            .and_then(|w| w.with_dir(&ambient, &at("looked-at"), Access::Read))
-            .unwrap();
+        let workspace =
+            Workspace::open(&ambient, &at("project"), &at("project"), Access::ReadWrite)
+                .and_then(|w| w.with_dir(&ambient, &at("added"), Access::ReadWrite))
+                .and_then(|w| w.with_dir(&ambient, &at("kept"), Access::ReadWrite))
+                .and_then(|w| w.with_dir(&ambient, &at("looked-at"), Access::Read))
+                .unwrap();
         Self { dir, workspace }
     }
 
     fn path(&self, text: &str) -> PathBuf {
-        text.strip_prefix('@').map_or_else(|| text.into(), |rest| self.dir.path().canonicalize().unwrap().join(rest))
+        text.strip_prefix('@').map_or_else(
+            || text.into(),
+            |rest| self.dir.path().canonicalize().unwrap().join(rest),
+        )
     }
 
     fn judge(
@@ -94,15 +110,36 @@ impl World {
         touches: &[Touch],
         now: SandboxState,
     ) -> PolicyDecision {
-        policy.judge(&CallFacts { tool, effect, touches, feature: &FEATURE }, &self.workspace, now)
+        policy.judge(
+            &CallFacts {
+                tool,
+                effect,
+                touches,
+                feature: &FEATURE,
+            },
+            &self.workspace,
+            now,
+        )
     }
 
     fn read(&self, policy: &Policy, path: &str, now: SandboxState) -> PolicyDecision {
-        self.judge(policy, "Read", ReadOnly, &[Touch::Read(self.path(path))], now)
+        self.judge(
+            policy,
+            "Read",
+            ReadOnly,
+            &[Touch::Read(self.path(path))],
+            now,
+        )
     }
 
     fn write(&self, policy: &Policy, path: &str, now: SandboxState) -> PolicyDecision {
-        self.judge(policy, "Write", Idempotent, &[Touch::Write(self.path(path))], now)
+        self.judge(
+            policy,
+            "Write",
+            Idempotent,
+            &[Touch::Write(self.path(path))],
+            now,
+        )
     }
 }
 
@@ -111,11 +148,21 @@ fn table() -> Policy {
 }
 
 fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {
-    Rule { path: path.map(str::to_owned), ..Rule::new(tool, decision) }
+    Rule {
+        path: path.map(str::to_owned),
+        ..Rule::new(tool, decision)
+    }
 }
 
 fn layer(source: &str, rules: &[(&str, Option<&str>, RuleDecision)]) -> Layer {
-    Layer::new(source, rules.iter().map(|(tool, path, decision)| rule(tool, *path, *decision)).collect()).unwrap()
+    Layer::new(
+        source,
+        rules
+            .iter()
+            .map(|(tool, path, decision)| rule(tool, *path, *decision))
+            .collect(),
+    )
+    .unwrap()
 }
 
 // covers: INV-07
@@ -175,7 +222,11 @@ fn every_way_to_write_a_path_is_judged_by_where_it_leads() {
         ("env", "+", "+"),
         ("loop", "cannot be resolved", "cannot be resolved"),
         ("a.rs/x", "cannot be resolved", "cannot be resolved"),
-        ("missing/../a.rs", "cannot be resolved", "cannot be resolved"),
+        (
+            "missing/../a.rs",
+            "cannot be resolved",
+            "cannot be resolved",
+        ),
         ("", "cannot be resolved", "cannot be resolved"),
     ];
     for (path, reading, writing) in cases {
@@ -184,9 +235,16 @@ fn every_way_to_write_a_path_is_judged_by_where_it_leads() {
             ("write", writing, world.write(&table(), path, CONFINED)),
         ] {
             let allowed = expected == "+";
-            assert_eq!(decision.decision.allows(), allowed, "{way} {path}: {decision:?}");
+            assert_eq!(
+                decision.decision.allows(),
+                allowed,
+                "{way} {path}: {decision:?}"
+            );
             assert_eq!(decision.rule.source, "default");
-            assert!(expected == "+" || decision.rule.text.contains(expected), "{way} {path}: {decision:?}");
+            assert!(
+                expected == "+" || decision.rule.text.contains(expected),
+                "{way} {path}: {decision:?}"
+            );
         }
     }
 }
@@ -194,7 +252,11 @@ fn every_way_to_write_a_path_is_judged_by_where_it_leads() {
 #[test]
 fn names_that_are_no_text_are_judged_too() {
     let world = World::new();
-    for (bytes, allowed) in [(&b"\xff\xfe.rs"[..], true), (b".env\xff", false), (b"out/\xff", false)] {
+    for (bytes, allowed) in [
+        (&b"\xff\xfe.rs"[..], true),
+        (b".env\xff", false),
+        (b"out/\xff", false),
+    ] {
         let touch = Touch::Write(PathBuf::from(OsStr::from_bytes(bytes)));
         let decision = world.judge(&table(), "Write", Idempotent, &[touch], CONFINED);
         assert_eq!(decision.decision.allows(), allowed, "{decision:?}");
@@ -211,7 +273,13 @@ fn the_table_has_a_column_for_a_sandbox_that_is_not_there() {
         (UNENFORCED, [true, false, false, false, true, true]),
         (OFF, [true, false, false, false, true, true]),
         (LOCKED, [true, false, true, true, true, true]),
-        (SandboxState { enforced: false, ..LOCKED }, [true, false, false, false, true, true]),
+        (
+            SandboxState {
+                enforced: false,
+                ..LOCKED
+            },
+            [true, false, false, false, true, true],
+        ),
     ];
     for (now, expected) in cases {
         let decisions = [
@@ -234,19 +302,46 @@ fn a_call_is_as_free_as_the_least_free_thing_it_names() {
     let write = |p: &str| Touch::Write(world.path(p));
     let cases: [(ToolEffect, Vec<Touch>, Option<&str>); 7] = [
         (Idempotent, vec![read("a.rs"), write("a.rs")], None),
-        (Idempotent, vec![write("a.rs"), read("@outside/f")], Some("reading outside")),
-        (Idempotent, vec![read("@outside/f"), write("@outside/f")], Some("writing outside")),
-        (Idempotent, vec![write("a.rs"), write(".env")], Some(".env*")),
+        (
+            Idempotent,
+            vec![write("a.rs"), read("@outside/f")],
+            Some("reading outside"),
+        ),
+        (
+            Idempotent,
+            vec![read("@outside/f"), write("@outside/f")],
+            Some("writing outside"),
+        ),
+        (
+            Idempotent,
+            vec![write("a.rs"), write(".env")],
+            Some(".env*"),
+        ),
         // Declares what it reads and not what it changes: judged like a command.
         (Effectful, vec![read("a.rs")], Some("commands")),
         (ReadOnly, vec![write("@outside/f")], Some("writing outside")),
-        (Idempotent, vec![Touch::Session, Touch::Shell("ls".into())], Some("commands")),
+        (
+            Idempotent,
+            vec![Touch::Session, Touch::Shell("ls".into())],
+            Some("commands"),
+        ),
     ];
     for (effect, touches, refused_by) in cases {
-        let now = if refused_by == Some("commands") { OFF } else { CONFINED };
+        let now = if refused_by == Some("commands") {
+            OFF
+        } else {
+            CONFINED
+        };
         let decision = world.judge(&table(), "Tool", effect, &touches, now);
-        assert_eq!(!decision.decision.allows(), refused_by.is_some(), "{touches:?}: {decision:?}");
-        assert!(refused_by.is_none_or(|text| decision.rule.text.contains(text)), "{touches:?}: {decision:?}");
+        assert_eq!(
+            !decision.decision.allows(),
+            refused_by.is_some(),
+            "{touches:?}: {decision:?}"
+        );
+        assert!(
+            refused_by.is_none_or(|text| decision.rule.text.contains(text)),
+            "{touches:?}: {decision:?}"
+        );
     }
 }
 
@@ -262,47 +357,159 @@ fn the_last_match_of_a_layer_speaks_and_outer_refusals_stand() {
         (&[&[any("*", Deny)]], "a.rs", false, "layer 0"),
         (&[&[any("Edit", Deny)]], "a.rs", true, "default"),
         (&[&[any("write", Deny)]], "a.rs", true, "default"),
-        (&[&[any("Write", Deny), any("Write", Allow)]], "a.rs", true, "layer 0"),
-        (&[&[any("Write", Allow), any("Write", Deny)]], "a.rs", false, "layer 0"),
+        (
+            &[&[any("Write", Deny), any("Write", Allow)]],
+            "a.rs",
+            true,
+            "layer 0",
+        ),
+        (
+            &[&[any("Write", Allow), any("Write", Deny)]],
+            "a.rs",
+            false,
+            "layer 0",
+        ),
         (&[&[any("Write", Ask)]], "a.rs", false, "layer 0"),
-        (&[&[any("Write", Ask)], &[any("Write", Allow)]], "a.rs", true, "layer 1"),
-        (&[&[any("Write", Allow)], &[any("Write", Ask)]], "a.rs", false, "layer 1"),
-        (&[&[any("Write", Deny)], &[any("Write", Allow)]], "a.rs", false, "layer 0"),
-        (&[&[any("Write", Allow)], &[any("Write", Deny)], &[any("Write", Allow)]], "a.rs", false, "layer 1"),
+        (
+            &[&[any("Write", Ask)], &[any("Write", Allow)]],
+            "a.rs",
+            true,
+            "layer 1",
+        ),
+        (
+            &[&[any("Write", Allow)], &[any("Write", Ask)]],
+            "a.rs",
+            false,
+            "layer 1",
+        ),
+        (
+            &[&[any("Write", Deny)], &[any("Write", Allow)]],
+            "a.rs",
+            false,
+            "layer 0",
+        ),
+        (
+            &[
+                &[any("Write", Allow)],
+                &[any("Write", Deny)],
+                &[any("Write", Allow)],
+            ],
+            "a.rs",
+            false,
+            "layer 1",
+        ),
         // the table asks: a layer may answer; it refuses: that stands
-        (&[&[on("Write", ".git/**", Allow)]], ".git/config", true, "layer 0"),
-        (&[&[on("Write", "**/.env*", Allow)]], "sub/.env.local", true, "layer 0"),
+        (
+            &[&[on("Write", ".git/**", Allow)]],
+            ".git/config",
+            true,
+            "layer 0",
+        ),
+        (
+            &[&[on("Write", "**/.env*", Allow)]],
+            "sub/.env.local",
+            true,
+            "layer 0",
+        ),
         (&[&[any("Write", Allow)]], "@outside/f", false, "default"),
         // globs: relative to the project, absolute, by component
         (&[&[on("Write", "*.rs", Deny)]], "a.rs", false, "layer 0"),
         (&[&[on("Write", "*.rs", Deny)]], "sub/b.rs", true, "default"),
-        (&[&[on("Write", "**/*.rs", Deny)]], "sub/b.rs", false, "layer 0"),
-        (&[&[on("Write", "**/*.rs", Deny)]], "@added/b.rs", false, "layer 0"),
-        (&[&[on("Write", "**/.env*", Deny)]], ".env", false, "layer 0"),
-        (&[&[on("Write", "sub/**", Deny)]], "sub/x/y", false, "layer 0"),
+        (
+            &[&[on("Write", "**/*.rs", Deny)]],
+            "sub/b.rs",
+            false,
+            "layer 0",
+        ),
+        (
+            &[&[on("Write", "**/*.rs", Deny)]],
+            "@added/b.rs",
+            false,
+            "layer 0",
+        ),
+        (
+            &[&[on("Write", "**/.env*", Deny)]],
+            ".env",
+            false,
+            "layer 0",
+        ),
+        (
+            &[&[on("Write", "sub/**", Deny)]],
+            "sub/x/y",
+            false,
+            "layer 0",
+        ),
         (&[&[on("Write", "sub/**", Deny)]], "sub", false, "layer 0"),
         (&[&[on("Write", "sub/**", Deny)]], "sub/", false, "layer 0"),
-        (&[&[on("Write", "sub/**", Deny)]], "./x/../sub/y", false, "default"),
+        (
+            &[&[on("Write", "sub/**", Deny)]],
+            "./x/../sub/y",
+            false,
+            "default",
+        ),
         (&[&[on("Write", "sub/**", Deny)]], "subway", true, "default"),
-        (&[&[on("Write", "f", Allow), on("Write", "f", Deny)]], "@added/f", true, "default"),
+        (
+            &[&[on("Write", "f", Allow), on("Write", "f", Deny)]],
+            "@added/f",
+            true,
+            "default",
+        ),
         // a refusal holds for the link and for what it leads to; an allowance only for what it leads to
-        (&[&[on("Write", "secrets/**", Deny)]], "open/key", false, "layer 0"),
-        (&[&[on("Write", "secrets/**", Deny)]], "secrets/alias", false, "layer 0"),
-        (&[&[on("Write", "open/**", Deny)]], "open/key", false, "layer 0"),
-        (&[&[any("Write", Ask), on("Write", "open/**", Allow)]], "open/key", false, "layer 0"),
-        (&[&[any("Write", Ask), on("Write", "secrets/**", Allow)]], "open/key", true, "layer 0"),
+        (
+            &[&[on("Write", "secrets/**", Deny)]],
+            "open/key",
+            false,
+            "layer 0",
+        ),
+        (
+            &[&[on("Write", "secrets/**", Deny)]],
+            "secrets/alias",
+            false,
+            "layer 0",
+        ),
+        (
+            &[&[on("Write", "open/**", Deny)]],
+            "open/key",
+            false,
+            "layer 0",
+        ),
+        (
+            &[&[any("Write", Ask), on("Write", "open/**", Allow)]],
+            "open/key",
+            false,
+            "layer 0",
+        ),
+        (
+            &[&[any("Write", Ask), on("Write", "secrets/**", Allow)]],
+            "open/key",
+            true,
+            "layer 0",
+        ),
         // nothing allows what cannot be resolved
         (&[&[any("*", Allow)]], "loop", false, "default"),
     ];
     for (layers, path, allowed, decided_by) in cases {
-        let layers = layers.iter().enumerate().map(|(i, rules)| layer(&format!("layer {i}"), rules)).collect();
+        let layers = layers
+            .iter()
+            .enumerate()
+            .map(|(i, rules)| layer(&format!("layer {i}"), rules))
+            .collect();
         let decision = world.write(&Policy::new(TERMS, layers), path, CONFINED);
         assert_eq!(decision.decision.allows(), *allowed, "{path}: {decision:?}");
         assert_eq!(decision.rule.source, *decided_by, "{path}: {decision:?}");
     }
     let absolute = world.path("@added/**");
     let by_absolute = layer("file", &[("Write", absolute.to_str(), Deny)]);
-    assert!(!world.write(&Policy::new(TERMS, vec![by_absolute]), "../added/f", CONFINED).decision.allows());
+    assert!(
+        !world
+            .write(
+                &Policy::new(TERMS, vec![by_absolute]),
+                "../added/f",
+                CONFINED
+            )
+            .decision
+            .allows()
+    );
 }
 
 #[test]
@@ -310,9 +517,19 @@ fn a_rule_about_paths_says_nothing_about_calls_without_one() {
     let world = World::new();
     let shell = [Touch::Shell("cat a.rs".into())];
     let policy = Policy::new(TERMS, vec![layer("file", &[("*", Some("**"), Deny)])]);
-    assert!(world.judge(&policy, "Bash", Effectful, &shell, CONFINED).decision.allows());
+    assert!(
+        world
+            .judge(&policy, "Bash", Effectful, &shell, CONFINED)
+            .decision
+            .allows()
+    );
     let policy = Policy::new(TERMS, vec![layer("file", &[("Bash", None, Deny)])]);
-    assert!(!world.judge(&policy, "Bash", Effectful, &shell, CONFINED).decision.allows());
+    assert!(
+        !world
+            .judge(&policy, "Bash", Effectful, &shell, CONFINED)
+            .decision
+            .allows()
+    );
 }
 
 #[test]
@@ -321,16 +538,28 @@ fn read_only_mode_cannot_be_ruled_away() {
     let policy = Policy::new(TERMS, vec![layer("file", &[("*", None, Allow)])]);
     let decision = world.write(&policy, "a.rs", LOCKED);
     assert!(!decision.decision.allows());
-    assert!(decision.decision.reason().contains("LeaveReadOnly"), "{decision:?}");
+    assert!(
+        decision.decision.reason().contains("LeaveReadOnly"),
+        "{decision:?}"
+    );
 }
 
 #[test]
 fn reasons_name_the_path_and_the_next_step() {
     let world = World::new();
-    let file = Policy::new(TERMS, vec![layer("/etc/yoi/config.toml", &[("Write", None, Deny)])]);
+    let file = Policy::new(
+        TERMS,
+        vec![layer("/etc/yoi/config.toml", &[("Write", None, Deny)])],
+    );
     let cases = [
-        (world.read(&table(), "@outside/f", CONFINED), vec!["outside/f is refused by", "AddDir"]),
-        (world.read(&table(), "out/f", CONFINED), vec!["out/f", "which is", "outside/f"]),
+        (
+            world.read(&table(), "@outside/f", CONFINED),
+            vec!["outside/f is refused by", "AddDir"],
+        ),
+        (
+            world.read(&table(), "out/f", CONFINED),
+            vec!["out/f", "which is", "outside/f"],
+        ),
         (
             world.write(&table(), ".env", CONFINED),
             vec![
@@ -339,17 +568,35 @@ fn reasons_name_the_path_and_the_next_step() {
                 r#"[RuleRemedy { tool: "Write", about: Some(".env") }], alternative: Nothing }"#,
             ],
         ),
-        (world.write(&table(), "a.rs", OFF), vec!["alternative: Sandbox"]),
-        (world.write(&table(), "a.rs", UNENFORCED), vec!["alternative: Kernel"]),
-        (world.write(&file, "a.rs", CONFINED), vec!["/etc/yoi/config.toml", "deny Write", "ChangeRule"]),
-        (world.write(&table(), "a\nb\u{202e}.rs/../out/f", CONFINED), vec!["cannot be resolved", "FixPath"]),
+        (
+            world.write(&table(), "a.rs", OFF),
+            vec!["alternative: Sandbox"],
+        ),
+        (
+            world.write(&table(), "a.rs", UNENFORCED),
+            vec!["alternative: Kernel"],
+        ),
+        (
+            world.write(&file, "a.rs", CONFINED),
+            vec!["/etc/yoi/config.toml", "deny Write", "ChangeRule"],
+        ),
+        (
+            world.write(&table(), "a\nb\u{202e}.rs/../out/f", CONFINED),
+            vec!["cannot be resolved", "FixPath"],
+        ),
     ];
     for (decision, words) in cases {
         for word in words {
-            assert!(decision.decision.reason().contains(word), "{word}: {decision:?}");
+            assert!(
+                decision.decision.reason().contains(word),
+                "{word}: {decision:?}"
+            );
         }
         let reason = decision.decision.reason();
-        assert!(reason.lines().count() == 2 && !reason.contains('\u{202e}'), "{decision:?}");
+        assert!(
+            reason.lines().count() == 2 && !reason.contains('\u{202e}'),
+            "{decision:?}"
+        );
     }
 }
 
@@ -373,17 +620,31 @@ fn a_refusal_names_a_rule_for_each_thing_that_needs_one() {
             OFF,
             vec![("Bash", "ls sub"), ("Bash", "git status")],
         ),
-        (vec![Touch::Shell("cat .env".into())], OFF, vec![("Bash", "cat"), ("Read", ".env")]),
+        (
+            vec![Touch::Shell("cat .env".into())],
+            OFF,
+            vec![("Bash", "cat"), ("Read", ".env")],
+        ),
     ];
     for (touches, now, rules) in cases {
-        let tool = if matches!(touches[..], [Touch::Shell(_)]) { "Bash" } else { "Read" };
+        let tool = if matches!(touches[..], [Touch::Shell(_)]) {
+            "Bash"
+        } else {
+            "Read"
+        };
         let effect = if tool == "Bash" { Effectful } else { ReadOnly };
         let said = world.judge(&table(), tool, effect, &touches, now);
         let named: Vec<_> = rules
             .iter()
-            .map(|(tool, about)| RuleRemedy { tool: (*tool).to_owned(), about: Some((*about).to_owned()) })
+            .map(|(tool, about)| RuleRemedy {
+                tool: (*tool).to_owned(),
+                about: Some((*about).to_owned()),
+            })
             .collect();
-        assert!(said.decision.reason().contains(&format!("{named:?}")), "{touches:?}: {said:?}");
+        assert!(
+            said.decision.reason().contains(&format!("{named:?}")),
+            "{touches:?}: {said:?}"
+        );
     }
 }
 
@@ -396,20 +657,35 @@ fn what_no_answer_can_allow_is_refused_and_not_asked() {
     for person in [Person::Never, Person::Later] {
         for now in [CONFINED, UNENFORCED, OFF, LOCKED] {
             let touches = [Touch::Read(outside.clone())];
-            let call = CallFacts { tool: "Read", effect: ReadOnly, touches: &touches, feature: &FEATURE };
+            let call = CallFacts {
+                tool: "Read",
+                effect: ReadOnly,
+                touches: &touches,
+                feature: &FEATURE,
+            };
             let said = table().judge_with(&call, &world.workspace, now, person);
             let reason = said.decision.reason();
             assert!(
                 !said.decision.asks() && reason.contains("`reading outside the project: deny`"),
                 "{now:?}: {reason}"
             );
-            assert!(reason.contains("AddDir") && !reason.contains("approval"), "{reason}");
+            assert!(
+                reason.contains("AddDir") && !reason.contains("approval"),
+                "{reason}"
+            );
         }
     }
     let described = table().describe(CONFINED);
-    assert!(described.rules.iter().any(|rule| rule.text == "reading outside the project: deny"));
+    assert!(
+        described
+            .rules
+            .iter()
+            .any(|rule| rule.text == "reading outside the project: deny")
+    );
     let expected = table().expect("Read", ReadOnly, CONFINED);
-    let outside = expected.iter().find(|met| met.what == "reading outside the project");
+    let outside = expected
+        .iter()
+        .find(|met| met.what == "reading outside the project");
     assert_eq!(outside.map(|met| met.decision), Some(Deny));
 }
 
@@ -425,35 +701,65 @@ fn rules_that_cannot_work_are_refused_where_they_stand() {
         (rule("Write", Some("x/"), Deny), "never matches"),
     ];
     for (bad, words) in cases {
-        let error = Layer::new("user.toml", vec![rule("Read", None, Allow), bad.clone()]).unwrap_err();
+        let error =
+            Layer::new("user.toml", vec![rule("Read", None, Allow), bad.clone()]).unwrap_err();
         assert_eq!(error.kind(), llm_worker::ErrorKind::FixInput);
-        assert!(error.to_string().starts_with("user.toml: permissions.rules[1]:"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("user.toml: permissions.rules[1]:"),
+            "{error}"
+        );
         assert!(error.to_string().contains(words), "{bad:?}: {error}");
     }
     assert!(Layer::new("user.toml", vec![rule("Read", None, Allow); 1_025]).is_err());
-    let unknown = serde_json::from_str::<Rule>(r#"{"tool":"Bash","programme":"git","decision":"allow"}"#);
+    let unknown =
+        serde_json::from_str::<Rule>(r#"{"tool":"Bash","programme":"git","decision":"allow"}"#);
     assert!(unknown.unwrap_err().to_string().contains("programme"));
 }
 
 #[test]
 fn a_report_can_list_every_row_and_rule() {
-    let policy = Policy::new(TERMS, vec![layer("user.toml", &[("Write", Some("docs/**"), Allow)])]);
-    let lines: Vec<_> = policy.describe(OFF).rules.into_iter().map(|r| format!("{} | {}", r.source, r.text)).collect();
-    assert!(lines.contains(&"default | writing inside the project: ask".to_owned()), "{lines:#?}");
-    assert_eq!(lines.last().map(String::as_str), Some("user.toml | allow Write on docs/**"));
+    let policy = Policy::new(
+        TERMS,
+        vec![layer("user.toml", &[("Write", Some("docs/**"), Allow)])],
+    );
+    let lines: Vec<_> = policy
+        .describe(OFF)
+        .rules
+        .into_iter()
+        .map(|r| format!("{} | {}", r.source, r.text))
+        .collect();
+    assert!(
+        lines.contains(&"default | writing inside the project: ask".to_owned()),
+        "{lines:#?}"
+    );
+    assert_eq!(
+        lines.last().map(String::as_str),
+        Some("user.toml | allow Write on docs/**")
+    );
 }
 
 #[test]
 fn hosts_are_judged_by_their_names() {
     let world = World::new();
-    let about = |host: &str, decision| Rule { host: Some(host.into()), ..Rule::new("Fetch", decision) };
+    let about = |host: &str, decision| Rule {
+        host: Some(host.into()),
+        ..Rule::new("Fetch", decision)
+    };
     let fetch = |policy: &Policy, host: &str, now| {
         let touches = [Touch::Host(host.into())];
-        world.judge(policy, "Fetch", ReadOnly, &touches, now).decision.allows()
+        world
+            .judge(policy, "Fetch", ReadOnly, &touches, now)
+            .decision
+            .allows()
     };
     let none = Policy::new(TERMS, Vec::new());
     for now in [CONFINED, UNENFORCED, OFF, LOCKED] {
-        assert!(fetch(&none, "example.org", now), "whoever granted the host meant it");
+        assert!(
+            fetch(&none, "example.org", now),
+            "whoever granted the host meant it"
+        );
     }
     let rules = vec![
         about("*", Deny),
@@ -474,13 +780,43 @@ fn hosts_are_judged_by_their_names() {
     for (host, verdict) in table {
         assert_eq!(fetch(&policy, host, CONFINED), verdict, "{host}");
     }
-    let said = world.judge(&policy, "Fetch", ReadOnly, &[Touch::Host("x.net".into())], CONFINED).decision;
+    let said = world
+        .judge(
+            &policy,
+            "Fetch",
+            ReadOnly,
+            &[Touch::Host("x.net".into())],
+            CONFINED,
+        )
+        .decision;
     let said = said.reason();
-    assert!(said.contains("Fetch from x.net") && said.contains("deny Fetch on *"), "{said}");
-    assert!(world.judge(&policy, "Read", ReadOnly, &[Touch::Read("a.rs".into())], CONFINED).decision.allows());
+    assert!(
+        said.contains("Fetch from x.net") && said.contains("deny Fetch on *"),
+        "{said}"
+    );
+    assert!(
+        world
+            .judge(
+                &policy,
+                "Read",
+                ReadOnly,
+                &[Touch::Read("a.rs".into())],
+                CONFINED
+            )
+            .decision
+            .allows()
+    );
 
-    let both = Rule { path: Some("a".into()), ..about("x.org", Deny) };
-    for bad in [both, about("x.org:443", Deny), about("https://x.org", Deny), about("", Deny)] {
+    let both = Rule {
+        path: Some("a".into()),
+        ..about("x.org", Deny)
+    };
+    for bad in [
+        both,
+        about("x.org:443", Deny),
+        about("https://x.org", Deny),
+        about("", Deny),
+    ] {
         assert!(Layer::new("test", vec![bad]).is_err());
     }
 }
@@ -489,41 +825,86 @@ fn hosts_are_judged_by_their_names() {
 fn proposed_rules_do_in_the_configuration_unless_a_later_layer_asks() {
     let world = World::new();
     let touches = [Touch::Shell("git status && ls".into())];
-    let call = CallFacts { tool: "Bash", effect: Effectful, touches: &touches, feature: &FEATURE };
+    let call = CallFacts {
+        tool: "Bash",
+        effect: Effectful,
+        touches: &touches,
+        feature: &FEATURE,
+    };
     let proposed = |layers| Policy::new(TERMS, layers).proposed(&call, &world.workspace, OFF);
     let texts = |rules: &[Rule]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
     let by_user = proposed(vec![layer("user.toml", &[("Bash", None, Ask)])]);
-    assert_eq!(texts(&by_user.rules), ["allow Bash git status", "allow Bash ls"]);
+    assert_eq!(
+        texts(&by_user.rules),
+        ["allow Bash git status", "allow Bash ls"]
+    );
     assert!(by_user.configurable, "they come last in the file");
     let project = || layer("yoi.toml", &[("Bash", None, Ask)]).tightening();
     let by_project = proposed(vec![layer("user.toml", &[("Read", None, Ask)]), project()]);
-    assert_eq!(texts(&by_project.rules), ["allow Bash git status", "allow Bash ls"]);
-    assert!(!by_project.configurable, "the file of the project comes after them");
-    assert_eq!(proposed(vec![layer("user.toml", &[("Bash", None, Deny)])]), Proposal::default());
+    assert_eq!(
+        texts(&by_project.rules),
+        ["allow Bash git status", "allow Bash ls"]
+    );
+    assert!(
+        !by_project.configurable,
+        "the file of the project comes after them"
+    );
+    assert_eq!(
+        proposed(vec![layer("user.toml", &[("Bash", None, Deny)])]),
+        Proposal::default()
+    );
 }
 
 #[test]
 fn a_trial_matches_calls_that_its_rules_would_let_through() {
     let world = World::new();
     let rules = vec![
-        Rule { program: Some("git".into()), subcommand: Some(vec!["status".into()]), ..Rule::new("Bash", Allow) },
+        Rule {
+            program: Some("git".into()),
+            subcommand: Some(vec!["status".into()]),
+            ..Rule::new("Bash", Allow)
+        },
         rule("Read", Some(".env"), Allow),
     ];
     let policy = Policy::new(TERMS, vec![layer("user.toml", &[("Write", None, Deny)])]);
     let matches = |tool: &str, touches: &[Touch], now| {
-        let call = CallFacts { tool, effect: Effectful, touches, feature: &FEATURE };
-        policy.trial(&rules).unwrap().matches(&call, &world.workspace, now)
+        let call = CallFacts {
+            tool,
+            effect: Effectful,
+            touches,
+            feature: &FEATURE,
+        };
+        policy
+            .trial(&rules)
+            .unwrap()
+            .matches(&call, &world.workspace, now)
     };
     let shell = |text: &str| [Touch::Shell(text.into())];
     for now in [OFF, CONFINED] {
         assert!(matches("Bash", &shell("git status -s"), now));
-        assert!(!matches("Bash", &shell("git push"), now), "another subcommand");
+        assert!(
+            !matches("Bash", &shell("git push"), now),
+            "another subcommand"
+        );
         assert!(!matches("Bash", &shell("git status > f"), OFF), "not plain");
     }
-    assert!(!matches("Bash", &shell("git status; rm x"), OFF), "its other part still needs approval");
-    assert!(matches("Bash", &shell("git status; rm x"), CONFINED), "its other part needs none");
-    assert!(matches("Bash", &shell("cat .env"), CONFINED), "a rule about reading is one about commands, too");
-    assert!(!matches("Write", &[Touch::Write(world.path(".env"))], CONFINED));
+    assert!(
+        !matches("Bash", &shell("git status; rm x"), OFF),
+        "its other part still needs approval"
+    );
+    assert!(
+        matches("Bash", &shell("git status; rm x"), CONFINED),
+        "its other part needs none"
+    );
+    assert!(
+        matches("Bash", &shell("cat .env"), CONFINED),
+        "a rule about reading is one about commands, too"
+    );
+    assert!(!matches(
+        "Write",
+        &[Touch::Write(world.path(".env"))],
+        CONFINED
+    ));
 }
 
 // A path below the project was proposed as it is written there: a rule about `.env` of every project.
@@ -533,14 +914,25 @@ fn a_proposed_rule_is_about_one_place() {
     let policy = Policy::new(TERMS, vec![layer("user.toml", &[("*", None, Ask)])]);
     let proposed = |tool: &str, touch: Touch| {
         let touches = [touch];
-        let call = CallFacts { tool, effect: Effectful, touches: &touches, feature: &FEATURE };
+        let call = CallFacts {
+            tool,
+            effect: Effectful,
+            touches: &touches,
+            feature: &FEATURE,
+        };
         policy.clone().proposed(&call, &world.workspace, OFF)
     };
     let file = proposed("Write", Touch::Write("a.rs".into()));
     let path = file.rules[0].path.as_deref().unwrap();
-    assert!(file.configurable && path.starts_with('/') && path.ends_with("/a.rs"), "{path}");
+    assert!(
+        file.configurable && path.starts_with('/') && path.ends_with("/a.rs"),
+        "{path}"
+    );
     let own = proposed("Bash", Touch::Shell("./build".into()));
-    assert_eq!((own.rules[0].program.as_deref(), own.configurable), (Some("./build"), false));
+    assert_eq!(
+        (own.rules[0].program.as_deref(), own.configurable),
+        (Some("./build"), false)
+    );
     assert!(proposed("Bash", Touch::Shell("/opt/tool/build".into())).configurable);
 }
 
@@ -551,8 +943,14 @@ fn a_later_rule_may_override_a_denial() {
         subcommand: subcommand.map(|word| vec![word.to_owned()]),
         ..Rule::new("Bash", decision)
     };
-    let path = |tool: &str, path: &str, decision| Rule { path: Some(path.to_owned()), ..Rule::new(tool, decision) };
-    let host = |host: &str, decision| Rule { host: Some(host.to_owned()), ..Rule::new("Fetch", decision) };
+    let path = |tool: &str, path: &str, decision| Rule {
+        path: Some(path.to_owned()),
+        ..Rule::new(tool, decision)
+    };
+    let host = |host: &str, decision| Rule {
+        host: Some(host.to_owned()),
+        ..Rule::new("Fetch", decision)
+    };
     let git = program("git", None, Allow);
     for denial in [
         program("git", Some("push"), Deny),
@@ -562,8 +960,12 @@ fn a_later_rule_may_override_a_denial() {
     ] {
         assert!(git.may_override(&denial), "{denial}");
     }
-    for other in [program("ls", None, Deny), program("git", None, Ask), path("Bash", "**/.env", Deny), host("*", Deny)]
-    {
+    for other in [
+        program("ls", None, Deny),
+        program("git", None, Ask),
+        path("Bash", "**/.env", Deny),
+        host("*", Deny),
+    ] {
         assert!(!git.may_override(&other), "{other}");
     }
     // `nohup git push` is still another program's.

@@ -142,7 +142,10 @@ pub enum ApprovalScope {
 }
 
 impl ApprovalScope {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde asks for a reference"
+    )]
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -184,8 +187,14 @@ mod tests {
     fn a_proposed_rule_that_is_not_understood_whole_is_refused() {
         let read = |text: &str| serde_json::from_str::<ProposedRule>(text);
         let rule = read(r#"{"tool":"Bash","program":"git","decision":"allow"}"#).unwrap();
-        assert_eq!(serde_json::to_string(&rule).unwrap(), r#"{"tool":"Bash","program":"git","decision":"allow"}"#);
+        assert_eq!(
+            serde_json::to_string(&rule).unwrap(),
+            r#"{"tool":"Bash","program":"git","decision":"allow"}"#
+        );
         assert!(read(r#"{"tool":"Bash","program":"git","decision":"deny"}"#).is_err());
-        assert!(read(r#"{"tool":"Bash","program":"git","decision":"allow","only_on":"monday"}"#).is_err());
+        assert!(
+            read(r#"{"tool":"Bash","program":"git","decision":"allow","only_on":"monday"}"#)
+                .is_err()
+        );
     }
 }

@@ -45,9 +45,25 @@ struct VerdictLine {
 
 impl From<VerdictGiven> for VerdictLine {
     fn from(given: VerdictGiven) -> Self {
-        let VerdictGiven { call, turn, decision, rule, gate, transforms } = given;
+        let VerdictGiven {
+            call,
+            turn,
+            decision,
+            rule,
+            gate,
+            transforms,
+        } = given;
         let (reason, after_ms) = (decision.reason().to_owned(), decision.after_ms());
-        Self { call, turn, decision: decision.word().into(), rule, reason, after_ms, gate, transforms }
+        Self {
+            call,
+            turn,
+            decision: decision.word().into(),
+            rule,
+            reason,
+            after_ms,
+            gate,
+            transforms,
+        }
     }
 }
 
@@ -55,8 +71,24 @@ impl TryFrom<VerdictLine> for VerdictGiven {
     type Error = String;
 
     fn try_from(line: VerdictLine) -> Result<Self, String> {
-        let VerdictLine { call, turn, decision, rule, reason, after_ms, gate, transforms } = line;
-        Ok(Self { call, turn, decision: Decision::read(&decision, reason, after_ms)?, rule, gate, transforms })
+        let VerdictLine {
+            call,
+            turn,
+            decision,
+            rule,
+            reason,
+            after_ms,
+            gate,
+            transforms,
+        } = line;
+        Ok(Self {
+            call,
+            turn,
+            decision: Decision::read(&decision, reason, after_ms)?,
+            rule,
+            gate,
+            transforms,
+        })
     }
 }
 
@@ -169,7 +201,10 @@ impl ToolFinished {
     #[must_use]
     pub fn ran(&self) -> bool {
         // Older programs also named the feature of an allowed call that was withdrawn before its start.
-        let withdrawn = matches!(self.outcome.status, ResultStatus::Cancelled | ResultStatus::Refused);
+        let withdrawn = matches!(
+            self.outcome.status,
+            ResultStatus::Cancelled | ResultStatus::Refused
+        );
         let named = self.feature.is_some() && !withdrawn;
         self.outcome.status == ResultStatus::Ok || named || self.output.is_some() || self.ms > 0
     }

@@ -58,7 +58,9 @@ impl Decision {
         match self {
             Self::Allow | Self::Retry { .. } => "",
             Self::Again { words: reason }
-            | Self::Ask { question: reason, .. }
+            | Self::Ask {
+                question: reason, ..
+            }
             | Self::Refuse { reason }
             | Self::Invalid { reason }
             | Self::Abort { reason }
@@ -71,7 +73,9 @@ impl Decision {
     pub fn after_ms(&self) -> Option<u64> {
         match self {
             Self::Retry { after_ms } => Some(*after_ms),
-            Self::Ask { expires_after_ms, .. } => *expires_after_ms,
+            Self::Ask {
+                expires_after_ms, ..
+            } => *expires_after_ms,
             Self::Allow
             | Self::Refuse { .. }
             | Self::Invalid { .. }
@@ -86,7 +90,10 @@ impl Decision {
     pub fn refuses(&self) -> bool {
         match self {
             Self::Allow | Self::Ask { .. } | Self::Retry { .. } | Self::Again { .. } => false,
-            Self::Refuse { .. } | Self::Invalid { .. } | Self::Abort { .. } | Self::Pause { .. } => true,
+            Self::Refuse { .. }
+            | Self::Invalid { .. }
+            | Self::Abort { .. }
+            | Self::Pause { .. } => true,
         }
     }
 
@@ -106,12 +113,17 @@ impl Decision {
     pub(super) fn read(word: &str, reason: String, after_ms: Option<u64>) -> Result<Self, String> {
         Ok(match word {
             "allow" => Self::Allow,
-            "ask" => Self::Ask { question: reason, expires_after_ms: after_ms },
+            "ask" => Self::Ask {
+                question: reason,
+                expires_after_ms: after_ms,
+            },
             "refuse" => Self::Refuse { reason },
             "invalid" => Self::Invalid { reason },
             "abort" => Self::Abort { reason },
             "pause" => Self::Pause { reason },
-            "retry" => Self::Retry { after_ms: after_ms.unwrap_or_default() },
+            "retry" => Self::Retry {
+                after_ms: after_ms.unwrap_or_default(),
+            },
             "again" => Self::Again { words: reason },
             other => {
                 let words = "allow, ask, refuse, invalid, abort, pause, retry or again";

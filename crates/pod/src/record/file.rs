@@ -28,7 +28,12 @@ impl Stored {
 
 impl From<BlobRef> for Stored {
     fn from(blob: BlobRef) -> Self {
-        Self { digest: blob.digest, bytes: blob.len, gap: None, whole: None }
+        Self {
+            digest: blob.digest,
+            bytes: blob.len,
+            gap: None,
+            whole: None,
+        }
     }
 }
 
@@ -43,7 +48,10 @@ pub struct Output {
 impl From<Stored> for Output {
     fn from(stored: Stored) -> Self {
         let digest = stored.digest.to_string();
-        Self { handle: format!("o-{}", digest.get(..12).unwrap_or(&digest)), stored }
+        Self {
+            handle: format!("o-{}", digest.get(..12).unwrap_or(&digest)),
+            stored,
+        }
     }
 }
 

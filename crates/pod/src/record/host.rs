@@ -122,7 +122,10 @@ pub struct Recovery {
     pub lost: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
 fn none(count: &u64) -> bool {
     *count == 0
 }
@@ -180,7 +183,12 @@ impl HoldCause {
     /// Whether a `suspended` record with this cause begins a hold; with the others the pod retries, or ends.
     pub(crate) fn holds(self) -> bool {
         match self {
-            Self::Cancel | Self::Person | Self::Budget | Self::Gate | Self::Required | Self::Bug => true,
+            Self::Cancel
+            | Self::Person
+            | Self::Budget
+            | Self::Gate
+            | Self::Required
+            | Self::Bug => true,
             Self::Disk => false,
         }
     }

@@ -17,17 +17,20 @@ mod turn;
 mod view;
 
 pub use approval::{
-    ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskedCommand,
-    AskingGate, CommandPart, ProposedDecision, ProposedRule, RulesForgotten,
+    ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved,
+    ApprovalScope, AskedCommand, AskingGate, CommandPart, ProposedDecision, ProposedRule,
+    RulesForgotten,
 };
 pub use budget::{BudgetKind, BudgetScope};
-pub use call::{GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven};
+pub use call::{
+    GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven,
+};
 pub use client::ClientCall;
 pub use decision::Decision;
 pub use file::{DirectoryMoved, FileChanged, Output, Stored};
 pub use host::{
-    Features, Gap, GrantsUsed, HoldCause, HostStarted, HostStopped, Launch, LaunchedAgent, Recovery, Resumed,
-    Suspended, UsedGrant, Who,
+    Features, Gap, GrantsUsed, HoldCause, HostStarted, HostStopped, Launch, LaunchedAgent,
+    Recovery, Resumed, Suspended, UsedGrant, Who,
 };
 pub use person_command::{command_item, command_of, command_text};
 pub use process::{ChildProcess, JobEnd, JobEndKind, JobStarter, MAX_JOB_TEXT};
@@ -35,11 +38,14 @@ pub use registry::{RecordedFeature, RecordedRegistry};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use task::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 pub use turn::{
-    Again, Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued,
-    InputWithdrawn, ItemAdded, Request, Response, SurfaceSet, SurfaceSources, SystemItem, SystemSource, TurnFinished,
-    TurnStarted, Unanswered,
+    Again, Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved,
+    InputQueued, InputWithdrawn, ItemAdded, Request, Response, SurfaceSet, SurfaceSources,
+    SystemItem, SystemSource, TurnFinished, TurnStarted, Unanswered,
 };
-pub use view::{CompactRequested, KeptItem, Pinned, Pruned, PrunedContent, Unpinned, View, ViewLevel, ViewParameters};
+pub use view::{
+    CompactRequested, KeptItem, Pinned, Pruned, PrunedContent, Unpinned, View, ViewLevel,
+    ViewParameters,
+};
 
 use llm_worker::effect::Outcome;
 use session_store::{EncodeError, Frames};

@@ -14,7 +14,10 @@ pub fn command_text(command: &str) -> String {
 /// The command of such a text. None if the text does not begin with the sign, or nothing follows it.
 #[must_use]
 pub fn command_of(text: &str) -> Option<&str> {
-    text.trim().strip_prefix(SIGN).map(str::trim).filter(|command| !command.is_empty())
+    text.trim()
+        .strip_prefix(SIGN)
+        .map(str::trim)
+        .filter(|command| !command.is_empty())
 }
 
 /// What the model reads in place of such a text.
@@ -35,7 +38,10 @@ mod tests {
             ("! ls", Some("ls")),
             ("!ls", Some("ls")),
             ("! ! true", Some("! true")),
-            ("!for i in 1 2\ndo echo $i; done ", Some("for i in 1 2\ndo echo $i; done")),
+            (
+                "!for i in 1 2\ndo echo $i; done ",
+                Some("for i in 1 2\ndo echo $i; done"),
+            ),
             ("!", None),
             ("! \n", None),
             ("ls", None),
@@ -47,8 +53,14 @@ mod tests {
 
     #[test]
     fn a_program_that_would_send_it_to_a_model_does_not_read_it() {
-        let queued =
-            |run| Record::from(InputQueued { input: 1, text: "! ls".to_owned(), run, ..InputQueued::default() });
+        let queued = |run| {
+            Record::from(InputQueued {
+                input: 1,
+                text: "! ls".to_owned(),
+                run,
+                ..InputQueued::default()
+            })
+        };
         assert_eq!((queued(false).format(), queued(true).format()), (1, 2));
     }
 }

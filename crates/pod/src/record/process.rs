@@ -77,7 +77,12 @@ impl JobEnd {
     /// An end of this kind, with nothing else known.
     #[must_use]
     pub fn of(how: JobEndKind) -> Self {
-        Self { how, code: None, reason: None, ms: None }
+        Self {
+            how,
+            code: None,
+            reason: None,
+            ms: None,
+        }
     }
 }
 
@@ -92,8 +97,12 @@ impl std::fmt::Display for JobEnd {
             JobEndKind::PodStopped => f.write_str("stopped because the pod stopped")?,
             JobEndKind::Failed => f.write_str("failed")?,
             JobEndKind::NotStarted => f.write_str("not started")?,
-            JobEndKind::Lost => f.write_str("ended by recovery, because the pod's process was killed")?,
+            JobEndKind::Lost => {
+                f.write_str("ended by recovery, because the pod's process was killed")?
+            }
         }
-        self.reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
+        self.reason
+            .as_ref()
+            .map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
 }

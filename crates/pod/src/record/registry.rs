@@ -41,20 +41,40 @@ impl RecordedRegistry {
     #[must_use]
     pub fn of(report: &Value) -> Option<Self> {
         let digest = report.get("digest")?.as_str()?.to_owned();
-        let is_live =
-            |feature: &&Value| matches!(feature.get("outcome").and_then(Value::as_str), Some("installed" | "degraded"));
+        let is_live = |feature: &&Value| {
+            matches!(
+                feature.get("outcome").and_then(Value::as_str),
+                Some("installed" | "degraded")
+            )
+        };
         let live = report.get("features")?.as_array()?.iter().filter(is_live);
-        let features: Result<Vec<RecordedFeature>, _> = live.map(RecordedFeature::deserialize).collect();
+        let features: Result<Vec<RecordedFeature>, _> =
+            live.map(RecordedFeature::deserialize).collect();
         let mut features = features.ok()?;
-        features.iter_mut().for_each(|feature| feature.guards.retain(is_guard));
-        let notes = report.get("diagnostics").and_then(Value::as_array).into_iter().flatten();
-        let lost = notes.filter(|note| note.get("code").and_then(Value::as_str) == Some("rules_lost"));
-        let lost_rules = lost.filter_map(|note| Some(note.get("message")?.as_str()?.to_owned())).collect();
-        Some(Self { digest, features, lost_rules })
+        features
+            .iter_mut()
+            .for_each(|feature| feature.guards.retain(is_guard));
+        let notes = report
+            .get("diagnostics")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let lost =
+            notes.filter(|note| note.get("code").and_then(Value::as_str) == Some("rules_lost"));
+        let lost_rules = lost
+            .filter_map(|note| Some(note.get("message")?.as_str()?.to_owned()))
+            .collect();
+        Some(Self {
+            digest,
+            features,
+            lost_rules,
+        })
     }
 
     pub(crate) fn feature(&self, id: &str) -> Option<&RecordedFeature> {
-        self.features.iter().find(|feature| feature.feature_id == id)
+        self.features
+            .iter()
+            .find(|feature| feature.feature_id == id)
     }
 }
 

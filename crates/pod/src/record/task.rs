@@ -66,9 +66,12 @@ impl TriggerKind {
     pub fn is_scheduled(self) -> bool {
         match self {
             Self::Interval | Self::Cron => true,
-            Self::Start | Self::Request | Self::ServiceEvent | Self::ChildEnded | Self::FileChange | Self::Restart => {
-                false
-            }
+            Self::Start
+            | Self::Request
+            | Self::ServiceEvent
+            | Self::ChildEnded
+            | Self::FileChange
+            | Self::Restart => false,
         }
     }
 }

@@ -78,7 +78,10 @@ impl InputMode {
         }
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde asks for a reference"
+    )]
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -248,7 +251,10 @@ impl SystemItem {
     /// The item for the history.
     #[must_use]
     pub fn item(&self) -> Item {
-        Item::System { source: self.source().to_owned(), text: self.text().to_owned() }
+        Item::System {
+            source: self.source().to_owned(),
+            text: self.text().to_owned(),
+        }
     }
 }
 

@@ -153,7 +153,12 @@ impl Pruned {
 
     /// A change of a view that has no gap.
     pub(crate) fn without_gaps(self) -> Self {
-        Self { gap: String::new(), next_gap: String::new(), bare_gap: String::new(), ..self }
+        Self {
+            gap: String::new(),
+            next_gap: String::new(),
+            bare_gap: String::new(),
+            ..self
+        }
     }
 }
 
@@ -185,7 +190,10 @@ pub struct CompactRequested {
     pub by: Option<Who>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

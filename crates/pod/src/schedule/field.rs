@@ -10,7 +10,9 @@ pub(super) enum Kind {
     Weekday,
 }
 
-const MONTHS: &[&str] = &["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+const MONTHS: &[&str] = &[
+    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+];
 const WEEKDAYS: &[&str] = &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
 impl Kind {
@@ -63,8 +65,16 @@ impl Field {
         if kind == Kind::Weekday {
             bits = (bits | bits >> 7) & 0x7f;
         }
-        let all = if kind == Kind::Weekday { 0x7f } else { range_bits(low, high, 1) };
-        Ok(Self { bits, is_full: bits == all, is_restricted: !text.starts_with('*') })
+        let all = if kind == Kind::Weekday {
+            0x7f
+        } else {
+            range_bits(low, high, 1)
+        };
+        Ok(Self {
+            bits,
+            is_full: bits == all,
+            is_restricted: !text.starts_with('*'),
+        })
     }
 
     pub(super) fn has(self, value: i8) -> bool {
@@ -75,7 +85,11 @@ impl Field {
     pub(super) fn first_from(self, value: i8) -> Option<i8> {
         let from = u32::try_from(value).ok()?;
         let rest = self.bits.checked_shr(from).unwrap_or(0);
-        if rest == 0 { None } else { i8::try_from(from + rest.trailing_zeros()).ok() }
+        if rest == 0 {
+            None
+        } else {
+            i8::try_from(from + rest.trailing_zeros()).ok()
+        }
     }
 
     /// Whether every value is in it.
@@ -100,14 +114,24 @@ fn part_bits(part: &str, kind: Kind) -> Result<u64, String> {
         ("*", _) => (low, high - u8::from(kind == Kind::Weekday)),
         (_, Some((from, upto))) => (value(from, kind)?, value(upto, kind)?),
         (_, None) if step.is_some() => {
-            return Err(format!("`{part}` in the {}: a step follows `*` or a range", kind.name()));
+            return Err(format!(
+                "`{part}` in the {}: a step follows `*` or a range",
+                kind.name()
+            ));
         }
         (_, None) => value(range, kind).map(|value| (value, value))?,
     };
     // `FRI-SUN`: the week ends with Sunday as well as it begins with it.
-    let upto = if kind == Kind::Weekday && upto == 0 && from > 0 { 7 } else { upto };
+    let upto = if kind == Kind::Weekday && upto == 0 && from > 0 {
+        7
+    } else {
+        upto
+    };
     if from > upto {
-        return Err(format!("`{part}` in the {}: the range goes backwards", kind.name()));
+        return Err(format!(
+            "`{part}` in the {}: the range goes backwards",
+            kind.name()
+        ));
     }
     Ok(range_bits(from, upto, step.unwrap_or(1)))
 }
@@ -115,28 +139,48 @@ fn part_bits(part: &str, kind: Kind) -> Result<u64, String> {
 fn step_of(text: &str, part: &str, kind: Kind) -> Result<u8, String> {
     let (_, high) = kind.bounds();
     let step = number(text).filter(|step| (1..=high).contains(step));
-    step.ok_or_else(|| format!("`{}` in the {}: a step is 1 to {high}", part.escape_debug(), kind.name()))
+    step.ok_or_else(|| {
+        format!(
+            "`{}` in the {}: a step is 1 to {high}",
+            part.escape_debug(),
+            kind.name()
+        )
+    })
 }
 
 fn value(text: &str, kind: Kind) -> Result<u8, String> {
     let (low, high) = kind.bounds();
-    let named = || kind.names().iter().position(|name| name.eq_ignore_ascii_case(text));
+    let named = || {
+        kind.names()
+            .iter()
+            .position(|name| name.eq_ignore_ascii_case(text))
+    };
     let named = || named().and_then(|at| Some(u8::try_from(at).ok()? + low));
-    let value = number(text).filter(|value| (low..=high).contains(value)).or_else(named);
+    let value = number(text)
+        .filter(|value| (low..=high).contains(value))
+        .or_else(named);
     value.ok_or_else(|| {
         let names = match kind.names() {
             [first, .., last] => format!(" or {first} to {last}"),
             _ => String::new(),
         };
-        format!("`{}` in the {}: expected {low} to {high}{names}", text.escape_debug(), kind.name())
+        format!(
+            "`{}` in the {}: expected {low} to {high}{names}",
+            text.escape_debug(),
+            kind.name()
+        )
     })
 }
 
 /// Digits alone: no sign, no spaces.
 fn number(text: &str) -> Option<u8> {
-    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+    text.parse()
+        .ok()
+        .filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn range_bits(from: u8, upto: u8, step: u8) -> u64 {
-    (from..=upto).step_by(usize::from(step)).fold(0, |bits, value| bits | 1 << value)
+    (from..=upto)
+        .step_by(usize::from(step))
+        .fold(0, |bits, value| bits | 1 << value)
 }

@@ -12,7 +12,9 @@ fn ms(time: &str) -> u64 {
 }
 
 fn shown(wall_ms: u64) -> String {
-    Timestamp::from_millisecond(wall_ms.try_into().unwrap()).unwrap().to_string()
+    Timestamp::from_millisecond(wall_ms.try_into().unwrap())
+        .unwrap()
+        .to_string()
 }
 
 #[track_caller]
@@ -25,27 +27,68 @@ fn cron(expression: &str, zone: &str) -> Cron {
 fn times(expression: &str, zone: &str, from: &str, count: usize) -> Vec<String> {
     let cron = cron(expression, zone);
     let next = |after: &u64| cron.next_after(*after);
-    std::iter::successors(Some(ms(from)), next).skip(1).take(count).map(shown).collect()
+    std::iter::successors(Some(ms(from)), next)
+        .skip(1)
+        .take(count)
+        .map(shown)
+        .collect()
 }
 
 #[test]
 fn fields_lists_ranges_steps_and_names() {
     for (expression, wanted) in [
-        ("0 9 * * *", ["2026-11-23T09:00:00Z", "2026-11-24T09:00:00Z"]),
-        ("59 23 31 12 *", ["2026-12-31T23:59:00Z", "2027-12-31T23:59:00Z"]),
-        ("*/15 * * * *", ["2026-11-23T00:15:00Z", "2026-11-23T00:30:00Z"]),
-        ("10-30/20,7 4 * * *", ["2026-11-23T04:07:00Z", "2026-11-23T04:10:00Z"]),
-        ("0 0 * feb-MAR *", ["2027-02-01T00:00:00Z", "2027-02-02T00:00:00Z"]),
-        ("0 0 * * fri-sun", ["2026-11-27T00:00:00Z", "2026-11-28T00:00:00Z"]),
-        ("0 0 * * 7", ["2026-11-29T00:00:00Z", "2026-12-06T00:00:00Z"]),
-        ("0 0 * * Sun", ["2026-11-29T00:00:00Z", "2026-12-06T00:00:00Z"]),
+        (
+            "0 9 * * *",
+            ["2026-11-23T09:00:00Z", "2026-11-24T09:00:00Z"],
+        ),
+        (
+            "59 23 31 12 *",
+            ["2026-12-31T23:59:00Z", "2027-12-31T23:59:00Z"],
+        ),
+        (
+            "*/15 * * * *",
+            ["2026-11-23T00:15:00Z", "2026-11-23T00:30:00Z"],
+        ),
+        (
+            "10-30/20,7 4 * * *",
+            ["2026-11-23T04:07:00Z", "2026-11-23T04:10:00Z"],
+        ),
+        (
+            "0 0 * feb-MAR *",
+            ["2027-02-01T00:00:00Z", "2027-02-02T00:00:00Z"],
+        ),
+        (
+            "0 0 * * fri-sun",
+            ["2026-11-27T00:00:00Z", "2026-11-28T00:00:00Z"],
+        ),
+        (
+            "0 0 * * 7",
+            ["2026-11-29T00:00:00Z", "2026-12-06T00:00:00Z"],
+        ),
+        (
+            "0 0 * * Sun",
+            ["2026-11-29T00:00:00Z", "2026-12-06T00:00:00Z"],
+        ),
         // Both day fields are restricted: one of them is enough.
-        ("0 0 25 * SAT", ["2026-11-25T00:00:00Z", "2026-11-28T00:00:00Z"]),
+        (
+            "0 0 25 * SAT",
+            ["2026-11-25T00:00:00Z", "2026-11-28T00:00:00Z"],
+        ),
         // One that begins with `*` does not restrict, so both must match: a Saturday that is a 1st, 11th, 21st or 31st.
-        ("0 0 */10 * SAT", ["2027-05-01T00:00:00Z", "2027-07-31T00:00:00Z"]),
-        ("0 0 29 2 *", ["2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"]),
+        (
+            "0 0 */10 * SAT",
+            ["2027-05-01T00:00:00Z", "2027-07-31T00:00:00Z"],
+        ),
+        (
+            "0 0 29 2 *",
+            ["2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"],
+        ),
     ] {
-        assert_eq!(times(expression, "UTC", "2026-11-23T00:00:00Z", 2), wanted, "{expression}");
+        assert_eq!(
+            times(expression, "UTC", "2026-11-23T00:00:00Z", 2),
+            wanted,
+            "{expression}"
+        );
     }
 }
 
@@ -53,7 +96,14 @@ fn fields_lists_ranges_steps_and_names() {
 #[test]
 fn the_rarest_date_is_found() {
     let found = times("0 0 29 2 */5", "UTC", "2072-03-01T00:00:00Z", 3);
-    assert_eq!(found, ["2088-02-29T00:00:00Z", "2092-02-29T00:00:00Z", "2104-02-29T00:00:00Z"]);
+    assert_eq!(
+        found,
+        [
+            "2088-02-29T00:00:00Z",
+            "2092-02-29T00:00:00Z",
+            "2104-02-29T00:00:00Z"
+        ]
+    );
 }
 
 #[test]
@@ -61,25 +111,69 @@ fn wrong_expressions_are_named() {
     let late = format!("0 0 1 1 {}", "1,".repeat(200));
     for (expression, zone, wanted) in [
         ("", "UTC", "the expression has 0 fields; expected 5"),
-        ("*", "UTC", "has 1 field; expected 5: minute, hour, day of the month, month, day of the week"),
+        (
+            "*",
+            "UTC",
+            "has 1 field; expected 5: minute, hour, day of the month, month, day of the week",
+        ),
         ("0 0 * * * *", "UTC", "has 6 fields"),
         ("@daily", "UTC", "has 1 field;"),
         ("60 * * * *", "UTC", "`60` in the minute: expected 0 to 59"),
         ("0 24 * * *", "UTC", "`24` in the hour: expected 0 to 23"),
-        ("0 0 0 * *", "UTC", "`0` in the day of the month: expected 1 to 31"),
-        ("0 0 1 13 *", "UTC", "`13` in the month: expected 1 to 12 or JAN to DEC"),
-        ("0 0 1 * FEB", "UTC", "`FEB` in the day of the week: expected 0 to 7 or SUN to SAT"),
+        (
+            "0 0 0 * *",
+            "UTC",
+            "`0` in the day of the month: expected 1 to 31",
+        ),
+        (
+            "0 0 1 13 *",
+            "UTC",
+            "`13` in the month: expected 1 to 12 or JAN to DEC",
+        ),
+        (
+            "0 0 1 * FEB",
+            "UTC",
+            "`FEB` in the day of the week: expected 0 to 7 or SUN to SAT",
+        ),
         ("+5 * * * *", "UTC", "`+5` in the minute"),
         ("5- * * * *", "UTC", "`` in the minute"),
         ("5,, * * * *", "UTC", "`` in the minute"),
-        ("30-10 * * * *", "UTC", "`30-10` in the minute: the range goes backwards"),
-        ("0 0 * * sat-mon", "UTC", "`sat-mon` in the day of the week: the range goes backwards"),
-        ("*/0 * * * *", "UTC", "`*/0` in the minute: a step is 1 to 59"),
-        ("*/61 * * * *", "UTC", "`*/61` in the minute: a step is 1 to 59"),
-        ("5/15 * * * *", "UTC", "`5/15` in the minute: a step follows `*` or a range"),
+        (
+            "30-10 * * * *",
+            "UTC",
+            "`30-10` in the minute: the range goes backwards",
+        ),
+        (
+            "0 0 * * sat-mon",
+            "UTC",
+            "`sat-mon` in the day of the week: the range goes backwards",
+        ),
+        (
+            "*/0 * * * *",
+            "UTC",
+            "`*/0` in the minute: a step is 1 to 59",
+        ),
+        (
+            "*/61 * * * *",
+            "UTC",
+            "`*/61` in the minute: a step is 1 to 59",
+        ),
+        (
+            "5/15 * * * *",
+            "UTC",
+            "`5/15` in the minute: a step follows `*` or a range",
+        ),
         ("0 0 30 2 *", "UTC", "no month in `2` has a day in `30`"),
-        ("0 0 31 4,6,9,11 *", "UTC", "no month in `4,6,9,11` has a day in `31`"),
-        ("* * * * *", "Europe/Berln", "`Europe/Berln` is not a time zone; expected a name such as Europe/Berlin"),
+        (
+            "0 0 31 4,6,9,11 *",
+            "UTC",
+            "no month in `4,6,9,11` has a day in `31`",
+        ),
+        (
+            "* * * * *",
+            "Europe/Berln",
+            "`Europe/Berln` is not a time zone; expected a name such as Europe/Berlin",
+        ),
         ("* * * * *", "", "`` is not a time zone"),
         ("* * * * *", "a\nb", "`a\\nb` is not a time zone"),
         (late.as_str(), "UTC", "at most 256 are allowed"),
@@ -94,9 +188,24 @@ fn wrong_expressions_are_named() {
 #[test]
 fn a_skipped_time_is_due_when_the_gap_ends() {
     for (expression, zone, from, wanted) in [
-        ("30 2 * * *", "Europe/Berlin", "2027-03-27T02:00:00Z", ["2027-03-28T01:00:00Z", "2027-03-29T00:30:00Z"]),
-        ("30 2 * * *", "America/New_York", "2027-03-13T08:00:00Z", ["2027-03-14T07:00:00Z", "2027-03-15T06:30:00Z"]),
-        ("15 2 * * *", "Australia/Lord_Howe", "2027-10-02T00:00:00Z", ["2027-10-02T15:30:00Z", "2027-10-03T15:15:00Z"]),
+        (
+            "30 2 * * *",
+            "Europe/Berlin",
+            "2027-03-27T02:00:00Z",
+            ["2027-03-28T01:00:00Z", "2027-03-29T00:30:00Z"],
+        ),
+        (
+            "30 2 * * *",
+            "America/New_York",
+            "2027-03-13T08:00:00Z",
+            ["2027-03-14T07:00:00Z", "2027-03-15T06:30:00Z"],
+        ),
+        (
+            "15 2 * * *",
+            "Australia/Lord_Howe",
+            "2027-10-02T00:00:00Z",
+            ["2027-10-02T15:30:00Z", "2027-10-03T15:15:00Z"],
+        ),
         // Several skipped times, and the one at the end of the gap, are due once.
         (
             "0,20,40 2,3 * * *",
@@ -105,9 +214,18 @@ fn a_skipped_time_is_due_when_the_gap_ends() {
             ["2027-03-28T01:00:00Z", "2027-03-28T01:20:00Z"],
         ),
         // A whole day that Samoa skipped.
-        ("0 9 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", ["2011-12-30T10:00:00Z", "2012-12-29T19:00:00Z"]),
+        (
+            "0 9 30 12 *",
+            "Pacific/Apia",
+            "2011-12-01T00:00:00Z",
+            ["2011-12-30T10:00:00Z", "2012-12-29T19:00:00Z"],
+        ),
     ] {
-        assert_eq!(times(expression, zone, from, 2), wanted, "{expression} in {zone}");
+        assert_eq!(
+            times(expression, zone, from, 2),
+            wanted,
+            "{expression} in {zone}"
+        );
     }
 }
 
@@ -116,13 +234,37 @@ fn a_skipped_time_is_due_when_the_gap_ends() {
 #[test]
 fn a_repeated_time_is_due_once() {
     for (expression, zone, from, wanted) in [
-        ("30 2 * * *", "Europe/Berlin", "2027-10-30T02:00:00Z", ["2027-10-31T00:30:00Z", "2027-11-01T01:30:00Z"]),
-        ("30 1 * * *", "America/New_York", "2027-11-06T08:00:00Z", ["2027-11-07T05:30:00Z", "2027-11-08T06:30:00Z"]),
-        ("45 1 * * *", "Australia/Lord_Howe", "2027-04-03T00:00:00Z", ["2027-04-03T14:45:00Z", "2027-04-04T15:15:00Z"]),
+        (
+            "30 2 * * *",
+            "Europe/Berlin",
+            "2027-10-30T02:00:00Z",
+            ["2027-10-31T00:30:00Z", "2027-11-01T01:30:00Z"],
+        ),
+        (
+            "30 1 * * *",
+            "America/New_York",
+            "2027-11-06T08:00:00Z",
+            ["2027-11-07T05:30:00Z", "2027-11-08T06:30:00Z"],
+        ),
+        (
+            "45 1 * * *",
+            "Australia/Lord_Howe",
+            "2027-04-03T00:00:00Z",
+            ["2027-04-03T14:45:00Z", "2027-04-04T15:15:00Z"],
+        ),
         // From within the second pass.
-        ("*/30 2,3 * * *", "Europe/Berlin", "2027-10-31T01:10:00Z", ["2027-10-31T02:00:00Z", "2027-10-31T02:30:00Z"]),
+        (
+            "*/30 2,3 * * *",
+            "Europe/Berlin",
+            "2027-10-31T01:10:00Z",
+            ["2027-10-31T02:00:00Z", "2027-10-31T02:30:00Z"],
+        ),
     ] {
-        assert_eq!(times(expression, zone, from, 2), wanted, "{expression} in {zone}");
+        assert_eq!(
+            times(expression, zone, from, 2),
+            wanted,
+            "{expression} in {zone}"
+        );
     }
 }
 
@@ -132,15 +274,28 @@ fn an_expression_of_every_hour_never_pauses() {
     for (expression, zone, from) in [
         ("*/15 * * * *", "Europe/Berlin", "2027-10-31T00:30:00Z"),
         ("*/15 * * * *", "Europe/Berlin", "2027-03-28T00:30:00Z"),
-        ("*/15 0-23 * * *", "America/New_York", "2027-11-07T05:00:00Z"),
-        ("*/15 * * * *", "Australia/Lord_Howe", "2027-04-03T14:00:00Z"),
+        (
+            "*/15 0-23 * * *",
+            "America/New_York",
+            "2027-11-07T05:00:00Z",
+        ),
+        (
+            "*/15 * * * *",
+            "Australia/Lord_Howe",
+            "2027-04-03T14:00:00Z",
+        ),
         ("*/15 * * * *", "Asia/Kolkata", "2027-04-03T14:00:00Z"),
     ] {
         let cron = cron(expression, zone);
         let mut due = ms(from);
         for _ in 0..12 {
             let next = cron.next_after(due).unwrap();
-            assert_eq!(next, due + 15 * 60_000, "{expression} in {zone} after {}", shown(due));
+            assert_eq!(
+                next,
+                due + 15 * 60_000,
+                "{expression} in {zone} after {}",
+                shown(due)
+            );
             due = next;
         }
     }
@@ -148,8 +303,14 @@ fn an_expression_of_every_hour_never_pauses() {
 
 #[test]
 fn zones_of_half_hours_and_any_case() {
-    assert_eq!(times("0 9 * * *", "asia/kolkata", "2026-11-23T00:00:00Z", 1), ["2026-11-23T03:30:00Z"]);
-    assert_eq!(times("0 9 * * *", "Asia/Kathmandu", "2026-11-23T00:00:00Z", 1), ["2026-11-23T03:15:00Z"]);
+    assert_eq!(
+        times("0 9 * * *", "asia/kolkata", "2026-11-23T00:00:00Z", 1),
+        ["2026-11-23T03:30:00Z"]
+    );
+    assert_eq!(
+        times("0 9 * * *", "Asia/Kathmandu", "2026-11-23T00:00:00Z", 1),
+        ["2026-11-23T03:15:00Z"]
+    );
 }
 
 /// Between two milliseconds, at the ends of time, and long before the first rule of a zone.
@@ -179,7 +340,11 @@ fn the_newest_missed_time_counts() {
         ("2026-12-24T20:00:00Z", Some("2026-12-24T08:00:00Z")),
         ("2036-12-25T08:30:00Z", Some("2036-12-25T08:00:00Z")),
     ] {
-        assert_eq!(nine.newest(friday, ms(upto)).map(shown).as_deref(), wanted, "{upto}");
+        assert_eq!(
+            nine.newest(friday, ms(upto)).map(shown).as_deref(),
+            wanted,
+            "{upto}"
+        );
     }
     assert_eq!(nine.newest(friday, friday - 1), None);
 }

@@ -35,11 +35,15 @@ impl Zone {
         let bounded = Some(text).filter(|text| text.len() <= MAX_TEXT);
         let exact = bounded.and_then(|text| text.parse::<Timestamp>().ok());
         let local = || self.0.to_timestamp(bounded?.parse::<DateTime>().ok()?).ok();
-        let time = exact.or_else(local).and_then(|time| u64::try_from(time.as_millisecond()).ok());
+        let time = exact
+            .or_else(local)
+            .and_then(|time| u64::try_from(time.as_millisecond()).ok());
         time.ok_or_else(|| {
             let shown: String = text.chars().take(MAX_TEXT).collect();
             let shown = shown.escape_debug();
-            format!("`{shown}` is not a time; expected 2026-11-24 09:00 or 2026-11-24T09:00:00+01:00")
+            format!(
+                "`{shown}` is not a time; expected 2026-11-24 09:00 or 2026-11-24T09:00:00+01:00"
+            )
         })
     }
 
@@ -50,7 +54,10 @@ impl Zone {
             return format!("{wall_ms} ms after 1970");
         };
         let offset = self.0.to_offset(time);
-        let (date, clock) = (offset.to_datetime(time).date(), offset.to_datetime(time).time());
+        let (date, clock) = (
+            offset.to_datetime(time).date(),
+            offset.to_datetime(time).time(),
+        );
         let minutes = offset.seconds() / 60;
         let sign = if minutes < 0 { '-' } else { '+' };
         let (hours, rest) = (minutes.abs() / 60, minutes.abs() % 60);
@@ -68,18 +75,44 @@ mod tests {
     #[test]
     fn times_are_read_by_the_zone_or_with_their_distance() {
         let berlin = Zone::parse("Europe/Berlin").unwrap();
-        for text in ["2026-11-24 09:00", " 2026-11-24T09:00:00 ", "2026-11-24T09:00:00+01:00", "2026-11-24T08:00:00Z"] {
+        for text in [
+            "2026-11-24 09:00",
+            " 2026-11-24T09:00:00 ",
+            "2026-11-24T09:00:00+01:00",
+            "2026-11-24T08:00:00Z",
+        ] {
             assert_eq!(berlin.read(text), Ok(NINE_IN_BERLIN), "{text}");
         }
         assert_eq!(berlin.show(NINE_IN_BERLIN), "2026-11-24 09:00:00 +01:00");
-        assert_eq!(Zone::parse("America/St_Johns").unwrap().show(NINE_IN_BERLIN), "2026-11-24 04:30:00 -03:30");
+        assert_eq!(
+            Zone::parse("America/St_Johns")
+                .unwrap()
+                .show(NINE_IN_BERLIN),
+            "2026-11-24 04:30:00 -03:30"
+        );
         // Skipped and repeated by a change of the clocks.
-        assert_eq!(berlin.read("2026-03-29 02:30"), berlin.read("2026-03-29T01:30:00Z"));
-        assert_eq!(berlin.read("2026-10-25 02:30"), berlin.read("2026-10-25T00:30:00Z"));
+        assert_eq!(
+            berlin.read("2026-03-29 02:30"),
+            berlin.read("2026-03-29T01:30:00Z")
+        );
+        assert_eq!(
+            berlin.read("2026-10-25 02:30"),
+            berlin.read("2026-10-25T00:30:00Z")
+        );
         let long = format!("2026-11-24 09:00{}", " x".repeat(40));
-        for bad in ["", "tomorrow", "09:00", "1969-12-31 23:00", "2026-02-30 09:00", long.as_str()] {
+        for bad in [
+            "",
+            "tomorrow",
+            "09:00",
+            "1969-12-31 23:00",
+            "2026-02-30 09:00",
+            long.as_str(),
+        ] {
             let problem = berlin.read(bad).unwrap_err();
-            assert!(problem.contains("is not a time; expected 2026-11-24 09:00"), "{bad}: {problem}");
+            assert!(
+                problem.contains("is not a time; expected 2026-11-24 09:00"),
+                "{bad}: {problem}"
+            );
             assert!(problem.len() < 200, "{problem}");
         }
         assert_eq!(berlin.show(u64::MAX), format!("{} ms after 1970", u64::MAX));

@@ -12,11 +12,17 @@ const MAX_DEPTH: usize = 96;
 const STEP_CHARS: usize = 16;
 
 /// Why a value cannot be checked.
-pub(super) const TOO_MUCH: &str = "too large or too deeply nested to be checked against this schema; send less of it";
+pub(super) const TOO_MUCH: &str =
+    "too large or too deeply nested to be checked against this schema; send less of it";
 
 /// Whether a value can be checked within the bounds.
 pub(super) fn is_bounded(schema: &Value, references: &References, value: &Value) -> bool {
-    let mut cost = Cost { root: schema, references, steps: 0, followed: Vec::new() };
+    let mut cost = Cost {
+        root: schema,
+        references,
+        steps: 0,
+        followed: Vec::new(),
+    };
     cost.schema(schema, value, 0).is_some()
 }
 
@@ -35,24 +41,35 @@ impl Cost<'_> {
         if self.steps > MAX_STEPS || depth > MAX_DEPTH {
             return None;
         }
-        let Value::Object(keywords) = schema else { return Some(()) };
+        let Value::Object(keywords) = schema else {
+            return Some(());
+        };
         for (keyword, part) in keywords {
             match keyword.as_str() {
                 // Lists that are gone through for each value.
-                "required" | "enum" | "dependentRequired" | "dependentSchemas" | "dependencies" | "properties" => {
+                "required" | "enum" | "dependentRequired" | "dependentSchemas" | "dependencies"
+                | "properties" => {
                     self.steps = self.steps.saturating_add(parts(part).count() as u64);
                 }
                 "patternProperties" => {
-                    let names: usize =
-                        value.as_object().into_iter().flat_map(serde_json::Map::keys).map(String::len).sum();
+                    let names: usize = value
+                        .as_object()
+                        .into_iter()
+                        .flat_map(serde_json::Map::keys)
+                        .map(String::len)
+                        .sum();
                     let each = (names / STEP_CHARS) as u64;
-                    self.steps = self.steps.saturating_add(each.saturating_mul(parts(part).count() as u64));
+                    self.steps = self
+                        .steps
+                        .saturating_add(each.saturating_mul(parts(part).count() as u64));
                 }
                 "pattern" | "format" => self.steps = self.steps.saturating_add(chars(value)),
                 _ => {}
             }
             match keyword.as_str() {
-                "$ref" | "$dynamicRef" | "$recursiveRef" => self.reference(part.as_str()?, value, depth)?,
+                "$ref" | "$dynamicRef" | "$recursiveRef" => {
+                    self.reference(part.as_str()?, value, depth)?
+                }
                 "not" | "if" | "then" | "else" => self.schema(part, value, depth + 1)?,
                 "allOf" | "anyOf" | "oneOf" | "dependentSchemas" | "dependencies" => {
                     parts(part).try_for_each(|part| self.schema(part, value, depth + 1))?;
@@ -62,12 +79,15 @@ impl Cost<'_> {
                         let is_one = keyword == "properties";
                         let one = value.get(name).into_iter().filter(|_| is_one);
                         let each = parts(value).filter(|_| !is_one && value.is_object());
-                        one.chain(each).try_for_each(|value| self.schema(part, value, depth + 1))?;
+                        one.chain(each)
+                            .try_for_each(|value| self.schema(part, value, depth + 1))?;
                     }
                 }
                 "items" | "prefixItems" if part.is_array() => {
                     let pairs = parts(part).zip(value.as_array().into_iter().flatten());
-                    pairs.into_iter().try_for_each(|(part, value)| self.schema(part, value, depth + 1))?;
+                    pairs
+                        .into_iter()
+                        .try_for_each(|(part, value)| self.schema(part, value, depth + 1))?;
                 }
                 "items"
                 | "additionalItems"
@@ -78,7 +98,10 @@ impl Cost<'_> {
                     parts(value).try_for_each(|value| self.schema(part, value, depth + 1))?;
                 }
                 "propertyNames" => {
-                    let names = value.as_object().into_iter().flat_map(serde_json::Map::keys);
+                    let names = value
+                        .as_object()
+                        .into_iter()
+                        .flat_map(serde_json::Map::keys);
                     names
                         .map(|name| Value::from(name.as_str()))
                         .try_for_each(|name| self.schema(part, &name, depth + 1))?;
@@ -92,7 +115,11 @@ impl Cost<'_> {
     /// What a value costs each schema that it is checked against, without its parts: a text is counted through, and where any
     /// schema asks what others have looked at, all parts of a list or an object are noted.
     fn size(&self, value: &Value) -> u64 {
-        let noted = if self.references.has_unevaluated { parts(value).count() } else { 0 };
+        let noted = if self.references.has_unevaluated {
+            parts(value).count()
+        } else {
+            0
+        };
         noted as u64 + chars(value) / STEP_CHARS as u64
     }
 
@@ -112,12 +139,19 @@ impl Cost<'_> {
 /// The elements of a list, or the values of an object.
 fn parts(value: &Value) -> impl Iterator<Item = &Value> {
     let elements = value.as_array().into_iter().flatten();
-    elements.chain(value.as_object().into_iter().flat_map(|object| object.values()))
+    elements.chain(
+        value
+            .as_object()
+            .into_iter()
+            .flat_map(|object| object.values()),
+    )
 }
 
 /// What a text costs a pattern.
 fn chars(value: &Value) -> u64 {
-    value.as_str().map_or(0, |text| (text.len() / STEP_CHARS) as u64)
+    value
+        .as_str()
+        .map_or(0, |text| (text.len() / STEP_CHARS) as u64)
 }
 
 #[cfg(test)]
@@ -132,7 +166,9 @@ mod tests {
     fn refuses(schema: Value, value: &Value) -> bool {
         match Schema::compile(schema).unwrap().check(value) {
             Ok(()) => false,
-            Err(problems) => problems.iter().any(|problem| problem.contains("too deeply nested")),
+            Err(problems) => problems
+                .iter()
+                .any(|problem| problem.contains("too deeply nested")),
         }
     }
 
@@ -162,13 +198,18 @@ mod tests {
         assert!(refuses(own, &nested(24)));
         let mut named = twice("#/$defs/a", "$ref");
         named["$defs"]["z"] = json!({ "$id": "z" });
-        assert!(refuses(named, &nested(24)), "an address of another part changes nothing");
+        assert!(
+            refuses(named, &nested(24)),
+            "an address of another part changes nothing"
+        );
         let many = json!({ "items": { "allOf": vec![json!({}); 1000] } });
         assert!(refuses(many.clone(), &json!(vec![0; 260])));
         assert!(!refuses(many, &json!(vec![0; 240])));
         let named = json!({ "patternProperties": { "a": { "not": { "type": "null" } }, "b": { "not": {} } } });
-        let wide: Value =
-            (0..130_000).map(|n| (format!("c{n}"), Value::Null)).collect::<serde_json::Map<_, _>>().into();
+        let wide: Value = (0..130_000)
+            .map(|n| (format!("c{n}"), Value::Null))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
         assert!(refuses(named, &wide));
     }
 
@@ -178,21 +219,54 @@ mod tests {
         let names: Vec<String> = (0..9_000).map(|n| format!("n{n}")).collect();
         let texts = || json!(vec!["x".repeat(1_000); 500]);
         for (schema, value) in [
-            (json!({ "items": { "required": names } }), json!(vec![json!({}); 50])),
+            (
+                json!({ "items": { "required": names } }),
+                json!(vec![json!({}); 50]),
+            ),
             (json!({ "items": { "enum": names } }), json!(vec![0; 50])),
-            (json!({ "unevaluatedItems": {}, "allOf": vec![json!({}); 100] }), json!(vec![0; 5_000])),
-            (json!({ "items": { "allOf": vec![json!({ "pattern": "^a*b" }); 10] } }), texts()),
-            (json!({ "items": { "allOf": vec![json!({ "maxLength": 9 }); 200] } }), texts()),
+            (
+                json!({ "unevaluatedItems": {}, "allOf": vec![json!({}); 100] }),
+                json!(vec![0; 5_000]),
+            ),
+            (
+                json!({ "items": { "allOf": vec![json!({ "pattern": "^a*b" }); 10] } }),
+                texts(),
+            ),
+            (
+                json!({ "items": { "allOf": vec![json!({ "maxLength": 9 }); 200] } }),
+                texts(),
+            ),
         ] {
-            assert!(refuses(schema.clone(), &value), "{}", schema.to_string().get(..90).unwrap_or_default());
+            assert!(
+                refuses(schema.clone(), &value),
+                "{}",
+                schema.to_string().get(..90).unwrap_or_default()
+            );
         }
         let named = json!({ "x".repeat(500_000): 1 });
-        let each = |of: &dyn Fn(usize) -> Value| -> Value { (0..10).map(|n| (format!("^a{{{n}}}b"), of(n))).collect() };
-        assert!(refuses(json!({ "patternProperties": each(&|_| json!({})) }), &named));
-        assert!(refuses(json!({ "propertyNames": { "allOf": vec![json!({ "pattern": "^a" }); 10] } }), &named));
-        assert!(!refuses(json!({ "propertyNames": { "pattern": "^a" } }), &named));
-        assert!(!refuses(json!({ "items": { "pattern": "^a*b" } }), &texts()));
-        assert!(!refuses(json!({ "items": { "enum": ["a", "b"] } }), &texts()));
+        let each = |of: &dyn Fn(usize) -> Value| -> Value {
+            (0..10).map(|n| (format!("^a{{{n}}}b"), of(n))).collect()
+        };
+        assert!(refuses(
+            json!({ "patternProperties": each(&|_| json!({})) }),
+            &named
+        ));
+        assert!(refuses(
+            json!({ "propertyNames": { "allOf": vec![json!({ "pattern": "^a" }); 10] } }),
+            &named
+        ));
+        assert!(!refuses(
+            json!({ "propertyNames": { "pattern": "^a" } }),
+            &named
+        ));
+        assert!(!refuses(
+            json!({ "items": { "pattern": "^a*b" } }),
+            &texts()
+        ));
+        assert!(!refuses(
+            json!({ "items": { "enum": ["a", "b"] } }),
+            &texts()
+        ));
         let unseen = json!({ "allOf": vec![json!({}); 100] });
         assert!(!refuses(unseen, &json!(vec![0; 5_000])));
     }
@@ -202,10 +276,19 @@ mod tests {
     fn problems_are_few_and_short() {
         let long: Vec<String> = (0..500).map(|n| format!("{}{n}", "x".repeat(90))).collect();
         let schema = json!({ "items": { "enum": long, "type": "null", "required": long } });
-        let problems = Schema::compile(schema).unwrap().check(&json!(vec![json!({}); 100])).unwrap_err();
+        let problems = Schema::compile(schema)
+            .unwrap()
+            .check(&json!(vec![json!({}); 100]))
+            .unwrap_err();
         let last = problems.last().unwrap();
-        assert!(problems.len() == 9 && last.starts_with("and ") && last.ends_with(" more"), "{problems:?}");
-        assert!(problems.iter().all(|problem| problem.len() < 400), "{problems:?}");
+        assert!(
+            problems.len() == 9 && last.starts_with("and ") && last.ends_with(" more"),
+            "{problems:?}"
+        );
+        assert!(
+            problems.iter().all(|problem| problem.len() < 400),
+            "{problems:?}"
+        );
     }
 
     /// The deepest check that is allowed fits into the stack of a thread, in a build without optimisation.
@@ -218,12 +301,18 @@ mod tests {
             json!({ "$dynamicAnchor": "d", "patternProperties": { "x": { "$dynamicRef": "#d" } } }),
         ];
         let deepest = |schema: Value| {
-            let fits = (1..120).take_while(|depth| !refuses(schema.clone(), &nested(*depth))).count();
+            let fits = (1..120)
+                .take_while(|depth| !refuses(schema.clone(), &nested(*depth)))
+                .count();
             assert!(fits > 9, "{schema}: {fits}");
             // One more is refused without a look.
             assert!(refuses(schema, &nested(fits + 1)));
         };
         let small = std::thread::Builder::new().stack_size(1024 * 1536);
-        small.spawn(move || schemas.into_iter().for_each(deepest)).unwrap().join().unwrap();
+        small
+            .spawn(move || schemas.into_iter().for_each(deepest))
+            .unwrap()
+            .join()
+            .unwrap();
     }
 }

@@ -30,13 +30,21 @@ pub(super) struct References {
 }
 
 /// Drafts in which only `$id` is an address.
-const DRAFTS: [&str; 4] = ["2020-12/schema", "2019-09/schema", "draft-07/schema", "draft-06/schema"];
+const DRAFTS: [&str; 4] = [
+    "2020-12/schema",
+    "2019-09/schema",
+    "draft-07/schema",
+    "draft-06/schema",
+];
 
 impl References {
     /// # Errors
     /// The schema is too large to be compiled soon, or has an address that could be that of a schema of schemas.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
-        let mut all = Self { has_plain_ids: is_of_another_draft(schema), ..Self::default() };
+        let mut all = Self {
+            has_plain_ids: is_of_another_draft(schema),
+            ..Self::default()
+        };
         all.collect(schema, &mut String::new())?;
         Ok(all)
     }
@@ -48,7 +56,9 @@ impl References {
             Value::Object(keywords) => {
                 (self.objects, self.pointers) = (self.objects + 1, self.pointers + length);
                 if self.objects > MAX_OBJECTS || self.pointers > MAX_POINTERS {
-                    return Err(format!("it has more than {MAX_OBJECTS} objects, or their places are too long"));
+                    return Err(format!(
+                        "it has more than {MAX_OBJECTS} objects, or their places are too long"
+                    ));
                 }
                 for (keyword, value) in keywords {
                     if let Value::String(text) = value {
@@ -61,7 +71,10 @@ impl References {
                 }
             }
             Value::Array(all) => {
-                for (index, value) in all.iter().enumerate().filter(|(_, value)| value.is_object() || value.is_array())
+                for (index, value) in all
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, value)| value.is_object() || value.is_array())
                 {
                     at.extend(["/", &index.to_string()]);
                     self.collect(value, at)?;
@@ -76,24 +89,33 @@ impl References {
     /// A keyword that names this part, or refers to another one.
     fn name(&mut self, keyword: &str, text: &str, at: &str) -> Result<(), String> {
         match keyword {
-            "$anchor" | "$dynamicAnchor" => self.named.entry(text.to_owned()).or_default().push(at.to_owned()),
+            "$anchor" | "$dynamicAnchor" => self
+                .named
+                .entry(text.to_owned())
+                .or_default()
+                .push(at.to_owned()),
             "id" if !self.has_plain_ids => return Ok(()),
             "$id" | "id" => {
                 self.addressed.push(at.to_owned());
                 if let Some(name) = text.strip_prefix('#') {
-                    self.named.entry(name.to_owned()).or_default().push(at.to_owned());
+                    self.named
+                        .entry(name.to_owned())
+                        .or_default()
+                        .push(at.to_owned());
                 }
             }
             "$ref" | "$dynamicRef" | "$recursiveRef" => {}
             _ => return Ok(()),
         }
         if self.addressed.len() + self.named.values().map(Vec::len).sum::<usize>() > MAX_NAMED {
-            return Err(format!("more than {MAX_NAMED} of its parts have an address or a name"));
+            return Err(format!(
+                "more than {MAX_NAMED} of its parts have an address or a name"
+            ));
         }
         match is_of_schemas(text) {
-            true => {
-                Err(format!("`{keyword}` cannot be followed; refer to a part of this schema, as in `#/$defs/name`"))
-            }
+            true => Err(format!(
+                "`{keyword}` cannot be followed; refer to a part of this schema, as in `#/$defs/name`"
+            )),
             false => Ok(()),
         }
     }
@@ -106,7 +128,11 @@ impl References {
             let named = self.named.get(&*fragment).into_iter().flatten();
             return named.filter_map(|at| root.pointer(at)).collect();
         }
-        let bases = self.addressed.iter().filter_map(|at| root.pointer(at)).chain([root]);
+        let bases = self
+            .addressed
+            .iter()
+            .filter_map(|at| root.pointer(at))
+            .chain([root]);
         let mut found: Vec<&Value> = bases.filter_map(|base| base.pointer(&fragment)).collect();
         found.sort_by_key(|part| std::ptr::from_ref(*part));
         found.dedup_by_key(|part| std::ptr::from_ref(*part));
@@ -118,8 +144,12 @@ impl References {
 fn is_of_another_draft(schema: &Value) -> bool {
     match schema {
         Value::Object(keywords) => keywords.iter().any(|(keyword, value)| {
-            let draft = value.as_str().filter(|_| keyword == "$schema").map(|draft| draft.trim_end_matches('#'));
-            draft.is_some_and(|draft| !DRAFTS.iter().any(|known| draft.ends_with(known))) || is_of_another_draft(value)
+            let draft = value
+                .as_str()
+                .filter(|_| keyword == "$schema")
+                .map(|draft| draft.trim_end_matches('#'));
+            draft.is_some_and(|draft| !DRAFTS.iter().any(|known| draft.ends_with(known)))
+                || is_of_another_draft(value)
         }),
         Value::Array(all) => all.iter().any(is_of_another_draft),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
@@ -146,7 +176,11 @@ mod tests {
         assert!(References::of(&data).is_ok());
         let mut draft4 = data;
         draft4["$schema"] = json!("http://json-schema.org/draft-04/schema#");
-        assert!(References::of(&draft4).unwrap_err().contains("cannot be followed"));
+        assert!(
+            References::of(&draft4)
+                .unwrap_err()
+                .contains("cannot be followed")
+        );
     }
 
     #[test]
@@ -155,8 +189,14 @@ mod tests {
         for (schema, says) in [
             (json!({ "allOf": vec![json!({}); 4_001] }), "4000 objects"),
             (long(200, 4_000), "their places are too long"),
-            (json!({ "default": vec![json!({ "$id": "a" }); 65] }), "more than 64"),
-            (json!({ "default": vec![json!({ "$anchor": "a" }); 65] }), "more than 64"),
+            (
+                json!({ "default": vec![json!({ "$id": "a" }); 65] }),
+                "more than 64",
+            ),
+            (
+                json!({ "default": vec![json!({ "$anchor": "a" }); 65] }),
+                "more than 64",
+            ),
         ] {
             let why = References::of(&schema).unwrap_err();
             assert!(why.contains(says), "{says}: {why}");
@@ -180,7 +220,13 @@ mod tests {
         ] {
             assert!(is_of_schemas(address), "{address}");
         }
-        for address in ["#/$defs/a b", "#a", "a.json", "https://example.org/json-schema.org", "urn:uuid:1"] {
+        for address in [
+            "#/$defs/a b",
+            "#a",
+            "a.json",
+            "https://example.org/json-schema.org",
+            "urn:uuid:1",
+        ] {
             assert!(!is_of_schemas(address), "{address}");
         }
     }

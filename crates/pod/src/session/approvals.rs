@@ -2,7 +2,8 @@
 //! rest of the session. Pure: the fold changes it.
 
 use crate::record::{
-    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, ProposedRule, RulesForgotten,
+    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, ProposedRule,
+    RulesForgotten,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -50,29 +51,46 @@ impl Approvals {
     /// The recorded answer, if it is among the newest [`MAX_RESOLVED`].
     #[must_use]
     pub fn answer(&self, approval: ApprovalId) -> Option<&ApprovalResolved> {
-        self.resolved.iter().rev().find(|resolved| resolved.approval == approval)
+        self.resolved
+            .iter()
+            .rev()
+            .find(|resolved| resolved.approval == approval)
     }
 
     pub(super) fn ask(&mut self, requested: &ApprovalRequested) {
         self.newest = requested.approval;
-        self.open.insert(requested.approval, Arc::new(requested.clone()));
+        self.open
+            .insert(requested.approval, Arc::new(requested.clone()));
     }
 
     /// Takes an answer; returns whether its approval waits and is about these arguments.
     pub(super) fn resolve(&mut self, resolved: &ApprovalResolved) -> bool {
-        let fits = |open: &Arc<ApprovalRequested>| open.arguments_digest == resolved.arguments_digest;
+        let fits =
+            |open: &Arc<ApprovalRequested>| open.arguments_digest == resolved.arguments_digest;
         if !self.open.get(&resolved.approval).is_some_and(fits) {
             return false;
         }
-        let rules = self.open.remove(&resolved.approval).map(|open| open.rules.clone()).unwrap_or_default();
+        let rules = self
+            .open
+            .remove(&resolved.approval)
+            .map(|open| open.rules.clone())
+            .unwrap_or_default();
         if resolved.decision == ApprovalDecision::Allow && resolved.scope != ApprovalScope::Once {
-            rules.into_iter().for_each(|rule| self.allow(rule, resolved));
+            rules
+                .into_iter()
+                .for_each(|rule| self.allow(rule, resolved));
         }
         self.remember(resolved.clone());
         true
     }
 
-    fn allow(&mut self, rule: ProposedRule, ApprovalResolved { approval, scope, .. }: &ApprovalResolved) {
+    fn allow(
+        &mut self,
+        rule: ProposedRule,
+        ApprovalResolved {
+            approval, scope, ..
+        }: &ApprovalResolved,
+    ) {
         if let Some(known) = self.rules.iter_mut().find(|known| known.rule == rule) {
             if *scope == ApprovalScope::Rule {
                 (known.approval, known.scope) = (*approval, *scope);
@@ -80,13 +98,20 @@ impl Approvals {
             return;
         }
         self.rule_numbers += 1;
-        self.rules.push(AllowedRule { number: self.rule_numbers, approval: *approval, scope: *scope, rule });
-        self.rules.drain(..self.rules.len().saturating_sub(MAX_SESSION_RULES));
+        self.rules.push(AllowedRule {
+            number: self.rule_numbers,
+            approval: *approval,
+            scope: *scope,
+            rule,
+        });
+        self.rules
+            .drain(..self.rules.len().saturating_sub(MAX_SESSION_RULES));
     }
 
     /// Takes rules back; those that are not there change nothing.
     pub(super) fn forget(&mut self, forgotten: &RulesForgotten) {
-        self.rules.retain(|known| !forgotten.rules.contains(&known.rule));
+        self.rules
+            .retain(|known| !forgotten.rules.contains(&known.rule));
     }
 
     /// The call of an approval got its result without an answer.
@@ -105,6 +130,7 @@ impl Approvals {
 
     fn remember(&mut self, resolved: ApprovalResolved) {
         self.resolved.push_back(resolved);
-        self.resolved.drain(..self.resolved.len().saturating_sub(MAX_RESOLVED));
+        self.resolved
+            .drain(..self.resolved.len().saturating_sub(MAX_RESOLVED));
     }
 }

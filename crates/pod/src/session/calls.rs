@@ -70,7 +70,12 @@ pub struct RefusedCall {
 
 impl RefusedCall {
     /// The first line of a refused call's result is the reason, and the rest the remedy.
-    pub(super) fn of(tool: &str, ToolOutcome { summary, content, .. }: &ToolOutcome) -> Self {
+    pub(super) fn of(
+        tool: &str,
+        ToolOutcome {
+            summary, content, ..
+        }: &ToolOutcome,
+    ) -> Self {
         // A longer line continues in the content.
         let cut = summary.len() + char::MAX.len_utf8() > ToolOutcome::SUMMARY_MAX;
         let (rest, remedy) = match content.split_once('\n') {
@@ -79,6 +84,10 @@ impl RefusedCall {
             Some(_) | None => ("", content.as_str()),
         };
         let remedy = (!remedy.is_empty()).then(|| remedy.to_owned());
-        Self { tool: tool.to_owned(), reason: format!("{summary}{rest}"), remedy }
+        Self {
+            tool: tool.to_owned(),
+            reason: format!("{summary}{rest}"),
+            remedy,
+        }
     }
 }

@@ -74,7 +74,10 @@ impl Changes {
     /// No changes; calls of the tool `shell` count as commands.
     #[must_use]
     pub fn beside(shell: &'static str) -> Self {
-        Self { shell, ..Self::default() }
+        Self {
+            shell,
+            ..Self::default()
+        }
     }
 
     /// Adds one more record, oldest first. Ignores records up to `after`.
@@ -93,7 +96,9 @@ impl Changes {
         if let Record::DirectoryMoved(moved) = record {
             self.moving(moved);
         }
-        if let Record::ToolStarted(ToolStarted { name, arguments, .. }) = record
+        if let Record::ToolStarted(ToolStarted {
+            name, arguments, ..
+        }) = record
             && name == self.shell
         {
             self.commands.push((seq, arguments.to_string()));
@@ -103,7 +108,10 @@ impl Changes {
     fn file(&mut self, seq: u64, change: &FileChanged) {
         // A change below the original path means that the directory is there again, unless the path was created again.
         let stands = |moved: &Moved| {
-            let anew = change.made.as_ref().is_some_and(|made| relocated(&moved.from, made, "").is_some());
+            let anew = change
+                .made
+                .as_ref()
+                .is_some_and(|made| relocated(&moved.from, made, "").is_some());
             relocated(&change.path, &moved.from, "").is_some() && !anew
         };
         if let Some(at) = self.moved.iter().position(stands) {
@@ -126,7 +134,10 @@ impl Changes {
             // The file was removed: the directory created for it is unrelated to a new file.
             changed.made = None;
         }
-        changed.found = change.before.as_ref().map(|stored| stored.digest.to_string());
+        changed.found = change
+            .before
+            .as_ref()
+            .map(|stored| stored.digest.to_string());
         changed.steps.push(change.after.clone());
         changed.made = changed.made.take().or_else(|| change.made.clone());
         changed.last = seq;
@@ -153,7 +164,11 @@ impl Changes {
             }
             None => {
                 let made = made.into_iter().collect();
-                self.moved.push(Moved { from: from.clone(), to: to.clone(), made });
+                self.moved.push(Moved {
+                    from: from.clone(),
+                    to: to.clone(),
+                    made,
+                });
             }
         }
         self.newest = Some((moving.clone(), before));
@@ -170,7 +185,11 @@ impl Changes {
             self.moved = before;
             self.made.extend(made.map(|made| (to, made)));
         }
-        while let Some(at) = self.moved.iter().rposition(|moved| stands(&moved.from, &moved.to)) {
+        while let Some(at) = self
+            .moved
+            .iter()
+            .rposition(|moved| stands(&moved.from, &moved.to))
+        {
             self.stood(at);
         }
     }
@@ -184,9 +203,16 @@ impl Changes {
 
     /// Moves the paths of all files in a directory.
     fn relocate(&mut self, from: &str, to: &str) {
-        let inside: Vec<String> =
-            self.files.keys().filter(|path| relocated(path, from, to).is_some()).cloned().collect();
-        let taken: Vec<Changed> = inside.iter().filter_map(|path| self.files.remove(path)).collect();
+        let inside: Vec<String> = self
+            .files
+            .keys()
+            .filter(|path| relocated(path, from, to).is_some())
+            .cloned()
+            .collect();
+        let taken: Vec<Changed> = inside
+            .iter()
+            .filter_map(|path| self.files.remove(path))
+            .collect();
         for mut changed in taken {
             let place = |path: &str| relocated(path, from, to);
             changed.path = place(&changed.path).unwrap_or(changed.path);
@@ -222,7 +248,9 @@ impl Changed {
         if self.steps.is_empty() || self.status_of(found.as_deref()) != FileStatus::Changed {
             return;
         }
-        let ran = commands.iter().any(|(command, _)| (self.last..seq).contains(command));
+        let ran = commands
+            .iter()
+            .any(|(command, _)| (self.last..seq).contains(command));
         self.between = match self.between {
             Between::Nothing | Between::Command if ran => Between::Command,
             Between::Nothing | Between::Command => Between::Other(seq),
@@ -233,8 +261,10 @@ impl Changed {
     /// Adds the changes of the same file after a move.
     fn go_on(&mut self, commands: &[(u64, String)], mut later: Changed) {
         self.follow(commands, later.before.as_ref(), later.last);
-        if let (Between::Nothing | Between::Command, between @ (Between::Command | Between::Other(_))) =
-            (self.between, later.between)
+        if let (
+            Between::Nothing | Between::Command,
+            between @ (Between::Command | Between::Other(_)),
+        ) = (self.between, later.between)
         {
             self.between = between;
         }
@@ -283,8 +313,16 @@ impl Changed {
             return FileStatus::AsBefore;
         }
         // The newest intent may have failed, or a crash came before it: then the file is as it was found.
-        let left = self.steps.last().is_some_and(|step| step.as_deref() == digest) || self.found.as_deref() == digest;
-        if left { FileStatus::AsLeft } else { FileStatus::Changed }
+        let left = self
+            .steps
+            .last()
+            .is_some_and(|step| step.as_deref() == digest)
+            || self.found.as_deref() == digest;
+        if left {
+            FileStatus::AsLeft
+        } else {
+            FileStatus::Changed
+        }
     }
 }
 

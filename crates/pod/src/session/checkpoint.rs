@@ -50,8 +50,15 @@ impl CheckpointBuilder {
     /// A builder for a fold with these records.
     #[must_use]
     pub fn of(restored: &Restored) -> Self {
-        let times = Times { newest: restored.last_time, started: restored.started_at };
-        let mut draft = Self { items: Some(Vec::new()), times, behind: 0 };
+        let times = Times {
+            newest: restored.last_time,
+            started: restored.started_at,
+        };
+        let mut draft = Self {
+            items: Some(Vec::new()),
+            times,
+            behind: 0,
+        };
         draft.add(&restored.items);
         draft
     }
@@ -102,7 +109,11 @@ impl CheckpointBuilder {
     pub fn bytes(&mut self, state: &SessionState) -> Option<Vec<u8>> {
         self.behind = 0;
         let items = self.items.as_ref()?;
-        let mut bytes = serde_json::to_vec(&Head { times: self.times, state }).ok()?;
+        let mut bytes = serde_json::to_vec(&Head {
+            times: self.times,
+            state,
+        })
+        .ok()?;
         bytes.push(b'\n');
         bytes.extend_from_slice(items);
         Some(bytes)
@@ -113,10 +124,22 @@ impl CheckpointBuilder {
     pub fn read(version: u32, bytes: &[u8]) -> Option<(Restored, Self)> {
         let (Head { times, state }, encoded) = read(version, bytes)?;
         let items = decoded(encoded)?;
-        let draft = Self { items: Some(encoded.to_vec()), times, behind: 0 };
+        let draft = Self {
+            items: Some(encoded.to_vec()),
+            times,
+            behind: 0,
+        };
         let (last_time, started_at) = (times.newest, times.started);
         let whole = state.shown.count(state.items) == items.len() as u64;
-        whole.then_some((Restored { state, items, last_time, started_at }, draft))
+        whole.then_some((
+            Restored {
+                state,
+                items,
+                last_time,
+                started_at,
+            },
+            draft,
+        ))
     }
 }
 
@@ -154,16 +177,33 @@ fn put(item: &Item, out: &mut Vec<u8>) {
         Item::Reasoning { text, seal: None } => fields(out, tag::REASONING, &[text]),
         Item::Reasoning {
             text,
-            seal: Some(SealedReasoning { model, generation, signature: ProviderSignature { kind, data } }),
+            seal:
+                Some(SealedReasoning {
+                    model,
+                    generation,
+                    signature: ProviderSignature { kind, data },
+                }),
         } => {
             fields(out, tag::SEALED, &[text, model, kind, data]);
             out.extend_from_slice(&generation.to_le_bytes());
         }
-        Item::ToolCall { id, name, arguments } => {
+        Item::ToolCall {
+            id,
+            name,
+            arguments,
+        } => {
             fields(out, tag::CALL, &[name, arguments]);
             out.extend_from_slice(&id.number().to_le_bytes());
         }
-        Item::ToolResult { id, outcome: ToolOutcome { status, summary, content } } => {
+        Item::ToolResult {
+            id,
+            outcome:
+                ToolOutcome {
+                    status,
+                    summary,
+                    content,
+                },
+        } => {
             fields(out, tag::RESULT, &[summary, content]);
             out.extend_from_slice(&id.number().to_le_bytes());
             out.push(letter(*status));
@@ -200,23 +240,48 @@ fn decoded(mut rest: &[u8]) -> Option<Vec<Item>> {
 fn get(rest: &mut &[u8]) -> Option<Item> {
     Some(match byte(rest)? {
         tag::USER => Item::User { text: text(rest)? },
-        tag::SYSTEM => Item::System { source: text(rest)?, text: text(rest)? },
+        tag::SYSTEM => Item::System {
+            source: text(rest)?,
+            text: text(rest)?,
+        },
         tag::ASSISTANT => Item::Assistant { text: text(rest)? },
-        tag::REASONING => Item::Reasoning { text: text(rest)?, seal: None },
+        tag::REASONING => Item::Reasoning {
+            text: text(rest)?,
+            seal: None,
+        },
         tag::SEALED => {
-            let (text, model, kind, data) = (text(rest)?, self::text(rest)?, self::text(rest)?, self::text(rest)?);
-            let seal =
-                Some(SealedReasoning { model, generation: number(rest)?, signature: ProviderSignature { kind, data } });
+            let (text, model, kind, data) = (
+                text(rest)?,
+                self::text(rest)?,
+                self::text(rest)?,
+                self::text(rest)?,
+            );
+            let seal = Some(SealedReasoning {
+                model,
+                generation: number(rest)?,
+                signature: ProviderSignature { kind, data },
+            });
             Item::Reasoning { text, seal }
         }
         tag::CALL => {
             let (name, arguments) = (text(rest)?, text(rest)?);
-            Item::ToolCall { id: CallId::new(number(rest)?)?, name, arguments }
+            Item::ToolCall {
+                id: CallId::new(number(rest)?)?,
+                name,
+                arguments,
+            }
         }
         tag::RESULT => {
             let (summary, content) = (text(rest)?, text(rest)?);
             let (id, status) = (CallId::new(number(rest)?)?, status(byte(rest)?)?);
-            Item::ToolResult { id, outcome: ToolOutcome { status, summary, content } }
+            Item::ToolResult {
+                id,
+                outcome: ToolOutcome {
+                    status,
+                    summary,
+                    content,
+                },
+            }
         }
         _ => return None,
     })
@@ -249,7 +314,8 @@ fn status(letter: u8) -> Option<ResultStatus> {
         ResultStatus::Cancelled,
         ResultStatus::Interrupted,
     ];
-    all.into_iter().find(|status| self::letter(*status) == letter)
+    all.into_iter()
+        .find(|status| self::letter(*status) == letter)
 }
 
 /// Features' states as a list: JSON has no keys of two parts.
@@ -266,6 +332,9 @@ pub(super) mod values {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<States, D::Error> {
         let states = Vec::<FeatureState>::deserialize(from)?;
-        Ok(states.into_iter().map(|state| ((state.feature.clone(), state.name.clone()), state)).collect())
+        Ok(states
+            .into_iter()
+            .map(|state| ((state.feature.clone(), state.name.clone()), state))
+            .collect())
     }
 }

@@ -66,7 +66,11 @@ pub struct ContextPolicy {
 
 impl Default for ContextPolicy {
     fn default() -> Self {
-        Self { protect_tokens: 40_000, prune_at: 75, compact_at: 85 }
+        Self {
+            protect_tokens: 40_000,
+            prune_at: 75,
+            compact_at: 85,
+        }
     }
 }
 
@@ -135,13 +139,20 @@ impl ContextUsage {
     /// The used part of the window in percent, rounded down.
     #[must_use]
     pub fn percent(&self) -> Option<u64> {
-        self.window.filter(|window| *window > 0).map(|window| share(self.used, 100, window))
+        self.window
+            .filter(|window| *window > 0)
+            .map(|window| share(self.used, 100, window))
     }
 }
 
 impl ContextMeter {
     /// A new surface; `model` is that of the one before.
-    pub(super) fn surface(&mut self, surface: &Surface, sources: &SurfaceSources, model: Option<&str>) {
+    pub(super) fn surface(
+        &mut self,
+        surface: &Surface,
+        sources: &SurfaceSources,
+        model: Option<&str>,
+    ) {
         self.sources = sources.clone();
         // Another model counts otherwise.
         if model != Some(&surface.model) {
@@ -166,14 +177,21 @@ impl ContextMeter {
     /// This is not shown any more.
     pub(super) fn left(&mut self, left: &PrunedContent) {
         add_left(&mut self.left, left);
-        self.reasoning = self.reasoning.saturating_sub(left.seals).saturating_sub(left.reasoning);
+        self.reasoning = self
+            .reasoning
+            .saturating_sub(left.seals)
+            .saturating_sub(left.reasoning);
         self.calls = self.calls.saturating_sub(left.calls);
         self.inputs = self.inputs.saturating_sub(left.inputs);
         self.answers = self.answers.saturating_sub(left.answers);
         self.gaps = left.gaps;
         for (source, bytes) in &left.notes {
             // Above the limit on names, it was counted with the others.
-            let source = if self.notes.contains_key(source) { source } else { OTHER };
+            let source = if self.notes.contains_key(source) {
+                source
+            } else {
+                OTHER
+            };
             if let Some(sum) = self.notes.get_mut(source) {
                 *sum = sum.saturating_sub(*bytes);
             }
@@ -181,8 +199,11 @@ impl ContextMeter {
         for (tool, bytes) in &left.bytes {
             let mut rest = *bytes;
             // The surface may have gained or lost the tool since its results were counted.
-            let names: Vec<String> =
-                [tool.as_str(), OTHER].map(str::to_owned).into_iter().chain(self.results.keys().cloned()).collect();
+            let names: Vec<String> = [tool.as_str(), OTHER]
+                .map(str::to_owned)
+                .into_iter()
+                .chain(self.results.keys().cloned())
+                .collect();
             for name in names {
                 if let Some(sum) = self.results.get_mut(&name) {
                     let taken = rest.min(*sum);
@@ -194,41 +215,70 @@ impl ContextMeter {
 
     /// The tokens of this many bytes.
     pub(super) fn tokens(&self, bytes: u64) -> u64 {
-        let (input, per) = self.counted.map_or((1, BYTES_PER_TOKEN), |counted| (counted.input, counted.bytes));
+        let (input, per) = self.counted.map_or((1, BYTES_PER_TOKEN), |counted| {
+            (counted.input, counted.bytes)
+        });
         share(bytes, input, per)
     }
 
     /// The tokens that stay whatever leaves: the fixed beginning, and what people and the model said.
     pub(super) fn stays(&self, surface: &Surface) -> u64 {
-        let fixed = self.parts(surface).into_iter().filter(|(_, fixed)| *fixed).map(|(part, _)| part.tokens);
-        self.tokens(fixed.sum::<u64>().saturating_add(self.inputs).saturating_add(self.answers))
+        let fixed = self
+            .parts(surface)
+            .into_iter()
+            .filter(|(_, fixed)| *fixed)
+            .map(|(part, _)| part.tokens);
+        self.tokens(
+            fixed
+                .sum::<u64>()
+                .saturating_add(self.inputs)
+                .saturating_add(self.answers),
+        )
     }
 
     /// The most tokens that can leave with old results, or with old steps.
     pub(super) fn leaves_at_most(&self, steps: bool) -> u64 {
         let results: u64 = self.results.values().sum();
         let notes: u64 = self.notes.values().sum();
-        let rest = if steps { self.calls.saturating_add(notes) } else { 0 };
+        let rest = if steps {
+            self.calls.saturating_add(notes)
+        } else {
+            0
+        };
         self.tokens(results.saturating_add(self.reasoning).saturating_add(rest))
     }
 
     pub(super) fn request(&mut self, surface: &Surface) {
-        self.requested = self.parts(surface).iter().map(|(part, _)| part.tokens).sum();
+        self.requested = self
+            .parts(surface)
+            .iter()
+            .map(|(part, _)| part.tokens)
+            .sum();
     }
 
     /// The answer to the newest request. Some providers count nothing.
     pub(super) fn response(&mut self, usage: &Usage) {
         if usage.input > 0 && self.requested > 0 {
             let cached = usage.cached.min(usage.input);
-            self.counted = Some(CountedRequest { bytes: self.requested, input: usage.input, cached });
+            self.counted = Some(CountedRequest {
+                bytes: self.requested,
+                input: usage.input,
+                cached,
+            });
         }
     }
 
     /// Tokens that the next request of this surface has at least: the ratio of the newest request may be far from that of
     /// what was added since, so only half of it counts. 0 if the provider has counted nothing.
     pub(super) fn at_least(&self, surface: &Surface) -> u64 {
-        let Some(counted) = self.counted else { return 0 };
-        let bytes: u64 = self.parts(surface).iter().map(|(part, _)| part.tokens).sum();
+        let Some(counted) = self.counted else {
+            return 0;
+        };
+        let bytes: u64 = self
+            .parts(surface)
+            .iter()
+            .map(|(part, _)| part.tokens)
+            .sum();
         match bytes.checked_sub(counted.bytes) {
             Some(added) => counted.input.saturating_add(self.tokens(added) / 2),
             None => self.tokens(bytes) / 2,
@@ -250,7 +300,11 @@ impl ContextMeter {
             (part.tokens, given) = (upto - given, upto);
         }
         // A cache has the beginning of a request: the fixed parts first.
-        let fixed: u64 = parts.iter().filter(|(_, fixed)| *fixed).map(|(part, _)| part.tokens).sum();
+        let fixed: u64 = parts
+            .iter()
+            .filter(|(_, fixed)| *fixed)
+            .map(|(part, _)| part.tokens)
+            .sum();
         let (cached_fixed, cached_rest) = (cached.min(fixed), cached.saturating_sub(fixed));
         for (part, is_fixed) in &mut parts {
             part.cached = match is_fixed {
@@ -258,28 +312,65 @@ impl ContextMeter {
                 false => share(part.tokens, cached_rest, used - fixed),
             };
         }
-        let parts = largest(parts.into_iter().map(|(part, _)| part).filter(|part| part.tokens > 0).collect());
+        let parts = largest(
+            parts
+                .into_iter()
+                .map(|(part, _)| part)
+                .filter(|part| part.tokens > 0)
+                .collect(),
+        );
         let (left_results, left) = (self.left.results, self.receipt());
         let is_measured = self.counted.is_some();
-        ContextUsage { used, window, is_measured, cached, parts, left_results, left, ..ContextUsage::default() }
+        ContextUsage {
+            used,
+            window,
+            is_measured,
+            cached,
+            parts,
+            left_results,
+            left,
+            ..ContextUsage::default()
+        }
     }
 
     /// What has left so far, in tokens of today.
     fn receipt(&self) -> Vec<ContextContributor> {
         let part = |kind, name: Option<&String>, bytes| {
             let tokens = self.tokens(bytes);
-            ContextContributor { kind, name: name.cloned(), feature: None, tokens, cached: 0 }
+            ContextContributor {
+                kind,
+                name: name.cloned(),
+                feature: None,
+                tokens,
+                cached: 0,
+            }
         };
-        let PrunedContent { results: _, bytes, seals, reasoning, calls, notes, inputs, answers, gaps: _ } = &self.left;
+        let PrunedContent {
+            results: _,
+            bytes,
+            seals,
+            reasoning,
+            calls,
+            notes,
+            inputs,
+            answers,
+            gaps: _,
+        } = &self.left;
         let sums = [
             (ContextKind::Reasoning, reasoning.saturating_add(*seals)),
             (ContextKind::Calls, *calls),
             (ContextKind::Inputs, *inputs),
             (ContextKind::Answers, *answers),
         ];
-        let results = bytes.iter().map(|(tool, bytes)| part(ContextKind::Results, Some(tool), *bytes));
-        let notes = notes.iter().map(|(source, bytes)| part(ContextKind::Notes, Some(source), *bytes));
-        let all = results.chain(notes).chain(sums.map(|(kind, bytes)| part(kind, None, bytes)));
+        let results = bytes
+            .iter()
+            .map(|(tool, bytes)| part(ContextKind::Results, Some(tool), *bytes));
+        let notes = notes
+            .iter()
+            .map(|(source, bytes)| part(ContextKind::Notes, Some(source), *bytes));
+        let all = results
+            .chain(notes)
+            .chain(sums.map(|(kind, bytes)| part(kind, None, bytes)));
         largest(all.filter(|part| part.tokens > 0).collect())
     }
 
@@ -288,13 +379,22 @@ impl ContextMeter {
     fn parts(&self, surface: &Surface) -> Vec<(ContextContributor, bool)> {
         let part = |kind, name: Option<&str>, feature: Option<&str>, bytes| {
             let (name, feature) = (name.map(str::to_owned), feature.map(str::to_owned));
-            ContextContributor { kind, name, feature, tokens: bytes, cached: 0 }
+            ContextContributor {
+                kind,
+                name,
+                feature,
+                tokens: bytes,
+                cached: 0,
+            }
         };
         let mut parts = Vec::new();
         for (index, tool) in surface.tools.iter().enumerate() {
             let bytes = (tool.name.len() + tool.description.len() + tool.schema.len()) as u64;
             let feature = self.sources.tools.get(index).map(String::as_str);
-            parts.push((part(ContextKind::Schema, Some(&tool.name), feature, bytes), true));
+            parts.push((
+                part(ContextKind::Schema, Some(&tool.name), feature, bytes),
+                true,
+            ));
         }
         let mut rest = surface.system.len() as u64;
         for source in &self.sources.system {
@@ -315,8 +415,14 @@ impl ContextMeter {
             (ContextKind::Calls, self.calls),
         ];
         parts.extend(sums.map(|(kind, bytes)| (part(kind, None, None, bytes), false)));
-        let results = self.results.iter().map(|(tool, bytes)| part(ContextKind::Results, Some(tool), None, *bytes));
-        let notes = self.notes.iter().map(|(source, bytes)| part(ContextKind::Notes, Some(source), None, *bytes));
+        let results = self
+            .results
+            .iter()
+            .map(|(tool, bytes)| part(ContextKind::Results, Some(tool), None, *bytes));
+        let notes = self
+            .notes
+            .iter()
+            .map(|(source, bytes)| part(ContextKind::Notes, Some(source), None, *bytes));
         let gaps = part(ContextKind::Notes, Some(GAP_SOURCE), None, self.gaps);
         parts.extend(results.chain(notes).chain([gaps]).map(|part| (part, false)));
         parts
@@ -327,8 +433,12 @@ impl ContextMeter {
 pub(super) fn bytes(item: &Item) -> u64 {
     let bytes = match item {
         Item::User { text } | Item::System { text, .. } | Item::Assistant { text } => text.len(),
-        Item::Reasoning { text, seal } => text.len() + seal.as_ref().map_or(0, |seal| seal.signature.data.len()),
-        Item::ToolCall { name, arguments, .. } => name.len() + arguments.len(),
+        Item::Reasoning { text, seal } => {
+            text.len() + seal.as_ref().map_or(0, |seal| seal.signature.data.len())
+        }
+        Item::ToolCall {
+            name, arguments, ..
+        } => name.len() + arguments.len(),
         Item::ToolResult { outcome, .. } => outcome.summary.len() + outcome.content.len(),
     };
     bytes as u64
@@ -336,13 +446,25 @@ pub(super) fn bytes(item: &Item) -> u64 {
 
 /// Tokens up to which a request keeps old results: `prune_at` percent of the window, with room for the answer.
 pub(super) fn keeps_up_to(window: u64, prune_at: u64, max_output: Option<u32>) -> u64 {
-    let room = window.saturating_sub(u64::from(max_output.unwrap_or_default())).max(window / 2);
+    let room = window
+        .saturating_sub(u64::from(max_output.unwrap_or_default()))
+        .max(window / 2);
     share(window, prune_at, 100).min(room)
 }
 
 /// Adds what left in one more change. The marks are those of now, so they do not add up.
 fn add_left(sum: &mut PrunedContent, left: &PrunedContent) {
-    let PrunedContent { results, bytes, seals, reasoning, calls, notes, inputs, answers, gaps: _ } = left;
+    let PrunedContent {
+        results,
+        bytes,
+        seals,
+        reasoning,
+        calls,
+        notes,
+        inputs,
+        answers,
+        gaps: _,
+    } = left;
     for (sum, more) in [
         (&mut sum.results, results),
         (&mut sum.seals, seals),
@@ -363,7 +485,11 @@ fn add_left(sum: &mut PrunedContent, left: &PrunedContent) {
 
 /// The sum of this name; a new name above the limit is counted with the others.
 fn named<'a>(sums: &'a mut BTreeMap<String, u64>, name: &str) -> &'a mut u64 {
-    let name = if sums.len() < MAX_NAMES || sums.contains_key(name) { name } else { OTHER };
+    let name = if sums.len() < MAX_NAMES || sums.contains_key(name) {
+        name
+    } else {
+        OTHER
+    };
     sums.entry(name.to_owned()).or_default()
 }
 
@@ -376,13 +502,21 @@ pub(super) fn share(part: u64, of: u64, whole: u64) -> u64 {
 /// The largest parts, and the sum of the others.
 fn largest(mut parts: Vec<ContextContributor>) -> Vec<ContextContributor> {
     parts.sort_by(|one, two| {
-        two.tokens.cmp(&one.tokens).then_with(|| (one.kind, &one.name).cmp(&(two.kind, &two.name)))
+        two.tokens
+            .cmp(&one.tokens)
+            .then_with(|| (one.kind, &one.name).cmp(&(two.kind, &two.name)))
     });
     if parts.len() > MAX_PARTS {
         let rest = parts.split_off(MAX_PARTS - 1);
         let sum = |of: fn(&ContextContributor) -> u64| rest.iter().map(of).sum();
         let (tokens, cached) = (sum(|part| part.tokens), sum(|part| part.cached));
-        parts.push(ContextContributor { kind: ContextKind::Other, name: None, feature: None, tokens, cached });
+        parts.push(ContextContributor {
+            kind: ContextKind::Other,
+            name: None,
+            feature: None,
+            tokens,
+            cached,
+        });
     }
     parts
 }

@@ -18,14 +18,23 @@ pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
     match (frame.kind.as_str(), frame.v) {
         // These kinds do not change the state.
         ("feature_note" | "grants_used" | "tool_repeated" | "client_call", VERSION) => {
-            Ok(Record::Other { kind: String::new() })
+            Ok(Record::Other {
+                kind: String::new(),
+            })
         }
         // Only those of gates that end a turn, or have a person look behind it, do. In a string, a quote has a backslash.
-        ("verdict", VERSION) if !frame.line.contains(r#""turn":"#) && !frame.line.contains(r#":"pause""#) => {
-            Ok(Record::Other { kind: String::new() })
+        ("verdict", VERSION)
+            if !frame.line.contains(r#""turn":"#) && !frame.line.contains(r#":"pause""#) =>
+        {
+            Ok(Record::Other {
+                kind: String::new(),
+            })
         }
         ("item", VERSION) => {
-            match serde_json::from_str::<ItemLine<'_>>(&frame.line).ok().and_then(|line| line.item.whole()) {
+            match serde_json::from_str::<ItemLine<'_>>(&frame.line)
+                .ok()
+                .and_then(|line| line.item.whole())
+            {
                 Some(item) => Ok(ItemAdded { item }.into()),
                 None => decode(frame),
             }
@@ -53,11 +62,22 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn whole(self) -> Option<Item> {
-        let Fields { r#type, text, seal, id, name, arguments } = self;
+        let Fields {
+            r#type,
+            text,
+            seal,
+            id,
+            name,
+            arguments,
+        } = self;
         Some(match r#type {
             "assistant" => Item::Assistant { text: text? },
             "reasoning" => Item::Reasoning { text: text?, seal },
-            "tool_call" => Item::ToolCall { id: id?, name: name?, arguments: arguments? },
+            "tool_call" => Item::ToolCall {
+                id: id?,
+                name: name?,
+                arguments: arguments?,
+            },
             _ => return None,
         })
     }

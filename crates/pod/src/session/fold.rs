@@ -11,9 +11,10 @@ use super::tasks::TaskState;
 use super::view::frees;
 use super::view::shown::ShownItems;
 use crate::record::{
-    ApprovalDecision, ApprovalRequested, ApprovalResolved, BudgetScope, ChildProcess, CompactRequested, Decision,
-    Encoder, FeatureState, FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output,
-    Record, RecordedRegistry, Request, SystemItem, ToolFinished, VerdictGiven,
+    ApprovalDecision, ApprovalRequested, ApprovalResolved, BudgetScope, ChildProcess,
+    CompactRequested, Decision, Encoder, FeatureState, FileChanged, HoldCause, HostStarted,
+    InputId, InputLimits, NotificationQueued, Output, Record, RecordedRegistry, Request,
+    SystemItem, ToolFinished, VerdictGiven,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -192,12 +193,19 @@ impl SessionState {
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         let is_over = self.going_on.is_some_and(|on| on.run) && self.open_calls.is_empty();
-        matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)) && !is_over
+        matches!(
+            self.last_outcome,
+            Some(Outcome::Interrupted | Outcome::Waiting)
+        ) && !is_over
     }
 
     /// What the newest turn worked on, if the next one goes on with it.
     pub fn interrupted_inputs(&self) -> impl Iterator<Item = InputId> {
-        let inputs = if self.is_interrupted() { self.standing.inputs.as_slice() } else { &[] };
+        let inputs = if self.is_interrupted() {
+            self.standing.inputs.as_slice()
+        } else {
+            &[]
+        };
         inputs.iter().map(|active| active.input)
     }
 
@@ -210,17 +218,29 @@ impl SessionState {
     /// The tokens of the next request, for a model with this window; none before there is a surface.
     #[must_use]
     pub fn context(&self, window: Option<u64>) -> Option<ContextUsage> {
-        self.surface.as_ref().map(|(surface, _)| self.context.usage(surface, window))
+        self.surface
+            .as_ref()
+            .map(|(surface, _)| self.context.usage(surface, window))
     }
 
     /// As [`Self::context`], with the size from which on old results leave, and what would be freed.
     #[must_use]
-    pub fn context_under(&self, window: Option<u64>, policy: ContextPolicy) -> Option<ContextUsage> {
+    pub fn context_under(
+        &self,
+        window: Option<u64>,
+        policy: ContextPolicy,
+    ) -> Option<ContextUsage> {
         let (surface, _) = self.surface.as_ref()?;
-        let masks_above = window.map(|window| keeps_up_to(window, policy.prune_at, surface.max_output));
+        let masks_above =
+            window.map(|window| keeps_up_to(window, policy.prune_at, surface.max_output));
         let usage = self.context.usage(surface, window);
         let (masking_frees, steps_free) = frees(&self.context, surface, &usage, policy);
-        Some(ContextUsage { masks_above, masking_frees, steps_free: Some(steps_free), ..usage })
+        Some(ContextUsage {
+            masks_above,
+            masking_frees,
+            steps_free: Some(steps_free),
+            ..usage
+        })
     }
 
     /// What the session has used.
@@ -233,12 +253,20 @@ impl SessionState {
     #[must_use]
     pub fn spent_at(&self, now_us: u64) -> Spent {
         let wall_us = self.work_time.until(now_us, self.works());
-        Spent { requests: self.requests, usage: self.usage, cost: self.cost, wall_us }
+        Spent {
+            requests: self.requests,
+            usage: self.usage,
+            cost: self.cost,
+            wall_us,
+        }
     }
 
     /// A start that lacks a required feature does not go on.
     fn installed(&mut self, report: &Value) {
-        let lacks = report.get("unmet").and_then(Value::as_array).is_some_and(|unmet| !unmet.is_empty());
+        let lacks = report
+            .get("unmet")
+            .and_then(Value::as_array)
+            .is_some_and(|unmet| !unmet.is_empty());
         if !lacks {
             self.installed = RecordedRegistry::of(report);
         }
@@ -246,13 +274,21 @@ impl SessionState {
 
     /// Whether a turn is open that does not only wait for a person.
     fn works(&self) -> bool {
-        let paused = self.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Person);
-        self.turn_open && !paused && (self.open_calls.is_empty() || self.parked().count() < self.open_calls.len())
+        let paused = self
+            .held
+            .as_ref()
+            .is_some_and(|hold| hold.cause == HoldCause::Person);
+        self.turn_open
+            && !paused
+            && (self.open_calls.is_empty() || self.parked().count() < self.open_calls.len())
     }
 
     /// The calls that wait for a person.
     pub fn parked(&self) -> impl Iterator<Item = CallId> {
-        self.open_calls.iter().filter(|(_, call)| call.waits_for().is_some()).map(|(id, _)| *id)
+        self.open_calls
+            .iter()
+            .filter(|(_, call)| call.waits_for().is_some())
+            .map(|(id, _)| *id)
     }
 
     /// As [`Self::apply`], for a record with this clock, microseconds since 1970.
@@ -265,7 +301,10 @@ impl SessionState {
         // The store writes these, also before a host starts; a listing leaves out the names of others.
         let is_of_store = matches!(record, Record::Other { kind } if !kind.is_empty());
         if !is_of_store {
-            let begins = matches!(record, Record::HostStarted(_) | Record::Recovery(_) | Record::Gap(_));
+            let begins = matches!(
+                record,
+                Record::HostStarted(_) | Record::Recovery(_) | Record::Gap(_)
+            );
             self.work_time = self.work_time.at(time_us, works && !begins);
         }
         if matches!(record, Record::InputConsumed(_)) {
@@ -287,27 +326,42 @@ impl SessionState {
 
     /// Folds a record that follows from those before it.
     pub(super) fn follow(&mut self, record: &Record) -> Result<Option<Item>, IllegalRecord> {
-        let illegal = |why: &str| Err(IllegalRecord { kind: record.kind().to_owned(), why: why.to_owned() });
+        let illegal = |why: &str| {
+            Err(IllegalRecord {
+                kind: record.kind().to_owned(),
+                why: why.to_owned(),
+            })
+        };
         match record {
             Record::HostStarted(started) => {
                 self.hosted = true;
                 self.started(started);
                 self.changing.clear();
                 let again = self.crashes < MAX_CRASHES;
-                self.held.take_if(|hold| hold.cause == HoldCause::Required || (again && hold.cause == HoldCause::Bug));
+                self.held.take_if(|hold| {
+                    hold.cause == HoldCause::Required || (again && hold.cause == HoldCause::Bug)
+                });
             }
             Record::HostStopped(_) => (self.hosted, self.crashes) = (false, 0),
             Record::Gap(gap) => self.part(gap),
             Record::Recovery(recovery) => {
                 // A turn that only waits for a person did nothing that could have ended the process.
-                let waits = !self.open_calls.is_empty() && self.parked().count() == self.open_calls.len();
+                let waits =
+                    !self.open_calls.is_empty() && self.parked().count() == self.open_calls.len();
                 self.crashes += u32::from(recovery.open_turn && !waits);
                 self.recovered(recovery);
             }
-            Record::VerdictGiven(VerdictGiven { decision: Decision::Pause { reason }, .. }) if self.turn_open => {
+            Record::VerdictGiven(VerdictGiven {
+                decision: Decision::Pause { reason },
+                ..
+            }) if self.turn_open => {
                 self.pause_due = Some(reason.clone());
             }
-            Record::VerdictGiven(VerdictGiven { turn: Some(turn), decision, .. }) if *turn == self.turns => {
+            Record::VerdictGiven(VerdictGiven {
+                turn: Some(turn),
+                decision,
+                ..
+            }) if *turn == self.turns => {
                 // Until the next turn, if there is one, has brought another answer.
                 if matches!(decision, Decision::Again { .. }) {
                     self.shortfall = Some(Shortfall::NotAccepted);
@@ -334,7 +388,11 @@ impl SessionState {
                 let spent = self.spent();
                 self.budget_since.renew(spent, &resumed.more);
                 // What goes on has its limits once more.
-                if let Some(on) = self.going_on.as_mut().filter(|_| self.last_outcome.as_ref().is_some_and(is_limit)) {
+                if let Some(on) = self
+                    .going_on
+                    .as_mut()
+                    .filter(|_| self.last_outcome.as_ref().is_some_and(is_limit))
+                {
                     on.since = spent;
                 }
             }
@@ -343,7 +401,10 @@ impl SessionState {
                     return illegal("its generation does not follow the last one");
                 }
                 self.surface_generation = s.surface.generation;
-                let before = self.surface.as_ref().map(|(before, _)| before.model.as_str());
+                let before = self
+                    .surface
+                    .as_ref()
+                    .map(|(before, _)| before.model.as_str());
                 self.context.surface(&s.surface, &s.sources, before);
                 self.surface = Some((s.surface.clone(), s.encoder.clone()));
             }
@@ -359,7 +420,9 @@ impl SessionState {
             Record::InputConsumed(consumed) => {
                 let open = self.turn_open.then_some(consumed.input);
                 let Some(queued) = open.and_then(|input| self.queued.take(input)) else {
-                    return illegal("no turn is open, or its input was not queued or was already taken");
+                    return illegal(
+                        "no turn is open, or its input was not queued or was already taken",
+                    );
                 };
                 self.standing.taken(&queued, self.items + 1);
                 let (text, run) = (queued.item_text(), queued.run);
@@ -367,10 +430,20 @@ impl SessionState {
                 if !queued.mode.steers() || queued.output_schema.is_some() {
                     self.output_schema = queued.output_schema;
                 }
-                let (input, nth) = queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth));
+                let (input, nth) = queued
+                    .again
+                    .as_ref()
+                    .map_or((queued.input, 0), |again| (again.of, again.nth));
                 let before = self.going_on.filter(|_| queued.mode.steers());
-                let (limits, since) = before.map_or((queued.limits, self.spent()), |on| (on.limits, on.since));
-                self.going_on = Some(GoingOn { input, nth, limits, since, run });
+                let (limits, since) =
+                    before.map_or((queued.limits, self.spent()), |on| (on.limits, on.since));
+                self.going_on = Some(GoingOn {
+                    input,
+                    nth,
+                    limits,
+                    since,
+                    run,
+                });
                 // A person said what to do instead.
                 self.refused = None;
                 return Ok(Some(self.count(Item::User { text })));
@@ -393,7 +466,9 @@ impl SessionState {
             }
             Record::TurnStarted(started) => {
                 if self.turn_open || started.turn != self.turns + 1 {
-                    return illegal("another turn is open, or its number does not follow the last one");
+                    return illegal(
+                        "another turn is open, or its number does not follow the last one",
+                    );
                 }
                 let goes_on = self.is_interrupted() || self.is_resumed_at_limit();
                 (self.turns, self.turn_open) = (started.turn, true);
@@ -433,10 +508,18 @@ impl SessionState {
                 // It may be the provider that says so.
                 let is_full = matches!(
                     self.last_outcome,
-                    Some(Outcome::ContextLimit | Outcome::ModelFailed { kind: ErrorKind::Exhausted, .. })
+                    Some(
+                        Outcome::ContextLimit
+                            | Outcome::ModelFailed {
+                                kind: ErrorKind::Exhausted,
+                                ..
+                            }
+                    )
                 );
                 let ends = is_full && !self.turn_open;
-                self.held.take_if(|hold| ends && hold.cause == HoldCause::Budget && hold.budget.is_none());
+                self.held.take_if(|hold| {
+                    ends && hold.cause == HoldCause::Budget && hold.budget.is_none()
+                });
             }
             Record::Pinned(pinned) => {
                 if let Err(why) = self.standing.pin(pinned) {
@@ -468,16 +551,22 @@ impl SessionState {
             Record::RulesForgotten(forgotten) => self.approvals.forget(forgotten),
             Record::ToolStarted(started) => match self.open_calls.get_mut(&started.call) {
                 Some(open) if !open.may_start(&started.arguments_digest) => {
-                    return illegal("a person was asked about its call and has not allowed these arguments");
+                    return illegal(
+                        "a person was asked about its call and has not allowed these arguments",
+                    );
                 }
                 Some(open) if open.started.is_none() => open.started = Some(started.effect),
                 Some(_) => return illegal("its call was already started"),
                 None => return illegal("its call is not open"),
             },
             Record::ToolFinished(finished) => {
-                let Some(open) = self.open_calls.get(&finished.call) else { return illegal("its call is not open") };
+                let Some(open) = self.open_calls.get(&finished.call) else {
+                    return illegal("its call is not open");
+                };
                 if open.started.is_none() && !open.records_lost_after_start && finished.ran() {
-                    return illegal("its call was not started, but this result is of a call that ran");
+                    return illegal(
+                        "its call was not started, but this result is of a call that ran",
+                    );
                 }
                 if finished.outcome.status == ResultStatus::Refused {
                     self.refused = Some(RefusedCall::of(&open.name, &finished.outcome));
@@ -487,7 +576,10 @@ impl SessionState {
                 }
                 self.settled(finished);
                 self.keep(finished.output.as_ref());
-                let item = self.count(Item::ToolResult { id: finished.call, outcome: finished.outcome.clone() });
+                let item = self.count(Item::ToolResult {
+                    id: finished.call,
+                    outcome: finished.outcome.clone(),
+                });
                 self.open_calls.remove(&finished.call);
                 return Ok(Some(item));
             }
@@ -501,7 +593,8 @@ impl SessionState {
                 }
             }
             Record::FeatureState(set) => {
-                self.features.insert((set.feature.clone(), set.name.clone()), set.clone());
+                self.features
+                    .insert((set.feature.clone(), set.name.clone()), set.clone());
             }
             Record::NotificationQueued(queued) => {
                 if queued.number <= self.notified {
@@ -510,7 +603,8 @@ impl SessionState {
                 self.notified = queued.number;
                 self.notices.insert(queued.number, queued.clone());
                 if let Some(key) = &queued.key {
-                    self.notice_keys.push((queued.feature.clone(), key.clone()), queued.number);
+                    self.notice_keys
+                        .push((queued.feature.clone(), key.clone()), queued.number);
                 }
             }
             Record::BackgroundTask(run) => {
@@ -527,12 +621,18 @@ impl SessionState {
                 if !self.turn_open || finished.turn != self.turns {
                     return illegal("its turn is not open");
                 }
-                if self.open_calls.values().any(|call| call.waits_for().is_none()) {
+                if self
+                    .open_calls
+                    .values()
+                    .any(|call| call.waits_for().is_none())
+                {
                     return illegal("a call has no result");
                 }
                 let waits = finished.outcome == Outcome::Waiting;
                 if self.lost.is_none() && self.open_calls.is_empty() == waits {
-                    return illegal("its outcome is `waiting` exactly if a call waits for a person");
+                    return illegal(
+                        "its outcome is `waiting` exactly if a call waits for a person",
+                    );
                 }
                 if let Some(spent) = &finished.unanswered {
                     self.usage = self.usage.plus(spent.usage);
@@ -550,7 +650,9 @@ impl SessionState {
 
     /// The reason why this request cannot follow.
     fn misfit(&self, request: &Request) -> Option<&'static str> {
-        let Some((surface, encoder)) = &self.surface else { return Some("there is no surface before it") };
+        let Some((surface, encoder)) = &self.surface else {
+            return Some("there is no surface before it");
+        };
         if !self.turn_open {
             return Some("no turn is open");
         }
@@ -571,7 +673,12 @@ impl SessionState {
     }
 
     fn say(&mut self, said: &SystemItem, record: &Record) -> Result<Item, IllegalRecord> {
-        let illegal = |why: &str| Err(IllegalRecord { kind: record.kind().to_owned(), why: why.to_owned() });
+        let illegal = |why: &str| {
+            Err(IllegalRecord {
+                kind: record.kind().to_owned(),
+                why: why.to_owned(),
+            })
+        };
         if !self.turn_open {
             return illegal("no turn is open");
         }
@@ -580,9 +687,16 @@ impl SessionState {
             SystemItem::Context { .. } => self.standing.note_due = false,
             SystemItem::Recovery { .. } if self.lost.is_none() => self.untold = None,
             SystemItem::Recovery { .. } => {}
-            SystemItem::Notification { number, feature, text, .. } => match self.notices.remove(number) {
+            SystemItem::Notification {
+                number,
+                feature,
+                text,
+                ..
+            } => match self.notices.remove(number) {
                 Some(queued) if queued.feature == *feature && queued.text == *text => {}
-                Some(_) | None => return illegal("its notification was not queued or was already delivered"),
+                Some(_) | None => {
+                    return illegal("its notification was not queued or was already delivered");
+                }
             },
         }
         Ok(self.count(said.item()))
@@ -591,27 +705,46 @@ impl SessionState {
     fn add(&mut self, item: &Item, record: &Record) -> Result<Item, IllegalRecord> {
         if !self.turn_open {
             let why = "no turn is open".to_owned();
-            return Err(IllegalRecord { kind: record.kind().to_owned(), why });
+            return Err(IllegalRecord {
+                kind: record.kind().to_owned(),
+                why,
+            });
         }
         match item {
-            Item::ToolCall { id, name, arguments } => {
+            Item::ToolCall {
+                id,
+                name,
+                arguments,
+            } => {
                 if id.number() != self.calls + 1 {
                     let why = format!("{id} is not the next call number");
-                    return Err(IllegalRecord { kind: record.kind().to_owned(), why });
+                    return Err(IllegalRecord {
+                        kind: record.kind().to_owned(),
+                        why,
+                    });
                 }
                 self.calls = id.number();
                 // Calls after a refusal are its workaround.
                 self.refused = None;
                 let (name, arguments) = (name.clone(), arguments.clone());
                 let (started, approval, records_lost_after_start) = (None, None, false);
-                let open = OpenCall { name, arguments, started, approval, records_lost_after_start };
+                let open = OpenCall {
+                    name,
+                    arguments,
+                    started,
+                    approval,
+                    records_lost_after_start,
+                };
                 self.open_calls.insert(*id, open);
             }
             Item::Assistant { text } => self.answer(text),
             Item::Reasoning { .. } => {}
             Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => {
                 let why = "this item needs a record kind of its own".to_owned();
-                return Err(IllegalRecord { kind: record.kind().to_owned(), why });
+                return Err(IllegalRecord {
+                    kind: record.kind().to_owned(),
+                    why,
+                });
             }
         }
         Ok(self.count(item.clone()))
@@ -625,7 +758,9 @@ impl SessionState {
             Some(open) if open.started.is_none() && open.approval.is_none() => {
                 open.approval = Some(CallApproval::Waits(requested.approval));
             }
-            Some(_) | None => return Err("its call is not open, was started, or was asked about before"),
+            Some(_) | None => {
+                return Err("its call is not open, was started, or was asked about before");
+            }
         }
         self.approvals.ask(requested);
         Ok(())
@@ -635,12 +770,13 @@ impl SessionState {
         if !self.approvals.resolve(resolved) {
             return Err("its approval does not wait, or is about other arguments");
         }
-        let waits = |call: &&mut OpenCall| call.approval == Some(CallApproval::Waits(resolved.approval));
+        let waits =
+            |call: &&mut OpenCall| call.approval == Some(CallApproval::Waits(resolved.approval));
         if let Some(call) = self.open_calls.values_mut().find(waits) {
             call.approval = Some(match resolved.decision {
-                ApprovalDecision::Allow => {
-                    CallApproval::Allowed { arguments_digest: resolved.arguments_digest.clone() }
-                }
+                ApprovalDecision::Allow => CallApproval::Allowed {
+                    arguments_digest: resolved.arguments_digest.clone(),
+                },
                 ApprovalDecision::Deny | ApprovalDecision::Void => CallApproval::Refused,
             });
         }
@@ -648,7 +784,8 @@ impl SessionState {
     }
 
     fn started(&mut self, started: &HostStarted) {
-        let is_run = |started: &HostStarted| started.launch.as_ref().is_some_and(|launch| launch.run);
+        let is_run =
+            |started: &HostStarted| started.launch.as_ref().is_some_and(|launch| launch.run);
         if !is_run(started) || self.started.as_ref().is_none_or(is_run) {
             self.started = Some(started.clone());
         }
@@ -661,8 +798,16 @@ impl SessionState {
 
     /// A pause by a person outlasts every other cause.
     fn hold(&mut self, cause: HoldCause, reason: &str, budget: Option<BudgetScope>) {
-        if self.held.as_ref().is_none_or(|hold| hold.cause != HoldCause::Person) {
-            self.held = Some(Hold { cause, reason: reason.to_owned(), budget });
+        if self
+            .held
+            .as_ref()
+            .is_none_or(|hold| hold.cause != HoldCause::Person)
+        {
+            self.held = Some(Hold {
+                cause,
+                reason: reason.to_owned(),
+                budget,
+            });
         }
     }
 
@@ -670,24 +815,42 @@ impl SessionState {
     fn turn_ended(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::Interrupted | Outcome::Waiting if self.crashes >= MAX_CRASHES => {
-                self.hold(HoldCause::Bug, &format!("the process died in {MAX_CRASHES} turns in a row"), None);
+                self.hold(
+                    HoldCause::Bug,
+                    &format!("the process died in {MAX_CRASHES} turns in a row"),
+                    None,
+                );
             }
             Outcome::Interrupted | Outcome::Waiting => {}
             Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled", None),
-            Outcome::StepLimit => self.hold(HoldCause::Budget, "the turn reached its step limit", None),
-            Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit", None),
-            Outcome::TokenLimit => self.hold(HoldCause::Budget, "the turn reached its token limit", None),
-            Outcome::TimeLimit => self.hold(HoldCause::Budget, "the turn reached its time limit", None),
-            Outcome::ContextLimit => {
-                self.hold(HoldCause::Budget, "the next request does not fit the model's context", None)
+            Outcome::StepLimit => {
+                self.hold(HoldCause::Budget, "the turn reached its step limit", None)
             }
+            Outcome::CostLimit => {
+                self.hold(HoldCause::Budget, "the turn reached its cost limit", None)
+            }
+            Outcome::TokenLimit => {
+                self.hold(HoldCause::Budget, "the turn reached its token limit", None)
+            }
+            Outcome::TimeLimit => {
+                self.hold(HoldCause::Budget, "the turn reached its time limit", None)
+            }
+            Outcome::ContextLimit => self.hold(
+                HoldCause::Budget,
+                "the next request does not fit the model's context",
+                None,
+            ),
             // The model would refuse the inputs that wait in the same way.
-            Outcome::ModelFailed { kind: ErrorKind::Denied, message, .. } => {
-                self.hold(HoldCause::Required, message, None)
-            }
-            Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, .. } => {
-                self.hold(HoldCause::Budget, message, None)
-            }
+            Outcome::ModelFailed {
+                kind: ErrorKind::Denied,
+                message,
+                ..
+            } => self.hold(HoldCause::Required, message, None),
+            Outcome::ModelFailed {
+                kind: ErrorKind::Exhausted,
+                message,
+                ..
+            } => self.hold(HoldCause::Budget, message, None),
             Outcome::Done
             | Outcome::MaxTokens
             | Outcome::Refused
@@ -701,8 +864,14 @@ impl SessionState {
     }
 
     fn answer(&mut self, text: &str) {
-        let goes_on = self.last_answer.as_ref().filter(|_| self.answered == self.requests);
-        self.last_answer = Some(goes_on.map_or_else(|| text.into(), |before| format!("{before}\n\n{text}").into()));
+        let goes_on = self
+            .last_answer
+            .as_ref()
+            .filter(|_| self.answered == self.requests);
+        self.last_answer = Some(goes_on.map_or_else(
+            || text.into(),
+            |before| format!("{before}\n\n{text}").into(),
+        ));
         self.answered = self.requests;
     }
 
@@ -712,7 +881,11 @@ impl SessionState {
         if change.call.is_none() {
             self.standing.undone(&change.path, change.after.is_none());
         }
-        if let Some(image) = change.before.as_ref().filter(|image| !self.images.contains(&image.digest)) {
+        if let Some(image) = change
+            .before
+            .as_ref()
+            .filter(|image| !self.images.contains(&image.digest))
+        {
             Arc::make_mut(&mut self.images).insert(image.digest);
         }
         if change.after.is_some() {
@@ -721,14 +894,20 @@ impl SessionState {
     }
 
     fn announced(&mut self, call: Option<CallId>, path: &str, made: Option<String>) {
-        self.changing.push_back(FileChangeIntent { call, path: path.to_owned(), made });
-        self.changing.drain(..self.changing.len().saturating_sub(MAX_CHANGING));
+        self.changing.push_back(FileChangeIntent {
+            call,
+            path: path.to_owned(),
+            made,
+        });
+        self.changing
+            .drain(..self.changing.len().saturating_sub(MAX_CHANGING));
     }
 
     /// Drops the intents of a call that succeeded. A failed call may have a thread that still changes a file.
     fn settled(&mut self, finished: &ToolFinished) {
         let well = finished.outcome.status == ResultStatus::Ok;
-        self.changing.retain(|left| left.call != Some(finished.call) || (!well && left.made.is_none()));
+        self.changing
+            .retain(|left| left.call != Some(finished.call) || (!well && left.made.is_none()));
     }
 
     pub(super) fn keep(&mut self, output: Option<&Output>) {
@@ -750,15 +929,24 @@ impl SessionState {
             | Item::ToolCall { .. } => None,
         };
         // A model can make up any number of names.
-        let tools = self.surface.as_ref().map_or(&[][..], |(surface, _)| &surface.tools);
-        self.context.add(&item, tool.filter(|name| tools.iter().any(|tool| tool.name == *name)));
+        let tools = self
+            .surface
+            .as_ref()
+            .map_or(&[][..], |(surface, _)| &surface.tools);
+        self.context.add(
+            &item,
+            tool.filter(|name| tools.iter().any(|tool| tool.name == *name)),
+        );
         item
     }
 }
 
 /// Whether a limit of the pod or of its input ended a turn; what its next request would contain has no part in that.
 fn is_limit(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit)
+    matches!(
+        outcome,
+        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit
+    )
 }
 
 #[cfg(test)]

@@ -14,7 +14,11 @@ pub const MAX_ENDED_JOBS: usize = 64;
 pub(crate) fn ended(job: &ChildProcess, now_us: u64) -> ChildProcess {
     match job.ended {
         Some(_) => job.clone(),
-        None => ChildProcess { at_ms: now_us / 1000, ended: Some(JobEnd::of(JobEndKind::Lost)), ..job.clone() },
+        None => ChildProcess {
+            at_ms: now_us / 1000,
+            ended: Some(JobEnd::of(JobEndKind::Lost)),
+            ..job.clone()
+        },
     }
 }
 
@@ -26,12 +30,17 @@ impl SessionState {
 
     /// Folds a record of a job. An error changes nothing.
     pub(super) fn job(&mut self, record: &ChildProcess) -> Result<(), &'static str> {
-        let is_open = self.jobs.get(&record.job).map(|known| known.ended.is_none());
+        let is_open = self
+            .jobs
+            .get(&record.job)
+            .map(|known| known.ended.is_none());
         match (is_open, &record.ended) {
             (Some(true), Some(_)) => {}
             (Some(true), None) => return Err("that job runs already"),
             (Some(false), _) => return Err("that job has ended"),
-            (None, None) if self.open_jobs().count() >= MAX_JOBS => return Err("too many jobs run"),
+            (None, None) if self.open_jobs().count() >= MAX_JOBS => {
+                return Err("too many jobs run");
+            }
             (None, None) => {}
             (None, Some(_)) if self.lost.is_some() => {}
             (None, Some(_)) => return Err("that job never began"),

@@ -8,8 +8,8 @@
 use super::calls::OpenCall;
 use super::fold::{IllegalRecord, SessionState};
 use crate::record::{
-    ApprovalRequested, ApprovalResolved, Gap, InputId, InputQueued, NotificationQueued, Record, Recovery, Request,
-    SystemItem,
+    ApprovalRequested, ApprovalResolved, Gap, InputId, InputQueued, NotificationQueued, Record,
+    Recovery, Request, SystemItem,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolOutcome};
@@ -29,13 +29,25 @@ pub struct LostRecords {
 
 impl LostRecords {
     fn and(before: Option<Self>, gap: &Gap, inputs: u64) -> Self {
-        let Gap { first, last, reason: _ } = gap;
-        before.map_or(Self { first: *first, last: *last, records: 1, inputs }, |before| Self {
-            first: before.first.min(*first),
-            last: before.last.max(*last),
-            records: before.records.saturating_add(1),
-            inputs,
-        })
+        let Gap {
+            first,
+            last,
+            reason: _,
+        } = gap;
+        before.map_or(
+            Self {
+                first: *first,
+                last: *last,
+                records: 1,
+                inputs,
+            },
+            |before| Self {
+                first: before.first.min(*first),
+                last: before.last.max(*last),
+                records: before.records.saturating_add(1),
+                inputs,
+            },
+        )
     }
 }
 
@@ -43,8 +55,14 @@ impl fmt::Display for LostRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.records {
             1 => write!(f, "record {} is lost", self.first),
-            all if all == self.last - self.first + 1 => write!(f, "records {} to {} are lost", self.first, self.last),
-            some => write!(f, "{some} of the records {} to {} are lost", self.first, self.last),
+            all if all == self.last - self.first + 1 => {
+                write!(f, "records {} to {} are lost", self.first, self.last)
+            }
+            some => write!(
+                f,
+                "{some} of the records {} to {} are lost",
+                self.first, self.last
+            ),
         }
     }
 }
@@ -56,12 +74,22 @@ const ANSWER_LOST: &str = "its answer was in damaged records";
 /// salvaged pods could not be rebuilt.
 pub(super) fn lost_result() -> ToolOutcome {
     let words = "lost: what came of it was in damaged records; verify before retrying";
-    ToolOutcome { status: ResultStatus::Interrupted, summary: words.to_owned(), content: String::new() }
+    ToolOutcome {
+        status: ResultStatus::Interrupted,
+        summary: words.to_owned(),
+        content: String::new(),
+    }
 }
 
 /// Folds a record after a gap. An error changes nothing.
-pub(super) fn bridged(state: &mut SessionState, record: &Record) -> Result<Vec<Item>, IllegalRecord> {
-    let mut bridge = Bridge { state: state.clone(), items: Vec::new() };
+pub(super) fn bridged(
+    state: &mut SessionState,
+    record: &Record,
+) -> Result<Vec<Item>, IllegalRecord> {
+    let mut bridge = Bridge {
+        state: state.clone(),
+        items: Vec::new(),
+    };
     if bridge.fits(record) {
         let item = bridge.state.follow(record)?;
         bridge.items.extend(item);
@@ -74,7 +102,9 @@ impl SessionState {
     pub(super) fn part(&mut self, gap: &Gap) {
         self.lost = Some(LostRecords::and(self.lost, gap, self.inputs));
         self.untold = Some(LostRecords::and(self.untold, gap, self.inputs));
-        self.open_calls.values_mut().for_each(|call| call.records_lost_after_start = true);
+        self.open_calls
+            .values_mut()
+            .for_each(|call| call.records_lost_after_start = true);
         // A lost record may have changed it.
         self.environment = None;
         // A lost record may have taken them back.
@@ -100,7 +130,9 @@ impl Bridge {
     /// Adjusts the state so that this record can follow; returns whether the record must still be folded.
     fn fits(&mut self, record: &Record) -> bool {
         match record {
-            Record::SurfaceSet(set) => below(&mut self.state.surface_generation, set.surface.generation),
+            Record::SurfaceSet(set) => {
+                below(&mut self.state.surface_generation, set.surface.generation)
+            }
             Record::InputQueued(queued) => below(&mut self.state.inputs, queued.input),
             Record::InputConsumed(consumed) => {
                 self.within_turn();
@@ -108,10 +140,16 @@ impl Bridge {
                 raise(&mut self.state.inputs, consumed.input);
                 if self.state.queued.get(consumed.input).is_none() {
                     let text = format!("[input {}: its text is lost]", consumed.input);
-                    self.state.queued.push(&InputQueued { input: consumed.input, text, ..InputQueued::default() });
+                    self.state.queued.push(&InputQueued {
+                        input: consumed.input,
+                        text,
+                        ..InputQueued::default()
+                    });
                 }
             }
-            Record::TurnStarted(started) if started.turn > self.state.turns => self.turn_began(started.turn),
+            Record::TurnStarted(started) if started.turn > self.state.turns => {
+                self.turn_began(started.turn)
+            }
             Record::SystemItem(said) => self.said(said),
             Record::ItemAdded(added) => self.added(&added.item),
             Record::Request(request) => return self.request(request),
@@ -210,7 +248,11 @@ impl Bridge {
         if !self.state.turn_open {
             self.state.turn_open = true;
             self.state.turns = self.state.turns.saturating_add(1);
-            (self.state.last_answer, self.state.refused, self.state.shortfall) = (None, None, None);
+            (
+                self.state.last_answer,
+                self.state.refused,
+                self.state.shortfall,
+            ) = (None, None, None);
         }
     }
 
@@ -228,7 +270,9 @@ impl Bridge {
         self.close_calls_with_lost_results();
         match item {
             Item::ToolCall { id, .. } => below(&mut self.state.calls, id.number()),
-            Item::Reasoning { seal: Some(seal), .. } => raise(&mut self.state.surface_generation, seal.generation),
+            Item::Reasoning {
+                seal: Some(seal), ..
+            } => raise(&mut self.state.surface_generation, seal.generation),
             Item::User { .. }
             | Item::System { .. }
             | Item::Assistant { .. }
@@ -258,11 +302,25 @@ impl Bridge {
             | SystemItem::Context { generation, .. } => {
                 raise(&mut self.state.surface_generation, *generation);
             }
-            SystemItem::Notification { number, feature, registry_generation, text } => {
+            SystemItem::Notification {
+                number,
+                feature,
+                registry_generation,
+                text,
+            } => {
                 raise(&mut self.state.notified, *number);
                 let (number, feature, text) = (*number, feature.clone(), text.clone());
-                let (registry_generation, wake, key, by) = (*registry_generation, false, None, None);
-                let queued = NotificationQueued { number, feature, registry_generation, text, wake, key, by };
+                let (registry_generation, wake, key, by) =
+                    (*registry_generation, false, None, None);
+                let queued = NotificationQueued {
+                    number,
+                    feature,
+                    registry_generation,
+                    text,
+                    wake,
+                    key,
+                    by,
+                };
                 self.state.notices.insert(number, queued);
             }
         }
@@ -279,13 +337,26 @@ impl Bridge {
     }
 
     fn close(&mut self, which: impl Fn(&OpenCall) -> bool) {
-        let over: Vec<CallId> =
-            self.state.open_calls.iter().filter(|(_, call)| which(call)).map(|(id, _)| *id).collect();
+        let over: Vec<CallId> = self
+            .state
+            .open_calls
+            .iter()
+            .filter(|(_, call)| which(call))
+            .map(|(id, _)| *id)
+            .collect();
         for id in over {
-            if let Some(approval) = self.state.open_calls.remove(&id).and_then(|call| call.waits()) {
+            if let Some(approval) = self
+                .state
+                .open_calls
+                .remove(&id)
+                .and_then(|call| call.waits())
+            {
                 self.state.approvals.withdraw(approval, ANSWER_LOST);
             }
-            let item = self.state.count(Item::ToolResult { id, outcome: lost_result() });
+            let item = self.state.count(Item::ToolResult {
+                id,
+                outcome: lost_result(),
+            });
             self.items.push(item);
         }
     }

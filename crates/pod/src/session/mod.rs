@@ -32,7 +32,11 @@ pub(crate) fn stage_number(parts: &[&[u8]]) -> u64 {
     for part in parts {
         hasher.update(part).update(&[0]);
     }
-    hasher.finalize().as_bytes().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+    hasher
+        .finalize()
+        .as_bytes()
+        .first_chunk()
+        .map_or(0, |first| u64::from_be_bytes(*first))
 }
 
 /// The error kind of a store's error.

@@ -22,27 +22,55 @@ impl SessionState {
         )];
         if !self.standing.pins.is_empty() {
             lines.push("Pinned by a person, always in force:".to_owned());
-            lines.extend(self.standing.pins.iter().map(|(pin, text)| format!("[pin {pin}] {text}")));
+            lines.extend(
+                self.standing
+                    .pins
+                    .iter()
+                    .map(|(pin, text)| format!("[pin {pin}] {text}")),
+            );
         }
         lines.extend(self.environment.iter().cloned());
         let taken = self.standing.inputs.iter().filter(|_| self.turn_open);
         lines.extend(taken.map(|it| working(it.input, it.since_us, &it.text)));
-        let (taken, waiting): (Vec<_>, Vec<_>) = self.queued.iter().partition(|it| taking.contains(&it.input));
-        lines.extend(taken.into_iter().map(|it| working(it.input, now_us, &it.text)));
-        listed(&mut lines, "Waiting for later turns", waiting.into_iter().map(|it| format!("input {}", it.input)));
+        let (taken, waiting): (Vec<_>, Vec<_>) = self
+            .queued
+            .iter()
+            .partition(|it| taking.contains(&it.input));
+        lines.extend(
+            taken
+                .into_iter()
+                .map(|it| working(it.input, now_us, &it.text)),
+        );
+        listed(
+            &mut lines,
+            "Waiting for later turns",
+            waiting.into_iter().map(|it| format!("input {}", it.input)),
+        );
         let open = self.approvals.open.values();
         listed(
             &mut lines,
             "Waiting for a person",
             open.map(|asked| format!("approval {} of {}", asked.approval, asked.call)),
         );
-        let tasks = self.open_tasks().map(|((feature, task), _)| format!("{task} of {feature}"));
+        let tasks = self
+            .open_tasks()
+            .map(|((feature, task), _)| format!("{task} of {feature}"));
         listed(&mut lines, "Background tasks that run", tasks);
-        let jobs = self.open_jobs().map(|job| format!("job {}: {}", job.job, clip(&job.command, MAX_LINE)));
+        let jobs = self
+            .open_jobs()
+            .map(|job| format!("job {}: {}", job.job, clip(&job.command, MAX_LINE)));
         listed(&mut lines, "Jobs that run", jobs);
-        let rules = self.approvals.rules.iter().map(|allowed| rule(&allowed.rule));
+        let rules = self
+            .approvals
+            .rules
+            .iter()
+            .map(|allowed| rule(&allowed.rule));
         listed(&mut lines, "Allowed by a person for this pod", rules);
-        listed(&mut lines, "Files changed, newest first", self.standing.changed.iter().rev().cloned());
+        listed(
+            &mut lines,
+            "Files changed, newest first",
+            self.standing.changed.iter().rev().cloned(),
+        );
         if !budget.is_empty() {
             lines.push(format!("Budget: {budget}"));
         }
@@ -53,16 +81,41 @@ impl SessionState {
 fn working(input: InputId, since_us: u64, text: &str) -> String {
     let begin = clip(text, MAX_REPEATED);
     // A remembered text may end there, too.
-    let more = if text.len() >= MAX_REPEATED { "…" } else { "" };
-    format!("Working on input {input} since {}: {begin}{more}", utc(since_us))
+    let more = if text.len() >= MAX_REPEATED {
+        "…"
+    } else {
+        ""
+    };
+    format!(
+        "Working on input {input} since {}: {begin}{more}",
+        utc(since_us)
+    )
 }
 
 /// A rule that a person allowed, for the model.
 fn rule(rule: &ProposedRule) -> String {
-    let ProposedRule { tool, path, host, program, subcommand, decision: ProposedDecision::Allow } = rule;
-    let about = [path, host, program].into_iter().flatten().map(String::as_str);
+    let ProposedRule {
+        tool,
+        path,
+        host,
+        program,
+        subcommand,
+        decision: ProposedDecision::Allow,
+    } = rule;
+    let about = [path, host, program]
+        .into_iter()
+        .flatten()
+        .map(String::as_str);
     let words = about.chain(subcommand.iter().flatten().map(String::as_str));
-    clip(&[tool.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" "), MAX_LINE).to_owned()
+    clip(
+        &[tool.as_str()]
+            .into_iter()
+            .chain(words)
+            .collect::<Vec<_>>()
+            .join(" "),
+        MAX_LINE,
+    )
+    .to_owned()
 }
 
 /// One line for a list that is not empty.

@@ -1,7 +1,9 @@
 //! Accepted inputs that no turn has taken, in the order in which turns will take them. Pure: the fold changes it, and
 //! what the actor does next is decided in `control::queue`.
 
-use crate::record::{Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, Who, command_item};
+use crate::record::{
+    Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, Who, command_item,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,7 +36,11 @@ impl QueuedInput {
     /// What the model reads once a turn took it.
     #[must_use]
     pub fn item_text(&self) -> String {
-        if self.run { command_item(&self.text) } else { self.text.to_string() }
+        if self.run {
+            command_item(&self.text)
+        } else {
+            self.text.to_string()
+        }
     }
 }
 
@@ -46,7 +52,11 @@ pub struct RecentKeys<K>(VecDeque<(K, u64)>);
 impl<K> RecentKeys<K> {
     /// The number of the newest such key, if it is among the newest [`MAX_KEYS`].
     pub fn number(&self, is: impl Fn(&K) -> bool) -> Option<u64> {
-        self.0.iter().rev().find(|(key, _)| is(key)).map(|(_, number)| *number)
+        self.0
+            .iter()
+            .rev()
+            .find(|(key, _)| is(key))
+            .map(|(_, number)| *number)
     }
 
     pub(super) fn push(&mut self, key: K, number: u64) {
@@ -94,9 +104,29 @@ impl InputQueue {
     }
 
     pub(super) fn push(&mut self, queued: &InputQueued) {
-        let InputQueued { input, text, run, mode, limits, output_schema, key, whole: _, by, again } = queued.clone();
+        let InputQueued {
+            input,
+            text,
+            run,
+            mode,
+            limits,
+            output_schema,
+            key,
+            whole: _,
+            by,
+            again,
+        } = queued.clone();
         let (text, output_schema) = (text.into(), output_schema.map(Arc::from));
-        self.waiting.push_back(QueuedInput { input, text, run, mode, limits, output_schema, again, by });
+        self.waiting.push_back(QueuedInput {
+            input,
+            text,
+            run,
+            mode,
+            limits,
+            output_schema,
+            again,
+            by,
+        });
         if let Some(key) = key {
             self.keys.push(key, input);
         }
@@ -110,18 +140,34 @@ impl InputQueue {
 
     /// Replaces a text. Returns whether the input waits.
     pub(super) fn edit(&mut self, edited: &InputEdited) -> bool {
-        let found = self.waiting.iter_mut().find(|waiting| waiting.input == edited.input);
-        found.map(|waiting| waiting.text = edited.text.as_str().into()).is_some()
+        let found = self
+            .waiting
+            .iter_mut()
+            .find(|waiting| waiting.input == edited.input);
+        found
+            .map(|waiting| waiting.text = edited.text.as_str().into())
+            .is_some()
     }
 
     /// Moves an input. Returns whether it and the one that it goes before wait.
     pub(super) fn reorder(&mut self, moved: &InputMoved) -> bool {
-        let Some(from) = self.position(moved.input) else { return false };
-        if moved.before == Some(moved.input) || moved.before.is_some_and(|before| self.position(before).is_none()) {
+        let Some(from) = self.position(moved.input) else {
+            return false;
+        };
+        if moved.before == Some(moved.input)
+            || moved
+                .before
+                .is_some_and(|before| self.position(before).is_none())
+        {
             return false;
         }
-        let Some(entry) = self.waiting.remove(from) else { return false };
-        let to = moved.before.and_then(|before| self.position(before)).unwrap_or(self.waiting.len());
+        let Some(entry) = self.waiting.remove(from) else {
+            return false;
+        };
+        let to = moved
+            .before
+            .and_then(|before| self.position(before))
+            .unwrap_or(self.waiting.len());
         self.waiting.insert(to, entry);
         true
     }
@@ -132,6 +178,8 @@ impl InputQueue {
     }
 
     fn position(&self, input: InputId) -> Option<usize> {
-        self.waiting.iter().position(|waiting| waiting.input == input)
+        self.waiting
+            .iter()
+            .position(|waiting| waiting.input == input)
     }
 }

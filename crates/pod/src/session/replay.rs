@@ -56,9 +56,13 @@ pub fn verify<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
     let mut found = Verification::default();
     for frame in frames() {
         let at = found.records + 1;
-        let step =
-            frame.map_err(RestoreError::from).and_then(|frame| replay.take(&frame, &frames, dialects, &mut found));
-        match step.map_err(|error| error.to_string()).and_then(|()| replay.blobs(blobs, &mut found)) {
+        let step = frame
+            .map_err(RestoreError::from)
+            .and_then(|frame| replay.take(&frame, &frames, dialects, &mut found));
+        match step
+            .map_err(|error| error.to_string())
+            .and_then(|()| replay.blobs(blobs, &mut found))
+        {
             Ok(()) => found.records += 1,
             Err(what) => {
                 found.wrong = Some(Wrong { seq: at, what });
@@ -74,7 +78,9 @@ pub fn verify<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
 }
 
 fn fold(state: &mut SessionState, seq: u64, record: &Record) -> Result<Vec<Item>, RestoreError> {
-    state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })
+    state
+        .apply(record)
+        .map_err(|source| RestoreError::Illegal { seq, source })
 }
 
 /// Passes on the items before a record.
@@ -89,7 +95,9 @@ fn before(
         if frame.seq >= seq {
             break;
         }
-        fold(&mut state, frame.seq, &decode(&frame)?)?.into_iter().for_each(&mut each);
+        fold(&mut state, frame.seq, &decode(&frame)?)?
+            .into_iter()
+            .for_each(&mut each);
     }
     Ok(())
 }
@@ -121,9 +129,17 @@ struct Rebuilt {
 impl Rebuilt {
     fn of(surface: &Surface, encoder: &Encoder, dialects: Dialects<'_>, order: u16) -> Self {
         let dialect = dialects(&encoder.id, surface);
-        let exact = dialect.as_ref().map(|d| Encoder { id: d.id().to_owned(), version: d.version() });
-        let projection = Projection::measured(surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
-        Self { projection: projection.ordered_as(order), order, exact }
+        let exact = dialect.as_ref().map(|d| Encoder {
+            id: d.id().to_owned(),
+            version: d.version(),
+        });
+        let projection =
+            Projection::measured(surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
+        Self {
+            projection: projection.ordered_as(order),
+            order,
+            exact,
+        }
     }
 }
 
@@ -149,7 +165,10 @@ impl Replay {
             self.items = Some(all);
         }
         self.named.extend(record.stored().cloned());
-        let left = self.items.as_mut().and_then(|items| project(&record, &before_view, &self.state, items));
+        let left = self
+            .items
+            .as_mut()
+            .and_then(|items| project(&record, &before_view, &self.state, items));
         if left.is_some() || matches!(record, Record::SurfaceSet(_)) {
             self.rebuild(frame.seq, frames, dialects)?;
         }
@@ -165,19 +184,34 @@ impl Replay {
             && pruned.left != left
         {
             let what = "what left the requests is not what the record says".to_owned();
-            found.wrong = Some(Wrong { seq: frame.seq, what });
+            found.wrong = Some(Wrong {
+                seq: frame.seq,
+                what,
+            });
         }
-        if let Record::Gap(Gap { first, last, reason }) = &record
+        if let Record::Gap(Gap {
+            first,
+            last,
+            reason,
+        }) = &record
             && let Some(why) = reason
         {
-            let lost =
-                if first == last { format!("record {first} is") } else { format!("records {first} to {last} are") };
-            found.notes.insert(format!("{lost} lost: this pod was restored from a damaged journal ({why})"));
+            let lost = if first == last {
+                format!("record {first} is")
+            } else {
+                format!("records {first} to {last} are")
+            };
+            found.notes.insert(format!(
+                "{lost} lost: this pod was restored from a damaged journal ({why})"
+            ));
         }
         if let Record::Request(request) = &record
             && let Some(what) = self.compare(request, found)
         {
-            found.wrong = Some(Wrong { seq: frame.seq, what });
+            found.wrong = Some(Wrong {
+                seq: frame.seq,
+                what,
+            });
         }
         Ok(())
     }
@@ -189,12 +223,20 @@ impl Replay {
         frames: &impl Fn() -> I,
         dialects: Dialects<'_>,
     ) -> Result<(), RestoreError> {
-        let Some((surface, encoder)) = &self.state.surface else { return Ok(()) };
-        let order = if self.order == 0 { Projection::VERSION } else { self.order };
+        let Some((surface, encoder)) = &self.state.surface else {
+            return Ok(());
+        };
+        let order = if self.order == 0 {
+            Projection::VERSION
+        } else {
+            self.order
+        };
         let mut rebuilt = Rebuilt::of(surface, encoder, dialects, order);
         match &self.items {
             Some(items) => items.iter().for_each(|item| rebuilt.projection.push(item)),
-            None if self.state.items > 0 => before(frames(), seq, |item| rebuilt.projection.push(&item))?,
+            None if self.state.items > 0 => {
+                before(frames(), seq, |item| rebuilt.projection.push(&item))?
+            }
             None => {}
         }
         self.projection = Some(rebuilt);
@@ -207,7 +249,9 @@ impl Replay {
             found.beyond += 1;
             return None;
         }
-        let Some(rebuilt) = &mut self.projection else { return Some("a request has no surface before it".to_owned()) };
+        let Some(rebuilt) = &mut self.projection else {
+            return Some("a request has no surface before it".to_owned());
+        };
         found.requests += 1;
         if request.projection != rebuilt.order {
             let (sent, have) = (request.projection, Projection::VERSION);
@@ -226,17 +270,28 @@ impl Replay {
             Some(have) if have == sent => {
                 let body = rebuilt.projection.body();
                 if body.digest != request.body_digest || body.len != request.bytes {
-                    let Request { number, body_digest, bytes, .. } = request;
+                    let Request {
+                        number,
+                        body_digest,
+                        bytes,
+                        ..
+                    } = request;
                     let rebuilt = format!("{} of {} bytes", body.digest, body.len);
-                    return Some(format!("request {number}: rebuilt body {rebuilt}, sent {body_digest} of {bytes}"));
+                    return Some(format!(
+                        "request {number}: rebuilt body {rebuilt}, sent {body_digest} of {bytes}"
+                    ));
                 }
                 found.bodies += 1;
             }
             have => {
-                let have =
-                    have.as_ref().map_or_else(|| "no such encoder".to_owned(), |e| format!("version {}", e.version));
+                let have = have.as_ref().map_or_else(
+                    || "no such encoder".to_owned(),
+                    |e| format!("version {}", e.version),
+                );
                 let made = format!("version {} of the encoder `{}`", sent.version, sent.id);
-                found.notes.insert(format!("a request was not rebuilt: it was made with {made}; this yoi has {have}"));
+                found.notes.insert(format!(
+                    "a request was not rebuilt: it was made with {made}; this yoi has {have}"
+                ));
             }
         }
         None
@@ -254,7 +309,10 @@ impl Replay {
                     other => other.map_err(|e| e.to_string())?,
                 };
                 if length != stored.bytes {
-                    return Err(format!("blob {} has {length} bytes, {} were stored", stored.digest, stored.bytes));
+                    return Err(format!(
+                        "blob {} has {length} bytes, {} were stored",
+                        stored.digest, stored.bytes
+                    ));
                 }
                 found.blobs += 1;
             }
@@ -265,13 +323,27 @@ impl Replay {
     /// A missing blob is not an error if the final state does not reference it: the quota may have removed it.
     fn end(&self, bound: u64, found: &mut Verification) {
         let kept = references::of(&self.state, bound);
-        let gone = self.missing.iter().find(|(_, digest)| kept.contains(digest));
-        found.dropped = self.missing.iter().filter(|(_, digest)| !kept.contains(digest)).count() as u64;
-        found.wrong = gone.map(|(seq, digest)| Wrong { seq: *seq, what: BlobError::Missing(*digest).to_string() });
+        let gone = self
+            .missing
+            .iter()
+            .find(|(_, digest)| kept.contains(digest));
+        found.dropped = self
+            .missing
+            .iter()
+            .filter(|(_, digest)| !kept.contains(digest))
+            .count() as u64;
+        found.wrong = gone.map(|(seq, digest)| Wrong {
+            seq: *seq,
+            what: BlobError::Missing(*digest).to_string(),
+        });
         if found.dropped > 0 {
             found.notes.insert(match found.dropped {
-                1 => "1 data file was deleted, because the pod reached its storage limit".to_owned(),
-                more => format!("{more} data files were deleted, because the pod reached its storage limit"),
+                1 => {
+                    "1 data file was deleted, because the pod reached its storage limit".to_owned()
+                }
+                more => format!(
+                    "{more} data files were deleted, because the pod reached its storage limit"
+                ),
             });
         }
         if found.beyond > 0 {

@@ -34,7 +34,11 @@ pub enum RestoreError {
     Read(#[from] ReadError),
     /// A frame's body does not fit its kind.
     #[error("record {seq}: the body of a `{kind}` record is invalid: {source}")]
-    Body { seq: u64, kind: String, source: serde_json::Error },
+    Body {
+        seq: u64,
+        kind: String,
+        source: serde_json::Error,
+    },
     /// A record cannot follow those before it.
     #[error("record {seq}: {source}")]
     Illegal { seq: u64, source: IllegalRecord },
@@ -45,10 +49,12 @@ pub enum RestoreError {
 /// # Errors
 /// Its body does not fit its kind.
 pub fn decode(frame: &OwnedFrame) -> Result<Record, RestoreError> {
-    Record::decode(&frame.kind, frame.v, frame.line.as_bytes()).map_err(|source| RestoreError::Body {
-        seq: frame.seq,
-        kind: frame.kind.clone(),
-        source,
+    Record::decode(&frame.kind, frame.v, frame.line.as_bytes()).map_err(|source| {
+        RestoreError::Body {
+            seq: frame.seq,
+            kind: frame.kind.clone(),
+            source,
+        }
     })
 }
 
@@ -57,7 +63,9 @@ impl Restored {
     ///
     /// # Errors
     /// Damage, a body that cannot be read, or a record that does not follow from those before it.
-    pub fn from_frames(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<Self, RestoreError> {
+    pub fn from_frames(
+        frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+    ) -> Result<Self, RestoreError> {
         let mut restored = Self::default();
         for frame in frames {
             let frame = frame?;
@@ -73,7 +81,10 @@ impl Restored {
     /// The record does not follow from those before it.
     pub fn take(&mut self, seq: u64, time: u64, record: &Record) -> Result<(), RestoreError> {
         let before = self.state.shown.clone();
-        let items = self.state.apply_at(time, record).map_err(|source| RestoreError::Illegal { seq, source })?;
+        let items = self
+            .state
+            .apply_at(time, record)
+            .map_err(|source| RestoreError::Illegal { seq, source })?;
         self.items.extend(items);
         project(record, &before, &self.state, &mut self.items);
         self.last_time = self.last_time.max(time);
@@ -109,9 +120,18 @@ pub struct RecoveryFacts {
 pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     let state = &restored.state;
     let open_tasks = state.open_tasks().count() as u64;
-    let cut_calls = || state.open_calls.iter().filter(|(_, call)| call.waits_for().is_none());
-    let waits = state.open_calls.values().any(|call| call.waits_for().is_some());
-    let orderly = !state.turn_open && cut_calls().next().is_none() && state.lost.is_none() && open_tasks == 0;
+    let cut_calls = || {
+        state
+            .open_calls
+            .iter()
+            .filter(|(_, call)| call.waits_for().is_none())
+    };
+    let waits = state
+        .open_calls
+        .values()
+        .any(|call| call.waits_for().is_some());
+    let orderly =
+        !state.turn_open && cut_calls().next().is_none() && state.lost.is_none() && open_tasks == 0;
     let orderly = orderly && state.open_jobs().next().is_none();
     if orderly && found.cut_bytes == 0 && found.ended_processes == 0 && found.survivors.is_none() {
         return Vec::new();
@@ -138,8 +158,11 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
         humantime::format_duration(Duration::from_secs(down_us / 1_000_000))
     )];
     for (id, call) in cut_calls() {
-        let outcome =
-            if call.records_lost_after_start { lost_result() } else { interrupted(*id, call, restored.started_at) };
+        let outcome = if call.records_lost_after_start {
+            lost_result()
+        } else {
+            interrupted(*id, call, restored.started_at)
+        };
         note.push(format!("{id} {}: {}", call.name, outcome.summary));
         let transforms = Vec::new();
         batch.push(
@@ -156,23 +179,54 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
             .into(),
         );
     }
-    batch.extend(state.open_tasks().map(|(task, open)| orphaned(task, open, found.now).into()));
-    batch.extend(state.open_jobs().map(|job| jobs::ended(job, found.now).into()));
+    batch.extend(
+        state
+            .open_tasks()
+            .map(|(task, open)| orphaned(task, open, found.now).into()),
+    );
+    batch.extend(
+        state
+            .open_jobs()
+            .map(|job| jobs::ended(job, found.now).into()),
+    );
     note.extend(unknown_effects(state));
     if found.cut_bytes > 0 {
-        note.push(format!("{} incomplete bytes at the end of the log were moved aside.", found.cut_bytes));
+        note.push(format!(
+            "{} incomplete bytes at the end of the log were moved aside.",
+            found.cut_bytes
+        ));
     }
     if found.ended_processes > 0 {
-        note.push(format!("Child processes that were left running were ended: {}.", found.ended_processes));
+        note.push(format!(
+            "Child processes that were left running were ended: {}.",
+            found.ended_processes
+        ));
     }
     note.extend(found.survivors.as_deref().map(still_running));
     note.extend(state.untold.as_ref().map(loss));
     if state.turn_open {
         let (generation, text) = (state.surface_generation, note.join("\n"));
         // Nothing may stand between a call and its result, so this note waits for the next request.
-        batch.push(if waits { waiting_note(state, text) } else { SystemItem::Recovery { generation, text }.into() });
-        let outcome = if waits { Outcome::Waiting } else { Outcome::Interrupted };
-        batch.push(TurnFinished { turn: state.turns, outcome, unanswered: None, by: None, end_gates: false }.into());
+        batch.push(if waits {
+            waiting_note(state, text)
+        } else {
+            SystemItem::Recovery { generation, text }.into()
+        });
+        let outcome = if waits {
+            Outcome::Waiting
+        } else {
+            Outcome::Interrupted
+        };
+        batch.push(
+            TurnFinished {
+                turn: state.turns,
+                outcome,
+                unanswered: None,
+                by: None,
+                end_gates: false,
+            }
+            .into(),
+        );
     }
     batch
 }
@@ -196,8 +250,12 @@ const MAX_NAMED_RUNS: usize = 8;
 
 /// The note to the model about background tasks that may have had effects.
 fn unknown_effects(state: &SessionState) -> Option<String> {
-    let effectful = state.open_tasks().filter(|(_, open)| open.effect == ToolEffect::Effectful);
-    let mut runs: Vec<String> = effectful.map(|((feature, task), _)| format!("{task} of {feature}")).collect();
+    let effectful = state
+        .open_tasks()
+        .filter(|(_, open)| open.effect == ToolEffect::Effectful);
+    let mut runs: Vec<String> = effectful
+        .map(|((feature, task), _)| format!("{task} of {feature}"))
+        .collect();
     let more = runs.len().saturating_sub(MAX_NAMED_RUNS);
     runs.truncate(MAX_NAMED_RUNS);
     runs.extend((more > 0).then(|| format!("{more} more")));
@@ -228,14 +286,27 @@ pub fn loss(lost: &LostRecords) -> String {
 fn interrupted(id: CallId, call: &OpenCall, started_at: Option<u64>) -> ToolOutcome {
     let (summary, content) = match call.started {
         None => ("not executed; safe to retry".to_owned(), String::new()),
-        Some(effect @ (ToolEffect::ReadOnly | ToolEffect::Idempotent)) => (cut_off(effect).to_owned(), String::new()),
+        Some(effect @ (ToolEffect::ReadOnly | ToolEffect::Idempotent)) => {
+            (cut_off(effect).to_owned(), String::new())
+        }
         Some(effect @ ToolEffect::Effectful) => {
-            let when = started_at.map_or_else(|| "at an unknown time".to_owned(), |us| format!("at {}", utc(us)));
-            let content = format!("{id} {} was started {when} with: {}", call.name, clip(&call.arguments));
+            let when = started_at.map_or_else(
+                || "at an unknown time".to_owned(),
+                |us| format!("at {}", utc(us)),
+            );
+            let content = format!(
+                "{id} {} was started {when} with: {}",
+                call.name,
+                clip(&call.arguments)
+            );
             (cut_off(effect).to_owned(), content)
         }
     };
-    ToolOutcome { status: ResultStatus::Interrupted, summary, content }
+    ToolOutcome {
+        status: ResultStatus::Interrupted,
+        summary,
+        content,
+    }
 }
 
 /// The result of a started call that could not finish.
@@ -258,5 +329,6 @@ fn clip(text: &str) -> &str {
 /// `2026-06-03T12:23:17Z` of a Unix time in microseconds.
 #[must_use]
 pub fn utc(us: u64) -> String {
-    humantime::format_rfc3339_seconds(authority::dated(UNIX_EPOCH + Duration::from_micros(us))).to_string()
+    humantime::format_rfc3339_seconds(authority::dated(UNIX_EPOCH + Duration::from_micros(us)))
+        .to_string()
 }

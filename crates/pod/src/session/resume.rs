@@ -24,7 +24,9 @@ pub struct ResumedSession {
 /// As [`Restored::from_frames`]. After a checkpoint, a record that does not fit may also mean that the checkpoint is
 /// wrong.
 pub fn resume(past: SessionRecords) -> Result<ResumedSession, RestoreError> {
-    let begun = past.checkpoint().and_then(|kept| CheckpointBuilder::read(kept.version(), kept.bytes()));
+    let begun = past
+        .checkpoint()
+        .and_then(|kept| CheckpointBuilder::read(kept.version(), kept.bytes()));
     match begun {
         Some((restored, draft)) => fold(restored, draft, past.behind_checkpoint()),
         None => everything(past.all()),
@@ -35,7 +37,9 @@ pub fn resume(past: SessionRecords) -> Result<ResumedSession, RestoreError> {
 ///
 /// # Errors
 /// As [`Restored::from_frames`].
-pub fn everything(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<ResumedSession, RestoreError> {
+pub fn everything(
+    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+) -> Result<ResumedSession, RestoreError> {
     let restored = Restored::default();
     let draft = CheckpointBuilder::of(&restored);
     fold(restored, draft, frames)
@@ -56,10 +60,16 @@ fn fold(
         draft.take(added, frame.time, matches!(record, Record::ToolStarted(_)));
         draft.change_view(&record, &before, &restored.state);
         if frame.kind == "seal" {
-            checkpoint = draft.bytes(&restored.state).map(|bytes| (RecordId::of(&frame), bytes));
+            checkpoint = draft
+                .bytes(&restored.state)
+                .map(|bytes| (RecordId::of(&frame), bytes));
         }
     }
-    Ok(ResumedSession { restored, draft, checkpoint })
+    Ok(ResumedSession {
+        restored,
+        draft,
+        checkpoint,
+    })
 }
 
 impl ResumedSession {

@@ -24,7 +24,9 @@ impl Spent {
         Self {
             requests: self.requests.saturating_sub(before.requests),
             usage: self.usage.since(before.usage),
-            cost: self.cost.map(|cost| cost.since(before.cost.unwrap_or_default())),
+            cost: self
+                .cost
+                .map(|cost| cost.since(before.cost.unwrap_or_default())),
             wall_us: self.wall_us.saturating_sub(before.wall_us),
         }
     }
@@ -32,8 +34,14 @@ impl Spent {
     /// With this usage of attempts without an answer.
     #[must_use]
     pub fn plus(self, usage: Usage, cost: Option<Cost>) -> Self {
-        let cost = cost.map_or(self.cost, |more| Some(self.cost.unwrap_or_default().plus(more)));
-        Self { usage: self.usage.plus(usage), cost, ..self }
+        let cost = cost.map_or(self.cost, |more| {
+            Some(self.cost.unwrap_or_default().plus(more))
+        });
+        Self {
+            usage: self.usage.plus(usage),
+            cost,
+            ..self
+        }
     }
 
     /// Takes these kinds from a later point of the session.
@@ -72,7 +80,10 @@ impl WorkTime {
     /// nothing, one that was set forward at most [`MAX_STEP`].
     #[must_use]
     pub(super) fn at(self, time_us: u64, works: bool) -> Self {
-        Self { newest_us: time_us, worked_us: self.until(time_us, works) }
+        Self {
+            newest_us: time_us,
+            worked_us: self.until(time_us, works),
+        }
     }
 
     /// The time in which turns have worked by now.
@@ -95,16 +106,31 @@ mod tests {
         assert_eq!(begun.until(105 * SECOND, true), 5 * SECOND);
         assert_eq!(begun.until(105 * SECOND, false), 0);
         let (worked, waited) = (begun.at(105 * SECOND, true), 900 * SECOND);
-        assert_eq!(worked.at(waited, false).until(waited + SECOND, true), 6 * SECOND);
+        assert_eq!(
+            worked.at(waited, false).until(waited + SECOND, true),
+            6 * SECOND
+        );
     }
 
     #[test]
     fn a_clock_that_is_set_takes_nothing_back_and_costs_an_hour_at_most() {
-        let begun = WorkTime::default().at(100 * SECOND, false).at(103 * SECOND, true);
+        let begun = WorkTime::default()
+            .at(100 * SECOND, false)
+            .at(103 * SECOND, true);
         let back = begun.at(SECOND, true);
         assert_eq!(back.until(2 * SECOND, true), 4 * SECOND);
         let forward = begun.until(u64::MAX, true);
-        assert_eq!(Duration::from_micros(forward), MAX_STEP + Duration::from_secs(3));
-        assert_eq!(WorkTime { newest_us: 0, worked_us: u64::MAX }.until(SECOND, true), u64::MAX);
+        assert_eq!(
+            Duration::from_micros(forward),
+            MAX_STEP + Duration::from_secs(3)
+        );
+        assert_eq!(
+            WorkTime {
+                newest_us: 0,
+                worked_us: u64::MAX
+            }
+            .until(SECOND, true),
+            u64::MAX
+        );
     }
 }

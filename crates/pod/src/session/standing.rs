@@ -79,15 +79,27 @@ impl StandingFacts {
             return Some("there is no text to pin".to_owned());
         }
         if text.len() > MAX_PIN {
-            return Some(format!("the text has {} bytes; a pin has at most {MAX_PIN}", text.len()));
+            return Some(format!(
+                "the text has {} bytes; a pin has at most {MAX_PIN}",
+                text.len()
+            ));
         }
         let is_full = self.pins.len() >= MAX_PINS || all + text.len() > MAX_PINNED;
-        is_full.then(|| format!("there is room for {MAX_PINS} pins with {MAX_PINNED} bytes in all; unpin one first"))
+        is_full.then(|| {
+            format!(
+                "there is room for {MAX_PINS} pins with {MAX_PINNED} bytes in all; unpin one first"
+            )
+        })
     }
 
     pub(super) fn taken(&mut self, queued: &QueuedInput, item: u64) {
         let text = clip(&queued.text, MAX_REPEATED).to_owned();
-        self.inputs.push(ActiveInput { input: queued.input, item, text, since_us: 0 });
+        self.inputs.push(ActiveInput {
+            input: queued.input,
+            item,
+            text,
+            since_us: 0,
+        });
         if self.inputs.len() > MAX_INPUTS {
             self.inputs.remove(1);
         }
@@ -102,7 +114,8 @@ impl StandingFacts {
     pub(super) fn file_changed(&mut self, path: &str) {
         self.changed.retain(|known| known != path);
         self.changed.push_back(path.to_owned());
-        self.changed.drain(..self.changed.len().saturating_sub(MAX_PATHS));
+        self.changed
+            .drain(..self.changed.len().saturating_sub(MAX_PATHS));
     }
 }
 
@@ -117,17 +130,25 @@ impl StandingFacts {
     #[must_use]
     pub fn undo_note(&self) -> Option<String> {
         let named = |(path, gone): (&String, &bool)| {
-            format!("{}{}", escape_within(path, Lines::One, MAX_REPEATED), if *gone { " (removed)" } else { "" })
+            format!(
+                "{}{}",
+                escape_within(path, Lines::One, MAX_REPEATED),
+                if *gone { " (removed)" } else { "" }
+            )
         };
         let mut files: Vec<String> = self.undone.iter().map(named).collect();
         files.extend((files.len() >= MAX_PATHS).then(|| "and perhaps more".to_owned()));
         (!files.is_empty()).then(|| {
-            format!("A person undid your changes of these files; they are as before again: {}", files.join("; "))
+            format!(
+                "A person undid your changes of these files; they are as before again: {}",
+                files.join("; ")
+            )
         })
     }
 }
 
 /// The beginning of a text.
 pub(super) fn clip(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most))
+        .unwrap_or_default()
 }

@@ -49,7 +49,13 @@ impl Summary {
                     break;
                 }
             }
-            match (Self { state, last_time, prompt }).fold(behind) {
+            match (Self {
+                state,
+                last_time,
+                prompt,
+            })
+            .fold(behind)
+            {
                 // The checkpoint may be wrong; the log decides.
                 Err(RestoreError::Body { .. } | RestoreError::Illegal { .. }) => {}
                 other => return other,
@@ -58,12 +64,20 @@ impl Summary {
         Self::default().fold(reader.frames().inspect(|_| patience()))
     }
 
-    fn fold(mut self, frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<Self, RestoreError> {
+    fn fold(
+        mut self,
+        frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+    ) -> Result<Self, RestoreError> {
         for frame in frames {
             let frame = frame?;
             self.prompt = self.prompt.or_else(|| input(&frame));
-            let illegal = |source| RestoreError::Illegal { seq: frame.seq, source };
-            self.state.apply_at(frame.time, &decode_lite(&frame)?).map_err(illegal)?;
+            let illegal = |source| RestoreError::Illegal {
+                seq: frame.seq,
+                source,
+            };
+            self.state
+                .apply_at(frame.time, &decode_lite(&frame)?)
+                .map_err(illegal)?;
             self.last_time = self.last_time.max(frame.time);
         }
         Ok(self)

@@ -2,7 +2,9 @@
 //! Does not decide what runs: `control::tasks` does.
 
 use super::fold::SessionState;
-use crate::record::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
+use crate::record::{
+    BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind,
+};
 use llm_worker::ToolEffect;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -58,18 +60,46 @@ impl OpenTaskRun {
     /// A run, by its `running` record.
     #[must_use]
     pub fn of(record: &BackgroundTask) -> Self {
-        let BackgroundTask { run, attempt, trigger, effect, due_ms, at_ms, .. } = *record;
-        Self { run, attempt, trigger, effect, due_ms, began_ms: at_ms }
+        let BackgroundTask {
+            run,
+            attempt,
+            trigger,
+            effect,
+            due_ms,
+            at_ms,
+            ..
+        } = *record;
+        Self {
+            run,
+            attempt,
+            trigger,
+            effect,
+            due_ms,
+            began_ms: at_ms,
+        }
     }
 }
 
 /// The end of a run that was open when its host ended. Recovery writes it and runs nothing.
-pub(super) fn orphaned((feature, task): &(String, String), open: &OpenTaskRun, now_us: u64) -> BackgroundTask {
+pub(super) fn orphaned(
+    (feature, task): &(String, String),
+    open: &OpenTaskRun,
+    now_us: u64,
+) -> BackgroundTask {
     let known = match open.effect {
         ToolEffect::ReadOnly | ToolEffect::Idempotent => "running it again is safe",
-        ToolEffect::Effectful => "its effects may have happened, and it is not run again for this cause",
+        ToolEffect::Effectful => {
+            "its effects may have happened, and it is not run again for this cause"
+        }
     };
-    let OpenTaskRun { run, attempt, trigger, effect, due_ms, began_ms: _ } = *open;
+    let OpenTaskRun {
+        run,
+        attempt,
+        trigger,
+        effect,
+        due_ms,
+        began_ms: _,
+    } = *open;
     BackgroundTask {
         run,
         feature: feature.clone(),
@@ -89,7 +119,9 @@ pub(super) fn orphaned((feature, task): &(String, String), open: &OpenTaskRun, n
 impl SessionState {
     /// The open runs, by feature and task.
     pub fn open_tasks(&self) -> impl Iterator<Item = (&(String, String), &OpenTaskRun)> {
-        self.tasks.iter().filter_map(|(key, task)| Some((key, task.open.as_ref()?)))
+        self.tasks
+            .iter()
+            .filter_map(|(key, task)| Some((key, task.open.as_ref()?)))
     }
 
     /// Folds a record of a run. An error changes nothing.
@@ -97,15 +129,20 @@ impl SessionState {
         let key = (record.feature.clone(), record.task.clone());
         let known = self.tasks.get(&key);
         // The end of an open run, and the beginning of one that ends, may be among lost records.
-        let fits = |open: &&OpenTaskRun| open.run == record.run && record.state != TaskRunState::Running;
-        let open = known.and_then(|task| task.open.as_ref()).filter(|open| self.lost.is_none() || fits(open));
+        let fits =
+            |open: &&OpenTaskRun| open.run == record.run && record.state != TaskRunState::Running;
+        let open = known
+            .and_then(|task| task.open.as_ref())
+            .filter(|open| self.lost.is_none() || fits(open));
         match (record.state, open) {
             (TaskRunState::Running, Some(_)) => return Err("another run of that task is open"),
             (TaskRunState::Running, None) if record.run <= self.task_runs => {
                 return Err("its run number was given before");
             }
             (TaskRunState::Running, None) => {}
-            (_, Some(open)) if open.run != record.run => return Err("another run of that task is open"),
+            (_, Some(open)) if open.run != record.run => {
+                return Err("another run of that task is open");
+            }
             (_, Some(_)) => {}
             (_, None) if record.run <= known.map_or(0, |task| task.run) => {
                 return Err("that run has ended, or a later one of that task has");
@@ -113,7 +150,9 @@ impl SessionState {
             (_, None) if self.lost.is_some() => {}
             (TaskRunState::Orphaned, None) => return Err("that run never began"),
             (TaskRunState::Cancelled, None) if record.ms.is_none() => {}
-            (_, None) if record.effect == ToolEffect::Effectful => return Err("that effectful run never began"),
+            (_, None) if record.effect == ToolEffect::Effectful => {
+                return Err("that effectful run never began");
+            }
             (_, None) => {}
         }
         if known.is_none() && self.tasks.len() >= MAX_TASKS && !self.forget_a_task() {
@@ -127,14 +166,25 @@ impl SessionState {
     /// Forgets the task that ran longest ago. Returns whether there is one without an open run.
     fn forget_a_task(&mut self) -> bool {
         let closed = self.tasks.iter().filter(|(_, task)| task.open.is_none());
-        let oldest = closed.min_by_key(|(_, task)| task.run).map(|(key, _)| key.clone());
+        let oldest = closed
+            .min_by_key(|(_, task)| task.run)
+            .map(|(key, _)| key.clone());
         oldest.is_some_and(|key| self.tasks.remove(&key).is_some())
     }
 }
 
 impl TaskState {
     fn follow(&mut self, record: &BackgroundTask) {
-        let BackgroundTask { run, trigger, attempt, due_ms, at_ms, state, ref reason, .. } = *record;
+        let BackgroundTask {
+            run,
+            trigger,
+            attempt,
+            due_ms,
+            at_ms,
+            state,
+            ref reason,
+            ..
+        } = *record;
         let began = self.open.take().is_some_and(|open| open.run == run);
         if trigger.is_scheduled() && !began {
             self.last_due_ms = Some(due_ms);
@@ -146,11 +196,22 @@ impl TaskState {
         }
         if state.is_failure() {
             self.failures.push_back(at_ms);
-            self.failures.drain(..self.failures.len().saturating_sub(MAX_TASK_FAILURES));
+            self.failures
+                .drain(..self.failures.len().saturating_sub(MAX_TASK_FAILURES));
         }
-        let clip = |text: &String| text.get(..text.floor_char_boundary(MAX_TASK_REASON)).map(str::to_owned);
+        let clip = |text: &String| {
+            text.get(..text.floor_char_boundary(MAX_TASK_REASON))
+                .map(str::to_owned)
+        };
         let reason = reason.as_ref().and_then(clip);
-        self.last = Some(TaskEnd { run, attempt, trigger, state, reason, at_ms });
+        self.last = Some(TaskEnd {
+            run,
+            attempt,
+            trigger,
+            state,
+            reason,
+            at_ms,
+        });
     }
 }
 

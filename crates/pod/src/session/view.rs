@@ -20,7 +20,9 @@ pub(super) fn project(
     state: &SessionState,
     items: &mut Vec<Item>,
 ) -> Option<PrunedContent> {
-    let Record::Pruned(pruned) = record else { return None };
+    let Record::Pruned(pruned) = record else {
+        return None;
+    };
     let (surface, _) = state.surface.as_ref().filter(|_| state.shown != *before)?;
     Some(pruned.project(items, before, surface))
 }

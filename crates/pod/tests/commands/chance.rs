@@ -68,8 +68,15 @@ pub(super) struct Chance {
 
 impl Chance {
     pub(super) fn new(seed: u64) -> Self {
-        let real = REAL.lines().filter_map(|line| line.split_once(" | ")).map(|(_, text)| text.replace('⏎', "\n"));
-        Self { state: seed, named: 0, corpus: rows().into_iter().map(|row| row.text).chain(real).collect() }
+        let real = REAL
+            .lines()
+            .filter_map(|line| line.split_once(" | "))
+            .map(|(_, text)| text.replace('⏎', "\n"));
+        Self {
+            state: seed,
+            named: 0,
+            corpus: rows().into_iter().map(|row| row.text).chain(real).collect(),
+        }
     }
 
     pub(super) fn below(&mut self, bound: usize) -> usize {
@@ -107,7 +114,11 @@ impl Chance {
     }
 
     fn change(&mut self, text: &mut String) {
-        let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let ends: Vec<usize> = text
+            .char_indices()
+            .map(|(at, _)| at)
+            .chain([text.len()])
+            .collect();
         let (from, length) = (self.below(ends.len()), self.below(6));
         let to = (from + length).min(ends.len() - 1);
         let range = ends[from]..ends[to];
@@ -119,7 +130,11 @@ impl Chance {
             }
             2 => {
                 let moved: String = text.drain(range).collect();
-                let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+                let places: Vec<usize> = text
+                    .char_indices()
+                    .map(|(at, _)| at)
+                    .chain([text.len()])
+                    .collect();
                 text.insert_str(self.of(&places), &moved);
             }
             3 => {
@@ -152,16 +167,27 @@ impl Chance {
         let (delimiter, end) = self.of(DELIMITERS);
         let (program, body, next) = (self.name(), self.of(WORDS), self.simple());
         let sign = self.of(&["<<", "<<", "<< ", "<<-"]);
-        let behind = self.of(&["", "", " | p90", "; p91", " && p92", " >f", " x", " <<E2", ")", " \\\np93", " # x"]);
-        let hidden = self.of(&["", "$(p94)\n", "`p95`\n", "p96\n", "\\\n", "x\\\n", "'\n", "\"\n"]);
-        format!("{program} {sign}{delimiter}{behind}\n{body}\n{hidden}{end}\n{next}\n{delimiter}\n{}", self.simple())
+        let behind = self.of(&[
+            "", "", " | p90", "; p91", " && p92", " >f", " x", " <<E2", ")", " \\\np93", " # x",
+        ]);
+        let hidden = self.of(&[
+            "", "$(p94)\n", "`p95`\n", "p96\n", "\\\n", "x\\\n", "'\n", "\"\n",
+        ]);
+        format!(
+            "{program} {sign}{delimiter}{behind}\n{body}\n{hidden}{end}\n{next}\n{delimiter}\n{}",
+            self.simple()
+        )
     }
 
     fn command(&mut self, depth: usize) -> String {
         if depth == 0 {
             return self.simple();
         }
-        let (a, b, word) = (self.command(depth - 1), self.command(depth - 1), self.of(WORDS));
+        let (a, b, word) = (
+            self.command(depth - 1),
+            self.command(depth - 1),
+            self.of(WORDS),
+        );
         match self.below(40) {
             0 => format!("{a}; {b}"),
             1 => format!("{a} && {b}"),

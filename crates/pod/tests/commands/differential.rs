@@ -48,11 +48,16 @@ struct Rules {
 
 impl Rules {
     fn new() -> Self {
-        let names =
-            (1..=6).flat_map(|n| [format!("p{n}"), format!("q{n}")]).chain(["git", "cargo", "cat"].map(str::to_owned));
+        let names = (1..=6)
+            .flat_map(|n| [format!("p{n}"), format!("q{n}")])
+            .chain(["git", "cargo", "cat"].map(str::to_owned));
         let allowed: BTreeSet<String> = names.collect();
         let rules = allowed.iter().map(|name| about(name, Allow)).collect();
-        Self { world: World::new(), policy: Policy::new(TERMS, vec![layer("--allow", rules)]), allowed }
+        Self {
+            world: World::new(),
+            policy: Policy::new(TERMS, vec![layer("--allow", rules)]),
+            allowed,
+        }
     }
 }
 
@@ -79,7 +84,9 @@ fn what_bash_starts_of_anything_is_among_the_parts() {
     let mut seen = Seen::default();
     std::thread::scope(|scope| {
         let threads = [(); THREADS].map(|()| scope.spawn(run));
-        threads.into_iter().for_each(|thread| seen.add(thread.join().unwrap()));
+        threads
+            .into_iter()
+            .for_each(|thread| seen.add(thread.join().unwrap()));
     });
     println!("{}", seen.summary());
     seen.check();
@@ -112,7 +119,9 @@ fn compare_generated(seed: u64, count: usize) -> Seen {
             }
         }
     });
-    seen.wrong.iter_mut().for_each(|wrong| *wrong = format!("seed {seed}: {wrong}"));
+    seen.wrong
+        .iter_mut()
+        .for_each(|wrong| *wrong = format!("seed {seed}: {wrong}"));
     seen
 }
 
@@ -138,7 +147,10 @@ pub(super) fn compare_in(jail: &Jail, mut next: impl FnMut() -> Option<String>) 
             }
         }
         match jail.run(&batch) {
-            Some(started) => batch.iter().zip(started).for_each(|(text, started)| seen.judge(text, &started, &rules)),
+            Some(started) => batch
+                .iter()
+                .zip(started)
+                .for_each(|(text, started)| seen.judge(text, &started, &rules)),
             None => seen.stopped += batch.len(),
         }
         if !rest {
@@ -151,11 +163,22 @@ pub(super) fn compare_in(jail: &Jail, mut next: impl FnMut() -> Option<String>) 
 impl Seen {
     /// Fails when something started that is not listed.
     pub(super) fn check(&self) {
-        assert!(self.wrong.is_empty(), "{} texts are wrong:\n{}", self.wrong.len(), self.wrong.join("\n"));
+        assert!(
+            self.wrong.is_empty(),
+            "{} texts are wrong:\n{}",
+            self.wrong.len(),
+            self.wrong.join("\n")
+        );
     }
 
     pub(super) fn summary(&self) -> String {
-        let Self { compared, started, stopped, admitted, wrong } = self;
+        let Self {
+            compared,
+            started,
+            stopped,
+            admitted,
+            wrong,
+        } = self;
         format!(
             "{compared} transparent texts ran, {started} programs started, {} texts are wrong, {stopped} were stopped; \
              rules admitted {admitted} with the sandbox off",
@@ -173,17 +196,35 @@ impl Seen {
 
     fn judge(&mut self, text: &str, started: &BTreeSet<String>, rules: &Rules) {
         let parts = shell::parse(text).parts;
-        let mut known: BTreeSet<&str> = parts.iter().filter_map(|part| part.program.as_ref()?.literal()).collect();
-        known.extend(parts.iter().flat_map(|part| &part.wrappers).map(String::as_str));
-        let missed: Vec<_> = started.iter().filter(|name| !known.contains(name.as_str())).collect();
+        let mut known: BTreeSet<&str> = parts
+            .iter()
+            .filter_map(|part| part.program.as_ref()?.literal())
+            .collect();
+        known.extend(
+            parts
+                .iter()
+                .flat_map(|part| &part.wrappers)
+                .map(String::as_str),
+        );
+        let missed: Vec<_> = started
+            .iter()
+            .filter(|name| !known.contains(name.as_str()))
+            .collect();
         if !missed.is_empty() && self.wrong.len() < 40 {
-            self.wrong.push(format!("{text:?}: bash starts {missed:?}, the parts are {known:?}"));
+            self.wrong.push(format!(
+                "{text:?}: bash starts {missed:?}, the parts are {known:?}"
+            ));
         }
         if rules.world.runs(&rules.policy, text, OFF) {
             let wraps = |name: &String| parts.iter().any(|part| part.wrappers.contains(name));
-            let more: Vec<_> = started.iter().filter(|name| !rules.allowed.contains(*name) && !wraps(name)).collect();
+            let more: Vec<_> = started
+                .iter()
+                .filter(|name| !rules.allowed.contains(*name) && !wraps(name))
+                .collect();
             if !more.is_empty() && self.wrong.len() < 40 {
-                self.wrong.push(format!("{text:?}: bash starts {more:?}, which no rule allows"));
+                self.wrong.push(format!(
+                    "{text:?}: bash starts {more:?}, which no rule allows"
+                ));
             }
             self.admitted += 1;
         }
@@ -196,15 +237,30 @@ impl Seen {
 /// directory, and has no function that starts one.
 fn runs_here(script: &CommandLine, text: &str) -> bool {
     let parts = &script.parts;
-    let by_path = |part: &Part| part.program.as_ref().is_some_and(|word| word.bare().contains('/'));
+    let by_path = |part: &Part| {
+        part.program
+            .as_ref()
+            .is_some_and(|word| word.bare().contains('/'))
+    };
     let far = |part: &Part| {
         part.redirections.iter().any(|redirection| {
             let file = matches!(redirection.kind, RedirectKind::Read | RedirectKind::Write);
-            file && redirection.target.literal().is_none_or(|path| path.starts_with('/') && path != "/dev/null")
+            file && redirection
+                .target
+                .literal()
+                .is_none_or(|path| path.starts_with('/') && path != "/dev/null")
         })
     };
-    let calls = |part: &Part| script.functions.iter().any(|function| part.program_name() == Some(&function.name));
-    let recursive = script.functions.iter().any(|function| parts[function.body.clone()].iter().any(calls));
+    let calls = |part: &Part| {
+        script
+            .functions
+            .iter()
+            .any(|function| part.program_name() == Some(&function.name))
+    };
+    let recursive = script
+        .functions
+        .iter()
+        .any(|function| parts[function.body.clone()].iter().any(calls));
     parts.iter().all(|part| part.opaque.is_none())
         && !parts.iter().any(|part| by_path(part) || far(part))
         && !recursive

@@ -57,7 +57,9 @@ done
 exit 0
 "#;
 
-const STARTERS: [&str; 8] = ["env", "find", "nice", "nohup", "sed", "stdbuf", "timeout", "xargs"];
+const STARTERS: [&str; 8] = [
+    "env", "find", "nice", "nohup", "sed", "stdbuf", "timeout", "xargs",
+];
 
 /// How long one bash may take for all its texts.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -81,13 +83,26 @@ impl Jail {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
         let ambient = ambient::claim();
-        let confinement = Confinement { mode, read: Vec::new(), write: vec![dir.path().to_owned()] };
-        let env = EnvPolicy::from_vars([("PATH".into(), std::env::var_os("PATH").unwrap())], &[]).unwrap();
+        let confinement = Confinement {
+            mode,
+            read: Vec::new(),
+            write: vec![dir.path().to_owned()],
+        };
+        let env = EnvPolicy::from_vars([("PATH".into(), std::env::var_os("PATH").unwrap())], &[])
+            .unwrap();
         // What is left of a call is found by its mark, so each has its own.
         let number = JAILS.fetch_add(1, Ordering::Relaxed);
         let spawner = Spawner::new(&ambient, confinement, env, format!("jail/{number}")).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Some(Self { dir, spawner, runtime, script: SCRIPT })
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        Some(Self {
+            dir,
+            spawner,
+            runtime,
+            script: SCRIPT,
+        })
     }
 
     /// One in which the common programs that start others are found, and stubs.
@@ -98,13 +113,19 @@ impl Jail {
         for name in STARTERS {
             symlink(format!("/usr/bin/{name}"), bin.join(name)).unwrap();
         }
-        let stub = format!("#!/bin/sh\necho \"${{0##*/}}\" >>'{}'\n", jail.dir.path().join("started").display());
+        let stub = format!(
+            "#!/bin/sh\necho \"${{0##*/}}\" >>'{}'\n",
+            jail.dir.path().join("started").display()
+        );
         for name in ["p1", "p2", "p3", "p4", "p5", "p6", "a", "x", "KILL"] {
             fs::write(bin.join(name), &stub).unwrap();
             fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
         fs::write(jail.dir.path().join("work/a"), "a p1\np2\n").unwrap();
-        Some(Self { script: WITH_STARTERS, ..jail })
+        Some(Self {
+            script: WITH_STARTERS,
+            ..jail
+        })
     }
 
     /// The names that bash looked for, for each text. None: they did not end in time.
@@ -121,7 +142,10 @@ impl Jail {
             deadline: DEADLINE,
             input: Vec::new(),
         };
-        let ended = self.runtime.block_on(self.spawner.run(job, |_| Ok(()), &CancellationToken::new())).unwrap();
+        let ended = self
+            .runtime
+            .block_on(self.spawner.run(job, |_| Ok(()), &CancellationToken::new()))
+            .unwrap();
         let mut found = vec![BTreeSet::new(); texts.len()];
         for (text, name) in entries(&fs::read(&log).unwrap()) {
             found[text].insert(name);
@@ -137,19 +161,34 @@ fn entries(log: &[u8]) -> impl Iterator<Item = (usize, String)> {
     log.split(|byte| *byte == 0).filter_map(|entry| {
         let entry = String::from_utf8_lossy(entry.strip_suffix(&[1])?);
         let (text, name) = entry.split_once(' ').unwrap();
-        Some((text.parse().unwrap(), name.replace("\u{2}n", "\n").replace("\u{2}b", "\u{2}")))
+        Some((
+            text.parse().unwrap(),
+            name.replace("\u{2}n", "\n").replace("\u{2}b", "\u{2}"),
+        ))
     })
 }
 
 #[test]
 fn an_entry_that_a_kill_cut_off_is_skipped() {
     let log = b"\x000 p1\x01\x001\x001 p\x02n2\x02bn\x01\x002 p";
-    assert_eq!(entries(log).collect::<Vec<_>>(), [(0, "p1".to_owned()), (1, "p\n2\u{2}n".to_owned())]);
+    assert_eq!(
+        entries(log).collect::<Vec<_>>(),
+        [(0, "p1".to_owned()), (1, "p\n2\u{2}n".to_owned())]
+    );
 }
 
 #[test]
 fn a_name_is_kept_whatever_its_characters_are() {
     let Some(jail) = Jail::new() else { return };
-    let found = jail.run(&["$'\\2m'".to_owned(), "$'a\\nb'".to_owned(), "$'\\2n'".to_owned()]).unwrap();
-    assert_eq!(found, ["\u{2}m", "a\nb", "\u{2}n"].map(|name| BTreeSet::from([name.to_owned()])));
+    let found = jail
+        .run(&[
+            "$'\\2m'".to_owned(),
+            "$'a\\nb'".to_owned(),
+            "$'\\2n'".to_owned(),
+        ])
+        .unwrap();
+    assert_eq!(
+        found,
+        ["\u{2}m", "a\nb", "\u{2}n"].map(|name| BTreeSet::from([name.to_owned()]))
+    );
 }

@@ -2,7 +2,11 @@
 //!
 //! `tricks.txt` has the rows and says which rules they are judged by.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests: what fails here is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests: what fails here is a failed test"
+)]
 
 mod bash;
 mod chance;
@@ -19,8 +23,14 @@ use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
 use pod::permission::{CallFacts, Layer, Policy, PolicyDecision, Rule, RuleDecision, SandboxState};
 
-const CONFINED: SandboxState = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
-const OFF: SandboxState = SandboxState { mode: SandboxMode::Off, enforced: true };
+const CONFINED: SandboxState = SandboxState {
+    mode: SandboxMode::WorkspaceWrite,
+    enforced: true,
+};
+const OFF: SandboxState = SandboxState {
+    mode: SandboxMode::Off,
+    enforced: true,
+};
 
 /// Which must answer what: `("+", "-", "git status")`.
 struct Row {
@@ -30,11 +40,17 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let lines = include_str!("tricks.txt").lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let lines = include_str!("tricks.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
     let rows = lines.map(|line| {
         let mut fields = line.splitn(3, ' ');
         let (allowed, denied) = (fields.next().unwrap(), fields.next().unwrap());
-        Row { allowed, denied, text: fields.next().unwrap().replace('⏎', "\n") }
+        Row {
+            allowed,
+            denied,
+            text: fields.next().unwrap().replace('⏎', "\n"),
+        }
     });
     rows.collect()
 }
@@ -47,14 +63,23 @@ struct World {
 impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::ReadWrite).unwrap();
-        Self { _dir: dir, workspace }
+        let workspace =
+            Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::ReadWrite).unwrap();
+        Self {
+            _dir: dir,
+            workspace,
+        }
     }
 
     fn judge(&self, policy: &Policy, text: &str, now: SandboxState) -> PolicyDecision {
         let feature = FeatureId::builtin("shell");
         let touches = [Touch::Shell(text.to_owned())];
-        let call = CallFacts { tool: "Bash", effect: ToolEffect::Effectful, touches: &touches, feature: &feature };
+        let call = CallFacts {
+            tool: "Bash",
+            effect: ToolEffect::Effectful,
+            touches: &touches,
+            feature: &feature,
+        };
         policy.judge(&call, &self.workspace, now)
     }
 
@@ -65,9 +90,15 @@ impl World {
 
 /// `git status,diff` and its like, as a rule about Bash.
 fn about(command: &str, decision: RuleDecision) -> Rule {
-    let (program, subcommands) = command.split_once(' ').map_or((command, None), |(p, s)| (p, Some(s)));
+    let (program, subcommands) = command
+        .split_once(' ')
+        .map_or((command, None), |(p, s)| (p, Some(s)));
     let subcommand = subcommands.map(|listed| listed.split(',').map(str::to_owned).collect());
-    Rule { program: Some(program.to_owned()), subcommand, ..Rule::new("Bash", decision) }
+    Rule {
+        program: Some(program.to_owned()),
+        subcommand,
+        ..Rule::new("Bash", decision)
+    }
 }
 
 fn layer(source: &str, rules: Vec<Rule>) -> Layer {

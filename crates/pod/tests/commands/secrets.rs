@@ -22,31 +22,52 @@ impl World {
         for name in ["sub/deep", "keys", "plain"] {
             fs::create_dir_all(at(name)).unwrap();
         }
-        for name in
-            [".env", ".env.example", "sub/.env.local", "keys/id_ed25519", "keys/a.txt", "a.json", "plain/x.rs", "b c"]
-        {
+        for name in [
+            ".env",
+            ".env.example",
+            "sub/.env.local",
+            "keys/id_ed25519",
+            "keys/a.txt",
+            "a.json",
+            "plain/x.rs",
+            "b c",
+        ] {
             fs::write(at(name), "x").unwrap();
         }
         symlink(".env", at("notes")).unwrap();
         symlink("../keys", at("sub/open")).unwrap();
-        fs::write(at(".npmrc"), "registry=https://r\n//r/:_authToken=${NPM_TOKEN}\n").unwrap();
+        fs::write(
+            at(".npmrc"),
+            "registry=https://r\n//r/:_authToken=${NPM_TOKEN}\n",
+        )
+        .unwrap();
         fs::write(at("sub/.npmrc"), "//r/:_authToken=abc\n").unwrap();
-        let workspace = Workspace::open(&ambient::claim(), &at(""), &at(""), Access::ReadWrite).unwrap();
-        let workspace = workspace.with_secrets(SecretNames::with(&["vault/**".into(), "*.kdbx".into()]).unwrap());
+        let workspace =
+            Workspace::open(&ambient::claim(), &at(""), &at(""), Access::ReadWrite).unwrap();
+        let workspace = workspace
+            .with_secrets(SecretNames::with(&["vault/**".into(), "*.kdbx".into()]).unwrap());
         Self { dir, workspace }
     }
 
     fn judge(&self, rules: &[Rule], text: &str, now: SandboxState) -> PolicyDecision {
         let feature = FeatureId::builtin("shell");
         let touches = [Touch::Shell(text.to_owned())];
-        let call = CallFacts { tool: "Bash", effect: ToolEffect::Effectful, touches: &touches, feature: &feature };
+        let call = CallFacts {
+            tool: "Bash",
+            effect: ToolEffect::Effectful,
+            touches: &touches,
+            feature: &feature,
+        };
         let policy = Policy::new(TERMS, vec![Layer::new("test", rules.to_vec()).unwrap()]);
         policy.judge(&call, &self.workspace, now)
     }
 
     fn asks(&self, text: &str) -> bool {
         let decision = self.judge(&[], text, CONFINED);
-        assert!(decision.decision.allows() || decision.rule.text.contains("hold secrets"), "{text}: {decision:?}");
+        assert!(
+            decision.decision.allows() || decision.rule.text.contains("hold secrets"),
+            "{text}: {decision:?}"
+        );
         !decision.decision.allows()
     }
 }
@@ -196,11 +217,17 @@ cargo test --workspace 2>&1 | tail -20
 fn a_command_that_names_a_secret_is_asked_about() {
     let world = World::new();
     let lines = |text: &'static str| text.lines().filter(|line| !line.is_empty());
-    let named: Vec<_> = lines(NAMED).filter(|line| !world.asks(&line.replace('⏎', "\n"))).collect();
+    let named: Vec<_> = lines(NAMED)
+        .filter(|line| !world.asks(&line.replace('⏎', "\n")))
+        .collect();
     assert!(named.is_empty(), "not asked about: {named:#?}");
     let others: Vec<_> = lines(OTHERS).filter(|line| world.asks(line)).collect();
     // Below a name that a secret may have, everything counts, also where it leads out again.
-    assert_eq!(others, ["cat .environment/../a.json", "cat .envs/../a.json"], "asked about");
+    assert_eq!(
+        others,
+        ["cat .environment/../a.json", "cat .envs/../a.json"],
+        "asked about"
+    );
 }
 
 #[test]
@@ -214,33 +241,121 @@ fn what_may_be_read_may_be_named() {
     let (allow, deny) = (RuleDecision::Allow, RuleDecision::Deny);
     // The rules, with the sandbox off, the command, and whether it runs.
     let cases = [
-        (vec![rule("Read", Some(".env"), None, allow)], false, "cat .env", true),
-        (vec![rule("Bash", Some(".env"), None, allow)], false, "cat .env", true),
-        (vec![rule("Read", Some("keys/**"), None, allow)], false, "cat .env", false),
-        (vec![rule("Read", Some(".env"), None, allow)], false, "cat notes", true),
-        (vec![rule("Read", Some("notes"), None, allow)], false, "cat notes", false),
-        (vec![rule("Read", Some(".env"), None, allow)], false, "cat .env keys/i*", false),
-        (vec![rule("Read", Some(".env"), None, allow)], false, "cat $D/.env", false),
-        (vec![rule("Read", None, None, allow)], false, "cat $D/.env", true),
-        (vec![rule("Bash", None, Some("cat"), allow)], false, "cat .env", false),
-        (vec![rule("Bash", None, Some("cat"), allow)], true, "cat a.json", true),
-        (vec![rule("Bash", None, Some("cat"), allow)], true, "cat .env", false),
-        (vec![rule("Read", Some(".env"), None, allow)], true, "cat .env", false),
-        (vec![rule("Bash", None, None, allow)], false, "cat .env", true),
-        (vec![rule("Bash", None, None, allow), rule("Read", Some("**/.env*"), None, deny)], false, "cat .env", false),
-        (vec![rule("Read", Some("**"), None, deny)], false, "cat a.json", true),
+        (
+            vec![rule("Read", Some(".env"), None, allow)],
+            false,
+            "cat .env",
+            true,
+        ),
+        (
+            vec![rule("Bash", Some(".env"), None, allow)],
+            false,
+            "cat .env",
+            true,
+        ),
+        (
+            vec![rule("Read", Some("keys/**"), None, allow)],
+            false,
+            "cat .env",
+            false,
+        ),
+        (
+            vec![rule("Read", Some(".env"), None, allow)],
+            false,
+            "cat notes",
+            true,
+        ),
+        (
+            vec![rule("Read", Some("notes"), None, allow)],
+            false,
+            "cat notes",
+            false,
+        ),
+        (
+            vec![rule("Read", Some(".env"), None, allow)],
+            false,
+            "cat .env keys/i*",
+            false,
+        ),
+        (
+            vec![rule("Read", Some(".env"), None, allow)],
+            false,
+            "cat $D/.env",
+            false,
+        ),
+        (
+            vec![rule("Read", None, None, allow)],
+            false,
+            "cat $D/.env",
+            true,
+        ),
+        (
+            vec![rule("Bash", None, Some("cat"), allow)],
+            false,
+            "cat .env",
+            false,
+        ),
+        (
+            vec![rule("Bash", None, Some("cat"), allow)],
+            true,
+            "cat a.json",
+            true,
+        ),
+        (
+            vec![rule("Bash", None, Some("cat"), allow)],
+            true,
+            "cat .env",
+            false,
+        ),
+        (
+            vec![rule("Read", Some(".env"), None, allow)],
+            true,
+            "cat .env",
+            false,
+        ),
+        (
+            vec![rule("Bash", None, None, allow)],
+            false,
+            "cat .env",
+            true,
+        ),
+        (
+            vec![
+                rule("Bash", None, None, allow),
+                rule("Read", Some("**/.env*"), None, deny),
+            ],
+            false,
+            "cat .env",
+            false,
+        ),
+        (
+            vec![rule("Read", Some("**"), None, deny)],
+            false,
+            "cat a.json",
+            true,
+        ),
     ];
     for (rules, off, text, runs) in cases {
         let decision = world.judge(&rules, text, if off { OFF } else { CONFINED });
-        assert_eq!(decision.decision.allows(), runs, "{rules:?} {text}: {decision:?}");
+        assert_eq!(
+            decision.decision.allows(),
+            runs,
+            "{rules:?} {text}: {decision:?}"
+        );
     }
     let judged = world.judge(&[], "cat sub/.env.local", CONFINED);
     let reason = judged.decision.reason();
-    for words in ["Bash on sub/.env.local", r#"tool: "Read", about: Some("sub/.env.local") }], alternative: Secret"#] {
+    for words in [
+        "Bash on sub/.env.local",
+        r#"tool: "Read", about: Some("sub/.env.local") }], alternative: Secret"#,
+    ] {
         assert!(reason.contains(words), "{words}: {reason}");
     }
     let many: String = (0..5000).map(|n| format!(" w{n}")).collect();
-    assert!(world.asks(&format!("cat{many} notes")), "what is not looked up is asked about");
+    assert!(
+        world.asks(&format!("cat{many} notes")),
+        "what is not looked up is asked about"
+    );
     let deep = format!("cat {}", "*/".repeat(10_000));
     world.asks(&deep);
     drop(world.dir);
@@ -251,9 +366,20 @@ fn what_may_be_read_may_be_named() {
 fn real_commands_are_judged_as_before() {
     let world = World::new();
     fs::remove_file(world.workspace.project().join("notes")).unwrap();
-    let lines = include_str!("../../../shell/tests/real.txt").lines().filter(|line| !line.starts_with('#'));
-    let commands: Vec<String> = lines.filter_map(|line| Some(line.split_once(" | ")?.1.replace('⏎', "\n"))).collect();
+    let lines = include_str!("../../../shell/tests/real.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
+    let commands: Vec<String> = lines
+        .filter_map(|line| Some(line.split_once(" | ")?.1.replace('⏎', "\n")))
+        .collect();
     let asked: Vec<&String> = commands.iter().filter(|text| world.asks(text)).collect();
-    println!("{} of {} commands are asked about: {asked:#?}", asked.len(), commands.len());
-    assert!(commands.len() >= 500 && asked.len() * 100 <= commands.len(), "{asked:#?}");
+    println!(
+        "{} of {} commands are asked about: {asked:#?}",
+        asked.len(),
+        commands.len()
+    );
+    assert!(
+        commands.len() >= 500 && asked.len() * 100 <= commands.len(),
+        "{asked:#?}"
+    );
 }

@@ -11,20 +11,49 @@ const FEW: usize = 1_000;
 
 /// Their letters and long options, known ones and others.
 const STARTERS: &[(&str, &str, &[&str])] = &[
-    ("env", "i0vuCS", &["--ignore-environment", "--unset", "--chdir", "--split-string", "--debug"]),
+    (
+        "env",
+        "i0vuCS",
+        &[
+            "--ignore-environment",
+            "--unset",
+            "--chdir",
+            "--split-string",
+            "--debug",
+        ],
+    ),
     ("nice", "n05", &["--adjustment"]),
-    ("timeout", "vks", &["--foreground", "--preserve-status", "--kill-after", "--signal"]),
+    (
+        "timeout",
+        "vks",
+        &[
+            "--foreground",
+            "--preserve-status",
+            "--kill-after",
+            "--signal",
+        ],
+    ),
     ("nohup", "x", &["--help"]),
     (
         "xargs",
         "0rtxonPLdEsaIile",
-        &["--null", "--replace", "--max-args", "--delimiter", "--arg-file", "--max-lines", "--eof"],
+        &[
+            "--null",
+            "--replace",
+            "--max-args",
+            "--delimiter",
+            "--arg-file",
+            "--max-lines",
+            "--eof",
+        ],
     ),
     ("stdbuf", "ioe", &["--input", "--output"]),
 ];
 
-const VALUES: &[&str] =
-    &["1", "p1", "{}", "%", "x", "KILL", "0", "a=b", "--", "-", "-n", "$x", "\"$x\"", "+", "';'", "p2", "5"];
+const VALUES: &[&str] = &[
+    "1", "p1", "{}", "%", "x", "KILL", "0", "a=b", "--", "-", "-n", "$x", "\"$x\"", "+", "';'",
+    "p2", "5",
+];
 
 #[rustfmt::skip]
 const TESTS: &[&str] = &[
@@ -40,14 +69,29 @@ const EDITS: &[&str] = &[
 
 fn starter(chance: &mut Chance, depth: usize) -> String {
     if depth == 0 {
-        return chance.of(&["p1", "p2", "p3 p4", "'p5'", "{}", "p6 {}"]).to_owned();
+        return chance
+            .of(&["p1", "p2", "p3 p4", "'p5'", "{}", "p6 {}"])
+            .to_owned();
     }
     match chance.below(8) {
-        0 | 1 => (0..=chance.below(3)).fold("find .".to_owned(), |text, _| format!("{text} {}", chance.of(TESTS))),
+        0 | 1 => (0..=chance.below(3)).fold("find .".to_owned(), |text, _| {
+            format!("{text} {}", chance.of(TESTS))
+        }),
         2 => {
             let edits: Vec<&str> = (0..=chance.below(3)).map(|_| chance.of(EDITS)).collect();
-            let options = chance.of(&["", "-n ", "-E ", "-ne ", "--expression=p ", "--exp ", "-s -e "]);
-            format!("sed {options}'{}' a", edits.join(chance.of(&[";", "\n", ""])))
+            let options = chance.of(&[
+                "",
+                "-n ",
+                "-E ",
+                "-ne ",
+                "--expression=p ",
+                "--exp ",
+                "-s -e ",
+            ]);
+            format!(
+                "sed {options}'{}' a",
+                edits.join(chance.of(&[";", "\n", ""]))
+            )
         }
         _ => {
             let (mut text, (name, letters, long)) = (String::new(), chance.of(STARTERS));
@@ -59,7 +103,11 @@ fn starter(chance: &mut Chance, depth: usize) -> String {
             } else {
                 chance.of(&["", " A=b", " a-b=c"])
             };
-            let own = if matches!(name, "env" | "timeout") { own } else { "" };
+            let own = if matches!(name, "env" | "timeout") {
+                own
+            } else {
+                ""
+            };
             let input = chance.of(&["", "echo p1 p2 | ", "printf 'p3\\np4' | "]);
             format!("{input}{name}{text}{own} {}", starter(chance, depth - 1))
         }
@@ -69,11 +117,17 @@ fn starter(chance: &mut Chance, depth: usize) -> String {
 fn option(chance: &mut Chance, letters: &str, long: &[&str]) -> String {
     let mut text = if chance.below(2) == 0 {
         let letters: Vec<char> = letters.chars().collect();
-        (0..=chance.below(2)).fold(" -".to_owned(), |text, _| format!("{text}{}", chance.of(&letters)))
+        (0..=chance.below(2)).fold(" -".to_owned(), |text, _| {
+            format!("{text}{}", chance.of(&letters))
+        })
     } else {
         let name = chance.of(long);
         let cut = if chance.below(3) == 0 { 4 } else { name.len() };
-        format!(" {}{}", &name[..cut], chance.of(&["", "", "=p1", "={}", "=1"]))
+        format!(
+            " {}{}",
+            &name[..cut],
+            chance.of(&["", "", "=p1", "={}", "=1"])
+        )
     };
     if chance.below(2) == 0 {
         text += chance.of(&[" ", " ", ""]);
@@ -85,7 +139,9 @@ fn option(chance: &mut Chance, letters: &str, long: &[&str]) -> String {
 #[test]
 fn what_the_real_starters_start_is_among_the_parts() {
     let wanted = super::differential::wanted(FEW * 100) / 100;
-    let Some(jail) = Jail::with_starters() else { return };
+    let Some(jail) = Jail::with_starters() else {
+        return;
+    };
     let (mut chance, mut left) = (Chance::new(7), wanted);
     let seen: Seen = compare_in(&jail, || {
         left = left.checked_sub(1)?;
@@ -94,5 +150,9 @@ fn what_the_real_starters_start_is_among_the_parts() {
     });
     println!("{}", seen.summary());
     seen.check();
-    assert!(seen.compared > wanted / 10 && seen.started > wanted / 40, "too little ran: {}", seen.summary());
+    assert!(
+        seen.compared > wanted / 10 && seen.started > wanted / 40,
+        "too little ran: {}",
+        seen.summary()
+    );
 }

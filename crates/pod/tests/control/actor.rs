@@ -3,7 +3,9 @@
 use crate::fixtures::{echo, pod, sound, waits};
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, ToolEffect};
-use pod::control::{Event, Fatal, HostMode, MAX_INLINE_INPUT, NewInput, Outbox, RunLimits, SubmitError};
+use pod::control::{
+    Event, Fatal, HostMode, MAX_INLINE_INPUT, NewInput, Outbox, RunLimits, SubmitError,
+};
 use pod::host::PodConfig;
 use pod::record::{HoldCause, Record};
 use std::fs;
@@ -14,7 +16,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 fn kinds(pod: &PodUnderTest) -> Vec<String> {
-    pod.records().iter().map(|(_, record)| record.kind().to_owned()).collect()
+    pod.records()
+        .iter()
+        .map(|(_, record)| record.kind().to_owned())
+        .collect()
 }
 
 #[test]
@@ -42,10 +47,14 @@ fn inputs_of_a_running_turn_are_accepted_and_get_a_turn_each() {
     });
     end.result.unwrap();
     let (first, (second, third, ())) = ended;
-    let answer = |end: Result<pod::control::TurnEnd, SubmitError>| end.unwrap().answer.unwrap().to_string();
+    let answer =
+        |end: Result<pod::control::TurnEnd, SubmitError>| end.unwrap().answer.unwrap().to_string();
     assert_eq!(answer(first), "one");
     assert_eq!([answer(second), answer(third)], ["two", "three"]);
-    assert_eq!((end.state.inputs, end.state.turns, end.state.queued.len()), (3, 3, 0));
+    assert_eq!(
+        (end.state.inputs, end.state.turns, end.state.queued.len()),
+        (3, 3, 0)
+    );
     assert_eq!(kinds(&pod).last().unwrap(), "host_stopped");
     sound(&pod, "three inputs");
 }
@@ -53,7 +62,10 @@ fn inputs_of_a_running_turn_are_accepted_and_get_a_turn_each() {
 #[test]
 fn a_client_cancels_one_turn_and_not_those_after_it() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Wait", "{}")]),
+        ScriptedAnswer::text("done"),
+    ];
     let pod = pod(answers, vec![waits(&runs, &ends)]);
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
         // Nothing is under way: nothing happens.
@@ -63,7 +75,10 @@ fn a_client_cancels_one_turn_and_not_those_after_it() {
             client.cancel(None).await;
         };
         let (first, ()) = tokio::join!(client.submit("first"), cancels);
-        [first.unwrap().outcome, client.submit("second").await.unwrap().outcome]
+        [
+            first.unwrap().outcome,
+            client.submit("second").await.unwrap().outcome,
+        ]
     });
     end.result.unwrap();
     assert_eq!(outcomes, [Outcome::Cancelled, Outcome::Done]);
@@ -73,7 +88,9 @@ fn a_client_cancels_one_turn_and_not_those_after_it() {
 /// A watcher that takes nothing holds the stream back, and features; never a client.
 #[test]
 fn a_client_is_heard_while_the_watcher_takes_nothing() {
-    let answer = (0..3000).fold(ScriptedAnswer::new(), |answer, n| answer.say(&format!("{n} ")));
+    let answer = (0..3000).fold(ScriptedAnswer::new(), |answer, n| {
+        answer.say(&format!("{n} "))
+    });
     let mut pod = pod(vec![answer], Vec::new());
     pod.paused = false;
     let (outbox, events) = Outbox::watched();
@@ -97,8 +114,13 @@ fn a_client_is_heard_while_the_watcher_takes_nothing() {
 #[test]
 fn a_pod_closes_behind_its_turn_and_takes_nothing_after_that() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let mut pod =
-        pod(vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")], vec![waits(&runs, &ends)]);
+    let mut pod = pod(
+        vec![
+            ScriptedAnswer::calls(&[("Wait", "{}")]),
+            ScriptedAnswer::text("done"),
+        ],
+        vec![waits(&runs, &ends)],
+    );
     pod.paused = false;
     let ((first, late), end) = pod.serve(Outbox::unwatched(), async |client| {
         let closes = async {
@@ -114,13 +136,19 @@ fn a_pod_closes_behind_its_turn_and_takes_nothing_after_that() {
     assert_eq!(first.unwrap().outcome, Outcome::Done);
     assert!(matches!(late, Err(SubmitError::Closed)), "{late:?}");
     let last = pod.records().pop().unwrap().1;
-    assert!(matches!(&last, Record::HostStopped(stopped) if stopped.reason == "enough"), "{last:?}");
+    assert!(
+        matches!(&last, Record::HostStopped(stopped) if stopped.reason == "enough"),
+        "{last:?}"
+    );
     assert_eq!(end.state.inputs, 1);
 }
 
 #[test]
 fn what_two_clients_say_in_the_same_words_is_two_inputs() {
-    let pod = pod(["one", "two"].map(ScriptedAnswer::text).to_vec(), Vec::new());
+    let pod = pod(
+        ["one", "two"].map(ScriptedAnswer::text).to_vec(),
+        Vec::new(),
+    );
     let (ends, end) = pod.serve(Outbox::unwatched(), async |client| {
         let ends = tokio::join!(client.submit("go on"), client.submit("go on"));
         [ends.0.unwrap().outcome, ends.1.unwrap().outcome]
@@ -134,7 +162,10 @@ fn what_two_clients_say_in_the_same_words_is_two_inputs() {
 #[test]
 fn a_cancel_behind_an_input_or_a_close_is_handled() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Wait", "{}")]),
+        ScriptedAnswer::text("done"),
+    ];
     let pod = pod(answers, vec![waits(&runs, &ends)]);
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
         // It is stored on another thread first.
@@ -162,15 +193,24 @@ fn an_input_limits_its_own_turn_and_few_may_wait() {
     let mut answers = vec![calls("Wait"), ScriptedAnswer::text("one")];
     answers.extend((0..63).map(|n| ScriptedAnswer::text(&n.to_string())));
     answers.push(calls("Echo"));
-    let mut pod = pod(answers, vec![waits(&runs, &ends), echo("Echo", ToolEffect::ReadOnly)]);
+    let mut pod = pod(
+        answers,
+        vec![waits(&runs, &ends), echo("Echo", ToolEffect::ReadOnly)],
+    );
     pod.paused = false;
     let ((first, others), end) = pod.serve(Outbox::unwatched(), async |client| {
-        let tight = RunLimits { max_steps: 1, ..client.limits() };
+        let tight = RunLimits {
+            max_steps: 1,
+            ..client.limits()
+        };
         let mut others = JoinSet::new();
         let submits = async {
             runs.notified().await;
             for n in 0..70 {
-                let (client, limits) = (client.clone(), if n == 63 { tight } else { client.limits() });
+                let (client, limits) = (
+                    client.clone(),
+                    if n == 63 { tight } else { client.limits() },
+                );
                 others.spawn(async move {
                     client
                         .submit_input(NewInput {
@@ -188,10 +228,19 @@ fn an_input_limits_its_own_turn_and_few_may_wait() {
         (first.unwrap().outcome, others.join_all().await)
     });
     end.result.unwrap();
-    let busy = others.iter().filter(|end| matches!(end, Err(SubmitError::Busy))).count();
-    let limited = others.iter().filter(|end| matches!(end, Ok(end) if end.outcome == Outcome::StepLimit)).count();
+    let busy = others
+        .iter()
+        .filter(|end| matches!(end, Err(SubmitError::Busy)))
+        .count();
+    let limited = others
+        .iter()
+        .filter(|end| matches!(end, Ok(end) if end.outcome == Outcome::StepLimit))
+        .count();
     assert_eq!((first, busy, limited), (Outcome::Done, 6, 1));
-    let done = others.iter().filter(|end| matches!(end, Ok(end) if end.outcome == Outcome::Done)).count();
+    let done = others
+        .iter()
+        .filter(|end| matches!(end, Ok(end) if end.outcome == Outcome::Done))
+        .count();
     assert_eq!((done, end.state.inputs, end.state.turns), (63, 65, 65));
 }
 
@@ -212,16 +261,26 @@ fn a_disk_that_fails_between_turns_ends_the_pod_with_its_reason() {
         tokio::join!(client.submit("second"), fails).0
     });
     assert!(matches!(late, Err(SubmitError::Closed)), "{late:?}");
-    assert!(matches!(end.result, Err(Fatal::Journal(_))), "{:?}", end.result);
+    assert!(
+        matches!(end.result, Err(Fatal::Journal(_))),
+        "{:?}",
+        end.result
+    );
     let last = pod.records().pop().unwrap().1;
     assert!(matches!(&last, Record::Suspended(_)), "{last:?}");
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
         told.push(event);
     }
-    let suspended = told.iter().filter(|event| matches!(event, Event::Suspended { .. })).count();
+    let suspended = told
+        .iter()
+        .filter(|event| matches!(event, Event::Suspended { .. }))
+        .count();
     assert_eq!(suspended, 2, "{told:?}");
-    assert!(matches!(told.last(), Some(Event::Record { record, .. }) if record.kind() == "suspended"), "{told:?}");
+    assert!(
+        matches!(told.last(), Some(Event::Record { record, .. }) if record.kind() == "suspended"),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -229,13 +288,25 @@ fn a_pod_that_nobody_asks_anything_writes_its_report_and_ends() {
     let pod = pod(Vec::new(), Vec::new());
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| drop(client));
     end.result.unwrap();
-    assert_eq!(kinds(&pod), ["segment", "host_started", "features", "grants_used", "host_stopped"]);
+    assert_eq!(
+        kinds(&pod),
+        [
+            "segment",
+            "host_started",
+            "features",
+            "grants_used",
+            "host_stopped"
+        ]
+    );
 }
 
 /// What was true when the pod began is not told a month later.
 #[test]
 fn each_turn_is_told_where_and_when_it_is() {
-    let pod = pod(["one", "two", "three"].map(ScriptedAnswer::text).to_vec(), Vec::new());
+    let pod = pod(
+        ["one", "two", "three"].map(ScriptedAnswer::text).to_vec(),
+        Vec::new(),
+    );
     let (_, end) = pod.serve(Outbox::unwatched(), async |client| {
         for day in ["monday", "monday", "tuesday"] {
             *pod.environment.lock().unwrap() = day.to_owned();
@@ -247,13 +318,22 @@ fn each_turn_is_told_where_and_when_it_is() {
         Record::SystemItem(pod::record::SystemItem::Environment { text, .. }) => Some(text),
         _ => None,
     };
-    assert_eq!(pod.records().into_iter().filter_map(told).collect::<Vec<_>>(), ["monday", "tuesday"]);
+    assert_eq!(
+        pod.records()
+            .into_iter()
+            .filter_map(told)
+            .collect::<Vec<_>>(),
+        ["monday", "tuesday"]
+    );
 }
 
 /// After a kill the use of weeks would be gone.
 #[test]
 fn what_grants_were_used_for_is_written_every_hour() {
-    let pod = pod(["one", "two", "three"].map(ScriptedAnswer::text).to_vec(), Vec::new());
+    let pod = pod(
+        ["one", "two", "three"].map(ScriptedAnswer::text).to_vec(),
+        Vec::new(),
+    );
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         for minutes in [0, 30, 31] {
             tokio::time::advance(Duration::from_secs(minutes * 60)).await;
@@ -262,15 +342,21 @@ fn what_grants_were_used_for_is_written_every_hour() {
     });
     end.result.unwrap();
     let written = kinds(&pod);
-    assert_eq!(written.iter().filter(|kind| *kind == "grants_used").count(), 2, "{written:?}");
+    assert_eq!(
+        written.iter().filter(|kind| *kind == "grants_used").count(),
+        2,
+        "{written:?}"
+    );
     sound(&pod, "an hour");
 }
 
 /// Its handles still lead to the old directory: nothing may be written there.
 #[test]
 fn a_project_that_was_replaced_stops_the_turn_until_it_is_back() {
-    let pod =
-        pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], vec![echo("Echo", ToolEffect::ReadOnly)]);
+    let pod = pod(
+        vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")],
+        vec![echo("Echo", ToolEffect::ReadOnly)],
+    );
     let aside = pod.root().join("aside");
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
         let mut outcomes = vec![client.submit("first").await.unwrap().outcome];
@@ -283,12 +369,23 @@ fn a_project_that_was_replaced_stops_the_turn_until_it_is_back() {
         outcomes
     });
     end.result.unwrap();
-    let [first, second, third] = &outcomes[..] else { panic!("{outcomes:?}") };
-    let Outcome::Aborted { reason } = second else { panic!("{second:?}") };
+    let [first, second, third] = &outcomes[..] else {
+        panic!("{outcomes:?}")
+    };
+    let Outcome::Aborted { reason } = second else {
+        panic!("{second:?}")
+    };
     assert!(reason.contains("replaced after it was opened"), "{reason}");
     assert_eq!([first, third], [&Outcome::Done, &Outcome::Done]);
     // Neither input is lost: the last turn took both.
-    assert_eq!((end.state.inputs, end.state.queued.len(), pod.script.requests().len()), (3, 0, 2));
+    assert_eq!(
+        (
+            end.state.inputs,
+            end.state.queued.len(),
+            pod.script.requests().len()
+        ),
+        (3, 0, 2)
+    );
     sound(&pod, "a replaced project");
 }
 
@@ -297,18 +394,40 @@ fn a_project_that_was_replaced_stops_the_turn_until_it_is_back() {
 fn a_panic_of_the_actor_ends_the_pod_with_its_cause_in_the_log() {
     let mut pod = pod(vec![ScriptedAnswer::text("never")], Vec::new());
     pod.mode = HostMode::Stay { missing: None };
-    let broken = |config: &mut PodConfig| config.environment = Box::new(|| panic!("nothing describes this place"));
+    let broken = |config: &mut PodConfig| {
+        config.environment = Box::new(|| panic!("nothing describes this place"))
+    };
     let (told, end) = pod.serve_with(Outbox::unwatched(), broken, async |client| {
-        let waits = client.send(NewInput { text: "go".to_owned(), ..NewInput::default() }).await.unwrap();
+        let waits = client
+            .send(NewInput {
+                text: "go".to_owned(),
+                ..NewInput::default()
+            })
+            .await
+            .unwrap();
         (waits.end().await, client.status().await)
     });
     assert!(matches!(told, (Err(SubmitError::Closed), None)), "{told:?}");
-    let Err(fatal) = end.result else { panic!("it ended in good order") };
+    let Err(fatal) = end.result else {
+        panic!("it ended in good order")
+    };
     assert_eq!(fatal.kind(), ErrorKind::Bug);
     let last = pod.records().pop().unwrap().1;
-    let Record::Suspended(suspended) = last else { panic!("{last:?}") };
+    let Record::Suspended(suspended) = last else {
+        panic!("{last:?}")
+    };
     assert_eq!(suspended.cause, Some(HoldCause::Bug));
-    assert!(suspended.reason.contains("nothing describes this place"), "{}", suspended.reason);
-    assert_eq!((end.state.queued.len(), end.state.held.map(|hold| hold.cause)), (1, Some(HoldCause::Bug)));
+    assert!(
+        suspended.reason.contains("nothing describes this place"),
+        "{}",
+        suspended.reason
+    );
+    assert_eq!(
+        (
+            end.state.queued.len(),
+            end.state.held.map(|hold| hold.cause)
+        ),
+        (1, Some(HoldCause::Bug))
+    );
     assert_eq!(pod.state().queued.len(), 1, "what was accepted waits");
 }

@@ -19,7 +19,11 @@ const SHORT: Duration = Duration::from_millis(20);
 pub(crate) const ENOUGH_TO_BEGIN: Duration = Duration::from_millis(400);
 
 /// A feature of these tools, each with the same deadline.
-pub(crate) struct Of(pub(crate) FeatureId, pub(crate) Vec<Arc<dyn Tool>>, pub(crate) Duration);
+pub(crate) struct Of(
+    pub(crate) FeatureId,
+    pub(crate) Vec<Arc<dyn Tool>>,
+    pub(crate) Duration,
+);
 
 impl FeatureModule for Of {
     fn descriptor(&self) -> FeatureDescriptor {
@@ -28,12 +32,18 @@ impl FeatureModule for Of {
             deadline_ms: u64::try_from(self.2.as_millis()).unwrap(),
             ..ToolDeclaration::of(tool.definition().clone())
         });
-        declared.fold(builder, FeatureDescriptorBuilder::foreign_tool).build()
+        declared
+            .fold(builder, FeatureDescriptorBuilder::foreign_tool)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         for tool in &self.1 {
-            ctx.tools().register(ToolContribution::new(self.0.clone(), Arc::clone(tool), Vec::new()))?;
+            ctx.tools().register(ToolContribution::new(
+                self.0.clone(),
+                Arc::clone(tool),
+                Vec::new(),
+            ))?;
         }
         Ok(())
     }
@@ -50,7 +60,11 @@ fn outcomes(pod: &PodUnderTest) -> Vec<(ResultStatus, String)> {
 // Eight calls of one answer that hung were eight threads, and at eight the pod ended.
 #[test]
 fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
-    for (how, cap, begun) in [("holds", 8, 8), ("waits", 8, 8), ("holds", 32, MAX_STUCK - 1)] {
+    for (how, cap, begun) in [
+        ("holds", 8, 8),
+        ("waits", 8, 8),
+        ("holds", 32, MAX_STUCK - 1),
+    ] {
         let gate = Latch::new(how);
         let held = gate.clone();
         let hangs = FnTool::new("Hang", ToolEffect::ReadOnly, move |_, _| {
@@ -71,7 +85,11 @@ fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
             ScriptedAnswer::text("went on"),
         ];
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
-        let feature = Of(FeatureId::user("hangs"), vec![Arc::new(hangs.clone())], ENOUGH_TO_BEGIN);
+        let feature = Of(
+            FeatureId::user("hangs"),
+            vec![Arc::new(hangs.clone())],
+            ENOUGH_TO_BEGIN,
+        );
         pod.features = vec![(Arc::new(feature), vec![HostCapability::tool("*")])];
         (pod.grace, pod.paused, pod.limits.tool_concurrency) = (SHORT, false, cap);
         let (pod, ran) = within(how, move || {
@@ -81,11 +99,24 @@ fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
         gate.open();
         assert_eq!(ran.end().answer.as_deref(), Some("went on"), "{how} {cap}");
         let outcomes = outcomes(&pod);
-        let told = |words: &str| outcomes.iter().filter(|(_, text)| text.contains(words)).count();
+        let told = |words: &str| {
+            outcomes
+                .iter()
+                .filter(|(_, text)| text.contains(words))
+                .count()
+        };
         let off = "not run: Hang is disabled: code of user:hangs did not return";
         let counts = (hangs.ran().len(), told("it did not stop within"), told(off));
-        assert_eq!(counts, (begun, begun, TurnLimits::CALLS - begun), "{how} {cap}");
-        assert_eq!(outcomes.last().map(|(status, _)| *status), Some(ResultStatus::Ok), "{how} {cap}");
+        assert_eq!(
+            counts,
+            (begun, begun, TurnLimits::CALLS - begun),
+            "{how} {cap}"
+        );
+        assert_eq!(
+            outcomes.last().map(|(status, _)| *status),
+            Some(ResultStatus::Ok),
+            "{how} {cap}"
+        );
         sound(&pod, "hung");
     }
 }
@@ -95,8 +126,20 @@ struct Parses(ToolDefinition, Box<dyn Fn(&str) -> String + Send + Sync>);
 
 impl Parses {
     fn tool(parse: impl Fn(&str) -> String + Send + Sync + 'static) -> Arc<dyn Tool> {
-        let (name, description, schema) = ("Parse".to_owned(), "Parse.".to_owned(), r#"{"type":"object"}"#.into());
-        Arc::new(Self(ToolDefinition { name, description, schema, effect: ToolEffect::ReadOnly }, Box::new(parse)))
+        let (name, description, schema) = (
+            "Parse".to_owned(),
+            "Parse.".to_owned(),
+            r#"{"type":"object"}"#.into(),
+        );
+        Arc::new(Self(
+            ToolDefinition {
+                name,
+                description,
+                schema,
+                effect: ToolEffect::ReadOnly,
+            },
+            Box::new(parse),
+        ))
     }
 }
 
@@ -106,14 +149,23 @@ impl Tool for Parses {
     }
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
-        Ok(Prepared::new((self.1)(raw).into(), Vec::new(), |_| Box::pin(async { said("ran") })))
+        Ok(Prepared::new((self.1)(raw).into(), Vec::new(), |_| {
+            Box::pin(async { said("ran") })
+        }))
     }
 }
 
 fn parsing(tool: Arc<dyn Tool>, calls: usize) -> PodUnderTest {
-    let answers = vec![ScriptedAnswer::calls(&vec![("Parse", "{}"); calls]), ScriptedAnswer::text("went on")];
+    let answers = vec![
+        ScriptedAnswer::calls(&vec![("Parse", "{}"); calls]),
+        ScriptedAnswer::text("went on"),
+    ];
     let mut pod = pod(answers, Vec::new());
-    let feature = Of(FeatureId::user("parses"), vec![tool], Duration::from_secs(60));
+    let feature = Of(
+        FeatureId::user("parses"),
+        vec![tool],
+        Duration::from_secs(60),
+    );
     pod.features = vec![(Arc::new(feature), vec![HostCapability::tool("*")])];
     pod
 }
@@ -149,7 +201,10 @@ fn few_calls_are_parsed_at_once() {
         pod
     });
     opener.join().unwrap();
-    assert_eq!((most.load(Ordering::SeqCst), outcomes(&pod).len()), (AT_ONCE, TurnLimits::CALLS));
+    assert_eq!(
+        (most.load(Ordering::SeqCst), outcomes(&pod).len()),
+        (AT_ONCE, TurnLimits::CALLS)
+    );
 }
 
 // Each call within its bound, together more than a batch takes.
@@ -159,10 +214,20 @@ fn what_the_calls_of_an_answer_would_run_on_is_bounded_together() {
     let pod = parsing(Parses::tool(long), TurnLimits::CALLS);
     pod.run("first").end();
     let outcomes = outcomes(&pod);
-    let ran = outcomes.iter().filter(|(status, _)| *status == ResultStatus::Ok).count();
+    let ran = outcomes
+        .iter()
+        .filter(|(status, _)| *status == ResultStatus::Ok)
+        .count();
     assert_eq!((ran, outcomes.len()), (6, TurnLimits::CALLS));
-    let told = |text: &String| text.contains("bytes of arguments together") && text.contains("again by itself");
-    assert!(outcomes.iter().all(|(status, text)| *status == ResultStatus::Ok || told(text)), "{outcomes:?}");
+    let told = |text: &String| {
+        text.contains("bytes of arguments together") && text.contains("again by itself")
+    };
+    assert!(
+        outcomes
+            .iter()
+            .all(|(status, text)| *status == ResultStatus::Ok || told(text)),
+        "{outcomes:?}"
+    );
     sound(&pod, "long");
 }
 
@@ -170,8 +235,10 @@ fn what_the_calls_of_an_answer_would_run_on_is_bounded_together() {
 fn what_a_model_calls_at_once_is_bounded_together() {
     let long = format!("{{\"text\":\"{}\"}}", "x".repeat(150 * 1024));
     for (calls, fits) in [(6, true), (7, false)] {
-        let answers =
-            vec![ScriptedAnswer::calls(&vec![("Echo", long.as_str()); calls]), ScriptedAnswer::text("went on")];
+        let answers = vec![
+            ScriptedAnswer::calls(&vec![("Echo", long.as_str()); calls]),
+            ScriptedAnswer::text("went on"),
+        ];
         let pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
         let ran = pod.run("first");
         assert_eq!(ran.end().answer.as_deref(), Some("went on"), "{calls}");
@@ -187,15 +254,22 @@ struct Gates(FeatureId, Vec<HookKey<PreToolCall>>, Arc<AtomicUsize>);
 impl FeatureModule for Gates {
     fn descriptor(&self) -> FeatureDescriptor {
         let builder = FeatureDescriptor::builder(self.0.clone()).version("1.0.0");
-        self.1.iter().fold(builder, |builder, key| builder.gate(key)).build()
+        self.1
+            .iter()
+            .fold(builder, |builder, key| builder.gate(key))
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         for key in &self.1 {
-            ctx.hooks().gate(key, &self.2, |asked: &AtomicUsize, _: &pod::hook::ToolCallView| {
-                asked.fetch_add(1, Ordering::Relaxed);
-                Verdict::<PreToolCall>::allow()
-            })?;
+            ctx.hooks().gate(
+                key,
+                &self.2,
+                |asked: &AtomicUsize, _: &pod::hook::ToolCallView| {
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    Verdict::<PreToolCall>::allow()
+                },
+            )?;
         }
         Ok(())
     }
@@ -230,11 +304,17 @@ const KEYS: [HookKey<PreToolCall>; 16] = {
 fn as_many_gates_as_may_stand_judge_as_many_calls_as_may_come() {
     let asked = Arc::new(AtomicUsize::new(0));
     let gates = |name: &'static str, many: usize| -> Arc<dyn FeatureModule> {
-        Arc::new(Gates(FeatureId::user(name), KEYS.into_iter().take(many).collect(), Arc::clone(&asked)))
+        Arc::new(Gates(
+            FeatureId::user(name),
+            KEYS.into_iter().take(many).collect(),
+            Arc::clone(&asked),
+        ))
     };
     let granted = || vec![HostCapability::hook::<PreToolCall>()];
-    let answers =
-        vec![ScriptedAnswer::calls(&vec![("Echo", "{}"); TurnLimits::CALLS]), ScriptedAnswer::text("went on")];
+    let answers = vec![
+        ScriptedAnswer::calls(&vec![("Echo", "{}"); TurnLimits::CALLS]),
+        ScriptedAnswer::text("went on"),
+    ];
     let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
     pod.features = vec![(gates("one", 16), granted()), (gates("two", 16), granted())];
     let pod = within("gates times calls", move || {
@@ -250,9 +330,19 @@ fn as_many_gates_as_may_stand_judge_as_many_calls_as_may_come() {
     });
     let modules = vec![gates("one", 16), gates("two", 16), gates("three", 1)];
     let plan = FeatureRegistryBuilder::new(policy).with_all(modules).plan();
-    let left_out: Vec<_> = plan.features.iter().filter(|feature| !feature.outcome.is_live()).collect();
-    let [left_out] = left_out.as_slice() else { panic!("{left_out:?}") };
-    let words: Vec<_> = left_out.diagnostics.iter().map(|why| (why.code, why.message.as_str())).collect();
+    let left_out: Vec<_> = plan
+        .features
+        .iter()
+        .filter(|feature| !feature.outcome.is_live())
+        .collect();
+    let [left_out] = left_out.as_slice() else {
+        panic!("{left_out:?}")
+    };
+    let words: Vec<_> = left_out
+        .diagnostics
+        .iter()
+        .map(|why| (why.code, why.message.as_str()))
+        .collect();
     let over = "user:two has gates at PreToolCall, where the limit is 32 for all features together; disable a feature that \
                 is not needed";
     assert_eq!(words, [(DiagnosticCode::TooManyFeatures, over)]);

@@ -35,17 +35,29 @@ fn recorded_after(live: &LivePod, time: Duration) {
 /// Nothing is on its way: what is due by now has been done.
 fn still_waits(live: &LivePod, many: usize) {
     let status = live.ask(live.client().status()).unwrap();
-    assert!(matches!(status.activity, Activity::Waiting { .. }), "{:?}", status.activity);
+    assert!(
+        matches!(status.activity, Activity::Waiting { .. }),
+        "{:?}",
+        status.activity
+    );
     assert_eq!(status.approvals.len(), many);
 }
 
 /// The one denial of the host, and what the model is told.
 fn denied(pod: &PodUnderTest, within: &str) -> ApprovalResolved {
-    let [denial] = &resolved(pod)[..] else { panic!("{:?}", resolved(pod)) };
+    let [denial] = &resolved(pod)[..] else {
+        panic!("{:?}", resolved(pod))
+    };
     let reason = format!("nobody answered within {within}");
-    assert_eq!((denial.decision, &denial.by, denial.reason.as_ref()), (ApprovalDecision::Deny, &None, Some(&reason)));
+    assert_eq!(
+        (denial.decision, &denial.by, denial.reason.as_ref()),
+        (ApprovalDecision::Deny, &None, Some(&reason))
+    );
     let told = results(&pod.restored().items)[&CallId::new(1).unwrap()].concat();
-    assert_eq!(told, format!("this call needs a person's approval, and {reason}"));
+    assert_eq!(
+        told,
+        format!("this call needs a person's approval, and {reason}")
+    );
     assert!(deployments(pod).is_empty());
     denial.clone()
 }
@@ -57,7 +69,10 @@ fn a_call_is_denied_when_nobody_answers_in_time() {
     let live = live(pod);
     let open = asked(&live);
     let expires = open[0].expires.unwrap();
-    assert_eq!((expires.at_ms, expires.after_ms), (began + 600_000, 600_000));
+    assert_eq!(
+        (expires.at_ms, expires.after_ms),
+        (began + 600_000, 600_000)
+    );
     live.advance(SECOND);
     let reads = live.pod.clock.reads();
     live.advance(TEN_MINUTES - 2 * SECOND);
@@ -69,9 +84,17 @@ fn a_call_is_denied_when_nobody_answers_in_time() {
     let late = answer(&live, allow(&open[0])).unwrap();
     let over = idle(live);
     assert_eq!(over.state().last_outcome, Some(Outcome::Done));
-    assert_eq!(over.state().last_answer.as_deref(), Some("deployed"), "the turn goes on");
+    assert_eq!(
+        over.state().last_answer.as_deref(),
+        Some("deployed"),
+        "the turn goes on"
+    );
     assert_eq!((deploy.ran().len(), echo.ran().len()), (0, 1));
-    assert_eq!(denied(&over.pod, "10m"), late, "a late answer gets the recorded one");
+    assert_eq!(
+        denied(&over.pod, "10m"),
+        late,
+        "a late answer gets the recorded one"
+    );
     sound(&over.pod, "expired");
 }
 
@@ -109,7 +132,10 @@ fn a_run_that_goes_on_is_told_of_what_expired_before_it() {
     pod.asks(Person::Never);
     pod.script.add(ScriptedAnswer::text("and more"));
     let ran = pod.run("more");
-    assert_eq!((&ran.end().outcome, ran.end().answer.as_deref()), (&Outcome::Done, Some("and more")));
+    assert_eq!(
+        (&ran.end().outcome, ran.end().answer.as_deref()),
+        (&Outcome::Done, Some("and more"))
+    );
     denied(&pod, "10m");
     sound(&pod, "a run that goes on");
 }
@@ -120,7 +146,10 @@ fn an_answer_before_the_end_counts() {
     let live = live(pod);
     let open = asked(&live);
     live.advance(TEN_MINUTES - SECOND);
-    assert_eq!(answer(&live, allow(&open[0])).unwrap().decision, ApprovalDecision::Allow);
+    assert_eq!(
+        answer(&live, allow(&open[0])).unwrap().decision,
+        ApprovalDecision::Allow
+    );
     live.until(|status| status.activity == Activity::Idle);
     live.advance(HOUR);
     let over = idle(live);
@@ -135,11 +164,16 @@ const SLOW: HookKey<PreToolCall> = HookKey::new("slow");
 
 impl FeatureModule for Slow {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::user("slow")).version("1.0.0").gate(&SLOW).build()
+        FeatureDescriptor::builder(FeatureId::user("slow"))
+            .version("1.0.0")
+            .gate(&SLOW)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.hooks().gate(&SLOW, &Arc::new((self.0.clone(), AtomicU32::new(0))), slow).map(drop)
+        ctx.hooks()
+            .gate(&SLOW, &Arc::new((self.0.clone(), AtomicU32::new(0))), slow)
+            .map(drop)
     }
 }
 
@@ -158,20 +192,28 @@ fn of_an_answer_and_the_end_at_once_the_first_counts() {
     // The answer is there, but the call is still made ready when the time ends.
     let (mut pod, [deploy, _]) = expiring(deploys(), None);
     let latch = Latch::new("again");
-    pod.features = vec![(Arc::new(Slow(latch.clone())), vec![HostCapability::hook::<PreToolCall>()])];
+    pod.features = vec![(
+        Arc::new(Slow(latch.clone())),
+        vec![HostCapability::hook::<PreToolCall>()],
+    )];
     let first = live(pod);
     let open = asked(&first);
     let client = first.client();
     let allowed = allow(&open[0]);
     let answering = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         runtime.block_on(client.approve(allowed))
     });
     latch.wait_for(1);
     first.pod.clock.advance(micros(TEN_MINUTES));
     still_deciding(&first);
     latch.open();
-    assert_eq!(answering.join().unwrap().unwrap().decision, ApprovalDecision::Allow);
+    assert_eq!(
+        answering.join().unwrap().unwrap().decision,
+        ApprovalDecision::Allow
+    );
     let over = idle(first);
     assert_eq!((deploy.ran().len(), resolved(&over.pod).len()), (1, 1));
     sound(&over.pod, "the answer first");
@@ -218,8 +260,13 @@ fn a_clock_that_is_set_neither_lengthens_nor_hides_the_wait() {
     stopped.advance(SECOND);
     denied(&idle(stopped).pod, "10m");
     // Set forward: noticed within the hour, as by background tasks.
-    let (pod, _) =
-        expiring(vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("done")], Some(48 * HOUR));
+    let (pod, _) = expiring(
+        vec![
+            ScriptedAnswer::calls(&[("Echo", "{}")]),
+            ScriptedAnswer::text("done"),
+        ],
+        Some(48 * HOUR),
+    );
     let forward = live(pod);
     asked(&forward);
     // The pod rests again.
@@ -237,13 +284,19 @@ fn each_question_has_its_own_end() {
     assert_eq!(open.len(), 2);
     live.advance(TEN_MINUTES);
     let status = live.until(|status| status.approvals.len() == 1);
-    assert_eq!((status.approvals[0].tool.as_str(), status.requests), ("Echo", 1));
+    assert_eq!(
+        (status.approvals[0].tool.as_str(), status.requests),
+        ("Echo", 1)
+    );
     live.advance(TEN_MINUTES - SECOND);
     still_waits(&live, 1);
     answer(&live, allow(&open[1])).unwrap();
     let over = idle(live);
     assert_eq!((deploy.ran().len(), echo.ran().len()), (0, 1));
-    let decisions: Vec<_> = resolved(&over.pod).iter().map(|resolved| resolved.decision).collect();
+    let decisions: Vec<_> = resolved(&over.pod)
+        .iter()
+        .map(|resolved| resolved.decision)
+        .collect();
     assert_eq!(decisions, [ApprovalDecision::Deny, ApprovalDecision::Allow]);
     sound(&over.pod, "two ends");
 }
@@ -310,11 +363,22 @@ fn a_stop_and_a_start_before_the_end_keep_it() {
 
 #[test]
 fn a_kill_around_the_denial_leaves_one() {
-    for point in ["commit:approval_resolved", "approval_resolved", "tool_finished", "commit:turn_finished"] {
+    for point in [
+        "commit:approval_resolved",
+        "approval_resolved",
+        "tool_finished",
+        "commit:turn_finished",
+    ] {
         let (pod, _) = expiring(deploys(), None);
         let live = live(pod);
         asked(&live);
-        let nth = live.pod.points.came().iter().filter(|name| *name == point).count();
+        let nth = live
+            .pod
+            .points
+            .came()
+            .iter()
+            .filter(|name| *name == point)
+            .count();
         live.pod.points.kill(point, nth);
         live.try_advance(TEN_MINUTES);
         let live = again(live.wait().pod, vec![ScriptedAnswer::text("understood")]);
@@ -326,7 +390,10 @@ fn a_kill_around_the_denial_leaves_one() {
 
 #[test]
 fn a_time_is_at_least_a_second_and_at_most_its_bound() {
-    for (time, after_ms) in [(Duration::ZERO, 1000), (Duration::MAX, MAX_EXPIRY.as_millis() as u64)] {
+    for (time, after_ms) in [
+        (Duration::ZERO, 1000),
+        (Duration::MAX, MAX_EXPIRY.as_millis() as u64),
+    ] {
         let calls = ScriptedAnswer::calls(&[("Echo", "{}")]);
         let (pod, _) = expiring(vec![calls, ScriptedAnswer::text("done")], Some(time));
         let live = live(pod);
@@ -335,7 +402,11 @@ fn a_time_is_at_least_a_second_and_at_most_its_bound() {
             Record::VerdictGiven(given) => given.decision.after_ms(),
             _ => None,
         };
-        assert_eq!(live.pod.records().into_iter().find_map(verdict), Some(after_ms), "the verdict has it, too");
+        assert_eq!(
+            live.pod.records().into_iter().find_map(verdict),
+            Some(after_ms),
+            "the verdict has it, too"
+        );
         drop(live.close());
     }
 }

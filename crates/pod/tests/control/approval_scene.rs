@@ -16,7 +16,10 @@ pub(crate) const ARGUMENTS: &str = r#"{"path":"a","times":2}"#;
 
 /// A rule that asks about the calls of `Deploy`; all others are allowed.
 pub(crate) fn asking() -> Vec<Rule> {
-    vec![Rule::new("*", RuleDecision::Allow), Rule::new("Deploy", RuleDecision::Ask)]
+    vec![
+        Rule::new("*", RuleDecision::Allow),
+        Rule::new("Deploy", RuleDecision::Ask),
+    ]
 }
 
 /// A pod that stays, with two effectful tools that touch different things; one of them asks.
@@ -34,8 +37,13 @@ pub(crate) fn scene(answers: Vec<ScriptedAnswer>) -> (PodUnderTest, [FnTool; 2])
 
 /// An answer with a call that asks and one that does not, and the answer behind them.
 pub(crate) fn deploys() -> Vec<ScriptedAnswer> {
-    let calls = ScriptedAnswer::new().call(0, "Deploy", ARGUMENTS).call(1, "Echo", "{}");
-    vec![calls.stop(StopReason::ToolUse), ScriptedAnswer::text("deployed")]
+    let calls = ScriptedAnswer::new()
+        .call(0, "Deploy", ARGUMENTS)
+        .call(1, "Echo", "{}");
+    vec![
+        calls.stop(StopReason::ToolUse),
+        ScriptedAnswer::text("deployed"),
+    ]
 }
 
 /// A feature whose gate asks about calls of these tools, each for a time.
@@ -45,11 +53,16 @@ const CONFIRM: HookKey<PreToolCall> = HookKey::new("confirm");
 
 impl FeatureModule for Confirms {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::user("confirms")).version("1.0.0").gate(&CONFIRM).build()
+        FeatureDescriptor::builder(FeatureId::user("confirms"))
+            .version("1.0.0")
+            .gate(&CONFIRM)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.hooks().gate(&CONFIRM, &Arc::new(self.0.clone()), confirmed).map(drop)
+        ctx.hooks()
+            .gate(&CONFIRM, &Arc::new(self.0.clone()), confirmed)
+            .map(drop)
     }
 }
 
@@ -61,11 +74,23 @@ fn confirmed(asks: &Vec<(&'static str, Duration)>, call: &ToolCallView) -> Verdi
 }
 
 /// A pod that stays, whose gate asks about calls of `Deploy` for ten minutes, and of `Echo` as long as `echo` says.
-pub(crate) fn expiring(answers: Vec<ScriptedAnswer>, echo: Option<Duration>) -> (PodUnderTest, [FnTool; 2]) {
+pub(crate) fn expiring(
+    answers: Vec<ScriptedAnswer>,
+    echo: Option<Duration>,
+) -> (PodUnderTest, [FnTool; 2]) {
     let (mut pod, tools) = scene(answers);
     pod.judge_by(vec![Rule::new("*", RuleDecision::Allow)]);
-    let asks = [Some(("Deploy", TEN_MINUTES)), echo.map(|time| ("Echo", time))].into_iter().flatten().collect();
-    pod.features.push((Arc::new(Confirms(asks)), vec![HostCapability::hook::<PreToolCall>()]));
+    let asks = [
+        Some(("Deploy", TEN_MINUTES)),
+        echo.map(|time| ("Echo", time)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    pod.features.push((
+        Arc::new(Confirms(asks)),
+        vec![HostCapability::hook::<PreToolCall>()],
+    ));
     (pod, tools)
 }
 
@@ -74,7 +99,12 @@ pub(crate) const TEN_MINUTES: Duration = Duration::from_secs(600);
 
 /// A person at a client.
 pub(crate) fn person(client: &str) -> Option<Who> {
-    Some(Who { client: client.to_owned(), role: "approver".to_owned(), uid: 1000, name: None })
+    Some(Who {
+        client: client.to_owned(),
+        role: "approver".to_owned(),
+        uid: 1000,
+        name: None,
+    })
 }
 
 /// A person's answer to this question.
@@ -90,12 +120,21 @@ pub(crate) fn allow(asked: &ApprovalRequested) -> ApprovalAnswer {
 }
 
 pub(crate) fn deny(asked: &ApprovalRequested, words: &str) -> ApprovalAnswer {
-    ApprovalAnswer { allow: false, words: Some(words.to_owned()), by: person("two"), ..allow(asked) }
+    ApprovalAnswer {
+        allow: false,
+        words: Some(words.to_owned()),
+        by: person("two"),
+        ..allow(asked)
+    }
 }
 
 /// Sends an input, and waits until the pod waits for a person and nothing else runs.
 pub(crate) fn asked(live: &LivePod) -> Vec<Arc<ApprovalRequested>> {
-    live.ask(live.client().send(pod::control::NewInput { text: "go".to_owned(), ..Default::default() })).unwrap();
+    live.ask(live.client().send(pod::control::NewInput {
+        text: "go".to_owned(),
+        ..Default::default()
+    }))
+    .unwrap();
     waits(live).approvals
 }
 
@@ -103,7 +142,10 @@ pub(crate) fn waits(live: &LivePod) -> PodStatus {
     live.until(|status| matches!(status.activity, Activity::Waiting { .. }))
 }
 
-pub(crate) fn answer(live: &LivePod, answer: ApprovalAnswer) -> Result<ApprovalResolved, SubmitError> {
+pub(crate) fn answer(
+    live: &LivePod,
+    answer: ApprovalAnswer,
+) -> Result<ApprovalResolved, SubmitError> {
     live.ask(live.client().approve(answer))
 }
 
@@ -115,7 +157,9 @@ pub(crate) fn again(mut pod: PodUnderTest, answers: Vec<ScriptedAnswer>) -> Live
 }
 
 pub(crate) fn idle(live: LivePod) -> Over {
-    live.until(|status| status.activity == Activity::Idle && status.queued.is_empty() && status.approvals.is_empty());
+    live.until(|status| {
+        status.activity == Activity::Idle && status.queued.is_empty() && status.approvals.is_empty()
+    });
     live.close()
 }
 

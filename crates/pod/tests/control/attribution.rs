@@ -30,7 +30,9 @@ fn run(mut pod: PodUnderTest, what: &str) -> (PodUnderTest, PodRun) {
 /// Who was said to be off.
 fn off(ran: &PodRun) -> Vec<String> {
     let text = |event: &Event| match event {
-        Event::Alert(alert) if alert.from.is_none() && alert.text.contains(OFF) => Some(alert.text.clone()),
+        Event::Alert(alert) if alert.from.is_none() && alert.text.contains(OFF) => {
+            Some(alert.text.clone())
+        }
         _ => None,
     };
     let name = |text: String| text.split(": ").next().unwrap().to_owned();
@@ -38,7 +40,13 @@ fn off(ran: &PodRun) -> Vec<String> {
 }
 
 fn statuses(pod: &PodUnderTest) -> Vec<ResultStatus> {
-    let status = |(_, record)| if let Record::ToolFinished(done) = record { Some(done.outcome.status) } else { None };
+    let status = |(_, record)| {
+        if let Record::ToolFinished(done) = record {
+            Some(done.outcome.status)
+        } else {
+            None
+        }
+    };
     pod.records().into_iter().filter_map(status).collect()
 }
 
@@ -86,46 +94,80 @@ impl Asks {
 
 fn any() -> Vec<HostCapability> {
     let key = || std::borrow::Cow::Borrowed("*");
-    let services = [HostCapability::ProvideService { key: key() }, HostCapability::UseService { key: key() }];
-    [HostCapability::tool("*"), HostCapability::EmitUserAlert, HostCapability::WRITE_WORKSPACE]
-        .into_iter()
-        .chain([HostCapability::hook::<pod::hook::Event>()])
-        .chain(services)
-        .collect()
+    let services = [
+        HostCapability::ProvideService { key: key() },
+        HostCapability::UseService { key: key() },
+    ];
+    [
+        HostCapability::tool("*"),
+        HostCapability::EmitUserAlert,
+        HostCapability::WRITE_WORKSPACE,
+    ]
+    .into_iter()
+    .chain([HostCapability::hook::<pod::hook::Event>()])
+    .chain(services)
+    .collect()
 }
 
 // Whoever has the thread in hand is who loses it: the service while it is being asked, else the one that asks.
 #[test]
 fn a_hanging_service_is_off_and_its_consumer_is_not() {
-    for (how, who) in [("holds", "builtin:oracle"), ("waits", "builtin:oracle"), ("alone", "builtin:asks")] {
+    for (how, who) in [
+        ("holds", "builtin:oracle"),
+        ("waits", "builtin:oracle"),
+        ("alone", "builtin:asks"),
+    ] {
         let gate = Latch::new(how);
         let held = gate.clone();
-        let oracle = feature(declaring("builtin:oracle").provides(ServiceDeclaration::of(ORACLE, "1.0.0")).build(), {
-            move |ctx| ctx.services().provide(ORACLE, Arc::new(Slow(held.clone()))).map(drop)
-        });
+        let oracle = feature(
+            declaring("builtin:oracle")
+                .provides(ServiceDeclaration::of(ORACLE, "1.0.0"))
+                .build(),
+            {
+                move |ctx| {
+                    ctx.services()
+                        .provide(ORACLE, Arc::new(Slow(held.clone())))
+                        .map(drop)
+                }
+            },
+        );
         let alone = gate.clone();
-        let descriptor = declaring("builtin:asks").requires(ServiceRequirement::required(ORACLE, "^1")).tool(&ASK);
+        let descriptor = declaring("builtin:asks")
+            .requires(ServiceRequirement::required(ORACLE, "^1"))
+            .tool(&ASK);
         let asks = feature(descriptor.build(), move |ctx| {
             let live = Arc::new(Asks(ctx.services().require(ORACLE)?, alone.clone()));
             ctx.tools().implement(&ASK, &live, Asks::ask).map(drop)
         });
         let ask = |how: &str| ScriptedAnswer::calls(&[("Ask", &format!("{{\"how\":\"{how}\"}}"))]);
-        let mut pod = pod(vec![ask(how), ask("again"), ScriptedAnswer::text("went on")], Vec::new());
+        let mut pod = pod(
+            vec![ask(how), ask("again"), ScriptedAnswer::text("went on")],
+            Vec::new(),
+        );
         pod.features = vec![(oracle, any()), (asks, any())];
         let (pod, ran) = run(pod, how);
         gate.open();
         assert_eq!(off(&ran), [who], "{how}");
         // The one that asked goes on, and is told that the service left.
         let goes_on = who == "builtin:oracle";
-        assert_eq!(statuses(&pod).last() == Some(&ResultStatus::Ok), goes_on, "{how}: {:?}", statuses(&pod));
+        assert_eq!(
+            statuses(&pod).last() == Some(&ResultStatus::Ok),
+            goes_on,
+            "{how}: {:?}",
+            statuses(&pod)
+        );
         let left = pod.records().iter().any(|(_, record)| match record {
-            Record::ToolFinished(done) => done.outcome.summary.contains("builtin:oracle was removed"),
+            Record::ToolFinished(done) => {
+                done.outcome.summary.contains("builtin:oracle was removed")
+            }
             _ => false,
         });
         assert_eq!(left, goes_on, "{how}");
-        let noted =
-            |record: &Record| matches!(record, Record::FeatureNote(n) if n.feature == who && n.text.contains(OFF));
-        assert!(pod.records().iter().any(|(_, record)| noted(record)), "{how}");
+        let noted = |record: &Record| matches!(record, Record::FeatureNote(n) if n.feature == who && n.text.contains(OFF));
+        assert!(
+            pod.records().iter().any(|(_, record)| noted(record)),
+            "{how}"
+        );
     }
 }
 
@@ -145,7 +187,12 @@ impl Late {
         self.gate.pass_blocking();
         let at = self.files.inside(&self.files.project().join("late.txt"));
         let told = [
-            format!("{:?}", at.and_then(|at| self.files.stage(&at, 7, b"late")).map_err(|error| error.kind()).err()),
+            format!(
+                "{:?}",
+                at.and_then(|at| self.files.stage(&at, 7, b"late"))
+                    .map_err(|error| error.kind())
+                    .err()
+            ),
             format!("{:?}", self.alerts.alert(AlertLevel::Info, "late").err()),
             format!("{:?}", self.notes.note("late").err()),
         ];
@@ -161,23 +208,43 @@ fn what_is_off_holds_nothing_any_more() {
     let lives = Arc::new(Mutex::new(Vec::new()));
     let late = feature(
         declaring("builtin:late")
-            .request(CapabilityRequest::required(HostCapability::WRITE_WORKSPACE, "to write"))
-            .request(CapabilityRequest::required(HostCapability::EmitUserAlert, "to alert"))
+            .request(CapabilityRequest::required(
+                HostCapability::WRITE_WORKSPACE,
+                "to write",
+            ))
+            .request(CapabilityRequest::required(
+                HostCapability::EmitUserAlert,
+                "to alert",
+            ))
             .tool(&LATE)
             .build(),
         {
             let (gate, tried, lives) = (gate.clone(), tried.clone(), Arc::clone(&lives));
             move |ctx| {
                 let files = ctx.services().fs(HostCapability::WORKSPACE)?;
-                let (alerts, notes, said) = (ctx.alerts()?, ctx.diagnostics().later()?, Mutex::default());
-                let live = Arc::new(Late { gate: gate.clone(), tried: tried.clone(), files, alerts, notes, said });
+                let (alerts, notes, said) =
+                    (ctx.alerts()?, ctx.diagnostics().later()?, Mutex::default());
+                let live = Arc::new(Late {
+                    gate: gate.clone(),
+                    tried: tried.clone(),
+                    files,
+                    alerts,
+                    notes,
+                    said,
+                });
                 lives.lock().unwrap().push(Arc::clone(&live));
                 ctx.tools().implement(&LATE, &live, Late::late).map(drop)
             }
         },
     );
-    let done = ScriptedAnswer::new().wait_at(&tried).say("went on").stop(llm_worker::StopReason::EndTurn);
-    let mut pod = pod(vec![ScriptedAnswer::calls(&[("Late", r#"{"how":""}"#)]), done], Vec::new());
+    let done = ScriptedAnswer::new()
+        .wait_at(&tried)
+        .say("went on")
+        .stop(llm_worker::StopReason::EndTurn);
+    let mut pod = pod(
+        vec![ScriptedAnswer::calls(&[("Late", r#"{"how":""}"#)]), done],
+        Vec::new(),
+    );
     pod.features = vec![(late, any())];
     pod.points.at("tool:ended", 0, move || gate.open());
     let (pod, ran) = run(pod, "late");
@@ -191,7 +258,17 @@ const WATCHES: [HookKey<pod::hook::Event>; 9] = {
     const fn watch(name: &'static str) -> HookKey<pod::hook::Event> {
         HookKey::new(name).deadline(SHORT)
     }
-    [watch("a"), watch("b"), watch("c"), watch("d"), watch("e"), watch("f"), watch("g"), watch("h"), watch("i")]
+    [
+        watch("a"),
+        watch("b"),
+        watch("c"),
+        watch("d"),
+        watch("e"),
+        watch("f"),
+        watch("g"),
+        watch("h"),
+        watch("i"),
+    ]
 };
 
 // One more than ends a pod.
@@ -199,11 +276,19 @@ const WATCHES: [HookKey<pod::hook::Event>; 9] = {
 fn hanging_observers_of_one_feature_cost_one_thread() {
     let gate = Latch::new("observer");
     let held = gate.clone();
-    let descriptor = WATCHES.iter().fold(declaring("builtin:watches"), |builder, key| builder.observe(key)).build();
+    let descriptor = WATCHES
+        .iter()
+        .fold(declaring("builtin:watches"), |builder, key| {
+            builder.observe(key)
+        })
+        .build();
     let watches = feature(descriptor, move |ctx| {
         for key in &WATCHES {
             let live = Arc::new(held.clone());
-            ctx.hooks().observe(key, &live, |gate: &Latch, _: &EventView| gate.pass_blocking())?;
+            ctx.hooks()
+                .observe(key, &live, |gate: &Latch, _: &EventView| {
+                    gate.pass_blocking()
+                })?;
         }
         Ok(())
     });

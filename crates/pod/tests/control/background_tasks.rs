@@ -10,9 +10,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use testkit::{ENOSPC, Fault, Latch, LiveEnd, LivePod, ModelScript, Over, PATIENCE, PodUnderTest, ScriptedAnswer};
+use testkit::{
+    ENOSPC, Fault, Latch, LiveEnd, LivePod, ModelScript, Over, PATIENCE, PodUnderTest,
+    ScriptedAnswer,
+};
 
-const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 40, per_turn: 9 };
+const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: 40,
+    per_turn: 9,
+};
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 const HOURLY: TaskKey = TaskKey::new("hourly", ToolEffect::Effectful).every(HOUR);
@@ -47,7 +53,10 @@ impl Live {
 impl FeatureModule for Worker {
     fn descriptor(&self) -> FeatureDescriptor {
         let builder = FeatureDescriptor::builder(FeatureId::builtin(self.name)).version("1.0.0");
-        builder.request(CapabilityRequest::required(NOTIFY, "to wake")).background_task(&self.key).build()
+        builder
+            .request(CapabilityRequest::required(NOTIFY, "to wake"))
+            .background_task(&self.key)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -66,7 +75,13 @@ impl Worker {
         key: TaskKey,
         body: impl Fn(BackgroundTaskContext, FeatureNotifySink) -> Work + Send + Sync + 'static,
     ) -> Self {
-        Self { name, key, body: Arc::new(body), began: Arc::default(), handle: Arc::default() }
+        Self {
+            name,
+            key,
+            body: Arc::new(body),
+            began: Arc::default(),
+            handle: Arc::default(),
+        }
     }
 
     fn quick(key: TaskKey) -> Self {
@@ -90,18 +105,28 @@ impl Worker {
     /// Waits until this many runs have begun.
     fn begins(&self, runs: usize) {
         let (began, changed) = &*self.began;
-        let waited = changed.wait_timeout_while(began.lock().unwrap(), PATIENCE, |began| began.len() < runs).unwrap();
+        let waited = changed
+            .wait_timeout_while(began.lock().unwrap(), PATIENCE, |began| began.len() < runs)
+            .unwrap();
         assert!(!waited.1.timed_out(), "{} of {runs} runs", waited.0.len());
     }
 }
 
 fn stays(workers: &[Worker], answers: usize) -> PodUnderTest {
-    let mut pod = pod((0..answers).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect(), Vec::new());
+    let mut pod = pod(
+        (0..answers)
+            .map(|n| ScriptedAnswer::text(&format!("answer {n}")))
+            .collect(),
+        Vec::new(),
+    );
     pod.mode = HostMode::Stay { missing: None };
     pod.features = workers
         .iter()
         .map(|worker| {
-            let grants = vec![NOTIFY, HostCapability::ContributeBackgroundTask { name: "*".into() }];
+            let grants = vec![
+                NOTIFY,
+                HostCapability::ContributeBackgroundTask { name: "*".into() },
+            ];
             (Arc::new(worker.clone()) as Arc<dyn FeatureModule>, grants)
         })
         .collect();
@@ -125,18 +150,27 @@ fn runs(pod: &PodUnderTest) -> Vec<BackgroundTask> {
 }
 
 fn states(pod: &PodUnderTest) -> Vec<(u64, TaskRunState)> {
-    runs(pod).into_iter().map(|run| (run.run, run.state)).collect()
+    runs(pod)
+        .into_iter()
+        .map(|run| (run.run, run.state))
+        .collect()
 }
 
 fn input(text: &str) -> NewInput {
-    NewInput { text: text.to_owned(), ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        ..NewInput::default()
+    }
 }
 
 #[test]
 fn an_effectful_run_is_in_the_log_before_it_begins_and_another_once_it_ended() {
     use TaskRunState::{Completed, Running};
     for (key, expected) in [
-        (HOURLY, vec![(1, Running), (1, Completed), (2, Running), (2, Completed)]),
+        (
+            HOURLY,
+            vec![(1, Running), (1, Completed), (2, Running), (2, Completed)],
+        ),
         (LOOKS, vec![(1, Completed), (2, Completed)]),
     ] {
         let dir = Arc::new(Mutex::new(None::<std::path::PathBuf>));
@@ -145,9 +179,18 @@ fn an_effectful_run_is_in_the_log_before_it_begins_and_another_once_it_ended() {
             let place = Arc::clone(&place);
             Box::pin(async move {
                 let dir = place.lock().unwrap().clone().unwrap();
-                let frames = session_store::Reader::open(&dir).unwrap().frames().map(|frame| frame.unwrap());
-                let began = frames.filter(|frame| frame.kind == "background_task").count();
-                assert!(key.name() == "looks" || began as u64 == cx.run * 2 - 1, "{began} before {}", cx.run);
+                let frames = session_store::Reader::open(&dir)
+                    .unwrap()
+                    .frames()
+                    .map(|frame| frame.unwrap());
+                let began = frames
+                    .filter(|frame| frame.kind == "background_task")
+                    .count();
+                assert!(
+                    key.name() == "looks" || began as u64 == cx.run * 2 - 1,
+                    "{began} before {}",
+                    cx.run
+                );
                 Ok(())
             })
         });
@@ -169,11 +212,17 @@ fn an_effectful_run_is_in_the_log_before_it_begins_and_another_once_it_ended() {
 #[test]
 fn run_due_returns_when_all_that_was_due_has_ended() {
     let rare = TaskKey::new("rare", ToolEffect::Effectful).every(HOUR * 2);
-    let (hourly, rare) = (Worker::quick(LOOKS), Worker::new("rare", rare, |_, _| Box::pin(async { Ok(()) })));
+    let (hourly, rare) = (
+        Worker::quick(LOOKS),
+        Worker::new("rare", rare, |_, _| Box::pin(async { Ok(()) })),
+    );
     let live = live(stays(&[hourly.clone(), rare.clone()], 0));
     let ends = || {
         assert!(live.run_due().tasks.iter().all(|task| task.open.is_none()));
-        states(&live.pod).iter().filter(|(_, state)| *state == TaskRunState::Completed).count()
+        states(&live.pod)
+            .iter()
+            .filter(|(_, state)| *state == TaskRunState::Completed)
+            .count()
     };
     assert_eq!(ends(), 0);
     live.advance(HOUR);
@@ -210,8 +259,11 @@ fn a_feature_runs_its_task_now_and_at_a_time() {
     let handle = worker.handle.lock().unwrap().clone().unwrap();
     handle.run_now().unwrap();
     live.run_due();
-    let at =
-        |after: u64| std::time::UNIX_EPOCH + Duration::from_micros(live.pod.clock.now()) + Duration::from_secs(after);
+    let at = |after: u64| {
+        std::time::UNIX_EPOCH
+            + Duration::from_micros(live.pod.clock.now())
+            + Duration::from_secs(after)
+    };
     handle.run_at(at(100)).unwrap();
     handle.run_at(at(50)).unwrap();
     live.run_due();
@@ -252,7 +304,9 @@ fn a_run_that_misbehaves_costs_only_itself() {
     let cases: Vec<(&str, Worker, TaskRunState, &str)> = vec![
         (
             "fails",
-            Worker::new("a", HOURLY, |_, _| Box::pin(async { Err(TaskError::new("no luck\u{1b}[2J")) })),
+            Worker::new("a", HOURLY, |_, _| {
+                Box::pin(async { Err(TaskError::new("no luck\u{1b}[2J")) })
+            }),
             Failed,
             "no luck",
         ),
@@ -264,7 +318,9 @@ fn a_run_that_misbehaves_costs_only_itself() {
         ),
         (
             "waits for ever",
-            Worker::new("c", HOURLY.deadline(SHORT), |_, _| Box::pin(std::future::pending())),
+            Worker::new("c", HOURLY.deadline(SHORT), |_, _| {
+                Box::pin(std::future::pending())
+            }),
             TimedOut,
             "did not stop",
         ),
@@ -304,7 +360,15 @@ fn a_run_that_misbehaves_costs_only_itself() {
             live.advance(SHORT);
         }
         ended(&live, 1);
-        let end = live.ask(async { live.client().send(input("go on")).await.unwrap().end().await.unwrap() });
+        let end = live.ask(async {
+            live.client()
+                .send(input("go on"))
+                .await
+                .unwrap()
+                .end()
+                .await
+                .unwrap()
+        });
         assert_eq!(end.answer.as_deref(), Some("answer 0"), "{what}");
         // Code that did not return is not called again.
         live.advance(HOUR);
@@ -315,10 +379,16 @@ fn a_run_that_misbehaves_costs_only_itself() {
             worker.begins(2);
         }
         let over = live.close();
-        let last = runs(&over.pod).into_iter().rfind(|run| run.run == 1).unwrap();
+        let last = runs(&over.pod)
+            .into_iter()
+            .rfind(|run| run.run == 1)
+            .unwrap();
         assert_eq!(last.state, state, "{what}: {last:?}");
         let reason = last.reason.unwrap();
-        assert!(reason.contains(words) && !reason.contains('\u{1b}'), "{what}: {reason}");
+        assert!(
+            reason.contains(words) && !reason.contains('\u{1b}'),
+            "{what}: {reason}"
+        );
         sound(&over.pod, what);
     }
     gate.open();
@@ -335,19 +405,32 @@ fn a_status_has_every_task_with_its_runs() {
             Ok(())
         })
     });
-    let once = Restart::OnFailure { max: 1, within: HOUR, backoff: Duration::from_secs(1) };
+    let once = Restart::OnFailure {
+        max: 1,
+        within: HOUR,
+        backoff: Duration::from_secs(1),
+    };
     let fails = |_, _| -> Work { Box::pin(async { Err(TaskError::new("no luck")) }) };
     let failing = Worker::new("failing", HOURLY.restart(once), fails);
-    let live = live(stays(&[slow.clone(), failing.clone(), Worker::quick(LOOKS)], 0));
+    let live = live(stays(
+        &[slow.clone(), failing.clone(), Worker::quick(LOOKS)],
+        0,
+    ));
     let start_ms = live.pod.clock.now() / 1000;
     let hour_ms = 3_600_000;
     let tasks = |live: &LivePod| {
         let all = live.ask(live.client().status()).unwrap().tasks;
-        all.into_iter().map(|task| (task.feature.clone(), task)).collect::<std::collections::BTreeMap<_, _>>()
+        all.into_iter()
+            .map(|task| (task.feature.clone(), task))
+            .collect::<std::collections::BTreeMap<_, _>>()
     };
     let idle = tasks(&live);
     assert_eq!(idle.len(), 3);
-    assert!(idle.values().all(|task| task.next_due_ms == Some(start_ms + hour_ms) && task.last.is_none()), "{idle:?}");
+    assert!(
+        idle.values()
+            .all(|task| task.next_due_ms == Some(start_ms + hour_ms) && task.last.is_none()),
+        "{idle:?}"
+    );
     live.advance(HOUR);
     gate.wait_for(1);
     failing.begins(1);
@@ -356,19 +439,36 @@ fn a_status_has_every_task_with_its_runs() {
     failing.begins(2);
     ended(&live, 3);
     let seen = tasks(&live);
-    let [failing, slow, quick] = ["builtin:failing", "builtin:slow", "builtin:worker"].map(|name| &seen[name]);
+    let [failing, slow, quick] =
+        ["builtin:failing", "builtin:slow", "builtin:worker"].map(|name| &seen[name]);
     // A run without effects has no record before it ends.
     let open = slow.open.as_ref().unwrap();
     assert_eq!(
         (open.due_ms, open.began_ms, open.trigger),
-        (start_ms + hour_ms, start_ms + hour_ms, TriggerKind::Interval)
+        (
+            start_ms + hour_ms,
+            start_ms + hour_ms,
+            TriggerKind::Interval
+        )
     );
-    assert_eq!((failing.off.as_deref(), failing.next_due_ms), (Some("failed 2 times within 1h"), None));
+    assert_eq!(
+        (failing.off.as_deref(), failing.next_due_ms),
+        (Some("failed 2 times within 1h"), None)
+    );
     let last = failing.last.as_ref().unwrap();
-    assert_eq!((last.state, last.attempt, last.reason.as_deref()), (TaskRunState::Failed, 2, Some("no luck")));
+    assert_eq!(
+        (last.state, last.attempt, last.reason.as_deref()),
+        (TaskRunState::Failed, 2, Some("no luck"))
+    );
     assert_eq!(failing.failures.len(), 2);
-    assert_eq!((quick.off.as_ref(), quick.next_due_ms), (None, Some(start_ms + 2 * hour_ms)));
-    assert_eq!(quick.last.as_ref().map(|last| last.state), Some(TaskRunState::Completed));
+    assert_eq!(
+        (quick.off.as_ref(), quick.next_due_ms),
+        (None, Some(start_ms + 2 * hour_ms))
+    );
+    assert_eq!(
+        quick.last.as_ref().map(|last| last.state),
+        Some(TaskRunState::Completed)
+    );
     gate.open();
     ended(&live, 4);
     sound(&live.close().pod, "a status");
@@ -379,7 +479,9 @@ fn the_end_of_an_effectful_run_waits_for_the_disk() {
     let worker = Worker::quick(HOURLY);
     let live = live(stays(std::slice::from_ref(&worker), 0));
     let disk = live.pod.disk.clone();
-    live.pod.points.at("task:ended", 0, move || disk.fail_at(0, Fault::Ever(ENOSPC)));
+    live.pod.points.at("task:ended", 0, move || {
+        disk.fail_at(0, Fault::Ever(ENOSPC))
+    });
     live.advance(HOUR);
     worker.begins(1);
     refused(&live);
@@ -393,7 +495,14 @@ fn the_end_of_an_effectful_run_waits_for_the_disk() {
 }
 
 fn asked(worker: &Worker) {
-    worker.handle.lock().unwrap().clone().unwrap().run_now().unwrap();
+    worker
+        .handle
+        .lock()
+        .unwrap()
+        .clone()
+        .unwrap()
+        .run_now()
+        .unwrap();
 }
 
 fn refused(live: &LivePod) {
@@ -406,7 +515,8 @@ fn refused(live: &LivePod) {
 // had the later run first, could not be folded.
 #[test]
 fn a_refused_start_is_not_overtaken() {
-    let [one, two] = ["one", "two"].map(|name| Worker::new(name, ASKED, |_, _| Box::pin(async { Ok(()) })));
+    let [one, two] =
+        ["one", "two"].map(|name| Worker::new(name, ASKED, |_, _| Box::pin(async { Ok(()) })));
     let live = live(stays(&[one.clone(), two.clone()], 0));
     live.pod.disk.fail_at(0, Fault::Ever(ENOSPC));
     asked(&one);
@@ -420,7 +530,10 @@ fn a_refused_start_is_not_overtaken() {
     assert_eq!(one.began(), [(3, 1)]);
     let over = live.close();
     let (running, completed) = (TaskRunState::Running, TaskRunState::Completed);
-    assert_eq!(states(&over.pod), [(2, running), (2, completed), (3, running), (3, completed)]);
+    assert_eq!(
+        states(&over.pod),
+        [(2, running), (2, completed), (3, running), (3, completed)]
+    );
     sound(&over.pod, "a refused start");
 }
 
@@ -430,7 +543,9 @@ fn a_refused_end_is_not_overtaken() {
     let worker = Worker::quick(ASKED);
     let live = live(stays(std::slice::from_ref(&worker), 0));
     let disk = live.pod.disk.clone();
-    live.pod.points.at("task:ended", 0, move || disk.fail_at(0, Fault::Ever(ENOSPC)));
+    live.pod.points.at("task:ended", 0, move || {
+        disk.fail_at(0, Fault::Ever(ENOSPC))
+    });
     asked(&worker);
     worker.begins(1);
     refused(&live);
@@ -439,7 +554,10 @@ fn a_refused_end_is_not_overtaken() {
     ended(&live, 2);
     let over = live.close();
     let (running, completed) = (TaskRunState::Running, TaskRunState::Completed);
-    assert_eq!(states(&over.pod), [(1, running), (1, completed), (2, running), (2, completed)]);
+    assert_eq!(
+        states(&over.pod),
+        [(1, running), (1, completed), (2, running), (2, completed)]
+    );
     sound(&over.pod, "a refused end");
 }
 
@@ -455,9 +573,16 @@ fn a_pod_that_ends_cancels_its_runs_and_says_so() {
     live.advance(HOUR);
     live.until(|status| live.folded(status.folded).open_tasks().count() == 1);
     let over = live.close();
-    assert_eq!(states(&over.pod), [(1, TaskRunState::Running), (1, TaskRunState::Cancelled)]);
+    assert_eq!(
+        states(&over.pod),
+        [(1, TaskRunState::Running), (1, TaskRunState::Cancelled)]
+    );
     let log = over.pod.records();
-    assert!(matches!(log.last(), Some((_, Record::HostStopped(_)))), "{:?}", log.last());
+    assert!(
+        matches!(log.last(), Some((_, Record::HostStopped(_)))),
+        "{:?}",
+        log.last()
+    );
     sound(&over.pod, "a stop");
 }
 
@@ -475,17 +600,32 @@ fn a_client_stops_a_run_and_the_task_goes_on() {
     worker.begins(1);
     live.until(|status| live.folded(status.folded).open_tasks().count() == 1);
     live.ask(live.client().stop_run(1)).unwrap();
-    live.until(|status| status.tasks.iter().all(|task| task.open.is_none() && task.off.is_none()));
+    live.until(|status| {
+        status
+            .tasks
+            .iter()
+            .all(|task| task.open.is_none() && task.off.is_none())
+    });
     live.advance(HOUR);
     worker.begins(2);
     let over = live.close();
     let (running, cancelled) = (TaskRunState::Running, TaskRunState::Cancelled);
-    assert_eq!(states(&over.pod), [(1, running), (1, cancelled), (2, running), (2, cancelled)]);
-    let reasons = over.pod.records().into_iter().filter_map(|(_, record)| match record {
-        Record::BackgroundTask(BackgroundTask { reason, .. }) => reason,
-        _ => None,
-    });
-    assert_eq!(reasons.collect::<Vec<_>>(), ["a person stopped it", "the pod ended"]);
+    assert_eq!(
+        states(&over.pod),
+        [(1, running), (1, cancelled), (2, running), (2, cancelled)]
+    );
+    let reasons = over
+        .pod
+        .records()
+        .into_iter()
+        .filter_map(|(_, record)| match record {
+            Record::BackgroundTask(BackgroundTask { reason, .. }) => reason,
+            _ => None,
+        });
+    assert_eq!(
+        reasons.collect::<Vec<_>>(),
+        ["a person stopped it", "the pod ended"]
+    );
     sound(&over.pod, "a run that a client stopped");
 }
 
@@ -510,8 +650,16 @@ fn story(pod: PodUnderTest) -> Over {
 fn killed_anywhere_a_run_has_one_end_and_wakes_once() {
     let reference = story(stays(&[Worker::waking(HOURLY)], 9));
     let points = reference.pod.points.numbered();
-    for expected in ["commit:background_task", "task:running", "task:ended", "background_task"] {
-        assert!(points.iter().any(|(name, _)| name == expected), "no {expected} in {points:?}");
+    for expected in [
+        "commit:background_task",
+        "task:running",
+        "task:ended",
+        "background_task",
+    ] {
+        assert!(
+            points.iter().any(|(name, _)| name == expected),
+            "no {expected} in {points:?}"
+        );
     }
     for (name, nth) in points {
         let what = format!("killed at {name} {nth}");
@@ -519,7 +667,13 @@ fn killed_anywhere_a_run_has_one_end_and_wakes_once() {
         let pod = stays(std::slice::from_ref(&worker), 9);
         pod.points.kill(&name, nth);
         let Over { mut pod, end, .. } = story(pod);
-        assert!(matches!(end, LiveEnd::Killed | LiveEnd::Ended(_) | LiveEnd::NotOpened(_)), "{what}");
+        assert!(
+            matches!(
+                end,
+                LiveEnd::Killed | LiveEnd::Ended(_) | LiveEnd::NotOpened(_)
+            ),
+            "{what}"
+        );
         pod.revive();
         pod.script = ModelScript::new((0..9).map(|_| ScriptedAnswer::text("went on")));
         let live = live(pod);
@@ -531,12 +685,18 @@ fn killed_anywhere_a_run_has_one_end_and_wakes_once() {
             worker.begins(before + 1);
             live.try_settled()
         };
-        let over = if goes_on().is_some() { live.close() } else { live.wait() };
+        let over = if goes_on().is_some() {
+            live.close()
+        } else {
+            live.wait()
+        };
         assert_eq!(over.failure(), None, "{what}");
         let runs = runs(&over.pod);
         for (run, _) in worker.began() {
-            let ends: Vec<_> =
-                runs.iter().filter(|record| record.run == run && record.state != TaskRunState::Running).collect();
+            let ends: Vec<_> = runs
+                .iter()
+                .filter(|record| record.run == run && record.state != TaskRunState::Running)
+                .collect();
             assert_eq!(ends.len(), 1, "{what}: run {run} has {ends:?}");
         }
         let mut began: Vec<_> = worker.began().into_iter().map(|(run, _)| run).collect();
@@ -546,7 +706,11 @@ fn killed_anywhere_a_run_has_one_end_and_wakes_once() {
         let woken = |run: u64| {
             let text = format!("run {run}");
             let said = |(_, record): &(u64, Record)| matches!(record, Record::NotificationQueued(n) if n.text == text);
-            over.pod.records().iter().filter(|record| said(record)).count()
+            over.pod
+                .records()
+                .iter()
+                .filter(|record| said(record))
+                .count()
         };
         assert!(began.iter().all(|run| woken(*run) <= 1), "{what}");
         assert!(over.state().open_tasks().next().is_none(), "{what}");

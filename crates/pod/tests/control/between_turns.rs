@@ -13,12 +13,19 @@ fn stays(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
 }
 
 fn send(live: &LivePod, text: &str) {
-    let input = NewInput { text: text.to_owned(), ..NewInput::default() };
+    let input = NewInput {
+        text: text.to_owned(),
+        ..NewInput::default()
+    };
     live.ask(live.client().send(input)).unwrap();
 }
 
 fn note(text: &str) -> Record {
-    FeatureNote { feature: "testkit".to_owned(), text: text.to_owned() }.into()
+    FeatureNote {
+        feature: "testkit".to_owned(),
+        text: text.to_owned(),
+    }
+    .into()
 }
 
 #[test]
@@ -32,7 +39,10 @@ fn no_turn_begins_while_it_lasts_and_it_lasts_once() {
     send(&live, "one");
     live.ask(lasts.append(vec![note("between")])).unwrap();
     let status = live.ask(client.status()).unwrap();
-    assert_eq!((status.activity, status.turns, status.queued.len()), (Activity::Idle, 0, 1));
+    assert_eq!(
+        (status.activity, status.turns, status.queued.len()),
+        (Activity::Idle, 0, 1)
+    );
     drop(lasts);
     assert_eq!(live.settled().turns, 1);
     drop(live.ask(client.between_turns()).unwrap());
@@ -40,14 +50,22 @@ fn no_turn_begins_while_it_lasts_and_it_lasts_once() {
     let records = over.pod.records();
     let kinds: Vec<_> = records.iter().map(|(_, record)| record.kind()).collect();
     let at = |kind: &str| kinds.iter().position(|known| *known == kind).unwrap();
-    assert!(at("input_queued") < at("feature_note") && at("feature_note") < at("turn_started"), "{kinds:?}");
+    assert!(
+        at("input_queued") < at("feature_note") && at("feature_note") < at("turn_started"),
+        "{kinds:?}"
+    );
     sound(&over.pod, "records between turns");
 }
 
 #[test]
 fn it_does_not_begin_while_a_turn_runs() {
     let answer = Latch::new("the answer");
-    let live = live(stays(vec![ScriptedAnswer::new().wait_at(&answer).say("done").stop(StopReason::EndTurn)]));
+    let live = live(stays(vec![
+        ScriptedAnswer::new()
+            .wait_at(&answer)
+            .say("done")
+            .stop(StopReason::EndTurn),
+    ]));
     send(&live, "one");
     live.until(|status| status.requests == 1);
     let refused = live.ask(live.client().between_turns());
@@ -69,11 +87,15 @@ fn a_close_waits_for_it_and_refuses_the_next() {
     let late = live.ask(client.between_turns());
     assert!(matches!(late, Err(SubmitError::Closed)), "{late:?}");
     // What was begun can be finished.
-    live.ask(lasts.append(vec![note("before the end")])).unwrap();
+    live.ask(lasts.append(vec![note("before the end")]))
+        .unwrap();
     drop((lasts, client));
     let over = live.wait();
     assert!(over.state().held.is_none());
     let records = over.pod.records();
     let kinds: Vec<_> = records.iter().map(|(_, record)| record.kind()).collect();
-    assert!(kinds.ends_with(&["feature_note", "grants_used", "host_stopped"]), "{kinds:?}");
+    assert!(
+        kinds.ends_with(&["feature_note", "grants_used", "host_stopped"]),
+        "{kinds:?}"
+    );
 }

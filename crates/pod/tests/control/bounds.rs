@@ -13,8 +13,14 @@ use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 fn pager() -> FnTool {
     FnTool::new("Page", ToolEffect::ReadOnly, |cx, arguments| async move {
         let asked: serde_json::Value = serde_json::from_str(&arguments).unwrap();
-        let excerpt = cx.host.read_output(asked["handle"].as_str().unwrap(), LineRange::Tail { lines: 1 })?;
-        said(&format!("{}-{} of {}: {}", excerpt.first, excerpt.last, excerpt.total, excerpt.text))
+        let excerpt = cx.host.read_output(
+            asked["handle"].as_str().unwrap(),
+            LineRange::Tail { lines: 1 },
+        )?;
+        said(&format!(
+            "{}-{} of {}: {}",
+            excerpt.first, excerpt.last, excerpt.total, excerpt.text
+        ))
     })
 }
 
@@ -39,8 +45,16 @@ fn a_large_input_becomes_a_blob_that_can_be_paged() {
         ("quotes over it", format!("{quotes}a"), true),
         ("bells at the bound", bells.clone(), false),
         ("bells over it", format!("{bells}{}", "a".repeat(5)), true),
-        ("é cut in the middle", format!("a{}", "é".repeat(MAX_INLINE_INPUT / 2)), true),
-        ("many lines", (0..40_000).map(|n| format!("line {n}\n")).collect(), true),
+        (
+            "é cut in the middle",
+            format!("a{}", "é".repeat(MAX_INLINE_INPUT / 2)),
+            true,
+        ),
+        (
+            "many lines",
+            (0..40_000).map(|n| format!("line {n}\n")).collect(),
+            true,
+        ),
     ];
     for (what, text, is_blob) in cases {
         let mut pod = pod(vec![ScriptedAnswer::text("read")], vec![pager()]);
@@ -52,19 +66,46 @@ fn a_large_input_becomes_a_blob_that_can_be_paged() {
             assert_eq!(seen, text, "{what}");
             continue;
         };
-        assert!(seen.len() < 40_000 && seen.contains(&output.handle), "{what}: {} bytes", seen.len());
-        let (head, tail) = (seen.split("\n[…").next().unwrap(), seen.rsplit("]\n").next().unwrap());
-        assert!(text.starts_with(head) && text.ends_with(tail) && head.len() > 16_000 && tail.len() > 16_000, "{what}");
+        assert!(
+            seen.len() < 40_000 && seen.contains(&output.handle),
+            "{what}: {} bytes",
+            seen.len()
+        );
+        let (head, tail) = (
+            seen.split("\n[…").next().unwrap(),
+            seen.rsplit("]\n").next().unwrap(),
+        );
+        assert!(
+            text.starts_with(head)
+                && text.ends_with(tail)
+                && head.len() > 16_000
+                && tail.len() > 16_000,
+            "{what}"
+        );
         let opened = pod.store().unwrap();
-        assert_eq!(opened.blobs.view().read(&output.stored.digest, 1 << 30).unwrap(), text.as_bytes(), "{what}");
+        assert_eq!(
+            opened
+                .blobs
+                .view()
+                .read(&output.stored.digest, 1 << 30)
+                .unwrap(),
+            text.as_bytes(),
+            "{what}"
+        );
         drop(opened);
         let page = serde_json::json!({ "handle": output.handle }).to_string();
-        pod.script = ModelScript::new([ScriptedAnswer::calls(&[("Page", &page)]), ScriptedAnswer::text("paged")]);
+        pod.script = ModelScript::new([
+            ScriptedAnswer::calls(&[("Page", &page)]),
+            ScriptedAnswer::text("paged"),
+        ]);
         pod.run("page it").end();
-        let paged = pod.records().into_iter().find_map(|(_, record)| match record {
-            Record::ToolFinished(finished) => Some(finished.outcome),
-            _ => None,
-        });
+        let paged = pod
+            .records()
+            .into_iter()
+            .find_map(|(_, record)| match record {
+                Record::ToolFinished(finished) => Some(finished.outcome),
+                _ => None,
+            });
         let paged = paged.unwrap();
         assert_eq!(paged.status, ResultStatus::Ok, "{what}: {}", paged.summary);
         if what == "many lines" {
@@ -80,21 +121,62 @@ fn a_large_input_becomes_a_blob_that_can_be_paged() {
 fn whatever_a_model_does_without_end_is_ended_at_a_named_bound() {
     let many = |n: usize| ScriptedAnswer::calls(&vec![("Echo", "{}"); n]);
     let calls = llm_worker::turn::TurnLimits::CALLS;
-    let arguments = |bytes: usize| ScriptedAnswer::calls(&[("Echo", &"x".repeat(bytes - "Echo".len()))]);
+    let arguments =
+        |bytes: usize| ScriptedAnswer::calls(&[("Echo", &"x".repeat(bytes - "Echo".len()))]);
     let words = |bytes: usize| ScriptedAnswer::text(&"x".repeat(bytes));
-    let exhausted = |outcome: &Outcome| matches!(outcome, Outcome::ModelFailed { kind: ErrorKind::Exhausted, .. });
+    let exhausted = |outcome: &Outcome| {
+        matches!(
+            outcome,
+            Outcome::ModelFailed {
+                kind: ErrorKind::Exhausted,
+                ..
+            }
+        )
+    };
     let done = |outcome: &Outcome| *outcome == Outcome::Done;
     type Holds = fn(&Outcome) -> bool;
     let cases: Vec<(&str, Vec<ScriptedAnswer>, Holds)> = vec![
-        ("as many steps as there may be", vec![many(1), many(1), ScriptedAnswer::text("done")], done),
-        ("one more step", vec![many(1), many(1), many(1)], |outcome| *outcome == Outcome::StepLimit),
-        ("as many calls as there may be", vec![many(calls), ScriptedAnswer::text("done")], done),
-        ("one more call, three times", vec![many(calls + 1), many(calls + 1), many(calls + 1)], exhausted),
-        ("one more call, and fewer", vec![many(calls + 1), many(1), ScriptedAnswer::text("done")], done),
-        ("arguments at the bound", vec![arguments(160 * 1024), ScriptedAnswer::text("done")], done),
-        ("arguments over it", vec![arguments(160 * 1024 + 1), ScriptedAnswer::text("done")], done),
+        (
+            "as many steps as there may be",
+            vec![many(1), many(1), ScriptedAnswer::text("done")],
+            done,
+        ),
+        (
+            "one more step",
+            vec![many(1), many(1), many(1)],
+            |outcome| *outcome == Outcome::StepLimit,
+        ),
+        (
+            "as many calls as there may be",
+            vec![many(calls), ScriptedAnswer::text("done")],
+            done,
+        ),
+        (
+            "one more call, three times",
+            vec![many(calls + 1), many(calls + 1), many(calls + 1)],
+            exhausted,
+        ),
+        (
+            "one more call, and fewer",
+            vec![many(calls + 1), many(1), ScriptedAnswer::text("done")],
+            done,
+        ),
+        (
+            "arguments at the bound",
+            vec![arguments(160 * 1024), ScriptedAnswer::text("done")],
+            done,
+        ),
+        (
+            "arguments over it",
+            vec![arguments(160 * 1024 + 1), ScriptedAnswer::text("done")],
+            done,
+        ),
         ("an answer at the bound", vec![words(768 * 1024)], done),
-        ("an answer over it", vec![words(768 * 1024 + 1), ScriptedAnswer::text("done")], done),
+        (
+            "an answer over it",
+            vec![words(768 * 1024 + 1), ScriptedAnswer::text("done")],
+            done,
+        ),
     ];
     for (what, answers, holds) in cases {
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
@@ -108,7 +190,10 @@ fn whatever_a_model_does_without_end_is_ended_at_a_named_bound() {
 // covers: INV-09
 #[test]
 fn one_process_writes_and_every_record_says_which() {
-    let pod = pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], Vec::new());
+    let pod = pod(
+        vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")],
+        Vec::new(),
+    );
     pod.run("first").end();
     let held = pod.store().unwrap();
     match pod.store() {
@@ -120,12 +205,24 @@ fn one_process_writes_and_every_record_says_which() {
     assert_eq!(held.journal.epoch(), 2);
     drop(held);
     pod.run("second").end();
-    let epochs: Vec<u32> =
-        session_store::Reader::open(&pod.dir).unwrap().frames().map(|frame| frame.unwrap().epoch).collect();
-    assert!(epochs.is_sorted() && epochs.first() == Some(&1) && epochs.last() == Some(&3), "{epochs:?}");
+    let epochs: Vec<u32> = session_store::Reader::open(&pod.dir)
+        .unwrap()
+        .frames()
+        .map(|frame| frame.unwrap().epoch)
+        .collect();
+    assert!(
+        epochs.is_sorted() && epochs.first() == Some(&1) && epochs.last() == Some(&3),
+        "{epochs:?}"
+    );
     let keys = |record: &Record| match record {
         Record::HostStarted(_) => Some(()),
         _ => None,
     };
-    assert_eq!(pod.records().iter().filter_map(|(_, record)| keys(record)).count(), 2);
+    assert_eq!(
+        pod.records()
+            .iter()
+            .filter_map(|(_, record)| keys(record))
+            .count(),
+        2
+    );
 }

@@ -32,9 +32,15 @@ fn a_callback_ends_as_a_value_whatever_it_does() {
         token.cancel();
         token
     };
-    let run = |deadline, token: CancellationToken, work: Box<dyn FnOnce(CancellationToken) -> u32 + Send>| {
+    let run = |deadline,
+               token: CancellationToken,
+               work: Box<dyn FnOnce(CancellationToken) -> u32 + Send>| {
         let (callbacks, inner) = (callbacks.clone(), token.clone());
-        runtime.block_on(async move { callbacks.run(deadline, token, async move { work(inner) }).await })
+        runtime.block_on(async move {
+            callbacks
+                .run(deadline, token, async move { work(inner) })
+                .await
+        })
     };
     let forever = |token: CancellationToken| {
         while !token.is_cancelled() {
@@ -44,12 +50,32 @@ fn a_callback_ends_as_a_value_whatever_it_does() {
     };
     assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| 1)), Ok(1));
     let panicked = |text: &str| Err(CallbackFailure::Panicked(text.to_owned()));
-    assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| panic!("static"))), panicked("static"));
-    assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| panic!("with {}", 1))), panicked("with 1"));
+    assert_eq!(
+        run(
+            LONG,
+            CancellationToken::new(),
+            Box::new(|_| panic!("static"))
+        ),
+        panicked("static")
+    );
+    assert_eq!(
+        run(
+            LONG,
+            CancellationToken::new(),
+            Box::new(|_| panic!("with {}", 1))
+        ),
+        panicked("with 1")
+    );
     let odd = || std::panic::resume_unwind(Box::new(1));
-    assert_eq!(run(LONG, CancellationToken::new(), Box::new(move |_| odd())), panicked("no message"));
+    assert_eq!(
+        run(LONG, CancellationToken::new(), Box::new(move |_| odd())),
+        panicked("no message")
+    );
     // Past its deadline, or cancelled before, it still has its grace.
-    assert_eq!(run(SHORT, CancellationToken::new(), Box::new(forever)), Ok(7));
+    assert_eq!(
+        run(SHORT, CancellationToken::new(), Box::new(forever)),
+        Ok(7)
+    );
     assert_eq!(run(LONG, cancelled(), Box::new(forever)), Ok(7));
     assert_eq!(callbacks.stuck(), 0);
 }
@@ -66,10 +92,17 @@ fn a_callback_that_ignores_cancel_is_stuck_until_it_returns() {
         let held = gate.clone();
         let lost = runtime.block_on(async {
             callbacks
-                .run(if cancel_first { LONG } else { SHORT }, token.clone(), async move { held.pass_blocking() })
+                .run(
+                    if cancel_first { LONG } else { SHORT },
+                    token.clone(),
+                    async move { held.pass_blocking() },
+                )
                 .await
         });
-        assert_eq!((lost, callbacks.stuck(), token.is_cancelled()), (Err(CallbackFailure::Stuck(SHORT)), at, true));
+        assert_eq!(
+            (lost, callbacks.stuck(), token.is_cancelled()),
+            (Err(CallbackFailure::Stuck(SHORT)), at, true)
+        );
     }
     gate.open();
     within("threads that come back count again", {
@@ -127,7 +160,9 @@ fn outcomes(log: &[(u64, Record)]) -> Vec<(ResultStatus, String)> {
 fn a_tool_that_misbehaves_has_a_result_and_the_turn_goes_on() {
     let gate = Latch::new("never");
     let held = gate.clone();
-    let panics = FnTool::new("Panics", ToolEffect::ReadOnly, |_, _| async { panic!("boom") });
+    let panics = FnTool::new("Panics", ToolEffect::ReadOnly, |_, _| async {
+        panic!("boom")
+    });
     let sleeps = FnTool::new("Sleeps", ToolEffect::ReadOnly, move |_, _| {
         let held = held.clone();
         async move {
@@ -149,16 +184,32 @@ fn a_tool_that_misbehaves_has_a_result_and_the_turn_goes_on() {
             }
         })
     };
-    let stuck = format!("the tool failed: it did not stop within {SHORT:?} of being cancelled and was abandoned");
+    let stuck = format!(
+        "the tool failed: it did not stop within {SHORT:?} of being cancelled and was abandoned"
+    );
     let cases = [
-        (panics, ResultStatus::Error, "the tool failed: it panicked: boom".to_owned()),
+        (
+            panics,
+            ResultStatus::Error,
+            "the tool failed: it panicked: boom".to_owned(),
+        ),
         (sleeps.deadline(SHORT), ResultStatus::Error, stuck.clone()),
         (spins.deadline(SHORT), ResultStatus::Error, stuck),
-        (late.deadline(SHORT), ResultStatus::Ok, "just in time".to_owned()),
+        (
+            late.deadline(SHORT),
+            ResultStatus::Ok,
+            "just in time".to_owned(),
+        ),
     ];
     for (tool, status, text) in cases {
         let name = llm_worker::Tool::definition(&tool).name.clone();
-        let mut pod = pod(vec![ScriptedAnswer::calls(&[(&name, "{}")]), ScriptedAnswer::text("went on")], vec![tool]);
+        let mut pod = pod(
+            vec![
+                ScriptedAnswer::calls(&[(&name, "{}")]),
+                ScriptedAnswer::text("went on"),
+            ],
+            vec![tool],
+        );
         (pod.grace, pod.paused) = (SHORT, false);
         let pod = within(&name.clone(), move || {
             assert_eq!(pod.run("first").end().answer.as_deref(), Some("went on"));
@@ -181,8 +232,15 @@ fn one_that_ignores_its_cancel_and_waits_gives_its_thread_back() {
             std::future::pending::<()>().await;
             drop(holds);
         };
-        let lost = runtime.block_on(async { callbacks.run(SHORT, CancellationToken::new(), forever).await });
-        assert_eq!((lost, callbacks.stuck(), Arc::strong_count(&held)), (Err(CallbackFailure::Stuck(SHORT)), 0, 1));
+        let lost = runtime.block_on(async {
+            callbacks
+                .run(SHORT, CancellationToken::new(), forever)
+                .await
+        });
+        assert_eq!(
+            (lost, callbacks.stuck(), Arc::strong_count(&held)),
+            (Err(CallbackFailure::Stuck(SHORT)), 0, 1)
+        );
     }
 }
 
@@ -203,18 +261,31 @@ fn too_many_stuck_threads_end_the_pod() {
     let names: Vec<String> = (0..MAX_STUCK).map(|n| format!("Stuck{n}")).collect();
     let calls: Vec<_> = names.iter().map(|name| (name.as_str(), "{}")).collect();
     for (many, ends) in [(MAX_STUCK - 1, false), (MAX_STUCK, true)] {
-        let answers = vec![ScriptedAnswer::calls(&calls[..many]), ScriptedAnswer::text("went on")];
+        let answers = vec![
+            ScriptedAnswer::calls(&calls[..many]),
+            ScriptedAnswer::text("went on"),
+        ];
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
         for (n, name) in names.iter().enumerate() {
-            let feature = Of(format!("user:stuck-{n}").parse().unwrap(), vec![Arc::new(stuck(name))], ENOUGH_TO_BEGIN);
-            pod.features.push((Arc::new(feature), vec![HostCapability::tool("*")]));
+            let feature = Of(
+                format!("user:stuck-{n}").parse().unwrap(),
+                vec![Arc::new(stuck(name))],
+                ENOUGH_TO_BEGIN,
+            );
+            pod.features
+                .push((Arc::new(feature), vec![HostCapability::tool("*")]));
         }
         (pod.grace, pod.paused, pod.limits.tool_concurrency) = (SHORT, false, MAX_STUCK);
         let (pod, ran) = within("stuck", move || {
             let ran = pod.run("first");
             (pod, ran)
         });
-        assert_eq!(matches!(ran.how, RunEnd::Failed(HostError::Fatal(Fatal::Stuck))), ends, "{many}: {:?}", ran.how);
+        assert_eq!(
+            matches!(ran.how, RunEnd::Failed(HostError::Fatal(Fatal::Stuck))),
+            ends,
+            "{many}: {:?}",
+            ran.how
+        );
         assert_eq!(matches!(ran.how, RunEnd::Ended(_)), !ends, "{many}");
         crate::fixtures::told_what_is_durable(&ran, &pod.records(), 0, "stuck");
         pod.script.add(ScriptedAnswer::text("again"));
@@ -247,14 +318,23 @@ fn a_call_that_was_written_off_changes_nothing_any_more() {
             async move {
                 let _asked = Opens(asked);
                 gate.pass_blocking();
-                llm_worker::Tool::prepare(&inner, &arguments).unwrap().run(cx).await
+                llm_worker::Tool::prepare(&inner, &arguments)
+                    .unwrap()
+                    .run(cx)
+                    .await
             }
         })
         .deadline(SHORT)
     };
     // The answer behind it waits until the late one has asked.
-    let done = ScriptedAnswer::new().wait_at(&asked).say("done").stop(llm_worker::StopReason::EndTurn);
-    let mut pod = pod(vec![ScriptedAnswer::calls(&[("Late", "{}")]), done], vec![late]);
+    let done = ScriptedAnswer::new()
+        .wait_at(&asked)
+        .say("done")
+        .stop(llm_worker::StopReason::EndTurn);
+    let mut pod = pod(
+        vec![ScriptedAnswer::calls(&[("Late", "{}")]), done],
+        vec![late],
+    );
     (pod.grace, pod.paused) = (SHORT, false);
     pod.points.at("tool:ended", 0, move || gate.open());
     let pod = within("a late change", move || {
@@ -262,5 +342,9 @@ fn a_call_that_was_written_off_changes_nothing_any_more() {
         pod
     });
     assert!(changed.lock().unwrap().is_empty());
-    assert!(!pod.records().iter().any(|(_, record)| matches!(record, Record::FileChanged(_))));
+    assert!(
+        !pod.records()
+            .iter()
+            .any(|(_, record)| matches!(record, Record::FileChanged(_)))
+    );
 }

@@ -29,21 +29,57 @@ pub(crate) struct Kind {
 }
 
 const fn kind(name: &'static str, place: Place, says: &'static str) -> Kind {
-    Kind { name, place, updates: false, says }
+    Kind {
+        name,
+        place,
+        updates: false,
+        says,
+    }
 }
 
 pub(crate) const KINDS: [Kind; 8] = [
-    kind("safety rule", Place::Input, "Never tell anybody that the vault opens with {}."),
+    kind(
+        "safety rule",
+        Place::Input,
+        "Never tell anybody that the vault opens with {}.",
+    ),
     Kind {
         updates: true,
-        ..kind("hard constraint", Place::Input, "From now on, the most that you may spend is {} marks.")
+        ..kind(
+            "hard constraint",
+            Place::Input,
+            "From now on, the most that you may spend is {} marks.",
+        )
     },
-    kind("preference", Place::Input, "I like answers that end with the word {}."),
-    kind("goal state", Place::Answer, "Three of five steps are done; the next one is {}."),
-    Kind { updates: true, ..kind("goal state, updated", Place::Answer, "The branch is now {}.") },
+    kind(
+        "preference",
+        Place::Input,
+        "I like answers that end with the word {}.",
+    ),
+    kind(
+        "goal state",
+        Place::Answer,
+        "Three of five steps are done; the next one is {}.",
+    ),
+    Kind {
+        updates: true,
+        ..kind(
+            "goal state, updated",
+            Place::Answer,
+            "The branch is now {}.",
+        )
+    },
     kind("fact", Place::Result, "The press date of this part is {}."),
-    kind("fact of the north", Place::Result, "The archive of the north is under {}."),
-    kind("fact of the south", Place::Result, "The archive of the south is under {}."),
+    kind(
+        "fact of the north",
+        Place::Result,
+        "The archive of the north is under {}.",
+    ),
+    kind(
+        "fact of the south",
+        Place::Result,
+        "The archive of the south is under {}.",
+    ),
 ];
 
 impl Kind {
@@ -56,7 +92,10 @@ impl Kind {
 
 /// All that is said at this place in a round, a line each.
 pub(crate) fn planted(place: Place, round: usize) -> String {
-    let said = KINDS.iter().filter(|kind| kind.place == place).map(|kind| kind.statement(round));
+    let said = KINDS
+        .iter()
+        .filter(|kind| kind.place == place)
+        .map(|kind| kind.statement(round));
     said.collect::<Vec<_>>().join("\n")
 }
 
@@ -69,10 +108,18 @@ pub(crate) fn lost(request: &NeutralRequest, upto: usize) -> Vec<(&'static str, 
             Item::Assistant { text } if kind.place == Place::Answer => Some(text.clone()),
             _ => None,
         };
-        let all = request.items.iter().filter_map(said).collect::<Vec<_>>().join("\n");
+        let all = request
+            .items
+            .iter()
+            .filter_map(said)
+            .collect::<Vec<_>>()
+            .join("\n");
         let mut newest = 0;
         for round in 1..=upto {
-            let places: Vec<usize> = all.match_indices(&kind.statement(round)).map(|(at, _)| at).collect();
+            let places: Vec<usize> = all
+                .match_indices(&kind.statement(round))
+                .map(|(at, _)| at)
+                .collect();
             match places[..] {
                 [at] if !kind.updates || at >= newest => newest = at,
                 _ => lost.push((kind.name, round)),

@@ -4,7 +4,8 @@ use crate::fixtures::{echo, pod, printer, sound};
 use crate::{record_strategy, task_runs};
 use llm_worker::{CallId, Item, ProviderSignature, ToolEffect};
 use pod::record::{
-    BackgroundTask, FeatureState, Features, FileChanged, InputConsumed, Stored, TaskRunState, TurnStarted,
+    BackgroundTask, FeatureState, Features, FileChanged, InputConsumed, Stored, TaskRunState,
+    TurnStarted,
 };
 use pod::session::checkpoint::{CheckpointBuilder, VERSION};
 use pod::session::restore::Restored;
@@ -18,11 +19,16 @@ use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
 /// A pod whose journal goes on in a new segment every few records, after `runs` runs.
 fn sealed(runs: usize) -> PodUnderTest {
     let calls = [("Echo", "{\"a\":1}"), ("Print", "{}"), ("None", "{}")];
-    let mut pod = pod(Vec::new(), vec![echo("Echo", ToolEffect::Effectful), printer("Print", 3000)]);
+    let mut pod = pod(
+        Vec::new(),
+        vec![echo("Echo", ToolEffect::Effectful), printer("Print", 3000)],
+    );
     pod.segment_bytes = 2500;
     for run in 0..runs {
-        pod.script =
-            ModelScript::new(vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text(&format!("answer {run}"))]);
+        pod.script = ModelScript::new(vec![
+            ScriptedAnswer::calls(&calls),
+            ScriptedAnswer::text(&format!("answer {run}")),
+        ]);
         pod.run(&format!("input {run}")).end();
     }
     pod
@@ -40,7 +46,9 @@ fn resumed(pod: &PodUnderTest) -> ResumedSession {
 
 /// Where the pod's checkpoint ends; 0 without one.
 fn kept(pod: &PodUnderTest) -> u64 {
-    past(pod).checkpoint().map_or(0, session_store::Checkpoint::seq)
+    past(pod)
+        .checkpoint()
+        .map_or(0, session_store::Checkpoint::seq)
 }
 
 #[test]
@@ -48,23 +56,41 @@ fn only_what_is_behind_the_checkpoint_is_folded() {
     let pod = sealed(4);
     let last = pod.records().len() as u64;
     let behind = past(&pod).behind_checkpoint().count() as u64;
-    assert!(kept(&pod) > 0 && behind < last / 4, "{behind} of {last} behind {}", kept(&pod));
+    assert!(
+        kept(&pod) > 0 && behind < last / 4,
+        "{behind} of {last} behind {}",
+        kept(&pod)
+    );
     assert_eq!(resumed(&pod).restored, pod.restored());
     sound(&pod, "sealed");
     // What a checkpoint says is believed: nothing before it is folded again.
     let seal = newest_seal(&pod);
-    let before = past(&pod).all().take_while(|frame| frame.as_ref().unwrap().seq <= seal.seq());
+    let before = past(&pod)
+        .all()
+        .take_while(|frame| frame.as_ref().unwrap().seq <= seal.seq());
     let mut told = Restored::from_frames(before).unwrap();
     told.state.usage.input += 7;
     let (opened, _) = pod.resume().unwrap();
-    opened.journal.checkpoint(seal, VERSION, CheckpointBuilder::of(&told).bytes(&told.state).unwrap());
+    opened.journal.checkpoint(
+        seal,
+        VERSION,
+        CheckpointBuilder::of(&told).bytes(&told.state).unwrap(),
+    );
     opened.journal.close();
-    assert_eq!(resumed(&pod).restored.state.usage.input, pod.restored().state.usage.input + 7);
+    assert_eq!(
+        resumed(&pod).restored.state.usage.input,
+        pod.restored().state.usage.input + 7
+    );
 }
 
 fn newest_seal(pod: &PodUnderTest) -> RecordId {
     let frames: Vec<_> = past(pod).all().map(Result::unwrap).collect();
-    frames.iter().rev().find(|frame| frame.kind == "seal").map(RecordId::of).unwrap()
+    frames
+        .iter()
+        .rev()
+        .find(|frame| frame.kind == "seal")
+        .map(RecordId::of)
+        .unwrap()
 }
 
 /// Only the version that the glance knows is read at a glance.
@@ -73,7 +99,8 @@ fn an_item_of_another_version_is_read_as_one() {
     struct Strange;
     impl Records for Strange {
         fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
-            let item = serde_json::json!({ "item": { "type": "assistant", "text": "of a later form" } });
+            let item =
+                serde_json::json!({ "item": { "type": "assistant", "text": "of a later form" } });
             frames.record("item", 2, &item).map(drop)
         }
     }
@@ -81,8 +108,16 @@ fn an_item_of_another_version_is_read_as_one() {
     let (opened, _) = pod.resume().unwrap();
     opened.journal.append(Strange).wait().unwrap();
     opened.journal.close();
-    let (whole, glanced) = (Restored::from_frames(past(&pod).all()), everything(past(&pod).all()));
-    assert_eq!(glanced.map(|glanced| glanced.restored).map_err(|e| e.to_string()), whole.map_err(|e| e.to_string()));
+    let (whole, glanced) = (
+        Restored::from_frames(past(&pod).all()),
+        everything(past(&pod).all()),
+    );
+    assert_eq!(
+        glanced
+            .map(|glanced| glanced.restored)
+            .map_err(|e| e.to_string()),
+        whole.map_err(|e| e.to_string())
+    );
 }
 
 #[test]
@@ -112,8 +147,13 @@ fn a_checkpoint_that_does_not_serve_is_left_aside() {
     let wrong = CheckpointBuilder::of(&whole).bytes(&other).unwrap();
     let mut cut = good.clone();
     cut.pop();
-    let cases =
-        [(VERSION + 1, good), (VERSION, b"{}\n".to_vec()), (VERSION, Vec::new()), (VERSION, cut), (VERSION, wrong)];
+    let cases = [
+        (VERSION + 1, good),
+        (VERSION, b"{}\n".to_vec()),
+        (VERSION, Vec::new()),
+        (VERSION, cut),
+        (VERSION, wrong),
+    ];
     for (n, (version, bytes)) in cases.into_iter().enumerate() {
         let seal = newest_seal(&pod);
         let (opened, _) = pod.resume().unwrap();
@@ -121,7 +161,11 @@ fn a_checkpoint_that_does_not_serve_is_left_aside() {
         opened.journal.close();
         assert!(kept(&pod) > 0, "{n}");
         pod.script.add(ScriptedAnswer::text("went on"));
-        assert_eq!(pod.run("next").end().answer.as_deref(), Some("went on"), "{n}");
+        assert_eq!(
+            pod.run("next").end().answer.as_deref(),
+            Some("went on"),
+            "{n}"
+        );
         sound(&pod, &format!("case {n}"));
     }
 }
@@ -143,7 +187,10 @@ fn a_host_that_stops_leaves_one() {
         lasts.push(kept(&pod) == last);
     }
     // Each of the first runs is a large part of the log, none of the last ones is.
-    assert!(lasts[..5].iter().all(|there| *there) && lasts.iter().any(|there| !*there), "{lasts:?}");
+    assert!(
+        lasts[..5].iter().all(|there| *there) && lasts.iter().any(|there| !*there),
+        "{lasts:?}"
+    );
     sound(&pod, "stopped");
 }
 
@@ -155,16 +202,25 @@ fn a_summary_is_the_state_without_the_items() {
     let summary = || {
         let mut folded = 0;
         let summary = Summary::read(&Reader::open(&pod.dir).unwrap(), || folded += 1).unwrap();
-        assert_eq!((summary.state, summary.last_time), (whole.state.clone(), whole.last_time));
+        assert_eq!(
+            (summary.state, summary.last_time),
+            (whole.state.clone(), whole.last_time)
+        );
         folded
     };
     assert_eq!(summary(), 0);
     let mut wrong = whole.clone();
     wrong.state.turns += 7;
-    let first = past(&pod).all().map(Result::unwrap).find(|frame| frame.kind == "surface").unwrap();
+    let first = past(&pod)
+        .all()
+        .map(Result::unwrap)
+        .find(|frame| frame.kind == "surface")
+        .unwrap();
     let (opened, _) = pod.resume().unwrap();
     let bytes = CheckpointBuilder::of(&wrong).bytes(&wrong.state).unwrap();
-    opened.journal.checkpoint(RecordId::of(&first), VERSION, bytes);
+    opened
+        .journal
+        .checkpoint(RecordId::of(&first), VERSION, bytes);
     opened.journal.close();
     // What follows does not fit a fold that says that there were more turns.
     assert_eq!(summary() as usize, pod.records().len());
@@ -184,9 +240,21 @@ fn report() -> serde_json::Value {
 #[test]
 fn what_a_fold_is_kept_in_is_pinned() {
     let id = CallId::new(1).unwrap();
-    let signature = ProviderSignature { kind: "signature".to_owned(), data: "wax".to_owned() };
-    let seal = Some(llm_worker::SealedReasoning { model: "m".to_owned(), generation: 1, signature });
-    let stored = Stored { digest: Digest::of(b"x"), bytes: 1, gap: None, whole: None };
+    let signature = ProviderSignature {
+        kind: "signature".to_owned(),
+        data: "wax".to_owned(),
+    };
+    let seal = Some(llm_worker::SealedReasoning {
+        model: "m".to_owned(),
+        generation: 1,
+        signature,
+    });
+    let stored = Stored {
+        digest: Digest::of(b"x"),
+        bytes: 1,
+        gap: None,
+        whole: None,
+    };
     let change = FileChanged {
         call: Some(id),
         path: "/p/f".to_owned(),
@@ -208,15 +276,27 @@ fn what_a_fold_is_kept_in_is_pinned() {
         TurnStarted { turn: 1 }.into(),
         InputConsumed { input: 1 }.into(),
         record_strategy::note("here"),
-        record_strategy::item(Item::Reasoning { text: "so".to_owned(), seal }),
-        record_strategy::item(Item::Reasoning { text: "and so".to_owned(), seal: None }),
-        record_strategy::item(Item::Assistant { text: "well \"é\"\n".to_owned() }),
+        record_strategy::item(Item::Reasoning {
+            text: "so".to_owned(),
+            seal,
+        }),
+        record_strategy::item(Item::Reasoning {
+            text: "and so".to_owned(),
+            seal: None,
+        }),
+        record_strategy::item(Item::Assistant {
+            text: "well \"é\"\n".to_owned(),
+        }),
         record_strategy::asked(id),
         record_strategy::started(id, ToolEffect::Effectful),
         record_strategy::finished(id, None),
         record_strategy::asked(CallId::new(2).unwrap()),
         record_strategy::started(CallId::new(2).unwrap(), ToolEffect::Effectful),
-        FileChanged { call: CallId::new(2), ..change }.into(),
+        FileChanged {
+            call: CallId::new(2),
+            ..change
+        }
+        .into(),
         Features { report: report() }.into(),
         state.into(),
         record_strategy::notification(3),
@@ -237,14 +317,31 @@ fn what_a_fold_is_kept_in_is_pinned() {
     let bytes = draft.bytes(&whole.state).unwrap();
     // Another digest is another version: what an older build kept does not read any more, or means another thing.
     let digest = blake3::hash(&bytes).to_hex();
-    assert_eq!((VERSION, digest.as_str()), (26, PINNED), "{}", String::from_utf8_lossy(&bytes));
+    assert_eq!(
+        (VERSION, digest.as_str()),
+        (26, PINNED),
+        "{}",
+        String::from_utf8_lossy(&bytes)
+    );
     for cut in 0..bytes.len() {
-        assert!(CheckpointBuilder::read(VERSION, &bytes[..cut]).is_none(), "{cut}");
+        assert!(
+            CheckpointBuilder::read(VERSION, &bytes[..cut]).is_none(),
+            "{cut}"
+        );
     }
     assert_eq!(CheckpointBuilder::read(VERSION + 1, &bytes), None);
-    assert_eq!(CheckpointBuilder::read(VERSION, &bytes), Some((whole, draft)));
+    assert_eq!(
+        CheckpointBuilder::read(VERSION, &bytes),
+        Some((whole, draft))
+    );
     let empty = Restored::default();
-    assert!(CheckpointBuilder::read(VERSION, &CheckpointBuilder::of(&empty).bytes(&empty.state).unwrap()).is_some());
+    assert!(
+        CheckpointBuilder::read(
+            VERSION,
+            &CheckpointBuilder::of(&empty).bytes(&empty.state).unwrap()
+        )
+        .is_some()
+    );
 }
 
 const PINNED: &str = "13d85204b1faffc852d75eaf11a84916b64a5a97067bc98774b6291155d92214";

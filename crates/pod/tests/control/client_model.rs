@@ -5,7 +5,8 @@ use client::model::{PodModel, digest};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, StopReason, Usage};
 use pod::record::{
-    HoldCause, HostStarted, HostStopped, InputMode, Record, Recovery, Suspended, TurnFinished, Unanswered,
+    HoldCause, HostStarted, HostStopped, InputMode, Record, Recovery, Suspended, TurnFinished,
+    Unanswered,
 };
 use pod::session::fold::SessionState;
 use pod::session::queue::QueuedInput;
@@ -20,32 +21,71 @@ use serde_json::json;
 fn more(kind: u64, n: u64, state: &SessionState) -> Record {
     match kind {
         0 => {
-            let bare =
-                json!({ "version": "1", "pid": 1, "project": "/p", "cwd": "/p", "sandbox": "on", "config_digest": "" });
+            let bare = json!({ "version": "1", "pid": 1, "project": "/p", "cwd": "/p", "sandbox": "on", "config_digest": "" });
             mirror::<HostStarted>(bare).into()
         }
         1..=3 => {
-            let Record::Recovery(recovery) = crate::record_strategy::recovered(0) else { panic!() };
-            Recovery { open_turn: true, ..recovery }.into()
+            let Record::Recovery(recovery) = crate::record_strategy::recovered(0) else {
+                panic!()
+            };
+            Recovery {
+                open_turn: true,
+                ..recovery
+            }
+            .into()
         }
         4 | 5 => {
             let outcome = match n % 5 {
                 0 => Outcome::CostLimit,
-                1 => Outcome::Aborted { reason: "r".to_owned() },
+                1 => Outcome::Aborted {
+                    reason: "r".to_owned(),
+                },
                 _ => Outcome::Interrupted,
             };
-            let usage = Usage { input: n % 97, output: 1, cached: 2, cache_write: n % 3 };
-            let unanswered = Some(Unanswered { usage, cost: n.is_multiple_of(2).then(|| Cost::billionths(n % 1000)) });
-            TurnFinished { turn: state.turns, outcome, unanswered, by: None, end_gates: false }.into()
+            let usage = Usage {
+                input: n % 97,
+                output: 1,
+                cached: 2,
+                cache_write: n % 3,
+            };
+            let unanswered = Some(Unanswered {
+                usage,
+                cost: n.is_multiple_of(2).then(|| Cost::billionths(n % 1000)),
+            });
+            TurnFinished {
+                turn: state.turns,
+                outcome,
+                unanswered,
+                by: None,
+                end_gates: false,
+            }
+            .into()
         }
-        6 => HostStopped { reason: "done".to_owned() }.into(),
+        6 => HostStopped {
+            reason: "done".to_owned(),
+        }
+        .into(),
         7 => {
-            let causes = [HoldCause::Required, HoldCause::Bug, HoldCause::Disk, HoldCause::Gate, HoldCause::Budget];
+            let causes = [
+                HoldCause::Required,
+                HoldCause::Bug,
+                HoldCause::Disk,
+                HoldCause::Gate,
+                HoldCause::Budget,
+            ];
             let cause = causes.get(n as usize / 10 % 6).copied();
-            Suspended { reason: format!("because {n}"), cause, budget: None, by: None }.into()
+            Suspended {
+                reason: format!("because {n}"),
+                cause,
+                budget: None,
+                by: None,
+            }
+            .into()
         }
         _ => {
-            let Record::Response(mut response) = record(10, n, Some(state)) else { panic!() };
+            let Record::Response(mut response) = record(10, n, Some(state)) else {
+                panic!()
+            };
             response.stop = StopReason::Paused;
             response.usage.cache_write = n % 5;
             response.into()
@@ -59,7 +99,10 @@ fn next(way: u8, n: u64, state: &SessionState) -> Vec<Record> {
     match way {
         // An answer that goes on behind a pause of its provider.
         WAYS => vec![more(9, n, state), of(9), of(5)],
-        way if way < WAYS => vec![of(way)].into_iter().filter(|record| !matches!(record, Record::Gap(_))).collect(),
+        way if way < WAYS => vec![of(way)]
+            .into_iter()
+            .filter(|record| !matches!(record, Record::Gap(_)))
+            .collect(),
         _ => vec![more(n % 10, n, state)],
     }
 }
@@ -82,7 +125,12 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
             InputMode::Steer => DeliveryMode::Steer,
             InputMode::DenyParked => DeliveryMode::DenyParked,
         };
-        Queued { input: waiting.input, mode, text: waiting.text.chars().take(200).collect(), run: waiting.run }
+        Queued {
+            input: waiting.input,
+            mode,
+            text: waiting.text.chars().take(200).collect(),
+            run: waiting.run,
+        }
     };
     Status {
         pod: "p".to_owned(),
@@ -99,7 +147,12 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         held: state.held.as_ref().map(mirror),
         disk: None,
         model_wait: None,
-        approvals: state.approvals.open.values().map(|open| pod::ipc::approval(open)).collect(),
+        approvals: state
+            .approvals
+            .open
+            .values()
+            .map(|open| pod::ipc::approval(open))
+            .collect(),
         queued: state.queued.iter().map(queued).collect(),
         notices: state.notices.len() as u64,
         turns: state.turns,
@@ -108,10 +161,22 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         cost: state.cost.map(Cost::count),
         context: None,
         clients: 0,
-        pins: state.standing.pins.iter().map(|(pin, text)| PinStatus { pin: *pin, text: text.clone() }).collect(),
+        pins: state
+            .standing
+            .pins
+            .iter()
+            .map(|(pin, text)| PinStatus {
+                pin: *pin,
+                text: text.clone(),
+            })
+            .collect(),
         compact_due: state.compact_due.is_some(),
         last_outcome: state.last_outcome.as_ref().map(mirror),
-        model: state.surface.as_ref().map(|(surface, _)| surface.model.clone()).unwrap_or_default(),
+        model: state
+            .surface
+            .as_ref()
+            .map(|(surface, _)| surface.model.clone())
+            .unwrap_or_default(),
         stuck: 0,
         tasks: Vec::new(),
         more_tasks: 0,
@@ -142,7 +207,9 @@ struct Known {
 impl Known {
     fn take(&mut self, record: &Record, seq: u64, state: &SessionState) {
         match record {
-            Record::TurnStarted(_) => (self.requests_before, self.turn_began) = (state.requests, seq),
+            Record::TurnStarted(_) => {
+                (self.requests_before, self.turn_began) = (state.requests, seq)
+            }
             Record::HostStarted(_) => self.stopping = false,
             Record::HostStopped(_) => self.stopping = true,
             _ => {}
@@ -152,8 +219,17 @@ impl Known {
 
 /// What both have, and no status has: the calls without a result and the newest answer.
 fn assert_progress(model: &PodModel, state: &SessionState) -> Result<(), TestCaseError> {
-    let open = model.unfinished_calls().map(|call| (call.id.clone(), call.name.clone(), call.started_us.is_some()));
-    let wanted = state.open_calls.iter().map(|(id, call)| (id.to_string(), call.name.clone(), call.started.is_some()));
+    let open = model.unfinished_calls().map(|call| {
+        (
+            call.id.clone(),
+            call.name.clone(),
+            call.started_us.is_some(),
+        )
+    });
+    let wanted = state
+        .open_calls
+        .iter()
+        .map(|(id, call)| (id.to_string(), call.name.clone(), call.started.is_some()));
     prop_assert_eq!(open.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
     prop_assert_eq!(model.last_answer(), state.last_answer.as_deref());
     Ok(())
@@ -178,8 +254,15 @@ struct Client {
 
 impl Session {
     fn begun() -> Self {
-        let of = |ahead| Client { model: PodModel::before_any_record("p"), since: 0, ahead };
-        Self { clients: vec![of(false), of(true), of(false)], ..Self::default() }
+        let of = |ahead| Client {
+            model: PodModel::before_any_record("p"),
+            since: 0,
+            ahead,
+        };
+        Self {
+            clients: vec![of(false), of(true), of(false)],
+            ..Self::default()
+        }
     }
 
     fn status(&self) -> Status {
@@ -195,14 +278,23 @@ impl Session {
         self.known.take(record, self.seq, &self.state);
         let status = self.status();
         let event = Event::Record(line(self.seq, record));
-        for Client { model, since, ahead } in &mut self.clients {
+        for Client {
+            model,
+            since,
+            ahead,
+        } in &mut self.clients
+        {
             if *ahead && status_first {
                 model.apply(&Event::Status(Box::new(status.clone())));
             }
             if !matches!(record, Record::FeatureState(_)) {
                 model.apply(&event);
             }
-            let shown = Status { seq: self.seq, host: status.host.clone(), ..model.status().clone() };
+            let shown = Status {
+                seq: self.seq,
+                host: status.host.clone(),
+                ..model.status().clone()
+            };
             prop_assert_eq!(&shown, &status);
             prop_assert_eq!(digest(model.status()), digest(&status));
             if *since == 0 || self.known.turn_began > *since {
@@ -214,9 +306,17 @@ impl Session {
 
     /// One client is new, and one has lost its connection.
     fn attach(&mut self) {
-        let attached = Attached { status: self.status(), draft: Draft::default(), page: None };
+        let attached = Attached {
+            status: self.status(),
+            draft: Draft::default(),
+            page: None,
+        };
         self.clients[2].model.resume(&attached);
-        self.clients.push(Client { model: PodModel::new(&attached), since: self.seq, ahead: false });
+        self.clients.push(Client {
+            model: PodModel::new(&attached),
+            since: self.seq,
+            ahead: false,
+        });
     }
 }
 

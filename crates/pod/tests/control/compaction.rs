@@ -18,16 +18,24 @@ pub(crate) const WINDOW: u64 = 12_000;
 /// Takes long arguments and answers with a line.
 fn writer() -> FnTool {
     FnTool::new("Put", ToolEffect::Idempotent, |cx, _| async move {
-        Ok(ToolOutput { summary: format!("{} is put", cx.call), content: format!("all of {}", cx.call) })
+        Ok(ToolOutput {
+            summary: format!("{} is put", cx.call),
+            content: format!("all of {}", cx.call),
+        })
     })
 }
 
 fn reader() -> FnTool {
     FnTool::new("Again", ToolEffect::ReadOnly, |cx, arguments| async move {
         let asked: serde_json::Value = serde_json::from_str(&arguments).unwrap_or_default();
-        let page =
-            cx.host.read_output(asked["call"].as_str().unwrap_or_default(), LineRange::From { from: 1, lines: 9 })?;
-        Ok(ToolOutput { summary: "read".to_owned(), content: page.text })
+        let page = cx.host.read_output(
+            asked["call"].as_str().unwrap_or_default(),
+            LineRange::From { from: 1, lines: 9 },
+        )?;
+        Ok(ToolOutput {
+            summary: "read".to_owned(),
+            content: page.text,
+        })
     })
 }
 
@@ -50,11 +58,19 @@ fn words(request: &NeutralRequest, wanted: fn(&Item) -> Option<&str>) -> Vec<&st
 }
 
 fn user(item: &Item) -> Option<&str> {
-    if let Item::User { text } = item { Some(text) } else { None }
+    if let Item::User { text } = item {
+        Some(text)
+    } else {
+        None
+    }
 }
 
 fn answer(item: &Item) -> Option<&str> {
-    if let Item::Assistant { text } = item { Some(text) } else { None }
+    if let Item::Assistant { text } = item {
+        Some(text)
+    } else {
+        None
+    }
 }
 
 pub(crate) fn host(item: &Item) -> Option<&str> {
@@ -86,41 +102,75 @@ fn steps_leave_where_results_are_not_enough_and_every_word_stays() {
     for n in 1..=4 {
         pod.script = ModelScript::new(writing(40, &format!("answer {n}"))).windowed(WINDOW);
         let run = pod.run(&format!("input {n}: keep every word of this"));
-        assert_eq!(run.end().answer.as_deref(), Some(&*format!("answer {n}")), "{:?}", run.end());
+        assert_eq!(
+            run.end().answer.as_deref(),
+            Some(&*format!("answer {n}")),
+            "{:?}",
+            run.end()
+        );
         requests.append(&mut pod.script.requests());
     }
     let changes = prunes(&pod);
-    assert!(changes.iter().all(|change| change.level == ViewLevel::Steps), "nothing can be masked: {changes:?}");
+    assert!(
+        changes
+            .iter()
+            .all(|change| change.level == ViewLevel::Steps),
+        "nothing can be masked: {changes:?}"
+    );
     assert!((6..40).contains(&changes.len()), "{}", changes.len());
     for (number, request) in requests.iter().enumerate() {
         let bytes = serde_json::to_string(&request.items).unwrap().len() as u64;
         assert!(bytes / 4 < WINDOW, "request {number} has {bytes} bytes");
         let turn = number / 41 + 1;
-        let inputs: Vec<String> = (1..=turn).map(|n| format!("input {n}: keep every word of this")).collect();
+        let inputs: Vec<String> = (1..=turn)
+            .map(|n| format!("input {n}: keep every word of this"))
+            .collect();
         assert_eq!(words(request, user), inputs, "request {number}");
-        assert_eq!(words(request, answer), (1..turn).map(|n| format!("answer {n}")).collect::<Vec<_>>());
+        assert_eq!(
+            words(request, answer),
+            (1..turn).map(|n| format!("answer {n}")).collect::<Vec<_>>()
+        );
         // The newest note of the host names the input of this turn, and an older note is gone once steps leave again.
         let told = words(request, host);
-        let told: Vec<_> = told.iter().filter(|text| text.starts_with("State of this pod")).collect();
+        let told: Vec<_> = told
+            .iter()
+            .filter(|text| text.starts_with("State of this pod"))
+            .collect();
         assert!(told.len() <= 2, "request {number}: {told:?}");
         for text in &told {
-            let active = text.lines().filter(|line| line.starts_with("Working on input")).count();
+            let active = text
+                .lines()
+                .filter(|line| line.starts_with("Working on input"))
+                .count();
             assert_eq!(active, 1, "request {number}: {text}");
         }
         if let Some(newest) = told.last().filter(|_| changes_before(&pod, request, turn)) {
-            assert!(newest.contains(&format!("Working on input {turn} since")), "request {number}: {newest}");
+            assert!(
+                newest.contains(&format!("Working on input {turn} since")),
+                "request {number}: {newest}"
+            );
         }
     }
     let last = requests.last().unwrap();
     let gaps = words(last, gap);
-    assert!(!gaps.is_empty() && gaps.len() <= 8, "gaps of one turn are one: {gaps:?}");
+    assert!(
+        !gaps.is_empty() && gaps.len() <= 8,
+        "gaps of one turn are one: {gaps:?}"
+    );
     let found = verified(&pod);
     assert_eq!(found.wrong, None);
-    assert_eq!((found.requests, found.bodies), (requests.len() as u64, requests.len() as u64));
+    assert_eq!(
+        (found.requests, found.bodies),
+        (requests.len() as u64, requests.len() as u64)
+    );
     sound(&pod, "steps that leave");
     assert_eq!(notes(&pod).len(), changes.len(), "one note for each change");
     let restored = pod.restored();
-    assert_eq!(restored.items.len(), last.items.len() + 1, "memory is bounded by the view");
+    assert_eq!(
+        restored.items.len(),
+        last.items.len() + 1,
+        "memory is bounded by the view"
+    );
 }
 
 /// Whether steps left in this turn before the request: then its newest note is about this turn.
@@ -143,20 +193,33 @@ fn what_left_is_read_again_by_its_call() {
     let mut pod = pod(Vec::new(), vec![writer(), reader()]);
     let mut answers = writing(40, "");
     answers.pop();
-    answers.push(ScriptedAnswer::calls(&[("Again", r#"{"call":"c00000002"}"#)]));
+    answers.push(ScriptedAnswer::calls(&[(
+        "Again",
+        r#"{"call":"c00000002"}"#,
+    )]));
     answers.push(ScriptedAnswer::text("done"));
     pod.script = ModelScript::new(answers).windowed(WINDOW);
     pod.run("go").end();
     let last = pod.script.requests().pop().unwrap();
     let gaps = words(&last, gap);
-    let calls = gaps.iter().find(|gap| gap.contains("with the calls c00000001 to c000000"));
-    assert!(calls.is_some_and(|gap| gap.contains("PageOutput")), "the mark says how: {gaps:?}");
-    let Some(Item::ToolResult { outcome, .. }) = last.items.last() else { panic!("{:?}", last.items.last()) };
+    let calls = gaps
+        .iter()
+        .find(|gap| gap.contains("with the calls c00000001 to c000000"));
+    assert!(
+        calls.is_some_and(|gap| gap.contains("PageOutput")),
+        "the mark says how: {gaps:?}"
+    );
+    let Some(Item::ToolResult { outcome, .. }) = last.items.last() else {
+        panic!("{:?}", last.items.last())
+    };
     assert_eq!(outcome.content, "all of c00000002");
 }
 
 fn new(text: &str) -> NewInput {
-    NewInput { text: text.to_owned(), ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        ..NewInput::default()
+    }
 }
 
 fn staying(script: Vec<ScriptedAnswer>, window: u64) -> LivePod {
@@ -180,20 +243,41 @@ fn by_hand_the_next_request_is_as_small_as_the_rules_allow() {
     script.insert(0, ScriptedAnswer::text("begun"));
     let live = staying(script, 1_000_000);
     let client = live.client();
-    live.ask(live.ask(client.send(new("begin"))).unwrap().end()).unwrap();
-    live.ask(live.ask(client.send(new("write"))).unwrap().end()).unwrap();
+    live.ask(live.ask(client.send(new("begin"))).unwrap().end())
+        .unwrap();
+    live.ask(live.ask(client.send(new("write"))).unwrap().end())
+        .unwrap();
     let whole = said(&live, "how large is it?", "large").items.len();
-    let by = Who { client: "t".to_owned(), name: None, role: "driver".to_owned(), uid: 0 };
+    let by = Who {
+        client: "t".to_owned(),
+        name: None,
+        role: "driver".to_owned(),
+        uid: 0,
+    };
     live.ask(client.compact(false, Some(by))).unwrap();
     assert!(live.settled().compact_due);
     let small = said(&live, "and now?", "small");
-    assert!(small.items.len() + 10 < whole, "{} of {whole}: {:?}", small.items.len(), prunes(&live.pod));
-    assert_eq!(words(&small, user), ["begin", "write", "how large is it?", "and now?"]);
+    assert!(
+        small.items.len() + 10 < whole,
+        "{} of {whole}: {:?}",
+        small.items.len(),
+        prunes(&live.pod)
+    );
+    assert_eq!(
+        words(&small, user),
+        ["begin", "write", "how large is it?", "and now?"]
+    );
     assert!(!live.settled().compact_due, "one request, one wish");
     said(&live, "once more", "the same");
     let pod = live.close().pod;
-    let [change] = &prunes(&pod)[..] else { panic!("{:?}", prunes(&pod)) };
-    assert!(change.parameters.is_some_and(|it| it.by_hand && it.window == Some(1_000_000)));
+    let [change] = &prunes(&pod)[..] else {
+        panic!("{:?}", prunes(&pod))
+    };
+    assert!(
+        change
+            .parameters
+            .is_some_and(|it| it.by_hand && it.window == Some(1_000_000))
+    );
     sound(&pod, "by hand");
 }
 
@@ -211,7 +295,10 @@ fn the_answer_to_a_full_context_is_to_drop_turns_and_the_pod_goes_on() {
     assert_eq!(held.cause, HoldCause::Budget);
     // Words stay, so there is nothing to win without the oldest turns: success was claimed, and the next input failed.
     let unchanged = live.ask(live.client().compact(false, None));
-    assert_eq!(unchanged.unwrap_err().to_string(), "nothing but whole turns can leave the context");
+    assert_eq!(
+        unchanged.unwrap_err().to_string(),
+        "nothing but whole turns can leave the context"
+    );
     assert_eq!(live.settled().held, Some(held));
     live.ask(live.client().send(new("go on"))).unwrap();
     live.pod.script.add(ScriptedAnswer::text("going on"));
@@ -220,7 +307,9 @@ fn the_answer_to_a_full_context_is_to_drop_turns_and_the_pod_goes_on() {
     let request = said(&live, "and on", "gone on");
     let users = words(&request, user);
     assert!(
-        !users.iter().any(|text| text.starts_with("one")) && users.contains(&"go on") && users.contains(&"and on"),
+        !users.iter().any(|text| text.starts_with("one"))
+            && users.contains(&"go on")
+            && users.contains(&"and on"),
         "{}",
         users.len()
     );
@@ -235,16 +324,31 @@ fn the_answer_to_a_full_context_is_to_drop_turns_and_the_pod_goes_on() {
 fn pins_are_told_at_once_and_after_each_change_until_they_are_taken_back() {
     let live = staying(vec![ScriptedAnswer::text("hello")], WINDOW);
     let client = live.client();
-    live.ask(client.pin("never touch the parser".to_owned(), None)).unwrap();
+    live.ask(client.pin("never touch the parser".to_owned(), None))
+        .unwrap();
     live.ask(client.pin("second".to_owned(), None)).unwrap();
     assert_eq!(live.settled().pins.len(), 2);
-    live.ask(live.ask(client.send(new("hi"))).unwrap().end()).unwrap();
+    live.ask(live.ask(client.send(new("hi"))).unwrap().end())
+        .unwrap();
     let first = live.pod.script.requests().pop().unwrap();
-    let note = |request: &NeutralRequest| words(request, host).last().copied().unwrap_or_default().to_owned();
-    assert!(note(&first).contains("[pin 1] never touch the parser\n[pin 2] second"), "{}", note(&first));
+    let note = |request: &NeutralRequest| {
+        words(request, host)
+            .last()
+            .copied()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(
+        note(&first).contains("[pin 1] never touch the parser\n[pin 2] second"),
+        "{}",
+        note(&first)
+    );
     assert!(!note(&said(&live, "again", "yes")).is_empty());
     live.ask(client.unpin(2, None)).unwrap();
-    assert!(matches!(live.ask(client.unpin(2, None)), Err(SubmitError::NoPin(2))));
+    assert!(matches!(
+        live.ask(client.unpin(2, None)),
+        Err(SubmitError::NoPin(2))
+    ));
     let refused = |text: String| live.ask(client.pin(text, None)).unwrap_err().to_string();
     assert!(refused("x".repeat(MAX_PIN + 1)).contains("4096"));
     assert!(refused(" ".to_owned()).contains("no text"));
@@ -253,10 +357,13 @@ fn pins_are_told_at_once_and_after_each_change_until_they_are_taken_back() {
         live.pod.script.add(answer);
     }
     let before = live.pod.script.requests().len();
-    live.ask(live.ask(client.send(new("write"))).unwrap().end()).unwrap();
+    live.ask(live.ask(client.send(new("write"))).unwrap().end())
+        .unwrap();
     for request in live.pod.script.requests().into_iter().skip(before) {
-        let pinned =
-            words(&request, host).iter().filter(|text| text.contains("[pin 1] never touch the parser")).count();
+        let pinned = words(&request, host)
+            .iter()
+            .filter(|text| text.contains("[pin 1] never touch the parser"))
+            .count();
         assert!(pinned >= 1, "{:?}", words(&request, host));
         let newest = note(&request);
         assert!(!newest.contains("[pin 2]"), "{newest}");
@@ -275,7 +382,10 @@ fn a_request_above_its_limit_is_sent_while_it_fits() {
     let calls = (0..40).map(|_| ScriptedAnswer::calls(&[("Tell", "{}")]));
     pod.script = ModelScript::new(calls.chain([ScriptedAnswer::text("done")])).windowed(8_000);
     let run = pod.run(&big);
-    assert_eq!((&run.end().outcome, pod.script.requests().len()), (&Outcome::Done, 41));
+    assert_eq!(
+        (&run.end().outcome, pod.script.requests().len()),
+        (&Outcome::Done, 41)
+    );
     let changes = prunes(&pod);
     assert!(changes.len() <= 40, "{}", changes.len());
     sound(&pod, "a request above its limit");

@@ -23,12 +23,18 @@ struct Looker {
 impl Looker {
     async fn look(self: Arc<Self>, cx: BackgroundTaskContext) -> TaskResult {
         self.told.lock().unwrap().push(cx.changes);
-        if *self.fails.lock().unwrap() { Err(TaskError::new("on purpose")) } else { Ok(()) }
+        if *self.fails.lock().unwrap() {
+            Err(TaskError::new("on purpose"))
+        } else {
+            Ok(())
+        }
     }
 
     fn told(&self) -> Vec<String> {
         let told = self.told.lock().unwrap();
-        told.iter().map(|changes| format!("{:?} {}", changes.paths, changes.incomplete)).collect()
+        told.iter()
+            .map(|changes| format!("{:?} {}", changes.paths, changes.incomplete))
+            .collect()
     }
 
     /// Lets time pass until this many runs began.
@@ -53,18 +59,27 @@ impl FeatureModule for Looker {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.background_tasks().run(&LOOK, &Arc::new(self.clone()), Looker::look).map(drop)
+        ctx.background_tasks()
+            .run(&LOOK, &Arc::new(self.clone()), Looker::look)
+            .map(drop)
     }
 }
 
 fn ends(live: &LivePod) -> usize {
-    live.pod.records().iter().filter(|(_, record)| matches!(record, Record::BackgroundTask(_))).count()
+    live.pod
+        .records()
+        .iter()
+        .filter(|(_, record)| matches!(record, Record::BackgroundTask(_)))
+        .count()
 }
 
 fn watching(looker: &Looker) -> PodUnderTest {
     let mut pod = pod(Vec::new(), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
-    let grants = vec![HostCapability::READ_WORKSPACE, HostCapability::background_task("*")];
+    let grants = vec![
+        HostCapability::READ_WORKSPACE,
+        HostCapability::background_task("*"),
+    ];
     pod.features = vec![(Arc::new(looker.clone()) as _, grants)];
     pod
 }
@@ -109,7 +124,10 @@ fn a_run_is_told_what_changed_since_the_one_that_completed() {
     *looker.fails.lock().unwrap() = false;
     std::fs::write(file("c"), "").unwrap();
     looker.until(&live, 3);
-    assert_eq!(looker.told()[1..], [r#"{"b"} false"#, r#"{"b", "c"} false"#]);
+    assert_eq!(
+        looker.told()[1..],
+        [r#"{"b"} false"#, r#"{"b", "c"} false"#]
+    );
     // Nothing changes: no run, no record.
     live.until(|_| ends(&live) >= 3);
     let before = live.pod.records().len();
@@ -160,7 +178,10 @@ fn people_are_told_that_files_are_not_watched_until_they_are_again() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let over = live.close();
-    let told = over.events.iter().filter(|event| matches!(event, Event::Alert(alert) if alert.text.contains("files")));
+    let told = over
+        .events
+        .iter()
+        .filter(|event| matches!(event, Event::Alert(alert) if alert.text.contains("files")));
     assert_eq!(told.count(), 1, "{:?}", over.events);
     assert_eq!(notes(&over.pod), 1);
 }

@@ -24,7 +24,10 @@ pub(crate) fn live(pod: PodUnderTest) -> LivePod {
 
 #[allow(clippy::unnecessary_wraps, reason = "what a tool answers")]
 pub(crate) fn said(summary: &str) -> ToolResult {
-    Ok(ToolOutput { summary: summary.to_owned(), content: String::new() })
+    Ok(ToolOutput {
+        summary: summary.to_owned(),
+        content: String::new(),
+    })
 }
 
 /// Answers with its arguments.
@@ -35,10 +38,14 @@ pub(crate) fn echo(name: &str, effect: ToolEffect) -> FnTool {
 /// Adds a tool whose calls take so many seconds by the clock of the pod.
 pub(crate) fn add_slow(pod: &mut PodUnderTest, seconds: u64) {
     let clock = pod.clock.clone();
-    pod.tools.push(FnTool::new("Slow", ToolEffect::ReadOnly, move |_, arguments| {
-        clock.advance(seconds * 1_000_000);
-        async move { said(&arguments) }
-    }));
+    pod.tools.push(FnTool::new(
+        "Slow",
+        ToolEffect::ReadOnly,
+        move |_, arguments| {
+            clock.advance(seconds * 1_000_000);
+            async move { said(&arguments) }
+        },
+    ));
 }
 
 /// A tool that says when it runs, and ends when it is told to or cancelled.
@@ -67,8 +74,13 @@ pub(crate) fn changer(name: &str, changed: &Changed) -> FnTool {
         async move {
             let path = format!("/p/{}", cx.call);
             let after = Some(Digest::of(path.as_bytes()).to_string());
-            let change =
-                FileChange { path: path.clone().into(), before: Some(b"old".to_vec()), mode: None, after, made: None };
+            let change = FileChange {
+                path: path.clone().into(),
+                before: Some(b"old".to_vec()),
+                mode: None,
+                after,
+                made: None,
+            };
             cx.host.file_changing(change).await?;
             changed.lock().unwrap().push(path);
             said("changed")
@@ -80,8 +92,9 @@ pub(crate) fn changer(name: &str, changed: &Changed) -> FnTool {
 pub(crate) fn printer(name: &str, lines: usize) -> FnTool {
     FnTool::new(name, ToolEffect::ReadOnly, move |cx, _| async move {
         for thousand in (0..lines).step_by(1000) {
-            let text: String =
-                (thousand..lines.min(thousand + 1000)).map(|line| format!("line {line:>10}\n")).collect();
+            let text: String = (thousand..lines.min(thousand + 1000))
+                .map(|line| format!("line {line:>10}\n"))
+                .collect();
             cx.host.write_output(text.as_bytes())?;
         }
         said("printed")
@@ -94,7 +107,12 @@ pub(crate) fn neutral(id: &str, _: &Surface) -> Option<Arc<dyn Dialect>> {
 
 pub(crate) fn verified(pod: &PodUnderTest) -> Verification {
     let opened = pod.store().unwrap();
-    verify(|| Reader::open(&pod.dir).unwrap().frames(), opened.blobs.view(), &neutral, pod.blob_bytes)
+    verify(
+        || Reader::open(&pod.dir).unwrap().frames(),
+        opened.blobs.view(),
+        &neutral,
+        pod.blob_bytes,
+    )
 }
 
 /// Results per call, of every call the log has.
@@ -105,8 +123,13 @@ pub(crate) fn results(items: &[Item]) -> BTreeMap<CallId, Vec<String>> {
             Item::ToolCall { id, .. } => {
                 results.insert(*id, Vec::new());
             }
-            Item::ToolResult { id, outcome } => results.get_mut(id).unwrap().push(outcome.summary.clone()),
-            Item::User { .. } | Item::System { .. } | Item::Assistant { .. } | Item::Reasoning { .. } => {}
+            Item::ToolResult { id, outcome } => {
+                results.get_mut(id).unwrap().push(outcome.summary.clone())
+            }
+            Item::User { .. }
+            | Item::System { .. }
+            | Item::Assistant { .. }
+            | Item::Reasoning { .. } => {}
         }
     }
     results
@@ -120,7 +143,10 @@ pub(crate) fn sound(pod: &PodUnderTest, what: &str) {
     for (call, results) in results(&restored.items) {
         assert_eq!(results.len(), 1, "{what}: {call} has {results:?}");
     }
-    assert!(!restored.state.turn_open && restored.state.open_calls.is_empty(), "{what}");
+    assert!(
+        !restored.state.turn_open && restored.state.open_calls.is_empty(),
+        "{what}"
+    );
     let found = verified(pod);
     assert_eq!(found.wrong, None, "{what}");
     assert_eq!(found.requests, restored.state.requests, "{what}");
@@ -134,10 +160,18 @@ pub(crate) fn told_what_is_durable(ran: &PodRun, log: &[(u64, Record)], before: 
         .filter(|(seq, record)| before < *seq && *seq <= ran.durable && ours(record))
         .map(|(seq, record)| (*seq, record.kind().to_owned()))
         .collect();
-    let told: Vec<_> = ran.records().iter().map(|(seq, record)| (*seq, record.kind().to_owned())).collect();
+    let told: Vec<_> = ran
+        .records()
+        .iter()
+        .map(|(seq, record)| (*seq, record.kind().to_owned()))
+        .collect();
     assert_eq!(told, durable, "{what}");
     for (seq, record) in ran.records() {
-        assert_eq!(log[usize::try_from(seq).unwrap() - 1], (seq, record), "{what}");
+        assert_eq!(
+            log[usize::try_from(seq).unwrap() - 1],
+            (seq, record),
+            "{what}"
+        );
     }
 }
 

@@ -38,7 +38,13 @@ fn prefixes(dir: &Path) -> Vec<(SessionState, u64)> {
 // covers: INV-03
 #[test]
 fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
-    let calls = [("Echo", "{\"a\":1}"), ("Print", "{}"), ("None", "{}"), ("Echo", "not json"), ("Slow", "{}")];
+    let calls = [
+        ("Echo", "{\"a\":1}"),
+        ("Print", "{}"),
+        ("None", "{}"),
+        ("Echo", "not json"),
+        ("Slow", "{}"),
+    ];
     let answers = vec![
         ScriptedAnswer::calls(&calls),
         ScriptedAnswer::text("one"),
@@ -55,7 +61,17 @@ fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
             assert_eq!(client.submit(input).await.unwrap().outcome, Outcome::Done);
             // What the watch says can be read from the files.
             let seq = *folded.borrow();
-            assert_eq!(Reader::open(&pod.dir).unwrap().upto(seq).frames().last().unwrap().unwrap().seq, seq);
+            assert_eq!(
+                Reader::open(&pod.dir)
+                    .unwrap()
+                    .upto(seq)
+                    .frames()
+                    .last()
+                    .unwrap()
+                    .unwrap()
+                    .seq,
+                seq
+            );
             assert!(seq > prefixes(&pod.dir).len() as u64, "{input}");
         }
     });
@@ -70,7 +86,11 @@ fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
             assert_eq!(&told, state);
         }
     }
-    assert!(folded.len() > 40 && live.outputs.len() == 2 && live.turns == 2, "{} records", folded.len());
+    assert!(
+        folded.len() > 40 && live.outputs.len() == 2 && live.turns == 2,
+        "{} records",
+        folded.len()
+    );
     assert_eq!((rest.next(), &told), (None, &live));
     assert_eq!(live.spent().wall(), Duration::from_secs(3));
     sound(&pod, "a run");
@@ -99,22 +119,45 @@ impl Records for Asking {
 /// Writes the batches, each with the format that it asks for, into segments of this size.
 fn write(dir: &Path, batches: &[(Vec<Record>, u32)], segment_bytes: u64) {
     let clock = ManualClock::at(1);
-    let options = Options { segment_bytes, ..Options::new("s-1", clock.clock()) };
-    let journal =
-        Session::create(dir, Options { disk: std::sync::Arc::new(testkit::FailingDisk::default()), ..options });
+    let options = Options {
+        segment_bytes,
+        ..Options::new("s-1", clock.clock())
+    };
+    let journal = Session::create(
+        dir,
+        Options {
+            disk: std::sync::Arc::new(testkit::FailingDisk::default()),
+            ..options
+        },
+    );
     let journal = journal.unwrap().journal;
     for (batch, format) in batches {
         clock.advance(7);
-        journal.append(Asking { batch: Batch::of(batch.clone()), format: *format }).wait().unwrap();
+        journal
+            .append(Asking {
+                batch: Batch::of(batch.clone()),
+                format: *format,
+            })
+            .wait()
+            .unwrap();
     }
     journal.close();
 }
 
 /// The format of the newest segment.
 fn newest_format(dir: &Path) -> u64 {
-    let frames = Reader::open(dir).unwrap().frames().map(|frame| frame.unwrap());
-    let line = frames.filter(|frame| frame.kind == "segment").last().unwrap().line;
-    serde_json::from_str::<serde_json::Value>(&line).unwrap()["format"].as_u64().unwrap()
+    let frames = Reader::open(dir)
+        .unwrap()
+        .frames()
+        .map(|frame| frame.unwrap());
+    let line = frames
+        .filter(|frame| frame.kind == "segment")
+        .last()
+        .unwrap()
+        .line;
+    serde_json::from_str::<serde_json::Value>(&line).unwrap()["format"]
+        .as_u64()
+        .unwrap()
 }
 
 proptest! {
@@ -230,13 +273,18 @@ proptest! {
 fn what_cannot_follow_is_refused() {
     let id = |number| CallId::new(number).unwrap();
     let begin = |open: bool| {
-        let mut records = vec![record_strategy::surface(1).into(), record_strategy::queued(1, None)];
+        let mut records = vec![
+            record_strategy::surface(1).into(),
+            record_strategy::queued(1, None),
+        ];
         if open {
             records.push(pod::record::TurnStarted { turn: 1 }.into());
             records.push(record_strategy::asked(id(1)));
         }
         let mut state = SessionState::default();
-        records.iter().for_each(|record| drop(state.apply(record).unwrap()));
+        records
+            .iter()
+            .for_each(|record| drop(state.apply(record).unwrap()));
         state
     };
     let of_feature = |status| {
@@ -245,7 +293,9 @@ fn what_cannot_follow_is_refused() {
         }
     };
     let unstarted = |change: &dyn Fn(&mut ToolFinished)| {
-        let Record::ToolFinished(mut finished) = record_strategy::denied(id(1)) else { panic!("another kind") };
+        let Record::ToolFinished(mut finished) = record_strategy::denied(id(1)) else {
+            panic!("another kind")
+        };
         change(&mut finished);
         Record::from(finished)
     };
@@ -254,8 +304,16 @@ fn what_cannot_follow_is_refused() {
     let cases: Vec<(bool, Record, &str)> = vec![
         (false, record_strategy::surface(1).into(), "generation"),
         (false, record_strategy::surface(3).into(), "generation"),
-        (false, record_strategy::queued(1, None), "does not follow the last one"),
-        (false, record_strategy::queued(3, None), "does not follow the last one"),
+        (
+            false,
+            record_strategy::queued(1, None),
+            "does not follow the last one",
+        ),
+        (
+            false,
+            record_strategy::queued(3, None),
+            "does not follow the last one",
+        ),
         (false, consumed(1), "no turn is open"),
         (true, consumed(2), "its input was not queued"),
         (true, turn(2), "another turn is open"),
@@ -264,27 +322,68 @@ fn what_cannot_follow_is_refused() {
         (false, record_strategy::asked(id(1)), "no turn is open"),
         (true, record_strategy::asked(id(1)), "not the next call"),
         (true, record_strategy::asked(id(3)), "not the next call"),
-        (true, record_strategy::item(Item::User { text: String::new() }), "a record kind of its own"),
+        (
+            true,
+            record_strategy::item(Item::User {
+                text: String::new(),
+            }),
+            "a record kind of its own",
+        ),
         (false, record_strategy::request(1, 1, 0), "no turn is open"),
-        (true, record_strategy::request(1, 1, 1), "a call has no result"),
-        (true, record_strategy::started(id(2), ToolEffect::ReadOnly), "its call is not open"),
+        (
+            true,
+            record_strategy::request(1, 1, 1),
+            "a call has no result",
+        ),
+        (
+            true,
+            record_strategy::started(id(2), ToolEffect::ReadOnly),
+            "its call is not open",
+        ),
         (true, record_strategy::finished(id(2), None), "not open"),
-        (true, unstarted(&|finished| finished.outcome.status = ResultStatus::Ok), "was not started"),
-        (true, unstarted(&of_feature(ResultStatus::Error)), "was not started"),
-        (true, unstarted(&|finished| finished.output = record_strategy::output(2)), "was not started"),
-        (true, unstarted(&|finished| finished.ms = 1), "was not started"),
-        (true, record_strategy::turn_finished(1), "a call has no result"),
+        (
+            true,
+            unstarted(&|finished| finished.outcome.status = ResultStatus::Ok),
+            "was not started",
+        ),
+        (
+            true,
+            unstarted(&of_feature(ResultStatus::Error)),
+            "was not started",
+        ),
+        (
+            true,
+            unstarted(&|finished| finished.output = record_strategy::output(2)),
+            "was not started",
+        ),
+        (
+            true,
+            unstarted(&|finished| finished.ms = 1),
+            "was not started",
+        ),
+        (
+            true,
+            record_strategy::turn_finished(1),
+            "a call has no result",
+        ),
         (true, record_strategy::turn_finished(2), "not open"),
         (false, record_strategy::turn_finished(1), "not open"),
     ];
     for (open, record, why) in cases {
         let refused = begin(open).apply(&record).unwrap_err();
-        assert!(refused.why.contains(why) && refused.kind == record.kind(), "{record:?}: {refused}");
+        assert!(
+            refused.why.contains(why) && refused.kind == record.kind(),
+            "{record:?}: {refused}"
+        );
     }
     // As older programs wrote of a call that was allowed and withdrawn.
-    begin(true).apply(&unstarted(&of_feature(ResultStatus::Cancelled))).unwrap();
+    begin(true)
+        .apply(&unstarted(&of_feature(ResultStatus::Cancelled)))
+        .unwrap();
     let mut settled = begin(true);
-    settled.apply(&record_strategy::started(id(1), ToolEffect::ReadOnly)).unwrap();
+    settled
+        .apply(&record_strategy::started(id(1), ToolEffect::ReadOnly))
+        .unwrap();
     assert!(
         settled
             .apply(&record_strategy::started(id(1), ToolEffect::ReadOnly))
@@ -292,13 +391,37 @@ fn what_cannot_follow_is_refused() {
             .why
             .contains("already started")
     );
-    settled.apply(&record_strategy::finished(id(1), None)).unwrap();
-    assert!(settled.apply(&record_strategy::finished(id(1), None)).unwrap_err().why.contains("not open"));
-    for (number, generation, items, why) in [(2, 1, 2, "number"), (1, 2, 2, "generation"), (1, 1, 1, "all items")] {
-        let refused = settled.clone().apply(&record_strategy::request(number, generation, items)).unwrap_err();
+    settled
+        .apply(&record_strategy::finished(id(1), None))
+        .unwrap();
+    assert!(
+        settled
+            .apply(&record_strategy::finished(id(1), None))
+            .unwrap_err()
+            .why
+            .contains("not open")
+    );
+    for (number, generation, items, why) in [
+        (2, 1, 2, "number"),
+        (1, 2, 2, "generation"),
+        (1, 1, 1, "all items"),
+    ] {
+        let refused = settled
+            .clone()
+            .apply(&record_strategy::request(number, generation, items))
+            .unwrap_err();
         assert!(refused.why.contains(why), "{refused}");
     }
     settled.apply(&record_strategy::request(1, 1, 2)).unwrap();
-    let counters = Counters { calls: settled.calls, requests: settled.requests };
-    assert_eq!(counters, Counters { calls: 1, requests: 1 });
+    let counters = Counters {
+        calls: settled.calls,
+        requests: settled.requests,
+    };
+    assert_eq!(
+        counters,
+        Counters {
+            calls: 1,
+            requests: 1
+        }
+    );
 }

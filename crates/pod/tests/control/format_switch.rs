@@ -17,9 +17,19 @@ use tokio::sync::Notify;
 
 /// The formats of the segments.
 fn formats(dir: &Path) -> Vec<u64> {
-    let frames = Reader::open(dir).unwrap().frames().map(|frame| frame.unwrap());
-    let format = |line: String| serde_json::from_str::<serde_json::Value>(&line).unwrap()["format"].as_u64().unwrap();
-    frames.filter(|frame| frame.kind == "segment").map(|frame| format(frame.line)).collect()
+    let frames = Reader::open(dir)
+        .unwrap()
+        .frames()
+        .map(|frame| frame.unwrap());
+    let format = |line: String| {
+        serde_json::from_str::<serde_json::Value>(&line).unwrap()["format"]
+            .as_u64()
+            .unwrap()
+    };
+    frames
+        .filter(|frame| frame.kind == "segment")
+        .map(|frame| format(frame.line))
+        .collect()
 }
 
 fn users(pod: &PodUnderTest) -> Vec<String> {
@@ -88,17 +98,27 @@ fn changed(change: Change, kill: Option<(&[&str], &Path)>) -> (PodUnderTest, boo
     answers.extend(["one", "two", "three"].map(ScriptedAnswer::text));
     let pod = pod(answers, vec![wait]);
     let (acked, end) = pod.serve(Outbox::unwatched(), async |client| {
-        let input = |text: &str| NewInput { text: text.to_owned(), ..NewInput::default() };
+        let input = |text: &str| NewInput {
+            text: text.to_owned(),
+            ..NewInput::default()
+        };
         let mut sent = vec![client.send(input("one")).await.unwrap()];
         runs.notified().await;
         for text in ["two", "three"] {
             sent.push(client.send(input(text)).await.unwrap());
         }
         assert_eq!(formats(&pod.dir), [1]);
-        for (name, into) in kill.iter().flat_map(|(names, into)| names.iter().map(move |name| (*name, into.join(name))))
+        for (name, into) in kill
+            .iter()
+            .flat_map(|(names, into)| names.iter().map(move |name| (*name, into.join(name))))
         {
             // The next time that it is reached.
-            let reached = pod.points.numbered().iter().filter(|(reached, _)| reached == name).count();
+            let reached = pod
+                .points
+                .numbered()
+                .iter()
+                .filter(|(reached, _)| reached == name)
+                .count();
             let dir = pod.dir.clone();
             pod.points.at(name, reached, move || copy(&dir, &into));
         }
@@ -120,19 +140,37 @@ fn what_changes_the_queue_is_of_format_2_and_nothing_else_is() {
         assert!(acked, "{change:?}");
         assert_eq!(
             (formats(&pod.dir).as_slice(), users(&pod).as_slice()),
-            ([1, 2].as_slice(), change.told().iter().map(|text| (*text).to_owned()).collect::<Vec<_>>().as_slice())
+            (
+                [1, 2].as_slice(),
+                change
+                    .told()
+                    .iter()
+                    .map(|text| (*text).to_owned())
+                    .collect::<Vec<_>>()
+                    .as_slice()
+            )
         );
         let first = pod
             .records()
             .into_iter()
             .find(|(_, record)| {
-                matches!(record, Record::InputWithdrawn(_) | Record::InputEdited(_) | Record::InputMoved(_))
+                matches!(
+                    record,
+                    Record::InputWithdrawn(_) | Record::InputEdited(_) | Record::InputMoved(_)
+                )
             })
             .unwrap()
             .0;
-        let opened =
-            Reader::open(&pod.dir).unwrap().frames().map(Result::unwrap).filter(|frame| frame.kind == "segment");
-        assert_eq!(opened.last().unwrap().seq + 1, first, "the change is in the first batch of its segment");
+        let opened = Reader::open(&pod.dir)
+            .unwrap()
+            .frames()
+            .map(Result::unwrap)
+            .filter(|frame| frame.kind == "segment");
+        assert_eq!(
+            opened.last().unwrap().seq + 1,
+            first,
+            "the change is in the first batch of its segment"
+        );
         sound(&pod, "a changed queue");
     }
 }
@@ -140,8 +178,13 @@ fn what_changes_the_queue_is_of_format_2_and_nothing_else_is() {
 /// What a process that is killed there leaves is the queue before the change, or the one after it.
 #[test]
 fn a_kill_at_each_point_of_the_switch_loses_nothing() {
-    const POINTS: [&str; 5] =
-        ["journal:encoded", "journal:written", "journal:renamed", "journal:synced", "journal:head"];
+    const POINTS: [&str; 5] = [
+        "journal:encoded",
+        "journal:written",
+        "journal:renamed",
+        "journal:synced",
+        "journal:head",
+    ];
     for change in [Change::Withdraw, Change::Edit, Change::Move] {
         let copies = tempfile::tempdir().unwrap();
         let (_pod, acked) = changed(change, Some((&POINTS, copies.path())));
@@ -152,12 +195,18 @@ fn a_kill_at_each_point_of_the_switch_loses_nothing() {
             drop(Session::open(&dir, Options::new("s-1", Arc::new(|| 1))).unwrap());
             let restored = Restored::from_frames(Reader::open(&dir).unwrap().frames()).unwrap();
             let done = formats(&dir) == [1, 2];
-            assert!(done || formats(&dir) == [1], "{change:?}, killed at {point}");
+            assert!(
+                done || formats(&dir) == [1],
+                "{change:?}, killed at {point}"
+            );
             states.push((done, restored.state));
         }
         let done: Vec<bool> = states.iter().map(|(done, _)| *done).collect();
         assert_eq!(done, [false, false, true, true, true], "{change:?}");
-        assert!(states[0] == states[1] && states[2] == states[4] && states[1].1 != states[2].1, "{change:?}");
+        assert!(
+            states[0] == states[1] && states[2] == states[4] && states[1].1 != states[2].1,
+            "{change:?}"
+        );
     }
 }
 
@@ -171,11 +220,24 @@ fn an_end_that_older_programs_do_not_know_is_of_format_2() {
             _ => pod.limits.max_wall = Some(Duration::from_secs(1)),
         }
         let (outcome, end) = pod.serve(Outbox::unwatched(), async |client| {
-            let input = NewInput { text: "one".to_owned(), ..NewInput::default() };
-            client.send(input).await.unwrap().end().await.unwrap().outcome
+            let input = NewInput {
+                text: "one".to_owned(),
+                ..NewInput::default()
+            };
+            client
+                .send(input)
+                .await
+                .unwrap()
+                .end()
+                .await
+                .unwrap()
+                .outcome
         });
         end.result.unwrap();
-        assert_eq!((&outcome, formats(&pod.dir).as_slice()), (&wanted, [1, 2].as_slice()));
+        assert_eq!(
+            (&outcome, formats(&pod.dir).as_slice()),
+            (&wanted, [1, 2].as_slice())
+        );
         sound(&pod, "an outcome of format 2");
     }
 }

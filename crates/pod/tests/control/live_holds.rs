@@ -10,7 +10,9 @@ use pod::record::Record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testkit::{ENOSPC, Fault, Latch, LiveEnd, LivePod, Over, PATIENCE, PodUnderTest, ScriptedAnswer};
+use testkit::{
+    ENOSPC, Fault, Latch, LiveEnd, LivePod, Over, PATIENCE, PodUnderTest, ScriptedAnswer,
+};
 
 fn stays(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
     let mut pod = pod(answers, vec![echo("Echo", ToolEffect::Effectful)]);
@@ -19,7 +21,10 @@ fn stays(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
 }
 
 fn new(text: &str) -> NewInput {
-    NewInput { text: text.to_owned(), ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        ..NewInput::default()
+    }
 }
 
 fn send(live: &LivePod, text: &str) -> u64 {
@@ -50,24 +55,39 @@ fn a_pause_while_gates_run_makes_the_turn_wait_and_asks_them_again() {
         passed.pass_blocking();
         Verdict::allow()
     });
-    let descriptor = FeatureDescriptor::builder("builtin:slow".parse().unwrap()).version("1.0.0").gate(&KEY).build();
+    let descriptor = FeatureDescriptor::builder("builtin:slow".parse().unwrap())
+        .version("1.0.0")
+        .gate(&KEY)
+        .build();
     let id = descriptor.id.clone();
     let install = move |ctx: &mut FeatureInstallContext<'_>| {
         let hook: Arc<dyn pod::hook::Hook<PreRequest>> = slow.clone();
-        ctx.hooks().register(HookContribution::new(id.clone(), &KEY, hook)).map(drop)
+        ctx.hooks()
+            .register(HookContribution::new(id.clone(), &KEY, hook))
+            .map(drop)
     };
     let mut pod = stays(vec![ScriptedAnswer::text("done")]);
-    pod.features = vec![(testkit::feature(descriptor, install), vec![HostCapability::hook::<PreRequest>()])];
+    pod.features = vec![(
+        testkit::feature(descriptor, install),
+        vec![HostCapability::hook::<PreRequest>()],
+    )];
     let live = live(pod);
     send(&live, "one");
     gate.wait_for(1);
     live.ask(live.client().pause(None)).unwrap();
     let held = live.until(|status| matches!(status.activity, Activity::Paused { turn: 1 }));
-    assert_eq!((held.requests, held.queued.len()), (0, 0), "the input is in the log, and nothing was sent");
+    assert_eq!(
+        (held.requests, held.queued.len()),
+        (0, 0),
+        "the input is in the log, and nothing was sent"
+    );
     gate.open();
     live.ask(live.client().resume(None)).unwrap();
     let status = live.settled();
-    assert_eq!((status.requests, status.last_outcome), (1, Some(Outcome::Done)));
+    assert_eq!(
+        (status.requests, status.last_outcome),
+        (1, Some(Outcome::Done))
+    );
     assert_eq!(asked.load(Ordering::SeqCst), 2);
     sound(&live.close().pod, "a pause while gates run");
 }
@@ -75,7 +95,10 @@ fn a_pause_while_gates_run_makes_the_turn_wait_and_asks_them_again() {
 #[test]
 fn results_are_in_the_log_while_the_turn_waits_and_a_cancel_ends_it() {
     let calls = Latch::new("the calls");
-    let asks = ScriptedAnswer::new().wait_at(&calls).call(0, "Echo", "{}").stop(StopReason::ToolUse);
+    let asks = ScriptedAnswer::new()
+        .wait_at(&calls)
+        .call(0, "Echo", "{}")
+        .stop(StopReason::ToolUse);
     let live = live(stays(vec![asks]));
     send(&live, "one");
     live.until(|status| status.requests == 1);
@@ -114,8 +137,13 @@ fn a_client_may_pause_a_pod_that_has_just_begun() {
 #[test]
 fn a_disk_that_is_full_for_five_minutes_makes_the_turn_wait() {
     let answer = Latch::new("the answer");
-    let answers =
-        vec![ScriptedAnswer::new().wait_at(&answer).say("one").stop(StopReason::EndTurn), ScriptedAnswer::text("two")];
+    let answers = vec![
+        ScriptedAnswer::new()
+            .wait_at(&answer)
+            .say("one")
+            .stop(StopReason::EndTurn),
+        ScriptedAnswer::text("two"),
+    ];
     let live = live(stays(answers));
     send(&live, "one");
     live.until(|status| status.requests == 1);
@@ -127,7 +155,10 @@ fn a_disk_that_is_full_for_five_minutes_makes_the_turn_wait() {
         let refused = live.ask(live.client().send(new("two")));
         assert!(matches!(refused, Err(SubmitError::Disk(_))), "{refused:?}");
     }
-    assert!(matches!(status(&live).activity, Activity::Working { turn: 1, .. }));
+    assert!(matches!(
+        status(&live).activity,
+        Activity::Working { turn: 1, .. }
+    ));
     live.pod.disk.repair();
     live.advance(Duration::from_secs(30));
     live.until(|status| status.last_outcome == Some(Outcome::Done));
@@ -136,7 +167,11 @@ fn a_disk_that_is_full_for_five_minutes_makes_the_turn_wait() {
     assert_eq!((status.turns, status.disk), (2, None));
     let over = live.close();
     assert_eq!((over.state(), over.state().inputs), (&over.pod.state(), 2));
-    let told = over.pod.records().iter().any(|(_, record)| matches!(record, Record::Resumed(_)));
+    let told = over
+        .pod
+        .records()
+        .iter()
+        .any(|(_, record)| matches!(record, Record::Resumed(_)));
     assert!(told, "readers of the log learn that it was full");
     sound(&over.pod, "a full disk");
 }
@@ -153,11 +188,15 @@ fn a_start_that_the_disk_refuses_ends_soon() {
         if crashed {
             // The next start finds a log without an end.
             pod.points.kill("host_started", 0);
-            pod = LivePod::open(pod).map_or_else(|over| *over, LivePod::wait).pod;
+            pod = LivePod::open(pod)
+                .map_or_else(|over| *over, LivePod::wait)
+                .pod;
             pod.revive();
         }
         let disk = pod.disk.clone();
-        pod.points.at("commit:host_started", 0, move || disk.fail_at(0, Fault::Ever(ENOSPC)));
+        pod.points.at("commit:host_started", 0, move || {
+            disk.fail_at(0, Fault::Ever(ENOSPC))
+        });
         let over = match LivePod::open(pod) {
             Ok(live) => {
                 spin(&live, |status| status.disk.is_some());
@@ -175,7 +214,12 @@ fn a_start_that_the_disk_refuses_ends_soon() {
 fn a_pod_that_is_asked_to_end_does_not_wait_for_the_disk() {
     for idle in [false, true] {
         let answer = Latch::new("the answer");
-        let live = live(stays(vec![ScriptedAnswer::new().wait_at(&answer).say("one").stop(StopReason::EndTurn)]));
+        let live = live(stays(vec![
+            ScriptedAnswer::new()
+                .wait_at(&answer)
+                .say("one")
+                .stop(StopReason::EndTurn),
+        ]));
         if !idle {
             send(&live, "one");
             live.until(|status| status.requests == 1);
@@ -206,7 +250,10 @@ fn an_end_that_the_disk_refused_once_is_recorded() {
     live.advance(Duration::from_secs(2));
     let over = live.wait();
     assert!(!over.state().hosted);
-    assert!(matches!(over.pod.records().last(), Some((_, Record::HostStopped(_)))));
+    assert!(matches!(
+        over.pod.records().last(),
+        Some((_, Record::HostStopped(_)))
+    ));
 }
 
 /// Else the next turn takes the same input, and the one after it.
@@ -218,11 +265,20 @@ fn a_turn_whose_beginning_cannot_be_stored_holds_the_queue() {
     let live = live(pod);
     send(&live, "one");
     let status = live.settled();
-    assert!(matches!(status.last_outcome, Some(Outcome::Aborted { .. })), "{status:?}");
-    assert_eq!((status.turns, status.queued.len(), status.held.is_some()), (1, 1, true));
+    assert!(
+        matches!(status.last_outcome, Some(Outcome::Aborted { .. })),
+        "{status:?}"
+    );
+    assert_eq!(
+        (status.turns, status.queued.len(), status.held.is_some()),
+        (1, 1, true)
+    );
     "here".clone_into(&mut live.pod.environment.lock().unwrap());
     live.ask(live.client().resume(None)).unwrap();
     let status = live.settled();
-    assert_eq!((status.turns, status.queued.len(), status.last_outcome), (2, 0, Some(Outcome::Done)));
+    assert_eq!(
+        (status.turns, status.queued.len(), status.last_outcome),
+        (2, 0, Some(Outcome::Done))
+    );
     sound(&live.close().pod, "a turn that could not begin");
 }

@@ -5,7 +5,11 @@ use pod::control::{HostMode, NewInput, SubmitError};
 use testkit::{LivePod, ScriptedAnswer};
 
 fn new(text: &str, key: Option<&str>) -> NewInput {
-    NewInput { text: text.to_owned(), key: key.map(str::to_owned), ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        key: key.map(str::to_owned),
+        ..NewInput::default()
+    }
 }
 
 fn send(live: &LivePod, text: &str, key: Option<&str>) -> pod::control::Accepted {
@@ -14,17 +18,35 @@ fn send(live: &LivePod, text: &str, key: Option<&str>) -> pod::control::Accepted
 
 #[test]
 fn a_key_names_one_input_also_after_a_restart() {
-    let mut pod = pod((0..3).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect(), Vec::new());
+    let mut pod = pod(
+        (0..3)
+            .map(|n| ScriptedAnswer::text(&format!("answer {n}")))
+            .collect(),
+        Vec::new(),
+    );
     pod.mode = HostMode::Stay { missing: None };
     let live = live(pod);
     let first = send(&live, "go on", Some("a"));
-    assert_eq!((first.input, send(&live, "go on", Some("b")).input, send(&live, "go on", None).input), (1, 2, 3));
-    assert_eq!(live.ask(first.end()).unwrap().answer.as_deref(), Some("answer 0"));
+    assert_eq!(
+        (
+            first.input,
+            send(&live, "go on", Some("b")).input,
+            send(&live, "go on", None).input
+        ),
+        (1, 2, 3)
+    );
+    assert_eq!(
+        live.ask(first.end()).unwrap().answer.as_deref(),
+        Some("answer 0")
+    );
     live.settled();
     // The same, whatever it says now.
     let again = send(&live, "something else", Some("a"));
     assert_eq!(again.input, 1);
-    assert_eq!(live.ask(again.end()).unwrap().answer.as_deref(), Some("answer 0"));
+    assert_eq!(
+        live.ask(again.end()).unwrap().answer.as_deref(),
+        Some("answer 0")
+    );
     let live = crate::fixtures::live(live.close().pod);
     let second = send(&live, "go on", Some("b"));
     assert_eq!((second.input, live.settled().turns), (2, 3));
@@ -43,14 +65,22 @@ fn everyone_who_sent_an_input_learns_of_its_end() {
     let live = live(pod);
     let client = live.client();
     live.ask(client.pause(None)).unwrap();
-    let both = async { tokio::join!(client.send(new("go", Some("a"))), client.send(new("go", Some("a")))) };
+    let both = async {
+        tokio::join!(
+            client.send(new("go", Some("a"))),
+            client.send(new("go", Some("a")))
+        )
+    };
     let (one, two) = live.ask(both);
     let (one, two) = (one.unwrap(), two.unwrap());
     assert_eq!((one.input, two.input), (1, 1));
     live.ask(client.resume(None)).unwrap();
     drop(client);
     for accepted in [one, two] {
-        assert_eq!(live.ask(accepted.end()).unwrap().answer.as_deref(), Some("done"));
+        assert_eq!(
+            live.ask(accepted.end()).unwrap().answer.as_deref(),
+            Some("done")
+        );
     }
     sound(&live.close().pod, "one input, two clients");
 }

@@ -19,19 +19,35 @@ struct Scene {
 
 fn scene() -> (PodUnderTest, Scene) {
     let changed = Changed::default();
-    let tools = vec![changer("Change", &changed), echo("Echo", ToolEffect::Effectful)];
+    let tools = vec![
+        changer("Change", &changed),
+        echo("Echo", ToolEffect::Effectful),
+    ];
     let gates = [Latch::new("the calls"), Latch::new("the third turn")];
-    let calls = ScriptedAnswer::new().wait_at(&gates[0]).call(0, "Change", "{}").call(1, "Echo", "{}");
+    let calls = ScriptedAnswer::new()
+        .wait_at(&gates[0])
+        .call(0, "Change", "{}")
+        .call(1, "Echo", "{}");
     let answers = vec![
         calls.stop(StopReason::ToolUse),
         ScriptedAnswer::text("one and two"),
         ScriptedAnswer::text("four"),
-        ScriptedAnswer::new().wait_at(&gates[1]).say("three").stop(StopReason::EndTurn),
+        ScriptedAnswer::new()
+            .wait_at(&gates[1])
+            .say("three")
+            .stop(StopReason::EndTurn),
         ScriptedAnswer::text("six"),
     ];
     let mut pod = pod(answers, tools.clone());
     pod.mode = HostMode::Stay { missing: None };
-    (pod, Scene { tools, changed, gates })
+    (
+        pod,
+        Scene {
+            tools,
+            changed,
+            gates,
+        },
+    )
 }
 
 /// What clients were told.
@@ -52,7 +68,12 @@ fn alive<T>(answer: Result<T, SubmitError>) -> Option<T> {
 }
 
 fn input(text: &str, mode: InputMode, key: Option<&str>) -> NewInput {
-    NewInput { text: text.to_owned(), mode, key: key.map(str::to_owned), ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        mode,
+        key: key.map(str::to_owned),
+        ..NewInput::default()
+    }
 }
 
 fn send(live: &LivePod, client: &Client, new: NewInput, told: &mut Promises) -> Option<()> {
@@ -68,7 +89,12 @@ fn story(live: &LivePod, scene: &Scene, told: &mut Promises) -> Option<()> {
     send(live, &a, input("one", InputMode::Queue, None), told)?;
     live.try_until(|status| status.requests == 1)?;
     send(live, &b, input("two", InputMode::Steer, None), told)?;
-    send(live, &a, input("three", InputMode::Queue, Some("third")), told)?;
+    send(
+        live,
+        &a,
+        input("three", InputMode::Queue, Some("third")),
+        told,
+    )?;
     send(live, &b, input("four", InputMode::Queue, None), told)?;
     send(live, &b, input("five", InputMode::Queue, None), told)?;
     alive(live.ask(a.edit(3, "three!".to_owned(), None)))?;
@@ -130,43 +156,94 @@ fn killed_at(name: &str, nth: usize) {
     pod.points.kill(name, nth);
     let mut told = Promises::default();
     let over = killed(pod, &scene, &mut told);
-    assert!(matches!(over.end, LiveEnd::Killed | LiveEnd::Ended(_) | LiveEnd::NotOpened(_)), "{what}");
-    let Over { mut pod, events, .. } = over;
+    assert!(
+        matches!(
+            over.end,
+            LiveEnd::Killed | LiveEnd::Ended(_) | LiveEnd::NotOpened(_)
+        ),
+        "{what}"
+    );
+    let Over {
+        mut pod, events, ..
+    } = over;
     let before = ran(&scene.tools);
     pod.revive();
     let log = pod.records();
     for event in &events {
         if let Event::Record { seq, record } = event {
-            assert_eq!(log[usize::try_from(*seq).unwrap() - 1], (*seq, (**record).clone()), "{what}: told and lost");
+            assert_eq!(
+                log[usize::try_from(*seq).unwrap() - 1],
+                (*seq, (**record).clone()),
+                "{what}: told and lost"
+            );
         }
     }
     pod.script = ModelScript::new((0..9).map(|_| ScriptedAnswer::text("went on")));
     let live = live(pod);
-    let inputs = live.folded(live.ask(live.client().status()).unwrap().folded).inputs;
-    let again = live.ask(live.client().send(input("three", InputMode::Queue, Some("third")))).unwrap();
-    assert_eq!(again.input, if inputs < 3 { inputs + 1 } else { 3 }, "{what}: a key names one input");
+    let inputs = live
+        .folded(live.ask(live.client().status()).unwrap().folded)
+        .inputs;
+    let again = live
+        .ask(
+            live.client()
+                .send(input("three", InputMode::Queue, Some("third"))),
+        )
+        .unwrap();
+    assert_eq!(
+        again.input,
+        if inputs < 3 { inputs + 1 } else { 3 },
+        "{what}: a key names one input"
+    );
     while live.settled().held.is_some() {
         live.ask(live.client().resume(None)).unwrap();
     }
     let over = live.close();
     assert_eq!(over.state(), &over.pod.state(), "{what}");
     let pod = over.pod;
-    assert_eq!(ran(&scene.tools), before, "{what}: something ran without a request");
+    assert_eq!(
+        ran(&scene.tools),
+        before,
+        "{what}: something ran without a request"
+    );
     ran_once(&scene.tools, &what);
     let queue = LoggedQueue::of(&pod);
     assert!(queue.waiting.is_empty(), "{what}: {:?}", queue.waiting);
     for (input, text) in &told.texts {
         let edited = *input == 3 && queue.texts[input] == "three!";
-        assert!(queue.texts[input] == *text || edited, "{what}: {input} is lost");
+        assert!(
+            queue.texts[input] == *text || edited,
+            "{what}: {input} is lost"
+        );
     }
-    assert!(told.withdrawn.iter().all(|input| queue.withdrawn.contains(input)), "{what}");
-    let place = |input: InputId| queue.consumed.iter().position(|consumed| *consumed == input);
-    assert!(!told.moved || place(4) < place(3), "{what}: {:?}", queue.consumed);
-    let said: Vec<_> = queue.consumed.iter().map(|input| queue.texts[input].clone()).collect();
+    assert!(
+        told.withdrawn
+            .iter()
+            .all(|input| queue.withdrawn.contains(input)),
+        "{what}"
+    );
+    let place = |input: InputId| {
+        queue
+            .consumed
+            .iter()
+            .position(|consumed| *consumed == input)
+    };
+    assert!(
+        !told.moved || place(4) < place(3),
+        "{what}: {:?}",
+        queue.consumed
+    );
+    let said: Vec<_> = queue
+        .consumed
+        .iter()
+        .map(|input| queue.texts[input].clone())
+        .collect();
     assert_eq!(users(&pod), said, "{what}");
     for path in scene.changed.lock().unwrap().iter() {
         let recorded = |(_, record): &(u64, Record)| matches!(record, Record::FileChanged(f) if f.path == *path);
-        assert!(pod.records().iter().any(recorded), "{what}: {path} was changed and no record says so");
+        assert!(
+            pod.records().iter().any(recorded),
+            "{what}: {path} was changed and no record says so"
+        );
     }
     sound(&pod, &what);
 }
@@ -176,9 +253,17 @@ fn a_kill_at_any_point_loses_and_repeats_nothing() {
     let (pod, scene) = scene();
     let reference = killed(pod, &scene, &mut Promises::default());
     let points = reference.pod.points.numbered();
-    for expected in ["commit:suspended", "commit:input_withdrawn", "input_edited", "input_moved", "commit:tool_started"]
-    {
-        assert!(points.iter().any(|(name, _)| name == expected), "no {expected} in {points:?}");
+    for expected in [
+        "commit:suspended",
+        "commit:input_withdrawn",
+        "input_edited",
+        "input_moved",
+        "commit:tool_started",
+    ] {
+        assert!(
+            points.iter().any(|(name, _)| name == expected),
+            "no {expected} in {points:?}"
+        );
     }
     for (name, nth) in points {
         killed_at(&name, nth);

@@ -65,18 +65,38 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let gates: Vec<_> = (0..ANSWERS).map(|n| Latch::new(&format!("answer {n}"))).collect();
+        let gates: Vec<_> = (0..ANSWERS)
+            .map(|n| Latch::new(&format!("answer {n}")))
+            .collect();
         let answer = |(n, gate): (usize, &Latch)| match n % 3 {
-            0 => ScriptedAnswer::new().wait_at(gate).call(0, "Echo", "{}").stop(StopReason::ToolUse),
-            _ => ScriptedAnswer::new().wait_at(gate).say(&format!("answer {n}")).stop(StopReason::EndTurn),
+            0 => ScriptedAnswer::new()
+                .wait_at(gate)
+                .call(0, "Echo", "{}")
+                .stop(StopReason::ToolUse),
+            _ => ScriptedAnswer::new()
+                .wait_at(gate)
+                .say(&format!("answer {n}"))
+                .stop(StopReason::EndTurn),
         };
-        let mut pod = pod(gates.iter().enumerate().map(answer).collect(), vec![echo("Echo", ToolEffect::Effectful)]);
+        let mut pod = pod(
+            gates.iter().enumerate().map(answer).collect(),
+            vec![echo("Echo", ToolEffect::Effectful)],
+        );
         pod.mode = HostMode::Stay { missing: None };
         let live = live(pod);
         let clients = [live.client(), live.client()];
         let (texts, keys) = (BTreeMap::new(), BTreeMap::new());
         let (accepted, withdrawn, lives) = (Vec::new(), BTreeSet::new(), Vec::new());
-        Self { live: Some(live), clients, gates: gates.into_iter(), texts, accepted, keys, withdrawn, lives }
+        Self {
+            live: Some(live),
+            clients,
+            gates: gates.into_iter(),
+            texts,
+            accepted,
+            keys,
+            withdrawn,
+            lives,
+        }
     }
 
     fn live(&self) -> &LivePod {
@@ -131,7 +151,12 @@ impl Scene {
     fn send(&mut self, client: usize, mode: InputMode, key: Option<u8>) {
         let text = format!("input {} of {client}", self.accepted.len());
         let named = key.map(|key| format!("key {key}"));
-        let new = NewInput { text: text.clone(), mode, key: named, ..NewInput::default() };
+        let new = NewInput {
+            text: text.clone(),
+            mode,
+            key: named,
+            ..NewInput::default()
+        };
         let input = match self.ask(self.clients[client].send(new)) {
             Ok(accepted) => accepted.input,
             Err(SubmitError::Busy) => return,
@@ -183,15 +208,28 @@ impl Scene {
         assert_eq!(queue.inputs, self.accepted.len() as u64);
         assert_eq!(queue.withdrawn, self.withdrawn);
         assert!(queue.waiting.is_empty(), "{:?}", queue.waiting);
-        let ends: Vec<_> = queue.consumed.iter().chain(&queue.withdrawn).copied().collect();
-        assert_eq!(ends.iter().collect::<BTreeSet<_>>().len(), ends.len(), "two ends of one input");
+        let ends: Vec<_> = queue
+            .consumed
+            .iter()
+            .chain(&queue.withdrawn)
+            .copied()
+            .collect();
+        assert_eq!(
+            ends.iter().collect::<BTreeSet<_>>().len(),
+            ends.len(),
+            "two ends of one input"
+        );
         assert_eq!(ends.len(), self.accepted.len());
         let users = |item: Item| match item {
             Item::User { text } => Some(text),
             _ => None,
         };
         let said: Vec<_> = pod.restored().items.into_iter().filter_map(users).collect();
-        let expected: Vec<_> = queue.consumed.iter().map(|input| self.texts[input].clone()).collect();
+        let expected: Vec<_> = queue
+            .consumed
+            .iter()
+            .map(|input| self.texts[input].clone())
+            .collect();
         assert_eq!(said, expected);
     }
 }
@@ -206,10 +244,19 @@ fn done(answer: Result<(), SubmitError>) -> bool {
 }
 
 fn compare(status: &PodStatus, state: &SessionState) {
-    assert_eq!(status.queued, state.queued.iter().cloned().collect::<Vec<_>>());
+    assert_eq!(
+        status.queued,
+        state.queued.iter().cloned().collect::<Vec<_>>()
+    );
     assert_eq!(status.held, state.held);
-    assert_eq!((status.turns, status.requests, status.usage), (state.turns, state.requests, state.usage));
-    assert_eq!((status.cost, status.notices), (state.cost, state.notices.len()));
+    assert_eq!(
+        (status.turns, status.requests, status.usage),
+        (state.turns, state.requests, state.usage)
+    );
+    assert_eq!(
+        (status.cost, status.notices),
+        (state.cost, state.notices.len())
+    );
     assert_eq!(status.last_outcome, state.last_outcome);
 }
 

@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use testkit::{LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer};
 
-const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 40, per_turn: 9 };
+const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: 40,
+    per_turn: 9,
+};
 
 /// A feature; every install leaves its sink here.
 #[derive(Clone)]
@@ -17,7 +20,9 @@ struct Waker(FeatureId, Arc<Mutex<Option<FeatureNotifySink>>>);
 impl FeatureModule for Waker {
     fn descriptor(&self) -> FeatureDescriptor {
         let builder = FeatureDescriptor::builder(self.0.clone()).version("1.0.0");
-        builder.request(CapabilityRequest::required(NOTIFY, "to wake")).build()
+        builder
+            .request(CapabilityRequest::required(NOTIFY, "to wake"))
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -43,10 +48,22 @@ fn scene() -> (PodUnderTest, Waker) {
 
 /// A pod with these features, and a model that gives so many answers.
 fn with(wakers: &[Waker], answers: u64) -> PodUnderTest {
-    let mut pod = pod((0..answers).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect(), Vec::new());
+    let mut pod = pod(
+        (0..answers)
+            .map(|n| ScriptedAnswer::text(&format!("answer {n}")))
+            .collect(),
+        Vec::new(),
+    );
     pod.mode = HostMode::Stay { missing: None };
-    pod.features =
-        wakers.iter().map(|waker| (Arc::new(waker.clone()) as Arc<dyn FeatureModule>, vec![NOTIFY])).collect();
+    pod.features = wakers
+        .iter()
+        .map(|waker| {
+            (
+                Arc::new(waker.clone()) as Arc<dyn FeatureModule>,
+                vec![NOTIFY],
+            )
+        })
+        .collect();
     pod
 }
 
@@ -56,7 +73,10 @@ fn turns(pod: &PodUnderTest) -> (u64, Vec<u64>) {
         Record::SystemItem(SystemItem::Notification { number, .. }) => Some(*number),
         _ => None,
     };
-    (pod.state().turns, pod.records().iter().filter_map(delivered).collect())
+    (
+        pod.state().turns,
+        pod.records().iter().filter_map(delivered).collect(),
+    )
 }
 
 #[test]
@@ -96,7 +116,10 @@ fn woken(pod: PodUnderTest, waker: &Waker) -> (bool, Over) {
         Ok(live) => live,
         Err(over) => return (false, *over),
     };
-    if live.try_until(|status| live.folded(status.folded).hosted).is_none() {
+    if live
+        .try_until(|status| live.folded(status.folded).hosted)
+        .is_none()
+    {
         return (false, live.wait());
     }
     let durable = live.ask(waker.sink().wake_model("it is time")).is_ok();
@@ -110,8 +133,16 @@ fn woken(pod: PodUnderTest, waker: &Waker) -> (bool, Over) {
 fn killed_anywhere_it_begins_one_turn_and_is_delivered_once() {
     let (pod, waker) = scene();
     let points = woken(pod, &waker).1.pod.points.numbered();
-    for expected in ["commit:notification", "commit:turn_started", "commit:request", "turn_finished"] {
-        assert!(points.iter().any(|(name, _)| name.starts_with(expected)), "no {expected} in {points:?}");
+    for expected in [
+        "commit:notification",
+        "commit:turn_started",
+        "commit:request",
+        "turn_finished",
+    ] {
+        assert!(
+            points.iter().any(|(name, _)| name.starts_with(expected)),
+            "no {expected} in {points:?}"
+        );
     }
     for (name, nth) in points {
         let what = format!("killed at {name} {nth}");
@@ -119,16 +150,27 @@ fn killed_anywhere_it_begins_one_turn_and_is_delivered_once() {
         pod.points.kill(&name, nth);
         let (durable, Over { mut pod, .. }) = woken(pod, &waker);
         pod.revive();
-        pod.script = ModelScript::new([ScriptedAnswer::text("woke"), ScriptedAnswer::text("went on")]);
+        pod.script = ModelScript::new([
+            ScriptedAnswer::text("woke"),
+            ScriptedAnswer::text("went on"),
+        ]);
         let live = live(pod);
         live.settled();
         let over = live.close();
         let log = over.pod.records();
-        let logged = log.iter().any(|(_, record)| matches!(record, Record::NotificationQueued(_)));
+        let logged = log
+            .iter()
+            .any(|(_, record)| matches!(record, Record::NotificationQueued(_)));
         assert!(logged || !durable, "{what}: told and lost");
-        let begun = log.iter().any(|(_, record)| matches!(record, Record::Recovery(recovery) if recovery.open_turn));
+        let begun = log
+            .iter()
+            .any(|(_, record)| matches!(record, Record::Recovery(recovery) if recovery.open_turn));
         // A turn that the kill interrupted goes on in a second one, without the notification.
-        let expected = if logged { (1 + u64::from(begun), vec![1]) } else { (0, Vec::new()) };
+        let expected = if logged {
+            (1 + u64::from(begun), vec![1])
+        } else {
+            (0, Vec::new())
+        };
         assert_eq!(turns(&over.pod), expected, "{what}");
         sound(&over.pod, &what);
     }
@@ -159,7 +201,11 @@ fn a_feature_that_wakes_too_often_waits_for_another_turn_or_the_next_hour() {
     assert_eq!((wake(&live, &waker), wake(&live, &waker)), (12, 12));
     assert_eq!(live.settled().notices, 2);
     // A turn that begins for another reason delivers them.
-    live.ask(live.client().send(NewInput { text: "go on".to_owned(), ..NewInput::default() })).unwrap();
+    live.ask(live.client().send(NewInput {
+        text: "go on".to_owned(),
+        ..NewInput::default()
+    }))
+    .unwrap();
     assert_eq!((live.settled().turns, live.settled().notices), (13, 0));
     live.advance(MINUTE);
     assert_eq!(wake(&live, &waker), 14);

@@ -23,13 +23,19 @@ impl LoggedQueue {
     /// Panics if the log breaks a rule.
     pub(crate) fn of(pod: &PodUnderTest) -> Self {
         let mut queue = Self::default();
-        pod.records().iter().for_each(|(_, record)| queue.take(record));
+        pod.records()
+            .iter()
+            .for_each(|(_, record)| queue.take(record));
         queue
     }
 
     fn remove(&mut self, input: InputId) -> (InputId, InputMode) {
-        let at = self.waiting.iter().position(|(waiting, _)| *waiting == input);
-        self.waiting.remove(at.unwrap_or_else(|| panic!("{input} does not wait")))
+        let at = self
+            .waiting
+            .iter()
+            .position(|(waiting, _)| *waiting == input);
+        self.waiting
+            .remove(at.unwrap_or_else(|| panic!("{input} does not wait")))
     }
 
     fn take(&mut self, record: &Record) {
@@ -49,26 +55,47 @@ impl LoggedQueue {
             }
             Record::InputMoved(moved) => {
                 let entry = self.remove(moved.input);
-                let before = |next: InputId| self.waiting.iter().position(|(waiting, _)| *waiting == next).unwrap();
+                let before = |next: InputId| {
+                    self.waiting
+                        .iter()
+                        .position(|(waiting, _)| *waiting == next)
+                        .unwrap()
+                };
                 let at = moved.before.map_or(self.waiting.len(), before);
                 self.waiting.insert(at, entry);
             }
             Record::TurnStarted(_) => self.own = 0,
             Record::InputConsumed(consumed) => {
-                let (_, mode) = *self.waiting.iter().find(|(input, _)| *input == consumed.input).unwrap();
-                let first = self.waiting.iter().find(|(_, other)| *other == mode).unwrap().0;
+                let (_, mode) = *self
+                    .waiting
+                    .iter()
+                    .find(|(input, _)| *input == consumed.input)
+                    .unwrap();
+                let first = self
+                    .waiting
+                    .iter()
+                    .find(|(_, other)| *other == mode)
+                    .unwrap()
+                    .0;
                 assert_eq!(consumed.input, first, "out of order: {:?}", self.waiting);
                 self.own += usize::from(mode == InputMode::Queue);
                 assert!(self.own <= 1, "one input, one turn");
                 self.remove(consumed.input);
                 self.consumed.push(consumed.input);
             }
-            Record::Suspended(held) if held.cause == Some(HoldCause::Person) => self.requests = Some(0),
-            Record::Resumed(resumed) if resumed.cause == Some(HoldCause::Person) => self.requests = None,
+            Record::Suspended(held) if held.cause == Some(HoldCause::Person) => {
+                self.requests = Some(0)
+            }
+            Record::Resumed(resumed) if resumed.cause == Some(HoldCause::Person) => {
+                self.requests = None
+            }
             Record::Request(_) => {
                 if let Some(requests) = &mut self.requests {
                     *requests += 1;
-                    assert!(*requests <= 1, "only the request on its way is sent by a pod that is paused");
+                    assert!(
+                        *requests <= 1,
+                        "only the request on its way is sent by a pod that is paused"
+                    );
                 }
             }
             _ => {}

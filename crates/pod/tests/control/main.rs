@@ -1,6 +1,13 @@
 //! The control loop, the log it writes and what is restored from it, over a scripted model and a disk that fails.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a scene that fails is a failed test")]
-#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a scene that fails is a failed test"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests stand at the composition root"
+)]
 
 mod actor;
 mod aggregate_bounds;

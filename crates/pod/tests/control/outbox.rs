@@ -11,12 +11,19 @@ use testkit::{Latch, ScriptedAnswer, within};
 use tokio_util::sync::CancellationToken;
 
 fn delta(number: usize) -> Event {
-    Event::Delta { turn: 1, request: 1, delta: Delta::Text(number.to_string()) }
+    Event::Delta {
+        turn: 1,
+        request: 1,
+        delta: Delta::Text(number.to_string()),
+    }
 }
 
 fn number(event: &Event) -> usize {
     match event {
-        Event::Delta { delta: Delta::Text(text), .. } => text.trim().parse().unwrap(),
+        Event::Delta {
+            delta: Delta::Text(text),
+            ..
+        } => text.trim().parse().unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -24,7 +31,9 @@ fn number(event: &Event) -> usize {
 /// Nothing is lost or reordered, however far behind the watcher is; past the bound the outbox says that it is full.
 #[test]
 fn events_wait_in_order_and_full_means_the_bound() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let (mut outbox, mut events) = Outbox::watched();
     let all = CHANNEL + BACKLOG;
     for shown in 0..all {
@@ -46,7 +55,9 @@ fn events_wait_in_order_and_full_means_the_bound() {
 
 #[test]
 fn a_watcher_that_is_gone_is_forgotten() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let (mut outbox, events) = Outbox::watched();
     (0..CHANNEL + BACKLOG).for_each(|n| outbox.show(delta(n)));
     drop(events);
@@ -67,26 +78,48 @@ fn a_watcher_that_does_not_read_holds_back_the_stream() {
     let fits = CHANNEL + BACKLOG - 32;
     let more = EVENT_QUEUE + 64;
     let (outside, reading) = (Latch::new("outside"), Latch::new("reading"));
-    let say = |from: usize, to: usize, answer: ScriptedAnswer| (from..to).fold(answer, |a, n| a.say(&format!("{n} ")));
+    let say = |from: usize, to: usize, answer: ScriptedAnswer| {
+        (from..to).fold(answer, |a, n| a.say(&format!("{n} ")))
+    };
     let answer = say(0, fits, ScriptedAnswer::new()).when_idle(&reading);
-    let answer = say(fits, fits + more, answer).wait_at(&outside).stop(llm_worker::StopReason::EndTurn);
+    let answer = say(fits, fits + more, answer)
+        .wait_at(&outside)
+        .stop(llm_worker::StopReason::EndTurn);
     let pod = pod(vec![answer], Vec::new());
     let (ahead, points) = (Arc::new(AtomicUsize::new(0)), pod.points.clone());
     let seen = Arc::clone(&ahead);
     let watch = move |mut events: tokio::sync::mpsc::Receiver<Event>| {
         reading.pass_blocking();
         assert_eq!(outside.came(), 0, "the whole answer came while nobody read");
-        seen.store(points.came().iter().filter(|name| *name == "stream").count(), Ordering::SeqCst);
+        seen.store(
+            points
+                .came()
+                .iter()
+                .filter(|name| *name == "stream")
+                .count(),
+            Ordering::SeqCst,
+        );
         outside.open();
         std::iter::from_fn(|| events.blocking_recv()).collect()
     };
     let (ran, pod) = within("a watcher that does not read", move || {
-        (pod.run_watched("first", &CancellationToken::new(), watch), pod)
+        (
+            pod.run_watched("first", &CancellationToken::new(), watch),
+            pod,
+        )
     });
     ran.end();
     let ahead = ahead.load(Ordering::SeqCst);
-    assert!((fits..fits + 64).contains(&ahead), "{ahead} events taken while nobody read");
-    let texts: Vec<usize> = ran.events.iter().filter(|e| matches!(e, Event::Delta { .. })).map(number).collect();
+    assert!(
+        (fits..fits + 64).contains(&ahead),
+        "{ahead} events taken while nobody read"
+    );
+    let texts: Vec<usize> = ran
+        .events
+        .iter()
+        .filter(|e| matches!(e, Event::Delta { .. }))
+        .map(number)
+        .collect();
     assert!(texts.into_iter().eq(0..fits + more));
     told_what_is_durable(&ran, &pod.records(), 0, "slow");
     sound(&pod, "slow");
@@ -95,7 +128,10 @@ fn a_watcher_that_does_not_read_holds_back_the_stream() {
 #[test]
 fn a_run_nobody_watches_any_more_goes_on() {
     let answer = (0..3000).fold(ScriptedAnswer::new(), |a, n| a.say(&format!("{n} ")));
-    let pod = pod(vec![answer.stop(llm_worker::StopReason::EndTurn)], Vec::new());
+    let pod = pod(
+        vec![answer.stop(llm_worker::StopReason::EndTurn)],
+        Vec::new(),
+    );
     let ran = pod.run_watched("first", &CancellationToken::new(), |events| {
         drop(events);
         Vec::new()

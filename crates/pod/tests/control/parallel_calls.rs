@@ -23,7 +23,13 @@ fn meeting(many: usize) -> FnTool {
 
 #[test]
 fn eight_calls_overlap() {
-    let pod = pod(vec![ScriptedAnswer::calls(&[("Meet", "{}"); 8]), ScriptedAnswer::text("done")], vec![meeting(8)]);
+    let pod = pod(
+        vec![
+            ScriptedAnswer::calls(&[("Meet", "{}"); 8]),
+            ScriptedAnswer::text("done"),
+        ],
+        vec![meeting(8)],
+    );
     let pod = within("eight calls that wait for each other", move || {
         pod.run("first").end();
         pod
@@ -35,7 +41,13 @@ fn eight_calls_overlap() {
 /// The results in the newest request, by the number of their call.
 fn sent_results(pod: &PodUnderTest) -> Vec<u64> {
     let request = pod.script.requests().pop().unwrap();
-    let number = |item: &Item| if let Item::ToolResult { id, .. } = item { Some(id.number()) } else { None };
+    let number = |item: &Item| {
+        if let Item::ToolResult { id, .. } = item {
+            Some(id.number())
+        } else {
+            None
+        }
+    };
     request.items.iter().filter_map(number).collect()
 }
 
@@ -60,8 +72,14 @@ fn calls_that_touch_the_same_run_in_their_order() {
     let write = |path: &str| vec![Write(path.into())];
     let read = |path: &str| vec![Read(path.into())];
     let (file, shell) = (write("f"), vec![Shell("make".to_owned())]);
-    let escalated = vec![Escalate(Escalation::Network, "why".to_owned()), Shell("curl x".to_owned())];
-    let (remote, host) = (vec![RemoteWrite("tracker".to_owned())], vec![Host("example.org".to_owned())]);
+    let escalated = vec![
+        Escalate(Escalation::Network, "why".to_owned()),
+        Shell("curl x".to_owned()),
+    ];
+    let (remote, host) = (
+        vec![RemoteWrite("tracker".to_owned())],
+        vec![Host("example.org".to_owned())],
+    );
     let none = Vec::new;
     let table: Vec<(&str, Vec<Touch>, Vec<Touch>, isize)> = vec![
         ("one file", file.clone(), file.clone(), 1),
@@ -75,7 +93,12 @@ fn calls_that_touch_the_same_run_in_their_order() {
         ("read, then written", read("f"), file.clone(), 1),
         ("written, then read", file.clone(), read("link"), 1),
         ("searched", read("."), write("d/g"), 1),
-        ("one of several", [read("x"), write("f")].concat(), [write("y"), file.clone()].concat(), 1),
+        (
+            "one of several",
+            [read("x"), write("f")].concat(),
+            [write("y"), file.clone()].concat(),
+            1,
+        ),
         ("a command", shell.clone(), read("f"), 1),
         ("a command behind", file.clone(), shell, 1),
         ("a command with the network", escalated, host.clone(), 1),
@@ -91,7 +114,10 @@ fn calls_that_touch_the_same_run_in_their_order() {
     ];
     for (what, one, two, most) in table {
         // A call that writes nothing reads.
-        let effect = |touches: &[Touch]| match touches.iter().all(|touch| matches!(touch, Read(_) | Host(_))) {
+        let effect = |touches: &[Touch]| match touches
+            .iter()
+            .all(|touch| matches!(touch, Read(_) | Host(_)))
+        {
             true if !touches.is_empty() => ToolEffect::ReadOnly,
             _ => ToolEffect::Effectful,
         };
@@ -104,7 +130,9 @@ fn calls_that_touch_the_same_run_in_their_order() {
             other => other,
         };
         let tools: Vec<FnTool> = [("One", one), ("Two", two)]
-            .map(|(name, touches)| echo(name, effect(&touches)).touching(touches.into_iter().map(at).collect()))
+            .map(|(name, touches)| {
+                echo(name, effect(&touches)).touching(touches.into_iter().map(at).collect())
+            })
             .to_vec();
         pod.tools = tools.clone();
         pod.script = ModelScript::new(vec![
@@ -124,7 +152,11 @@ fn calls_that_touch_the_same_run_in_their_order() {
             pod.run("first").end();
             pod
         });
-        assert_eq!((most_at_once(&pod), sent_results(&pod)), (most, vec![1, 2]), "{what}");
+        assert_eq!(
+            (most_at_once(&pod), sent_results(&pod)),
+            (most, vec![1, 2]),
+            "{what}"
+        );
         assert_eq!(tools.iter().flat_map(FnTool::ran).count(), 2, "{what}");
         sound(&pod, what);
     }
@@ -132,7 +164,9 @@ fn calls_that_touch_the_same_run_in_their_order() {
 
 /// A pod with an answer whose calls end in the reverse order: each waits until the next one has a result.
 fn ends_in_reverse(many: usize) -> PodUnderTest {
-    let latches: Vec<Latch> = (0..many).map(|n| Latch::new(&format!("call {n}"))).collect();
+    let latches: Vec<Latch> = (0..many)
+        .map(|n| Latch::new(&format!("call {n}")))
+        .collect();
     let tool = |n: usize| {
         let latch = latches[n].clone();
         FnTool::new(&format!("T{n}"), ToolEffect::ReadOnly, move |_, _| {
@@ -187,7 +221,9 @@ fn requests_of_an_older_yoi_are_verified_in_their_order() {
         let items = state.apply(&record).unwrap();
         if let Record::SurfaceSet(_) = &record {
             let (surface, _) = state.surface.clone().unwrap();
-            rebuilt = Some(Projection::new(&surface, Arc::new(Neutral)).ordered_as(Projection::BY_ARRIVAL));
+            rebuilt = Some(
+                Projection::new(&surface, Arc::new(Neutral)).ordered_as(Projection::BY_ARRIVAL),
+            );
         }
         for item in items {
             rebuilt.as_mut().unwrap().push(&item);
@@ -217,21 +253,33 @@ fn requests_of_an_older_yoi_are_verified_in_their_order() {
 fn no_more_run_at_once_than_the_cap() {
     for cap in [0, 1, 2, 3] {
         let (real, tool) = (usize::max(cap, 1), echo("Count", ToolEffect::ReadOnly));
-        let mut pod =
-            pod(vec![ScriptedAnswer::calls(&[("Count", "{}"); 6]), ScriptedAnswer::text("done")], vec![tool.clone()]);
+        let mut pod = pod(
+            vec![
+                ScriptedAnswer::calls(&[("Count", "{}"); 6]),
+                ScriptedAnswer::text("done"),
+            ],
+            vec![tool.clone()],
+        );
         pod.limits.tool_concurrency = cap;
         let pod = within("six calls under a cap", move || {
             pod.run("first").end();
             pod
         });
-        assert_eq!((Ok(most_at_once(&pod)), tool.ran().len()), (isize::try_from(real), 6), "cap {cap}");
+        assert_eq!(
+            (Ok(most_at_once(&pod)), tool.ran().len()),
+            (isize::try_from(real), 6),
+            "cap {cap}"
+        );
         sound(&pod, "capped");
     }
 }
 
 /// Flushes of a run with these answers before the last.
 fn flushes(steps: &[&[(&str, &str)]]) -> u64 {
-    let mut answers: Vec<ScriptedAnswer> = steps.iter().map(|calls| ScriptedAnswer::calls(calls)).collect();
+    let mut answers: Vec<ScriptedAnswer> = steps
+        .iter()
+        .map(|calls| ScriptedAnswer::calls(calls))
+        .collect();
     answers.push(ScriptedAnswer::text("done"));
     let pod = pod(answers, vec![echo("Echo", ToolEffect::Effectful)]);
     let ran = pod.run("first");
@@ -250,6 +298,9 @@ fn a_step_costs_the_flushes_the_format_promises() {
     for calls in [2_usize, 5, 8] {
         let many = vec![("Echo", "{}"); calls];
         let cost = flushes(&[&many]) - none;
-        assert!((2..=calls as u64 + 1).contains(&cost), "{cost} flushes for {calls} calls");
+        assert!(
+            (2..=calls as u64 + 1).contains(&cost),
+            "{cost} flushes for {calls} calls"
+        );
     }
 }

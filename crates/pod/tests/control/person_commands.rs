@@ -21,11 +21,18 @@ fn scene(answers: Vec<ScriptedAnswer>) -> (PodUnderTest, FnTool) {
 }
 
 fn command(text: &str) -> NewInput {
-    NewInput { text: text.to_owned(), run: true, ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        run: true,
+        ..NewInput::default()
+    }
 }
 
 fn input(text: &str) -> NewInput {
-    NewInput { text: text.to_owned(), ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        ..NewInput::default()
+    }
 }
 
 /// Sends an input and waits for the end of its turn.
@@ -59,7 +66,10 @@ fn it_runs_without_a_request_and_the_next_one_has_what_it_printed() {
     let (pod, bash) = scene(vec![ScriptedAnswer::text("it passes")]);
     let live = live(pod);
     let end = done(&live, command(" cargo test\n"));
-    assert_eq!((&end.outcome, end.steps, end.answer.as_deref()), (&Outcome::Done, 0, None));
+    assert_eq!(
+        (&end.outcome, end.steps, end.answer.as_deref()),
+        (&Outcome::Done, 0, None)
+    );
     assert_eq!(bash.ran().len(), 1);
     let of_command = ["turn", "input", "item", "verdict", "start", "result", "end"];
     assert_eq!(kinds(&live.pod), of_command);
@@ -69,21 +79,36 @@ fn it_runs_without_a_request_and_the_next_one_has_what_it_printed() {
         _ => None,
     });
     assert_eq!(queued, Some(("! cargo test".to_owned(), true)));
-    assert_eq!(done(&live, input("and?")).answer.as_deref(), Some("it passes"));
+    assert_eq!(
+        done(&live, input("and?")).answer.as_deref(),
+        Some("it passes")
+    );
     let over = idle(live);
     let requests = over.pod.script.requests();
-    let [Item::System { .. }, Item::User { text }, call, result, Item::User { text: next }] = &requests[0].items[..]
+    let [
+        Item::System { .. },
+        Item::User { text },
+        call,
+        result,
+        Item::User { text: next },
+    ] = &requests[0].items[..]
     else {
         panic!("{:?}", requests[0].items)
     };
-    assert_eq!(text, "I entered this command myself, so the call that follows is mine and not yours:\ncargo test");
+    assert_eq!(
+        text,
+        "I entered this command myself, so the call that follows is mine and not yours:\ncargo test"
+    );
     assert_eq!((requests.len(), next.as_str()), (1, "and?"));
     assert!(
         matches!(call, Item::ToolCall { name, arguments, .. }
             if name == "Bash" && arguments == r#"{"command":"cargo test"}"#),
         "{call:?}"
     );
-    assert!(matches!(result, Item::ToolResult { outcome, .. } if outcome.summary.contains("cargo test")), "{result:?}");
+    assert!(
+        matches!(result, Item::ToolResult { outcome, .. } if outcome.summary.contains("cargo test")),
+        "{result:?}"
+    );
     sound(&over.pod, "a command");
 }
 
@@ -93,10 +118,16 @@ fn a_rule_denies_it_as_a_call_of_the_model() {
     pod.judge_by(vec![Rule::new("Bash", RuleDecision::Deny)]);
     let live = live(pod);
     let end = done(&live, command("rm -r ."));
-    assert!(end.outcome == Outcome::Done && end.refused.is_some_and(|refused| refused.tool == "Bash"));
+    assert!(
+        end.outcome == Outcome::Done && end.refused.is_some_and(|refused| refused.tool == "Bash")
+    );
     let over = idle(live);
     assert_eq!((bash.ran().len(), over.state().requests), (0, 0));
-    assert!(result(&over.pod, 1).contains("refused"), "{}", result(&over.pod, 1));
+    assert!(
+        result(&over.pod, 1).contains("refused"),
+        "{}",
+        result(&over.pod, 1)
+    );
     sound(&over.pod, "denied");
 }
 
@@ -106,7 +137,8 @@ fn asking(answers: Vec<ScriptedAnswer>) -> (LivePod, FnTool) {
     pod.judge_by(vec![Rule::new("Bash", RuleDecision::Ask)]);
     pod.asks(Person::Later);
     let live = live(pod);
-    live.ask(live.client().send(command("make install"))).unwrap();
+    live.ask(live.client().send(command("make install")))
+        .unwrap();
     waits(&live);
     (live, bash)
 }
@@ -122,10 +154,17 @@ fn an_approval_runs_it_once_also_after_a_restart_and_still_asks_no_model() {
             live = self::live(over.pod);
         }
         let open = waits(&live).approvals;
-        assert_eq!((bash.ran().len(), &*open[0].arguments), (0, r#"{"command":"make install"}"#));
+        assert_eq!(
+            (bash.ran().len(), &*open[0].arguments),
+            (0, r#"{"command":"make install"}"#)
+        );
         answer(&live, allow(&open[0])).unwrap();
         let over = idle(live);
-        assert_eq!((bash.ran().len(), over.state().requests), (1, 0), "restarts: {restarts}");
+        assert_eq!(
+            (bash.ran().len(), over.state().requests),
+            (1, 0),
+            "restarts: {restarts}"
+        );
         assert_eq!(over.state().last_outcome, Some(Outcome::Done));
         assert_eq!(requested(&over.pod).len(), 1);
         sound(&over.pod, "approved");
@@ -134,11 +173,22 @@ fn an_approval_runs_it_once_also_after_a_restart_and_still_asks_no_model() {
 
 #[test]
 fn what_comes_instead_of_an_answer_denies_it_and_has_the_next_turn() {
-    let (live, bash) = asking(vec![ScriptedAnswer::text("instead"), ScriptedAnswer::text("unused")]);
+    let (live, bash) = asking(vec![
+        ScriptedAnswer::text("instead"),
+        ScriptedAnswer::text("unused"),
+    ]);
     let mode = InputMode::DenyParked;
-    live.ask(live.client().send(NewInput { mode, by: person("three"), ..input("do this") })).unwrap();
+    live.ask(live.client().send(NewInput {
+        mode,
+        by: person("three"),
+        ..input("do this")
+    }))
+    .unwrap();
     let over = idle(live);
-    assert_eq!((bash.ran().len(), over.state().turns, over.state().requests), (0, 2, 1));
+    assert_eq!(
+        (bash.ran().len(), over.state().turns, over.state().requests),
+        (0, 2, 1)
+    );
     sound(&over.pod, "instead");
 }
 
@@ -156,7 +206,10 @@ fn a_denial_ends_its_turn() {
 #[test]
 fn it_waits_for_the_running_turn_and_shares_no_turn() {
     let gate = Latch::new("the first answer");
-    let first = ScriptedAnswer::new().wait_at(&gate).say("one").stop(StopReason::EndTurn);
+    let first = ScriptedAnswer::new()
+        .wait_at(&gate)
+        .say("one")
+        .stop(StopReason::EndTurn);
     let (pod, bash) = scene(vec![first, ScriptedAnswer::text("three")]);
     let live = live(pod);
     let client = live.client();
@@ -168,7 +221,10 @@ fn it_waits_for_the_running_turn_and_shares_no_turn() {
     let over = idle(live);
     let of_model = ["turn", "input", "request", "item", "response", "end"];
     let of_command = ["turn", "input", "item", "verdict", "start", "result", "end"];
-    assert_eq!(kinds(&over.pod), [&of_model[..], &of_command, &of_model].concat());
+    assert_eq!(
+        kinds(&over.pod),
+        [&of_model[..], &of_command, &of_model].concat()
+    );
     assert_eq!(bash.ran().len(), 1);
     sound(&over.pod, "in line");
 }
@@ -180,10 +236,22 @@ fn what_cannot_be_a_command_is_refused_and_nothing_is_queued() {
     let client = live.client();
     let wrong = [
         command(" \n"),
-        NewInput { mode: InputMode::Steer, ..command("ls") },
-        NewInput { mode: InputMode::DenyParked, ..command("ls") },
-        NewInput { limits: Some(InputLimits::default()), ..command("ls") },
-        NewInput { output_schema: Some("{}".to_owned()), ..command("ls") },
+        NewInput {
+            mode: InputMode::Steer,
+            ..command("ls")
+        },
+        NewInput {
+            mode: InputMode::DenyParked,
+            ..command("ls")
+        },
+        NewInput {
+            limits: Some(InputLimits::default()),
+            ..command("ls")
+        },
+        NewInput {
+            output_schema: Some("{}".to_owned()),
+            ..command("ls")
+        },
     ];
     for new in wrong {
         let refused = live.ask(client.send(new.clone()));
@@ -197,7 +265,9 @@ fn what_cannot_be_a_command_is_refused_and_nothing_is_queued() {
     pod.tools.clear();
     let live = self::live(pod);
     let refused = live.ask(live.client().send(command("ls")));
-    assert!(matches!(&refused, Err(SubmitError::NoShell(why)) if why.contains("Bash") && why.contains("HaveShell")));
+    assert!(
+        matches!(&refused, Err(SubmitError::NoShell(why)) if why.contains("Bash") && why.contains("HaveShell"))
+    );
     assert_eq!(idle(live).state().inputs, 0);
 }
 
@@ -212,10 +282,14 @@ fn an_edit_keeps_it_a_command() {
         let refused = live.ask(client.edit(waiting, text.to_owned(), None));
         assert!(matches!(refused, Err(SubmitError::Arguments(_))), "{text}");
     }
-    live.ask(client.edit(waiting, "!ls -l".to_owned(), None)).unwrap();
+    live.ask(client.edit(waiting, "!ls -l".to_owned(), None))
+        .unwrap();
     live.ask(client.resume(None)).unwrap();
     let over = idle(live);
-    assert_eq!((bash.ran().len(), result(&over.pod, 1)), (1, r#"{"command":"ls -l"}"#.to_owned()));
+    assert_eq!(
+        (bash.ran().len(), result(&over.pod, 1)),
+        (1, r#"{"command":"ls -l"}"#.to_owned())
+    );
     sound(&over.pod, "edited");
 }
 
@@ -232,7 +306,11 @@ fn a_later_start_without_the_tool_says_so_in_its_turn() {
     live.ask(live.client().resume(None)).unwrap();
     let over = idle(live);
     assert!(bash.ran().is_empty() && over.state().last_outcome == Some(Outcome::Done));
-    assert!(result(&over.pod, 1).starts_with("there is no tool called `Bash`"), "{}", result(&over.pod, 1));
+    assert!(
+        result(&over.pod, 1).starts_with("there is no tool called `Bash`"),
+        "{}",
+        result(&over.pod, 1)
+    );
     sound(&over.pod, "without the tool");
 }
 
@@ -243,7 +321,9 @@ fn it_does_not_run_in_a_project_that_was_replaced() {
     let aside = live.pod.root().join("aside");
     fs::rename(&live.pod.project, &aside).unwrap();
     let end = done(&live, command("ls"));
-    let Outcome::Aborted { reason } = &end.outcome else { panic!("{end:?}") };
+    let Outcome::Aborted { reason } = &end.outcome else {
+        panic!("{end:?}")
+    };
     assert!(reason.contains("replaced after it was opened"), "{reason}");
     fs::rename(&aside, &live.pod.project).unwrap();
     assert_eq!(done(&live, command("ls")).outcome, Outcome::Done);
@@ -259,7 +339,10 @@ fn slow(runs: &Arc<Notify>) -> FnTool {
         async move {
             runs.notify_one();
             cx.cancel.cancelled().await;
-            Err(llm_worker::ToolError::new(llm_worker::ErrorKind::Cancelled, "stopped"))
+            Err(llm_worker::ToolError::new(
+                llm_worker::ErrorKind::Cancelled,
+                "stopped",
+            ))
         }
     })
 }
@@ -280,14 +363,22 @@ fn cancelled_or_left_it_ends_and_no_later_start_asks_a_model_about_it() {
             live.ask(live.client().cancel(None));
             idle(live)
         };
-        let wanted = if leaves { Outcome::Interrupted } else { Outcome::Cancelled };
+        let wanted = if leaves {
+            Outcome::Interrupted
+        } else {
+            Outcome::Cancelled
+        };
         assert_eq!(over.state().last_outcome, Some(wanted));
         let pod = over.pod;
         pod.revive();
         let live = self::live(pod);
         live.until(|status| status.activity == Activity::Idle);
         let over = live.close();
-        assert_eq!((over.state().turns, over.state().requests), (1, 0), "leaves: {leaves}");
+        assert_eq!(
+            (over.state().turns, over.state().requests),
+            (1, 0),
+            "leaves: {leaves}"
+        );
         sound(&over.pod, "ended early");
     }
 }
@@ -297,7 +388,10 @@ fn played(pod: PodUnderTest, told: &mut bool) -> Over {
         Ok(live) => live,
         Err(over) => return *over,
     };
-    match live.ask(live.client().send(NewInput { key: Some("k".to_owned()), ..command("deploy") })) {
+    match live.ask(live.client().send(NewInput {
+        key: Some("k".to_owned()),
+        ..command("deploy")
+    })) {
         Ok(_) => *told = true,
         Err(SubmitError::Closed | SubmitError::Disk(_)) => return live.wait(),
         Err(error) => panic!("{error}"),
@@ -312,8 +406,16 @@ fn played(pod: PodUnderTest, told: &mut bool) -> Over {
 fn killed_anywhere_it_runs_at_most_once_and_is_never_lost() {
     let (pod, _) = scene(Vec::new());
     let points = played(pod, &mut false).pod.points.numbered();
-    for expected in ["commit:input_queued", "commit:tool_started", "tool:running", "commit:tool_finished"] {
-        assert!(points.iter().any(|(name, _)| name == expected), "no {expected} in {points:?}");
+    for expected in [
+        "commit:input_queued",
+        "commit:tool_started",
+        "tool:running",
+        "commit:tool_finished",
+    ] {
+        assert!(
+            points.iter().any(|(name, _)| name == expected),
+            "no {expected} in {points:?}"
+        );
     }
     for (name, nth) in points {
         let what = format!("killed at {name} {nth}");
@@ -326,15 +428,31 @@ fn killed_anywhere_it_runs_at_most_once_and_is_never_lost() {
         pod.script = ModelScript::new(Vec::new());
         let live = live(pod);
         // The client asks again, as one does that got no answer.
-        live.ask(live.client().send(NewInput { key: Some("k".to_owned()), ..command("deploy") })).unwrap();
+        live.ask(live.client().send(NewInput {
+            key: Some("k".to_owned()),
+            ..command("deploy")
+        }))
+        .unwrap();
         let status = live.settled();
         assert!(status.held.is_none(), "{what}: {:?}", status.held);
         let over = live.close();
-        assert_eq!((over.state().inputs, over.state().requests), (1, 0), "{what}: told: {told}");
+        assert_eq!(
+            (over.state().inputs, over.state().requests),
+            (1, 0),
+            "{what}: told: {told}"
+        );
         assert!(over.state().queued.is_empty(), "{what}");
-        let starts = over.pod.records().iter().filter(|(_, record)| matches!(record, Record::ToolStarted(_))).count();
+        let starts = over
+            .pod
+            .records()
+            .iter()
+            .filter(|(_, record)| matches!(record, Record::ToolStarted(_)))
+            .count();
         assert_eq!(starts, 1, "{what}: it was never started, or twice");
-        assert!(bash.ran().len() <= 1 && bash.ran().len() >= before, "{what}");
+        assert!(
+            bash.ran().len() <= 1 && bash.ran().len() >= before,
+            "{what}"
+        );
         let result = result(&over.pod, 1);
         let in_doubt = result == "outcome unknown; verify before retrying";
         assert!(in_doubt || bash.ran().len() == 1, "{what}: {result}");

@@ -4,7 +4,8 @@ use crate::fixtures::{echo, pod, sound};
 use llm_worker::ToolEffect;
 use llm_worker::effect::Outcome;
 use pod::control::{
-    Activity, Client, HostMode, NewInput, Outbox, PodLimits, PodStatus, Reload, RunLimits, SubmitError,
+    Activity, Client, HostMode, NewInput, Outbox, PodLimits, PodStatus, Reload, RunLimits,
+    SubmitError,
 };
 use pod::record::{BudgetKind, BudgetScope, HoldCause, Record, Resumed, Who};
 use pod::session::fold::Hold;
@@ -14,7 +15,9 @@ use testkit::{ModelScript, PATIENCE, PodUnderTest, RunEnd, ScriptedAnswer};
 const STAY: HostMode = HostMode::Stay { missing: None };
 
 fn calls(count: usize) -> Vec<ScriptedAnswer> {
-    (0..count).map(|_| ScriptedAnswer::calls(&[("Echo", "{}")])).collect()
+    (0..count)
+        .map(|_| ScriptedAnswer::calls(&[("Echo", "{}")]))
+        .collect()
 }
 
 /// A pod that may send so many requests in all; the model goes on for ever.
@@ -26,7 +29,10 @@ fn limited(max_steps: u64) -> PodUnderTest {
 }
 
 fn input(text: &str) -> NewInput {
-    NewInput { text: text.to_owned(), ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        ..NewInput::default()
+    }
 }
 
 async fn until(client: &Client, wanted: impl Fn(&PodStatus) -> bool) -> PodStatus {
@@ -43,11 +49,21 @@ async fn until(client: &Client, wanted: impl Fn(&PodStatus) -> bool) -> PodStatu
 
 /// Waits until the pod is held and rests.
 async fn held(client: &Client) -> Hold {
-    until(client, |status| status.held.is_some() && status.activity == Activity::Idle).await.held.unwrap()
+    until(client, |status| {
+        status.held.is_some() && status.activity == Activity::Idle
+    })
+    .await
+    .held
+    .unwrap()
 }
 
 fn person() -> Who {
-    Who { client: "yoi resume".to_owned(), role: "driver".to_owned(), uid: 1000, name: None }
+    Who {
+        client: "yoi resume".to_owned(),
+        role: "driver".to_owned(),
+        uid: 1000,
+        name: None,
+    }
 }
 
 /// What was granted once more, and by whom.
@@ -64,35 +80,78 @@ fn the_budget_of_a_pod_ends_a_turn_and_holds_the_pod_until_a_person_grants_it_on
     let mut pod = limited(3);
     pod.limits.max_steps = 2;
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        let run = client.send(input("one")).await.unwrap().end().await.unwrap();
+        let run = client
+            .send(input("one"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         assert_eq!((run.outcome, run.steps), (Outcome::StepLimit, 2));
         let first = held(&client).await;
         assert_eq!(run.held.as_deref(), Some(&first));
-        assert_eq!((first.cause, first.budget), (HoldCause::Budget, Some(BudgetScope::Run)));
-        assert_eq!(first.reason, "the run reached its limit of 2 steps; it used 2 steps, 22 tokens and 0s");
+        assert_eq!(
+            (first.cause, first.budget),
+            (HoldCause::Budget, Some(BudgetScope::Run))
+        );
+        assert_eq!(
+            first.reason,
+            "the run reached its limit of 2 steps; it used 2 steps, 22 tokens and 0s"
+        );
         // The turn goes on, and its run has its budget once more.
         client.resume(None).await.unwrap();
-        until(&client, |status| status.requests == 3 && status.held.is_some()).await;
+        until(&client, |status| {
+            status.requests == 3 && status.held.is_some()
+        })
+        .await;
         let used_up = held(&client).await;
-        assert_eq!((used_up.cause, used_up.budget), (HoldCause::Budget, Some(BudgetScope::Pod)));
-        assert_eq!(used_up.reason, "the pod reached its limit of 3 steps; it used 3 steps, 33 tokens and 0s");
+        assert_eq!(
+            (used_up.cause, used_up.budget),
+            (HoldCause::Budget, Some(BudgetScope::Pod))
+        );
+        assert_eq!(
+            used_up.reason,
+            "the pod reached its limit of 3 steps; it used 3 steps, 33 tokens and 0s"
+        );
         // Inputs wait, and a resume alone is refused.
         client.send(input("two")).await.unwrap();
         let refused = client.resume(None).await.unwrap_err();
-        assert!(matches!(&refused, SubmitError::Budget(reason) if *reason == used_up.reason), "{refused:?}");
+        assert!(
+            matches!(&refused, SubmitError::Budget(reason) if *reason == used_up.reason),
+            "{refused:?}"
+        );
         assert_eq!(held(&client).await, used_up);
         client.grant_more(Some(person())).await.unwrap();
-        until(&client, |status| status.requests == 5 && status.held.is_some()).await;
+        until(&client, |status| {
+            status.requests == 5 && status.held.is_some()
+        })
+        .await;
         assert_eq!(held(&client).await.budget, Some(BudgetScope::Run));
         client.resume(None).await.unwrap();
-        until(&client, |status| status.requests == 6 && status.held.is_some()).await;
-        assert_eq!(client.status().await.unwrap().queued.len(), 1, "it comes after the turn that a limit ended");
+        until(&client, |status| {
+            status.requests == 6 && status.held.is_some()
+        })
+        .await;
+        assert_eq!(
+            client.status().await.unwrap().queued.len(),
+            1,
+            "it comes after the turn that a limit ended"
+        );
         let again = held(&client).await.reason;
-        assert_eq!(again, "the pod reached its limit of 3 steps again; it used 6 steps, 66 tokens and 0s");
+        assert_eq!(
+            again,
+            "the pod reached its limit of 3 steps again; it used 6 steps, 66 tokens and 0s"
+        );
         client.close("done").await;
     });
     end.result.unwrap();
-    assert_eq!(grants(&pod).iter().map(|grant| grant.more.as_slice()).collect::<Vec<_>>(), [[BudgetKind::Steps]]);
+    assert_eq!(
+        grants(&pod)
+            .iter()
+            .map(|grant| grant.more.as_slice())
+            .collect::<Vec<_>>(),
+        [[BudgetKind::Steps]]
+    );
     assert_eq!(grants(&pod)[0].by, Some(person()));
     sound(&pod, "a budget of a pod");
 }
@@ -103,14 +162,26 @@ fn only_what_is_used_up_is_granted_once_more() {
     // An answer of the script has eleven tokens.
     pod.pod_limits.max_tokens = Some(50);
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        client.send(input("one")).await.unwrap().end().await.unwrap();
+        client
+            .send(input("one"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         for (requests, ends) in [(4, Outcome::StepLimit), (5, Outcome::TokenLimit)] {
             client.grant_more(None).await.unwrap();
-            until(&client, |status| status.requests == requests && status.held.is_some()).await;
+            until(&client, |status| {
+                status.requests == requests && status.held.is_some()
+            })
+            .await;
             assert_eq!(client.status().await.unwrap().last_outcome, Some(ends));
         }
         let tokens = held(&client).await;
-        assert_eq!(tokens.reason, "the pod reached its limit of 50 tokens; it used 5 steps, 55 tokens and 0s");
+        assert_eq!(
+            tokens.reason,
+            "the pod reached its limit of 50 tokens; it used 5 steps, 55 tokens and 0s"
+        );
         client.close("done").await;
     });
     end.result.unwrap();
@@ -121,7 +192,13 @@ fn only_what_is_used_up_is_granted_once_more() {
 fn a_pod_that_has_used_its_budget_begins_no_turn_also_after_a_restart() {
     let pod = limited(2);
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        client.send(input("one")).await.unwrap().end().await.unwrap();
+        client
+            .send(input("one"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         client.close("done").await;
     });
     end.result.unwrap();
@@ -134,12 +211,21 @@ fn a_pod_that_has_used_its_budget_begins_no_turn_also_after_a_restart() {
         client.close("done").await;
     });
     end.result.unwrap();
-    assert_eq!((end.state.turns, end.state.queued.iter().count()), (turns, 1));
+    assert_eq!(
+        (end.state.turns, end.state.queued.iter().count()),
+        (turns, 1)
+    );
     // Lower limits hold a pod that was not held.
     let mut other = limited(9);
     other.script = ModelScript::new([ScriptedAnswer::text("done"), ScriptedAnswer::text("never")]);
     let ((), end) = other.serve(Outbox::unwatched(), async |client| {
-        client.send(input("one")).await.unwrap().end().await.unwrap();
+        client
+            .send(input("one"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         client.close("done").await;
     });
     end.result.unwrap();
@@ -161,15 +247,34 @@ fn higher_limits_of_a_reload_count_at_once() {
     let limits: RunLimits = pod.limits;
     let permission = pod.permission();
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        client.send(input("one")).await.unwrap().end().await.unwrap();
+        client
+            .send(input("one"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         client.resume(None).await.unwrap_err();
-        let pod_limits = PodLimits { max_steps: Some(3), ..PodLimits::default() };
+        let pod_limits = PodLimits {
+            max_steps: Some(3),
+            ..PodLimits::default()
+        };
         let context_policy = pod::session::view::ContextPolicy::default();
         client
-            .reload(Reload { limits, pod_limits, permission, price: None, context_window: None, context_policy })
+            .reload(Reload {
+                limits,
+                pod_limits,
+                permission,
+                price: None,
+                context_window: None,
+                context_policy,
+            })
             .await;
         client.resume(None).await.unwrap();
-        until(&client, |status| status.requests == 3 && status.held.is_some()).await;
+        until(&client, |status| {
+            status.requests == 3 && status.held.is_some()
+        })
+        .await;
         client.close("done").await;
     });
     end.result.unwrap();
@@ -185,10 +290,19 @@ fn a_run_in_a_pod_that_has_used_its_budget_ends_before_its_first_request() {
     for (nth, steps) in [(1, 2), (2, 0), (3, 0)] {
         let run = pod.run("go");
         let end = run.end();
-        assert_eq!((&end.outcome, end.steps), (&Outcome::StepLimit, steps), "start {nth}");
+        assert_eq!(
+            (&end.outcome, end.steps),
+            (&Outcome::StepLimit, steps),
+            "start {nth}"
+        );
         let held = end.held.as_ref().unwrap();
         assert_eq!(held.budget, Some(BudgetScope::Pod));
-        assert!(held.reason.starts_with("the pod reached its limit of 2 steps; it used 2 steps"), "{}", held.reason);
+        assert!(
+            held.reason
+                .starts_with("the pod reached its limit of 2 steps; it used 2 steps"),
+            "{}",
+            held.reason
+        );
     }
     sound(&pod, "runs");
 }
@@ -207,14 +321,27 @@ fn no_kill_gives_a_pod_more_than_its_budget() {
     let points = reference.points.numbered();
     assert!(points.iter().any(|(name, _)| name == "suspended"));
     // A checkpoint is stored on a thread of its own.
-    for (name, nth) in points.iter().filter(|(name, _)| name != "journal:checkpoint") {
+    for (name, nth) in points
+        .iter()
+        .filter(|(name, _)| name != "journal:checkpoint")
+    {
         let what = format!("killed at {name} {nth}");
         let mut pod = scene();
         pod.points.kill(name, *nth);
         let first = pod.run("one");
-        assert!(matches!(first.how, RunEnd::Killed | RunEnd::Failed(_)), "{what}: {:?}", first.how);
+        assert!(
+            matches!(first.how, RunEnd::Killed | RunEnd::Failed(_)),
+            "{what}: {:?}",
+            first.how
+        );
         let ended = pod.state().last_outcome == Some(Outcome::StepLimit);
-        assert_eq!(ended, pod.state().held.is_some_and(|hold| hold.budget == Some(BudgetScope::Pod)), "{what}");
+        assert_eq!(
+            ended,
+            pod.state()
+                .held
+                .is_some_and(|hold| hold.budget == Some(BudgetScope::Pod)),
+            "{what}"
+        );
         pod.revive();
         pod.script = ModelScript::new(calls(9));
         let second = pod.run("two");

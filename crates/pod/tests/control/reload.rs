@@ -16,16 +16,25 @@ fn stays(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
 
 /// An answer that waits, and asks for a further step.
 fn asks(gate: &Latch) -> ScriptedAnswer {
-    ScriptedAnswer::new().wait_at(gate).call(0, "Echo", "{}").stop(StopReason::ToolUse)
+    ScriptedAnswer::new()
+        .wait_at(gate)
+        .call(0, "Echo", "{}")
+        .stop(StopReason::ToolUse)
 }
 
 fn send(live: &LivePod, text: &str) {
-    let input = NewInput { text: text.to_owned(), ..NewInput::default() };
+    let input = NewInput {
+        text: text.to_owned(),
+        ..NewInput::default()
+    };
     live.ask(live.client().send(input)).unwrap();
 }
 
 fn reload(live: &LivePod, max_steps: u32, price: Option<Price>) {
-    let limits = RunLimits { max_steps, ..live.pod.limits };
+    let limits = RunLimits {
+        max_steps,
+        ..live.pod.limits
+    };
     live.ask(live.client().reload(Reload {
         limits,
         permission: live.pod.permission(),
@@ -39,7 +48,11 @@ fn reload(live: &LivePod, max_steps: u32, price: Option<Price>) {
 /// So much for a million tokens of either kind: an answer of the script has eleven.
 fn price(dollars: u64) -> Option<Price> {
     let cost = Cost::billionths(dollars * 1_000_000_000);
-    Some(Price { input: cost, output: cost, ..Price::FREE })
+    Some(Price {
+        input: cost,
+        output: cost,
+        ..Price::FREE
+    })
 }
 
 fn costs(pod: &PodUnderTest) -> Vec<Option<u64>> {
@@ -55,23 +68,37 @@ fn a_turn_keeps_the_limits_that_it_began_with() {
     let gate = Latch::new("the first answer");
     let open = Latch::new("no wait");
     open.open();
-    let live = live(stays(vec![asks(&gate), ScriptedAnswer::text("done"), asks(&open)]));
+    let live = live(stays(vec![
+        asks(&gate),
+        ScriptedAnswer::text("done"),
+        asks(&open),
+    ]));
     send(&live, "one");
     live.until(|status| status.requests == 1);
     reload(&live, 1, None);
     gate.open();
     let status = live.settled();
-    assert_eq!((status.requests, status.last_outcome), (2, Some(Outcome::Done)));
+    assert_eq!(
+        (status.requests, status.last_outcome),
+        (2, Some(Outcome::Done))
+    );
     send(&live, "two");
     let status = live.settled();
-    assert_eq!((status.requests, status.last_outcome), (3, Some(Outcome::StepLimit)));
+    assert_eq!(
+        (status.requests, status.last_outcome),
+        (3, Some(Outcome::StepLimit))
+    );
     sound(&live.close().pod, "other limits");
 }
 
 #[test]
 fn a_price_counts_from_the_next_turn_on_also_one_that_was_there_before() {
     let gate = Latch::new("an answer");
-    let mut answers = vec![ScriptedAnswer::text("one"), asks(&gate), ScriptedAnswer::text("two")];
+    let mut answers = vec![
+        ScriptedAnswer::text("one"),
+        asks(&gate),
+        ScriptedAnswer::text("two"),
+    ];
     answers.extend(["three", "four"].map(ScriptedAnswer::text));
     let live = live(stays(answers));
     reload(&live, 9, price(1));
@@ -87,8 +114,14 @@ fn a_price_counts_from_the_next_turn_on_also_one_that_was_there_before() {
     live.settled();
     reload(&live, 9, price(1));
     send(&live, "four");
-    assert_eq!(live.settled().cost, Some(Cost::billionths((1 + 1 + 1 + 5 + 1) * 11_000)));
+    assert_eq!(
+        live.settled().cost,
+        Some(Cost::billionths((1 + 1 + 1 + 5 + 1) * 11_000))
+    );
     let over = live.close();
-    assert_eq!(costs(&over.pod), [1, 1, 1, 5, 1].map(|dollars| Some(dollars * 11_000)));
+    assert_eq!(
+        costs(&over.pod),
+        [1, 1, 1, 5, 1].map(|dollars| Some(dollars * 11_000))
+    );
     sound(&over.pod, "other prices");
 }

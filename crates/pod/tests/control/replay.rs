@@ -16,7 +16,10 @@ use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 fn told(dialect: Arc<dyn Dialect>) -> PodUnderTest {
     let calls = [("Echo", "{\"a\":1}"), ("Print", "{}"), ("Nothing", "{}")];
     let tools = |words: &str| -> Vec<FnTool> {
-        vec![echo("Echo", ToolEffect::Effectful).described(words), printer("Print", 4000)]
+        vec![
+            echo("Echo", ToolEffect::Effectful).described(words),
+            printer("Print", 4000),
+        ]
     };
     let mut pod = pod(Vec::new(), tools("Says it again."));
     let answers = vec![
@@ -35,7 +38,12 @@ fn told(dialect: Arc<dyn Dialect>) -> PodUnderTest {
 }
 
 fn check(dir: &Path, blobs: &BlobView) -> Verification {
-    verify(|| Reader::open(dir).unwrap().frames(), blobs, &neutral, BLOB_BYTES)
+    verify(
+        || Reader::open(dir).unwrap().frames(),
+        blobs,
+        &neutral,
+        BLOB_BYTES,
+    )
 }
 
 // covers: INV-04
@@ -45,32 +53,57 @@ fn every_request_that_was_sent_is_rebuilt_from_the_log() {
     let bodies = pod.script.bodies();
     let found = verified(&pod);
     assert_eq!(found.wrong, None);
-    assert_eq!((found.requests, found.bodies, found.blobs, found.notes.len()), (4, 4, 1, 0));
+    assert_eq!(
+        (found.requests, found.bodies, found.blobs, found.notes.len()),
+        (4, 4, 1, 0)
+    );
     assert_eq!(found.records, pod.records().len() as u64);
     // What the log names is what the model was really given.
     let sent = |record: &Record| match record {
         Record::Request(request) => Some((request.body_digest.clone(), request.bytes)),
         _ => None,
     };
-    let logged: Vec<_> = pod.records().iter().filter_map(|(_, record)| sent(record)).collect();
-    let given: Vec<_> = bodies.iter().map(|b| (blake3::hash(b).to_hex().to_string(), b.len() as u64)).collect();
+    let logged: Vec<_> = pod
+        .records()
+        .iter()
+        .filter_map(|(_, record)| sent(record))
+        .collect();
+    let given: Vec<_> = bodies
+        .iter()
+        .map(|b| (blake3::hash(b).to_hex().to_string(), b.len() as u64))
+        .collect();
     assert_eq!(logged, given);
     let last = pod.script.requests().pop().unwrap();
-    assert_eq!((last.generation, last.tools[0].description.as_str()), (2, "Says it twice."));
-    let notes = last.items.iter().filter(|item| matches!(item, Item::System { .. })).count();
+    assert_eq!(
+        (last.generation, last.tools[0].description.as_str()),
+        (2, "Says it twice.")
+    );
+    let notes = last
+        .items
+        .iter()
+        .filter(|item| matches!(item, Item::System { .. }))
+        .count();
     assert_eq!(notes, 2, "the environment, each time it changed");
 }
 
 /// The same log with one record changed in it; answers what was wrong with it, and at which seq.
 fn forged(pod: &PodUnderTest, change: &dyn Fn(&mut Record) -> bool) -> (u64, Option<Wrong>) {
-    let records: Vec<_> = pod.records().into_iter().filter(|(_, r)| !matches!(r, Record::Other { .. })).collect();
+    let records: Vec<_> = pod
+        .records()
+        .into_iter()
+        .filter(|(_, r)| !matches!(r, Record::Other { .. }))
+        .collect();
     let other = crate::fixtures::pod(Vec::new(), Vec::new());
     let (opened, mut at) = (other.store().unwrap(), None);
     for (seq, mut record) in records {
         if at.is_none() && change(&mut record) {
             at = Some(seq);
         }
-        let done = opened.journal.append(Batch::of(vec![record])).wait().unwrap();
+        let done = opened
+            .journal
+            .append(Batch::of(vec![record]))
+            .wait()
+            .unwrap();
         assert_eq!(*done.seqs().start(), seq);
     }
     let blobs = pod.store().unwrap().blobs;
@@ -128,7 +161,10 @@ fn one_changed_field_is_named() {
     for (name, what, change) in cases {
         let (at, wrong) = forged(&pod, &*change);
         let wrong = wrong.unwrap_or_else(|| panic!("{name}: nothing is wrong"));
-        assert!(wrong.seq >= at && wrong.what.contains(what), "{name} at {at}: {wrong:?}");
+        assert!(
+            wrong.seq >= at && wrong.what.contains(what),
+            "{name} at {at}: {wrong:?}"
+        );
     }
     let (_, untouched) = forged(&pod, &|record| matches!(record, Record::HostStopped(_)));
     assert_eq!(untouched, None);
@@ -168,13 +204,17 @@ fn a_forged_change_of_the_view_is_named() {
             }
             _ => false,
         }),
-        ("view of nothing", "does not follow the last one", |record| match record {
-            Record::Pruned(pruned) => {
-                pruned.view.pruned = 1000;
-                true
-            }
-            _ => false,
-        }),
+        (
+            "view of nothing",
+            "does not follow the last one",
+            |record| match record {
+                Record::Pruned(pruned) => {
+                    pruned.view.pruned = 1000;
+                    true
+                }
+                _ => false,
+            },
+        ),
         ("request", "view in force", |record| match record {
             Record::Request(request) if request.view.is_some() => {
                 request.view = None;
@@ -186,7 +226,10 @@ fn a_forged_change_of_the_view_is_named() {
     for (name, what, change) in cases {
         let (at, wrong) = forged(&pod, &change);
         let wrong = wrong.unwrap_or_else(|| panic!("{name}: nothing is wrong"));
-        assert!(wrong.seq >= at && wrong.what.contains(what), "{name} at {at}: {wrong:?}");
+        assert!(
+            wrong.seq >= at && wrong.what.contains(what),
+            "{name} at {at}: {wrong:?}"
+        );
     }
 }
 
@@ -222,7 +265,9 @@ fn an_encoder_that_is_not_here_is_a_note_and_no_damage() {
         (
             Some(("other", 2)),
             0,
-            &["a request was not rebuilt: it was made with version 1 of the encoder `other`; this yoi has version 2"],
+            &[
+                "a request was not rebuilt: it was made with version 1 of the encoder `other`; this yoi has version 2",
+            ],
         ),
         (
             None,
@@ -233,9 +278,20 @@ fn an_encoder_that_is_not_here_is_a_note_and_no_damage() {
         ),
     ];
     for (have, bodies, notes) in cases {
-        let dialects = move |_: &str, _: &Surface| have.map(|(id, v)| Arc::new(Other(id, v)) as Arc<dyn Dialect>);
-        let found = verify(|| Reader::open(&pod.dir).unwrap().frames(), blobs.view(), &dialects, BLOB_BYTES);
-        assert_eq!((found.wrong, found.requests, found.bodies), (None, 4, bodies), "{have:?}");
+        let dialects = move |_: &str, _: &Surface| {
+            have.map(|(id, v)| Arc::new(Other(id, v)) as Arc<dyn Dialect>)
+        };
+        let found = verify(
+            || Reader::open(&pod.dir).unwrap().frames(),
+            blobs.view(),
+            &dialects,
+            BLOB_BYTES,
+        );
+        assert_eq!(
+            (found.wrong, found.requests, found.bodies),
+            (None, 4, bodies),
+            "{have:?}"
+        );
         assert!(found.notes.iter().eq(notes), "{have:?}: {:?}", found.notes);
     }
 }
@@ -245,7 +301,9 @@ fn a_request_without_a_surface_and_a_damaged_blob_are_named() {
     let pod = told(Arc::new(Neutral));
     let (at, wrong) = forged(&pod, &|record| match record {
         Record::SurfaceSet(set) => {
-            *record = Record::HostStopped(pod::record::HostStopped { reason: set.surface.model.clone() });
+            *record = Record::HostStopped(pod::record::HostStopped {
+                reason: set.surface.model.clone(),
+            });
             true
         }
         _ => false,

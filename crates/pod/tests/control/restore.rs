@@ -16,7 +16,12 @@ fn id(number: u64) -> CallId {
 fn crashed(started: Option<ToolEffect>) -> (PodUnderTest, FnTool) {
     let tool = echo("T", started.unwrap_or(ToolEffect::Effectful));
     let pod = pod(vec![ScriptedAnswer::text("went on")], vec![tool.clone()]);
-    let response = Response { stop: StopReason::ToolUse, usage: Usage::default(), cost: None, shortfall: None };
+    let response = Response {
+        stop: StopReason::ToolUse,
+        usage: Usage::default(),
+        cost: None,
+        shortfall: None,
+    };
     let started_host = HostStarted {
         version: "0".to_owned(),
         pid: 1,
@@ -70,7 +75,10 @@ fn an_open_call_gets_the_result_its_effect_allows() {
     let rows = [
         (None, "not executed; safe to retry"),
         (Some(ToolEffect::ReadOnly), "interrupted; safe to run again"),
-        (Some(ToolEffect::Idempotent), "interrupted; repeating is safe"),
+        (
+            Some(ToolEffect::Idempotent),
+            "interrupted; repeating is safe",
+        ),
         (
             Some(ToolEffect::Effectful),
             "outcome unknown; verify before retrying\n\
@@ -84,8 +92,13 @@ fn an_open_call_gets_the_result_its_effect_allows() {
         assert_eq!(ran.end().answer.as_deref(), Some("went on"));
         assert_eq!(shown(&pod), text, "{started:?}");
         assert_eq!(tool.ran(), [], "{started:?}: recovery ran it");
-        let [note] = &notes(&pod)[..] else { panic!("{started:?}: not one note") };
-        assert!(note.contains("down for 1m 30s") && note.contains("c00000001 T: "), "{note}");
+        let [note] = &notes(&pod)[..] else {
+            panic!("{started:?}: not one note")
+        };
+        assert!(
+            note.contains("down for 1m 30s") && note.contains("c00000001 T: "),
+            "{note}"
+        );
         assert!(!note.contains("child processes"), "{note}");
     }
 }
@@ -95,22 +108,47 @@ fn the_note_counts_what_else_was_found() {
     let (pod, _) = crashed(None);
     *pod.survivors.lock().unwrap() = Ok(2);
     pod.run("go on").end();
-    assert!(notes(&pod)[0].ends_with("Child processes that were left running were ended: 2."), "{:?}", notes(&pod));
+    assert!(
+        notes(&pod)[0].ends_with("Child processes that were left running were ended: 2."),
+        "{:?}",
+        notes(&pod)
+    );
     // Nothing is open any more: the next start has nothing to say.
     pod.script.add(ScriptedAnswer::text("again"));
     pod.run("again").end();
     assert_eq!(notes(&pod).len(), 1);
-    assert_eq!(pod.records().iter().filter(|(_, record)| matches!(record, Record::Recovery(_))).count(), 1);
+    assert_eq!(
+        pod.records()
+            .iter()
+            .filter(|(_, record)| matches!(record, Record::Recovery(_)))
+            .count(),
+        1
+    );
 }
 
 /// A log that ended in good order is opened without a word, whatever the clock says.
 #[test]
 fn a_session_that_was_closed_needs_no_recovery() {
-    let pod = pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], Vec::new());
+    let pod = pod(
+        vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")],
+        Vec::new(),
+    );
     pod.run("first").end();
     let found = pod.run("second").found.unwrap();
-    assert_eq!((found.existed, found.interrupted, found.cut, found.new_surface), (true, 0, 0, false));
-    assert!(!pod.records().iter().any(|(_, record)| matches!(record, Record::Recovery(_))));
+    assert_eq!(
+        (
+            found.existed,
+            found.interrupted,
+            found.cut,
+            found.new_surface
+        ),
+        (true, 0, 0, false)
+    );
+    assert!(
+        !pod.records()
+            .iter()
+            .any(|(_, record)| matches!(record, Record::Recovery(_)))
+    );
 }
 
 /// A turn may be held before a request for as long as people like: its log ends with what was pending then.
@@ -128,7 +166,10 @@ fn a_turn_that_was_held_before_a_request_is_closed() {
         record_strategy::started(id(1), ToolEffect::Effectful),
         record_strategy::finished(id(1), None),
     ];
-    for (held, records) in [("the first", vec![first.clone()]), ("a later", vec![first, later])] {
+    for (held, records) in [
+        ("the first", vec![first.clone()]),
+        ("a later", vec![first, later]),
+    ] {
         let pod = pod(vec![ScriptedAnswer::text("went on")], Vec::new());
         let journal = pod.journal();
         for batch in records {
@@ -142,9 +183,17 @@ fn a_turn_that_was_held_before_a_request_is_closed() {
             _ => None,
         };
         let ends: Vec<_> = pod.records().iter().filter_map(finished).collect();
-        assert_eq!(ends, [(1, Outcome::Interrupted), (2, Outcome::Done)], "{held}");
+        assert_eq!(
+            ends,
+            [(1, Outcome::Interrupted), (2, Outcome::Done)],
+            "{held}"
+        );
         let state = pod.state();
-        assert_eq!((state.turns, state.queued.len(), notes(&pod).len()), (2, 0, 1), "{held}");
+        assert_eq!(
+            (state.turns, state.queued.len(), notes(&pod).len()),
+            (2, 0, 1),
+            "{held}"
+        );
     }
 }
 
@@ -153,7 +202,10 @@ fn a_turn_that_was_held_before_a_request_is_closed() {
 fn recovery_killed_at_any_point_is_done_again_once() {
     let points = |pod: &PodUnderTest| {
         let all = pod.points.numbered();
-        let end = all.iter().position(|(name, _)| name == "commit:input_queued").unwrap();
+        let end = all
+            .iter()
+            .position(|(name, _)| name == "commit:input_queued")
+            .unwrap();
         all[..end].to_vec()
     };
     let (reference, _) = crashed(Some(ToolEffect::Effectful));
@@ -169,12 +221,19 @@ fn recovery_killed_at_any_point_is_done_again_once() {
         assert_eq!(tool.ran(), [], "{what}");
         pod.revive();
         pod.script = ModelScript::new([ScriptedAnswer::text("went on")]);
-        assert_eq!(pod.run("go on").end().answer.as_deref(), Some("went on"), "{what}");
+        assert_eq!(
+            pod.run("go on").end().answer.as_deref(),
+            Some("went on"),
+            "{what}"
+        );
         assert_eq!(tool.ran(), [], "{what}");
         assert_eq!(notes(&pod).len(), 1, "{what}: {:?}", notes(&pod));
         // The crafted log's request has no true digest: folded, but not verified.
         let all = results(&pod.restored().items);
-        assert!(all.values().all(|results| results.len() == 1), "{what}: {all:?}");
+        assert!(
+            all.values().all(|results| results.len() == 1),
+            "{what}: {all:?}"
+        );
     }
 }
 
@@ -190,6 +249,14 @@ fn an_input_that_no_turn_took_is_taken_by_the_next() {
         Item::User { text } => Some(text.clone()),
         _ => None,
     };
-    assert!(request.items.iter().filter_map(users).eq(["first", "second"]), "{:?}", request.items);
+    assert!(
+        request
+            .items
+            .iter()
+            .filter_map(users)
+            .eq(["first", "second"]),
+        "{:?}",
+        request.items
+    );
     sound(&pod, "a queued input");
 }

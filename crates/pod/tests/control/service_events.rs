@@ -24,11 +24,15 @@ struct Tower(Arc<Mutex<Option<ServiceEventSink>>>);
 impl FeatureModule for Tower {
     fn descriptor(&self) -> FeatureDescriptor {
         let provided = ServiceDeclaration::of(BELL, "1.0.0").emits(RANG);
-        FeatureDescriptor::builder(FeatureId::builtin("tower")).version("1.0.0").provides(provided).build()
+        FeatureDescriptor::builder(FeatureId::builtin("tower"))
+            .version("1.0.0")
+            .provides(provided)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.services().provide(BELL, Arc::new(Bronze) as Arc<dyn Bell>)?;
+        ctx.services()
+            .provide(BELL, Arc::new(Bronze) as Arc<dyn Bell>)?;
         *self.0.lock().unwrap() = Some(ctx.services().event(RANG)?);
         Ok(())
     }
@@ -45,21 +49,33 @@ impl Ear {
 impl FeatureModule for Ear {
     fn descriptor(&self) -> FeatureDescriptor {
         let builder = FeatureDescriptor::builder(FeatureId::builtin("ear")).version("1.0.0");
-        builder.requires(ServiceRequirement::optional(BELL, "^1")).background_task(&HEAR).build()
+        builder
+            .requires(ServiceRequirement::optional(BELL, "^1"))
+            .background_task(&HEAR)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.background_tasks().run(&HEAR, &Arc::new(Ear), Ear::hear).map(drop)
+        ctx.background_tasks()
+            .run(&HEAR, &Arc::new(Ear), Ear::hear)
+            .map(drop)
     }
 }
 
 /// The runs that have ended, as feature and trigger.
 fn heard(live: &LivePod, upto: u64) -> Vec<(String, TriggerKind)> {
-    let records = live.pod.records().into_iter().filter(|(seq, _)| *seq <= upto);
+    let records = live
+        .pod
+        .records()
+        .into_iter()
+        .filter(|(seq, _)| *seq <= upto);
     let ended = |(_, record)| match record {
-        Record::BackgroundTask(BackgroundTask { feature, trigger, state: TaskRunState::Completed, .. }) => {
-            Some((feature, trigger))
-        }
+        Record::BackgroundTask(BackgroundTask {
+            feature,
+            trigger,
+            state: TaskRunState::Completed,
+            ..
+        }) => Some((feature, trigger)),
         _ => None,
     };
     records.filter_map(ended).collect()
@@ -71,10 +87,16 @@ fn events_run_the_task_of_a_consumer_once_for_several() {
     let mut pod = pod(Vec::new(), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     pod.features = vec![
-        (Arc::new(Tower(Arc::clone(&sink))) as _, vec![HostCapability::ProvideService { key: "*".into() }]),
+        (
+            Arc::new(Tower(Arc::clone(&sink))) as _,
+            vec![HostCapability::ProvideService { key: "*".into() }],
+        ),
         (
             Arc::new(Ear) as _,
-            vec![HostCapability::background_task("*"), HostCapability::UseService { key: "*".into() }],
+            vec![
+                HostCapability::background_task("*"),
+                HostCapability::UseService { key: "*".into() },
+            ],
         ),
     ];
     let live = live(pod);
@@ -90,6 +112,9 @@ fn events_run_the_task_of_a_consumer_once_for_several() {
     }
     let status = live.until(|status| heard(&live, status.folded).len() > 1);
     let all = heard(&live, status.folded);
-    assert!(all.len() <= 3 && all.iter().all(|run| *run == ear()), "6 events: {all:?}");
+    assert!(
+        all.len() <= 3 && all.iter().all(|run| *run == ear()),
+        "6 events: {all:?}"
+    );
     sound(&live.close().pod, "events of services");
 }

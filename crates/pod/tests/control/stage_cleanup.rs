@@ -11,16 +11,42 @@ use testkit::{FnTool, ModelScript, PodUnderTest, RunEnd, ScriptedAnswer};
 
 /// Announces a change of a file, stages it, and is killed, or fails, before it takes its place.
 fn left(path: &'static str, killed: bool) -> PodUnderTest {
-    let mut pod = pod(vec![ScriptedAnswer::calls(&[("Change", "{}")]), ScriptedAnswer::text("failed")], Vec::new());
+    let mut pod = pod(
+        vec![
+            ScriptedAnswer::calls(&[("Change", "{}")]),
+            ScriptedAnswer::text("failed"),
+        ],
+        Vec::new(),
+    );
     let project = pod.project.clone();
     let change = FnTool::new("Change", ToolEffect::Effectful, move |cx, _| {
         let (path, after) = (project.join(path), Some("00".repeat(32)));
-        let change = FileChange { path: path.clone(), before: None, mode: None, after, made: None };
-        let files = Workspace::open(&ambient::claim(), &project, &project, authority::Access::ReadWrite).unwrap();
+        let change = FileChange {
+            path: path.clone(),
+            before: None,
+            mode: None,
+            after,
+            made: None,
+        };
+        let files = Workspace::open(
+            &ambient::claim(),
+            &project,
+            &project,
+            authority::Access::ReadWrite,
+        )
+        .unwrap();
         async move {
             let number = cx.host.file_changing(change).await?;
-            std::mem::forget(files.stage(&files.inside(&path).unwrap(), number, b"next").unwrap());
-            if killed { said("changed") } else { Err(ToolError::new(ErrorKind::Unavailable, "it hangs")) }
+            std::mem::forget(
+                files
+                    .stage(&files.inside(&path).unwrap(), number, b"next")
+                    .unwrap(),
+            );
+            if killed {
+                said("changed")
+            } else {
+                Err(ToolError::new(ErrorKind::Unavailable, "it hangs"))
+            }
         }
     });
     pod.tools = vec![change, echo("Echo", ToolEffect::ReadOnly)];
@@ -33,8 +59,10 @@ fn left(path: &'static str, killed: bool) -> PodUnderTest {
 }
 
 fn names(dir: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -55,7 +83,10 @@ fn what_a_call_left_goes_and_nothing_else() {
             let what = format!("{path} {killed}");
             let mut pod = left(path, killed);
             let mut kept = names(&pod.project);
-            let at = kept.iter().position(|name| name.starts_with(".yoi-")).unwrap_or_else(|| panic!("{kept:?}"));
+            let at = kept
+                .iter()
+                .position(|name| name.starts_with(".yoi-"))
+                .unwrap_or_else(|| panic!("{kept:?}"));
             kept.remove(at);
             for others in [".yoi-0123456789abcdef.tmp", "mine.tmp"] {
                 fs::write(pod.project.join(others), "next").unwrap();

@@ -33,20 +33,31 @@ impl Keeper {
 
 impl FeatureModule for Keeper {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::builtin("keeper")).version("1.0.0").background_task(&KEEPS).build()
+        FeatureDescriptor::builder(FeatureId::builtin("keeper"))
+            .version("1.0.0")
+            .background_task(&KEEPS)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.background_tasks().run(&KEEPS, &Arc::new(Self), Self::work).map(drop)
+        ctx.background_tasks()
+            .run(&KEEPS, &Arc::new(Self), Self::work)
+            .map(drop)
     }
 }
 
 fn value(kind: &str, round: usize) -> String {
-    format!("{kind} {round} {}", blake3::hash(format!("{kind} {round}").as_bytes()).to_hex())
+    format!(
+        "{kind} {round} {}",
+        blake3::hash(format!("{kind} {round}").as_bytes()).to_hex()
+    )
 }
 
 fn new(text: String) -> NewInput {
-    NewInput { text, ..NewInput::default() }
+    NewInput {
+        text,
+        ..NewInput::default()
+    }
 }
 
 fn notes(request: &NeutralRequest) -> Vec<&str> {
@@ -58,19 +69,33 @@ fn round(live: &LivePod, number: usize) -> Vec<NeutralRequest> {
     let client = live.client();
     let before = live.pod.script.requests().len();
     let arguments = format!("{{\"text\":\"{}\"}}", "w".repeat(2_000));
-    live.pod.script.add(ScriptedAnswer::calls(&[("Deploy", &arguments)]));
-    (0..STEPS).for_each(|_| live.pod.script.add(ScriptedAnswer::calls(&[("Echo", &arguments)])));
-    live.pod.script.add(ScriptedAnswer::text(&value("answer", number)));
+    live.pod
+        .script
+        .add(ScriptedAnswer::calls(&[("Deploy", &arguments)]));
+    (0..STEPS).for_each(|_| {
+        live.pod
+            .script
+            .add(ScriptedAnswer::calls(&[("Echo", &arguments)]))
+    });
+    live.pod
+        .script
+        .add(ScriptedAnswer::text(&value("answer", number)));
     let accepted = live.ask(client.send(new(value("input", number)))).unwrap();
     let asked = waits(live).approvals;
-    let withdrawn = live.ask(client.send(new(value("withdrawn", number)))).unwrap();
+    let withdrawn = live
+        .ask(client.send(new(value("withdrawn", number))))
+        .unwrap();
     live.ask(client.withdraw(withdrawn.input, None)).unwrap();
     if number.is_multiple_of(2) {
         live.ask(client.compact(false, None)).unwrap();
     }
     live.ask(client.approve(allow(&asked[0]))).unwrap();
     let end = live.ask(accepted.end()).unwrap();
-    assert_eq!(end.answer.as_deref(), Some(&*value("answer", number)), "{end:?}");
+    assert_eq!(
+        end.answer.as_deref(),
+        Some(&*value("answer", number)),
+        "{end:?}"
+    );
     live.pod.script.requests().split_off(before)
 }
 
@@ -80,7 +105,10 @@ fn pins_tasks_and_the_active_input_survive_ten_changes() {
     pod.tools = tools.to_vec();
     pod.mode = HostMode::Stay { missing: None };
     pod.script = ModelScript::new(Vec::new()).windowed(WINDOW);
-    pod.features.push((Arc::new(Keeper), vec![HostCapability::ContributeBackgroundTask { name: "*".into() }]));
+    pod.features.push((
+        Arc::new(Keeper),
+        vec![HostCapability::ContributeBackgroundTask { name: "*".into() }],
+    ));
     let live = live(pod);
     live.until(|status| live.folded(status.folded).open_tasks().next().is_some());
     let client = live.client();
@@ -93,7 +121,10 @@ fn pins_tasks_and_the_active_input_survive_ten_changes() {
             live.ask(client.unpin(2, None)).unwrap();
         }
         let requests = round(&live, number);
-        let made = prunes(&live.pod).iter().filter(|change| change.level == ViewLevel::Steps).count();
+        let made = prunes(&live.pod)
+            .iter()
+            .filter(|change| change.level == ViewLevel::Steps)
+            .count();
         for (at, request) in requests.iter().enumerate() {
             let what = format!("round {number}, request {at}");
             let newest = request.items.iter().rev().find_map(|item| match item {
@@ -107,7 +138,11 @@ fn pins_tasks_and_the_active_input_survive_ten_changes() {
             for pinned in (1..=number).filter(|number| number % 3 == 1) {
                 let text = value("pin", pinned);
                 let is_taken_back = pinned == 4 && number >= ROUNDS / 2;
-                let told = told.iter().rev().find(|note| note.contains("Pinned by a person")).copied();
+                let told = told
+                    .iter()
+                    .rev()
+                    .find(|note| note.contains("Pinned by a person"))
+                    .copied();
                 assert_eq!(
                     told.is_some_and(|note| note.contains(&text)),
                     !is_taken_back,
@@ -118,10 +153,24 @@ fn pins_tasks_and_the_active_input_survive_ten_changes() {
         // The newest note of a turn with a change.
         if made > changes {
             let told = notes(requests.last().unwrap());
-            let state = told.iter().rev().find(|note| note.starts_with("State of this pod")).unwrap();
-            assert!(state.contains(&value("input", number)), "round {number}: {state}");
-            assert!(state.contains("Background tasks that run: keeps of builtin:keeper"), "round {number}: {state}");
-            assert_eq!(state.matches("Working on input").count(), 1, "round {number}: {state}");
+            let state = told
+                .iter()
+                .rev()
+                .find(|note| note.starts_with("State of this pod"))
+                .unwrap();
+            assert!(
+                state.contains(&value("input", number)),
+                "round {number}: {state}"
+            );
+            assert!(
+                state.contains("Background tasks that run: keeps of builtin:keeper"),
+                "round {number}: {state}"
+            );
+            assert_eq!(
+                state.matches("Working on input").count(),
+                1,
+                "round {number}: {state}"
+            );
         }
         changes = made;
     }

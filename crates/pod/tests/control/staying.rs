@@ -19,11 +19,17 @@ fn stays(answers: Vec<ScriptedAnswer>, tools: Vec<FnTool>) -> PodUnderTest {
 }
 
 fn input(text: &str) -> NewInput {
-    NewInput { text: text.to_owned(), ..NewInput::default() }
+    NewInput {
+        text: text.to_owned(),
+        ..NewInput::default()
+    }
 }
 
 fn steered(text: &str) -> NewInput {
-    NewInput { mode: InputMode::Steer, ..input(text) }
+    NewInput {
+        mode: InputMode::Steer,
+        ..input(text)
+    }
 }
 
 /// What the model read from people, in order.
@@ -37,7 +43,10 @@ fn users(pod: &PodUnderTest) -> Vec<String> {
 
 /// The names of the kinds, from the first of this one on.
 fn kinds_from(pod: &PodUnderTest, first: &str) -> Vec<String> {
-    let kinds = pod.records().into_iter().map(|(_, record)| record.kind().to_owned());
+    let kinds = pod
+        .records()
+        .into_iter()
+        .map(|(_, record)| record.kind().to_owned());
     kinds.skip_while(|kind| kind != first).collect()
 }
 
@@ -69,7 +78,16 @@ fn its_start_is_in_the_log_before_anybody_asks_anything() {
     });
     end.result.unwrap();
     let kinds = kinds_from(&pod, "host_started");
-    assert_eq!(kinds, ["host_started", "features", "surface", "grants_used", "host_stopped"]);
+    assert_eq!(
+        kinds,
+        [
+            "host_started",
+            "features",
+            "surface",
+            "grants_used",
+            "host_stopped"
+        ]
+    );
     sound(&pod, "a start without an input");
 }
 
@@ -104,8 +122,11 @@ fn a_steered_input_joins_the_next_step_and_a_queued_one_waits() {
 #[test]
 fn a_steered_input_without_a_further_step_begins_the_next_turn() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers =
-        vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("steered"), ScriptedAnswer::text("two")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Wait", "{}")]),
+        ScriptedAnswer::text("steered"),
+        ScriptedAnswer::text("two"),
+    ];
     let mut pod = stays(answers, vec![waits(&runs, &ends)]);
     pod.limits.max_steps = 1;
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
@@ -115,7 +136,10 @@ fn a_steered_input_without_a_further_step_begins_the_next_turn() {
         let steer = client.send(steered("left")).await.unwrap();
         ends.notify_one();
         assert_eq!(first.end().await.unwrap().outcome, Outcome::StepLimit);
-        assert_eq!(client.status().await.unwrap().held.unwrap().cause, HoldCause::Budget);
+        assert_eq!(
+            client.status().await.unwrap().held.unwrap().cause,
+            HoldCause::Budget
+        );
         client.resume(None).await.unwrap();
         steer.end().await.unwrap();
         until(&client, is_idle).await;
@@ -140,17 +164,29 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
             sent.push(client.send(input(text)).await.unwrap());
         }
         let [two, three, four] = [sent[0].input, sent[1].input, sent[2].input];
-        client.edit(two, "two, edited".to_owned(), None).await.unwrap();
+        client
+            .edit(two, "two, edited".to_owned(), None)
+            .await
+            .unwrap();
         client.withdraw(three, None).await.unwrap();
         client.reorder(four, Some(two), None).await.unwrap();
         // An input that a turn took, or that is gone, cannot be changed.
         for taken in [first.input, three, 99] {
             let error = client.withdraw(taken, None).await.unwrap_err();
-            assert!(matches!(error, SubmitError::NotWaiting(input) if input == taken), "{error}");
+            assert!(
+                matches!(error, SubmitError::NotWaiting(input) if input == taken),
+                "{error}"
+            );
         }
         assert!(client.reorder(two, Some(three), None).await.is_err());
-        let waiting: Vec<_> =
-            client.status().await.unwrap().queued.into_iter().map(|waiting| waiting.text.to_string()).collect();
+        let waiting: Vec<_> = client
+            .status()
+            .await
+            .unwrap()
+            .queued
+            .into_iter()
+            .map(|waiting| waiting.text.to_string())
+            .collect();
         assert_eq!(waiting, ["four", "two, edited"]);
         ends.notify_one();
         let mut sent = sent.into_iter();
@@ -161,7 +197,10 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
         withdrawn
     });
     end.result.unwrap();
-    assert!(matches!(withdrawn, Err(SubmitError::NotWaiting(3))), "{withdrawn:?}");
+    assert!(
+        matches!(withdrawn, Err(SubmitError::NotWaiting(3))),
+        "{withdrawn:?}"
+    );
     assert_eq!(users(&pod), ["one", "four", "two, edited"]);
     sound(&pod, "a changed queue");
 }
@@ -169,8 +208,11 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
 #[test]
 fn a_cancel_holds_what_waits_until_somebody_says_something() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers =
-        vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("two"), ScriptedAnswer::text("three")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Wait", "{}")]),
+        ScriptedAnswer::text("two"),
+        ScriptedAnswer::text("three"),
+    ];
     let pod = stays(answers, vec![waits(&runs, &ends)]);
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         let first = client.send(input("one")).await.unwrap();
@@ -179,15 +221,27 @@ fn a_cancel_holds_what_waits_until_somebody_says_something() {
         client.cancel(None).await;
         assert_eq!(first.end().await.unwrap().outcome, Outcome::Cancelled);
         let status = client.status().await.unwrap();
-        assert_eq!((status.held.unwrap().cause, status.queued.len()), (HoldCause::Cancel, 1));
+        assert_eq!(
+            (status.held.unwrap().cause, status.queued.len()),
+            (HoldCause::Cancel, 1)
+        );
         client.close("done").await;
     });
     end.result.unwrap();
     assert_eq!(end.state.turns, 1);
     // The hold outlives the process; the next words end it.
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        assert_eq!(client.status().await.unwrap().held.unwrap().cause, HoldCause::Cancel);
-        client.send(input("three")).await.unwrap().end().await.unwrap();
+        assert_eq!(
+            client.status().await.unwrap().held.unwrap().cause,
+            HoldCause::Cancel
+        );
+        client
+            .send(input("three"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         client.close("done").await;
     });
     end.result.unwrap();
@@ -199,17 +253,33 @@ fn a_cancel_holds_what_waits_until_somebody_says_something() {
 #[test]
 fn a_pause_holds_the_running_turn_before_its_next_request() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Wait", "{}")]),
+        ScriptedAnswer::text("done"),
+    ];
     let pod = stays(answers, vec![waits(&runs, &ends)]);
     let (outcome, end) = pod.serve(Outbox::unwatched(), async |client| {
         let first = client.send(input("one")).await.unwrap();
         runs.notified().await;
         client.pause(None).await.unwrap();
-        assert_eq!(client.status().await.unwrap().activity, Activity::Working { turn: 1, requests: 1 });
+        assert_eq!(
+            client.status().await.unwrap().activity,
+            Activity::Working {
+                turn: 1,
+                requests: 1
+            }
+        );
         ends.notify_one();
-        until(&client, |status| status.activity == Activity::Paused { turn: 1 }).await;
+        until(&client, |status| {
+            status.activity == Activity::Paused { turn: 1 }
+        })
+        .await;
         assert_eq!(pod.script.requests().len(), 1);
-        assert_eq!(kinds_from(&pod, "tool_finished").len(), 1, "the result is on disk, and nothing after it");
+        assert_eq!(
+            kinds_from(&pod, "tool_finished").len(),
+            1,
+            "the result is on disk, and nothing after it"
+        );
         client.resume(None).await.unwrap();
         let outcome = first.end().await.unwrap().outcome;
         client.close("done").await;
@@ -231,7 +301,10 @@ fn a_paused_pod_stays_paused_after_a_restart() {
     end.result.unwrap();
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         let status = client.status().await.unwrap();
-        assert_eq!((status.held.unwrap().cause, status.queued.len()), (HoldCause::Person, 1));
+        assert_eq!(
+            (status.held.unwrap().cause, status.queued.len()),
+            (HoldCause::Person, 1)
+        );
         client.resume(None).await.unwrap();
         until(&client, |status| status.turns > 0 && is_idle(status)).await;
         client.close("done").await;
@@ -244,7 +317,10 @@ fn a_paused_pod_stays_paused_after_a_restart() {
 #[test]
 fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("went on")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Wait", "{}")]),
+        ScriptedAnswer::text("went on"),
+    ];
     let pod = stays(answers, vec![waits(&runs, &ends)]);
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         client.send(input("one")).await.unwrap();
@@ -252,13 +328,19 @@ fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
         client.leave("the machine is restarted").await;
     });
     end.result.unwrap();
-    assert_eq!((&end.state.last_outcome, &end.state.held), (&Some(Outcome::Interrupted), &None));
+    assert_eq!(
+        (&end.state.last_outcome, &end.state.held),
+        (&Some(Outcome::Interrupted), &None)
+    );
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         until(&client, |status| status.last_outcome == Some(Outcome::Done)).await;
         client.close("done").await;
     });
     end.result.unwrap();
-    assert_eq!((end.state.turns, end.state.last_answer.as_deref()), (2, Some("went on")));
+    assert_eq!(
+        (end.state.turns, end.state.last_answer.as_deref()),
+        (2, Some("went on"))
+    );
     assert_eq!(users(&pod), ["one"]);
     sound(&pod, "work that went on");
 }
@@ -267,7 +349,10 @@ fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
 #[test]
 fn a_turn_that_was_cancelled_before_the_host_leaves_stays_cancelled() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let pod = stays(vec![ScriptedAnswer::calls(&[("Wait", "{}")])], vec![waits(&runs, &ends)]);
+    let pod = stays(
+        vec![ScriptedAnswer::calls(&[("Wait", "{}")])],
+        vec![waits(&runs, &ends)],
+    );
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         client.send(input("one")).await.unwrap();
         runs.notified().await;
@@ -276,17 +361,25 @@ fn a_turn_that_was_cancelled_before_the_host_leaves_stays_cancelled() {
     });
     end.result.unwrap();
     assert_eq!(end.state.last_outcome, Some(Outcome::Cancelled));
-    assert_eq!(end.state.held.map(|hold| hold.cause), Some(HoldCause::Cancel));
+    assert_eq!(
+        end.state.held.map(|hold| hold.cause),
+        Some(HoldCause::Cancel)
+    );
 }
 
 #[test]
 fn a_pod_that_lacks_something_keeps_what_it_is_told_until_a_start_that_has_it() {
     let mut pod = stays(vec![ScriptedAnswer::text("one")], Vec::new());
-    pod.mode = HostMode::Stay { missing: Some("SOME_KEY is not set".to_owned()) };
+    pod.mode = HostMode::Stay {
+        missing: Some("SOME_KEY is not set".to_owned()),
+    };
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         client.send(input("one")).await.unwrap();
         let refused = client.resume(None).await.unwrap_err();
-        assert!(matches!(&refused, SubmitError::Required(why) if why.contains("SOME_KEY")), "{refused}");
+        assert!(
+            matches!(&refused, SubmitError::Required(why) if why.contains("SOME_KEY")),
+            "{refused}"
+        );
         client.close("done").await;
     });
     end.result.unwrap();
@@ -302,12 +395,26 @@ fn a_pod_that_lacks_something_keeps_what_it_is_told_until_a_start_that_has_it() 
 
 #[test]
 fn an_input_limits_its_turn_also_after_a_restart() {
-    let answers = vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("never")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Echo", "{}")]),
+        ScriptedAnswer::text("never"),
+    ];
     let mut pod = stays(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
-    pod.mode = HostMode::Stay { missing: Some("a key".to_owned()) };
+    pod.mode = HostMode::Stay {
+        missing: Some("a key".to_owned()),
+    };
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        let limits = Some(InputLimits { max_steps: Some(1), ..InputLimits::default() });
-        client.send(NewInput { limits, ..input("one") }).await.unwrap();
+        let limits = Some(InputLimits {
+            max_steps: Some(1),
+            ..InputLimits::default()
+        });
+        client
+            .send(NewInput {
+                limits,
+                ..input("one")
+            })
+            .await
+            .unwrap();
         client.close("done").await;
     });
     end.result.unwrap();
@@ -332,21 +439,42 @@ fn a_limit_on_tokens_holds_the_pod_and_counts_for_each_input_anew() {
     let mut pod = stays(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
     pod.limits.max_tokens = Some(20);
     let (ends, end) = pod.serve(Outbox::unwatched(), async |client| {
-        let first = client.send(input("one")).await.unwrap().end().await.unwrap();
+        let first = client
+            .send(input("one"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         until(&client, |status| status.held.is_some() && is_idle(status)).await;
         let held = client.status().await.unwrap().held.unwrap();
         client.resume(None).await.unwrap();
-        until(&client, |status| status.requests == 3 && status.last_outcome == Some(Outcome::Done)).await;
-        let second = client.send(input("two")).await.unwrap().end().await.unwrap();
+        until(&client, |status| {
+            status.requests == 3 && status.last_outcome == Some(Outcome::Done)
+        })
+        .await;
+        let second = client
+            .send(input("two"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         client.close("done").await;
         (first, held, second)
     });
     end.result.unwrap();
     let (first, held, second) = ends;
-    assert_eq!((first.outcome, first.steps, first.usage.tokens()), (Outcome::TokenLimit, 2, 22));
+    assert_eq!(
+        (first.outcome, first.steps, first.usage.tokens()),
+        (Outcome::TokenLimit, 2, 22)
+    );
     assert_eq!(
         (held.cause, held.reason.as_str()),
-        (HoldCause::Budget, "the run reached its limit of 20 tokens; it used 2 steps, 22 tokens and 0s")
+        (
+            HoldCause::Budget,
+            "the run reached its limit of 20 tokens; it used 2 steps, 22 tokens and 0s"
+        )
     );
     assert_eq!((second.outcome, second.steps), (Outcome::Done, 1));
     sound(&pod, "a limit on tokens");
@@ -355,16 +483,39 @@ fn a_limit_on_tokens_holds_the_pod_and_counts_for_each_input_anew() {
 #[test]
 fn a_limit_on_time_holds_the_pod_and_counts_for_each_input_anew() {
     let call = || ScriptedAnswer::calls(&[("Slow", "{}")]);
-    let mut pod = stays(vec![call(), call(), ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], Vec::new());
+    let mut pod = stays(
+        vec![
+            call(),
+            call(),
+            ScriptedAnswer::text("one"),
+            ScriptedAnswer::text("two"),
+        ],
+        Vec::new(),
+    );
     add_slow(&mut pod, 30);
     pod.limits.max_wall = Some(Duration::from_secs(60));
     let ((first, held, second), end) = pod.serve(Outbox::unwatched(), async |client| {
-        let first = client.send(input("one")).await.unwrap().end().await.unwrap();
+        let first = client
+            .send(input("one"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         until(&client, |status| status.held.is_some() && is_idle(status)).await;
         let held = client.status().await.unwrap().held.unwrap();
         client.resume(None).await.unwrap();
-        until(&client, |status| status.requests == 3 && status.last_outcome == Some(Outcome::Done)).await;
-        let second = client.send(input("two")).await.unwrap().end().await.unwrap();
+        until(&client, |status| {
+            status.requests == 3 && status.last_outcome == Some(Outcome::Done)
+        })
+        .await;
+        let second = client
+            .send(input("two"))
+            .await
+            .unwrap()
+            .end()
+            .await
+            .unwrap();
         client.close("done").await;
         (first, held, second)
     });
@@ -372,7 +523,10 @@ fn a_limit_on_time_holds_the_pod_and_counts_for_each_input_anew() {
     assert_eq!((first.outcome, first.steps), (Outcome::TimeLimit, 2));
     assert_eq!(
         (held.cause, held.reason.as_str()),
-        (HoldCause::Budget, "the run reached its limit of 1m; it used 2 steps, 22 tokens and 1m")
+        (
+            HoldCause::Budget,
+            "the run reached its limit of 1m; it used 2 steps, 22 tokens and 1m"
+        )
     );
     assert_eq!((second.outcome, second.steps), (Outcome::Done, 1));
     sound(&pod, "a limit on time");
@@ -386,18 +540,33 @@ fn a_resume_continues_the_turn_that_a_limit_ended() {
     type Limit = fn(&mut PodUnderTest);
     let cases: [(Outcome, ScriptedAnswer, Limit); 4] = [
         (Outcome::StepLimit, call(), |pod| pod.limits.max_steps = 1),
-        (Outcome::TokenLimit, call(), |pod| pod.limits.max_tokens = Some(11)),
-        (Outcome::TimeLimit, slow(), |pod| pod.limits.max_wall = Some(Duration::from_secs(20))),
-        (Outcome::StepLimit, call(), |pod| pod.pod_limits.max_steps = Some(1)),
+        (Outcome::TokenLimit, call(), |pod| {
+            pod.limits.max_tokens = Some(11)
+        }),
+        (Outcome::TimeLimit, slow(), |pod| {
+            pod.limits.max_wall = Some(Duration::from_secs(20))
+        }),
+        (Outcome::StepLimit, call(), |pod| {
+            pod.pod_limits.max_steps = Some(1)
+        }),
     ];
     for (nth, (limit, first, limited)) in cases.into_iter().enumerate() {
         let echo = echo("Echo", ToolEffect::Effectful);
-        let mut pod = stays(vec![first, ScriptedAnswer::text("all done")], vec![echo.clone()]);
+        let mut pod = stays(
+            vec![first, ScriptedAnswer::text("all done")],
+            vec![echo.clone()],
+        );
         add_slow(&mut pod, 20);
         limited(&mut pod);
         let is_of_pod = nth == 3;
         let (end, over) = pod.serve(Outbox::unwatched(), async |client| {
-            let end = client.send(input("one")).await.unwrap().end().await.unwrap();
+            let end = client
+                .send(input("one"))
+                .await
+                .unwrap()
+                .end()
+                .await
+                .unwrap();
             client.close("a restart changes nothing").await;
             end
         });
@@ -405,20 +574,35 @@ fn a_resume_continues_the_turn_that_a_limit_ended() {
         assert_eq!(end.outcome, limit);
         let ((), over) = pod.serve(Outbox::unwatched(), async |client| {
             let held = client.status().await.unwrap();
-            assert_eq!((held.turns, held.held.map(|hold| hold.cause)), (1, Some(HoldCause::Budget)), "{limit:?}");
-            let resumed = if is_of_pod { client.grant_more(None).await } else { client.resume(None).await };
+            assert_eq!(
+                (held.turns, held.held.map(|hold| hold.cause)),
+                (1, Some(HoldCause::Budget)),
+                "{limit:?}"
+            );
+            let resumed = if is_of_pod {
+                client.grant_more(None).await
+            } else {
+                client.resume(None).await
+            };
             resumed.unwrap();
             until(&client, |status| status.last_outcome == Some(Outcome::Done)).await;
             client.close("done").await;
         });
         over.result.unwrap();
         let state = over.state;
-        assert_eq!((state.turns, state.requests, state.last_answer.as_deref()), (2, 2, Some("all done")), "{limit:?}");
+        assert_eq!(
+            (state.turns, state.requests, state.last_answer.as_deref()),
+            (2, 2, Some("all done")),
+            "{limit:?}"
+        );
         assert_eq!(state.going_on.map(|on| on.input), Some(1), "{limit:?}");
         assert_eq!(users(&pod), ["one"]);
         let request = pod.script.requests().pop().unwrap();
         assert!(
-            matches!(request.items.last(), Some(llm_worker::Item::ToolResult { .. })),
+            matches!(
+                request.items.last(),
+                Some(llm_worker::Item::ToolResult { .. })
+            ),
             "{:?}",
             request.items.last()
         );

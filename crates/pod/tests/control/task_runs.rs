@@ -15,7 +15,20 @@ pub(crate) fn running(run: u64, task: &str, effect: ToolEffect) -> BackgroundTas
     let (feature, task) = ("builtin:f".to_owned(), task.to_owned());
     let (trigger, attempt, due_ms, at_ms) = (TriggerKind::Cron, 2, 5, 6);
     let (state, reason, ms) = (TaskRunState::Running, None, None);
-    BackgroundTask { run, feature, task, trigger, attempt, due_ms, at_ms, effect, state, reason, ms, jobs: Vec::new() }
+    BackgroundTask {
+        run,
+        feature,
+        task,
+        trigger,
+        attempt,
+        due_ms,
+        at_ms,
+        effect,
+        state,
+        reason,
+        ms,
+        jobs: Vec::new(),
+    }
 }
 
 /// A log of a host that was killed while two runs were open, in a turn or idle, and a pod over it.
@@ -23,7 +36,10 @@ fn killed(turn: bool) -> PodUnderTest {
     let pod = pod(vec![ScriptedAnswer::text("went on")], Vec::new());
     let mut records: Vec<Record> = vec![record_strategy::surface(1).into()];
     records.extend(turn.then(|| TurnStarted { turn: 1 }.into()));
-    let runs = [running(1, "post", ToolEffect::Effectful), running(2, "look", ToolEffect::ReadOnly)];
+    let runs = [
+        running(1, "post", ToolEffect::Effectful),
+        running(2, "look", ToolEffect::ReadOnly),
+    ];
     records.extend(runs.map(Record::from));
     let journal = pod.journal();
     journal.append(Batch::of(records)).wait().unwrap();
@@ -54,25 +70,51 @@ fn open_runs_of_a_killed_host_are_orphaned() {
         let pod = killed(turn);
         let ran = pod.run("go on");
         assert_eq!(ran.end().answer.as_deref(), Some("went on"));
-        assert_eq!(ran.found.as_ref().map(|found| (found.orphaned, found.crashed)), Some((2, turn)));
+        assert_eq!(
+            ran.found
+                .as_ref()
+                .map(|found| (found.orphaned, found.crashed)),
+            Some((2, turn))
+        );
         assert_eq!(recoveries(&pod), [(2, turn)]);
-        let [look, post] = &ends(&pod)[..] else { panic!("{:?}", ends(&pod)) };
+        let [look, post] = &ends(&pod)[..] else {
+            panic!("{:?}", ends(&pod))
+        };
         let began = running(1, "post", ToolEffect::Effectful);
         let (at_ms, reason) = (post.at_ms, post.reason.clone());
-        assert_eq!(*post, BackgroundTask { state: TaskRunState::Orphaned, at_ms, reason, ..began });
+        assert_eq!(
+            *post,
+            BackgroundTask {
+                state: TaskRunState::Orphaned,
+                at_ms,
+                reason,
+                ..began
+            }
+        );
         assert!(at_ms > 1_000_000_000_000, "{at_ms}");
         let why = |end: &BackgroundTask| end.reason.clone().unwrap();
-        assert!(why(post).ends_with("its effects may have happened, and it is not run again for this cause"));
-        assert!(look.state == TaskRunState::Orphaned && why(look).ends_with("running it again is safe"));
+        assert!(
+            why(post)
+                .ends_with("its effects may have happened, and it is not run again for this cause")
+        );
+        assert!(
+            look.state == TaskRunState::Orphaned && why(look).ends_with("running it again is safe")
+        );
         // A run that ended with its host is no turn that did.
-        assert_eq!((pod.state().crashes, pod.state().open_tasks().count()), (0, 0));
+        assert_eq!(
+            (pod.state().crashes, pod.state().open_tasks().count()),
+            (0, 0)
+        );
         let note = |(_, record): (u64, Record)| match record {
             Record::SystemItem(SystemItem::Recovery { text, .. }) => Some(text),
             _ => None,
         };
         let notes: Vec<String> = pod.records().into_iter().filter_map(note).collect();
         let told = "may have had effects; verify before you rely on them: post of builtin:f";
-        assert!(notes.len() == usize::from(turn) && notes.iter().all(|note| note.ends_with(told)), "{notes:?}");
+        assert!(
+            notes.len() == usize::from(turn) && notes.iter().all(|note| note.ends_with(told)),
+            "{notes:?}"
+        );
         // The next start has nothing to close.
         pod.script.add(ScriptedAnswer::text("again"));
         pod.run("again").end();
@@ -84,7 +126,10 @@ fn open_runs_of_a_killed_host_are_orphaned() {
 fn a_recovery_that_is_killed_orphans_each_run_once() {
     let points = |pod: &PodUnderTest| {
         let all = pod.points.numbered();
-        let end = all.iter().position(|(name, _)| name == "commit:input_queued").unwrap();
+        let end = all
+            .iter()
+            .position(|(name, _)| name == "commit:input_queued")
+            .unwrap();
         all[..end].to_vec()
     };
     let reference = killed(false);
@@ -95,7 +140,10 @@ fn a_recovery_that_is_killed_orphans_each_run_once() {
         let mut pod = killed(false);
         pod.points.kill(&name, nth);
         let how = pod.run("go on").how;
-        assert!(matches!(how, RunEnd::Killed), "killed at {name} {nth}: {how:?}");
+        assert!(
+            matches!(how, RunEnd::Killed),
+            "killed at {name} {nth}: {how:?}"
+        );
         pod.revive();
         pod.script = ModelScript::new([ScriptedAnswer::text("went on")]);
         pod.run("go on").end();
@@ -106,7 +154,10 @@ fn a_recovery_that_is_killed_orphans_each_run_once() {
 
 #[test]
 fn verify_names_a_second_end() {
-    let run = |state| BackgroundTask { state, ..running(1, "post", ToolEffect::Effectful) };
+    let run = |state| BackgroundTask {
+        state,
+        ..running(1, "post", ToolEffect::Effectful)
+    };
     for (ends, wrong) in [(1, None), (2, Some(4))] {
         let pod = pod(Vec::new(), Vec::new());
         let mut records = vec![Record::from(run(TaskRunState::Running))];
@@ -127,7 +178,9 @@ struct Seen {
 }
 
 fn see(seen: &mut BTreeMap<(String, u64), Seen>, record: &Record) {
-    let Record::BackgroundTask(run) = record else { return };
+    let Record::BackgroundTask(run) = record else {
+        return;
+    };
     let run_seen = seen.entry((run.task.clone(), run.run)).or_default();
     match run.state {
         TaskRunState::Running => run_seen.began += 1,
@@ -171,5 +224,8 @@ proptest! {
 }
 
 fn open_runs(state: &SessionState) -> Vec<(String, u64)> {
-    state.open_tasks().map(|((_, task), open)| (task.clone(), open.run)).collect()
+    state
+        .open_tasks()
+        .map(|((_, task), open)| (task.clone(), open.run))
+        .collect()
 }

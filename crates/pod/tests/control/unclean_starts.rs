@@ -45,15 +45,24 @@ fn a_feature_with_a_stuck_thread_is_off_until_restart() {
             _ => None,
         })
         .collect();
-    assert_eq!(verdicts.iter().map(|v| v.0).collect::<Vec<_>>(), ["allow", "invalid", "allow"]);
+    assert_eq!(
+        verdicts.iter().map(|v| v.0).collect::<Vec<_>>(),
+        ["allow", "invalid", "allow"]
+    );
     assert_eq!(verdicts[1].1, "host:stuck-feature");
     sound(&pod, "stuck feature");
 }
 
 #[test]
 fn survivors_are_looked_for_after_every_stop_without_a_word() {
-    let pod =
-        pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two"), ScriptedAnswer::text("three")], vec![]);
+    let pod = pod(
+        vec![
+            ScriptedAnswer::text("one"),
+            ScriptedAnswer::text("two"),
+            ScriptedAnswer::text("three"),
+        ],
+        vec![],
+    );
     *pod.survivors.lock().unwrap() = Ok(2);
     let ended = |pod: &testkit::PodUnderTest| {
         let found = |(_, record): &(u64, Record)| match record {
@@ -69,24 +78,39 @@ fn survivors_are_looked_for_after_every_stop_without_a_word() {
     pod.run("second").end();
     assert_eq!(ended(&pod), [2]);
     pod.run("third").end();
-    assert_eq!(ended(&pod), [2], "after a stop in good order nobody is looked for");
+    assert_eq!(
+        ended(&pod),
+        [2],
+        "after a stop in good order nobody is looked for"
+    );
     sound(&pod, "survivors");
 }
 
 #[test]
 fn processes_that_may_still_run_are_told_of() {
-    for (killed_at, open) in [("commit:host_stopped", false), ("commit:turn_finished", true)] {
-        let pod = pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], vec![]);
+    for (killed_at, open) in [
+        ("commit:host_stopped", false),
+        ("commit:turn_finished", true),
+    ] {
+        let pod = pod(
+            vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")],
+            vec![],
+        );
         pod.points.kill(killed_at, 0);
         assert!(matches!(pod.run("first").how, RunEnd::Killed));
         pod.revive();
         *pod.survivors.lock().unwrap() = Err("they do not end".to_owned());
         let ran = pod.run("second");
         let found = ran.found.as_ref().unwrap();
-        assert_eq!((found.crashed, found.survivors.as_deref()), (open, Some("they do not end")));
+        assert_eq!(
+            (found.crashed, found.survivors.as_deref()),
+            (open, Some("they do not end"))
+        );
         ran.end();
         let told = |(_, record): &(u64, Record)| match record {
-            Record::SystemItem(item @ SystemItem::Recovery { .. }) => item.text().contains("they do not end"),
+            Record::SystemItem(item @ SystemItem::Recovery { .. }) => {
+                item.text().contains("they do not end")
+            }
             _ => false,
         };
         assert_eq!(
@@ -98,7 +122,11 @@ fn processes_that_may_still_run_are_told_of() {
             Record::Recovery(recovery) => recovery.survivors.is_some(),
             _ => false,
         };
-        assert_eq!(pod.records().iter().filter(|record| noted(record)).count(), 1, "{killed_at}");
+        assert_eq!(
+            pod.records().iter().filter(|record| noted(record)).count(),
+            1,
+            "{killed_at}"
+        );
         sound(&pod, "still running");
     }
 }
@@ -106,13 +134,20 @@ fn processes_that_may_still_run_are_told_of() {
 /// Also where both are the same words: only a key says that two inputs are one.
 #[test]
 fn an_input_nobody_took_goes_first() {
-    for (again, users) in [("first", vec!["first", "first"]), ("other", vec!["first", "other"])] {
+    for (again, users) in [
+        ("first", vec!["first", "first"]),
+        ("other", vec!["first", "other"]),
+    ] {
         let pod = pod(vec![ScriptedAnswer::text("done")], vec![]);
         pod.points.kill("input_queued", 0);
         assert!(matches!(pod.run("first").how, RunEnd::Killed));
         pod.revive();
         let ran = pod.run(again);
-        assert_eq!(ran.found.as_ref().map(|found| found.waiting), Some(1), "{again}");
+        assert_eq!(
+            ran.found.as_ref().map(|found| found.waiting),
+            Some(1),
+            "{again}"
+        );
         ran.end();
         let seen: Vec<String> = pod
             .restored()
@@ -133,8 +168,14 @@ fn an_outdated_head_hides_no_record() {
     // Opening writes HEAD anew and goes on when that fails, whichever operation it is.
     let mut went_on = 0;
     for n in 0..40 {
-        let pod =
-            pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two"), ScriptedAnswer::text("three")], vec![]);
+        let pod = pod(
+            vec![
+                ScriptedAnswer::text("one"),
+                ScriptedAnswer::text("two"),
+                ScriptedAnswer::text("three"),
+            ],
+            vec![],
+        );
         pod.run("first").end();
         let head = fs::read(pod.dir.join("HEAD")).unwrap();
         pod.run("second").end();

@@ -23,33 +23,61 @@ fn ends(pod: &PodUnderTest) -> Vec<Outcome> {
 }
 
 fn aborted(outcome: &Outcome) -> &str {
-    let Outcome::Aborted { reason } = outcome else { panic!("{outcome:?}") };
+    let Outcome::Aborted { reason } = outcome else {
+        panic!("{outcome:?}")
+    };
     reason
 }
 
 /// Text that a model writes costs six bytes a character in the log when it has to be escaped.
 #[test]
 fn an_answer_ends_its_turn_and_is_paid_for() {
-    let answers = vec![ScriptedAnswer::text(&too_long()), ScriptedAnswer::text("fine")];
+    let answers = vec![
+        ScriptedAnswer::text(&too_long()),
+        ScriptedAnswer::text("fine"),
+    ];
     let pod = pod(answers, Vec::new());
     let (outbox, _events) = Outbox::watched();
     let ((one, two), end) = pod.serve(outbox, async |client| {
-        let ends = (client.submit("one").await.unwrap(), client.submit("two").await.unwrap());
+        let ends = (
+            client.submit("one").await.unwrap(),
+            client.submit("two").await.unwrap(),
+        );
         client.close("done").await;
         ends
     });
     assert!(end.result.is_ok(), "{:?}", end.result);
     let reason = aborted(&one.outcome);
-    assert!(reason.contains("the journal cannot store the model's answer: a record has "), "{reason}");
-    assert_eq!((one.usage, one.answer), (Usage { input: 10, output: 1, cached: 0, cache_write: 0 }, None));
-    assert_eq!((two.outcome, two.answer.as_deref()), (Outcome::Done, Some("fine")));
+    assert!(
+        reason.contains("the journal cannot store the model's answer: a record has "),
+        "{reason}"
+    );
+    assert_eq!(
+        (one.usage, one.answer),
+        (
+            Usage {
+                input: 10,
+                output: 1,
+                cached: 0,
+                cache_write: 0
+            },
+            None
+        )
+    );
+    assert_eq!(
+        (two.outcome, two.answer.as_deref()),
+        (Outcome::Done, Some("fine"))
+    );
     assert_eq!(ends(&pod).len(), 2);
     sound(&pod, "an answer that is too long");
 }
 
 #[test]
 fn a_note_of_the_host_ends_the_turn_and_its_input_stays_queued() {
-    let pod = pod(["one", "two"].map(ScriptedAnswer::text).to_vec(), Vec::new());
+    let pod = pod(
+        ["one", "two"].map(ScriptedAnswer::text).to_vec(),
+        Vec::new(),
+    );
     let environment = std::sync::Arc::clone(&pod.environment);
     *environment.lock().unwrap() = too_long();
     let (outbox, _events) = Outbox::watched();
@@ -79,27 +107,53 @@ fn an_input_with_a_start_that_is_too_long_is_an_error_for_its_client() {
     let (outbox, _events) = Outbox::watched();
     let ((one, two), end) = pod.serve(outbox, async |client| {
         // The second one finds the records of the start waiting.
-        let errors = (client.submit("one").await.unwrap_err(), client.submit("two").await.unwrap_err());
+        let errors = (
+            client.submit("one").await.unwrap_err(),
+            client.submit("two").await.unwrap_err(),
+        );
         client.close("done").await;
         errors
     });
     for error in [one, two] {
-        assert!(matches!(&error, SubmitError::Unstorable(reason) if reason.contains("a record has ")), "{error}");
+        assert!(
+            matches!(&error, SubmitError::Unstorable(reason) if reason.contains("a record has ")),
+            "{error}"
+        );
         assert_eq!(error.kind(), ErrorKind::FixInput);
     }
     // The stop has to follow the start.
-    assert!(matches!(end.result, Err(Fatal::Unstorable(_))), "{:?}", end.result);
+    assert!(
+        matches!(end.result, Err(Fatal::Unstorable(_))),
+        "{:?}",
+        end.result
+    );
     assert_eq!((ends(&pod).len(), pod.state().inputs), (0, 0));
 }
 
 #[test]
 fn a_record_of_a_tool_is_an_error_for_it_alone() {
     let tool = FnTool::new("Change", ToolEffect::Effectful, |cx, _| async move {
-        let change = FileChange { path: too_long().into(), before: None, mode: None, after: None, made: None };
-        let error = cx.host.file_changing(change).await.expect_err("a path over the bound of a record");
+        let change = FileChange {
+            path: too_long().into(),
+            before: None,
+            mode: None,
+            after: None,
+            made: None,
+        };
+        let error = cx
+            .host
+            .file_changing(change)
+            .await
+            .expect_err("a path over the bound of a record");
         said(&error.to_string())
     });
-    let pod = pod(vec![ScriptedAnswer::calls(&[("Change", "{}")]), ScriptedAnswer::text("fine")], vec![tool]);
+    let pod = pod(
+        vec![
+            ScriptedAnswer::calls(&[("Change", "{}")]),
+            ScriptedAnswer::text("fine"),
+        ],
+        vec![tool],
+    );
     let ran = pod.run("go");
     assert_eq!(ran.end().outcome, Outcome::Done);
     assert!(pod.records().iter().any(|(_, record)| {

@@ -17,7 +17,12 @@ struct Case {
 
 impl Case {
     fn new(scene: fn() -> PodUnderTest, window: u64, level: ViewLevel) -> Self {
-        Self { scene, input: "first".to_owned(), window, level }
+        Self {
+            scene,
+            input: "first".to_owned(),
+            window,
+            level,
+        }
     }
 
     /// The points from the hold and its commit before the first change to the request behind the last one.
@@ -25,12 +30,21 @@ impl Case {
         let reference = (self.scene)();
         assert!(matches!(reference.run(&self.input).how, RunEnd::Ended(_)));
         let changes = prunes(&reference);
-        assert!(changes.iter().any(|change| change.level == self.level), "{changes:?}");
+        assert!(
+            changes.iter().any(|change| change.level == self.level),
+            "{changes:?}"
+        );
         let points = reference.points.numbered();
-        let at =
-            |wanted: &str| points.iter().position(|(name, _)| name == wanted).unwrap_or_else(|| panic!("no {wanted}"));
+        let at = |wanted: &str| {
+            points
+                .iter()
+                .position(|(name, _)| name == wanted)
+                .unwrap_or_else(|| panic!("no {wanted}"))
+        };
         let (first, last) = (at("commit:pruned"), at("view:changed"));
-        let around = points.get(first.saturating_sub(12)..(last + 16).min(points.len())).unwrap();
+        let around = points
+            .get(first.saturating_sub(12)..(last + 16).min(points.len()))
+            .unwrap();
         assert!(around.iter().any(|(name, _)| name == "pruned"));
         around.to_vec()
     }
@@ -40,20 +54,43 @@ impl Case {
         let mut pod = (self.scene)();
         pod.points.kill(name, nth);
         let first = pod.run(&self.input);
-        assert!(matches!(first.how, RunEnd::Killed | RunEnd::Failed(_)), "{what}: {:?}", first.how);
+        assert!(
+            matches!(first.how, RunEnd::Killed | RunEnd::Failed(_)),
+            "{what}: {:?}",
+            first.how
+        );
         let (before, state) = (prunes(&pod), pod.state());
-        assert_eq!(state.shown.view, before.last().map(|pruned| pruned.view).unwrap_or_default(), "{what}");
+        assert_eq!(
+            state.shown.view,
+            before.last().map(|pruned| pruned.view).unwrap_or_default(),
+            "{what}"
+        );
         pod.revive();
         pod.script = ModelScript::new([ScriptedAnswer::text("went on")]).windowed(self.window);
-        assert_eq!(pod.run("second").end().answer.as_deref(), Some("went on"), "{what}");
+        assert_eq!(
+            pod.run("second").end().answer.as_deref(),
+            Some("went on"),
+            "{what}"
+        );
         let after = prunes(&pod);
-        assert!(after.starts_with(&before) && after.len() <= before.len() + 1, "{what}: {after:?}");
-        let shown =
-            |(_, record): (u64, Record)| if let Record::Request(request) = record { Some(request.view) } else { None };
+        assert!(
+            after.starts_with(&before) && after.len() <= before.len() + 1,
+            "{what}: {after:?}"
+        );
+        let shown = |(_, record): (u64, Record)| {
+            if let Record::Request(request) = record {
+                Some(request.view)
+            } else {
+                None
+            }
+        };
         let newest = pod.records().into_iter().rev().find_map(shown).unwrap();
         assert_eq!(newest, after.last().map(|pruned| pruned.view), "{what}");
         // The note of steps that left comes with the next request, also of the next start.
-        let told = after.iter().filter(|change| change.level != ViewLevel::Results).count();
+        let told = after
+            .iter()
+            .filter(|change| change.level != ViewLevel::Results)
+            .count();
         assert_eq!(compaction::notes(&pod).len(), told, "{what}");
         sound(&pod, &what);
     }
@@ -91,13 +128,20 @@ fn a_kill_around_a_change_between_two_turns_leaves_the_old_view_or_the_new_one()
     case.input = "x".repeat(6_000);
     let reference = ended();
     reference.run(&case.input).end();
-    let order: Vec<Record> = reference.records().into_iter().map(|(_, record)| record).collect();
+    let order: Vec<Record> = reference
+        .records()
+        .into_iter()
+        .map(|(_, record)| record)
+        .collect();
     let last = |of: fn(&Record) -> bool| order.iter().rposition(of).unwrap();
     let (begun, changed, sent) = (
         last(|record| matches!(record, Record::TurnStarted(_))),
         last(|record| matches!(record, Record::Pruned(_))),
         last(|record| matches!(record, Record::Request(_))),
     );
-    assert!(begun < changed && changed < sent, "the change is the first thing of the turn: {begun} {changed} {sent}");
+    assert!(
+        begun < changed && changed < sent,
+        "the change is the first thing of the turn: {begun} {changed} {sent}"
+    );
     case.killed_around();
 }

@@ -34,12 +34,17 @@ impl Live {
 impl FeatureModule for Waits {
     fn descriptor(&self) -> FeatureDescriptor {
         let builder = FeatureDescriptor::builder(self.id.clone()).version("1.0.0");
-        self.keys.iter().fold(builder, |builder, key| builder.background_task(key)).build()
+        self.keys
+            .iter()
+            .fold(builder, |builder, key| builder.background_task(key))
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let live = Arc::new(Live(self.ran.clone()));
-        self.keys.iter().try_for_each(|key| ctx.background_tasks().run(key, &live, Live::work).map(drop))
+        self.keys
+            .iter()
+            .try_for_each(|key| ctx.background_tasks().run(key, &live, Live::work).map(drop))
     }
 }
 
@@ -53,9 +58,19 @@ fn waits() -> (PodUnderTest, Arc<AtomicUsize>) {
             let after = 30 * 60 + 7 * u32::try_from(at * NAMES.len() + n).unwrap();
             TaskKey::new(name, ToolEffect::ReadOnly).every(after * MINUTE)
         };
-        let keys = NAMES.iter().enumerate().map(key).take(TASKS - at * NAMES.len()).collect();
-        let feature = Waits { id: FeatureId::builtin(id), keys, ran: ran.clone() };
-        pod.features.push((Arc::new(feature), vec![HostCapability::ANY_BACKGROUND_TASK]));
+        let keys = NAMES
+            .iter()
+            .enumerate()
+            .map(key)
+            .take(TASKS - at * NAMES.len())
+            .collect();
+        let feature = Waits {
+            id: FeatureId::builtin(id),
+            keys,
+            ran: ran.clone(),
+        };
+        pod.features
+            .push((Arc::new(feature), vec![HostCapability::ANY_BACKGROUND_TASK]));
     }
     (pod, ran)
 }
@@ -65,7 +80,14 @@ fn twenty_waiting_tasks_wake_a_pod_hourly_and_when_one_is_due() {
     let (pod, ran) = waits();
     let live = LivePod::open(pod).unwrap_or_else(|over| panic!("{:?}", over.failure()));
     let waiting = live.run_due();
-    assert_eq!(waiting.tasks.iter().filter(|task| task.next_due_ms.is_some()).count(), TASKS);
+    assert_eq!(
+        waiting
+            .tasks
+            .iter()
+            .filter(|task| task.next_due_ms.is_some())
+            .count(),
+        TASKS
+    );
     let advance = |minutes: u32| {
         let before = live.pod.clock.reads();
         (0..minutes).for_each(|_| live.advance(MINUTE));
@@ -74,7 +96,10 @@ fn twenty_waiting_tasks_wake_a_pod_hourly_and_when_one_is_due() {
     };
     // A look reads the clock twice; the questions of the test are some reads more.
     let day = advance(24 * 60);
-    assert!((24..=24 * 2 + 9).contains(&day), "{day} reads of the clock in a day");
+    assert!(
+        (24..=24 * 2 + 9).contains(&day),
+        "{day} reads of the clock in a day"
+    );
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     // The first is due after 30 hours, the last after 32 hours and 13 minutes.
     advance(5 * 60 + 59);
@@ -91,7 +116,9 @@ fn twenty_waiting_tasks_wake_a_pod_hourly_and_when_one_is_due() {
 
 /// How long an idle pod is watched; `.ci/long` sets a minute.
 fn watched() -> Duration {
-    let seconds = std::env::var("YOI_TEST_IDLE_S").ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var("YOI_TEST_IDLE_S")
+        .ok()
+        .and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.unwrap_or(1))
 }
 
@@ -105,12 +132,18 @@ fn the_control_thread_sleeps_while_twenty_tasks_wait() {
         *here.lock().unwrap() = std::fs::read_link("/proc/thread-self").unwrap();
         services
     });
-    let live = LivePod::open_in_real_time(pod).unwrap_or_else(|over| panic!("{:?}", over.failure()));
+    let live =
+        LivePod::open_in_real_time(pod).unwrap_or_else(|over| panic!("{:?}", over.failure()));
     live.run_due();
-    let status = PathBuf::from("/proc").join(&*thread.lock().unwrap()).join("status");
+    let status = PathBuf::from("/proc")
+        .join(&*thread.lock().unwrap())
+        .join("status");
     let switches = || {
         let text = std::fs::read_to_string(&status).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))
+            .unwrap();
         line.trim().parse::<u64>().unwrap()
     };
     let (began, mut before) = (Instant::now(), 0);

@@ -9,9 +9,10 @@ use testkit::{KillPoints, Latch, ModelScript, PodUnderTest, ScriptedAnswer, with
 const ID: FeatureId = FeatureId::builtin("flood");
 const KEPT: StateKey<(u64, String)> = StateKey::new("kept", 1);
 // They touch different things, so that both run at once.
-const FLOOD: ToolKey<Args> = ToolKey::new("Flood", ToolEffect::Effectful, "Flood.").touching(|_| vec![Touch::Session]);
-const QUICK: ToolKey<Args> =
-    ToolKey::new("Quick", ToolEffect::Effectful, "Be quick.").touching(|_| vec![Touch::Write("quick".into())]);
+const FLOOD: ToolKey<Args> =
+    ToolKey::new("Flood", ToolEffect::Effectful, "Flood.").touching(|_| vec![Touch::Session]);
+const QUICK: ToolKey<Args> = ToolKey::new("Quick", ToolEffect::Effectful, "Be quick.")
+    .touching(|_| vec![Touch::Write("quick".into())]);
 
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 struct Args {}
@@ -29,7 +30,12 @@ struct Flood {
 
 impl FeatureModule for Module {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(ID).version("1.0.0").tool(&FLOOD).tool(&QUICK).state(&KEPT).build()
+        FeatureDescriptor::builder(ID)
+            .version("1.0.0")
+            .tool(&FLOOD)
+            .tool(&QUICK)
+            .state(&KEPT)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -52,7 +58,12 @@ impl Live {
         let Self(flood, state) = &*self;
         let point = "journal:encoded";
         let held = flood.stops.then(|| {
-            let so_far = flood.points.came().iter().filter(|came| *came == point).count();
+            let so_far = flood
+                .points
+                .came()
+                .iter()
+                .filter(|came| *came == point)
+                .count();
             flood.points.hold(point, so_far)
         });
         let (mut taken, mut refused) = (0, 0);
@@ -81,7 +92,13 @@ fn pod(bytes: usize, stops: bool) -> (PodUnderTest, Arc<Flood>) {
     let script = ModelScript::new([both, ScriptedAnswer::text("went on")]);
     let mut pod = PodUnderTest::new(&ambient::claim(), script, Vec::new());
     let (points, through) = (pod.points.clone(), Latch::new("through"));
-    let flood = Arc::new(Flood { bytes, points, through, stops, taken: Mutex::default() });
+    let flood = Arc::new(Flood {
+        bytes,
+        points,
+        through,
+        stops,
+        taken: Mutex::default(),
+    });
     let grants = vec![HostCapability::tool("*"), HostCapability::SESSION_STATE];
     pod.features = vec![(Arc::new(Module(Arc::clone(&flood))), grants)];
     pod.paused = false;
@@ -102,7 +119,8 @@ fn ends(pod: PodUnderTest) -> PodUnderTest {
 fn what_is_too_much_for_one_batch_comes_in_several() {
     let (pod, flood) = pod(MAX_STATE - 1024, false);
     let through = flood.through.clone();
-    pod.points.at("tool:ended", 0, move || through.pass_blocking());
+    pod.points
+        .at("tool:ended", 0, move || through.pass_blocking());
     let pod = ends(pod);
     let taken = *flood.taken.lock().unwrap();
     assert!(taken >= 256, "{taken}");
@@ -117,5 +135,8 @@ fn updates_do_not_crowd_out_the_turn() {
     let pod = ends(pod);
     let taken = *flood.taken.lock().unwrap();
     assert!((256..4096).contains(&taken), "{taken}");
-    assert_eq!(pod.state().features.into_values().next().unwrap().value[0], taken);
+    assert_eq!(
+        pod.state().features.into_values().next().unwrap().value[0],
+        taken
+    );
 }

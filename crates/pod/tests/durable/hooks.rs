@@ -21,7 +21,10 @@ struct Telling(FeatureNotifySink);
 #[async_trait]
 impl Hook<PreRequest> for Telling {
     async fn call(&self, view: &RequestView) -> Result<Verdict<PreRequest>, HookFailure> {
-        self.0.notify_model(format!("before request {}", view.number)).await.unwrap();
+        self.0
+            .notify_model(format!("before request {}", view.number))
+            .await
+            .unwrap();
         Ok(Verdict::allow())
     }
 }
@@ -47,8 +50,18 @@ impl FeatureModule for Teller {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let (sink, id) = (ctx.notifications()?, ctx.feature_id().clone());
-        ctx.hooks().register(HookContribution::new(id.clone(), &TELL, Arc::new(Telling(sink.clone()))))?;
-        ctx.hooks().register(HookContribution::new(id, &TELL_EARLY, Arc::new(Telling(sink)))).map(drop)
+        ctx.hooks().register(HookContribution::new(
+            id.clone(),
+            &TELL,
+            Arc::new(Telling(sink.clone())),
+        ))?;
+        ctx.hooks()
+            .register(HookContribution::new(
+                id,
+                &TELL_EARLY,
+                Arc::new(Telling(sink)),
+            ))
+            .map(drop)
     }
 }
 
@@ -57,7 +70,10 @@ struct Stopper;
 
 impl FeatureModule for Stopper {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::builtin("b-stopper")).version("1.0.0").gate(&STOP).build()
+        FeatureDescriptor::builder(FeatureId::builtin("b-stopper"))
+            .version("1.0.0")
+            .gate(&STOP)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -72,14 +88,22 @@ fn what_a_hook_made_durable_is_kept_when_a_later_one_refuses() {
     for refused in [true, false] {
         let script = ModelScript::new([ScriptedAnswer::text("done")]);
         let mut pod = PodUnderTest::new(&ambient::claim(), script, Vec::new());
-        let gates = vec![NOTIFY, HostCapability::hook::<PreRequest>(), HostCapability::hook::<PromptSubmit>()];
+        let gates = vec![
+            NOTIFY,
+            HostCapability::hook::<PreRequest>(),
+            HostCapability::hook::<PromptSubmit>(),
+        ];
         pod.features = vec![(Arc::new(Teller), gates.clone())];
         if refused {
             pod.features.push((Arc::new(Stopper), gates));
         }
         pod.paused = false;
         let outcome = pod.run("go").end().outcome.clone();
-        assert_eq!(matches!(outcome, Outcome::Aborted { .. }), refused, "{outcome:?}");
+        assert_eq!(
+            matches!(outcome, Outcome::Aborted { .. }),
+            refused,
+            "{outcome:?}"
+        );
         let said: Vec<String> = pod
             .records()
             .into_iter()

@@ -12,8 +12,16 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
     let (whole, _) = pod(STEPS);
     whole.run("go").end();
     let points = whole.points.numbered();
-    assert!(points.iter().any(|(name, _)| name == "commit:feature_state"), "{points:?}");
-    assert!(points.iter().any(|(name, _)| name == "notification_queued"), "{points:?}");
+    assert!(
+        points
+            .iter()
+            .any(|(name, _)| name == "commit:feature_state"),
+        "{points:?}"
+    );
+    assert!(
+        points.iter().any(|(name, _)| name == "notification_queued"),
+        "{points:?}"
+    );
     for (name, nth) in points {
         let (pod, counter) = pod(STEPS);
         pod.points.kill(&name, nth);
@@ -25,11 +33,16 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
         }
         pod.script.add(calls(&["read"]));
         let again = pod.run("again");
-        assert!(matches!(again.how, RunEnd::Ended(_)), "{name} {nth}: {again:?}");
+        assert!(
+            matches!(again.how, RunEnd::Ended(_)),
+            "{name} {nth}: {again:?}"
+        );
         let (mut queued, mut delivered, mut n) = (BTreeMap::new(), BTreeMap::new(), 0);
         for (_, record) in pod.records() {
             match record {
-                Record::NotificationQueued(notice) => *queued.entry(notice.number).or_insert(0) += 1,
+                Record::NotificationQueued(notice) => {
+                    *queued.entry(notice.number).or_insert(0) += 1
+                }
                 Record::SystemItem(SystemItem::Notification { number, .. }) => {
                     *delivered.entry(number).or_insert(0) += 1
                 }
@@ -38,14 +51,27 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
             }
         }
         // What the feature was told is done is there.
-        let promised = heard.iter().filter(|line| line.starts_with("tell") && !line.ends_with("Unavailable")).count();
-        assert!(queued.len() >= promised, "{name} {nth}: {heard:?} {queued:?}");
+        let promised = heard
+            .iter()
+            .filter(|line| line.starts_with("tell") && !line.ends_with("Unavailable"))
+            .count();
+        assert!(
+            queued.len() >= promised,
+            "{name} {nth}: {heard:?} {queued:?}"
+        );
         let added = heard.iter().filter(|line| *line == "add: 1").count() as u64;
         assert!(n >= added, "{name} {nth}: {heard:?}");
         assert_eq!(counter.state().read().n, n, "{name} {nth}");
-        assert!(delivered.values().all(|times| *times == 1), "{name} {nth}: {delivered:?}");
+        assert!(
+            delivered.values().all(|times| *times == 1),
+            "{name} {nth}: {delivered:?}"
+        );
         let waiting = pod.state().notices;
-        assert_eq!(queued.len(), delivered.len() + waiting.len(), "{name} {nth} {ran:?}");
+        assert_eq!(
+            queued.len(),
+            delivered.len() + waiting.len(),
+            "{name} {nth} {ran:?}"
+        );
         assert!(waiting.is_empty(), "{name} {nth}: {waiting:?}");
     }
 }

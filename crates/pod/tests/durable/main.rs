@@ -1,5 +1,9 @@
 //! What features make durable: state and notifications, in a running pod, killed and refused.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
 
 mod backpressure;
 mod hooks;

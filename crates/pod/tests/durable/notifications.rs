@@ -22,18 +22,39 @@ fn it_is_durable_before_the_answer_and_the_next_step_brings_it() {
     assert_eq!(counter.heard(), ["tell look at the tests: 1"]);
     let requests = pod.script.requests();
     assert_eq!(told(&requests[0].items), []);
-    assert_eq!(told(&requests[1].items), [(ID.to_string(), "look at the tests".to_owned())]);
-    let kinds: Vec<String> = pod.records().iter().map(|(_, record)| record.kind().to_owned()).collect();
+    assert_eq!(
+        told(&requests[1].items),
+        [(ID.to_string(), "look at the tests".to_owned())]
+    );
+    let kinds: Vec<String> = pod
+        .records()
+        .iter()
+        .map(|(_, record)| record.kind().to_owned())
+        .collect();
     let at = |kind: &str| kinds.iter().rposition(|k| k == kind).unwrap();
-    assert!(at("notification_queued") < at("tool_finished") && at("tool_finished") < at("system_item"), "{kinds:?}");
-    let queued = pod.records().into_iter().find_map(|(_, record)| match record {
-        Record::NotificationQueued(queued) => Some(queued),
-        _ => None,
-    });
+    assert!(
+        at("notification_queued") < at("tool_finished") && at("tool_finished") < at("system_item"),
+        "{kinds:?}"
+    );
+    let queued = pod
+        .records()
+        .into_iter()
+        .find_map(|(_, record)| match record {
+            Record::NotificationQueued(queued) => Some(queued),
+            _ => None,
+        });
     let (feature, text) = (ID.to_string(), "look at the tests".to_owned());
     assert_eq!(
         queued,
-        Some(NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false, key: None, by: None })
+        Some(NotificationQueued {
+            number: 1,
+            feature,
+            registry_generation: 1,
+            text,
+            wake: false,
+            key: None,
+            by: None
+        })
     );
 }
 
@@ -46,7 +67,10 @@ fn one_that_comes_after_the_last_step_waits_for_the_next_turn() {
     assert_eq!(pod.state().notices.len(), 1);
     pod.limits.max_steps = 100;
     pod.run("again").end();
-    assert_eq!(told(&pod.script.requests()[1].items), [(ID.to_string(), "later".to_owned())]);
+    assert_eq!(
+        told(&pod.script.requests()[1].items),
+        [(ID.to_string(), "later".to_owned())]
+    );
     assert_eq!(pod.state().notices.len(), 0);
 }
 
@@ -54,14 +78,25 @@ fn one_that_comes_after_the_last_step_waits_for_the_next_turn() {
 fn bytes_and_number_are_those_of_the_grant() {
     let long = format!("tell {}", "x".repeat(41));
     let fits = format!("tell {}", "x".repeat(40));
-    let (pod, counter) = pod(&[&[&long, "tell \u{7}", &fits], &["tell two"], &["tell three"]]);
+    let (pod, counter) = pod(&[
+        &[&long, "tell \u{7}", &fits],
+        &["tell two"],
+        &["tell three"],
+    ]);
     pod.run("go").end();
-    let heard: Vec<String> = counter.heard().iter().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+    let heard: Vec<String> = counter
+        .heard()
+        .iter()
+        .map(|line| line.rsplit(": ").next().unwrap().to_owned())
+        .collect();
     let mut first = heard[..3].to_vec();
     first.sort();
     assert_eq!(
         (first, &heard[3..]),
-        (["1", "Exhausted", "FixInput"].map(str::to_owned).to_vec(), &["2".to_owned(), "Exhausted".to_owned()][..])
+        (
+            ["1", "Exhausted", "FixInput"].map(str::to_owned).to_vec(),
+            &["2".to_owned(), "Exhausted".to_owned()][..]
+        )
     );
     // The next turn has an allowance of its own.
     pod.script.add(calls(&["tell four"]));
@@ -96,7 +131,15 @@ fn every_turn_of_one_start_has_its_own_allowance() {
         }
     });
     end.result.unwrap();
-    assert_eq!(counter.heard(), ["tell one: 1", "tell two: 2", "tell three: Exhausted", "tell four: 3"]);
+    assert_eq!(
+        counter.heard(),
+        [
+            "tell one: 1",
+            "tell two: 2",
+            "tell three: Exhausted",
+            "tell four: 3"
+        ]
+    );
 }
 
 /// Between turns an allowance lasts an hour, so that a pod of weeks is not silenced by a busy day.
@@ -134,7 +177,10 @@ fn one_with_a_key_is_delivered_once_wherever_the_pod_is_killed() {
         let (mut pod, counter) = pod(&[step]);
         pod.points.kill(&name, nth);
         let how = pod.run("go").how;
-        assert!(matches!(how, RunEnd::Killed | RunEnd::Ended(_)), "{name} {nth}: {how:?}");
+        assert!(
+            matches!(how, RunEnd::Killed | RunEnd::Ended(_)),
+            "{name} {nth}: {how:?}"
+        );
         pod.revive();
         pod.script = ModelScript::new([calls(step), ScriptedAnswer::text("done")]);
         pod.run("again").end();
@@ -142,21 +188,42 @@ fn one_with_a_key_is_delivered_once_wherever_the_pod_is_killed() {
         for (_, record) in pod.records() {
             match record {
                 Record::NotificationQueued(notice) => queued.push((notice.number, notice.key)),
-                Record::SystemItem(SystemItem::Notification { number, text, .. }) => delivered.push((number, text)),
+                Record::SystemItem(SystemItem::Notification { number, text, .. }) => {
+                    delivered.push((number, text))
+                }
                 _ => {}
             }
         }
-        let [(number, Some(key))] = &queued[..] else { panic!("{name} {nth}: {queued:?}") };
-        assert_eq!((key.as_str(), delivered), ("day-1", vec![(*number, "words".to_owned())]), "{name} {nth}");
-        assert_eq!(counter.heard().last(), Some(&format!("once day-1 words: {number}")), "{name} {nth}");
+        let [(number, Some(key))] = &queued[..] else {
+            panic!("{name} {nth}: {queued:?}")
+        };
+        assert_eq!(
+            (key.as_str(), delivered),
+            ("day-1", vec![(*number, "words".to_owned())]),
+            "{name} {nth}"
+        );
+        assert_eq!(
+            counter.heard().last(),
+            Some(&format!("once day-1 words: {number}")),
+            "{name} {nth}"
+        );
     }
 }
 
 #[test]
 fn another_key_is_another_notification() {
-    let (pod, counter) = pod(&[&["once a words"], &["once b words"], &["once a words"], &["once c words"]]);
+    let (pod, counter) = pod(&[
+        &["once a words"],
+        &["once b words"],
+        &["once a words"],
+        &["once c words"],
+    ]);
     pod.run("go").end();
-    let heard: Vec<String> = counter.heard().iter().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+    let heard: Vec<String> = counter
+        .heard()
+        .iter()
+        .map(|line| line.rsplit(": ").next().unwrap().to_owned())
+        .collect();
     assert_eq!(&heard[..3], ["1", "2", "1"]);
     assert!(counter.heard()[3].contains("Exhausted"), "{heard:?}");
     assert_eq!(pod.state().notified, 2);

@@ -7,11 +7,21 @@ use std::sync::{Arc, Mutex};
 use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
 
 pub(crate) const ID: FeatureId = FeatureId::builtin("counter");
-pub(crate) const COUNT: StateKey<Count> = StateKey::new("count", 2).migrating(|version, old| match version {
-    1 => old.as_u64().map(|n| Count { n, words: Vec::new() }).ok_or_else(|| "not a number".to_owned()),
-    other => Err(format!("version {other} is unknown")),
-});
-pub(crate) const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 40, per_turn: 2 };
+pub(crate) const COUNT: StateKey<Count> =
+    StateKey::new("count", 2).migrating(|version, old| match version {
+        1 => old
+            .as_u64()
+            .map(|n| Count {
+                n,
+                words: Vec::new(),
+            })
+            .ok_or_else(|| "not a number".to_owned()),
+        other => Err(format!("version {other} is unknown")),
+    });
+pub(crate) const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: 40,
+    per_turn: 2,
+};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Count {
@@ -67,9 +77,12 @@ impl Live {
                 .await
                 .map(|()| String::new())
                 .map_err(|e| e.to_string()),
-            "panic" => {
-                self.state.update(|_| panic!("on purpose")).await.map(|()| String::new()).map_err(|e| e.to_string())
-            }
+            "panic" => self
+                .state
+                .update(|_| panic!("on purpose"))
+                .await
+                .map(|()| String::new())
+                .map_err(|e| e.to_string()),
             "read" => Ok(self.state.read().n.to_string()),
             "tell" => self
                 .notify
@@ -80,7 +93,10 @@ impl Live {
             "once" => {
                 let (key, words) = rest.split_once(' ').unwrap();
                 let both = async {
-                    tokio::join!(self.notify.notify_model_once(key, words), self.notify.notify_model_once(key, "other"))
+                    tokio::join!(
+                        self.notify.notify_model_once(key, words),
+                        self.notify.notify_model_once(key, "other")
+                    )
                 };
                 let (one, two) = both.await;
                 // What the feature keeps of it: a kill in between makes it send again.
@@ -92,16 +108,32 @@ impl Live {
             }
             "alert" => Ok(format!(
                 "{:?}",
-                (0..many()).map(|n| self.alerts.alert(AlertLevel::Info, &format!("alert {n}"))).find_map(Result::err)
+                (0..many())
+                    .map(|n| self.alerts.alert(AlertLevel::Info, &format!("alert {n}")))
+                    .find_map(Result::err)
             )),
-            "note" => {
-                Ok(format!("{:?}", (0..many()).map(|n| self.notes.note(&format!("note {n}"))).find_map(Result::err)))
+            "note" => Ok(format!(
+                "{:?}",
+                (0..many())
+                    .map(|n| self.notes.note(&format!("note {n}")))
+                    .find_map(Result::err)
+            )),
+            _ => {
+                return Err(ToolError::new(
+                    llm_worker::ErrorKind::FixInput,
+                    "no such verb",
+                ));
             }
-            _ => return Err(ToolError::new(llm_worker::ErrorKind::FixInput, "no such verb")),
         };
         let said = said.unwrap_or_else(|error| error);
-        self.heard.lock().unwrap().push(format!("{}: {said}", args.what));
-        Ok(ToolOutput { summary: said, content: String::new() })
+        self.heard
+            .lock()
+            .unwrap()
+            .push(format!("{}: {said}", args.what));
+        Ok(ToolOutput {
+            summary: said,
+            content: String::new(),
+        })
     }
 }
 
@@ -117,15 +149,28 @@ impl FeatureModule for Counter {
         FeatureDescriptor::builder(ID)
             .version("1.0.0")
             .request(CapabilityRequest::required(NOTIFY, "to tell"))
-            .request(CapabilityRequest::required(HostCapability::EmitUserAlert, "to alert"))
+            .request(CapabilityRequest::required(
+                HostCapability::EmitUserAlert,
+                "to alert",
+            ))
             .tool(&DO)
             .state(&COUNT)
             .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let (notify, alerts, notes) = (ctx.notifications()?, ctx.alerts()?, ctx.diagnostics().later()?);
-        let live = Arc::new(Live { state: ctx.state(&COUNT)?, notify, alerts, notes, heard: Arc::clone(&self.heard) });
+        let (notify, alerts, notes) = (
+            ctx.notifications()?,
+            ctx.alerts()?,
+            ctx.diagnostics().later()?,
+        );
+        let live = Arc::new(Live {
+            state: ctx.state(&COUNT)?,
+            notify,
+            alerts,
+            notes,
+            heard: Arc::clone(&self.heard),
+        });
         *self.live.lock().unwrap() = Some(Arc::clone(&live));
         ctx.tools().implement(&DO, &live, Live::act).map(drop)
     }
@@ -133,13 +178,24 @@ impl FeatureModule for Counter {
 
 /// Everything the counter asks for.
 pub(crate) fn grants() -> Vec<HostCapability> {
-    vec![HostCapability::tool("*"), HostCapability::SESSION_STATE, NOTIFY, HostCapability::EmitUserAlert]
+    vec![
+        HostCapability::tool("*"),
+        HostCapability::SESSION_STATE,
+        NOTIFY,
+        HostCapability::EmitUserAlert,
+    ]
 }
 
 /// One answer that calls `Do` with each of these.
 pub(crate) fn calls(whats: &[&str]) -> ScriptedAnswer {
-    let arguments: Vec<String> = whats.iter().map(|what| serde_json::json!({ "what": what }).to_string()).collect();
-    let calls: Vec<(&str, &str)> = arguments.iter().map(|arguments| ("Do", arguments.as_str())).collect();
+    let arguments: Vec<String> = whats
+        .iter()
+        .map(|what| serde_json::json!({ "what": what }).to_string())
+        .collect();
+    let calls: Vec<(&str, &str)> = arguments
+        .iter()
+        .map(|arguments| ("Do", arguments.as_str()))
+        .collect();
     ScriptedAnswer::calls(&calls)
 }
 

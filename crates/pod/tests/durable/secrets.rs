@@ -15,17 +15,21 @@ const CANARY: &str = "canary-9f8e\n7d\"6c5b4a";
 const PARTS: [&str; 2] = ["canary-9f", "c5b4a"];
 const NAME: &str = "‹secret bird›";
 const ID: FeatureId = FeatureId::builtin("leak");
-const LEAK: ToolKey<Leak> = ToolKey::new("Leak", ToolEffect::Effectful, "Leak.").touching(|args: &Leak| {
-    if args.how == "prepare" {
-        panic!("{CANARY}")
-    }
-    Vec::new()
-});
+const LEAK: ToolKey<Leak> =
+    ToolKey::new("Leak", ToolEffect::Effectful, "Leak.").touching(|args: &Leak| {
+        if args.how == "prepare" {
+            panic!("{CANARY}")
+        }
+        Vec::new()
+    });
 const GATE: HookKey<PreToolCall> = HookKey::new("leak");
 const WORDS: HookKey<hook::ToolOutcome> = HookKey::new("leak-words");
 const ARGUMENTS: HookKey<hook::ToolArguments> = HookKey::new("leak-arguments");
 const STATE: StateKey<String> = StateKey::new("leak", 1);
-const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 400, per_turn: 20 };
+const NOTIFY: HostCapability = HostCapability::EmitModelNotification {
+    max_bytes: 400,
+    per_turn: 20,
+};
 
 use pod::hook;
 
@@ -55,9 +59,18 @@ impl Live {
     async fn leak(self: Arc<Self>, args: Leak, cx: ToolContext) -> ToolResult {
         let long = || format!("{}\n{CANARY}{CANARY}\n", "x".repeat(40)).repeat(2000);
         match args.how.as_str() {
-            "summary" => Ok(ToolOutput { summary: CANARY.to_owned(), content: String::new() }),
-            "content" => Ok(ToolOutput { summary: "ok".to_owned(), content: format!("a {CANARY} b") }),
-            "long" => Ok(ToolOutput { summary: "ok".to_owned(), content: long() }),
+            "summary" => Ok(ToolOutput {
+                summary: CANARY.to_owned(),
+                content: String::new(),
+            }),
+            "content" => Ok(ToolOutput {
+                summary: "ok".to_owned(),
+                content: format!("a {CANARY} b"),
+            }),
+            "long" => Ok(ToolOutput {
+                summary: "ok".to_owned(),
+                content: long(),
+            }),
             "pieces" => {
                 for byte in long().as_bytes().chunks(7) {
                     cx.host.write_output(byte)?;
@@ -80,10 +93,20 @@ impl Live {
                 Ok(ToolOutput::default())
             }
             "state" => {
-                let told = self.state.update(|state| CANARY.clone_into(state)).await.unwrap_err();
-                Ok(ToolOutput { summary: format!("{:?}", told.kind()), content: told.to_string() })
+                let told = self
+                    .state
+                    .update(|state| CANARY.clone_into(state))
+                    .await
+                    .unwrap_err();
+                Ok(ToolOutput {
+                    summary: format!("{:?}", told.kind()),
+                    content: told.to_string(),
+                })
             }
-            _ => Ok(ToolOutput { summary: "fine".to_owned(), content: String::new() }),
+            _ => Ok(ToolOutput {
+                summary: "fine".to_owned(),
+                content: String::new(),
+            }),
         }
     }
 
@@ -106,7 +129,10 @@ impl Live {
 
     fn words(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
         match view.call.arguments.contains("words") {
-            true => Change::Replaced(ToolOutput { summary: "new".to_owned(), content: CANARY.to_owned() }),
+            true => Change::Replaced(ToolOutput {
+                summary: "new".to_owned(),
+                content: CANARY.to_owned(),
+            }),
             false => Change::Unchanged,
         }
     }
@@ -119,7 +145,10 @@ impl FeatureModule for Leaks {
         FeatureDescriptor::builder(ID)
             .version("1.0.0")
             .request(CapabilityRequest::required(NOTIFY, "to leak"))
-            .request(CapabilityRequest::required(HostCapability::EmitUserAlert, "to leak"))
+            .request(CapabilityRequest::required(
+                HostCapability::EmitUserAlert,
+                "to leak",
+            ))
             .tool(&LEAK)
             .gate(&GATE)
             .transform(&WORDS)
@@ -130,11 +159,20 @@ impl FeatureModule for Leaks {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let (notify, alerts, notes) = (ctx.notifications()?, ctx.alerts()?, ctx.diagnostics().later()?);
+        let (notify, alerts, notes) = (
+            ctx.notifications()?,
+            ctx.alerts()?,
+            ctx.diagnostics().later()?,
+        );
         ctx.diagnostics().note(CANARY)?;
         ctx.diagnostics().note(&edges())?;
         ctx.instructions().set("leak", format!("Say {CANARY}."))?;
-        let live = Arc::new(Live { notify, alerts, notes, state: ctx.state(&STATE)? });
+        let live = Arc::new(Live {
+            notify,
+            alerts,
+            notes,
+            state: ctx.state(&STATE)?,
+        });
         ctx.tools().implement(&LEAK, &live, Live::leak)?;
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
         ctx.hooks().transform(&WORDS, &live, Live::words)?;
@@ -145,10 +183,16 @@ impl FeatureModule for Leaks {
 
 /// Every file below a directory.
 fn files(dir: &std::path::Path) -> Vec<(String, Vec<u8>)> {
-    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     entries
         .flat_map(|path| {
-            if path.is_dir() { files(&path) } else { vec![(path.display().to_string(), std::fs::read(&path).unwrap())] }
+            if path.is_dir() {
+                files(&path)
+            } else {
+                vec![(path.display().to_string(), std::fs::read(&path).unwrap())]
+            }
         })
         .collect()
 }
@@ -174,10 +218,15 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
         "rewrite",
         "fine",
     ];
-    let answers = ways.iter().map(|how| ScriptedAnswer::calls(&[("Leak", &format!("{{\"how\":\"{how}\"}}"))]));
+    let answers = ways
+        .iter()
+        .map(|how| ScriptedAnswer::calls(&[("Leak", &format!("{{\"how\":\"{how}\"}}"))]));
     let ambient = ambient::claim();
-    let mut pod =
-        PodUnderTest::new(&ambient, ModelScript::new(answers.chain([ScriptedAnswer::text("done")])), Vec::new());
+    let mut pod = PodUnderTest::new(
+        &ambient,
+        ModelScript::new(answers.chain([ScriptedAnswer::text("done")])),
+        Vec::new(),
+    );
     let grants = vec![
         HostCapability::tool("*"),
         HostCapability::SESSION_STATE,
@@ -195,12 +244,22 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
     let ran = pod.run("go");
     ran.end();
     let shown = format!("{:?}", ran.events);
-    let requests =
-        pod.script.bodies().iter().map(|body| String::from_utf8_lossy(body).into_owned()).collect::<String>();
-    let mut places =
-        vec![("the screen".to_owned(), shown.into_bytes()), ("the requests".to_owned(), requests.into_bytes())];
+    let requests = pod
+        .script
+        .bodies()
+        .iter()
+        .map(|body| String::from_utf8_lossy(body).into_owned())
+        .collect::<String>();
+    let mut places = vec![
+        ("the screen".to_owned(), shown.into_bytes()),
+        ("the requests".to_owned(), requests.into_bytes()),
+    ];
     places.extend(files(&pod.dir));
-    let found = |bytes: &[u8], what: &str| bytes.windows(what.len()).any(|window| window == what.as_bytes());
+    let found = |bytes: &[u8], what: &str| {
+        bytes
+            .windows(what.len())
+            .any(|window| window == what.as_bytes())
+    };
     for (place, bytes) in &places {
         for part in PARTS {
             assert!(!found(bytes, part), "{place}: {part}");

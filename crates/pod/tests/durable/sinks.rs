@@ -35,8 +35,14 @@ fn notes_are_journaled_without_a_flush_and_stop_at_their_bound() {
             _ => None,
         })
         .collect();
-    assert_eq!((notes.len(), notes[0].as_str()), (pod::feature::MAX_NOTES, "note 0"));
-    assert_eq!(notes.last().unwrap(), "further notes are dropped for 24 hours");
+    assert_eq!(
+        (notes.len(), notes[0].as_str()),
+        (pod::feature::MAX_NOTES, "note 0")
+    );
+    assert_eq!(
+        notes.last().unwrap(),
+        "further notes are dropped for 24 hours"
+    );
     let (plain, _) = crate::rig::pod(&[&["read"]]);
     assert_eq!(ran.flushes, plain.run("go").flushes);
 }
@@ -57,8 +63,7 @@ fn a_day_later_notes_are_taken_again() {
     });
     end.result.unwrap();
     let of = |day: &str| {
-        let is_of =
-            |record: &(u64, Record)| matches!(&record.1, Record::FeatureNote(note) if note.text.starts_with(day));
+        let is_of = |record: &(u64, Record)| matches!(&record.1, Record::FeatureNote(note) if note.text.starts_with(day));
         pod.records().iter().filter(|record| is_of(record)).count()
     };
     assert_eq!((of("first"), of("second"), of("further")), (31, 31, 2));

@@ -22,7 +22,15 @@ fn a_state_is_there_again_and_program_order_is_journal_order() {
     let (pod, counter) = pod(&[&["add"], &["both"], &["piggyback"], &["read"]]);
     pod.run("go").end();
     // `read` shows what is committed: the piggybacked update went with the commit before the next request.
-    assert_eq!(counter.heard(), ["add: 1", "both: Ok(()) Ok(())", "piggyback: done", "read: 13"]);
+    assert_eq!(
+        counter.heard(),
+        [
+            "add: 1",
+            "both: Ok(()) Ok(())",
+            "piggyback: done",
+            "read: 13"
+        ]
+    );
     assert_eq!(states(&pod.records()), [1, 2, 12, 13]);
     pod.script.add(calls(&["add"]));
     pod.script.add(ScriptedAnswer::text("done"));
@@ -49,9 +57,15 @@ fn what_does_not_fit_or_panics_changes_nothing() {
     let (pod, counter) = pod(&[&["add"], &["grow 70000"], &["panic"], &["add"]]);
     pod.run("go").end();
     let heard = counter.heard();
-    assert!(heard[1].contains("JSON") && heard[1].contains("65536"), "{heard:?}");
+    assert!(
+        heard[1].contains("JSON") && heard[1].contains("65536"),
+        "{heard:?}"
+    );
     assert!(heard[2].contains("on purpose"), "{heard:?}");
-    assert_eq!((heard[3].as_str(), states(&pod.records())), ("add: 2", vec![1, 2]));
+    assert_eq!(
+        (heard[3].as_str(), states(&pod.records())),
+        ("add: 2", vec![1, 2])
+    );
 }
 
 // The disk refuses at every operation in turn: memory never says more than the log, and what was built on a refused
@@ -76,12 +90,21 @@ fn a_refused_update_leaves_memory_as_it_was() {
             pod.journal().close();
             let (logged, memory) = (states(&pod.records()), counter.state().read().n);
             // None stands on one that was refused.
-            let steps = logged.iter().scan(0, |last, n| Some(n - std::mem::replace(last, *n)));
-            assert!(steps.clone().all(|step| step == 1 || step == 10), "operation {at} {fault:?}: {logged:?}");
+            let steps = logged
+                .iter()
+                .scan(0, |last, n| Some(n - std::mem::replace(last, *n)));
+            assert!(
+                steps.clone().all(|step| step == 1 || step == 10),
+                "operation {at} {fault:?}: {logged:?}"
+            );
             let newest = logged.last().copied().unwrap_or(0);
             // On a disk that takes nothing back, what was refused may be there after all.
-            let refused = matches!(fault, Fault::Ever(_)) && (memory == 0 || logged.contains(&memory));
-            assert!(memory == newest || refused, "operation {at} {fault:?}: {memory} and {logged:?}");
+            let refused =
+                matches!(fault, Fault::Ever(_)) && (memory == 0 || logged.contains(&memory));
+            assert!(
+                memory == newest || refused,
+                "operation {at} {fault:?}: {memory} and {logged:?}"
+            );
         }
     }
 }
@@ -97,20 +120,31 @@ fn observers_see_no_state() {
     }
     impl FeatureModule for Watch {
         fn descriptor(&self) -> FeatureDescriptor {
-            FeatureDescriptor::builder(FeatureId::builtin("watch")).version("1.0.0").observe(&WATCH).build()
+            FeatureDescriptor::builder(FeatureId::builtin("watch"))
+                .version("1.0.0")
+                .observe(&WATCH)
+                .build()
         }
         fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-            ctx.hooks().observe(&WATCH, &Arc::new(Self(Arc::clone(&self.0))), Self::seen).map(drop)
+            ctx.hooks()
+                .observe(&WATCH, &Arc::new(Self(Arc::clone(&self.0))), Self::seen)
+                .map(drop)
         }
     }
     let (mut pod, _) = pod(&[&["add"]]);
     let seen = Arc::new(Mutex::new(Vec::new()));
-    pod.features.push((Arc::new(Watch(Arc::clone(&seen))), vec![HostCapability::hook::<Event>()]));
+    pod.features.push((
+        Arc::new(Watch(Arc::clone(&seen))),
+        vec![HostCapability::hook::<Event>()],
+    ));
     pod.paused = false;
     pod.run("go").end();
     assert_eq!(Event::POINT, HookPoint::Event);
     let seen = seen.lock().unwrap();
-    assert!(seen.iter().any(|kind| kind == "tool_finished") && !seen.iter().any(|kind| kind == "feature_state"));
+    assert!(
+        seen.iter().any(|kind| kind == "tool_finished")
+            && !seen.iter().any(|kind| kind == "feature_state")
+    );
 }
 
 #[test]
@@ -135,10 +169,20 @@ fn what_an_observer_makes_of_the_last_records_is_kept() {
         }
     }
     let (mut pod, _) = pod(&[]);
-    pod.features.push((Arc::new(Watch), vec![HostCapability::hook::<Event>(), HostCapability::SESSION_STATE]));
+    pod.features.push((
+        Arc::new(Watch),
+        vec![
+            HostCapability::hook::<Event>(),
+            HostCapability::SESSION_STATE,
+        ],
+    ));
     pod.paused = false;
     pod.run("go").end();
-    let kept = pod.state().features.into_values().find(|state| state.name == "turns");
+    let kept = pod
+        .state()
+        .features
+        .into_values()
+        .find(|state| state.name == "turns");
     assert_eq!(kept.map(|state| (*state.value).clone()), Some(1.into()));
 }
 
@@ -147,33 +191,62 @@ fn left(version: u16, value: serde_json::Value) -> (FeatureInstallReport, Counte
     let (pod, counter) = pod(&[]);
     let opened = pod.store().unwrap();
     let (feature, name) = (ID.to_string(), COUNT.name().to_owned());
-    let state = FeatureState { feature, name, version, value: Arc::new(value) };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let state = FeatureState {
+        feature,
+        name,
+        version,
+        value: Arc::new(value),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let batch = pod::control::Batch::of(vec![state.into()]);
     runtime.block_on(async { opened.journal.append(batch).await.map(drop).unwrap() });
     opened.journal.close();
     let opening = pod.opening(pod.resume().unwrap()).unwrap();
-    let policy = grants().into_iter().fold(CapabilityPolicy::nothing(), |p, grant| p.grant(ID, grant, "test"));
+    let policy = grants()
+        .into_iter()
+        .fold(CapabilityPolicy::nothing(), |p, grant| {
+            p.grant(ID, grant, "test")
+        });
     let services = HostServices::none().link(opening.link());
-    let registry = FeatureRegistryBuilder::new(policy).with(Arc::new(counter.clone())).install(&services);
+    let registry = FeatureRegistryBuilder::new(policy)
+        .with(Arc::new(counter.clone()))
+        .install(&services);
     (registry.report().feature(&ID).unwrap().clone(), counter)
 }
 
 #[test]
 fn old_values_are_migrated_and_unreadable_ones_skip_the_feature() {
     let (report, counter) = left(1, 7.into());
-    assert_eq!((report.outcome, counter.state().read().n), (InstallOutcome::Installed, 7));
+    assert_eq!(
+        (report.outcome, counter.state().read().n),
+        (InstallOutcome::Installed, 7)
+    );
     let (report, counter) = left(2, serde_json::json!({ "n": 8, "words": [] }));
     assert_eq!(
         (report.outcome, &*counter.state().read()),
-        (InstallOutcome::Installed, &Count { n: 8, words: Vec::new() })
+        (
+            InstallOutcome::Installed,
+            &Count {
+                n: 8,
+                words: Vec::new()
+            }
+        )
     );
-    for (version, value, why) in
-        [(1, "x".into(), "not a number"), (2, 7.into(), "count"), (3, 7.into(), "use a newer one")]
-    {
+    for (version, value, why) in [
+        (1, "x".into(), "not a number"),
+        (2, 7.into(), "count"),
+        (3, 7.into(), "use a newer one"),
+    ] {
         let (report, _) = left(version, value);
         assert_eq!(report.outcome, InstallOutcome::Skipped, "{version}");
-        assert!(report.diagnostics[0].message.contains(why), "{:?}", report.diagnostics);
+        assert!(
+            report.diagnostics[0].message.contains(why),
+            "{:?}",
+            report.diagnostics
+        );
     }
 }
 
@@ -182,22 +255,33 @@ fn an_ungranted_or_unstaged_state_skips_the_feature() {
     struct Lazy;
     impl FeatureModule for Lazy {
         fn descriptor(&self) -> FeatureDescriptor {
-            FeatureDescriptor::builder(ID).version("1.0.0").state(&COUNT).build()
+            FeatureDescriptor::builder(ID)
+                .version("1.0.0")
+                .state(&COUNT)
+                .build()
         }
         fn install(&self, _: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
             Ok(())
         }
     }
     let outcome = |policy| {
-        let registry = FeatureRegistryBuilder::new(policy).with(Arc::new(Lazy)).install(&HostServices::none());
+        let registry = FeatureRegistryBuilder::new(policy)
+            .with(Arc::new(Lazy))
+            .install(&HostServices::none());
         let report = registry.report().feature(&ID).unwrap().clone();
         (report.outcome, report.diagnostics[0].code)
     };
     let granted = CapabilityPolicy::nothing().grant(ID, HostCapability::SESSION_STATE, "test");
-    assert_eq!(outcome(granted), (InstallOutcome::Skipped, DiagnosticCode::PlannedNotStaged));
+    assert_eq!(
+        outcome(granted),
+        (InstallOutcome::Skipped, DiagnosticCode::PlannedNotStaged)
+    );
     assert_eq!(
         outcome(CapabilityPolicy::nothing()),
-        (InstallOutcome::Skipped, DiagnosticCode::RequiredCapabilityDenied)
+        (
+            InstallOutcome::Skipped,
+            DiagnosticCode::RequiredCapabilityDenied
+        )
     );
 }
 
@@ -215,7 +299,10 @@ fn a_value_of_before_never_lands_behind_a_newer_one() {
         pod.disk.fail_at(0, Fault::Once(EIO));
         let updates = async {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            live.state.update(|count| count.n += 10).await.map_err(|e| e.to_string())
+            live.state
+                .update(|count| count.n += 10)
+                .await
+                .map_err(|e| e.to_string())
         };
         let (_, second) = tokio::join!(client.submit("again"), updates);
         (first.await.map_err(|e| e.to_string()), second)

@@ -17,7 +17,11 @@ const OTHER: StateKey<u64> = StateKey::new("other", 1).scope(StateScope::User);
 
 impl FeatureModule for Tally {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(ID).version("1.0.0").state(&self.0).state(&OTHER).build()
+        FeatureDescriptor::builder(ID)
+            .version("1.0.0")
+            .state(&self.0)
+            .state(&OTHER)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -32,23 +36,31 @@ fn pod(dir: &Path) -> (FeatureRegistry, Option<DurableState<u64>>, PodUnderTest)
     (registry, states.into_iter().next(), rig)
 }
 
-fn pod_with(key: StateKey<u64>, dir: &Path) -> (FeatureRegistry, Vec<DurableState<u64>>, PodUnderTest) {
+fn pod_with(
+    key: StateKey<u64>,
+    dir: &Path,
+) -> (FeatureRegistry, Vec<DurableState<u64>>, PodUnderTest) {
     let rig = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), Vec::new());
     let opening = rig.opening(rig.resume().unwrap()).unwrap();
     let files = Workspace::open(&ambient::claim(), dir, dir, Access::ReadWrite).unwrap();
     let services = HostServices::none().link(opening.link().files(StateScope::User, files));
-    let grant = HostCapability::StateStore { scope: StateScope::User };
+    let grant = HostCapability::StateStore {
+        scope: StateScope::User,
+    };
     let policy = CapabilityPolicy::nothing().grant(ID, grant, "test");
     let tally = Arc::new(Tally(key, Mutex::default()));
-    let registry = FeatureRegistryBuilder::new(policy).with(tally.clone()).install(&services);
+    let registry = FeatureRegistryBuilder::new(policy)
+        .with(tally.clone())
+        .install(&services);
     let states = std::mem::take(&mut *tally.1.lock().unwrap());
     (registry, states, rig)
 }
 
 /// What somebody else writes.
 fn written(dir: &Path, version: u16, value: u64) -> String {
-    let content =
-        format!("{{\"feature\":\"builtin:tally\",\"name\":\"tally\",\"version\":{version},\"value\":{value}}}\n");
+    let content = format!(
+        "{{\"feature\":\"builtin:tally\",\"name\":\"tally\",\"version\":{version},\"value\":{value}}}\n"
+    );
     std::fs::create_dir_all(dir.join("builtin.tally")).unwrap();
     std::fs::write(file(dir), &content).unwrap();
     content
@@ -59,7 +71,10 @@ fn file(dir: &Path) -> PathBuf {
 }
 
 fn wait<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(work)
 }
 
 #[test]
@@ -69,25 +84,42 @@ fn pod_state_outlives_sessions_and_concurrent_pods() {
     let first = first.unwrap();
     assert_eq!(*first.read(), 0);
     // Three updates, awaited backwards: each is written, in the order of the program.
-    let updates: Vec<_> = (1..=3).map(|n| first.update(move |tally| *tally += n)).collect();
-    updates.into_iter().rev().for_each(|update| wait(update).unwrap());
+    let updates: Vec<_> = (1..=3)
+        .map(|n| first.update(move |tally| *tally += n))
+        .collect();
+    updates
+        .into_iter()
+        .rev()
+        .for_each(|update| wait(update).unwrap());
     assert_eq!(*first.read(), 6);
     let (_two, second, _rig) = pod(dir.path());
     let second = second.unwrap();
     assert_eq!(*second.read(), 6);
     wait(second.update(|tally| *tally += 10)).unwrap();
     // The first one's next update stands on what is no longer there.
-    assert_eq!(wait(first.update(|tally| *tally += 100)).unwrap_err().kind(), ErrorKind::Retry);
+    assert_eq!(
+        wait(first.update(|tally| *tally += 100))
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Retry
+    );
     assert_eq!(*first.read(), 16);
     wait(first.update(|tally| *tally += 100)).unwrap();
     assert_eq!(*pod(dir.path()).1.unwrap().read(), 116);
     let file = std::fs::read_to_string(dir.path().join("builtin.tally/tally.json")).unwrap();
-    assert_eq!(file, "{\"feature\":\"builtin:tally\",\"name\":\"tally\",\"version\":1,\"value\":116}\n");
+    assert_eq!(
+        file,
+        "{\"feature\":\"builtin:tally\",\"name\":\"tally\",\"version\":1,\"value\":116}\n"
+    );
 }
 
 #[test]
 fn an_unreadable_file_skips_the_feature_and_stays() {
-    for content in ["", "{", "{\"feature\":\"x\",\"name\":\"y\",\"version\":9,\"value\":1}\n"] {
+    for content in [
+        "",
+        "{",
+        "{\"feature\":\"x\",\"name\":\"y\",\"version\":9,\"value\":1}\n",
+    ] {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("builtin.tally")).unwrap();
         let file = dir.path().join("builtin.tally/tally.json");
@@ -95,7 +127,11 @@ fn an_unreadable_file_skips_the_feature_and_stays() {
         let (registry, state, _rig) = pod(dir.path());
         assert!(state.is_none());
         let report = registry.report().feature(&ID).unwrap();
-        assert_eq!((report.outcome, report.diagnostics.len()), (InstallOutcome::Skipped, 1), "{content}");
+        assert_eq!(
+            (report.outcome, report.diagnostics.len()),
+            (InstallOutcome::Skipped, 1),
+            "{content}"
+        );
         assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
     }
 }
@@ -118,18 +154,32 @@ fn what_the_disk_refuses_is_not_in_memory() {
 #[test]
 fn an_unreadable_foreign_write_is_not_overwritten() {
     let migrating = |_: u16, _: &serde_json::Value| -> Result<u64, String> { panic!("on purpose") };
-    let older = StateKey::new("tally", 2).scope(StateScope::User).migrating(migrating);
+    let older = StateKey::new("tally", 2)
+        .scope(StateScope::User)
+        .migrating(migrating);
     for (key, theirs, words) in [(TALLY, 9, "use a newer one"), (older, 1, "on purpose")] {
         let dir = tempfile::tempdir().unwrap();
         let (_one, states, _rig) = pod_with(key, dir.path());
         wait(states[0].update(|tally| *tally = 1)).unwrap();
         let content = written(dir.path(), theirs, 77);
-        assert_eq!(wait(states[0].update(|tally| *tally += 1)), Err(StateError::Superseded));
+        assert_eq!(
+            wait(states[0].update(|tally| *tally += 1)),
+            Err(StateError::Superseded)
+        );
         for _ in 0..3 {
             let told = wait(states[0].update(|tally| *tally += 1)).unwrap_err();
-            assert!(told.kind() == ErrorKind::Unavailable && told.to_string().contains(words), "{told}");
+            assert!(
+                told.kind() == ErrorKind::Unavailable && told.to_string().contains(words),
+                "{told}"
+            );
         }
-        assert_eq!((*states[0].read(), std::fs::read_to_string(file(dir.path())).unwrap()), (1, content));
+        assert_eq!(
+            (
+                *states[0].read(),
+                std::fs::read_to_string(file(dir.path())).unwrap()
+            ),
+            (1, content)
+        );
     }
 }
 
@@ -140,7 +190,10 @@ fn a_file_that_is_removed_is_a_state_that_begins_anew() {
     let state = state.unwrap();
     wait(state.update(|tally| *tally = 5)).unwrap();
     std::fs::remove_file(file(dir.path())).unwrap();
-    assert_eq!(wait(state.update(|tally| *tally += 1)), Err(StateError::Superseded));
+    assert_eq!(
+        wait(state.update(|tally| *tally += 1)),
+        Err(StateError::Superseded)
+    );
     assert_eq!(*state.read(), 0);
     wait(state.update(|tally| *tally += 1)).unwrap();
     assert_eq!(*pod(dir.path()).1.unwrap().read(), 1);
@@ -155,19 +208,26 @@ fn a_migration_that_hangs_holds_up_no_other_state() {
         HELD.get().unwrap().pass_blocking();
         Ok(7)
     };
-    let key = StateKey::new("tally", 2).scope(StateScope::User).migrating(hangs);
+    let key = StateKey::new("tally", 2)
+        .scope(StateScope::User)
+        .migrating(hangs);
     let dir = tempfile::tempdir().unwrap();
     let (_one, states, _rig) = pod_with(key, dir.path());
     wait(states[0].update(|tally| *tally = 1)).unwrap();
     written(dir.path(), 1, 77);
-    assert_eq!(wait(states[0].update(|tally| *tally += 1)), Err(StateError::Superseded));
+    assert_eq!(
+        wait(states[0].update(|tally| *tally += 1)),
+        Err(StateError::Superseded)
+    );
     let reader = std::thread::spawn({
         let state = states[0].clone();
         move || *state.read()
     });
     gate.wait_for(1);
     let other = states[1].clone();
-    within("another state", move || wait(other.update(|tally| *tally = 3)).unwrap());
+    within("another state", move || {
+        wait(other.update(|tally| *tally = 3)).unwrap()
+    });
     gate.open();
     assert_eq!(reader.join().unwrap(), 7);
 }

@@ -13,8 +13,13 @@ fn a_state_beside_an_answer_that_is_too_long_is_refused() {
     let (pod, counter) = pod(&[]);
     pod.script.clear();
     // As JSON it is over one mebibyte, the bound of a record.
-    let answers = [ScriptedAnswer::text(&"\u{1}".repeat(200_000)), ScriptedAnswer::text("fine")];
-    answers.into_iter().for_each(|answer| pod.script.add(answer));
+    let answers = [
+        ScriptedAnswer::text(&"\u{1}".repeat(200_000)),
+        ScriptedAnswer::text("fine"),
+    ];
+    answers
+        .into_iter()
+        .for_each(|answer| pod.script.add(answer));
     let update = Arc::new(Mutex::new(None));
     let (kept, live) = (Arc::clone(&update), counter.clone());
     // It waits for the next commit, which is the one of the answer.
@@ -32,11 +37,18 @@ fn a_state_beside_an_answer_that_is_too_long_is_refused() {
         (one, refused)
     });
     assert!(end.result.is_ok(), "{:?}", end.result);
-    assert!(matches!(one.outcome, Outcome::Aborted { .. }), "{:?}", one.outcome);
+    assert!(
+        matches!(one.outcome, Outcome::Aborted { .. }),
+        "{:?}",
+        one.outcome
+    );
     assert!(refused.contains("a record has "), "{refused}");
     let states = |(_, record): &(u64, Record)| match record {
         Record::FeatureState(state) => state.value["n"].as_u64(),
         _ => None,
     };
-    assert_eq!(pod.records().iter().filter_map(states).collect::<Vec<_>>(), [10]);
+    assert_eq!(
+        pod.records().iter().filter_map(states).collect::<Vec<_>>(),
+        [10]
+    );
 }

@@ -15,7 +15,12 @@ use testkit::{FnTool, LivePod, ModelScript, PodUnderTest, ScriptedAnswer};
 /// A pod that stays and asks about every call of `Deploy`.
 fn asking(features: Vec<Installed>, answers: Vec<ScriptedAnswer>) -> PodUnderTest {
     let (mut pod, _) = pod(&[], features);
-    let deploy = |_, _| async { Ok(ToolOutput { summary: "deployed".to_owned(), content: String::new() }) };
+    let deploy = |_, _| async {
+        Ok(ToolOutput {
+            summary: "deployed".to_owned(),
+            content: String::new(),
+        })
+    };
     pod.tools = vec![FnTool::new("Deploy", ToolEffect::Effectful, deploy)];
     pod.script = ModelScript::new(answers);
     pod.mode = HostMode::Stay { missing: None };
@@ -26,8 +31,14 @@ fn asking(features: Vec<Installed>, answers: Vec<ScriptedAnswer>) -> PodUnderTes
 
 /// Sends an input, waits for the question, and stops the pod.
 fn asked(pod: PodUnderTest) -> PodUnderTest {
-    let Ok(live) = LivePod::open(pod) else { panic!("it does not open") };
-    live.ask(live.client().send(NewInput { text: "go".to_owned(), ..NewInput::default() })).unwrap();
+    let Ok(live) = LivePod::open(pod) else {
+        panic!("it does not open")
+    };
+    live.ask(live.client().send(NewInput {
+        text: "go".to_owned(),
+        ..NewInput::default()
+    }))
+    .unwrap();
     live.until(|status| matches!(status.activity, Activity::Waiting { .. }));
     let over = live.close();
     assert_eq!(over.state().last_outcome, Some(Outcome::Waiting));
@@ -37,8 +48,12 @@ fn asked(pod: PodUnderTest) -> PodUnderTest {
 /// Starts the pod again, allows what waits, and waits until nothing is left to do.
 fn allowed(pod: PodUnderTest) -> PodUnderTest {
     pod.revive();
-    let Ok(live) = LivePod::open(pod) else { panic!("it does not open") };
-    let open = live.until(|status| matches!(status.activity, Activity::Waiting { .. })).approvals;
+    let Ok(live) = LivePod::open(pod) else {
+        panic!("it does not open")
+    };
+    let open = live
+        .until(|status| matches!(status.activity, Activity::Waiting { .. }))
+        .approvals;
     let answer = ApprovalAnswer {
         approval: open[0].approval,
         allow: true,
@@ -48,7 +63,9 @@ fn allowed(pod: PodUnderTest) -> PodUnderTest {
         by: None,
     };
     live.ask(live.client().approve(answer)).unwrap();
-    live.until(|status| status.activity == Activity::Idle && status.queued.is_empty() && status.approvals.is_empty());
+    live.until(|status| {
+        status.activity == Activity::Idle && status.queued.is_empty() && status.approvals.is_empty()
+    });
     live.close().pod
 }
 
@@ -65,37 +82,76 @@ fn an_allowed_call_passes_the_points_around_a_call_and_a_waiting_turn_has_not_en
     };
     let (runs, shapes, ends) = (note("run"), note("shape"), note("end"));
     let features = vec![
-        transform("builtin:a", HookKey::<ToolRun>::new("a"), move |_: &ToolRunView| {
-            runs();
-            Change::Replaced(ToolOutput { summary: "in its place".to_owned(), content: String::new() })
-        }),
+        transform(
+            "builtin:a",
+            HookKey::<ToolRun>::new("a"),
+            move |_: &ToolRunView| {
+                runs();
+                Change::Replaced(ToolOutput {
+                    summary: "in its place".to_owned(),
+                    content: String::new(),
+                })
+            },
+        ),
         transform("builtin:b", HookKey::<ToolShape>::new("b"), move |_| {
             shapes();
             Change::Unchanged
         }),
-        gate("builtin:c", HookKey::<TurnEnd>::new("c"), move |_: &TurnEndView| {
-            ends();
-            Verdict::finish()
-        }),
+        gate(
+            "builtin:c",
+            HookKey::<TurnEnd>::new("c"),
+            move |_: &TurnEndView| {
+                ends();
+                Verdict::finish()
+            },
+        ),
     ];
-    let pod = asked(asking(features, vec![deploy(), ScriptedAnswer::text("done")]));
-    assert!(seen.lock().unwrap().is_empty(), "while it waits nothing runs and nothing has ended: {seen:?}");
+    let pod = asked(asking(
+        features,
+        vec![deploy(), ScriptedAnswer::text("done")],
+    ));
+    assert!(
+        seen.lock().unwrap().is_empty(),
+        "while it waits nothing runs and nothing has ended: {seen:?}"
+    );
     let pod = allowed(pod);
     assert_eq!(*seen.lock().unwrap(), ["run", "shape", "end"]);
     assert!(pod.tools[0].ran().is_empty());
-    let [result] = &results(&pod)[..] else { panic!("{:?}", results(&pod)) };
-    assert_eq!((result.outcome.text().as_str(), result.answered_by.is_some()), ("in its place", true));
+    let [result] = &results(&pod)[..] else {
+        panic!("{:?}", results(&pod))
+    };
+    assert_eq!(
+        (result.outcome.text().as_str(), result.answered_by.is_some()),
+        ("in its place", true)
+    );
     assert_eq!(pod.state().last_outcome, Some(Outcome::Done));
 }
 
 #[test]
 fn a_turn_that_waited_still_belongs_to_its_input() {
-    let goes_on = gate("builtin:v", HookKey::<TurnEnd>::new("v"), |_: &TurnEndView| Verdict::again("more"));
-    let answers = [vec![ScriptedAnswer::text("a"), deploy()], vec![ScriptedAnswer::text("b"); 9]].concat();
+    let goes_on = gate(
+        "builtin:v",
+        HookKey::<TurnEnd>::new("v"),
+        |_: &TurnEndView| Verdict::again("more"),
+    );
+    let answers = [
+        vec![ScriptedAnswer::text("a"), deploy()],
+        vec![ScriptedAnswer::text("b"); 9],
+    ]
+    .concat();
     let pod = allowed(asked(asking(vec![goes_on], answers)));
-    let again = pod.records().into_iter().filter_map(|(_, record)| match record {
-        Record::InputQueued(InputQueued { again: Some(again), .. }) => Some((again.of, again.nth)),
-        _ => None,
-    });
-    assert_eq!(again.collect::<Vec<_>>(), [(1, 1), (1, 2), (1, 3)], "it is not counted anew");
+    let again = pod
+        .records()
+        .into_iter()
+        .filter_map(|(_, record)| match record {
+            Record::InputQueued(InputQueued {
+                again: Some(again), ..
+            }) => Some((again.of, again.nth)),
+            _ => None,
+        });
+    assert_eq!(
+        again.collect::<Vec<_>>(),
+        [(1, 1), (1, 2), (1, 3)],
+        "it is not counted anew"
+    );
 }

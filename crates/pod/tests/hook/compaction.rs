@@ -19,7 +19,10 @@ fn scene(features: Vec<Installed>) -> PodUnderTest {
     let script = ModelScript::new(calls.chain([ScriptedAnswer::text("done")])).windowed(WINDOW);
     let tell = FnTool::new("Tell", ToolEffect::ReadOnly, |cx, _| async move {
         let content = format!("{} says this\n", cx.call).repeat(120);
-        Ok(ToolOutput { summary: "told".to_owned(), content })
+        Ok(ToolOutput {
+            summary: "told".to_owned(),
+            content,
+        })
     });
     let (mut pod, _) = pod(&[], features);
     pod.tools = vec![tell];
@@ -28,7 +31,13 @@ fn scene(features: Vec<Installed>) -> PodUnderTest {
 }
 
 fn changes(pod: &PodUnderTest) -> Vec<Pruned> {
-    let pruned = |(_, record)| if let Record::Pruned(pruned) = record { Some(pruned) } else { None };
+    let pruned = |(_, record)| {
+        if let Record::Pruned(pruned) = record {
+            Some(pruned)
+        } else {
+            None
+        }
+    };
     pod.records().into_iter().filter_map(pruned).collect()
 }
 
@@ -43,7 +52,11 @@ fn a_gate_sees_what_leaves_and_may_refuse() {
         let seen = Arc::clone(&seen);
         let says = move |view: &CompactionView| {
             seen.lock().unwrap().push(view.clone());
-            if refuses { Verdict::deny("not now") } else { Verdict::allow() }
+            if refuses {
+                Verdict::deny("not now")
+            } else {
+                Verdict::allow()
+            }
         };
         let pod = scene(vec![gate("builtin:guard", GATE, says)]);
         let run = pod.run("go");
@@ -59,15 +72,23 @@ fn a_gate_sees_what_leaves_and_may_refuse() {
     }
     let seen = seen.lock().unwrap();
     let view = &seen[0];
-    assert_eq!((view.level, view.by_hand, view.window), (ViewLevel::Results, false, Some(WINDOW)));
+    assert_eq!(
+        (view.level, view.by_hand, view.window),
+        (ViewLevel::Results, false, Some(WINDOW))
+    );
     assert!(view.used > WINDOW * 3 / 4, "{}", view.used);
-    assert_eq!((view.results[0].call, view.results[0].tool.as_str()), (id(1), "Tell"));
+    assert_eq!(
+        (view.results[0].call, view.results[0].tool.as_str()),
+        (id(1), "Tell")
+    );
     assert!(view.results[0].bytes > 2_000);
 }
 
 #[test]
 fn a_gate_that_fails_keeps_the_context_as_it_is() {
-    let pod = scene(vec![gate("builtin:guard", GATE, |_: &CompactionView| panic!("boom"))]);
+    let pod = scene(vec![gate("builtin:guard", GATE, |_: &CompactionView| {
+        panic!("boom")
+    })]);
     assert_ne!(pod.run("go").end().outcome, Outcome::Done);
     assert!(changes(&pod).is_empty());
 }
@@ -79,13 +100,21 @@ fn a_transform_chooses_results_that_stay_and_nothing_else() {
     assert!(changes(&plain)[0].view.pruned >= 4, "{:?}", changes(&plain));
     let keeps = |view: &CompactionView| {
         assert!(view.keep.is_empty());
-        Change::Replaced(CompactionPlan { keep: vec![view.results[0].call] })
+        Change::Replaced(CompactionPlan {
+            keep: vec![view.results[0].call],
+        })
     };
     let pod = scene(vec![transform("builtin:keeper", KEEP, keeps)]);
     pod.run("go").end();
     let change = &changes(&pod)[0];
     assert_eq!(change.keep, [id(1)]);
-    assert_eq!((change.transforms[0].hook.as_str(), change.transforms[0].problem.as_deref()), ("keep", None));
+    assert_eq!(
+        (
+            change.transforms[0].hook.as_str(),
+            change.transforms[0].problem.as_deref()
+        ),
+        ("keep", None)
+    );
     let last = pod.script.requests().pop().unwrap();
     let content = |call: u64| {
         last.items.iter().find_map(|item| match item {
@@ -96,8 +125,11 @@ fn a_transform_chooses_results_that_stay_and_nothing_else() {
     assert!(content(1).unwrap() > 2_000 && content(2).unwrap() < 200);
     // What does not leave cannot be kept, and a failure changes nothing.
     for bad in [
-        (|_: &CompactionView| Change::Replaced(CompactionPlan { keep: vec![CallId::new(12).unwrap()] }))
-            as fn(&CompactionView) -> Change<CompactionPlan>,
+        (|_: &CompactionView| {
+            Change::Replaced(CompactionPlan {
+                keep: vec![CallId::new(12).unwrap()],
+            })
+        }) as fn(&CompactionView) -> Change<CompactionPlan>,
         |_| panic!("boom"),
     ] {
         let pod = scene(vec![transform("builtin:keeper", KEEP, bad)]);

@@ -6,7 +6,8 @@ use llm_worker::ResultStatus;
 use llm_worker::effect::Outcome;
 use pod::feature::HookKey;
 use pod::hook::{
-    Change, Gate, Hook, HookFailure, PreToolCall, PublicPreToolCallDecision, ToolArguments, ToolCallView, Verdict,
+    Change, Gate, Hook, HookFailure, PreToolCall, PublicPreToolCallDecision, ToolArguments,
+    ToolCallView, Verdict,
 };
 use pod::permission::{Rule, RuleDecision};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -35,31 +36,65 @@ fn denied(what: &str, bad: Installed, expected: &str) {
     let began = Instant::now();
     let ran = pod.run("go");
     assert_eq!(ran.end().outcome, Outcome::Done, "{what}: the turn goes on");
-    assert!(began.elapsed() < Duration::from_secs(2), "{what}: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "{what}: {:?}",
+        began.elapsed()
+    );
     assert!(said.words().is_empty(), "{what}: it ran");
-    let [verdict] = &verdicts(&pod)[..] else { panic!("{what}: {:?}", verdicts(&pod)) };
+    let [verdict] = &verdicts(&pod)[..] else {
+        panic!("{what}: {:?}", verdicts(&pod))
+    };
     assert_eq!(verdict.decision.word(), "refuse", "{what}");
     let (gate, reason) = (&verdict.gate, verdict.decision.reason());
-    assert_eq!((gate.hook.as_deref(), gate.feature.as_deref()), (Some("bad"), Some("builtin:guard")), "{what}");
+    assert_eq!(
+        (gate.hook.as_deref(), gate.feature.as_deref()),
+        (Some("bad"), Some("builtin:guard")),
+        "{what}"
+    );
     assert!(gate.ms.is_some(), "{what}");
-    assert!(reason.contains("builtin:guard") && reason.contains(expected), "{what}: {}", reason);
+    assert!(
+        reason.contains("builtin:guard") && reason.contains(expected),
+        "{what}: {}",
+        reason
+    );
     let results = results(&pod);
-    assert_eq!((results.len(), results[0].outcome.status), (1, ResultStatus::Refused), "{what}");
-    assert!(results[0].outcome.summary.contains("builtin:guard"), "{what}: {}", results[0].outcome.summary);
+    assert_eq!(
+        (results.len(), results[0].outcome.status),
+        (1, ResultStatus::Refused),
+        "{what}"
+    );
+    assert!(
+        results[0].outcome.summary.contains("builtin:guard"),
+        "{what}: {}",
+        results[0].outcome.summary
+    );
 }
 
 #[test]
 fn a_gate_that_fails_denies_and_is_named() {
     // Printing a panic's trace can take longer than the short deadline of the others.
     let patient = HookKey::<PreToolCall>::new("bad");
-    denied("panics", gate("builtin:guard", patient, |_| panic!("boom")), "panicked after");
+    denied(
+        "panics",
+        gate("builtin:guard", patient, |_| panic!("boom")),
+        "panicked after",
+    );
     let descriptor = builder("builtin:guard").gate(&key()).build();
-    denied("sleeps", hook("builtin:guard", descriptor, key(), Arc::new(Sleeper)), "did not return within 60ms");
+    denied(
+        "sleeps",
+        hook("builtin:guard", descriptor, key(), Arc::new(Sleeper)),
+        "did not return within 60ms",
+    );
     let late = |_: &ToolCallView| {
         std::thread::sleep(DEADLINE + Duration::from_millis(40));
         Verdict::allow()
     };
-    denied("answers late", gate("builtin:guard", key(), late), "later than its deadline of 60ms");
+    denied(
+        "answers late",
+        gate("builtin:guard", key(), late),
+        "later than its deadline of 60ms",
+    );
     let stop = Arc::new(AtomicBool::new(false));
     let spins = Arc::clone(&stop);
     let spin = move |_: &ToolCallView| {
@@ -68,13 +103,20 @@ fn a_gate_that_fails_denies_and_is_named() {
         }
         Verdict::allow()
     };
-    denied("spins", gate("builtin:guard", key(), spin), "did not return within 60ms");
+    denied(
+        "spins",
+        gate("builtin:guard", key(), spin),
+        "did not return within 60ms",
+    );
     stop.store(true, Ordering::Relaxed);
 }
 
 #[test]
 fn a_stuck_gate_denies_and_loses_one_thread() {
-    let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (stop, asked) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
     let (spins, counts) = (Arc::clone(&stop), Arc::clone(&asked));
     let spin = move |_: &ToolCallView| {
         counts.fetch_add(1, Ordering::Relaxed);
@@ -95,10 +137,17 @@ fn a_stuck_gate_denies_and_loses_one_thread() {
 fn a_gate_is_never_suspended() {
     let (pod, said) = pod(
         &["a", "b", "c", "d", "e"],
-        vec![gate("builtin:guard", HookKey::<PreToolCall>::new("bad"), |_| panic!("again"))],
+        vec![gate(
+            "builtin:guard",
+            HookKey::<PreToolCall>::new("bad"),
+            |_| panic!("again"),
+        )],
     );
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
-    assert_eq!((decisions(&pod), said.words().len()), (vec!["refuse"; 5], 0));
+    assert_eq!(
+        (decisions(&pod), said.words().len()),
+        (vec!["refuse"; 5], 0)
+    );
 }
 
 #[test]
@@ -106,26 +155,45 @@ fn the_first_refusal_ends_the_chain_and_is_journaled() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let says = |name: &'static str, verdict: fn() -> PublicPreToolCallDecision| {
         let asked = Arc::clone(&asked);
-        gate(&format!("builtin:{name}"), HookKey::<PreToolCall>::new(name), move |_: &ToolCallView| {
-            asked.lock().unwrap().push(name);
-            verdict()
-        })
+        gate(
+            &format!("builtin:{name}"),
+            HookKey::<PreToolCall>::new(name),
+            move |_: &ToolCallView| {
+                asked.lock().unwrap().push(name);
+                verdict()
+            },
+        )
     };
-    let features = vec![says("c", Verdict::allow), says("b", || Verdict::deny("not today")), says("a", Verdict::allow)];
+    let features = vec![
+        says("c", Verdict::allow),
+        says("b", || Verdict::deny("not today")),
+        says("a", Verdict::allow),
+    ];
     let (pod, said) = pod(&["hello"], features);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
-    assert_eq!((asked.lock().unwrap().clone(), said.words().len()), (vec!["a", "b"], 0));
+    assert_eq!(
+        (asked.lock().unwrap().clone(), said.words().len()),
+        (vec!["a", "b"], 0)
+    );
     let verdicts = verdicts(&pod);
-    let told: Vec<_> = verdicts.iter().map(|v| (v.decision.word(), v.gate.hook.as_deref().unwrap())).collect();
+    let told: Vec<_> = verdicts
+        .iter()
+        .map(|v| (v.decision.word(), v.gate.hook.as_deref().unwrap()))
+        .collect();
     assert_eq!(told, [("allow", "a"), ("refuse", "b")]);
-    assert_eq!(verdicts[1].decision.reason(), "builtin:b (gate `b`): not today");
+    assert_eq!(
+        verdicts[1].decision.reason(),
+        "builtin:b (gate `b`): not today"
+    );
 }
 
 #[test]
 fn a_failure_ends_the_chain_like_any_refusal() {
     let seen = Arc::new(AtomicUsize::new(0));
     let counts = Arc::clone(&seen);
-    let bad = gate("builtin:a", HookKey::<PreToolCall>::new("a"), |_| panic!("boom"));
+    let bad = gate("builtin:a", HookKey::<PreToolCall>::new("a"), |_| {
+        panic!("boom")
+    });
     let behind = gate("builtin:b", HookKey::<PreToolCall>::new("b"), move |_| {
         counts.fetch_add(1, Ordering::Relaxed);
         Verdict::allow()
@@ -137,7 +205,12 @@ fn a_failure_ends_the_chain_like_any_refusal() {
 
 #[test]
 fn a_gate_allows_and_the_host_still_says_why() {
-    let (pod, said) = pod(&["hello"], vec![gate("builtin:a", HookKey::<PreToolCall>::new("a"), |_| Verdict::allow())]);
+    let (pod, said) = pod(
+        &["hello"],
+        vec![gate("builtin:a", HookKey::<PreToolCall>::new("a"), |_| {
+            Verdict::allow()
+        })],
+    );
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     assert_eq!(said.words(), ["hello"]);
     let verdicts = verdicts(&pod);
@@ -149,10 +222,14 @@ fn a_gate_allows_and_the_host_still_says_why() {
 fn a_feature_neither_sees_nor_approves_what_the_host_denies() {
     let seen = Arc::new(AtomicUsize::new(0));
     let counts = Arc::clone(&seen);
-    let approve = gate("builtin:yes", HookKey::<PreToolCall>::new("yes"), move |_: &ToolCallView| {
-        counts.fetch_add(1, Ordering::Relaxed);
-        Verdict::allow()
-    });
+    let approve = gate(
+        "builtin:yes",
+        HookKey::<PreToolCall>::new("yes"),
+        move |_: &ToolCallView| {
+            counts.fetch_add(1, Ordering::Relaxed);
+            Verdict::allow()
+        },
+    );
     let (mut pod, said) = pod(&["hello"], vec![approve]);
     pod.judge_by(vec![Rule::new("*", RuleDecision::Deny)]);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
@@ -162,10 +239,17 @@ fn a_feature_neither_sees_nor_approves_what_the_host_denies() {
 
 #[test]
 fn an_abort_ends_the_turn() {
-    let stop = gate("builtin:stop", HookKey::<PreToolCall>::new("stop"), |_| Verdict::abort("enough"));
+    let stop = gate("builtin:stop", HookKey::<PreToolCall>::new("stop"), |_| {
+        Verdict::abort("enough")
+    });
     let (pod, said) = pod(&["a", "b"], vec![stop]);
     let outcome = pod.run("go").end().outcome.clone();
-    assert_eq!(outcome, Outcome::Aborted { reason: "builtin:stop (gate `stop`): enough".to_owned() });
+    assert_eq!(
+        outcome,
+        Outcome::Aborted {
+            reason: "builtin:stop (gate `stop`): enough".to_owned()
+        }
+    );
     assert_eq!((decisions(&pod), said.words().len()), (vec!["abort"], 0));
 }
 
@@ -173,18 +257,29 @@ fn an_abort_ends_the_turn() {
 fn gates_see_calls_of_one_answer_in_their_order() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sees = Arc::clone(&seen);
-    let watch = gate("builtin:watch", HookKey::<PreToolCall>::new("watch"), move |call: &ToolCallView| {
-        sees.lock().unwrap().push(call.call.number());
-        Verdict::allow()
-    });
+    let watch = gate(
+        "builtin:watch",
+        HookKey::<PreToolCall>::new("watch"),
+        move |call: &ToolCallView| {
+            sees.lock().unwrap().push(call.call.number());
+            Verdict::allow()
+        },
+    );
     // The first call is the slowest to come to its gate.
-    let slow = transform("builtin:slow", HookKey::<ToolArguments>::new("slow"), |call: &ToolCallView| {
-        std::thread::sleep(Duration::from_millis(60 / call.call.number()));
-        Change::Unchanged
-    });
+    let slow = transform(
+        "builtin:slow",
+        HookKey::<ToolArguments>::new("slow"),
+        |call: &ToolCallView| {
+            std::thread::sleep(Duration::from_millis(60 / call.call.number()));
+            Change::Unchanged
+        },
+    );
     let (mut pod, _) = pod(&[], vec![watch, slow]);
     let calls: Vec<_> = (0..8).map(|_| ("Say", r#"{"word":"x"}"#)).collect();
-    let answers = vec![testkit::ScriptedAnswer::calls(&calls), testkit::ScriptedAnswer::text("done")];
+    let answers = vec![
+        testkit::ScriptedAnswer::calls(&calls),
+        testkit::ScriptedAnswer::text("done"),
+    ];
     pod.script = testkit::ModelScript::new(answers);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     assert_eq!(*seen.lock().unwrap(), (1..=8).collect::<Vec<_>>());
@@ -195,8 +290,17 @@ fn the_refusing_verdict_of_each_point_is_its_own() {
     use pod::hook::{PreRequest, PromptSubmit, TurnEnd};
     use pod::record::Decision;
     let reason = || "x".to_owned();
-    assert!(matches!(PreToolCall::refusal(reason()), Decision::Refuse { .. }));
-    assert!(matches!(PromptSubmit::refusal(reason()), Decision::Abort { .. }));
-    assert!(matches!(PreRequest::refusal(reason()), Decision::Abort { .. }));
+    assert!(matches!(
+        PreToolCall::refusal(reason()),
+        Decision::Refuse { .. }
+    ));
+    assert!(matches!(
+        PromptSubmit::refusal(reason()),
+        Decision::Abort { .. }
+    ));
+    assert!(matches!(
+        PreRequest::refusal(reason()),
+        Decision::Abort { .. }
+    ));
     assert!(matches!(TurnEnd::refusal(reason()), Decision::Pause { .. }));
 }

@@ -35,11 +35,18 @@ fn both(ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> 
 fn install(
     descriptor: FeatureDescriptor,
     grants: &[HostCapability],
-    act: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync + 'static,
+    act: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError>
+    + Send
+    + Sync
+    + 'static,
 ) -> FeatureInstallReport {
     let id = descriptor.id.clone();
-    let policy = grants.iter().fold(CapabilityPolicy::nothing(), |p, g| p.grant(id.clone(), g.clone(), "test"));
-    let registry = FeatureRegistryBuilder::new(policy).with(feature(descriptor, act)).install(&HostServices::none());
+    let policy = grants.iter().fold(CapabilityPolicy::nothing(), |p, g| {
+        p.grant(id.clone(), g.clone(), "test")
+    });
+    let registry = FeatureRegistryBuilder::new(policy)
+        .with(feature(descriptor, act))
+        .install(&HostServices::none());
     registry.report().feature(&id).unwrap().clone()
 }
 
@@ -48,19 +55,41 @@ fn declared() -> FeatureDescriptor {
 }
 
 fn results_of(tools: &[&str]) -> HostCapability {
-    HostCapability::TransformResults { tools: tools.iter().map(|t| (*t).to_owned().into()).collect::<Vec<_>>().into() }
+    HostCapability::TransformResults {
+        tools: tools
+            .iter()
+            .map(|t| (*t).to_owned().into())
+            .collect::<Vec<_>>()
+            .into(),
+    }
 }
 
 #[test]
 fn hooks_are_granted_one_by_one_and_reported() {
-    let (gate, results) = (HostCapability::hook::<PreToolCall>(), HostCapability::hook::<ToolOutcome>());
-    let whole = install(declared(), &[gate.clone(), results.clone(), results_of(&["Grep", "Read"])], both);
+    let (gate, results) = (
+        HostCapability::hook::<PreToolCall>(),
+        HostCapability::hook::<ToolOutcome>(),
+    );
+    let whole = install(
+        declared(),
+        &[gate.clone(), results.clone(), results_of(&["Grep", "Read"])],
+        both,
+    );
     assert_eq!(whole.outcome, InstallOutcome::Installed, "{whole:?}");
-    let told: Vec<_> = whole.installed_hooks.iter().map(|h| (h.name.as_str(), h.class, h.on_failure)).collect();
-    let expected =
-        [("gate", HookClass::Gate, FailureRule::Refuse), ("results", HookClass::Transform, FailureRule::KeepOriginal)];
+    let told: Vec<_> = whole
+        .installed_hooks
+        .iter()
+        .map(|h| (h.name.as_str(), h.class, h.on_failure))
+        .collect();
+    let expected = [
+        ("gate", HookClass::Gate, FailureRule::Refuse),
+        ("results", HookClass::Transform, FailureRule::KeepOriginal),
+    ];
     assert_eq!(told, expected);
-    for grants in [vec![gate.clone()], vec![gate.clone(), results.clone(), results_of(&["Read"])]] {
+    for grants in [
+        vec![gate.clone()],
+        vec![gate.clone(), results.clone(), results_of(&["Read"])],
+    ] {
         let part = install(declared(), &grants, both);
         assert_eq!(part.outcome, InstallOutcome::Degraded, "{part:?}");
         assert_eq!(part.installed_hooks.len(), 1);
@@ -70,7 +99,10 @@ fn hooks_are_granted_one_by_one_and_reported() {
 
 #[test]
 fn what_is_staged_is_what_was_declared() {
-    let gate = [HostCapability::hook::<PreToolCall>(), HostCapability::hook::<TurnEnd>()];
+    let gate = [
+        HostCapability::hook::<PreToolCall>(),
+        HostCapability::hook::<TurnEnd>(),
+    ];
     let only = || builder("builtin:h").gate(&GATE).build();
     type Act = fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError>;
     let cases: [(&str, Act, DiagnosticCode); 5] = [
@@ -80,40 +112,65 @@ fn what_is_staged_is_what_was_declared() {
             "twice",
             |ctx| {
                 ctx.hooks().gate(&GATE, &Arc::new(Live), Live::gate)?;
-                ctx.hooks().gate(&GATE, &Arc::new(Live), Live::gate).map(drop)
+                ctx.hooks()
+                    .gate(&GATE, &Arc::new(Live), Live::gate)
+                    .map(drop)
             },
             DiagnosticCode::InstallFailed,
         ),
         (
             "another point",
-            |ctx| ctx.hooks().gate(&SAME_NAME, &Arc::new(Live), Live::end).map(drop),
+            |ctx| {
+                ctx.hooks()
+                    .gate(&SAME_NAME, &Arc::new(Live), Live::end)
+                    .map(drop)
+            },
             DiagnosticCode::InstallFailed,
         ),
         (
             "another deadline",
             |ctx| {
-                let key = HookKey::<PreToolCall>::new("gate").deadline(std::time::Duration::from_secs(9));
-                ctx.hooks().gate(&key, &Arc::new(Live), Live::gate).map(drop)
+                let key =
+                    HookKey::<PreToolCall>::new("gate").deadline(std::time::Duration::from_secs(9));
+                ctx.hooks()
+                    .gate(&key, &Arc::new(Live), Live::gate)
+                    .map(drop)
             },
             DiagnosticCode::InstallFailed,
         ),
     ];
     for (what, act, code) in cases {
         let report = install(only(), &gate, act);
-        assert_eq!((report.outcome, report.installed_hooks.len()), (InstallOutcome::Skipped, 0), "{what}");
-        assert!(report.diagnostics.iter().any(|d| d.code == code), "{what}: {report:?}");
+        assert_eq!(
+            (report.outcome, report.installed_hooks.len()),
+            (InstallOutcome::Skipped, 0),
+            "{what}"
+        );
+        assert!(
+            report.diagnostics.iter().any(|d| d.code == code),
+            "{what}: {report:?}"
+        );
     }
 }
 
 #[test]
 fn out_of_bounds_hooks_are_refused_in_the_plan() {
-    let long: HookKey<PreToolCall> = HookKey::new("gate").deadline(std::time::Duration::from_secs(11));
+    let long: HookKey<PreToolCall> =
+        HookKey::new("gate").deadline(std::time::Duration::from_secs(11));
     let none: HookKey<PreToolCall> = HookKey::new("gate").deadline(std::time::Duration::ZERO);
     let cases = [
         ("too long", builder("builtin:h").gate(&long).build()),
         ("no time", builder("builtin:h").gate(&none).build()),
-        ("twice", builder("builtin:h").gate(&GATE).gate(&SAME_NAME).build()),
-        ("no tools", builder("builtin:h").transform(&HookKey::<ToolOutcome>::new("t").tools(&[])).build()),
+        (
+            "twice",
+            builder("builtin:h").gate(&GATE).gate(&SAME_NAME).build(),
+        ),
+        (
+            "no tools",
+            builder("builtin:h")
+                .transform(&HookKey::<ToolOutcome>::new("t").tools(&[]))
+                .build(),
+        ),
     ];
     for (what, descriptor) in cases {
         assert!(!descriptor.problems().is_empty(), "{what}");

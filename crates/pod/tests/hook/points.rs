@@ -4,7 +4,10 @@ use crate::rig::*;
 use llm_worker::effect::Outcome;
 use pod::control::Event as Shown;
 use pod::feature::HookKey;
-use pod::hook::{Event, EventView, PreRequest, PromptSubmit, PromptView, RequestView, TurnEnd, TurnEndView, Verdict};
+use pod::hook::{
+    Event, EventView, PreRequest, PromptSubmit, PromptView, RequestView, TurnEnd, TurnEndView,
+    Verdict,
+};
 use pod::record::Record;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +15,9 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 fn aborted(outcome: &Outcome) -> &str {
-    let Outcome::Aborted { reason } = outcome else { panic!("{outcome:?}") };
+    let Outcome::Aborted { reason } = outcome else {
+        panic!("{outcome:?}")
+    };
     reason
 }
 
@@ -22,11 +27,18 @@ fn a_refused_prompt_is_not_queued_and_its_refusal_is_journaled() {
         true => Verdict::abort("it names a secret"),
         false => Verdict::allow(),
     };
-    let (pod, said) = pod(&["a"], vec![gate("builtin:p", HookKey::<PromptSubmit>::new("p"), says)]);
+    let (pod, said) = pod(
+        &["a"],
+        vec![gate("builtin:p", HookKey::<PromptSubmit>::new("p"), says)],
+    );
     let ran = pod.run("a secret");
     assert!(aborted(&ran.end().outcome).contains("it names a secret"));
     assert!(said.words().is_empty());
-    assert!(!pod.records().iter().any(|(_, r)| matches!(r, Record::InputQueued(_) | Record::TurnStarted(_))));
+    assert!(
+        !pod.records()
+            .iter()
+            .any(|(_, r)| matches!(r, Record::InputQueued(_) | Record::TurnStarted(_)))
+    );
     assert_eq!(decisions(&pod), ["abort"]);
     assert_eq!(pod.run("go on").end().outcome, Outcome::Done);
     assert_eq!(said.words(), ["a"]);
@@ -34,17 +46,27 @@ fn a_refused_prompt_is_not_queued_and_its_refusal_is_journaled() {
 
 #[test]
 fn a_gate_for_inputs_with_a_schema_is_asked_about_no_others() {
-    let prompts = |id: &str, key: HookKey<PromptSubmit>| gate(id, key, |_: &PromptView| Verdict::allow());
+    let prompts =
+        |id: &str, key: HookKey<PromptSubmit>| gate(id, key, |_: &PromptView| Verdict::allow());
     let ends = |id: &str, key: HookKey<TurnEnd>| gate(id, key, |_: &TurnEndView| Verdict::finish());
     let gates = vec![
         prompts("builtin:a", HookKey::<PromptSubmit>::new("each-prompt")),
-        prompts("builtin:b", HookKey::<PromptSubmit>::new("prompt").with_output_schema()),
+        prompts(
+            "builtin:b",
+            HookKey::<PromptSubmit>::new("prompt").with_output_schema(),
+        ),
         ends("builtin:c", HookKey::<TurnEnd>::new("each-end")),
-        ends("builtin:d", HookKey::<TurnEnd>::new("end").with_output_schema()),
+        ends(
+            "builtin:d",
+            HookKey::<TurnEnd>::new("end").with_output_schema(),
+        ),
     ];
     let (pod, _) = pod(&[], gates);
     pod.run("go").end();
-    let asked: Vec<_> = verdicts(&pod).into_iter().filter_map(|verdict| verdict.gate.hook).collect();
+    let asked: Vec<_> = verdicts(&pod)
+        .into_iter()
+        .filter_map(|verdict| verdict.gate.hook)
+        .collect();
     assert_eq!(asked, ["each-prompt", "each-end"]);
 }
 
@@ -54,11 +76,18 @@ fn a_request_gate_ends_the_turn_before_anything_is_sent() {
         1 => Verdict::allow(),
         _ => Verdict::abort("one is enough"),
     };
-    let (pod, said) = pod(&["a", "b"], vec![gate("builtin:r", HookKey::<PreRequest>::new("r"), says)]);
+    let (pod, said) = pod(
+        &["a", "b"],
+        vec![gate("builtin:r", HookKey::<PreRequest>::new("r"), says)],
+    );
     let ran = pod.run("go");
     assert!(aborted(&ran.end().outcome).contains("one is enough"));
     assert_eq!((said.words().len(), pod.script.requests().len()), (1, 1));
-    let own: Vec<_> = verdicts(&pod).into_iter().filter(|v| v.call.is_none()).map(|v| v.decision.word()).collect();
+    let own: Vec<_> = verdicts(&pod)
+        .into_iter()
+        .filter(|v| v.call.is_none())
+        .map(|v| v.decision.word())
+        .collect();
     assert_eq!(own, ["allow", "abort"]);
 }
 
@@ -68,11 +97,23 @@ fn a_pause_is_told_and_journaled_and_the_turn_stays_ended() {
         2 => Verdict::pause("look at it"),
         _ => Verdict::finish(),
     };
-    let (pod, _) = pod(&["a"], vec![gate("builtin:e", HookKey::<TurnEnd>::new("e"), says)]);
+    let (pod, _) = pod(
+        &["a"],
+        vec![gate("builtin:e", HookKey::<TurnEnd>::new("e"), says)],
+    );
     let ran = pod.run("go");
     assert_eq!(ran.end().outcome, Outcome::Done);
-    assert!(ran.end().paused.as_deref().is_some_and(|reason| reason.contains("look at it")));
-    assert!(ran.events.iter().any(|event| matches!(event, Shown::Alert(alert) if alert.text.contains("look at it"))));
+    assert!(
+        ran.end()
+            .paused
+            .as_deref()
+            .is_some_and(|reason| reason.contains("look at it"))
+    );
+    assert!(
+        ran.events
+            .iter()
+            .any(|event| matches!(event, Shown::Alert(alert) if alert.text.contains("look at it")))
+    );
     assert_eq!(decisions(&pod).last(), Some(&"pause"));
 }
 
@@ -98,7 +139,14 @@ fn a_gate_whose_request_is_cancelled_does_not_speak_for_the_end() {
     pod.paused = false;
     let ran = pod.run_until("go", &cancel);
     assert_eq!(ran.end().outcome, Outcome::Cancelled);
-    assert!(ran.end().paused.as_deref().is_some_and(|reason| reason.contains("look at it")), "{:?}", ran.end());
+    assert!(
+        ran.end()
+            .paused
+            .as_deref()
+            .is_some_and(|reason| reason.contains("look at it")),
+        "{:?}",
+        ran.end()
+    );
     assert_eq!(decisions(&pod), ["pause"]);
 }
 
@@ -110,20 +158,38 @@ fn an_observer_hears_durable_records_in_order() {
     // Slower than the pod: it hears the last of it after the turn.
     let listen = move |event: &EventView| {
         std::thread::sleep(Duration::from_millis(10));
-        hears.lock().unwrap().push((event.seq, event.record.kind().to_owned()));
+        hears
+            .lock()
+            .unwrap()
+            .push((event.seq, event.record.kind().to_owned()));
     };
-    let observer = hook("builtin:o", builder("builtin:o").observe(&key).build(), key, Arc::new(listen));
+    let observer = hook(
+        "builtin:o",
+        builder("builtin:o").observe(&key).build(),
+        key,
+        Arc::new(listen),
+    );
     let (pod, _) = pod(&["a"], vec![observer]);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     let heard = heard.lock().unwrap().clone();
-    assert!(heard.iter().any(|(_, kind)| kind == "turn_finished"), "{heard:?}");
-    let log: Vec<_> = pod.records().into_iter().map(|(seq, record)| (seq, record.kind().to_owned())).collect();
+    assert!(
+        heard.iter().any(|(_, kind)| kind == "turn_finished"),
+        "{heard:?}"
+    );
+    let log: Vec<_> = pod
+        .records()
+        .into_iter()
+        .map(|(seq, record)| (seq, record.kind().to_owned()))
+        .collect();
     assert!(heard.iter().all(|told| log.contains(told)) && heard.is_sorted_by_key(|(seq, _)| *seq));
 }
 
 #[test]
 fn an_observer_that_hangs_is_off_the_path() {
-    let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (stop, told) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
     let (hangs, counts) = (Arc::clone(&stop), Arc::clone(&told));
     let key = || HookKey::<Event>::new("o").deadline(Duration::from_millis(50));
     let listen = move |_: &EventView| {
@@ -132,11 +198,20 @@ fn an_observer_that_hangs_is_off_the_path() {
             std::thread::yield_now();
         }
     };
-    let observer = hook("builtin:o", builder("builtin:o").observe(&key()).build(), key(), Arc::new(listen));
+    let observer = hook(
+        "builtin:o",
+        builder("builtin:o").observe(&key()).build(),
+        key(),
+        Arc::new(listen),
+    );
     let (pod, said) = pod(&["a", "b", "c"], vec![observer]);
     let began = Instant::now();
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!((said.words().len(), told.load(Ordering::Relaxed)), (3, 1));
     stop.store(true, Ordering::Relaxed);
 }

@@ -55,7 +55,9 @@ pub(crate) fn hook<P: Point>(
 ) -> Installed {
     let id: FeatureId = id.parse().unwrap();
     let install = move |ctx: &mut FeatureInstallContext<'_>| {
-        ctx.hooks().register(HookContribution::new(id.clone(), &key, Arc::clone(&hook))).map(drop)
+        ctx.hooks()
+            .register(HookContribution::new(id.clone(), &key, Arc::clone(&hook)))
+            .map(drop)
     };
     (feature(descriptor, install), all::<P>())
 }
@@ -73,7 +75,10 @@ impl Said {
     async fn say(self: Arc<Self>, args: SayArgs, _: ToolContext) -> ToolResult {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.lock().unwrap().push(args.word.clone());
-        Ok(ToolOutput { summary: format!("said {}", args.word), content: String::new() })
+        Ok(ToolOutput {
+            summary: format!("said {}", args.word),
+            content: String::new(),
+        })
     }
 
     pub(crate) fn words(&self) -> Vec<String> {
@@ -85,12 +90,16 @@ const SAY: ToolKey<SayArgs> = ToolKey::new("Say", ToolEffect::ReadOnly, "Say a w
 
 /// A pod whose model says each word in an answer of its own and then stops.
 pub(crate) fn pod(words: &[&str], features: Vec<Installed>) -> (PodUnderTest, Arc<Said>) {
-    let calls = words.iter().map(|word| ScriptedAnswer::calls(&[("Say", &format!("{{\"word\":\"{word}\"}}"))]));
+    let calls = words
+        .iter()
+        .map(|word| ScriptedAnswer::calls(&[("Say", &format!("{{\"word\":\"{word}\"}}"))]));
     let script = ModelScript::new(calls.chain([ScriptedAnswer::text("done")]));
     let mut pod = PodUnderTest::new(&ambient::claim(), script, Vec::new());
     let said = Arc::new(Said::default());
     let live = Arc::clone(&said);
-    let install = move |ctx: &mut FeatureInstallContext<'_>| ctx.tools().implement(&SAY, &live, Said::say).map(drop);
+    let install = move |ctx: &mut FeatureInstallContext<'_>| {
+        ctx.tools().implement(&SAY, &live, Said::say).map(drop)
+    };
     let say = feature(builder("builtin:say").tool(&SAY).build(), install);
     pod.features = vec![(say, vec![HostCapability::tool("*")])];
     pod.features.extend(features);
@@ -116,5 +125,8 @@ pub(crate) fn results(pod: &PodUnderTest) -> Vec<ToolFinished> {
 }
 
 pub(crate) fn decisions(pod: &PodUnderTest) -> Vec<&'static str> {
-    verdicts(pod).into_iter().map(|verdict| verdict.decision.word()).collect()
+    verdicts(pod)
+        .into_iter()
+        .map(|verdict| verdict.decision.word())
+        .collect()
 }

@@ -2,7 +2,9 @@
 //! withhold did not pass is nowhere, either.
 
 use crate::rig::*;
-use llm_worker::{ErrorKind, ResultStatus, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
+use llm_worker::{
+    ErrorKind, ResultStatus, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult,
+};
 use pod::feature::HookKey;
 use pod::hook::{Change, Hook, HookFailure, ToolShape, ToolShapeView};
 use pod::record::ToolFinished;
@@ -30,8 +32,15 @@ enum Leak {
     Warned,
 }
 
-const LEAKS: [Leak; 7] =
-    [Leak::Content, Leak::Summary, Leak::Cut, Leak::Written, Leak::Failed, Leak::Panicked, Leak::Warned];
+const LEAKS: [Leak; 7] = [
+    Leak::Content,
+    Leak::Summary,
+    Leak::Cut,
+    Leak::Written,
+    Leak::Failed,
+    Leak::Panicked,
+    Leak::Warned,
+];
 
 async fn leaks(leak: Leak, cx: ToolContext) -> ToolResult {
     let said = |summary: String, content: String| Ok(ToolOutput { summary, content });
@@ -41,7 +50,8 @@ async fn leaks(leak: Leak, cx: ToolContext) -> ToolResult {
         Leak::Cut => said(format!("{}{CANARY}", "x".repeat(506)), "more".into()),
         Leak::Written => {
             for n in 0..2_000 {
-                cx.host.write_output(format!("{n:>40} {CANARY}\n").as_bytes())?;
+                cx.host
+                    .write_output(format!("{n:>40} {CANARY}\n").as_bytes())?;
             }
             said("ok".into(), String::new())
         }
@@ -52,7 +62,10 @@ async fn leaks(leak: Leak, cx: ToolContext) -> ToolResult {
             }
             said("ok".into(), String::new())
         }
-        Leak::Failed => Err(ToolError::new(ErrorKind::Unavailable, format!("it said\n{CANARY}"))),
+        Leak::Failed => Err(ToolError::new(
+            ErrorKind::Unavailable,
+            format!("it said\n{CANARY}"),
+        )),
         Leak::Panicked => panic!("on {CANARY}"),
         Leak::Warned => {
             cx.host.warn(&format!("found {CANARY}"));
@@ -81,10 +94,17 @@ fn leaked(dir: &Path) -> Option<PathBuf> {
     let mut open = vec![dir.to_owned()];
     while let Some(path) = open.pop() {
         if path.is_dir() {
-            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            open.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
         } else if path.is_file() {
             let bytes = std::fs::read(&path).unwrap();
-            if bytes.windows(CANARY.len()).any(|part| part == CANARY.as_bytes()) {
+            if bytes
+                .windows(CANARY.len())
+                .any(|part| part == CANARY.as_bytes())
+            {
                 return Some(path);
             }
         }
@@ -104,8 +124,14 @@ fn clean(view: &ToolShapeView) -> Change<ToolOutput> {
 
 fn nowhere(what: &str, pod: &PodUnderTest, ran: &PodRun) -> ToolFinished {
     assert_eq!(leaked(&pod.dir), None, "{what}: in a file");
-    assert!(!format!("{:?}", ran.events).contains(CANARY), "{what}: an event has it");
-    assert!(!format!("{:?}", pod.script.requests()).contains(CANARY), "{what}: the model got it");
+    assert!(
+        !format!("{:?}", ran.events).contains(CANARY),
+        "{what}: an event has it"
+    );
+    assert!(
+        !format!("{:?}", pod.script.requests()).contains(CANARY),
+        "{what}: the model got it"
+    );
     results(pod).remove(0)
 }
 
@@ -121,14 +147,20 @@ fn what_is_replaced_is_in_no_byte_of_the_session() {
         };
         let (mut pod, _) = pod(&[], vec![transform("builtin:t", key(), says)]);
         *dir.lock().unwrap() = pod.dir.clone();
-        pod.tools = vec![FnTool::new("Leak", ToolEffect::ReadOnly, move |cx, _| leaks(leak, cx))];
+        pod.tools = vec![FnTool::new("Leak", ToolEffect::ReadOnly, move |cx, _| {
+            leaks(leak, cx)
+        })];
         pod.script.clear();
         pod.script.add(ScriptedAnswer::calls(&[("Leak", "{}")]));
         pod.script.add(ScriptedAnswer::text("done"));
         let ran = pod.run("go");
         ran.end();
         let result = nowhere(&format!("{leak:?}"), &pod, &ran);
-        assert_eq!(*seen.lock().unwrap(), None, "{leak:?}: it was kept before the hook answered");
+        assert_eq!(
+            *seen.lock().unwrap(),
+            None,
+            "{leak:?}: it was kept before the hook answered"
+        );
         let told = format!("{:?}", (&result.outcome, &result.warnings));
         assert!(told.contains("[gone]"), "{leak:?}: {told}");
         assert_eq!(result.output.is_some(), leak == Leak::Written, "{leak:?}");
@@ -143,11 +175,20 @@ fn a_hook_that_fails_withholds_each_time_and_quotes_nothing() {
     };
     type Fails = Box<dyn Fn(&ToolShapeView) -> Change<ToolOutput> + Send + Sync>;
     let cases: [(&str, Fails, &str); 3] = [
-        ("panics", Box::new(|view| panic!("on {:?}", view.output)), "it panicked after"),
+        (
+            "panics",
+            Box::new(|view| panic!("on {:?}", view.output)),
+            "it panicked after",
+        ),
         ("is late", Box::new(late), "later than its deadline"),
         (
             "is too long",
-            Box::new(|_| Change::Replaced(ToolOutput { summary: String::new(), content: "x".repeat(9 << 20) })),
+            Box::new(|_| {
+                Change::Replaced(ToolOutput {
+                    summary: String::new(),
+                    content: "x".repeat(9 << 20),
+                })
+            }),
             "at most 8388608 are allowed",
         ),
     ];
@@ -158,11 +199,24 @@ fn a_hook_that_fails_withholds_each_time_and_quotes_nothing() {
         let all = results(&pod);
         assert_eq!(all.len(), 5);
         for result in all {
-            assert_eq!(result.outcome.status, ResultStatus::Ok, "{what}: the call did what it did");
-            assert!(result.outcome.summary.contains("its result was withheld"), "{what}: {result:?}");
-            assert!(result.outcome.content.is_empty() && result.output.is_none(), "{what}: {result:?}");
+            assert_eq!(
+                result.outcome.status,
+                ResultStatus::Ok,
+                "{what}: the call did what it did"
+            );
+            assert!(
+                result.outcome.summary.contains("its result was withheld"),
+                "{what}: {result:?}"
+            );
+            assert!(
+                result.outcome.content.is_empty() && result.output.is_none(),
+                "{what}: {result:?}"
+            );
             let told = result.warnings.concat();
-            assert!(told.contains("hook `shape` of builtin:t") && told.contains(why), "{what}: {told}");
+            assert!(
+                told.contains("hook `shape` of builtin:t") && told.contains(why),
+                "{what}: {told}"
+            );
         }
     }
 }
@@ -182,19 +236,42 @@ impl Hook<ToolShape> for Fails {
 fn a_failure_is_a_value_and_ends_the_chain_where_it_withholds() {
     for withholds in [true, false] {
         let (asked, behind) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let key = if withholds { key() } else { HookKey::new("shape") };
-        let first =
-            hook("builtin:a", builder("builtin:a").transform(&key).build(), key, Arc::new(Fails(asked.clone())));
+        let key = if withholds {
+            key()
+        } else {
+            HookKey::new("shape")
+        };
+        let first = hook(
+            "builtin:a",
+            builder("builtin:a").transform(&key).build(),
+            key,
+            Arc::new(Fails(asked.clone())),
+        );
         let counts = Arc::clone(&behind);
-        let second = transform("builtin:b", HookKey::<ToolShape>::new("second"), move |_| {
-            counts.fetch_add(1, Ordering::Relaxed);
-            Change::Unchanged
-        });
+        let second = transform(
+            "builtin:b",
+            HookKey::<ToolShape>::new("second"),
+            move |_| {
+                counts.fetch_add(1, Ordering::Relaxed);
+                Change::Unchanged
+            },
+        );
         let (pod, _) = shaped(Leak::Content, vec![first, second], 4);
-        let counted = (asked.load(Ordering::Relaxed), behind.load(Ordering::Relaxed));
-        assert_eq!(counted, if withholds { (4, 0) } else { (3, 4) }, "{withholds}");
+        let counted = (
+            asked.load(Ordering::Relaxed),
+            behind.load(Ordering::Relaxed),
+        );
+        assert_eq!(
+            counted,
+            if withholds { (4, 0) } else { (3, 4) },
+            "{withholds}"
+        );
         let result = results(&pod).remove(0);
-        assert_eq!(result.outcome.text().contains(CANARY), !withholds, "{result:?}");
+        assert_eq!(
+            result.outcome.text().contains(CANARY),
+            !withholds,
+            "{result:?}"
+        );
         let problem = result.transforms[0].problem.clone().unwrap_or_default();
         assert!(problem.contains("its process died"), "{problem}");
     }
@@ -202,23 +279,43 @@ fn a_failure_is_a_value_and_ends_the_chain_where_it_withholds() {
 
 #[test]
 fn what_a_hook_before_it_says_as_it_dies_is_nowhere() {
-    let quotes = transform("builtin:a", HookKey::<ToolShape>::new("quotes"), |view: &ToolShapeView| {
-        panic!("on {:?}", view.output)
-    });
-    let (pod, ran) = shaped(Leak::Content, vec![quotes, transform("builtin:b", key(), clean)], 1);
+    let quotes = transform(
+        "builtin:a",
+        HookKey::<ToolShape>::new("quotes"),
+        |view: &ToolShapeView| panic!("on {:?}", view.output),
+    );
+    let (pod, ran) = shaped(
+        Leak::Content,
+        vec![quotes, transform("builtin:b", key(), clean)],
+        1,
+    );
     let result = nowhere("quoted", &pod, &ran);
     assert!(result.outcome.text().contains("[gone]"), "{result:?}");
-    assert!(result.transforms[0].problem.as_ref().is_some_and(|why| why.contains("it panicked")), "{result:?}");
+    assert!(
+        result.transforms[0]
+            .problem
+            .as_ref()
+            .is_some_and(|why| why.contains("it panicked")),
+        "{result:?}"
+    );
 }
 
 #[test]
 fn an_output_that_cannot_be_held_is_withheld_or_not_shaped() {
     for withholds in [true, false] {
-        let key = if withholds { key() } else { HookKey::new("shape") };
+        let key = if withholds {
+            key()
+        } else {
+            HookKey::new("shape")
+        };
         let (pod, _) = shaped(Leak::Flood, vec![transform("builtin:t", key, clean)], 1);
         let result = results(&pod).remove(0);
         assert_eq!(leaked(&pod.dir).is_some(), !withholds, "{result:?}");
-        assert_eq!((result.output.is_some(), result.warnings.len()), (!withholds, 1), "{result:?}");
+        assert_eq!(
+            (result.output.is_some(), result.warnings.len()),
+            (!withholds, 1),
+            "{result:?}"
+        );
         assert!(result.warnings[0].contains("8388608 bytes"), "{result:?}");
     }
 }
@@ -226,8 +323,15 @@ fn an_output_that_cannot_be_held_is_withheld_or_not_shaped() {
 #[test]
 fn a_hook_for_other_tools_holds_nothing() {
     // More than can be held: it would be withheld.
-    let (pod, _) = shaped(Leak::Flood, vec![transform("builtin:t", key().tools(&["Other"]), clean)], 1);
+    let (pod, _) = shaped(
+        Leak::Flood,
+        vec![transform("builtin:t", key().tools(&["Other"]), clean)],
+        1,
+    );
     let result = results(&pod).remove(0);
-    assert!(result.output.is_some() && result.transforms.is_empty() && result.warnings.is_empty(), "{result:?}");
+    assert!(
+        result.output.is_some() && result.transforms.is_empty() && result.warnings.is_empty(),
+        "{result:?}"
+    );
     assert!(result.outcome.text().contains(CANARY), "{result:?}");
 }

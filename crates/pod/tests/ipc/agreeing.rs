@@ -22,11 +22,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Random events; `.ci/long` sets more.
 fn events() -> usize {
-    std::env::var("YOI_TEST_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
+    std::env::var("YOI_TEST_EVENTS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1000)
 }
 
 fn seed() -> u64 {
-    std::env::var("YOI_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0x5eed)
+    std::env::var("YOI_TEST_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0x5eed)
 }
 
 /// xorshift64*
@@ -42,7 +48,9 @@ impl Chance {
 }
 
 fn seq(line: &str) -> u64 {
-    serde_json::from_str::<Value>(line).unwrap()["q"].as_u64().unwrap()
+    serde_json::from_str::<Value>(line).unwrap()["q"]
+        .as_u64()
+        .unwrap()
 }
 
 /// The model of a client that has seen every record and no status.
@@ -69,7 +77,9 @@ struct Follower {
 impl Follower {
     async fn new(dir: PathBuf, attach: Attach) -> Self {
         let (attachment, attached) =
-            Attachment::begin(&dir, hello("follower", Role::Viewer), attach.clone()).await.unwrap();
+            Attachment::begin(&dir, hello("follower", Role::Viewer), attach.clone())
+                .await
+                .unwrap();
         let page = attached.page.iter().flat_map(|page| &page.records);
         let transcript = page.map(|line| line.as_str().to_owned()).collect();
         let mut model = match attach.after {
@@ -80,7 +90,15 @@ impl Follower {
             model.resume(&attached);
         }
         let (cursor, without) = (attachment.cursor(), attach.without);
-        Self { dir, without, attachment: Some(attachment), cursor, model, transcript, lagged: 0 }
+        Self {
+            dir,
+            without,
+            attachment: Some(attachment),
+            cursor,
+            model,
+            transcript,
+            lagged: 0,
+        }
     }
 
     fn take(&mut self, event: &Event) {
@@ -95,8 +113,12 @@ impl Follower {
     /// Reads what is there, at most so many events.
     async fn read(&mut self, most: u64) {
         for _ in 0..most {
-            let Some(attachment) = &mut self.attachment else { return };
-            let Ok(event) = timeout(Duration::from_millis(1), attachment.next()).await else { return };
+            let Some(attachment) = &mut self.attachment else {
+                return;
+            };
+            let Ok(event) = timeout(Duration::from_millis(1), attachment.next()).await else {
+                return;
+            };
             let event = event.unwrap();
             self.take(&event);
         }
@@ -111,7 +133,11 @@ impl Follower {
     /// Attaches as a new process of the same program would, behind what it has.
     async fn attach(&mut self, hello: Hello) {
         if self.attachment.is_none() {
-            let attach = Attach { after: Some(self.cursor), without: self.without.clone(), limit: None };
+            let attach = Attach {
+                after: Some(self.cursor),
+                without: self.without.clone(),
+                limit: None,
+            };
             let (attachment, attached) = Attachment::begin(&self.dir, hello, attach).await.unwrap();
             self.go_on(&attached);
             self.attachment = Some(attachment);
@@ -147,7 +173,11 @@ impl Follower {
                 self.take(&event);
             }
         };
-        assert!(timeout(PATIENCE, agreed).await.is_ok(), "{:#?}\n{status:#?}", self.model.status());
+        assert!(
+            timeout(PATIENCE, agreed).await.is_ok(),
+            "{:#?}\n{status:#?}",
+            self.model.status()
+        );
     }
 }
 
@@ -165,10 +195,15 @@ struct World {
 
 impl World {
     fn new(answers: usize) -> Self {
-        let latches: Vec<Latch> = (0..answers).map(|n| Latch::new(&format!("answer {n}"))).collect();
+        let latches: Vec<Latch> = (0..answers)
+            .map(|n| Latch::new(&format!("answer {n}")))
+            .collect();
         let answer = |(n, latch): (usize, &Latch)| {
             let long = "word ".repeat(if n % 7 == 0 { 30_000 } else { 10 });
-            let answer = ScriptedAnswer::new().say("first ").wait_at(latch).say(&long);
+            let answer = ScriptedAnswer::new()
+                .say("first ")
+                .wait_at(latch)
+                .say(&long);
             match n % 5 {
                 0 => answer.call(0, "Echo", "{}").stop(StopReason::ToolUse),
                 _ => answer.stop(StopReason::EndTurn),
@@ -176,13 +211,32 @@ impl World {
         };
         let scene = Scene::new(latches.iter().enumerate().map(answer).collect());
         let driver = scene.driver();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let dir = scene.live.pod.dir.clone();
         // One that knows the pod from records alone, and one that began at a page.
-        let from_records = Attach { after: Some(0), without: vec![EventKind::Status], limit: None };
-        let from_page = Attach { limit: Some(3), ..Attach::default() };
-        let followers = [from_records, from_page].map(|attach| runtime.block_on(Follower::new(dir.clone(), attach)));
-        Self { scene, driver, latches, open: 0, given: 0, followers: Vec::from(followers), runtime }
+        let from_records = Attach {
+            after: Some(0),
+            without: vec![EventKind::Status],
+            limit: None,
+        };
+        let from_page = Attach {
+            limit: Some(3),
+            ..Attach::default()
+        };
+        let followers = [from_records, from_page]
+            .map(|attach| runtime.block_on(Follower::new(dir.clone(), attach)));
+        Self {
+            scene,
+            driver,
+            latches,
+            open: 0,
+            given: 0,
+            followers: Vec::from(followers),
+            runtime,
+        }
     }
 
     fn release(&mut self) {
@@ -198,7 +252,11 @@ impl World {
         if method == "input" {
             let size = if chance.below(6) == 0 { 150_000 } else { 10 };
             params["text"] = json!(format!("input {} {}", self.given, "x".repeat(size)));
-            params["mode"] = json!(if chance.below(4) == 0 { "steer" } else { "queue" });
+            params["mode"] = json!(if chance.below(4) == 0 {
+                "steer"
+            } else {
+                "queue"
+            });
         }
         match self.driver.ask(method, params) {
             Ok(_) => {}
@@ -216,7 +274,10 @@ impl World {
             7..=9 => runtime.block_on(follower.attach(hello("follower", Role::Viewer))),
             10 | 11 => runtime.block_on(follower.reconnect()),
             12 => {
-                let later = Hello { versions: vec![9, 1], ..hello("follower of a later version", Role::Viewer) };
+                let later = Hello {
+                    versions: vec![9, 1],
+                    ..hello("follower of a later version", Role::Viewer)
+                };
                 runtime.block_on(follower.attach(later));
                 let mut stranger = self.scene.stranger();
                 let refused = stranger.ask("hello", json!({ "versions": [2], "client": "later" }));
@@ -234,12 +295,16 @@ impl World {
 
     /// Lets the pod finish what it has, and compares what all hold.
     fn quiet(&mut self) {
-        let is_quiet = |status: &Status| status.turn.is_none() && (status.queued.is_empty() || status.held.is_some());
+        let is_quiet = |status: &Status| {
+            status.turn.is_none() && (status.queued.is_empty() || status.held.is_some())
+        };
         let mut status = self.status();
         while !is_quiet(&status) {
             if status.held.is_some() {
                 self.given += 1;
-                self.driver.ask("resume", json!({ "cmd_id": self.given.to_string() })).unwrap();
+                self.driver
+                    .ask("resume", json!({ "cmd_id": self.given.to_string() }))
+                    .unwrap();
             }
             // Every answer that has begun may end.
             while self.open < usize::try_from(status.requests).unwrap() {
@@ -252,12 +317,20 @@ impl World {
         let (journal, status) = (self.scene.journal(), self.status());
         let newest = seq(journal.last().unwrap());
         let folded = folded(&journal);
-        assert_eq!(digest(folded.status()), digest(&status), "{:#?}\n{status:#?}", folded.status());
+        assert_eq!(
+            digest(folded.status()),
+            digest(&status),
+            "{:#?}\n{status:#?}",
+            folded.status()
+        );
         for follower in &mut self.followers {
             self.runtime.block_on(follower.catch_up(newest));
             let first = seq(&follower.transcript[0]);
             let suffix: Vec<&String> = journal.iter().filter(|line| seq(line) >= first).collect();
-            assert!(follower.transcript.iter().eq(suffix), "a transcript from record {first} on");
+            assert!(
+                follower.transcript.iter().eq(suffix),
+                "a transcript from record {first} on"
+            );
             self.runtime.block_on(follower.agree(&status));
         }
     }
@@ -277,8 +350,15 @@ fn two_clients_hold_the_journal_whatever_happens_to_them() {
     world.quiet();
     let turns = world.status().turns;
     assert!(turns > events() as u64 / 20, "{turns} turns");
-    let [one, two] = world.followers.as_slice() else { panic!() };
-    println!("{turns} turns, {} records, deltas dropped: {} and {}", one.transcript.len(), one.lagged, two.lagged);
+    let [one, two] = world.followers.as_slice() else {
+        panic!()
+    };
+    println!(
+        "{turns} turns, {} records, deltas dropped: {} and {}",
+        one.transcript.len(),
+        one.lagged,
+        two.lagged
+    );
     let behind = one.transcript.len() - two.transcript.len();
     assert_eq!(one.transcript[behind..], two.transcript);
     world.scene.close();
@@ -287,20 +367,31 @@ fn two_clients_hold_the_journal_whatever_happens_to_them() {
 #[test]
 fn the_work_goes_on_when_every_client_leaves_in_mid_turn() {
     let latch = Latch::new("all have left");
-    let first = ScriptedAnswer::new().say("looking ").wait_at(&latch).call(0, "Echo", "{}").stop(StopReason::ToolUse);
+    let first = ScriptedAnswer::new()
+        .say("looking ")
+        .wait_at(&latch)
+        .call(0, "Echo", "{}")
+        .stop(StopReason::ToolUse);
     let scene = Scene::new(vec![first, ScriptedAnswer::text("done")]);
     let mut clients: Vec<Raw> = (0..3).map(|_| scene.driver()).collect();
     for client in &mut clients {
         client.ask("attach", json!({ "after": 0 })).unwrap();
     }
-    clients[0].ask("input", json!({ "text": "go", "cmd_id": "1" })).unwrap();
+    clients[0]
+        .ask("input", json!({ "text": "go", "cmd_id": "1" }))
+        .unwrap();
     // One waits for the end of the turn, one has half a request on its way.
     clients[1].send("wait", json!({ "input": 1 })).unwrap();
-    clients.iter_mut().for_each(|client| drop(client.next("delta")));
+    clients
+        .iter_mut()
+        .for_each(|client| drop(client.next("delta")));
     clients[2].write(b"{\"jsonrpc\":\"2.0\",").unwrap();
     drop(clients);
     // The pod has seen them leave once it answers one that came later.
-    assert_eq!(scene.driver().ask("status", json!({})).unwrap()["state"], "working");
+    assert_eq!(
+        scene.driver().ask("status", json!({})).unwrap()["state"],
+        "working"
+    );
     latch.open();
     let end = scene.driver().ask("wait", json!({ "input": 1 })).unwrap();
     assert_eq!(

@@ -6,11 +6,14 @@ use serde_json::{Value, json};
 use testkit::{Latch, ScriptedAnswer};
 
 fn seq(line: &str) -> u64 {
-    serde_json::from_str::<Value>(line).unwrap()["q"].as_u64().unwrap()
+    serde_json::from_str::<Value>(line).unwrap()["q"]
+        .as_u64()
+        .unwrap()
 }
 
 fn give(raw: &mut Raw, text: &str) {
-    raw.ask("input", json!({ "text": text, "cmd_id": text })).unwrap();
+    raw.ask("input", json!({ "text": text, "cmd_id": text }))
+        .unwrap();
 }
 
 /// Records of more bytes than are kept for all clients, while one client follows: each late one gets what it lacks from
@@ -20,23 +23,46 @@ fn give(raw: &mut Raw, text: &str) {
 fn a_client_that_comes_late_has_the_suffix_of_the_journal_at_every_cursor() {
     let scene = Scene::new(answers(16));
     let mut driver = scene.driver();
-    driver.ask("attach", json!({ "without": ["record", "delta", "status"] })).unwrap();
+    driver
+        .ask(
+            "attach",
+            json!({ "without": ["record", "delta", "status"] }),
+        )
+        .unwrap();
     for n in 0..16 {
         let text = format!("{n}{}", "x".repeat(30_000));
-        driver.ask("input", json!({ "text": text, "cmd_id": n.to_string() })).unwrap();
+        driver
+            .ask("input", json!({ "text": text, "cmd_id": n.to_string() }))
+            .unwrap();
     }
     scene.settled();
-    let journal: Vec<(u64, String)> = scene.journal().into_iter().map(|line| (seq(&line), line)).collect();
+    let journal: Vec<(u64, String)> = scene
+        .journal()
+        .into_iter()
+        .map(|line| (seq(&line), line))
+        .collect();
     let newest = journal.last().unwrap().0;
     for after in 0..newest {
         let mut late = scene.driver();
         let attached = late.ask("attach", json!({ "after": after })).unwrap();
-        assert_eq!((attached["status"]["seq"].as_u64(), attached.get("page")), (Some(newest), None));
-        let wanted = journal.iter().filter(|(seq, _)| *seq > after).map(|(_, line)| line);
-        assert!(wanted.eq(&late.records(newest)), "after {after} of {newest}");
+        assert_eq!(
+            (attached["status"]["seq"].as_u64(), attached.get("page")),
+            (Some(newest), None)
+        );
+        let wanted = journal
+            .iter()
+            .filter(|(seq, _)| *seq > after)
+            .map(|(_, line)| line);
+        assert!(
+            wanted.eq(&late.records(newest)),
+            "after {after} of {newest}"
+        );
     }
     let mut ahead = scene.driver();
-    assert_eq!(Raw::kind(ahead.ask("attach", json!({ "after": newest + 1 }))), "params");
+    assert_eq!(
+        Raw::kind(ahead.ask("attach", json!({ "after": newest + 1 }))),
+        "params"
+    );
     scene.close();
 }
 
@@ -51,34 +77,58 @@ fn without_a_cursor_a_client_gets_the_newest_page_and_what_follows_it() {
     let attached = late.ask("attach", json!({ "limit": 5 })).unwrap();
     let page = attached["page"]["records"].as_array().unwrap().clone();
     assert_eq!(page.len(), 5);
-    let lines: Vec<Value> = before.iter().rev().take(5).rev().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = before
+        .iter()
+        .rev()
+        .take(5)
+        .rev()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(page, lines);
     // Pages before it, down to the first record.
     let (mut all, mut first) = (page, attached["page"]["first"].as_u64().unwrap());
     while first > 1 {
-        let older = late.ask("page", json!({ "before": first, "limit": 4 })).unwrap();
+        let older = late
+            .ask("page", json!({ "before": first, "limit": 4 }))
+            .unwrap();
         let mut records = older["records"].as_array().unwrap().clone();
         records.append(&mut all);
         (all, first) = (records, older["first"].as_u64().unwrap());
     }
-    assert_eq!(all, before.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>());
+    assert_eq!(
+        all,
+        before
+            .iter()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .collect::<Vec<_>>()
+    );
     give(&mut driver, "two");
     scene.settled();
     let journal = scene.journal();
-    assert_eq!(late.records(seq(journal.last().unwrap())), journal[before.len()..]);
+    assert_eq!(
+        late.records(seq(journal.last().unwrap())),
+        journal[before.len()..]
+    );
     scene.close();
 }
 
 #[test]
 fn deltas_come_before_their_record_and_none_after_it() {
     let latch = Latch::new("more");
-    let answer = ScriptedAnswer::new().say("one ").wait_at(&latch).say("two").stop(StopReason::EndTurn);
+    let answer = ScriptedAnswer::new()
+        .say("one ")
+        .wait_at(&latch)
+        .say("two")
+        .stop(StopReason::EndTurn);
     let scene = Scene::new(vec![answer]);
     let mut driver = scene.driver();
     driver.ask("attach", json!({})).unwrap();
     give(&mut driver, "go");
     let delta = driver.next("delta");
-    assert_eq!((&delta["turn"], &delta["request"], &delta["text"]), (&json!(1), &json!(1), &json!("one ")));
+    assert_eq!(
+        (&delta["turn"], &delta["request"], &delta["text"]),
+        (&json!(1), &json!(1), &json!("one "))
+    );
     latch.open();
     scene.settled();
     let newest = seq(scene.journal().last().unwrap());
@@ -97,15 +147,34 @@ fn a_client_says_which_events_it_does_not_want() {
     let scene = Scene::new(answers(2));
     let mut driver = scene.driver();
     let mut quiet = scene.driver();
-    quiet.ask("attach", json!({ "without": ["record", "delta", "status", "weather"] })).unwrap();
+    quiet
+        .ask(
+            "attach",
+            json!({ "without": ["record", "delta", "status", "weather"] }),
+        )
+        .unwrap();
     give(&mut driver, "one");
     let item = quiet.next("system_item");
-    assert_eq!((&item["topic"], item["seq"].as_u64().is_some()), (&json!("environment"), true));
+    assert_eq!(
+        (&item["topic"], item["seq"].as_u64().is_some()),
+        (&json!("environment"), true)
+    );
     scene.settled();
-    driver.ask("draft", json!({ "text": "half a", "cmd_id": "d" })).unwrap();
+    driver
+        .ask("draft", json!({ "text": "half a", "cmd_id": "d" }))
+        .unwrap();
     let draft: Value = serde_json::from_str(&quiet.event().unwrap()).unwrap();
-    assert_eq!((&draft["method"], &draft["params"]["text"]), (&json!("draft"), &json!("half a")));
-    assert_eq!((&draft["params"]["revision"], &draft["params"]["by"]["client"]), (&json!(1), &json!("test")));
+    assert_eq!(
+        (&draft["method"], &draft["params"]["text"]),
+        (&json!("draft"), &json!("half a"))
+    );
+    assert_eq!(
+        (
+            &draft["params"]["revision"],
+            &draft["params"]["by"]["client"]
+        ),
+        (&json!(1), &json!("test"))
+    );
     let attached = scene.driver().ask("attach", json!({})).unwrap();
     assert_eq!(attached["draft"]["text"], "half a");
     scene.close();
@@ -144,7 +213,9 @@ fn a_reload_is_told_although_no_word_of_the_status_changed() {
     }
     // One that comes later has the status, and hears of the next reload only.
     late.ask("attach", json!({})).unwrap();
-    scene.host.send_modify(|host| host.reload.refused = Some("no".to_owned()));
+    scene
+        .host
+        .send_modify(|host| host.reload.refused = Some("no".to_owned()));
     for client in [&mut late, &mut driver] {
         assert_eq!(client.next("status")["host"]["reload"]["refused"], "no");
     }

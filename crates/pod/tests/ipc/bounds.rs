@@ -11,17 +11,28 @@ use std::time::{Duration, Instant};
 
 /// The pod answers another client.
 fn works(scene: &Scene) {
-    assert_eq!(scene.driver().ask("status", json!({})).unwrap()["state"], "idle");
+    assert_eq!(
+        scene.driver().ask("status", json!({})).unwrap()["state"],
+        "idle"
+    );
 }
 
 #[test]
 fn what_is_no_line_of_the_protocol_ends_its_connection_with_a_reason() {
     let scene = Scene::new(answers(1));
-    for (bytes, kind) in [(&b"{\n"[..], "parse"), (b"\xff\xfe\n", "parse"), (b"{\"a\":\"\xc3\"}\n", "parse")] {
+    for (bytes, kind) in [
+        (&b"{\n"[..], "parse"),
+        (b"\xff\xfe\n", "parse"),
+        (b"{\"a\":\"\xc3\"}\n", "parse"),
+    ] {
         let mut raw = scene.driver();
         raw.write(bytes).unwrap();
         let error: Value = serde_json::from_str(&raw.line().unwrap()).unwrap();
-        assert_eq!((&error["error"]["data"]["kind"], &error["id"]), (&json!(kind), &Value::Null), "{bytes:?}");
+        assert_eq!(
+            (&error["error"]["data"]["kind"], &error["id"]),
+            (&json!(kind), &Value::Null),
+            "{bytes:?}"
+        );
         assert!(raw.is_ended());
     }
     let mut raw = scene.driver();
@@ -33,19 +44,31 @@ fn what_is_no_line_of_the_protocol_ends_its_connection_with_a_reason() {
 
 /// A request that is not completed ends its connection, however slowly more of it comes.
 fn never_completes(mut raw: Raw) {
-    raw.stream.get_mut().set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    raw.stream
+        .get_mut()
+        .set_read_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
     let began = Instant::now();
     raw.write(b"{\"jsonrpc\":\"2.0\"").unwrap();
     let told = loop {
-        assert!(began.elapsed() < Duration::from_secs(25), "half a request is kept");
+        assert!(
+            began.elapsed() < Duration::from_secs(25),
+            "half a request is kept"
+        );
         match raw.line() {
             Some(line) => break line,
             None => raw.write(b" ").unwrap(),
         }
     };
     let error: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!((&error["error"]["data"]["kind"], &error["id"]), (&json!("request"), &Value::Null));
-    assert!(told.contains("not complete within 10 s") && began.elapsed() > Duration::from_secs(9), "{told}");
+    assert_eq!(
+        (&error["error"]["data"]["kind"], &error["id"]),
+        (&json!("request"), &Value::Null)
+    );
+    assert!(
+        told.contains("not complete within 10 s") && began.elapsed() > Duration::from_secs(9),
+        "{told}"
+    );
     assert!(raw.is_ended());
 }
 
@@ -64,11 +87,20 @@ fn a_line_without_an_end_is_not_kept() {
 fn ten_thousand_requests_wait_and_others_do_not_notice() {
     let scene = Scene::new(answers(1));
     let mut flood = scene.driver();
-    flood.stream.get_mut().set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+    flood
+        .stream
+        .get_mut()
+        .set_write_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
     let line = json!({ "jsonrpc": "2.0", "id": 1, "method": "status" }).to_string() + "\n";
-    let sent = (0..10_000).take_while(|_| flood.write(line.as_bytes()).is_ok()).count();
+    let sent = (0..10_000)
+        .take_while(|_| flood.write(line.as_bytes()).is_ok())
+        .count();
     works(&scene);
-    assert!((201..10_000).contains(&sent), "{sent} requests were taken of a client that reads no answer");
+    assert!(
+        (201..10_000).contains(&sent),
+        "{sent} requests were taken of a client that reads no answer"
+    );
     scene.close();
 }
 
@@ -87,7 +119,11 @@ fn requests_beyond_the_rate_are_answered_later() {
         }
         (0..20).for_each(|_| assert!(busy.line().unwrap().contains("\"result\"")));
     }
-    assert!(began.elapsed() > Duration::from_millis(1900), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() > Duration::from_millis(1900),
+        "{:?}",
+        began.elapsed()
+    );
     scene.close();
 }
 
@@ -99,7 +135,12 @@ fn a_client_that_never_reads_costs_a_cursor() {
     let mut driver = scene.driver();
     let big = "x".repeat(200 * 1024);
     for n in 0..40 {
-        driver.ask("input", json!({ "text": format!("{n}{big}"), "cmd_id": n.to_string() })).unwrap();
+        driver
+            .ask(
+                "input",
+                json!({ "text": format!("{n}{big}"), "cmd_id": n.to_string() }),
+            )
+            .unwrap();
         scene.settled();
     }
     let newest = *scene.live.client().folded().borrow();
@@ -115,7 +156,12 @@ fn a_client_that_takes_nothing_or_does_not_go_on_loses_its_connection() {
     let mut driver = scene.driver();
     let big = "x".repeat(200 * 1024);
     for n in 0..8 {
-        driver.ask("input", json!({ "text": format!("{n}{big}"), "cmd_id": n.to_string() })).unwrap();
+        driver
+            .ask(
+                "input",
+                json!({ "text": format!("{n}{big}"), "cmd_id": n.to_string() }),
+            )
+            .unwrap();
         scene.settled();
     }
     let mut deaf = scene.driver();
@@ -125,10 +171,17 @@ fn a_client_that_takes_nothing_or_does_not_go_on_loses_its_connection() {
     // What it sends is not read either, until its connection has ended.
     let began = Instant::now();
     while deaf.write(b" ").is_ok() {
-        assert!(began.elapsed() < Duration::from_secs(60), "it is still there");
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "it is still there"
+        );
         std::thread::sleep(Duration::from_millis(500));
     }
-    assert!(began.elapsed() > Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() > Duration::from_secs(8),
+        "{:?}",
+        began.elapsed()
+    );
     half.join().unwrap();
     works(&scene);
     scene.close();
@@ -163,7 +216,11 @@ fn a_client_is_told_once_that_too_much_is_being_received() {
     std::thread::sleep(Duration::from_millis(200));
     let mut refused = 0;
     for client in &mut clients {
-        client.stream.get_mut().set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        client
+            .stream
+            .get_mut()
+            .set_read_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
         let Some(line) = client.line() else { continue };
         assert!(line.contains("too many large requests"), "{line}");
         assert!(client.is_ended());
@@ -178,23 +235,74 @@ fn a_status_lists_64_tasks_and_those_that_run_first() {
     let of = |name: &str| (format!("user:{name}"), "t".to_owned());
     let last = |at_ms| {
         let (trigger, state) = (TriggerKind::Start, TaskRunState::Completed);
-        Some(TaskEnd { run: 1, attempt: 1, trigger, state, reason: None, at_ms })
+        Some(TaskEnd {
+            run: 1,
+            attempt: 1,
+            trigger,
+            state,
+            reason: None,
+            at_ms,
+        })
     };
     let (run, attempt, trigger, effect) = (7, 2, TriggerKind::Cron, ToolEffect::ReadOnly);
-    let open = OpenTaskRun { run, attempt, trigger, effect, due_ms: 3, began_ms: 4 };
-    let mut all: Vec<_> = (0..70).map(|n| BackgroundTaskView::recorded(of(&n.to_string()), None)).collect();
+    let open = OpenTaskRun {
+        run,
+        attempt,
+        trigger,
+        effect,
+        due_ms: 3,
+        began_ms: 4,
+    };
+    let mut all: Vec<_> = (0..70)
+        .map(|n| BackgroundTaskView::recorded(of(&n.to_string()), None))
+        .collect();
     all.extend([
-        BackgroundTaskView { last: last(1), ..BackgroundTaskView::recorded(of("old"), None) },
-        BackgroundTaskView { last: last(2), ..BackgroundTaskView::recorded(of("new"), None) },
-        BackgroundTaskView { next_due_ms: Some(9), ..BackgroundTaskView::recorded(of("later"), None) },
-        BackgroundTaskView { next_due_ms: Some(8), ..BackgroundTaskView::recorded(of("next"), None) },
-        BackgroundTaskView { off: Some("why".to_owned()), ..BackgroundTaskView::recorded(of("off"), None) },
-        BackgroundTaskView { open: Some(open), ..BackgroundTaskView::recorded(of("runs"), None) },
+        BackgroundTaskView {
+            last: last(1),
+            ..BackgroundTaskView::recorded(of("old"), None)
+        },
+        BackgroundTaskView {
+            last: last(2),
+            ..BackgroundTaskView::recorded(of("new"), None)
+        },
+        BackgroundTaskView {
+            next_due_ms: Some(9),
+            ..BackgroundTaskView::recorded(of("later"), None)
+        },
+        BackgroundTaskView {
+            next_due_ms: Some(8),
+            ..BackgroundTaskView::recorded(of("next"), None)
+        },
+        BackgroundTaskView {
+            off: Some("why".to_owned()),
+            ..BackgroundTaskView::recorded(of("off"), None)
+        },
+        BackgroundTaskView {
+            open: Some(open),
+            ..BackgroundTaskView::recorded(of("runs"), None)
+        },
     ]);
     let (listed, more) = background_tasks(all);
     assert_eq!((listed.len(), more), (protocol::MAX_TASKS, 12));
-    let order: Vec<&str> = listed.iter().take(6).map(|task| task.feature.as_str()).collect();
-    assert_eq!(order, ["user:runs", "user:off", "user:next", "user:later", "user:new", "user:old"]);
+    let order: Vec<&str> = listed
+        .iter()
+        .take(6)
+        .map(|task| task.feature.as_str())
+        .collect();
+    assert_eq!(
+        order,
+        [
+            "user:runs",
+            "user:off",
+            "user:next",
+            "user:later",
+            "user:new",
+            "user:old"
+        ]
+    );
     let shown = serde_json::to_value(&listed[0]).unwrap();
-    assert_eq!(shown["run"], json!({ "run": 7, "trigger": "cron", "attempt": 2, "due_ms": 3, "since_ms": 4 }));
+    assert_eq!(
+        shown["run"],
+        json!({ "run": 7, "trigger": "cron", "attempt": 2, "due_ms": 3, "since_ms": 4 })
+    );
 }

@@ -13,7 +13,10 @@ use testkit::{ModelScript, PATIENCE, PodUnderTest};
 const LOOK: TaskKey = TaskKey::new("look", ToolEffect::ReadOnly).on_request();
 
 /// Sends what each run is told.
-struct Looks(Mutex<mpsc::Sender<PodAtRun>>, Arc<Mutex<Option<(TaskHandle, String)>>>);
+struct Looks(
+    Mutex<mpsc::Sender<PodAtRun>>,
+    Arc<Mutex<Option<(TaskHandle, String)>>>,
+);
 
 struct Live(Mutex<mpsc::Sender<PodAtRun>>);
 
@@ -26,7 +29,10 @@ impl Live {
 
 impl FeatureModule for Looks {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::builtin("looks")).version("1.0.0").background_task(&LOOK).build()
+        FeatureDescriptor::builder(FeatureId::builtin("looks"))
+            .version("1.0.0")
+            .background_task(&LOOK)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -40,7 +46,11 @@ impl FeatureModule for Looks {
 
 fn attached(scene: &Scene, role: &str) -> Raw {
     let mut raw = scene.stranger();
-    raw.ask("hello", json!({ "versions": [1], "client": "test", "role": role })).unwrap();
+    raw.ask(
+        "hello",
+        json!({ "versions": [1], "client": "test", "role": role }),
+    )
+    .unwrap();
     raw.ask("attach", json!({})).unwrap();
     raw
 }
@@ -52,7 +62,10 @@ fn a_run_is_told_of_the_pod_and_of_attached_drivers() {
     let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers(1)), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let looks: Arc<dyn FeatureModule> = Arc::new(Looks(Mutex::new(sender), Arc::clone(&given)));
-    pod.features = vec![(looks, vec![HostCapability::ContributeBackgroundTask { name: "*".into() }])];
+    pod.features = vec![(
+        looks,
+        vec![HostCapability::ContributeBackgroundTask { name: "*".into() }],
+    )];
     let dir = pod.dir.file_name().unwrap().to_string_lossy().into_owned();
     let scene = Scene::of(pod);
     let (handle, name) = given.lock().unwrap().clone().unwrap();
@@ -65,7 +78,9 @@ fn a_run_is_told_of_the_pod_and_of_attached_drivers() {
     assert_eq!(look(), PodAtRun::new(0, PodActivity::Idle, None));
     // A driver that is not attached sees no message of the pod, and a viewer cannot act on one.
     let mut driver = scene.driver();
-    driver.ask("input", json!({ "text": "one", "cmd_id": "one" })).unwrap();
+    driver
+        .ask("input", json!({ "text": "one", "cmd_id": "one" }))
+        .unwrap();
     scene.settled();
     let viewer = attached(&scene, "viewer");
     assert_eq!(look(), PodAtRun::new(1, PodActivity::Idle, None));

@@ -22,7 +22,8 @@ const BOUND: Duration = Duration::from_secs(10);
 fn greeted(path: &PathBuf) -> Option<UnixStream> {
     let mut stream = UnixStream::connect(path).ok()?;
     let hello = json!({ "versions": [1], "client": "hostile", "role": "driver" });
-    let line = json!({ "jsonrpc": "2.0", "id": 1, "method": "hello", "params": hello }).to_string() + "\n";
+    let line =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "hello", "params": hello }).to_string() + "\n";
     stream.write_all(line.as_bytes()).ok()?;
     stream.set_nonblocking(true).ok()?;
     Some(stream)
@@ -39,9 +40,15 @@ fn flood(path: &PathBuf, bytes: &[u8], over: &AtomicBool) {
                 *slot = greeted(path);
                 continue;
             };
-            let read = if n % 3 == 0 { stream.read(&mut heard).map(drop) } else { Ok(()) };
+            let read = if n % 3 == 0 {
+                stream.read(&mut heard).map(drop)
+            } else {
+                Ok(())
+            };
             let blocks = |error: &std::io::Error| error.kind() == ErrorKind::WouldBlock;
-            if stream.write(bytes).is_err_and(|error| !blocks(&error)) || read.is_err_and(|error| !blocks(&error)) {
+            if stream.write(bytes).is_err_and(|error| !blocks(&error))
+                || read.is_err_and(|error| !blocks(&error))
+            {
                 *slot = None;
             }
         }
@@ -57,7 +64,9 @@ fn a_client_is_answered_beside_hostile_ones_in_every_place() {
     driver.ask("attach", json!({})).unwrap();
     for n in 0..8 {
         let text = format!("{n}{}", "x".repeat(100 * 1024));
-        driver.ask("input", json!({ "text": text, "cmd_id": n.to_string() })).unwrap();
+        driver
+            .ask("input", json!({ "text": text, "cmd_id": n.to_string() }))
+            .unwrap();
         scene.settled();
     }
     let mut deaf: Vec<Raw> = (0..15).map(|_| scene.driver()).collect();
@@ -70,7 +79,12 @@ fn a_client_is_answered_beside_hostile_ones_in_every_place() {
     let pages = line("page", json!({ "before": 1000, "limit": 1000 })).repeat(50);
     let statuses = line("status", json!({})).repeat(100);
     let notes = line("notify", json!({ "text": "", "cmd_id": "n" })).repeat(100);
-    let floods = [pages, statuses, notes, "{\"jsonrpc\":".to_owned() + &"[".repeat(70_000)];
+    let floods = [
+        pages,
+        statuses,
+        notes,
+        "{\"jsonrpc\":".to_owned() + &"[".repeat(70_000),
+    ];
     let (over, path) = (AtomicBool::new(false), scene.socket());
     let mut times: Vec<Duration> = thread::scope(|scope| {
         for bytes in &floods {
@@ -86,10 +100,16 @@ fn a_client_is_answered_beside_hostile_ones_in_every_place() {
         let end = input.and_then(|input| driver.ask("wait", input));
         over.store(true, Ordering::Relaxed);
         assert_eq!(end.unwrap()["outcome"]["outcome"], "done");
-        asked.into_iter().map(|(time, answer)| answer.map(|_| time).unwrap()).collect()
+        asked
+            .into_iter()
+            .map(|(time, answer)| answer.map(|_| time).unwrap())
+            .collect()
     });
     times.sort_unstable();
-    println!("beside 63 hostile clients a status takes {:?}, at most {:?}", times[25], times[49]);
+    println!(
+        "beside 63 hostile clients a status takes {:?}, at most {:?}",
+        times[25], times[49]
+    );
     assert!(times[49] < BOUND, "{:?}", times[49]);
     scene.close();
 }
@@ -112,18 +132,26 @@ fn a_client_of_another_user_is_refused() {
     match other.output() {
         Ok(done) => {
             let told = String::from_utf8_lossy(&done.stdout);
-            assert!(told.contains("not_allowed") && told.contains("belongs to another user"), "{done:?}");
+            assert!(
+                told.contains("not_allowed") && told.contains("belongs to another user"),
+                "{done:?}"
+            );
         }
         Err(error) => println!("skipped: this user cannot become another one: {error}"),
     }
-    assert_eq!(scene.driver().ask("status", json!({})).unwrap()["state"], "idle");
+    assert_eq!(
+        scene.driver().ask("status", json!({})).unwrap()["state"],
+        "idle"
+    );
     scene.close();
 }
 
 /// Not a test of its own: the other user of the test above.
 #[test]
 fn the_other_user() {
-    let Some(path) = std::env::var_os(SOCKET) else { return };
+    let Some(path) = std::env::var_os(SOCKET) else {
+        return;
+    };
     let mut told = String::new();
     let mut stream = UnixStream::connect(path).unwrap();
     stream.set_read_timeout(Some(BOUND)).unwrap();

@@ -14,14 +14,19 @@ fn scene(latches: &[Latch; 2], flood: usize) -> Scene {
     let tool = FnTool::new("Tell", ToolEffect::ReadOnly, move |cx, arguments| {
         let gates = gates.clone();
         async move {
-            cx.host.write_output(format!("begin {arguments}\n").as_bytes())?;
+            cx.host
+                .write_output(format!("begin {arguments}\n").as_bytes())?;
             gates[0].pass().await;
             for _ in 0..flood {
                 cx.host.write_output(&[b'.'; 512])?;
             }
-            cx.host.write_output(format!("\nmore {arguments}\n").as_bytes())?;
+            cx.host
+                .write_output(format!("\nmore {arguments}\n").as_bytes())?;
             gates[1].pass().await;
-            Ok(ToolOutput { summary: "told".to_owned(), content: String::new() })
+            Ok(ToolOutput {
+                summary: "told".to_owned(),
+                content: String::new(),
+            })
         }
     });
     let calls = ScriptedAnswer::calls(&[("Tell", r#"{"n":1}"#), ("Tell", r#"{"n":2}"#)]);
@@ -60,7 +65,9 @@ fn both(client: &mut Raw, end: &str) -> [(String, bool); 2] {
 }
 
 fn give(client: &mut Raw) {
-    client.ask("input", json!({ "text": "go", "cmd_id": "go" })).unwrap();
+    client
+        .ask("input", json!({ "text": "go", "cmd_id": "go" }))
+        .unwrap();
 }
 
 #[test]
@@ -70,12 +77,20 @@ fn what_calls_write_is_seen_until_their_results_and_is_in_no_record() {
     let mut driver = scene.driver();
     driver.ask("attach", json!({})).unwrap();
     let mut quiet = scene.driver();
-    quiet.ask("attach", json!({ "without": ["delta"] })).unwrap();
+    quiet
+        .ask("attach", json!({ "without": ["delta"] }))
+        .unwrap();
     give(&mut driver);
     let text = |n: u8, begin: &str| format!("{begin} {{\"n\":{n}}}\n");
-    assert_eq!(both(&mut driver, "}\n"), [1, 2].map(|n| (text(n, "begin"), true)));
+    assert_eq!(
+        both(&mut driver, "}\n"),
+        [1, 2].map(|n| (text(n, "begin"), true))
+    );
     latches[0].open();
-    assert_eq!(both(&mut driver, "}\n"), [1, 2].map(|n| (format!("\n{}", text(n, "more")), false)));
+    assert_eq!(
+        both(&mut driver, "}\n"),
+        [1, 2].map(|n| (format!("\n{}", text(n, "more")), false))
+    );
     // One who comes now sees what is kept.
     let mut late = scene.driver();
     late.ask("attach", json!({})).unwrap();

@@ -31,7 +31,10 @@ impl HostActions for Actions {
     fn undo(&self, to: u64, turns: BetweenTurns) -> Undone {
         drop(turns);
         self.undone.lock().unwrap().push(to);
-        Undone { lines: vec![format!("undone to {to}")], failure: None }
+        Undone {
+            lines: vec![format!("undone to {to}")],
+            failure: None,
+        }
     }
 
     fn shut_down(&self, now: bool) -> Result<(), String> {
@@ -51,20 +54,32 @@ pub(crate) struct Scene {
 /// A model that gives these answers, each when its latch is opened.
 pub(crate) fn held_answers(latches: &[Latch]) -> Vec<ScriptedAnswer> {
     let answer = |(n, latch): (usize, &Latch)| {
-        ScriptedAnswer::new().wait_at(latch).say(&format!("answer {n}")).stop(StopReason::EndTurn)
+        ScriptedAnswer::new()
+            .wait_at(latch)
+            .say(&format!("answer {n}"))
+            .stop(StopReason::EndTurn)
     };
     latches.iter().enumerate().map(answer).collect()
 }
 
 /// A model that says this many words one after the other, each in an answer of its own.
 pub(crate) fn answers(count: usize) -> Vec<ScriptedAnswer> {
-    (0..count).map(|n| ScriptedAnswer::new().say(&format!("answer {n}")).stop(StopReason::EndTurn)).collect()
+    (0..count)
+        .map(|n| {
+            ScriptedAnswer::new()
+                .say(&format!("answer {n}"))
+                .stop(StopReason::EndTurn)
+        })
+        .collect()
 }
 
 impl Scene {
     pub(crate) fn new(answers: Vec<ScriptedAnswer>) -> Self {
         let echo = FnTool::new("Echo", ToolEffect::ReadOnly, |_, arguments| async move {
-            Ok(ToolOutput { summary: arguments, content: String::new() })
+            Ok(ToolOutput {
+                summary: arguments,
+                content: String::new(),
+            })
         });
         let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), vec![echo]);
         pod.mode = HostMode::Stay { missing: None };
@@ -72,7 +87,8 @@ impl Scene {
     }
 
     pub(crate) fn of(pod: PodUnderTest) -> Self {
-        let live = LivePod::open(pod).unwrap_or_else(|over| panic!("not opened: {:?}", over.events));
+        let live =
+            LivePod::open(pod).unwrap_or_else(|over| panic!("not opened: {:?}", over.events));
         live.until(|status| live.folded(status.folded).hosted);
         let actions = Arc::new(Actions::default());
         let host = Host {
@@ -96,7 +112,12 @@ impl Scene {
         let listener = UnixListener::bind(pod.dir.join(SOCKET)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let served = Served::start(ambient::claim(), listener, pod).unwrap();
-        Self { live, actions, host, served }
+        Self {
+            live,
+            actions,
+            host,
+            served,
+        }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -106,7 +127,11 @@ impl Scene {
     /// A client that said hello as a driver.
     pub(crate) fn driver(&self) -> Raw {
         let mut raw = self.stranger();
-        raw.ask("hello", json!({ "versions": [1], "client": "test", "role": "driver" })).unwrap();
+        raw.ask(
+            "hello",
+            json!({ "versions": [1], "client": "test", "role": "driver" }),
+        )
+        .unwrap();
         raw
     }
 
@@ -118,8 +143,13 @@ impl Scene {
     /// The lines of the journal that clients may see.
     pub(crate) fn journal(&self) -> Vec<String> {
         let reader = Reader::open(&self.live.pod.dir).unwrap();
-        let frames = reader.frames().map(|frame| frame.unwrap()).filter(|frame| frame.kind != "feature_state");
-        frames.map(|frame| frame.line.trim_end().to_owned()).collect()
+        let frames = reader
+            .frames()
+            .map(|frame| frame.unwrap())
+            .filter(|frame| frame.kind != "feature_state");
+        frames
+            .map(|frame| frame.line.trim_end().to_owned())
+            .collect()
     }
 
     /// Waits until every input had its turn.
@@ -132,7 +162,10 @@ impl Scene {
         let Self { live, served, .. } = self;
         served.close();
         let over = live.close();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
         runtime.block_on(served.drained(None));
         over
     }
@@ -150,7 +183,11 @@ impl Raw {
     fn connect(stream: UnixStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Self { stream: BufReader::new(stream), asked: 0, events: VecDeque::new() }
+        Self {
+            stream: BufReader::new(stream),
+            asked: 0,
+            events: VecDeque::new(),
+        }
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
@@ -160,13 +197,19 @@ impl Raw {
     /// The next line; none at the end.
     pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = String::new();
-        self.stream.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        self.stream
+            .read_line(&mut line)
+            .ok()
+            .filter(|read| *read > 0)?;
         Some(line.trim_end().to_owned())
     }
 
     /// Whether the pod has ended the connection. It is waited for, and nothing else may come.
     pub(crate) fn is_ended(&mut self) -> bool {
-        self.stream.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream
+            .get_ref()
+            .set_read_timeout(Some(PATIENCE))
+            .unwrap();
         match self.stream.read(&mut [0]) {
             Ok(read) => read == 0,
             Err(error) => error.kind() == ErrorKind::ConnectionReset,
@@ -176,14 +219,17 @@ impl Raw {
     /// Sends a request without waiting for its answer. Returns its number.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> std::io::Result<u64> {
         self.asked += 1;
-        let line = json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params }).to_string() + "\n";
+        let line = json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params })
+            .to_string() + "\n";
         self.write(line.as_bytes())?;
         Ok(self.asked)
     }
 
     /// A request, and its answer or error. Events before it are kept.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
-        let id = self.send(method, params).map_err(|error| json!(error.to_string()))?;
+        let id = self
+            .send(method, params)
+            .map_err(|error| json!(error.to_string()))?;
         loop {
             let line = self.line().ok_or_else(|| json!("the end"))?;
             let message: Value = serde_json::from_str(&line).unwrap();
@@ -198,7 +244,10 @@ impl Raw {
     }
 
     pub(crate) fn kind(refused: Result<Value, Value>) -> String {
-        refused.unwrap_err()["data"]["kind"].as_str().unwrap().to_owned()
+        refused.unwrap_err()["data"]["kind"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// The next event, as it came.
@@ -223,9 +272,13 @@ impl Raw {
     pub(crate) fn records(&mut self, upto: u64) -> Vec<String> {
         let mut lines = Vec::new();
         while let Some(event) = self.event() {
-            if let Some(line) = event.strip_prefix(r#"{"jsonrpc":"2.0","method":"record","params":"#) {
+            if let Some(line) =
+                event.strip_prefix(r#"{"jsonrpc":"2.0","method":"record","params":"#)
+            {
                 let line = line.strip_suffix('}').unwrap();
-                let seq = serde_json::from_str::<Value>(line).unwrap()["q"].as_u64().unwrap();
+                let seq = serde_json::from_str::<Value>(line).unwrap()["q"]
+                    .as_u64()
+                    .unwrap();
                 lines.push(line.to_owned());
                 if seq >= upto {
                     break;

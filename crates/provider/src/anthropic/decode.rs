@@ -16,7 +16,12 @@ use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, Usage};
 
 /// The keys of token counts. A later count replaces an earlier one.
-const COUNTS: [&str; 4] = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+const COUNTS: [&str; 4] = [
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+];
 
 #[derive(Default)]
 pub(crate) struct MessagesDecoder {
@@ -52,7 +57,8 @@ impl Decode for MessagesDecoder {
 
     fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         let text = readable(json);
-        let unreadable = || DecodeError::unreadable(&text, "JSON that is not an answer of the Messages API");
+        let unreadable =
+            || DecodeError::unreadable(&text, "JSON that is not an answer of the Messages API");
         let message = Object::read(&text).ok_or_else(unreadable)?;
         if message.word("type") != "message" {
             refuse_other_api(&message)?;
@@ -82,7 +88,11 @@ impl Decode for MessagesDecoder {
         }
         // Some servers say their own end, but no reason.
         if self.stop.is_empty() && self.said && self.done {
-            self.stop.push_str(if self.calls.is_empty() { "end_turn" } else { "tool_use" });
+            self.stop.push_str(if self.calls.is_empty() {
+                "end_turn"
+            } else {
+                "tool_use"
+            });
         }
         if self.stop.is_empty() {
             return Err(self.skipped.cut());
@@ -91,29 +101,48 @@ impl Decode for MessagesDecoder {
             return Err(DecodeError::Vendor(VendorError::full_context(&self.stop)));
         }
         if !self.calls.iter().all(|call| call.is_named) {
-            return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
+            return Err(DecodeError::Malformed(
+                "a tool call without a name".to_owned(),
+            ));
         }
         self.end_block(out);
         let stop = reason(&self.stop);
         // In an answer that was cut, missing arguments may be a result of the cut.
         let is_cut = stop == StopReason::MaxTokens;
-        for (index, Call { mut arguments, otherwise, .. }) in self.calls.into_iter().enumerate() {
+        for (
+            index,
+            Call {
+                mut arguments,
+                otherwise,
+                ..
+            },
+        ) in self.calls.into_iter().enumerate()
+        {
             if !is_cut && arguments.is("") {
                 arguments.push(otherwise);
             }
-            push_text(arguments.finish(is_cut), |fragment| ModelEvent::CallArguments { index, fragment }, out);
+            push_text(
+                arguments.finish(is_cut),
+                |fragment| ModelEvent::CallArguments { index, fragment },
+                out,
+            );
         }
         out.extend(self.skipped.notice());
         out.push(ModelEvent::Stop(stop));
         Ok(())
     }
 
-    fn event(&mut self, event: sse::SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    fn event(
+        &mut self,
+        event: sse::SseEvent,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), DecodeError> {
         if event.is_error {
             return Err(DecodeError::Vendor(VendorError::read_bytes(&event.data)));
         }
         let json = readable(&event.data);
-        let unreadable = || DecodeError::unreadable(&json, "JSON that is not an event of the Messages API");
+        let unreadable =
+            || DecodeError::unreadable(&json, "JSON that is not an event of the Messages API");
         let event = Object::read(&json).ok_or_else(unreadable)?;
         let index = event.count("index").unwrap_or_default();
         match event.word("type").as_str() {
@@ -132,7 +161,9 @@ impl Decode for MessagesDecoder {
             "error" => {
                 let unsaid = || VendorError::saying("the provider ended the answer with an error");
                 let value = serde_json::from_str(&json).unwrap_or_default();
-                return Err(DecodeError::Vendor(VendorError::in_document(&value).unwrap_or_else(unsaid)));
+                return Err(DecodeError::Vendor(
+                    VendorError::in_document(&value).unwrap_or_else(unsaid),
+                ));
             }
             // Some gateways send an error in their own format instead of an event.
             _unknown => {
@@ -154,21 +185,36 @@ impl MessagesDecoder {
         match block.word("type").as_str() {
             "text" => push_text(self.text.push(block.text("text")), ModelEvent::Text, out),
             "thinking" => {
-                push_text(self.thinking.push(block.text("thinking")), ModelEvent::Reasoning, out);
+                push_text(
+                    self.thinking.push(block.text("thinking")),
+                    ModelEvent::Reasoning,
+                    out,
+                );
                 self.signature = Some(block.word("signature"));
             }
             REDACTED => {
                 let data = block.word("data");
-                out.push(ModelEvent::Sealed(ProviderSignature { kind: REDACTED.to_owned(), data }));
+                out.push(ModelEvent::Sealed(ProviderSignature {
+                    kind: REDACTED.to_owned(),
+                    data,
+                }));
             }
             "tool_use" => {
                 let (name, otherwise) = (block.word("name"), block.text_or_json("input"));
                 // Numbers of calls have no gap: an answer with a nameless one is refused at its end.
                 let is_named = !name.is_empty() && self.calls.iter().all(|call| call.is_named);
                 if is_named {
-                    out.push(ModelEvent::CallStarted { index: self.calls.len(), name });
+                    out.push(ModelEvent::CallStarted {
+                        index: self.calls.len(),
+                        name,
+                    });
                 }
-                self.calls.push(Call { block: index, is_named, otherwise, ..Call::default() });
+                self.calls.push(Call {
+                    block: index,
+                    is_named,
+                    otherwise,
+                    ..Call::default()
+                });
             }
             _unknown => {}
         }
@@ -177,7 +223,11 @@ impl MessagesDecoder {
     fn more(&mut self, index: u64, delta: &Object<'_>, out: &mut Vec<ModelEvent>) {
         match delta.word("type").as_str() {
             "text_delta" => push_text(self.text.push(delta.text("text")), ModelEvent::Text, out),
-            "thinking_delta" => push_text(self.thinking.push(delta.text("thinking")), ModelEvent::Reasoning, out),
+            "thinking_delta" => push_text(
+                self.thinking.push(delta.text("thinking")),
+                ModelEvent::Reasoning,
+                out,
+            ),
             // A signature arrives whole; if there are two, the provider's SDKs send back the later one.
             "signature_delta" => {
                 if let Some(signature) = &mut self.signature {
@@ -185,11 +235,18 @@ impl MessagesDecoder {
                 }
             }
             "input_json_delta" => {
-                let Some(number) = self.calls.iter().rposition(|call| call.block == index) else { return };
-                let Some(call) = self.calls.get_mut(number) else { return };
+                let Some(number) = self.calls.iter().rposition(|call| call.block == index) else {
+                    return;
+                };
+                let Some(call) = self.calls.get_mut(number) else {
+                    return;
+                };
                 call.arguments.push(delta.text_or_json("partial_json"));
                 let long = call.arguments.long_part().filter(|_| call.is_named);
-                out.extend(long.map(|fragment| ModelEvent::CallArguments { index: number, fragment }));
+                out.extend(long.map(|fragment| ModelEvent::CallArguments {
+                    index: number,
+                    fragment,
+                }));
             }
             _unknown => {}
         }
@@ -199,8 +256,15 @@ impl MessagesDecoder {
     fn end_block(&mut self, out: &mut Vec<ModelEvent>) {
         push_text(self.thinking.finish(), ModelEvent::Reasoning, out);
         push_text(self.text.finish(), ModelEvent::Text, out);
-        if let Some(data) = self.signature.take().filter(|signature| !signature.is_empty()) {
-            out.push(ModelEvent::Sealed(ProviderSignature { kind: SIGNATURE.to_owned(), data }));
+        if let Some(data) = self
+            .signature
+            .take()
+            .filter(|signature| !signature.is_empty())
+        {
+            out.push(ModelEvent::Sealed(ProviderSignature {
+                kind: SIGNATURE.to_owned(),
+                data,
+            }));
         }
     }
 
@@ -220,7 +284,12 @@ impl MessagesDecoder {
 fn usage(tokens: [Option<u64>; 4]) -> Usage {
     let [plain, output, cached, cache_write] = tokens.map(Option::unwrap_or_default);
     let input = plain.saturating_add(cached).saturating_add(cache_write);
-    Usage { input, output, cached, cache_write }
+    Usage {
+        input,
+        output,
+        cached,
+        cache_write,
+    }
 }
 
 fn reason(word: &str) -> StopReason {

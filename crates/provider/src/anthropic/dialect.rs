@@ -51,9 +51,23 @@ impl Dialect for Messages {
 
     fn head(&self, surface: &Surface, out: &mut Vec<u8>) {
         put_string(out, r#"{"model":"#, vendor_model(&surface.model));
-        put(out, &format!(r#","max_tokens":{},"stream":true"#, surface.max_output.unwrap_or(FALLBACK)));
+        put(
+            out,
+            &format!(
+                r#","max_tokens":{},"stream":true"#,
+                surface.max_output.unwrap_or(FALLBACK)
+            ),
+        );
         for (at, tool) in surface.tools.iter().enumerate() {
-            put_string(out, if at == 0 { r#","tools":[{"name":"# } else { r#"},{"name":"# }, &tool.name);
+            put_string(
+                out,
+                if at == 0 {
+                    r#","tools":[{"name":"#
+                } else {
+                    r#"},{"name":"#
+                },
+                &tool.name,
+            );
             put_string(out, r#","description":"#, &tool.description);
             put(out, r#","input_schema":"#);
             put(out, &tool.schema);
@@ -78,19 +92,34 @@ impl Dialect for Messages {
             Item::Assistant { text } if text.trim().is_empty() => open,
             Item::Assistant { text } => text_block(open, ASSISTANT, text, out),
             Item::Reasoning { seal: None, .. } => open,
-            Item::Reasoning { text, seal: Some(SealedReasoning { signature, .. }) } => {
-                thinking_block(open, text, signature, out)
-            }
-            Item::ToolCall { id, name, arguments } => {
+            Item::Reasoning {
+                text,
+                seal: Some(SealedReasoning { signature, .. }),
+            } => thinking_block(open, text, signature, out),
+            Item::ToolCall {
+                id,
+                name,
+                arguments,
+            } => {
                 block(open, ASSISTANT, "tool_use", out);
-                put(out, &format!(r#","id":"{id}","name":"{}","input":"#, fitting(name)));
+                put(
+                    out,
+                    &format!(r#","id":"{id}","name":"{}","input":"#, fitting(name)),
+                );
                 put(out, &object(arguments));
                 ASSISTANT
             }
             Item::ToolResult { id, outcome } => {
                 block(open, USER, "tool_result", out);
                 put(out, &format!(r#","tool_use_id":"{id}""#));
-                put(out, if outcome.status == ResultStatus::Ok { "" } else { r#","is_error":true"# });
+                put(
+                    out,
+                    if outcome.status == ResultStatus::Ok {
+                        ""
+                    } else {
+                        r#","is_error":true"#
+                    },
+                );
                 let text = outcome.text();
                 if !text.trim().is_empty() {
                     put_string(out, r#","content":"#, &text);
@@ -113,11 +142,24 @@ impl Dialect for Messages {
 fn text_block(open: Open, role: Open, text: &str, out: &mut Vec<u8>) -> Open {
     block(open, role, "text", out);
     // The API refuses a block of white space, which may be a user's whole input.
-    put_string(out, r#","text":"#, if text.trim().is_empty() { "(nothing)" } else { text });
+    put_string(
+        out,
+        r#","text":"#,
+        if text.trim().is_empty() {
+            "(nothing)"
+        } else {
+            text
+        },
+    );
     role
 }
 
-fn thinking_block(open: Open, text: &str, signature: &ProviderSignature, out: &mut Vec<u8>) -> Open {
+fn thinking_block(
+    open: Open,
+    text: &str,
+    signature: &ProviderSignature,
+    out: &mut Vec<u8>,
+) -> Open {
     match signature.kind.as_str() {
         SIGNATURE => {
             block(open, THINKING, "thinking", out);
@@ -158,7 +200,17 @@ fn end(open: Open, out: &mut Vec<u8>) {
 
 /// A tool's name in a form that the API accepts.
 fn fitting(name: &str) -> String {
-    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    let fit = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
     let name: String = name.chars().take(MAX_NAME).map(fit).collect();
-    if name.is_empty() { "unnamed".to_owned() } else { name }
+    if name.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        name
+    }
 }

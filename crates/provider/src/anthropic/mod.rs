@@ -23,7 +23,9 @@ pub fn model(config: Config) -> Arc<dyn Model> {
 }
 
 fn endpoint(mut config: Config) -> Endpoint<MessagesWire> {
-    config.max_output.get_or_insert_with(|| max_output(vendor_model(&config.name)));
+    config
+        .max_output
+        .get_or_insert_with(|| max_output(vendor_model(&config.name)));
     Endpoint::new(config, MessagesWire)
 }
 
@@ -55,9 +57,17 @@ impl Wire for MessagesWire {
 /// leaves room for thinking; other models behind the same API may accept less.
 #[must_use]
 pub fn max_output(model: &str) -> u32 {
-    const LIMITS: [(&str, u32); 5] =
-        [("claude-3-7", 32_000), ("claude-3-5", 8_192), ("claude-3-", 4_096), ("claude-2", 4_096), ("claude-", 32_000)];
-    LIMITS.iter().find(|(begin, _)| model.starts_with(begin)).map_or(dialect::FALLBACK, |(_, limit)| *limit)
+    const LIMITS: [(&str, u32); 5] = [
+        ("claude-3-7", 32_000),
+        ("claude-3-5", 8_192),
+        ("claude-3-", 4_096),
+        ("claude-2", 4_096),
+        ("claude-", 32_000),
+    ];
+    LIMITS
+        .iter()
+        .find(|(begin, _)| model.starts_with(begin))
+        .map_or(dialect::FALLBACK, |(_, limit)| *limit)
 }
 
 #[cfg(test)]

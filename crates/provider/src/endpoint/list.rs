@@ -51,14 +51,26 @@ async fn list<W: Wire>(
     let client = HttpClient::new(super::base::<W>(base_url.clone()), net.clone(), timeouts);
     listed::<W>(&client, key).await.map_err(|failure| {
         let failure = failure.without(exposed(key).unwrap_or_default());
-        ModelError { kind: failure.kind(), message: failure.message, help: None }
+        ModelError {
+            kind: failure.kind(),
+            message: failure.message,
+            help: None,
+        }
     })
 }
 
-async fn listed<W: Wire>(client: &HttpClient, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
+async fn listed<W: Wire>(
+    client: &HttpClient,
+    key: Option<&Secret>,
+) -> Result<Vec<String>, Failure> {
     let key = exposed(key)?;
     let headers = headers::<W>(client.base(), key)?;
-    let request = HttpRequest { method: Method::GET, path: W::MODELS, headers, body: None };
+    let request = HttpRequest {
+        method: Method::GET,
+        path: W::MODELS,
+        headers,
+        body: None,
+    };
     let mut answer = client.send(&request).await?;
     if !answer.status.is_success() {
         return Err(refusal(client, answer, SystemTime::UNIX_EPOCH).await);
@@ -68,11 +80,19 @@ async fn listed<W: Wire>(client: &HttpClient, key: Option<&Secret>) -> Result<Ve
         body.extend_from_slice(&piece);
     }
     let not_a_list = |error| {
-        let what = format!("{} did not answer with a list of models: {error}", W::MODELS);
+        let what = format!(
+            "{} did not answer with a list of models: {error}",
+            W::MODELS
+        );
         Failure::at(client.base(), FailureCause::WrongPlace, &what)
     };
     let list: List = serde_json::from_slice(&body).map_err(not_a_list)?;
-    let mut names: Vec<String> = list.data.into_iter().map(|entry| entry.id).take(MAX_MODELS).collect();
+    let mut names: Vec<String> = list
+        .data
+        .into_iter()
+        .map(|entry| entry.id)
+        .take(MAX_MODELS)
+        .collect();
     names.sort();
     Ok(names)
 }

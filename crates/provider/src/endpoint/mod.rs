@@ -12,8 +12,8 @@ use crate::vendor_error::VendorError;
 use async_trait::async_trait;
 use authority::{Net, Secret};
 use http_client::{
-    BaseUrl, Bytes, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, HttpResponse, Method, Timeouts,
-    Upload, header,
+    BaseUrl, Bytes, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, HttpResponse,
+    Method, Timeouts, Upload, header,
 };
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
@@ -122,8 +122,24 @@ impl<W: Wire> Model for Endpoint<W> {
 impl<W: Wire> Endpoint<W> {
     /// Nothing is connected before the first request.
     pub(crate) fn new(config: Config, wire: W) -> Self {
-        let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, .. } = config;
-        let Config { max_output, price, context_window, terms, .. } = config;
+        let Config {
+            name,
+            base_url,
+            net,
+            key,
+            key_source,
+            timeouts,
+            retry,
+            pacing,
+            ..
+        } = config;
+        let Config {
+            max_output,
+            price,
+            context_window,
+            terms,
+            ..
+        } = config;
         let base_url = base::<W>(base_url);
         let url = base_url.to_string();
         let client = HttpClient::new(base_url, net, timeouts);
@@ -161,7 +177,13 @@ impl<W: Wire> Endpoint<W> {
         let (mut failed, mut failed_at, mut was_empty) = (Attempts::default(), None, false);
         loop {
             let may_be_empty = was_empty || self.retry.is_last(failed);
-            let mut heard = Heard { events, began: false, text: false, calls: false, told: false };
+            let mut heard = Heard {
+                events,
+                began: false,
+                text: false,
+                calls: false,
+                told: false,
+            };
             let failure = match self.attempt(body, &mut heard, may_be_empty).await {
                 Ok(()) => return Ok(()),
                 Err(failure) => failure.without(exposed(self.key.as_ref()).unwrap_or_default()),
@@ -178,25 +200,46 @@ impl<W: Wire> Endpoint<W> {
                 RetryDecision::TooLong(asked) => return Err(self.too_long_a_wait(&failure, asked)),
             };
             was_empty |= is_empty;
-            let sent = events.send(ModelEvent::Retrying { attempt, delay, why: failure.message }).await;
+            let sent = events
+                .send(ModelEvent::Retrying {
+                    attempt,
+                    delay,
+                    why: failure.message,
+                })
+                .await;
             sent.map_err(|_| receiver_gone().into_error(attempt, &self.place()))?;
             (self.pacing.sleep)(delay).await;
         }
     }
 
     /// Sends once. `may_be_empty`: an answer without text and calls is an answer.
-    async fn attempt(&self, body: &Body, heard: &mut Heard<'_>, may_be_empty: bool) -> Result<(), Failure> {
+    async fn attempt(
+        &self,
+        body: &Body,
+        heard: &mut Heard<'_>,
+        may_be_empty: bool,
+    ) -> Result<(), Failure> {
         let key = exposed(self.key.as_ref())?;
         let mut headers = headers::<W>(self.client.base(), key)?;
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         let upload = Upload::new(body.chunks().cloned().map(Bytes::from_owner));
-        let request = HttpRequest { method: Method::POST, path: W::PATH, headers, body: Some(upload) };
+        let request = HttpRequest {
+            method: Method::POST,
+            path: W::PATH,
+            headers,
+            body: Some(upload),
+        };
         let mut answer = self.watched(heard, self.client.send(&request)).await?;
         if !answer.status.is_success() {
             return Err(refusal(&self.client, answer, (self.pacing.now)()).await);
         }
         let advice = advice(|name| answer.header(name), (self.pacing.now)());
-        let mut page = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
+        let mut page = answer
+            .header("content-type")
+            .is_some_and(|kind| kind.starts_with("text/html"));
         let (mut decoder, mut any, mut cut) = (W::Decoder::default(), false, false);
         while !decoder.done() && !page && !cut {
             match self.watched(heard, answer.next()).await? {
@@ -214,7 +257,11 @@ impl<W: Wire> Endpoint<W> {
         }
         if page {
             let what = "answered with an HTML page instead of a model's answer";
-            return Err(Failure::at(self.client.base(), FailureCause::WrongPlace, what));
+            return Err(Failure::at(
+                self.client.base(),
+                FailureCause::WrongPlace,
+                what,
+            ));
         }
         let mut out = Vec::new();
         let ended = match decoder.finish(&mut out) {
@@ -251,7 +298,11 @@ impl<W: Wire> Endpoint<W> {
                 () = tokio::time::sleep(self.quiet) => {}
             }
             heard.told = true;
-            let words = format!("{}: nothing has arrived for {} s; still waiting", self.url, self.quiet.as_secs());
+            let words = format!(
+                "{}: nothing has arrived for {} s; still waiting",
+                self.url,
+                self.quiet.as_secs()
+            );
             // Nobody listens: the next event ends the attempt.
             heard.events.send(ModelEvent::Notice(words)).await.ok();
         }
@@ -262,17 +313,36 @@ impl<W: Wire> Endpoint<W> {
     fn undecoded(&self, error: DecodeError, advice: RetryAdvice, began: bool) -> Failure {
         let base = self.client.base();
         match error {
-            DecodeError::Cut => Failure::at(base, HttpErrorKind::Cut, "the answer has no end: it was cut"),
-            DecodeError::Malformed(what) => {
-                Failure::at(base, HttpErrorKind::Malformed, &format!("the answer contains {what}"))
-            }
+            DecodeError::Cut => Failure::at(
+                base,
+                HttpErrorKind::Cut,
+                "the answer has no end: it was cut",
+            ),
+            DecodeError::Malformed(what) => Failure::at(
+                base,
+                HttpErrorKind::Malformed,
+                &format!("the answer contains {what}"),
+            ),
             DecodeError::OtherApi(name, api) => {
-                let read = api.map_or_else(String::new, |api| format!(": set `api = \"{api}\"` for this provider"));
-                Failure::at(base, FailureCause::WrongPlace, &format!("answers in the form of {name}{read}"))
+                let read = api.map_or_else(String::new, |api| {
+                    format!(": set `api = \"{api}\"` for this provider")
+                });
+                Failure::at(
+                    base,
+                    FailureCause::WrongPlace,
+                    &format!("answers in the form of {name}{read}"),
+                )
             }
             DecodeError::Vendor(error) => {
-                let status = if began { error.status } else { error.status_of_words() };
-                let message = format!("{}: the provider failed during the answer: {}", self.url, error.message);
+                let status = if began {
+                    error.status
+                } else {
+                    error.status_of_words()
+                };
+                let message = format!(
+                    "{}: the provider failed during the answer: {}",
+                    self.url, error.message
+                );
                 Failure::refused(status, advice, &error, message)
             }
         }
@@ -285,17 +355,32 @@ impl<W: Wire> Endpoint<W> {
             (None, Some(source)) => KeyStatus::Missing(source),
             (None, None) => KeyStatus::None,
         };
-        RequestContext { url: &self.url, model, key, terms: &self.terms }
+        RequestContext {
+            url: &self.url,
+            model,
+            key,
+            terms: &self.terms,
+        }
     }
 
     /// The error that the endpoint asks for a longer wait than the policy allows, for the user to decide.
     fn too_long_a_wait(&self, failure: &Failure, asked: Duration) -> ModelError {
         let seconds = asked.as_secs() + u64::from(asked.subsec_nanos() > 0);
-        let when = if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
+        let when = if seconds < 180 {
+            format!("{seconds} s")
+        } else {
+            format!("{} min", seconds.div_ceil(60))
+        };
         ModelError {
             kind: ErrorKind::Unavailable,
-            message: format!("{}; it asks to wait {seconds} s before the next try", failure.message),
-            help: Some(format!("try again in {when}, or {}", self.terms.other_model)),
+            message: format!(
+                "{}; it asks to wait {seconds} s before the next try",
+                failure.message
+            ),
+            help: Some(format!(
+                "try again in {when}, or {}",
+                self.terms.other_model
+            )),
         }
     }
 }
@@ -314,8 +399,12 @@ struct Heard<'a> {
 impl Heard<'_> {
     fn note(&mut self, events: &[ModelEvent]) {
         self.began |= !events.is_empty();
-        self.text |= events.iter().any(|event| matches!(event, ModelEvent::Text(text) if !text.trim().is_empty()));
-        self.calls |= events.iter().any(|event| matches!(event, ModelEvent::CallStarted { .. }));
+        self.text |= events
+            .iter()
+            .any(|event| matches!(event, ModelEvent::Text(text) if !text.trim().is_empty()));
+        self.calls |= events
+            .iter()
+            .any(|event| matches!(event, ModelEvent::CallStarted { .. }));
     }
 
     async fn tell(&mut self, out: Vec<ModelEvent>) -> Result<(), Failure> {
@@ -344,20 +433,32 @@ impl Heard<'_> {
 }
 
 fn receiver_gone() -> Failure {
-    Failure::new(FailureCause::ReceiverGone, "nobody listens to the answer any more")
+    Failure::new(
+        FailureCause::ReceiverGone,
+        "nobody listens to the answer any more",
+    )
 }
 
 fn exposed(key: Option<&Secret>) -> Result<Option<&str>, Failure> {
-    key.map(Secret::expose).transpose().map_err(|error| Failure::new(HttpErrorKind::Denied, error.to_string()))
+    key.map(Secret::expose)
+        .transpose()
+        .map_err(|error| Failure::new(HttpErrorKind::Denied, error.to_string()))
 }
 
 /// The headers of every request.
 fn headers<W: Wire>(base: &BaseUrl, key: Option<&str>) -> Result<HeaderMap, Failure> {
     let unfit = || {
-        Failure::at(base, HttpErrorKind::Denied, "the API key contains a character that an HTTP header cannot contain")
+        Failure::at(
+            base,
+            HttpErrorKind::Denied,
+            "the API key contains a character that an HTTP header cannot contain",
+        )
     };
     let mut headers = W::headers(key).ok_or_else(unfit)?;
-    headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+    headers.insert(
+        header::ACCEPT,
+        HeaderValue::from_static("text/event-stream, application/json"),
+    );
     Ok(headers)
 }
 
@@ -376,6 +477,10 @@ async fn refusal(client: &HttpClient, mut answer: HttpResponse<'_>, now: SystemT
     let said = &error.message;
     // Some have no name.
     let status_text = status.to_string().replace(" <unknown status code>", "");
-    let message = format!("{}: HTTP {status_text}{}{said}", client.base(), if said.is_empty() { "" } else { ": " });
+    let message = format!(
+        "{}: HTTP {status_text}{}{said}",
+        client.base(),
+        if said.is_empty() { "" } else { ": " }
+    );
     Failure::refused(Some(status.as_u16()), advice, &error, message)
 }

@@ -37,9 +37,19 @@ struct Part {
 impl Part {
     /// `outer` has what stands beside the function.
     fn of(index: Option<u64>, outer: &Object<'_>, function: &Object<'_>) -> Self {
-        let extra = outer.raw(EXTRA).filter(|extra| extra.starts_with('{')).unwrap_or_default().to_owned();
+        let extra = outer
+            .raw(EXTRA)
+            .filter(|extra| extra.starts_with('{'))
+            .unwrap_or_default()
+            .to_owned();
         let (name, arguments) = (function.word("name"), function.text_or_json("arguments"));
-        Self { index, id: outer.word("id"), name, arguments, extra }
+        Self {
+            index,
+            id: outer.word("id"),
+            name,
+            arguments,
+            extra,
+        }
     }
 }
 
@@ -50,11 +60,18 @@ impl Calls {
 
     /// Takes `tool_calls`. Where several parts have neither index nor id nor name, they go on with the calls by position.
     pub(super) fn feed(&mut self, parts: &[Object<'_>], out: &mut Vec<ModelEvent>) {
-        let before = self.slots.len().checked_sub(parts.len()).filter(|_| parts.len() > 1);
+        let before = self
+            .slots
+            .len()
+            .checked_sub(parts.len())
+            .filter(|_| parts.len() > 1);
         for (nth, part) in parts.iter().enumerate() {
             let part = Part::of(part.count("index"), part, &part.object("function"));
             let is_bare = part.index.is_none() && part.id.is_empty() && part.name.is_empty();
-            match before.and_then(|before| self.slots.get_mut(before + nth)).filter(|_| is_bare) {
+            match before
+                .and_then(|before| self.slots.get_mut(before + nth))
+                .filter(|_| is_bare)
+            {
                 Some(slot) => {
                     fill(slot, part);
                     self.tell(before.map_or(nth, |before| before + nth), out);
@@ -76,7 +93,10 @@ impl Calls {
         if let Some(slot) = self.slots.get_mut(at) {
             fill(slot, part);
         } else if !(part.id.is_empty() && part.name.is_empty() && part.arguments.is_empty()) {
-            let mut slot = Slot { index, ..Slot::default() };
+            let mut slot = Slot {
+                index,
+                ..Slot::default()
+            };
             fill(&mut slot, part);
             self.slots.push(slot);
         }
@@ -86,21 +106,37 @@ impl Calls {
     /// Tells what is known of a call. The order of calls is that of their indices, so a call before which another one may
     /// come is told later, and so is one whose name may go on.
     fn tell(&mut self, at: usize, out: &mut Vec<ModelEvent>) {
-        let Some(slot) = self.slots.get(at) else { return };
+        let Some(slot) = self.slots.get(at) else {
+            return;
+        };
         let is_next = match slot.index {
             None | Some(0) => true,
-            Some(index) => self.slots.iter().any(|slot| slot.index == Some(index - 1) && slot.number.is_some()),
+            Some(index) => self
+                .slots
+                .iter()
+                .any(|slot| slot.index == Some(index - 1) && slot.number.is_some()),
         };
         if !is_next || slot.name.is_empty() || slot.arguments.is_empty() {
             return;
         }
         // One without an index and without arguments is whole once the next one comes.
-        for slot in self.slots.iter_mut().take(at).filter(|slot| slot.index.is_none() && !slot.name.is_empty()) {
+        for slot in self
+            .slots
+            .iter_mut()
+            .take(at)
+            .filter(|slot| slot.index.is_none() && !slot.name.is_empty())
+        {
             begin(slot, &mut self.started, out);
         }
-        let Some(slot) = self.slots.get_mut(at) else { return };
+        let Some(slot) = self.slots.get_mut(at) else {
+            return;
+        };
         let index = begin(slot, &mut self.started, out);
-        out.extend(slot.arguments.long_part().map(|fragment| ModelEvent::CallArguments { index, fragment }));
+        out.extend(
+            slot.arguments
+                .long_part()
+                .map(|fragment| ModelEvent::CallArguments { index, fragment }),
+        );
     }
 
     /// Whether some call never got a name.
@@ -110,7 +146,8 @@ impl Calls {
 
     /// Tells the rest of all calls; `is_cut` if the answer was.
     pub(super) fn finish(&mut self, is_cut: bool, out: &mut Vec<ModelEvent>) {
-        self.slots.sort_by_key(|slot| (slot.number.is_none(), slot.index));
+        self.slots
+            .sort_by_key(|slot| (slot.number.is_none(), slot.index));
         for mut slot in self.slots.drain(..) {
             let index = begin(&mut slot, &mut self.started, out);
             let fragment = slot.arguments.finish(is_cut);
@@ -121,7 +158,16 @@ impl Calls {
     }
 
     /// The call this continues, or `None` for a new one.
-    fn find(&self, Part { index, id, name, arguments, .. }: &Part) -> Option<usize> {
+    fn find(
+        &self,
+        Part {
+            index,
+            id,
+            name,
+            arguments,
+            ..
+        }: &Part,
+    ) -> Option<usize> {
         let last = self.slots.len().checked_sub(1);
         let at = match index {
             Some(_) => self.slots.iter().rposition(|slot| slot.index == *index)?,
@@ -142,8 +188,9 @@ impl Calls {
         }
         let fragment = String::from_utf8_lossy(arguments);
         let other_name = index.is_none() && slot.name != *name;
-        let after_whole_call =
-            fragment.trim_start().starts_with('{') && slot.arguments.is_whole() && !slot.arguments.is(&fragment);
+        let after_whole_call = fragment.trim_start().starts_with('{')
+            && slot.arguments.is_whole()
+            && !slot.arguments.is(&fragment);
         let is_another = match (same_id, index) {
             (false, _) => other_name || after_whole_call,
             (true, Some(_)) => false,
@@ -160,7 +207,11 @@ fn fill(slot: &mut Slot, part: Part) {
     }
     // A name comes once, in each part, in pieces, or with all of it so far.
     if (slot.name.is_empty() || slot.arguments.is_empty()) && slot.name != part.name {
-        let so_far = if part.name.starts_with(&slot.name) { String::new() } else { std::mem::take(&mut slot.name) };
+        let so_far = if part.name.starts_with(&slot.name) {
+            String::new()
+        } else {
+            std::mem::take(&mut slot.name)
+        };
         slot.name = so_far + &part.name;
     }
     if slot.extra.is_empty() {
@@ -174,9 +225,15 @@ fn begin(slot: &mut Slot, started: &mut usize, out: &mut Vec<ModelEvent>) -> usi
     *slot.number.get_or_insert_with(|| {
         if *started == 0 && !slot.extra.is_empty() {
             let data = std::mem::take(&mut slot.extra);
-            out.push(ModelEvent::Sealed(ProviderSignature { kind: EXTRA.to_owned(), data }));
+            out.push(ModelEvent::Sealed(ProviderSignature {
+                kind: EXTRA.to_owned(),
+                data,
+            }));
         }
-        out.push(ModelEvent::CallStarted { index: *started, name: slot.name.clone() });
+        out.push(ModelEvent::CallStarted {
+            index: *started,
+            name: slot.name.clone(),
+        });
         *started += 1;
         *started - 1
     })

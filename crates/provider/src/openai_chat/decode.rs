@@ -16,8 +16,13 @@ use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, StopReason, Usage};
 
 /// Finish reasons of an answer that failed, in lower case.
-const TROUBLE: &[&str] =
-    &["error", "network_error", "insufficient_system_resource", "aborted", "malformed_function_call"];
+const TROUBLE: &[&str] = &[
+    "error",
+    "network_error",
+    "insufficient_system_resource",
+    "aborted",
+    "malformed_function_call",
+];
 
 #[derive(Default)]
 pub(crate) struct ChatDecoder {
@@ -64,13 +69,18 @@ impl Decode for ChatDecoder {
             return Err(self.skipped.cut());
         }
         if self.calls.any_nameless() {
-            return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
+            return Err(DecodeError::Malformed(
+                "a tool call without a name".to_owned(),
+            ));
         }
         push_text(self.reasoning.finish(), ModelEvent::Reasoning, out);
         push_text(self.text.finish(), ModelEvent::Text, out);
         let stop = self.stop()?;
         if stop == StopReason::Refusal && !self.refused {
-            let words = format!("the provider stopped the answer: {}", one_line(&self.finish));
+            let words = format!(
+                "the provider stopped the answer: {}",
+                one_line(&self.finish)
+            );
             out.push(ModelEvent::Notice(words));
         }
         self.calls.finish(stop == StopReason::MaxTokens, out);
@@ -81,7 +91,8 @@ impl Decode for ChatDecoder {
 
     fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         let json = readable(json);
-        let unreadable = || DecodeError::unreadable(&json, "JSON that is not a chunk of Chat Completions");
+        let unreadable =
+            || DecodeError::unreadable(&json, "JSON that is not a chunk of Chat Completions");
         let chunk = Object::read(&json).ok_or_else(unreadable)?;
         let choices = chunk.objects("choices");
         if choices.is_empty() || chunk.raw("error").is_some() {
@@ -89,15 +100,23 @@ impl Decode for ChatDecoder {
             if let Some(error) = VendorError::in_document(&value) {
                 return Err(DecodeError::Vendor(error));
             }
-            if chunk.raw("choices").is_some_and(|text| !text.starts_with('[')) {
+            if chunk
+                .raw("choices")
+                .is_some_and(|text| !text.starts_with('['))
+            {
                 return Err(unreadable());
             }
             if choices.is_empty() && chunk.raw("choices").is_none() {
                 refuse_other_api(&chunk)?;
             }
         }
-        for choice in choices.iter().filter(|choice| choice.count("index").unwrap_or(0) == 0) {
-            let error = choice.raw("error").and_then(|error| VendorError::read(&serde_json::from_str(error).ok()?));
+        for choice in choices
+            .iter()
+            .filter(|choice| choice.count("index").unwrap_or(0) == 0)
+        {
+            let error = choice
+                .raw("error")
+                .and_then(|error| VendorError::read(&serde_json::from_str(error).ok()?));
             if let Some(error) = error {
                 return Err(DecodeError::Vendor(error));
             }
@@ -110,7 +129,10 @@ impl Decode for ChatDecoder {
             self.has_parts |= choice.raw("delta").is_some() && (self.said || self.calls.any());
             match choice.word("finish_reason") {
                 reason if TROUBLE.contains(&&*reason.to_ascii_lowercase()) => {
-                    let words = format!("the provider ended the answer with an error ({})", one_line(&reason));
+                    let words = format!(
+                        "the provider ended the answer with an error ({})",
+                        one_line(&reason)
+                    );
                     return Err(DecodeError::Vendor(VendorError::saying(&words)));
                 }
                 reason if !reason.is_empty() => self.finish = reason,
@@ -135,12 +157,24 @@ impl Decode for ChatDecoder {
 
 impl ChatDecoder {
     fn count(&mut self, tokens: &Object<'_>, out: &mut Vec<ModelEvent>) {
-        let (input, output) = (tokens.count("prompt_tokens"), tokens.count("completion_tokens"));
+        let (input, output) = (
+            tokens.count("prompt_tokens"),
+            tokens.count("completion_tokens"),
+        );
         self.total = tokens.count("total_tokens").or(self.total);
         // The second is DeepSeek's name for the cached part.
-        let cached = tokens.object("prompt_tokens_details").count("cached_tokens");
-        let cached = cached.or(tokens.count("prompt_cache_hit_tokens")).unwrap_or(0);
-        let usage = Usage { input: input.unwrap_or(0), output: output.unwrap_or(0), cached, cache_write: 0 };
+        let cached = tokens
+            .object("prompt_tokens_details")
+            .count("cached_tokens");
+        let cached = cached
+            .or(tokens.count("prompt_cache_hit_tokens"))
+            .unwrap_or(0);
+        let usage = Usage {
+            input: input.unwrap_or(0),
+            output: output.unwrap_or(0),
+            cached,
+            cache_write: 0,
+        };
         if input.or(output).is_some() && self.usage != Some(usage) {
             self.usage = Some(usage);
             out.push(ModelEvent::Usage(usage));
@@ -150,7 +184,11 @@ impl ChatDecoder {
     fn message(&mut self, message: &Object<'_>, out: &mut Vec<ModelEvent>) {
         // Servers that send both fields send the same text twice.
         let named = message.text("reasoning_content");
-        let reasoning = if named.is_empty() { message.text("reasoning") } else { named };
+        let reasoning = if named.is_empty() {
+            message.text("reasoning")
+        } else {
+            named
+        };
         let (text, refusal) = (message.text("content"), message.text("refusal"));
         self.refused |= !refusal.is_empty();
         self.said |= !(reasoning.is_empty() && text.is_empty() && refusal.is_empty());
@@ -160,7 +198,8 @@ impl ChatDecoder {
         self.calls.feed(&message.objects("tool_calls"), out);
         // The older form of a single call.
         if message.raw("function_call").is_some() {
-            self.calls.feed_function(&message.object("function_call"), out);
+            self.calls
+                .feed_function(&message.object("function_call"), out);
         }
     }
 
@@ -169,7 +208,9 @@ impl ChatDecoder {
         let word = self.finish.to_ascii_lowercase();
         Ok(match word.as_str() {
             "content_filter" | "refusal" | "safety" | "sensitive" => StopReason::Refusal,
-            "length" if self.has_no_room() => return Err(DecodeError::Vendor(VendorError::full_context(&word))),
+            "length" if self.has_no_room() => {
+                return Err(DecodeError::Vendor(VendorError::full_context(&word)));
+            }
             "length"
             | "length_limit"
             | "max_tokens"
@@ -182,16 +223,15 @@ impl ChatDecoder {
             | "exceed_context_limit" => {
                 return Err(DecodeError::Vendor(VendorError::full_context(&word)));
             }
-            "stop" | "eos" | "eos_token" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => {
-                match (self.calls.any(), self.refused) {
-                    (true, _) => StopReason::ToolUse,
-                    (false, true) => StopReason::Refusal,
-                    (false, false) if matches!(&*word, "tool_calls" | "tool_use" | "function_call") => {
-                        StopReason::ToolUse
-                    }
-                    (false, false) => StopReason::EndTurn,
+            "stop" | "eos" | "eos_token" | "end_turn" | "tool_calls" | "tool_use"
+            | "function_call" => match (self.calls.any(), self.refused) {
+                (true, _) => StopReason::ToolUse,
+                (false, true) => StopReason::Refusal,
+                (false, false) if matches!(&*word, "tool_calls" | "tool_use" | "function_call") => {
+                    StopReason::ToolUse
                 }
-            }
+                (false, false) => StopReason::EndTurn,
+            },
             _other => StopReason::Other(one_line(&self.finish)),
         })
     }
@@ -199,7 +239,9 @@ impl ChatDecoder {
     /// Whether the answer ended at its length before it began: the request fills the context. Thinking that the provider
     /// counts and does not show is more than nothing.
     fn has_no_room(&self) -> bool {
-        let counted = self.usage.is_some_and(|usage| usage.output > 0 || self.total > Some(usage.input));
+        let counted = self
+            .usage
+            .is_some_and(|usage| usage.output > 0 || self.total > Some(usage.input));
         !self.said && !self.calls.any() && !counted
     }
 }

@@ -46,7 +46,10 @@ impl Chat {
     /// The dialect journaled under this id, so that recorded requests can be rebuilt.
     #[must_use]
     pub fn by_id(id: &str) -> Option<Arc<dyn Dialect>> {
-        Flavour::ALL.into_iter().find(|flavour| flavour.id() == id).map(|flavour| Arc::new(Self(flavour)) as _)
+        Flavour::ALL
+            .into_iter()
+            .find(|flavour| flavour.id() == id)
+            .map(|flavour| Arc::new(Self(flavour)) as _)
     }
 }
 
@@ -69,7 +72,10 @@ impl Dialect for Chat {
 
     fn head(&self, surface: &Surface, out: &mut Vec<u8>) {
         put_string(out, r#"{"model":"#, vendor_model(&surface.model));
-        put(out, r#","stream":true,"stream_options":{"include_usage":true}"#);
+        put(
+            out,
+            r#","stream":true,"stream_options":{"include_usage":true}"#,
+        );
         if let Some(most) = surface.max_output {
             let key = match self.0 {
                 Flavour::OpenAi => "max_completion_tokens",
@@ -86,27 +92,44 @@ impl Dialect for Chat {
             put(out, "}}");
         }
         put(out, if surface.tools.is_empty() { "" } else { "]" });
-        put_string(out, r#","messages":[{"role":"system","content":"#, &surface.system);
+        put_string(
+            out,
+            r#","messages":[{"role":"system","content":"#,
+            &surface.system,
+        );
         put(out, "}");
     }
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         match item {
             Item::User { text } => append_text(open, USER_TEXT, "user", text, out),
-            Item::System { source, text } => append_text(open, USER_TEXT, "user", &host_note(source, text), out),
+            Item::System { source, text } => {
+                append_text(open, USER_TEXT, "user", &host_note(source, text), out)
+            }
             Item::Assistant { text } if text.is_empty() => open,
             Item::Assistant { text } => append_text(open, ASSISTANT_TEXT, "assistant", text, out),
-            Item::Reasoning { seal: Some(SealedReasoning { signature, .. }), .. } if signature.kind == EXTRA => {
+            Item::Reasoning {
+                seal: Some(SealedReasoning { signature, .. }),
+                ..
+            } if signature.kind == EXTRA => {
                 // The call that it belongs to is the next item.
                 self.open_calls(open, out);
                 put(out, &format!(r#"{{"{EXTRA}":{}"#, signature.data));
                 SIGNED
             }
             Item::Reasoning { .. } => open,
-            Item::ToolCall { id, name, arguments } => self.call(open, *id, name, arguments, out),
+            Item::ToolCall {
+                id,
+                name,
+                arguments,
+            } => self.call(open, *id, name, arguments, out),
             Item::ToolResult { id, outcome } => {
                 end(open, out);
-                put_string(out, &format!(r#",{{"role":"tool","tool_call_id":"{id}","content":"#), &outcome.text());
+                put_string(
+                    out,
+                    &format!(r#",{{"role":"tool","tool_call_id":"{id}","content":"#),
+                    &outcome.text(),
+                );
                 put(out, "}");
                 CLOSED
             }
@@ -132,7 +155,11 @@ impl Chat {
             }
         };
         put(out, if open == SIGNED { "" } else { "{" });
-        put_string(out, &format!(r#""id":"{id}","type":"function","function":{{"name":"#), name);
+        put_string(
+            out,
+            &format!(r#""id":"{id}","type":"function","function":{{"name":"#),
+            name,
+        );
         let arguments = match self.0 {
             Flavour::OpenAi => arguments,
             Flavour::Compatible | Flavour::Gemini => &object(arguments),
@@ -140,7 +167,10 @@ impl Chat {
         put_string(out, r#","arguments":"#, arguments);
         put(out, "}");
         if first && self.0 == Flavour::Gemini {
-            put(out, r#","extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}"#);
+            put(
+                out,
+                r#","extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}"#,
+            );
         }
         put(out, "}");
         CALLS
@@ -157,7 +187,10 @@ impl Chat {
             Flavour::OpenAi => "null",
             Flavour::Compatible | Flavour::Gemini => r#""""#,
         };
-        put(out, &format!(r#",{{"role":"assistant","content":{content},"tool_calls":["#));
+        put(
+            out,
+            &format!(r#",{{"role":"assistant","content":{content},"tool_calls":["#),
+        );
     }
 }
 

@@ -6,41 +6,84 @@ use http_client::HttpErrorKind;
 use std::time::UNIX_EPOCH;
 
 fn status(status: u16, wait: Option<u64>, label: &str) -> Failure {
-    let error = VendorError { labels: vec![label.to_owned()], ..VendorError::saying("no") };
-    let advice = RetryAdvice { wait: wait.map(Duration::from_secs), again: None };
+    let error = VendorError {
+        labels: vec![label.to_owned()],
+        ..VendorError::saying("no")
+    };
+    let advice = RetryAdvice {
+        wait: wait.map(Duration::from_secs),
+        again: None,
+    };
     Failure::refused(Some(status), advice, &error, "m".to_owned())
 }
 
 /// The first of these attempts failed just now, and none brought a part of an answer.
 fn nth(attempt: u32) -> Attempts {
-    Attempts { attempt, ..Attempts::default() }
+    Attempts {
+        attempt,
+        ..Attempts::default()
+    }
 }
 
 // Five attempts in 7 s ended the turns of a night, where others try for one to three minutes.
 #[test]
 fn a_request_is_tried_for_about_three_minutes() {
     for (jitter, most) in [(0.0, 13), (0.5, 16), (1.0, 19)] {
-        for failure in [Failure::new(HttpErrorKind::Connect, "m"), status(429, None, ""), status(529, None, "")] {
+        for failure in [
+            Failure::new(HttpErrorKind::Connect, "m"),
+            status(429, None, ""),
+            status(529, None, ""),
+        ] {
             let mut failed = nth(1);
-            while let RetryDecision::Again(delay) = RetryPolicy::USUAL.after(failed, &failure, jitter) {
+            while let RetryDecision::Again(delay) =
+                RetryPolicy::USUAL.after(failed, &failure, jitter)
+            {
                 (failed.attempt, failed.elapsed) = (failed.attempt + 1, failed.elapsed + delay);
             }
             let seconds = failed.elapsed.as_secs();
-            assert!((180..=210).contains(&seconds) && failed.attempt <= most, "{jitter}: {seconds} s, {failed:?}");
+            assert!(
+                (180..=210).contains(&seconds) && failed.attempt <= most,
+                "{jitter}: {seconds} s, {failed:?}"
+            );
         }
     }
-    let (cut, stall) = (Failure::new(HttpErrorKind::Cut, "m"), Failure::new(HttpErrorKind::Timeout, "m"));
+    let (cut, stall) = (
+        Failure::new(HttpErrorKind::Cut, "m"),
+        Failure::new(HttpErrorKind::Timeout, "m"),
+    );
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     // Each attempt that brought a part of an answer may be paid, and a stall takes its whole timeout.
     for (case, failed, failure, gives_up) in [
-        ("the fourth answer that was cut", Attempts { begun: 4, ..nth(4) }, &cut, false),
-        ("the fifth answer that was cut", Attempts { begun: 5, ..nth(5) }, &cut, true),
+        (
+            "the fourth answer that was cut",
+            Attempts { begun: 4, ..nth(4) },
+            &cut,
+            false,
+        ),
+        (
+            "the fifth answer that was cut",
+            Attempts { begun: 5, ..nth(5) },
+            &cut,
+            true,
+        ),
         ("cut before its first word", nth(5), &cut, false),
         ("the first stall", nth(1), &stall, false),
-        ("the second stall", Attempts { elapsed: minutes(5), ..nth(2) }, &stall, true),
+        (
+            "the second stall",
+            Attempts {
+                elapsed: minutes(5),
+                ..nth(2)
+            },
+            &stall,
+            true,
+        ),
     ] {
         let decision = RetryPolicy::USUAL.after(failed, failure, 0.0);
-        assert_eq!(decision == RetryDecision::GiveUp, gives_up, "{case}: {decision:?}");
+        assert_eq!(
+            decision == RetryDecision::GiveUp,
+            gives_up,
+            "{case}: {decision:?}"
+        );
     }
 }
 
@@ -50,41 +93,155 @@ fn what_is_retried_and_how_long_it_waits() {
     let ms = |ms| RetryDecision::Again(Duration::from_millis(ms));
     let table = [
         ("first wait", 1, plain(HttpErrorKind::Connect), 0.0, ms(500)),
-        ("jitter takes half at most", 1, plain(HttpErrorKind::Connect), 1.0, ms(250)),
+        (
+            "jitter takes half at most",
+            1,
+            plain(HttpErrorKind::Connect),
+            1.0,
+            ms(250),
+        ),
         ("doubled", 3, plain(HttpErrorKind::Cut), 0.0, ms(2000)),
         ("bounded", 4, plain(HttpErrorKind::Timeout), 0.0, ms(4000)),
-        ("growing to the bound", 9, plain(HttpErrorKind::Connect), 0.0, ms(30_000)),
-        ("attempts used up", 20, plain(HttpErrorKind::Timeout), 0.0, RetryDecision::GiveUp),
-        ("malformed", 1, plain(HttpErrorKind::Malformed), 0.0, ms(500)),
-        ("TLS", 1, plain(HttpErrorKind::Tls), 0.0, RetryDecision::GiveUp),
+        (
+            "growing to the bound",
+            9,
+            plain(HttpErrorKind::Connect),
+            0.0,
+            ms(30_000),
+        ),
+        (
+            "attempts used up",
+            20,
+            plain(HttpErrorKind::Timeout),
+            0.0,
+            RetryDecision::GiveUp,
+        ),
+        (
+            "malformed",
+            1,
+            plain(HttpErrorKind::Malformed),
+            0.0,
+            ms(500),
+        ),
+        (
+            "TLS",
+            1,
+            plain(HttpErrorKind::Tls),
+            0.0,
+            RetryDecision::GiveUp,
+        ),
         ("asked for", 1, status(429, Some(7), ""), 0.9, ms(7000)),
-        ("asked for nothing: our own wait", 1, status(503, Some(0), ""), 0.0, ms(500)),
-        ("asked for nothing again: it grows", 3, status(503, Some(0), ""), 0.0, ms(2000)),
-        ("asked for less than our own wait", 4, status(429, Some(1), ""), 0.0, ms(4000)),
-        ("at the bound", 1, status(503, Some(120), ""), 0.0, ms(120_000)),
-        ("over the bound", 1, status(429, Some(121), ""), 0.0, RetryDecision::TooLong(Duration::from_secs(121))),
-        ("over the bound, last", 20, status(429, Some(121), ""), 0.0, RetryDecision::TooLong(Duration::from_secs(121))),
-        ("quota", 1, status(429, Some(1), "insufficient_quota"), 0.0, RetryDecision::GiveUp),
-        ("not invalid in mid-stream", 1, status(400, None, ""), 0.0, RetryDecision::GiveUp),
+        (
+            "asked for nothing: our own wait",
+            1,
+            status(503, Some(0), ""),
+            0.0,
+            ms(500),
+        ),
+        (
+            "asked for nothing again: it grows",
+            3,
+            status(503, Some(0), ""),
+            0.0,
+            ms(2000),
+        ),
+        (
+            "asked for less than our own wait",
+            4,
+            status(429, Some(1), ""),
+            0.0,
+            ms(4000),
+        ),
+        (
+            "at the bound",
+            1,
+            status(503, Some(120), ""),
+            0.0,
+            ms(120_000),
+        ),
+        (
+            "over the bound",
+            1,
+            status(429, Some(121), ""),
+            0.0,
+            RetryDecision::TooLong(Duration::from_secs(121)),
+        ),
+        (
+            "over the bound, last",
+            20,
+            status(429, Some(121), ""),
+            0.0,
+            RetryDecision::TooLong(Duration::from_secs(121)),
+        ),
+        (
+            "quota",
+            1,
+            status(429, Some(1), "insufficient_quota"),
+            0.0,
+            RetryDecision::GiveUp,
+        ),
+        (
+            "not invalid in mid-stream",
+            1,
+            status(400, None, ""),
+            0.0,
+            RetryDecision::GiveUp,
+        ),
     ];
     for (case, attempt, failure, jitter, want) in table {
-        assert_eq!(RetryPolicy::USUAL.after(nth(attempt), &failure, jitter), want, "{case}");
+        assert_eq!(
+            RetryPolicy::USUAL.after(nth(attempt), &failure, jitter),
+            want,
+            "{case}"
+        );
     }
     for code in [408, 409, 425, 429, 500, 502, 503, 504, 521, 529] {
-        assert_eq!(RetryPolicy::USUAL.after(nth(1), &status(code, None, ""), 0.0), ms(500), "{code}");
+        assert_eq!(
+            RetryPolicy::USUAL.after(nth(1), &status(code, None, ""), 0.0),
+            ms(500),
+            "{code}"
+        );
     }
     let advised = |code, again| {
-        let advice = RetryAdvice { wait: None, again: Some(again) };
-        Failure::refused(Some(code), advice, &VendorError::saying("no"), "m".to_owned())
+        let advice = RetryAdvice {
+            wait: None,
+            again: Some(again),
+        };
+        Failure::refused(
+            Some(code),
+            advice,
+            &VendorError::saying("no"),
+            "m".to_owned(),
+        )
     };
-    assert_eq!(RetryPolicy::USUAL.after(nth(1), &advised(409, false), 0.0), RetryDecision::GiveUp);
-    assert_eq!(RetryPolicy::USUAL.after(nth(1), &advised(503, false), 0.0), RetryDecision::GiveUp);
-    assert_eq!(RetryPolicy::USUAL.after(nth(1), &advised(400, true), 0.0), ms(500));
+    assert_eq!(
+        RetryPolicy::USUAL.after(nth(1), &advised(409, false), 0.0),
+        RetryDecision::GiveUp
+    );
+    assert_eq!(
+        RetryPolicy::USUAL.after(nth(1), &advised(503, false), 0.0),
+        RetryDecision::GiveUp
+    );
+    assert_eq!(
+        RetryPolicy::USUAL.after(nth(1), &advised(400, true), 0.0),
+        ms(500)
+    );
     for code in [400, 401, 402, 403, 404, 413, 422, 501] {
-        assert_eq!(RetryPolicy::USUAL.after(nth(1), &status(code, None, ""), 0.0), RetryDecision::GiveUp, "{code}");
+        assert_eq!(
+            RetryPolicy::USUAL.after(nth(1), &status(code, None, ""), 0.0),
+            RetryDecision::GiveUp,
+            "{code}"
+        );
     }
-    let patient = RetryPolicy { attempts: 40, ..RetryPolicy::USUAL };
-    assert_eq!(patient.after(nth(39), &plain(HttpErrorKind::Cut), 0.0), ms(30_000), "no overflow, and bounded");
+    let patient = RetryPolicy {
+        attempts: 40,
+        ..RetryPolicy::USUAL
+    };
+    assert_eq!(
+        patient.after(nth(39), &plain(HttpErrorKind::Cut), 0.0),
+        ms(30_000),
+        "no overflow, and bounded"
+    );
 }
 
 /// pi#9595, librefang#4257: dates in the older forms were not read, and `Retry-After: 0` used up all attempts at once.
@@ -115,12 +272,32 @@ fn the_headers_that_ask_to_wait() {
         (&[], None),
     ];
     for (headers, want) in table {
-        let read = advice(|name| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value), now);
-        assert_eq!(read.wait.map(|wait| wait.as_secs_f64()), want, "{headers:?}");
+        let read = advice(
+            |name| {
+                headers
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| *value)
+            },
+            now,
+        );
+        assert_eq!(
+            read.wait.map(|wait| wait.as_secs_f64()),
+            want,
+            "{headers:?}"
+        );
         assert_eq!(read.again, None);
     }
-    for (value, want) in [("true", Some(true)), ("false", Some(false)), ("maybe", None)] {
-        assert_eq!(advice(|name| (name == "x-should-retry").then_some(value), now).again, want, "{value}");
+    for (value, want) in [
+        ("true", Some(true)),
+        ("false", Some(false)),
+        ("maybe", None),
+    ] {
+        assert_eq!(
+            advice(|name| (name == "x-should-retry").then_some(value), now).again,
+            want,
+            "{value}"
+        );
     }
 }
 
@@ -128,5 +305,8 @@ fn the_headers_that_ask_to_wait() {
 fn the_system_jitter_varies_within_its_range() {
     let jitter = Pacing::system().jitter;
     let drawn: Vec<f64> = (0..32).map(|_| jitter()).collect();
-    assert!(drawn.iter().all(|x| (0.0..=1.0).contains(x)) && drawn.iter().any(|x| x != &drawn[0]), "{drawn:?}");
+    assert!(
+        drawn.iter().all(|x| (0.0..=1.0).contains(x)) && drawn.iter().any(|x| x != &drawn[0]),
+        "{drawn:?}"
+    );
 }

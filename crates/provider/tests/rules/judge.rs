@@ -71,14 +71,25 @@ impl Rules {
     /// A rule with its source.
     pub(crate) fn explained(&self, id: &str) -> String {
         let rule = self.rules.iter().find(|rule| rule.id == id).unwrap();
-        let Source { title, address, read } = &rule.source;
-        format!("{} {id}: {} ({title}, {address}, read {read})", self.api, rule.says)
+        let Source {
+            title,
+            address,
+            read,
+        } = &rule.source;
+        format!(
+            "{} {id}: {} ({title}, {address}, read {read})",
+            self.api, rule.says
+        )
     }
 
     /// The rules that the last of these requests breaks. They are the requests of one session, oldest first.
     pub(crate) fn broken(&self, requests: &[Value]) -> Vec<&str> {
         let conversation = Conversation::of(requests);
-        self.rules.iter().filter(|rule| !rule.check.holds(&conversation)).map(|rule| rule.id.as_str()).collect()
+        self.rules
+            .iter()
+            .filter(|rule| !rule.check.holds(&conversation))
+            .map(|rule| rule.id.as_str())
+            .collect()
     }
 }
 
@@ -100,7 +111,12 @@ fn signed(signature: &str) -> Option<Signed<'_>> {
     let (numbers, text) = signature.split_once(':')?;
     let (request, rest) = numbers.split_once('.')?;
     let (part, of) = rest.split_once('/')?;
-    Some(Signed { request: request.parse().ok()?, part: part.parse().ok()?, of: of.parse().ok()?, text })
+    Some(Signed {
+        request: request.parse().ok()?,
+        part: part.parse().ok()?,
+        of: of.parse().ok()?,
+        text,
+    })
 }
 
 /// A block of a message, as far as a rule needs it.
@@ -142,7 +158,10 @@ impl<'a> Conversation<'a> {
         let raw = messages(request);
         let mut messages: Vec<(usize, Message<'a>)> = Vec::new();
         for (at, one) in raw.iter().enumerate() {
-            let mut message = Message { role: text(one, "role"), blocks: blocks(one) };
+            let mut message = Message {
+                role: text(one, "role"),
+                blocks: blocks(one),
+            };
             match messages.last_mut() {
                 Some((_, last)) if message.role == "tool" && last.role == "tool" => {
                     last.blocks.append(&mut message.blocks);
@@ -150,7 +169,12 @@ impl<'a> Conversation<'a> {
                 _ => messages.push((at, message)),
             }
         }
-        Self { requests, request, raw, messages }
+        Self {
+            requests,
+            request,
+            raw,
+            messages,
+        }
     }
 
     fn each(&self) -> impl Iterator<Item = &Message<'a>> {
@@ -164,21 +188,31 @@ impl<'a> Conversation<'a> {
     /// What a signature covers: everything before this message.
     fn prefix(request: &Value, upto: usize) -> Value {
         let before = messages(request).get(..upto);
-        let mut prefix = json!({ "system": request["system"], "tools": request["tools"], "messages": before });
+        let mut prefix =
+            json!({ "system": request["system"], "tools": request["tools"], "messages": before });
         remove(&mut prefix, "cache_control");
         prefix
     }
 
     fn is_unchanged(&self, at: usize, signature: &str) -> bool {
         let answered = signed(signature).and_then(|signed| self.requests.get(signed.request));
-        answered.is_some_and(|sent| Self::prefix(self.request, at) == Self::prefix(sent, messages(sent).len()))
+        answered.is_some_and(|sent| {
+            Self::prefix(self.request, at) == Self::prefix(sent, messages(sent).len())
+        })
     }
 
     /// The answers behind the last message of the user that returns no result.
     fn running_loop(&self) -> impl Iterator<Item = &Message<'a>> {
-        let is_input = |message: &Message<'_>| message.role == "user" && message.results().next().is_none();
-        let from = self.messages.iter().rposition(|(_, message)| is_input(message)).unwrap_or_default();
-        self.each().skip(from).filter(|message| message.role == "assistant")
+        let is_input =
+            |message: &Message<'_>| message.role == "user" && message.results().next().is_none();
+        let from = self
+            .messages
+            .iter()
+            .rposition(|(_, message)| is_input(message))
+            .unwrap_or_default();
+        self.each()
+            .skip(from)
+            .filter(|message| message.role == "assistant")
     }
 }
 
@@ -186,7 +220,11 @@ fn blocks(message: &Value) -> Vec<Block<'_>> {
     if message["role"] == "tool" {
         return vec![Block::Result(text(message, "tool_call_id"))];
     }
-    let mut blocks: Vec<Block<'_>> = message["content"].as_str().map(Block::Text).into_iter().collect();
+    let mut blocks: Vec<Block<'_>> = message["content"]
+        .as_str()
+        .map(Block::Text)
+        .into_iter()
+        .collect();
     for block in message["content"].as_array().into_iter().flatten() {
         blocks.push(match text(block, "type") {
             "text" => Block::Text(text(block, "text")),
@@ -198,7 +236,11 @@ fn blocks(message: &Value) -> Vec<Block<'_>> {
         });
     }
     blocks.extend(
-        message["tool_calls"].as_array().into_iter().flatten().map(|call| Block::Call(text(call, "id"), false)),
+        message["tool_calls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|call| Block::Call(text(call, "id"), false)),
     );
     blocks
 }
@@ -217,11 +259,23 @@ fn remove(value: &mut Value, key: &str) {
 
 impl<'a> Message<'a> {
     fn calls(&self) -> impl Iterator<Item = &'a str> {
-        self.blocks.iter().filter_map(|block| if let Block::Call(id, _) = block { Some(*id) } else { None })
+        self.blocks.iter().filter_map(|block| {
+            if let Block::Call(id, _) = block {
+                Some(*id)
+            } else {
+                None
+            }
+        })
     }
 
     fn results(&self) -> impl Iterator<Item = &'a str> {
-        self.blocks.iter().filter_map(|block| if let Block::Result(id) = block { Some(*id) } else { None })
+        self.blocks.iter().filter_map(|block| {
+            if let Block::Result(id) = block {
+                Some(*id)
+            } else {
+                None
+            }
+        })
     }
 
     fn thinking(&self) -> impl Iterator<Item = (Option<&'a str>, &'a str)> {
@@ -238,16 +292,31 @@ impl<'a> Message<'a> {
 
     /// Whether the answer had thinking when it was given.
     fn had_thinking(&self) -> bool {
-        self.has_thinking() || self.blocks.iter().any(|block| matches!(block, Block::Call(_, true)))
+        self.has_thinking()
+            || self
+                .blocks
+                .iter()
+                .any(|block| matches!(block, Block::Call(_, true)))
     }
 
     /// Whether the thinking is that of one answer, all of it.
     fn is_whole(&self) -> bool {
-        let parts: Option<Vec<Signed<'a>>> = self.thinking().map(|(_, signature)| signed(signature)).collect();
+        let parts: Option<Vec<Signed<'a>>> = self
+            .thinking()
+            .map(|(_, signature)| signed(signature))
+            .collect();
         let Some(parts) = parts else { return false };
-        let Some(first) = parts.first() else { return true };
-        let in_order = parts.iter().enumerate().all(|(at, part)| part.part == at && part.request == first.request);
-        let unmodified = self.thinking().zip(&parts).all(|((text, _), part)| text.is_none_or(|text| text == part.text));
+        let Some(first) = parts.first() else {
+            return true;
+        };
+        let in_order = parts
+            .iter()
+            .enumerate()
+            .all(|(at, part)| part.part == at && part.request == first.request);
+        let unmodified = self
+            .thinking()
+            .zip(&parts)
+            .all(|((text, _), part)| text.is_none_or(|text| text == part.text));
         in_order && unmodified && parts.len() == first.of
     }
 }
@@ -323,7 +392,11 @@ impl Check {
 fn count(value: &Value, key: &str) -> usize {
     match value {
         Value::Object(fields) => {
-            usize::from(fields.contains_key(key)) + fields.values().map(|value| count(value, key)).sum::<usize>()
+            usize::from(fields.contains_key(key))
+                + fields
+                    .values()
+                    .map(|value| count(value, key))
+                    .sum::<usize>()
         }
         Value::Array(values) => values.iter().map(|value| count(value, key)).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,

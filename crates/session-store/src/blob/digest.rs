@@ -49,7 +49,8 @@ impl std::str::FromStr for Digest {
         // One way to write each digest, which is a file's name, too.
         let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
         let hash = blake3::Hash::from_hex(text).ok().filter(|_| lower);
-        hash.map(|hash| Self(*hash.as_bytes())).ok_or_else(|| NotADigest(text.to_owned()))
+        hash.map(|hash| Self(*hash.as_bytes()))
+            .ok_or_else(|| NotADigest(text.to_owned()))
     }
 }
 

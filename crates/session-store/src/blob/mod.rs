@@ -69,7 +69,9 @@ pub enum BlobError {
     #[error("the blob has {len} bytes; the limit is {limit} bytes; read a part of it")]
     TooLarge { len: u64, limit: u64 },
     /// The session's blobs have reached their quota, and records reference all of them.
-    #[error("the session's blobs have reached the limit of {bound} bytes; continue in a new session")]
+    #[error(
+        "the session's blobs have reached the limit of {bound} bytes; continue in a new session"
+    )]
     Full {
         /// [`Options::blob_bytes`](crate::Options::blob_bytes).
         bound: u64,

@@ -64,13 +64,27 @@ impl QuotaState {
 
 impl Quota {
     /// Builds the quota from a directory listing. Without `referenced`, every blob counts as referenced.
-    fn new(bound: u64, mut found: Vec<(Digest, Stored)>, referenced: Option<&HashSet<Digest>>) -> Self {
+    fn new(
+        bound: u64,
+        mut found: Vec<(Digest, Stored)>,
+        referenced: Option<&HashSet<Digest>>,
+    ) -> Self {
         let used = found.iter().map(|(_, stored)| stored.len).sum();
-        found.retain(|(digest, _)| referenced.is_some_and(|referenced| !referenced.contains(digest)));
+        found.retain(|(digest, _)| {
+            referenced.is_some_and(|referenced| !referenced.contains(digest))
+        });
         found.sort_by_key(|(digest, stored)| (stored.modified, *digest));
         let order = found.iter().map(|(digest, _)| *digest).collect();
-        let unreferenced = found.into_iter().map(|(digest, stored)| (digest, stored.len)).collect();
-        Self { bound, used, order, unreferenced }
+        let unreferenced = found
+            .into_iter()
+            .map(|(digest, stored)| (digest, stored.len))
+            .collect();
+        Self {
+            bound,
+            used,
+            order,
+            unreferenced,
+        }
     }
 
     /// Protects a blob from removal: a record is about to name it.

@@ -37,7 +37,15 @@ pub struct SpoolEnd {
 impl Spool {
     pub(super) fn new(blobs: Blobs) -> Result<Self, BlobError> {
         let head = blobs.unnamed()?;
-        Ok(Self { blobs, head, stored: Hasher::new(), length: 0, ring: None, behind: 0, whole: Hasher::new() })
+        Ok(Self {
+            blobs,
+            head,
+            stored: Hasher::new(),
+            length: 0,
+            ring: None,
+            behind: 0,
+            whole: Hasher::new(),
+        })
     }
 
     /// Adds bytes. After an error the spool can only be dropped.
@@ -49,7 +57,11 @@ impl Spool {
         if !first.is_empty() {
             self.append(first)?;
         }
-        if rest.is_empty() { Ok(()) } else { self.turn(rest) }
+        if rest.is_empty() {
+            Ok(())
+        } else {
+            self.turn(rest)
+        }
     }
 
     /// Bytes written so far.
@@ -62,21 +74,34 @@ impl Spool {
     pub fn finish(mut self) -> Result<SpoolEnd, BlobError> {
         let total = self.total();
         let whole = Digest::from(&self.whole);
-        let gap = (self.behind > KEEP).then_some(StreamGap { at: KEEP, dropped: self.behind.saturating_sub(KEEP) });
+        let gap = (self.behind > KEEP).then_some(StreamGap {
+            at: KEEP,
+            dropped: self.behind.saturating_sub(KEEP),
+        });
         if let Some(ring) = self.ring.take() {
             // The oldest byte is at the position of the next write.
             let oldest = if gap.is_some() { self.behind % KEEP } else { 0 };
             self.copy(&ring, oldest, self.behind.min(KEEP))?;
             self.copy(&ring, 0, oldest)?;
         }
-        let blob = BlobRef { digest: Digest::from(&self.stored), len: self.length };
+        let blob = BlobRef {
+            digest: Digest::from(&self.stored),
+            len: self.length,
+        };
         let Self { blobs, head, .. } = self;
         blobs.store(head, blob)?;
-        Ok(SpoolEnd { blob, total, whole, gap })
+        Ok(SpoolEnd {
+            blob,
+            total,
+            whole,
+            gap,
+        })
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
-        self.blobs.ops().write_at(&self.head.file, bytes, self.length)?;
+        self.blobs
+            .ops()
+            .write_at(&self.head.file, bytes, self.length)?;
         self.stored.update(bytes);
         self.length += bytes.len() as u64;
         Ok(())
@@ -107,6 +132,8 @@ impl Spool {
 
 impl fmt::Debug for Spool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spool").field("total", &self.total()).finish_non_exhaustive()
+        f.debug_struct("Spool")
+            .field("total", &self.total())
+            .finish_non_exhaustive()
     }
 }

@@ -56,7 +56,19 @@ impl Blobs {
         let (view, probe) = (BlobView::new(dir), Arc::clone(&options.probe));
         let (dir, names, durable) = (dir.to_path_buf(), AtomicU64::new(0), Mutex::default());
         let (bound, quota) = (options.blob_bytes, Mutex::default());
-        Self { inner: Arc::new(Inner { ops, dir, view, probe, closed, names, durable, bound, quota }) }
+        Self {
+            inner: Arc::new(Inner {
+                ops,
+                dir,
+                view,
+                probe,
+                closed,
+                names,
+                durable,
+                bound,
+                quota,
+            }),
+        }
     }
 
     /// Opens the blobs of a session that is not open, without its lock.
@@ -83,7 +95,10 @@ impl Blobs {
     /// Stores `bytes` durably; when it returns, a record may name them. Two flushes for new bytes (up to two more
     /// the first time one of the 257 directories is needed), none for bytes this process has stored before.
     pub fn put(&self, bytes: &[u8]) -> Result<BlobRef, BlobError> {
-        let blob = BlobRef { digest: Digest::of(bytes), len: bytes.len() as u64 };
+        let blob = BlobRef {
+            digest: Digest::of(bytes),
+            len: bytes.len() as u64,
+        };
         if self.known(&blob)? {
             return Ok(blob);
         }
@@ -108,7 +123,11 @@ impl Blobs {
     }
 
     pub(super) fn alive(&self) -> Result<(), BlobError> {
-        if self.inner.closed.load(Ordering::Acquire) { Err(BlobError::Closed) } else { Ok(()) }
+        if self.inner.closed.load(Ordering::Acquire) {
+            Err(BlobError::Closed)
+        } else {
+            Ok(())
+        }
     }
 
     pub(super) fn unnamed(&self) -> Result<Unnamed, BlobError> {
@@ -118,12 +137,18 @@ impl Blobs {
         let path = self.inner.view.dir().join(format!("{UNNAMED}{number}"));
         let ops = self.inner.ops.clone();
         let file = ops.create_afresh(&path)?;
-        Ok(Unnamed { ops, file, named: false })
+        Ok(Unnamed {
+            ops,
+            file,
+            named: false,
+        })
     }
 
     /// Renames a temporary file to its final name, durably.
     pub(super) fn store(&self, mut unnamed: Unnamed, blob: BlobRef) -> Result<BlobRef, BlobError> {
-        let Inner { ops, view, probe, .. } = &*self.inner;
+        let Inner {
+            ops, view, probe, ..
+        } = &*self.inner;
         self.alive()?;
         let reserved = self.reserve(&blob)?;
         probe("blob:written");
@@ -157,12 +182,18 @@ impl Blobs {
     /// counts until then.
     fn reserve(&self, blob: &BlobRef) -> Result<Reserved<'_>, BlobError> {
         let mut quota = self.quota();
-        let before = self.inner.ops.stored(&self.inner.view.path(&blob.digest))?.map_or(0, |stored| stored.len);
+        let before = self
+            .inner
+            .ops
+            .stored(&self.inner.view.path(&blob.digest))?
+            .map_or(0, |stored| stored.len);
         let more = blob.len.saturating_sub(before);
         let quota = quota.load(self.inner.bound, || self.found())?;
         quota.mark_referenced(&blob.digest);
         while !quota.fits(more) {
-            let full = BlobError::Full { bound: self.inner.bound };
+            let full = BlobError::Full {
+                bound: self.inner.bound,
+            };
             let (digest, len) = quota.oldest().ok_or(full)?;
             // Removed from the set of durable blobs first, so that it no longer counts as stored. If its removal is not
             // durable, it only takes space.
@@ -171,7 +202,10 @@ impl Blobs {
             quota.release(len);
         }
         quota.reserve(blob.len);
-        Ok(Reserved { blobs: self, len: blob.len })
+        Ok(Reserved {
+            blobs: self,
+            len: blob.len,
+        })
     }
 
     /// Lists all blobs with their lengths and ages.
@@ -179,7 +213,10 @@ impl Blobs {
         let (ops, view) = (&self.inner.ops, &self.inner.view);
         let mut found = Vec::new();
         for digest in self.names()? {
-            found.extend(ops.stored(&view.path(&digest))?.map(|stored| (digest, stored)));
+            found.extend(
+                ops.stored(&view.path(&digest))?
+                    .map(|stored| (digest, stored)),
+            );
         }
         Ok(found)
     }
@@ -204,11 +241,21 @@ impl Blobs {
             at += piece.len() as u64;
         })?;
         refused.map_or(Ok(()), Err)?;
-        self.store(unnamed, BlobRef { digest: *digest, len }).map(drop)
+        self.store(
+            unnamed,
+            BlobRef {
+                digest: *digest,
+                len,
+            },
+        )
+        .map(drop)
     }
 
     fn quota(&self) -> std::sync::MutexGuard<'_, QuotaState> {
-        self.inner.quota.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .quota
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the blob is stored and durable. A damaged one is not, and will be replaced.
@@ -223,7 +270,9 @@ impl Blobs {
             // Its bytes were flushed before it got this name; the name may not have been.
             Ok(_) => {
                 let path = self.inner.view.path(&blob.digest);
-                self.inner.ops.sync_dir(path.parent().unwrap_or(&self.inner.dir))?;
+                self.inner
+                    .ops
+                    .sync_dir(path.parent().unwrap_or(&self.inner.dir))?;
                 self.remember(blob.digest);
                 Ok(true)
             }
@@ -255,14 +304,24 @@ impl Blobs {
     }
 
     fn durable(&self) -> std::sync::MutexGuard<'_, Durable> {
-        self.inner.durable.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .durable
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes temporary files of a crashed process; no record can name them. Errors are ignored: the files only take
     /// space.
     pub(crate) fn sweep(&self) {
-        let left = self.inner.ops.list(self.inner.view.dir()).unwrap_or_default();
-        let unnamed = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(UNNAMED));
+        let left = self
+            .inner
+            .ops
+            .list(self.inner.view.dir())
+            .unwrap_or_default();
+        let unnamed = |path: &PathBuf| {
+            path.file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with(UNNAMED))
+        };
         for path in left.into_iter().filter(unnamed) {
             drop(self.inner.ops.remove(&path));
         }
@@ -299,6 +358,8 @@ impl Drop for Unnamed {
 
 impl fmt::Debug for Blobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Blobs").field("dir", &self.inner.dir).finish_non_exhaustive()
+        f.debug_struct("Blobs")
+            .field("dir", &self.inner.dir)
+            .finish_non_exhaustive()
     }
 }

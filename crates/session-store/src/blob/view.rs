@@ -22,7 +22,9 @@ pub struct BlobView {
 
 impl BlobView {
     pub(crate) fn new(session: &Path) -> Self {
-        Self { dir: session.join("blobs") }
+        Self {
+            dir: session.join("blobs"),
+        }
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -93,7 +95,9 @@ impl BlobView {
 
     fn length(&self, digest: &Digest) -> Result<u64, BlobError> {
         let path = self.path(digest);
-        std::fs::metadata(&path).map(|m| m.len()).map_err(|e| missing(digest, Op::Stat, &path, &e))
+        std::fs::metadata(&path)
+            .map(|m| m.len())
+            .map_err(|e| missing(digest, Op::Stat, &path, &e))
     }
 
     fn stream(&self, digest: &Digest, mut each: impl FnMut(&[u8])) -> Result<u64, BlobError> {
@@ -112,7 +116,11 @@ impl BlobView {
             each(block);
             len += read as u64;
         }
-        if Digest::from(&hasher) == *digest { Ok(len) } else { Err(BlobError::Damaged(*digest)) }
+        if Digest::from(&hasher) == *digest {
+            Ok(len)
+        } else {
+            Err(BlobError::Damaged(*digest))
+        }
     }
 }
 
@@ -146,7 +154,18 @@ impl Collector {
     fn new(window: LineWindow, limit: usize, max_bytes: usize) -> Self {
         let kept = VecDeque::new();
         let current = Vec::new();
-        Self { window, limit, max_bytes, kept, bytes: 0, ended: 0, current, open: false, cut: false, full: false }
+        Self {
+            window,
+            limit,
+            max_bytes,
+            kept,
+            bytes: 0,
+            ended: 0,
+            current,
+            open: false,
+            cut: false,
+            full: false,
+        }
     }
 
     fn block(&mut self, block: &[u8]) {
@@ -170,15 +189,22 @@ impl Collector {
                 if number < first || self.kept.len() >= self.limit {
                     return;
                 }
-                let room = if self.full { 0 } else { self.max_bytes - self.bytes - self.current.len() };
-                self.current.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
+                let room = if self.full {
+                    0
+                } else {
+                    self.max_bytes - self.bytes - self.current.len()
+                };
+                self.current
+                    .extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
                 if part.len() > room {
                     (self.cut, self.full) = (true, true);
                 }
             }
             LineWindow::Tail => {
                 let whole = part.len();
-                let part = part.get(part.len().saturating_sub(self.max_bytes)..).unwrap_or_default();
+                let part = part
+                    .get(part.len().saturating_sub(self.max_bytes)..)
+                    .unwrap_or_default();
                 self.current.extend_from_slice(part);
                 let over = self.current.len().saturating_sub(self.max_bytes);
                 self.current.drain(..over);
@@ -210,7 +236,9 @@ impl Collector {
             LineWindow::Tail => {
                 self.bytes += line.len();
                 self.kept.push_back((line, cut));
-                while self.kept.len() > self.limit || (self.bytes > self.max_bytes && self.kept.len() > 1) {
+                while self.kept.len() > self.limit
+                    || (self.bytes > self.max_bytes && self.kept.len() > 1)
+                {
                     self.bytes -= self.kept.pop_front().map_or(0, |(line, _)| line.len());
                 }
             }
@@ -224,9 +252,15 @@ impl Collector {
             LineWindow::From(first) => first.max(1),
             LineWindow::Tail => self.ended - shown + 1,
         };
-        let fewer = matches!(self.window, LineWindow::Tail) && shown < self.ended.min(self.limit as u64);
+        let fewer =
+            matches!(self.window, LineWindow::Tail) && shown < self.ended.min(self.limit as u64);
         let cut = self.full || fewer || self.kept.iter().any(|(_, cut)| *cut);
         let lines = self.kept.into_iter().map(|(line, _)| line).collect();
-        BlobLines { first, lines, total: self.ended, cut }
+        BlobLines {
+            first,
+            lines,
+            total: self.ended,
+            cut,
+        }
     }
 }

@@ -82,7 +82,10 @@ impl RecordId {
     /// The id of a record that was read back.
     #[must_use]
     pub fn of(frame: &OwnedFrame) -> Self {
-        Self { seq: frame.seq, crc: frame.crc }
+        Self {
+            seq: frame.seq,
+            crc: frame.crc,
+        }
     }
 
     /// The record's seq.
@@ -101,18 +104,36 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    pub(crate) const START: Self = Self { seq: 0, crc: 0, epoch: 0, batch_left: 0 };
+    pub(crate) const START: Self = Self {
+        seq: 0,
+        crc: 0,
+        epoch: 0,
+        batch_left: 0,
+    };
 
     pub(crate) fn mark(&self) -> RecordId {
-        RecordId { seq: self.seq, crc: self.crc }
+        RecordId {
+            seq: self.seq,
+            crc: self.crc,
+        }
     }
 
     pub(crate) fn after(frame: &Frame<'_>) -> Self {
-        Self { seq: frame.seq, crc: frame.crc, epoch: frame.epoch, batch_left: frame.batch_left }
+        Self {
+            seq: frame.seq,
+            crc: frame.crc,
+            epoch: frame.epoch,
+            batch_left: frame.batch_left,
+        }
     }
 
     pub(crate) fn of(frame: &OwnedFrame) -> Self {
-        Self { seq: frame.seq, crc: frame.crc, epoch: frame.epoch, batch_left: frame.batch_left }
+        Self {
+            seq: frame.seq,
+            crc: frame.crc,
+            epoch: frame.epoch,
+            batch_left: frame.batch_left,
+        }
     }
 }
 
@@ -162,7 +183,11 @@ pub(crate) fn next_candidate(window: &[u8]) -> usize {
     let newline = memchr::memchr(b'\n', window).map(|at| at + 1);
     let follows = |at: &usize| window.get(*at..at + OPENING.len()) == Some(OPENING);
     let claimed = line_length(window).filter(follows);
-    newline.into_iter().chain(claimed).min().unwrap_or(window.len())
+    newline
+        .into_iter()
+        .chain(claimed)
+        .min()
+        .unwrap_or(window.len())
 }
 
 /// Rewrites a line to follow another one: returns its bytes, newline included, and its new checksum.
@@ -183,13 +208,19 @@ pub(crate) fn rechained(line: &str, previous: u32) -> (Vec<u8>, u32) {
 pub(crate) fn check<'a>(line: &'a [u8], chain: &Chain) -> Result<Frame<'a>, FrameError> {
     let frame = standalone(line)?;
     if frame.seq != chain.seq + 1 {
-        return Err(FrameError::Seq { want: chain.seq + 1, found: frame.seq });
+        return Err(FrameError::Seq {
+            want: chain.seq + 1,
+            found: frame.seq,
+        });
     }
     if frame.previous != chain.crc {
         return Err(FrameError::Previous);
     }
     if frame.epoch < chain.epoch {
-        return Err(FrameError::Epoch { last: chain.epoch, found: frame.epoch });
+        return Err(FrameError::Epoch {
+            last: chain.epoch,
+            found: frame.epoch,
+        });
     }
     if chain.batch_left > 0 && frame.batch_left != chain.batch_left - 1 {
         return Err(FrameError::Batch);
@@ -199,23 +230,34 @@ pub(crate) fn check<'a>(line: &'a [u8], chain: &Chain) -> Result<Frame<'a>, Fram
 
 /// Checks a line by itself: columns, length, newline, checksum.
 pub(crate) fn standalone(line: &[u8]) -> Result<Frame<'_>, FrameError> {
-    let header = line.first_chunk::<HEADER>().ok_or(FrameError::Short(line.len() as u64))?;
+    let header = line
+        .first_chunk::<HEADER>()
+        .ok_or(FrameError::Short(line.len() as u64))?;
     if !columns::fits(header) {
         return Err(FrameError::Header);
     }
     if columns::hex(&header[N]) != u32::try_from(line.len()).ok() || line.len() > MAX_LINE {
         return Err(FrameError::Length);
     }
-    let [body @ .., b'\n'] = line else { return Err(FrameError::Length) };
+    let [body @ .., b'\n'] = line else {
+        return Err(FrameError::Length);
+    };
     let found = columns::hex(&header[C]).ok_or(FrameError::Header)?;
     let computed = crc32c::crc32c(body.get(COVERED..).unwrap_or_default());
     if found != computed {
         return Err(FrameError::Checksum { found, computed });
     }
-    parse(header, body, found).ok_or(FrameError::Header).and_then(|frame| {
-        let sane = frame.durable < frame.seq && frame.batch_left < super::MAX_BATCH_RECORDS as u32;
-        if sane { Ok(frame) } else { Err(FrameError::Batch) }
-    })
+    parse(header, body, found)
+        .ok_or(FrameError::Header)
+        .and_then(|frame| {
+            let sane =
+                frame.durable < frame.seq && frame.batch_left < super::MAX_BATCH_RECORDS as u32;
+            if sane {
+                Ok(frame)
+            } else {
+                Err(FrameError::Batch)
+            }
+        })
 }
 
 fn parse<'a>(header: &[u8; HEADER], body: &'a [u8], crc: u32) -> Option<Frame<'a>> {

@@ -24,11 +24,23 @@ pub(crate) const T: Range<usize> = 105..121;
 pub(crate) const COVERED: usize = 15;
 
 /// The parts between the columns, which are the same in every line.
-pub(crate) const FIXED: [Range<usize>; 9] =
-    [0..6, 14..21, 29..36, 44..50, 56..61, 73..78, 90..95, 100..105, 121..HEADER];
+pub(crate) const FIXED: [Range<usize>; 9] = [
+    0..6,
+    14..21,
+    29..36,
+    44..50,
+    56..61,
+    73..78,
+    90..95,
+    100..105,
+    121..HEADER,
+];
 
 /// All bits set at the bytes that the template fixes.
-#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which refuses what is out of bounds")]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which refuses what is out of bounds"
+)]
 const MASK: [u8; HEADER] = {
     let mut mask = [0; HEADER];
     let mut part = 0;
@@ -46,7 +58,9 @@ const MASK: [u8; HEADER] = {
 /// Whether the parts between the columns are right. Compares all at once, because every line is checked.
 pub(crate) fn fits(header: &[u8; HEADER]) -> bool {
     let bytes = header.iter().zip(TEMPLATE).zip(&MASK);
-    bytes.fold(0, |differ, ((byte, want), mask)| differ | ((byte ^ want) & mask)) == 0
+    bytes.fold(0, |differ, ((byte, want), mask)| {
+        differ | ((byte ^ want) & mask)
+    }) == 0
 }
 
 /// The largest value a column of `width` digits can hold.
@@ -58,7 +72,11 @@ pub(crate) const fn largest(width: usize) -> u64 {
 pub(crate) fn put_hex(column: &mut [u8], mut value: u32) {
     for digit in column.iter_mut().rev() {
         let low = (value & 15) as u8;
-        *digit = if low < 10 { b'0' + low } else { b'a' + low - 10 };
+        *digit = if low < 10 {
+            b'0' + low
+        } else {
+            b'a' + low - 10
+        };
         value >>= 4;
     }
 }
@@ -94,5 +112,8 @@ pub(crate) fn number(column: &[u8]) -> Option<u64> {
     if digits.is_empty() || (digits.len() > 1 && digits.first() == Some(&b'0')) {
         return None;
     }
-    digits.iter().try_fold(0u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))
+    digits.iter().try_fold(0u64, |sum, byte| {
+        byte.is_ascii_digit()
+            .then(|| sum * 10 + u64::from(byte - b'0'))
+    })
 }

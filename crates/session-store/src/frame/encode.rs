@@ -20,7 +20,11 @@ const MAX_KIND: usize = 32;
 pub enum EncodeError {
     /// A line over 1 MiB: store the payload as a blob and its digest in the record.
     #[error("a record has {bytes} bytes; the limit is {limit} bytes")]
-    TooLarge { kind: &'static str, bytes: usize, limit: usize },
+    TooLarge {
+        kind: &'static str,
+        bytes: usize,
+        limit: usize,
+    },
     /// More than [`MAX_BATCH_RECORDS`] records or [`MAX_BATCH_BYTES`] bytes.
     #[error("a batch of {records} records and {bytes} bytes is over the limit; commit it in parts")]
     TooMany { records: usize, bytes: usize },
@@ -50,7 +54,9 @@ impl EncodeError {
         match self {
             Self::TooLarge { .. } | Self::TooMany { .. } => ErrorKind::FixInput,
             Self::Column(_) => ErrorKind::Exhausted,
-            Self::Empty | Self::Kind(_) | Self::Body { .. } | Self::Format(_) | Self::Own(_) => ErrorKind::Bug,
+            Self::Empty | Self::Kind(_) | Self::Body { .. } | Self::Format(_) | Self::Own(_) => {
+                ErrorKind::Bug
+            }
         }
     }
 }
@@ -63,7 +69,12 @@ pub struct Frames<'a> {
 impl Frames<'_> {
     /// Adds one record and returns its seq. `body` serializes to a JSON object (or unit for none); it is serialized
     /// once, in place. The first error of a batch refuses the whole batch, whatever `encode` returns.
-    pub fn record(&mut self, kind: &'static str, v: u16, body: &impl Serialize) -> Result<u64, EncodeError> {
+    pub fn record(
+        &mut self,
+        kind: &'static str,
+        v: u16,
+        body: &impl Serialize,
+    ) -> Result<u64, EncodeError> {
         let done = self.encoder.record(kind, v, body);
         if let Err(error) = &done {
             self.encoder.failed.get_or_insert_with(|| error.clone());
@@ -93,7 +104,16 @@ pub(crate) struct Encoder {
 impl Encoder {
     pub(crate) fn new(seq: u64, crc: u32, epoch: u32, durable: u64, time: u64) -> Self {
         let time = time.min(columns::largest(T.len()));
-        Self { bytes: Vec::new(), seq, crc, epoch, durable, time, starts: Vec::new(), failed: None }
+        Self {
+            bytes: Vec::new(),
+            seq,
+            crc,
+            epoch,
+            durable,
+            time,
+            starts: Vec::new(),
+            failed: None,
+        }
     }
 
     /// Encodes one batch; on an error the buffer is unchanged.
@@ -105,7 +125,11 @@ impl Encoder {
         self.starts.clear();
         self.failed = None;
         let done = encode(&mut Frames { encoder: self });
-        let done = self.failed.take().map_or(done, Err).and_then(|()| self.finish(start));
+        let done = self
+            .failed
+            .take()
+            .map_or(done, Err)
+            .and_then(|()| self.finish(start));
         match done {
             Ok(()) => Ok(seq + 1..=self.seq),
             Err(error) => {
@@ -122,15 +146,24 @@ impl Encoder {
         self.seq = seq;
     }
 
-    fn record(&mut self, kind: &'static str, v: u16, body: &impl Serialize) -> Result<u64, EncodeError> {
-        let spelled = kind.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    fn record(
+        &mut self,
+        kind: &'static str,
+        v: u16,
+        body: &impl Serialize,
+    ) -> Result<u64, EncodeError> {
+        let spelled = kind
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
         if !spelled || kind.is_empty() || kind.len() > MAX_KIND {
             return Err(EncodeError::Kind(kind.to_owned()));
         }
         let seq = self.seq + 1;
-        for (name, value, column) in
-            [("the seq", seq, Q), ("the epoch", u64::from(self.epoch), E), ("the watermark", self.durable, D)]
-        {
+        for (name, value, column) in [
+            ("the seq", seq, Q),
+            ("the epoch", u64::from(self.epoch), E),
+            ("the watermark", self.durable, D),
+        ] {
             if value > columns::largest(column.len()) {
                 return Err(EncodeError::Column(name));
             }
@@ -144,14 +177,25 @@ impl Encoder {
         self.body(kind, body)?;
         let length = self.bytes.len() - start;
         if length > MAX_LINE {
-            return Err(EncodeError::TooLarge { kind, bytes: length, limit: MAX_LINE });
+            return Err(EncodeError::TooLarge {
+                kind,
+                bytes: length,
+                limit: MAX_LINE,
+            });
         }
-        let (bytes, records) = (self.bytes.len() - self.starts.first().unwrap_or(&start), self.starts.len());
+        let (bytes, records) = (
+            self.bytes.len() - self.starts.first().unwrap_or(&start),
+            self.starts.len(),
+        );
         if bytes > MAX_BATCH_BYTES || records > MAX_BATCH_RECORDS {
             return Err(EncodeError::TooMany { records, bytes });
         }
         let (epoch, durable, time) = (self.epoch, self.durable, self.time);
-        if let Some(header) = self.bytes.get_mut(start..).and_then(|line| line.first_chunk_mut::<HEADER>()) {
+        if let Some(header) = self
+            .bytes
+            .get_mut(start..)
+            .and_then(|line| line.first_chunk_mut::<HEADER>())
+        {
             columns::put_hex(&mut header[N], length as u32);
             columns::put_number(&mut header[E], u64::from(epoch));
             columns::put_number(&mut header[Q], seq);
@@ -167,10 +211,13 @@ impl Encoder {
         let start = self.bytes.len();
         let mut serializer = Serializer::with_formatter(&mut self.bytes, Keys::default());
         let refuse = |reason: String| EncodeError::Body { kind, reason };
-        body.serialize(&mut serializer).map_err(|e| refuse(e.to_string()))?;
+        body.serialize(&mut serializer)
+            .map_err(|e| refuse(e.to_string()))?;
         let text = self.bytes.get(start..).unwrap_or_default();
         if memchr::memchr(b'\n', text).is_some() {
-            return Err(refuse("it contains a line break; compact raw JSON first".to_owned()));
+            return Err(refuse(
+                "it contains a line break; compact raw JSON first".to_owned(),
+            ));
         }
         match text {
             [b'{', b'}'] | b"null" => {
@@ -194,11 +241,18 @@ impl Encoder {
         if left == 0 {
             return Err(EncodeError::Empty);
         }
-        let ends = self.starts.iter().skip(1).copied().chain([self.bytes.len()]);
+        let ends = self
+            .starts
+            .iter()
+            .skip(1)
+            .copied()
+            .chain([self.bytes.len()]);
         debug_assert_eq!(self.starts.first(), Some(&from));
         for (start, end) in self.starts.iter().copied().zip(ends) {
             left -= 1;
-            let Some(line) = self.bytes.get_mut(start..end) else { continue };
+            let Some(line) = self.bytes.get_mut(start..end) else {
+                continue;
+            };
             if let Some(header) = line.first_chunk_mut::<HEADER>() {
                 columns::put_hex(&mut header[P], self.crc);
                 columns::put_number(&mut header[B], left);
@@ -241,19 +295,33 @@ impl Formatter for Keys {
         writer.write_all(b"]")
     }
 
-    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
         self.key = (self.depth == 1).then_some(0);
-        if first { Ok(()) } else { writer.write_all(b",") }
+        if first {
+            Ok(())
+        } else {
+            writer.write_all(b",")
+        }
     }
 
-    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
         self.key = self.key.map(|length| length + text.len());
         writer.write_all(text.as_bytes())
     }
 
     fn end_object_key<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         match self.key.take() {
-            Some(1) => Err(io::Error::other("keys of one letter are reserved for the header")),
+            Some(1) => Err(io::Error::other(
+                "keys of one letter are reserved for the header",
+            )),
             Some(_) | None => Ok(()),
         }
     }

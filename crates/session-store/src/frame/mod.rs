@@ -6,7 +6,8 @@ pub(crate) mod columns;
 mod encode;
 
 pub(crate) use check::{
-    Chain, Frame, Header, begins_like_one, check, line_length, next_candidate, rechained, standalone,
+    Chain, Frame, Header, begins_like_one, check, line_length, next_candidate, rechained,
+    standalone,
 };
 pub(crate) use checked::{CheckedLines, CheckedRecords};
 pub(crate) use columns::HEADER;

@@ -80,7 +80,9 @@ impl<T> Committed<T> {
 
 impl<T> fmt::Debug for Committed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Committed").field("seqs", &self.seqs()).finish_non_exhaustive()
+        f.debug_struct("Committed")
+            .field("seqs", &self.seqs())
+            .finish_non_exhaustive()
     }
 }
 
@@ -145,7 +147,9 @@ impl<T> Refused<T> {
 
 impl<T> fmt::Debug for Refused<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused").field("why", &self.why).finish_non_exhaustive()
+        f.debug_struct("Refused")
+            .field("why", &self.why)
+            .finish_non_exhaustive()
     }
 }
 
@@ -182,11 +186,16 @@ impl<T> Future for Commit<T> {
 }
 
 /// Unwraps the result; a refusal counts as seen from then on.
-fn open<T>(answer: Result<CommitResult<T>, oneshot::error::RecvError>) -> Result<Committed<T>, Refused<T>> {
+fn open<T>(
+    answer: Result<CommitResult<T>, oneshot::error::RecvError>,
+) -> Result<Committed<T>, Refused<T>> {
     match answer {
         Ok(Ok(done)) => Ok(done),
         Ok(Err((refused, _unseen))) => Err(refused),
-        Err(_) => Err(Refused { batch: None, why: Refusal::Closed }),
+        Err(_) => Err(Refused {
+            batch: None,
+            why: Refusal::Closed,
+        }),
     }
 }
 
@@ -237,7 +246,15 @@ pub(crate) struct PendingBatch<T> {
 impl<T: Records> PendingBatch<T> {
     pub(crate) fn new(batch: T, unseen: Arc<AtomicUsize>) -> (Self, Commit<T>) {
         let (answer, receiver) = oneshot::channel();
-        (Self { batch, answer, unseen, refusal_guard: None }, Commit { answer: receiver })
+        (
+            Self {
+                batch,
+                answer,
+                unseen,
+                refusal_guard: None,
+            },
+            Commit { answer: receiver },
+        )
     }
 
     pub(crate) fn refuse(self, why: Refusal) {
@@ -248,30 +265,55 @@ impl<T: Records> PendingBatch<T> {
 impl<T: Records> QueuedBatch for PendingBatch<T> {
     fn encode(&self, encoder: &mut Encoder) -> Result<BatchPosition, EncodeError> {
         let (bytes, seq) = (encoder.bytes.len(), encoder.seq);
-        let done = catch_unwind(AssertUnwindSafe(|| encoder.batch(|frames| self.batch.encode(frames))));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            encoder.batch(|frames| self.batch.encode(frames))
+        }));
         let seqs = done.unwrap_or_else(|_| {
             encoder.forget(bytes, seq);
             Err(EncodeError::Own("the batch's encoder panicked".to_owned()))
         })?;
-        let last = RecordId { seq: *seqs.end(), crc: encoder.crc };
-        Ok(BatchPosition { first: *seqs.start(), last, time: encoder.time, seal: None })
+        let last = RecordId {
+            seq: *seqs.end(),
+            crc: encoder.crc,
+        };
+        Ok(BatchPosition {
+            first: *seqs.start(),
+            last,
+            time: encoder.time,
+            seal: None,
+        })
     }
 
     fn commit(self: Box<Self>, place: BatchPosition) {
         // An error means that the caller dropped its commit: the batch is durable all the same.
-        drop(self.answer.send(Ok(Committed { batch: self.batch, place })));
+        drop(self.answer.send(Ok(Committed {
+            batch: self.batch,
+            place,
+        })));
     }
 
     fn refuse(mut self: Box<Self>, why: Refusal) {
         if !why.unstorable() {
             self.count_refusal();
         }
-        let Self { batch, answer, refusal_guard, .. } = *self;
-        drop(answer.send(Err((Refused { batch: Some(batch), why }, refusal_guard))));
+        let Self {
+            batch,
+            answer,
+            refusal_guard,
+            ..
+        } = *self;
+        drop(answer.send(Err((
+            Refused {
+                batch: Some(batch),
+                why,
+            },
+            refusal_guard,
+        ))));
     }
 
     fn count_refusal(&mut self) {
         let unseen = &self.unseen;
-        self.refusal_guard.get_or_insert_with(|| UnseenRefusal::new(unseen));
+        self.refusal_guard
+            .get_or_insert_with(|| UnseenRefusal::new(unseen));
     }
 }

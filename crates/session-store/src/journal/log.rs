@@ -51,11 +51,35 @@ enum Tail {
 }
 
 impl Log {
-    pub(super) fn new(ops: Ops, options: &Options, dir: PathBuf, session: String, place: LogEnd) -> Self {
-        let LogEnd { file, format, first, offset, chain, sealed } = place;
+    pub(super) fn new(
+        ops: Ops,
+        options: &Options,
+        dir: PathBuf,
+        session: String,
+        place: LogEnd,
+    ) -> Self {
+        let LogEnd {
+            file,
+            format,
+            first,
+            offset,
+            chain,
+            sealed,
+        } = place;
         let tail = if sealed { Tail::Over } else { Tail::Open(file) };
         let (probe, limit) = (options.probe.clone(), options.segment_bytes);
-        Self { ops, dir, session, probe, limit, tail, format, first, offset, chain }
+        Self {
+            ops,
+            dir,
+            session,
+            probe,
+            limit,
+            tail,
+            format,
+            first,
+            offset,
+            chain,
+        }
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -93,22 +117,50 @@ impl Log {
     }
 
     fn previous(&self) -> Option<SegmentEnd> {
-        let Chain { seq, crc, epoch: _, batch_left: _ } = self.chain;
-        (seq > 0).then_some(SegmentEnd { first: self.first, offset: self.offset, seq, crc })
+        let Chain {
+            seq,
+            crc,
+            epoch: _,
+            batch_left: _,
+        } = self.chain;
+        (seq > 0).then_some(SegmentEnd {
+            first: self.first,
+            offset: self.offset,
+            seq,
+            crc,
+        })
     }
 
     /// Ends a group, with a seal record if the group fills the segment. The seal is part of the same write and flush.
     pub(super) fn seal(&self, encoder: &mut Encoder, format: u32) -> Option<RecordId> {
         let new = self.continues_in_new_file(format);
-        let (first, before) = if new { (self.chain.seq + 1, 0) } else { (self.first, self.offset) };
+        let (first, before) = if new {
+            (self.chain.seq + 1, 0)
+        } else {
+            (self.first, self.offset)
+        };
         let bytes = before + encoder.bytes.len() as u64;
         // If a counter no longer fits its column, the next group is refused; until then the segment grows.
-        if bytes >= self.limit { segment::seal(encoder, first, bytes).ok() } else { None }
+        if bytes >= self.limit {
+            segment::seal(encoder, first, bytes).ok()
+        } else {
+            None
+        }
     }
 
     /// Does one write and one flush. On failure the log is unchanged in memory and, as far as possible, on disk.
-    pub(super) fn write(&mut self, encoder: &Encoder, format: u32, sealed: bool) -> Result<(), DiskFault> {
-        let chain = Chain { seq: encoder.seq, crc: encoder.crc, epoch: encoder.epoch, batch_left: 0 };
+    pub(super) fn write(
+        &mut self,
+        encoder: &Encoder,
+        format: u32,
+        sealed: bool,
+    ) -> Result<(), DiskFault> {
+        let chain = Chain {
+            seq: encoder.seq,
+            crc: encoder.crc,
+            epoch: encoder.epoch,
+            batch_left: 0,
+        };
         let new = self.continues_in_new_file(format);
         let file = match std::mem::replace(&mut self.tail, Tail::Over) {
             Tail::Open(file) if !new => self.extend(file, &encoder.bytes)?,
@@ -142,7 +194,11 @@ impl Log {
     fn extend(&mut self, file: DiskFile, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
         if let Err(fault) = self.ops.write_at(&file, bytes, self.offset) {
             let shortened = self.ops.truncate(&file, self.offset).is_ok();
-            self.tail = if shortened { Tail::Open(file) } else { Tail::Longer(file) };
+            self.tail = if shortened {
+                Tail::Open(file)
+            } else {
+                Tail::Longer(file)
+            };
             return Err(fault);
         }
         (self.probe)("journal:written");

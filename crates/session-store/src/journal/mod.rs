@@ -77,9 +77,17 @@ impl Journal {
     pub(crate) fn start(writer: Writer, shared: Arc<Shared>) -> Result<Self, DiskFault> {
         let (queue, messages) = sync_channel(MAX_QUEUE);
         let path = writer.directory().to_path_buf();
-        let thread = thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(&messages));
+        let thread = thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || writer.run(&messages));
         let thread = thread.map_err(|e| DiskFault::new(Op::Open, &path, &e))?;
-        Ok(Self { inner: Arc::new(Inner { shared, queue, thread: Mutex::new(Some(thread)) }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                shared,
+                queue,
+                thread: Mutex::new(Some(thread)),
+            }),
+        })
     }
 
     /// Queues one atomic batch. It is queued by this call, not by polling; batches commit in the order of the calls.
@@ -112,11 +120,20 @@ impl Journal {
             pending.refuse(Refusal::Behind);
             return commit;
         }
-        let entry = QueueEntry { batch: Box::new(pending), reserved, format, generation };
+        let entry = QueueEntry {
+            batch: Box::new(pending),
+            reserved,
+            format,
+            generation,
+        };
         match self.inner.queue.try_send(WriterRequest::Append(entry)) {
             Ok(()) => {}
-            Err(TrySendError::Full(WriterRequest::Append(entry))) => entry.batch.refuse(Refusal::Busy),
-            Err(TrySendError::Disconnected(WriterRequest::Append(entry))) => entry.batch.refuse(Refusal::Closed),
+            Err(TrySendError::Full(WriterRequest::Append(entry))) => {
+                entry.batch.refuse(Refusal::Busy)
+            }
+            Err(TrySendError::Disconnected(WriterRequest::Append(entry))) => {
+                entry.batch.refuse(Refusal::Closed)
+            }
             // The request was an append.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
@@ -129,7 +146,13 @@ impl Journal {
     pub fn checkpoint(&self, mark: RecordId, version: u32, bytes: Vec<u8>) {
         if bytes.len() <= MAX_CHECKPOINT_BYTES {
             // No caller waits for the result.
-            drop(self.inner.queue.try_send(WriterRequest::Checkpoint(Checkpoint::new(mark, version, bytes))));
+            drop(
+                self.inner
+                    .queue
+                    .try_send(WriterRequest::Checkpoint(Checkpoint::new(
+                        mark, version, bytes,
+                    ))),
+            );
         }
     }
 
@@ -165,9 +188,16 @@ impl Journal {
 
 impl Inner {
     fn close(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         // A batch that owns the last handle drops it on the writer's own thread, which ends by itself then.
-        let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) else { return };
+        let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id())
+        else {
+            return;
+        };
         // If the thread has ended already, the join returns at once.
         drop(self.queue.send(WriterRequest::Close));
         if thread.join().is_err() {

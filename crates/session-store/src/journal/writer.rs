@@ -55,11 +55,31 @@ struct Group {
 struct CloseOnDrop(Arc<Shared>);
 
 impl Writer {
-    pub(crate) fn new(ops: Ops, options: &Options, session: String, start: WriterParts, shared: Arc<Shared>) -> Self {
-        let WriterParts { dir, place, head, lock } = start;
+    pub(crate) fn new(
+        ops: Ops,
+        options: &Options,
+        session: String,
+        start: WriterParts,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let WriterParts {
+            dir,
+            place,
+            head,
+            lock,
+        } = start;
         let (clock, probe) = (Arc::clone(&options.clock), Arc::clone(&options.probe));
         let log = Log::new(ops.clone(), options, dir, session, place);
-        Self { ops, clock, probe, log, head, reserve_free: false, shared, _lock: lock }
+        Self {
+            ops,
+            clock,
+            probe,
+            log,
+            head,
+            reserve_free: false,
+            shared,
+            _lock: lock,
+        }
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -72,7 +92,9 @@ impl Writer {
         while let Some(message) = next.take() {
             match message {
                 WriterRequest::Close => break,
-                WriterRequest::Append(entry) if entry.reserved => self.reserved(entry.batch, entry.format),
+                WriterRequest::Append(entry) if entry.reserved => {
+                    self.reserved(entry.batch, entry.format)
+                }
                 WriterRequest::Append(entry) => next = self.gather(entry, messages),
                 WriterRequest::Checkpoint(checkpoint) => self.keep(&checkpoint),
             }
@@ -89,7 +111,11 @@ impl Writer {
 
     /// Commits `entry` and the batches queued behind it as one group. Returns the first request that cannot be in the
     /// group: a group is in one segment, so a batch that asks for a higher format starts the next one.
-    fn gather(&mut self, entry: QueueEntry, messages: &Receiver<WriterRequest>) -> Option<WriterRequest> {
+    fn gather(
+        &mut self,
+        entry: QueueEntry,
+        messages: &Receiver<WriterRequest>,
+    ) -> Option<WriterRequest> {
         let mut group = match self.group(entry.format) {
             Ok(group) => group,
             Err(why) => {
@@ -105,7 +131,9 @@ impl Writer {
         let mut next = None;
         while group.encoder.bytes.len() < MAX_GROUP_BYTES && group.batches.len() < MAX_GROUP {
             match messages.try_recv() {
-                Ok(WriterRequest::Append(entry)) if !entry.reserved && entry.format <= group.format => {
+                Ok(WriterRequest::Append(entry))
+                    if !entry.reserved && entry.format <= group.format =>
+                {
                     self.add(&mut group, entry);
                 }
                 Ok(other) => {
@@ -122,7 +150,10 @@ impl Writer {
                 self.refill();
                 answer(group, seal);
             }
-            Err(fault) => self.refuse(group.batches.into_iter().map(|(batch, _)| batch).collect(), &refusal(fault)),
+            Err(fault) => self.refuse(
+                group.batches.into_iter().map(|(batch, _)| batch).collect(),
+                &refusal(fault),
+            ),
         }
         next
     }
@@ -130,7 +161,9 @@ impl Writer {
     /// Commits one batch alone; frees the reserve if the disk is full.
     fn reserved(&mut self, batch: Box<dyn QueuedBatch>, format: u32) {
         let mut tried = self.alone(&*batch, format);
-        if matches!(tried, Err(Refusal::Full(_))) && reserve::free(&self.ops, self.log.directory()).is_ok() {
+        if matches!(tried, Err(Refusal::Full(_)))
+            && reserve::free(&self.ops, self.log.directory()).is_ok()
+        {
             self.reserve_free = true;
             tried = self.alone(&*batch, format);
         }
@@ -152,10 +185,19 @@ impl Writer {
     /// is needed.
     fn group(&self, format: u32) -> Result<Group, Refusal> {
         let format = format.max(self.log.format());
-        let Chain { seq, crc, epoch: _, batch_left: _ } = self.log.chain();
+        let Chain {
+            seq,
+            crc,
+            epoch: _,
+            batch_left: _,
+        } = self.log.chain();
         let mut encoder = Encoder::new(seq, crc, self.shared.epoch, seq, (self.clock)());
         self.log.begin(&mut encoder, format).map_err(encoding)?;
-        Ok(Group { encoder, format, batches: Vec::new() })
+        Ok(Group {
+            encoder,
+            format,
+            batches: Vec::new(),
+        })
     }
 
     /// Adds a batch to the group. A batch that cannot be encoded is refused alone; one that was queued before a refusal
@@ -174,7 +216,9 @@ impl Writer {
     fn write(&mut self, group: &Group, sealed: bool) -> Result<(), DiskFault> {
         (self.probe)("journal:encoded");
         self.log.write(&group.encoder, group.format, sealed)?;
-        self.shared.durable.store(group.encoder.seq, Ordering::Release);
+        self.shared
+            .durable
+            .store(group.encoder.seq, Ordering::Release);
         self.hint();
         (self.probe)("journal:head");
         Ok(())
@@ -183,7 +227,12 @@ impl Writer {
     /// Writes HEAD, which tells readers and the next recovery how far the log is durable.
     pub(crate) fn hint(&self) {
         let (Chain { seq: durable, .. }, (segment, offset)) = (self.log.chain(), self.log.end());
-        let head = Head { epoch: self.shared.epoch, durable, segment, offset };
+        let head = Head {
+            epoch: self.shared.epoch,
+            durable,
+            segment,
+            offset,
+        };
         // An outdated HEAD is still correct: recovery and readers only see fewer records as proven durable.
         drop(head.write(&self.ops, &self.head));
     }
@@ -232,7 +281,11 @@ fn answer(mut group: Group, seal: Option<RecordId>) {
 }
 
 fn refusal(fault: DiskFault) -> Refusal {
-    if fault.is_full() { Refusal::Full(fault) } else { Refusal::Disk(fault) }
+    if fault.is_full() {
+        Refusal::Full(fault)
+    } else {
+        Refusal::Disk(fault)
+    }
 }
 
 fn encoding(error: EncodeError) -> Refusal {

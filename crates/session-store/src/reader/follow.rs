@@ -23,7 +23,10 @@ impl Reader {
     /// Every record from the first on, also those that become durable later.
     #[must_use]
     pub fn follow(&self) -> Following {
-        Following { dir: self.dir.clone(), frames: self.frames() }
+        Following {
+            dir: self.dir.clone(),
+            frames: self.frames(),
+        }
     }
 
     /// Every record from `seq` on, also those that become durable later. Reads little to find the
@@ -32,7 +35,10 @@ impl Reader {
     /// # Errors
     /// A disk operation failed.
     pub fn from(&self, seq: u64) -> Result<Following, ReadError> {
-        Ok(Following { dir: self.dir.clone(), frames: self.between(seq, self.durable)? })
+        Ok(Following {
+            dir: self.dir.clone(),
+            frames: self.between(seq, self.durable)?,
+        })
     }
 
     pub(super) fn between(&self, first: u64, last: u64) -> Result<FrameIter, DiskFault> {
@@ -83,7 +89,11 @@ impl Following {
         let mut segments = segment::list(ops, &self.dir)?;
         segments.retain(|segment| here.is_none_or(|here| segment.first >= here.first));
         known(&self.dir, &segments)?;
-        if segments.is_empty() { Err(ReadError::NoSuch(self.dir.clone())) } else { Ok(segments) }
+        if segments.is_empty() {
+            Err(ReadError::NoSuch(self.dir.clone()))
+        } else {
+            Ok(segments)
+        }
     }
 }
 

@@ -20,7 +20,12 @@ pub struct FrameIter {
 
 impl FrameIter {
     pub(crate) fn new(walk: Walk, from: u64, upto: u64) -> Self {
-        Self { walk, from, upto, done: false }
+        Self {
+            walk,
+            from,
+            upto,
+            done: false,
+        }
     }
 
     /// Whether there is a record to return, or damage to report.
@@ -55,8 +60,19 @@ impl Iterator for FrameIter {
         };
         self.done = true;
         let seq = self.walk.chain.seq + 1;
-        let segment = self.walk.segment.as_ref().map(|s| s.path.clone()).unwrap_or_default();
-        let damage = Damage { seq, segment, offset: self.walk.offset(), bad, lost: seq..=self.upto };
+        let segment = self
+            .walk
+            .segment
+            .as_ref()
+            .map(|s| s.path.clone())
+            .unwrap_or_default();
+        let damage = Damage {
+            seq,
+            segment,
+            offset: self.walk.offset(),
+            bad,
+            lost: seq..=self.upto,
+        };
         Some(Err(ReadError::Damaged(Box::new(damage))))
     }
 }

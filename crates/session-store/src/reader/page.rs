@@ -22,12 +22,21 @@ impl Reader {
     ///
     /// # Errors
     /// One of the records is damaged, or a disk operation failed.
-    pub fn page(&self, before: u64, records: usize, bytes: usize) -> Result<Vec<OwnedFrame>, ReadError> {
+    pub fn page(
+        &self,
+        before: u64,
+        records: usize,
+        bytes: usize,
+    ) -> Result<Vec<OwnedFrame>, ReadError> {
         let last = before.saturating_sub(1).min(self.durable);
         if records == 0 || last == 0 {
             return Ok(Vec::new());
         }
-        let wanted = Wanted { last, records, bytes };
+        let wanted = Wanted {
+            last,
+            records,
+            bytes,
+        };
         let lines = wanted.backward(&Ops::real(), &self.segments, self.durable)?;
         match lines.and_then(|lines| checked(&lines, last)) {
             Some(page) => Ok(page),
@@ -38,7 +47,10 @@ impl Reader {
     /// The page by a walk, which names damage.
     fn walked(&self, wanted: &Wanted) -> Result<Vec<OwnedFrame>, ReadError> {
         let (mut page, mut held) = (VecDeque::new(), 0);
-        for frame in self.between(wanted.last.saturating_sub(wanted.records as u64) + 1, wanted.last)? {
+        for frame in self.between(
+            wanted.last.saturating_sub(wanted.records as u64) + 1,
+            wanted.last,
+        )? {
             let frame = frame?;
             held += frame.line.len();
             page.push_back(frame);
@@ -58,18 +70,39 @@ struct Wanted {
 
 impl Wanted {
     /// The lines of the page, not checked, the last one first; none if the log is not intact there.
-    fn backward(&self, ops: &Ops, segments: &[Segment], durable: u64) -> Result<Option<Vec<Vec<u8>>>, DiskFault> {
+    fn backward(
+        &self,
+        ops: &Ops,
+        segments: &[Segment],
+        durable: u64,
+    ) -> Result<Option<Vec<Vec<u8>>>, DiskFault> {
         let (mut page, mut held) = (Vec::new(), 0);
-        let upto = segments.iter().rposition(|segment| segment.first <= self.last).map_or(0, |at| at + 1);
+        let upto = segments
+            .iter()
+            .rposition(|segment| segment.first <= self.last)
+            .map_or(0, |at| at + 1);
         for segment in segments.get(..upto).unwrap_or_default().iter().rev() {
-            let Some(file) = ops.open(&segment.path, false)? else { return Ok(None) };
-            let (end, newest) = segment.end.map_or((ops.length(&file)?, durable), |end| (end.offset, end.seq));
-            let mut lines = Backward { ops, file, start: end, bytes: Vec::new() };
+            let Some(file) = ops.open(&segment.path, false)? else {
+                return Ok(None);
+            };
+            let (end, newest) = segment
+                .end
+                .map_or((ops.length(&file)?, durable), |end| (end.offset, end.seq));
+            let mut lines = Backward {
+                ops,
+                file,
+                start: end,
+                bytes: Vec::new(),
+            };
             if page.is_empty() && !self.find_last(&mut lines, segment, newest)? {
                 return Ok(None);
             }
             while page.len() < self.records {
-                let room = if page.is_empty() { MAX_LINE } else { self.bytes.saturating_sub(held) };
+                let room = if page.is_empty() {
+                    MAX_LINE
+                } else {
+                    self.bytes.saturating_sub(held)
+                };
                 match lines.take(room)? {
                     // Newlines count in files only.
                     Taken::Line(line) => {
@@ -86,10 +119,19 @@ impl Wanted {
 
     /// Goes back from the end of its segment to the page's last record; false if it is not there. `newest` is the last
     /// record of the segment that is durable.
-    fn find_last(&self, lines: &mut Backward<'_>, segment: &Segment, newest: u64) -> Result<bool, DiskFault> {
-        let (chain, end) = (segment.previous.map_or(Chain::START, |end| end.chain()), lines.start);
+    fn find_last(
+        &self,
+        lines: &mut Backward<'_>,
+        segment: &Segment,
+        newest: u64,
+    ) -> Result<bool, DiskFault> {
+        let (chain, end) = (
+            segment.previous.map_or(Chain::START, |end| end.chain()),
+            lines.start,
+        );
         // Behind the newest one is only what is being written, mostly nothing. Of long records it may be a lot.
-        let is_near = self.last == newest && !seek::is_sparse(self.last.saturating_sub(chain.seq), end);
+        let is_near =
+            self.last == newest && !seek::is_sparse(self.last.saturating_sub(chain.seq), end);
         if is_near && lines.back_to(self.last, PIECE)? {
             return Ok(true);
         }
@@ -107,7 +149,12 @@ fn seq(line: &[u8]) -> Option<u64> {
 fn checked(lines: &[Vec<u8>], last: u64) -> Option<Vec<OwnedFrame>> {
     let (mut page, mut chain) = (Vec::with_capacity(lines.len()), None);
     for line in lines.iter().rev() {
-        let frame = chain.map_or_else(|| frame::standalone(line), |chain| frame::check(line, &chain)).ok()?;
+        let frame = chain
+            .map_or_else(
+                || frame::standalone(line),
+                |chain| frame::check(line, &chain),
+            )
+            .ok()?;
         chain = Some(Chain::after(&frame));
         page.push(frame.to_owned());
     }
@@ -138,7 +185,9 @@ impl Backward<'_> {
     fn back_to(&mut self, last: u64, most: usize) -> Result<bool, DiskFault> {
         let mut passed = 0;
         while passed <= most {
-            let Taken::Line(line) = self.take(MAX_LINE)? else { return Ok(false) };
+            let Taken::Line(line) = self.take(MAX_LINE)? else {
+                return Ok(false);
+            };
             if seq(&line) == Some(last) {
                 self.bytes.extend_from_slice(&line);
                 return Ok(true);
@@ -153,7 +202,8 @@ impl Backward<'_> {
         // The line's own newline is not looked at, nor what was looked at before.
         let mut unseen = self.bytes.len().saturating_sub(1);
         loop {
-            let before = memchr::memrchr(b'\n', self.bytes.get(..unseen).unwrap_or_default()).map(|at| at + 1);
+            let before = memchr::memrchr(b'\n', self.bytes.get(..unseen).unwrap_or_default())
+                .map(|at| at + 1);
             let length = self.bytes.len() - before.unwrap_or(0);
             if length > room + 1 {
                 return Ok(Taken::TooLong);
@@ -174,7 +224,11 @@ impl Backward<'_> {
         let mut piece = vec![0; length as usize];
         let read = self.ops.read_at(&self.file, &mut piece, self.start)?;
         piece.truncate(read);
-        let unseen = if self.bytes.is_empty() { read.saturating_sub(1) } else { read };
+        let unseen = if self.bytes.is_empty() {
+            read.saturating_sub(1)
+        } else {
+            read
+        };
         piece.append(&mut self.bytes);
         self.bytes = piece;
         Ok(unseen)
@@ -225,7 +279,14 @@ mod tests {
         let dir = root.path().join("one");
         let opened = Session::create(&dir, Options::new("s", Arc::new(|| 0))).unwrap();
         for _ in 0..10 {
-            opened.journal.append(Texts { count: 4_000_000 / (length + 1_000), length }).wait().unwrap();
+            opened
+                .journal
+                .append(Texts {
+                    count: 4_000_000 / (length + 1_000),
+                    length,
+                })
+                .wait()
+                .unwrap();
         }
         opened.journal.close();
         let reader = Reader::open(&dir).unwrap();
@@ -236,11 +297,24 @@ mod tests {
     fn page(reader: &Reader, before: u64) -> (Vec<usize>, usize) {
         let disk = Arc::new(Counted::default());
         let ops = Ops::new(disk.clone());
-        let wanted = Wanted { last: before - 1, records: 1000, bytes: BYTES };
+        let wanted = Wanted {
+            last: before - 1,
+            records: 1000,
+            bytes: BYTES,
+        };
         let segments = crate::session::segment::list(&ops, &reader.dir).unwrap();
-        let lines = wanted.backward(&ops, &segments, reader.durable).unwrap().unwrap();
-        assert_eq!(checked(&lines, before - 1).unwrap(), reader.walked(&wanted).unwrap());
-        (lines.iter().map(Vec::len).collect(), disk.0.load(Ordering::Relaxed) as usize)
+        let lines = wanted
+            .backward(&ops, &segments, reader.durable)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            checked(&lines, before - 1).unwrap(),
+            reader.walked(&wanted).unwrap()
+        );
+        (
+            lines.iter().map(Vec::len).collect(),
+            disk.0.load(Ordering::Relaxed) as usize,
+        )
     }
 
     /// A page costs what it returns, at the end of the log and anywhere in it, also where every record is long, and while
@@ -251,9 +325,19 @@ mod tests {
             let (_root, reader) = log(length);
             let durable = reader.durable;
             let unfolded = (BYTES / (length + 1)) as u64 + 1;
-            for before in [durable + 1, durable - unfolded, durable - 3, durable / 2, durable / 3, 20] {
-                let written =
-                    Reader { dir: reader.dir.clone(), segments: reader.segments.clone(), durable: before - 1 };
+            for before in [
+                durable + 1,
+                durable - unfolded,
+                durable - 3,
+                durable / 2,
+                durable / 3,
+                20,
+            ] {
+                let written = Reader {
+                    dir: reader.dir.clone(),
+                    segments: reader.segments.clone(),
+                    durable: before - 1,
+                };
                 for reader in [&reader, &written] {
                     let (lines, read) = page(reader, before);
                     let held: usize = lines.iter().sum();
@@ -261,10 +345,16 @@ mod tests {
                         "{length}-byte records, before {before}: {} records, {held} bytes, {read} read",
                         lines.len()
                     );
-                    assert!(read <= MAX_READ, "{length} before {before}: {read} for {held}");
+                    assert!(
+                        read <= MAX_READ,
+                        "{length} before {before}: {read} for {held}"
+                    );
                     // Next to the end nothing is searched.
                     let room = length.min(BYTES - held) + 2 * PIECE;
-                    assert!(before <= durable || read <= held + room, "{length} at the end: {read} for {held}");
+                    assert!(
+                        before <= durable || read <= held + room,
+                        "{length} at the end: {read} for {held}"
+                    );
                 }
             }
         }

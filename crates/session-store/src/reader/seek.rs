@@ -28,15 +28,25 @@ const LONG: u64 = 64 << 10;
 pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, DiskFault> {
     // The chain that a segment continues is in its own first record. If that record is bad, the walk starts in an
     // earlier segment.
-    let known = |segment: &Segment| segment.first <= seq && (segment.first == 1 || segment.previous.is_some());
-    let segments = segments.get(segments.iter().rposition(known).unwrap_or(0)..).unwrap_or_default();
-    let Some(segment) = segments.first() else { return Ok(Walk::new(ops, Vec::new())) };
+    let known = |segment: &Segment| {
+        segment.first <= seq && (segment.first == 1 || segment.previous.is_some())
+    };
+    let segments = segments
+        .get(segments.iter().rposition(known).unwrap_or(0)..)
+        .unwrap_or_default();
+    let Some(segment) = segments.first() else {
+        return Ok(Walk::new(ops, Vec::new()));
+    };
     let chain = segment.previous.map_or(Chain::START, |end| end.chain());
-    let Some(file) = ops.open(&segment.path, false)? else { return Ok(Walk::behind(ops, segments.to_vec(), chain)) };
+    let Some(file) = ops.open(&segment.path, false)? else {
+        return Ok(Walk::behind(ops, segments.to_vec(), chain));
+    };
     let end = segment.end.map_or(ops.length(&file)?, |end| end.offset);
     let (low, chain) = match narrow(ops, &file, chain, end, seq)?.before {
         // Only its header was read until now.
-        Some((start, header)) if is_intact(ops, &file, start, &header)? => (start + header.length as u64, header.chain),
+        Some((start, header)) if is_intact(ops, &file, start, &header)? => {
+            (start + header.length as u64, header.chain)
+        }
         Some(_) | None => (0, chain),
     };
     Walk::within(ops, segments.to_vec(), chain, low)
@@ -52,8 +62,17 @@ pub(super) struct Narrowed {
 
 /// Narrows the range of a segment, which continues `chain`, around the line of the record `seq`. Reads headers only, so
 /// the caller has to check the lines.
-pub(super) fn narrow(ops: &Ops, file: &DiskFile, chain: Chain, end: u64, seq: u64) -> Result<Narrowed, DiskFault> {
-    let mut found = Narrowed { before: None, behind: end };
+pub(super) fn narrow(
+    ops: &Ops,
+    file: &DiskFile,
+    chain: Chain,
+    end: u64,
+    seq: u64,
+) -> Result<Narrowed, DiskFault> {
+    let mut found = Narrowed {
+        before: None,
+        behind: end,
+    };
     let (mut low, mut high, mut last) = (0, end, chain.seq);
     while last + 1 < seq && high.saturating_sub(low) > NEAR {
         let middle = low + (high - low) / 2;
@@ -66,7 +85,9 @@ pub(super) fn narrow(ops: &Ops, file: &DiskFile, chain: Chain, end: u64, seq: u6
                 (low, last) = (start + header.length as u64, header.chain.seq);
                 found.before = Some((start, header));
             }
-            Some((start, header)) if header.chain.seq >= seq => (high, found.behind) = (middle, start),
+            Some((start, header)) if header.chain.seq >= seq => {
+                (high, found.behind) = (middle, start)
+            }
             Some(_) | None => high = middle,
         }
     }
@@ -91,13 +112,20 @@ pub(crate) fn checkpoint(
     let mark = found.mark();
     let mut walk = before(ops, segments, mark.seq() + 1).ok()?;
     while walk.chain.seq < mark.seq() {
-        let Ok(Step::Frame(_)) = walk.step() else { return None };
+        let Ok(Step::Frame(_)) = walk.step() else {
+            return None;
+        };
     }
     (walk.chain.mark() == mark).then(|| (found, FrameIter::new(walk, 0, upto)))
 }
 
 /// The first line that starts behind `offset`, if that is before `limit`.
-fn header_behind(ops: &Ops, file: &DiskFile, offset: u64, limit: u64) -> Result<Option<(u64, Header)>, DiskFault> {
+fn header_behind(
+    ops: &Ops,
+    file: &DiskFile,
+    offset: u64,
+    limit: u64,
+) -> Result<Option<(u64, Header)>, DiskFault> {
     let (mut at, mut piece) = (offset, vec![0; FIRST_READ]);
     while at < limit {
         let read = ops.read_at(file, &mut piece, at)?;
@@ -111,7 +139,11 @@ fn header_behind(ops: &Ops, file: &DiskFile, offset: u64, limit: u64) -> Result<
             continue;
         };
         let start = at + newline as u64 + 1;
-        return if start < limit { header_at(ops, file, start) } else { Ok(None) };
+        return if start < limit {
+            header_at(ops, file, start)
+        } else {
+            Ok(None)
+        };
     }
     Ok(None)
 }
@@ -120,13 +152,16 @@ fn header_behind(ops: &Ops, file: &DiskFile, offset: u64, limit: u64) -> Result<
 fn header_at(ops: &Ops, file: &DiskFile, start: u64) -> Result<Option<(u64, Header)>, DiskFault> {
     let mut bytes = [0; HEADER];
     let read = ops.read_at(file, &mut bytes, start)?;
-    Ok(Header::read(&bytes).filter(|_| read == HEADER).map(|header| (start, header)))
+    Ok(Header::read(&bytes)
+        .filter(|_| read == HEADER)
+        .map(|header| (start, header)))
 }
 
 fn is_intact(ops: &Ops, file: &DiskFile, start: u64, header: &Header) -> Result<bool, DiskFault> {
     let mut line = vec![0; header.length];
     let read = ops.read_at(file, &mut line, start)?;
-    Ok(read == line.len() && frame::standalone(&line).is_ok_and(|frame| Chain::after(&frame) == header.chain))
+    Ok(read == line.len()
+        && frame::standalone(&line).is_ok_and(|frame| Chain::after(&frame) == header.chain))
 }
 
 #[cfg(test)]
@@ -141,7 +176,13 @@ mod tests {
     impl Records for Numbers {
         fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
             (0..1000).try_for_each(|n| {
-                frames.record("note", 1, &std::collections::BTreeMap::from([("number", n)])).map(drop)
+                frames
+                    .record(
+                        "note",
+                        1,
+                        &std::collections::BTreeMap::from([("number", n)]),
+                    )
+                    .map(drop)
             })
         }
     }
@@ -152,13 +193,18 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("one");
         let opened = Session::create(&dir, Options::new("s", Arc::new(|| 0))).unwrap();
-        let done: Vec<_> = (0..4).map(|_| opened.journal.append(Numbers).wait().unwrap()).collect();
+        let done: Vec<_> = (0..4)
+            .map(|_| opened.journal.append(Numbers).wait().unwrap())
+            .collect();
         assert_eq!(*done.last().unwrap().seqs().end(), 4001);
         opened.journal.close();
         let segments = crate::session::segment::list(&Ops::real(), &dir).unwrap();
         for seq in (1..4002).step_by(7) {
             let found = before(&Ops::real(), &segments, seq).unwrap().chain.seq;
-            assert!(found < seq && seq - found <= NEAR / HEADER as u64 + 1, "{found} for {seq}");
+            assert!(
+                found < seq && seq - found <= NEAR / HEADER as u64 + 1,
+                "{found} for {seq}"
+            );
         }
     }
 }

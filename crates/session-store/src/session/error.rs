@@ -33,7 +33,10 @@ pub enum OpenError {
     ReadOnly(DiskFault),
     /// A network or FUSE file system, which may lose what it says it has flushed.
     #[error("{} is on {file_system}, where journals are not safe", dir.display())]
-    Place { dir: PathBuf, file_system: &'static str },
+    Place {
+        dir: PathBuf,
+        file_system: &'static str,
+    },
     /// The session id has a character outside `A-Z a-z 0-9 . _ -`, or is empty or longer than 64.
     #[error("`{0}` is not a session id")]
     Id(String),
@@ -51,9 +54,11 @@ impl OpenError {
         match self {
             Self::Busy { .. } => ErrorKind::Unavailable,
             Self::Damaged { .. } => ErrorKind::Corrupt,
-            Self::NoSuch(_) | Self::Exists(_) | Self::Id(_) | Self::Place { .. } | Self::Format { .. } => {
-                ErrorKind::FixInput
-            }
+            Self::NoSuch(_)
+            | Self::Exists(_)
+            | Self::Id(_)
+            | Self::Place { .. }
+            | Self::Format { .. } => ErrorKind::FixInput,
             Self::ReadOnly(_) => ErrorKind::Denied,
             Self::Disk(fault) => fault.kind(),
         }
@@ -62,6 +67,10 @@ impl OpenError {
 
 impl From<DiskFault> for OpenError {
     fn from(fault: DiskFault) -> Self {
-        if fault.kind() == ErrorKind::Denied { Self::ReadOnly(fault) } else { Self::Disk(fault) }
+        if fault.kind() == ErrorKind::Denied {
+            Self::ReadOnly(fault)
+        } else {
+            Self::Disk(fault)
+        }
     }
 }

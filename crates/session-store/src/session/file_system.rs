@@ -26,7 +26,10 @@ const REFUSED: [(u64, &str); 13] = [
 pub(super) fn accept(ops: &Ops, dir: &Path) -> Result<(), OpenError> {
     let magic = ops.fs_magic(dir)?;
     match REFUSED.iter().find(|(refused, _)| *refused == magic) {
-        Some((_, file_system)) => Err(OpenError::Place { dir: dir.to_path_buf(), file_system }),
+        Some((_, file_system)) => Err(OpenError::Place {
+            dir: dir.to_path_buf(),
+            file_system,
+        }),
         None => Ok(()),
     }
 }

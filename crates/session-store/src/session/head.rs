@@ -34,7 +34,12 @@ pub(crate) fn path(dir: &Path) -> PathBuf {
 
 impl Head {
     fn line(&self) -> Vec<u8> {
-        let Self { epoch, durable, segment, offset } = self;
+        let Self {
+            epoch,
+            durable,
+            segment,
+            offset,
+        } = self;
         let mut line = format!(
             "{{\"c\":\"00000000\",\"e\":{epoch:>6},\"q\":{durable:>12},\"s\":{segment:>12},\"o\":{offset:>16}}}\n"
         )
@@ -47,7 +52,9 @@ impl Head {
     }
 
     fn parse(line: &[u8]) -> Option<Self> {
-        let [text @ .., b'\n'] = line else { return None };
+        let [text @ .., b'\n'] = line else {
+            return None;
+        };
         if line.len() != LENGTH || columns::hex(line.get(columns::C)?)? != checksum(line) {
             return None;
         }
@@ -60,7 +67,9 @@ impl Head {
 
     /// Reads HEAD; `None` if it is missing or incomplete.
     pub(crate) fn read(ops: &Ops, dir: &Path) -> Result<Option<Self>, DiskFault> {
-        let Some(file) = ops.open(&path(dir), false)? else { return Ok(None) };
+        let Some(file) = ops.open(&path(dir), false)? else {
+            return Ok(None);
+        };
         for _ in 0..LOOKS {
             let mut line = [0; LENGTH];
             let length = ops.read_at(&file, &mut line, 0)?;

@@ -30,7 +30,9 @@ pub(crate) fn path(dir: &Path) -> PathBuf {
 pub(crate) fn acquire(ops: &Ops, dir: &Path, now: u64) -> Result<Lock, OpenError> {
     let path = path(dir);
     for _ in 0..TRIES {
-        let Some(file) = open_or_create(ops, &path)? else { continue };
+        let Some(file) = open_or_create(ops, &path)? else {
+            continue;
+        };
         match file.file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -41,23 +43,34 @@ pub(crate) fn acquire(ops: &Ops, dir: &Path, now: u64) -> Result<Lock, OpenError
         }
         // If the file was removed or replaced between opening and locking, the lock is void.
         if same_file(&file, &path) {
-            let text = serde_json::to_string(&Owner { pid: std::process::id(), since: now }).unwrap_or_default();
+            let text = serde_json::to_string(&Owner {
+                pid: std::process::id(),
+                since: now,
+            })
+            .unwrap_or_default();
             let line = format!("{text:<width$}\n", width = DIAGNOSTIC - 1);
             // Diagnostic only: a full disk must not keep a session from being opened and read.
             drop(ops.write_at(&file, line.as_bytes(), 0));
             return Ok(Lock { _file: file });
         }
     }
-    Err(OpenError::Busy { dir: dir.to_path_buf(), owner: read(ops, &path) })
+    Err(OpenError::Busy {
+        dir: dir.to_path_buf(),
+        owner: read(ops, &path),
+    })
 }
 
 /// The process that holds the lock, if any.
 pub(crate) fn owner(ops: &Ops, dir: &Path) -> Result<Option<Owner>, DiskFault> {
     let path = path(dir);
-    let Some(file) = ops.open(&path, false)? else { return Ok(None) };
+    let Some(file) = ops.open(&path, false)? else {
+        return Ok(None);
+    };
     match file.file.try_lock_shared() {
         Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Ok(Some(read(ops, &path).unwrap_or(Owner { pid: 0, since: 0 }))),
+        Err(TryLockError::WouldBlock) => {
+            Ok(Some(read(ops, &path).unwrap_or(Owner { pid: 0, since: 0 })))
+        }
         Err(TryLockError::Error(e)) => Err(DiskFault::new(Op::Lock, &path, &e)),
     }
 }
@@ -72,7 +85,9 @@ fn open_or_create(ops: &Ops, path: &Path) -> Result<Option<DiskFile>, DiskFault>
 }
 
 fn same_file(file: &DiskFile, path: &Path) -> bool {
-    let (Ok(held), Ok(named)) = (file.file.metadata(), std::fs::metadata(path)) else { return false };
+    let (Ok(held), Ok(named)) = (file.file.metadata(), std::fs::metadata(path)) else {
+        return false;
+    };
     (held.dev(), held.ino()) == (named.dev(), named.ino())
 }
 

@@ -96,7 +96,9 @@ impl Session {
     /// microseconds, is shown to processes that find the session busy. After the directory was moved, a process that
     /// waited for the lock does not get it.
     pub fn hold(dir: &Path, now: u64) -> Result<SessionLock, OpenError> {
-        Ok(SessionLock { _lock: lock::acquire(&Ops::real(), dir, now)? })
+        Ok(SessionLock {
+            _lock: lock::acquire(&Ops::real(), dir, now)?,
+        })
     }
 
     /// The process that holds the session now, without locking it. `Ok(None)` when it is free; a pid of 0 when the lock

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::head::{self, Head};
 use super::survey::{Diagnosis, Survey, survey};
-use super::{OpenError, Opened, Options, Recovered, SessionRecords, file_system, lock, repair, reserve, segment};
+use super::{
+    OpenError, Opened, Options, Recovered, SessionRecords, file_system, lock, repair, reserve,
+    segment,
+};
 use crate::blob::Blobs;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
@@ -36,7 +39,11 @@ pub(super) fn create(dir: &Path, options: &Options) -> Result<Opened, OpenError>
     enter(&ops, dir, options, OpenMode::Create).map(|(opened, _)| opened)
 }
 
-pub(super) fn open(dir: &Path, options: &Options, mode: OpenMode) -> Result<(Opened, SessionRecords), OpenError> {
+pub(super) fn open(
+    dir: &Path,
+    options: &Options,
+    mode: OpenMode,
+) -> Result<(Opened, SessionRecords), OpenError> {
     let ops = Ops::new(Arc::clone(&options.disk));
     named(&options.session)?;
     if ops.open(&lock::path(dir), false)?.is_none() && !segment::log(dir).is_dir() {
@@ -49,30 +56,53 @@ pub(super) fn open(dir: &Path, options: &Options, mode: OpenMode) -> Result<(Ope
 }
 
 fn named(id: &str) -> Result<(), OpenError> {
-    let spelled = id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
-    if spelled && !id.is_empty() && id.len() <= MAX_ID { Ok(()) } else { Err(OpenError::Id(id.to_owned())) }
+    let spelled = id
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+    if spelled && !id.is_empty() && id.len() <= MAX_ID {
+        Ok(())
+    } else {
+        Err(OpenError::Id(id.to_owned()))
+    }
 }
 
-fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Opened, SessionRecords), OpenError> {
+fn enter(
+    ops: &Ops,
+    dir: &Path,
+    options: &Options,
+    mode: OpenMode,
+) -> Result<(Opened, SessionRecords), OpenError> {
     let lock = lock::acquire(ops, dir, (options.clock)())?;
     let head = Head::read(ops, dir)?;
     let mut found = survey(ops, dir, head, mode == OpenMode::Resume)?;
     // Before the damage: a newer program's records may only look damaged to this one.
     if let Some(found) = segment::newer_format(&found.segments) {
-        return Err(OpenError::Format { dir: dir.to_path_buf(), found });
+        return Err(OpenError::Format {
+            dir: dir.to_path_buf(),
+            found,
+        });
     }
     if let Diagnosis::Damaged(damage) = found.diagnosis {
-        return Err(OpenError::Damaged { dir: dir.to_path_buf(), damage: Box::new(damage) });
+        return Err(OpenError::Damaged {
+            dir: dir.to_path_buf(),
+            damage: Box::new(damage),
+        });
     }
     if !segment::FORMATS.contains(&found.format) {
-        return Err(OpenError::Format { dir: dir.to_path_buf(), found: found.format });
+        return Err(OpenError::Format {
+            dir: dir.to_path_buf(),
+            found: found.format,
+        });
     }
     if mode == OpenMode::Create && found.good.seq > 0 {
         return Err(OpenError::Exists(dir.to_path_buf()));
     }
     let mut recovered = Recovered {
         existed: found.good.seq > 0,
-        session: found.session.clone().unwrap_or_else(|| options.session.clone()),
+        session: found
+            .session
+            .clone()
+            .unwrap_or_else(|| options.session.clone()),
         last: found.good.seq,
         last_time: found.last_time,
         epoch: found.epoch + 1,
@@ -82,7 +112,8 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Op
     };
     if let Diagnosis::Cut(class, bad) = &found.diagnosis {
         let copy = repair::cut(ops, dir, &found, (*class, bad), options)?;
-        (recovered.class, recovered.cut, recovered.quarantine) = (Some(*class), found.behind, Some(copy));
+        (recovered.class, recovered.cut, recovered.quarantine) =
+            (Some(*class), found.behind, Some(copy));
     }
     repair::prove(ops, dir, &found, &options.probe)?;
     let (file, first) = log(ops, dir, &found)?;
@@ -96,24 +127,58 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Op
     }
     let past = SessionRecords::new(ops, dir, &mut found);
     let format = segment::format(&found.segments);
-    let place = LogEnd { file, format, first, offset: found.offset, chain: found.good, sealed: found.sealed };
-    let start = WriterParts { dir: dir.to_path_buf(), place, head, lock };
+    let place = LogEnd {
+        file,
+        format,
+        first,
+        offset: found.offset,
+        chain: found.good,
+        sealed: found.sealed,
+    };
+    let start = WriterParts {
+        dir: dir.to_path_buf(),
+        place,
+        head,
+        lock,
+    };
     Ok((start_writer(ops, options, start, recovered)?, past))
 }
 
-fn start_writer(ops: &Ops, options: &Options, start: WriterParts, recovered: Recovered) -> Result<Opened, OpenError> {
-    let shared = Arc::new(Shared::new(recovered.epoch, recovered.last, Arc::clone(&ops.flushes)));
+fn start_writer(
+    ops: &Ops,
+    options: &Options,
+    start: WriterParts,
+    recovered: Recovered,
+) -> Result<Opened, OpenError> {
+    let shared = Arc::new(Shared::new(
+        recovered.epoch,
+        recovered.last,
+        Arc::clone(&ops.flushes),
+    ));
     let blobs = Blobs::new(ops.clone(), &start.dir, options, Arc::clone(&shared.closed));
     blobs.sweep();
-    let writer = Writer::new(ops.clone(), options, recovered.session.clone(), start, Arc::clone(&shared));
+    let writer = Writer::new(
+        ops.clone(),
+        options,
+        recovered.session.clone(),
+        start,
+        Arc::clone(&shared),
+    );
     writer.hint();
-    Ok(Opened { journal: Journal::start(writer, shared)?, blobs, recovered })
+    Ok(Opened {
+        journal: Journal::start(writer, shared)?,
+        blobs,
+        recovered,
+    })
 }
 
 /// Opens the newest segment for writing (unless it is full); creates the first one, empty.
 fn log(ops: &Ops, dir: &Path, found: &Survey) -> Result<(DiskFile, u64), DiskFault> {
     ops.create_dir(&segment::log(dir))?;
-    let (path, first) = found.segments.last().map_or_else(|| (segment::path(dir, 1), 1), |s| (s.path.clone(), s.first));
+    let (path, first) = found
+        .segments
+        .last()
+        .map_or_else(|| (segment::path(dir, 1), 1), |s| (s.path.clone(), s.first));
     Ok((ops.open_or_create(&path)?, first))
 }
 
@@ -121,5 +186,7 @@ fn log(ops: &Ops, dir: &Path, found: &Survey) -> Result<(DiskFile, u64), DiskFau
 pub(super) fn names(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
     ops.sync_dir(&segment::log(dir))?;
     ops.sync_dir(dir)?;
-    dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| ops.sync_dir(parent))
+    dir.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .map_or(Ok(()), |parent| ops.sync_dir(parent))
 }

@@ -33,11 +33,20 @@ impl SessionRecords {
     pub(super) fn new(ops: &Ops, dir: &Path, found: &mut Survey) -> Self {
         let (before, newest) = (found.from, found.frames.take().unwrap_or_default());
         let checkpoint = Checkpoint::read(ops, dir).and_then(|kept| match kept.seq() {
-            _ if newest.holds(kept.mark()) => Some((kept, FrameIter::behind(Vec::new(), before, before.seq))),
-            seq if seq <= before.seq => seek::checkpoint(&Ops::real(), &found.segments, kept, before.seq),
+            _ if newest.holds(kept.mark()) => {
+                Some((kept, FrameIter::behind(Vec::new(), before, before.seq)))
+            }
+            seq if seq <= before.seq => {
+                seek::checkpoint(&Ops::real(), &found.segments, kept, before.seq)
+            }
             _ => None,
         });
-        Self { checkpoint, segments: found.segments.clone(), before, newest }
+        Self {
+            checkpoint,
+            segments: found.segments.clone(),
+            before,
+            newest,
+        }
     }
 
     /// The newest checkpoint that is intact and belongs to this log.
@@ -51,9 +60,16 @@ impl SessionRecords {
     pub fn behind_checkpoint(self) -> SessionRecordIter {
         let (seq, older) = match self.checkpoint {
             Some((kept, older)) => (kept.seq(), older),
-            None => (0, FrameIter::behind(self.segments, Chain::START, self.before.seq)),
+            None => (
+                0,
+                FrameIter::behind(self.segments, Chain::START, self.before.seq),
+            ),
         };
-        SessionRecordIter { older, failed: false, newest: self.newest.behind(seq) }
+        SessionRecordIter {
+            older,
+            failed: false,
+            newest: self.newest.behind(seq),
+        }
     }
 
     /// Every record; ignores the checkpoint.
@@ -79,18 +95,27 @@ impl Iterator for SessionRecordIter {
 
 impl Default for SessionRecords {
     fn default() -> Self {
-        Self { checkpoint: None, segments: Vec::new(), before: Chain::START, newest: CheckedLines::default() }
+        Self {
+            checkpoint: None,
+            segments: Vec::new(),
+            before: Chain::START,
+            newest: CheckedLines::default(),
+        }
     }
 }
 
 impl fmt::Debug for SessionRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionRecords").field("before", &self.before.seq).finish_non_exhaustive()
+        f.debug_struct("SessionRecords")
+            .field("before", &self.before.seq)
+            .finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for SessionRecordIter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionRecordIter").field("older", &self.older).finish_non_exhaustive()
+        f.debug_struct("SessionRecordIter")
+            .field("older", &self.older)
+            .finish_non_exhaustive()
     }
 }

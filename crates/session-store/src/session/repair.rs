@@ -38,7 +38,11 @@ pub(super) fn cut(
     options: &Options,
 ) -> Result<PathBuf, DiskFault> {
     let Some(path) = found.segments.last().map(|segment| &segment.path) else {
-        return Err(DiskFault::new(Op::Open, dir, &io::Error::from(io::ErrorKind::NotFound)));
+        return Err(DiskFault::new(
+            Op::Open,
+            dir,
+            &io::Error::from(io::ErrorKind::NotFound),
+        ));
     };
     let segment = existing(ops, path)?;
     let copy = match quarantine(ops, dir, &segment, found, why, (options.clock)()) {
@@ -77,18 +81,31 @@ fn quarantine(
     let unnamed = place.join("cut.tmp");
     let copy = ops.create_afresh(&unnamed)?;
     let mut hasher = blake3::Hasher::new();
-    ops.blocks(segment, found.offset, found.offset + found.behind, |block, at| {
-        hasher.update(block);
-        ops.write_at(&copy, block, at - found.offset)
-    })?;
+    ops.blocks(
+        segment,
+        found.offset,
+        found.offset + found.behind,
+        |block, at| {
+            hasher.update(block);
+            ops.write_at(&copy, block, at - found.offset)
+        },
+    )?;
     ops.sync(&copy)?;
     let digest = hasher.finalize().to_hex();
     let seq = found.good.seq + 1;
-    let name = format!("{seq:020}-{}", digest.as_str().get(..16).unwrap_or_default());
+    let name = format!(
+        "{seq:020}-{}",
+        digest.as_str().get(..16).unwrap_or_default()
+    );
     let reason = Reason {
         class: class.name(),
         reason: bad.to_string(),
-        segment: segment.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        segment: segment
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
         offset: found.offset,
         bytes: found.behind,
         seq,
@@ -112,10 +129,18 @@ fn quarantine(
 /// Records that neither HEAD nor a later record proves durable may exist in the page cache only; and if their writer's
 /// flush failed, the kernel counts those pages as clean. So they are written once more, byte for byte, and flushed.
 pub(super) fn prove(ops: &Ops, dir: &Path, found: &Survey, probe: &Probe) -> Result<(), DiskFault> {
-    let Some(segment) = found.segments.last().filter(|_| found.proven < found.good.seq) else { return Ok(()) };
+    let Some(segment) = found
+        .segments
+        .last()
+        .filter(|_| found.proven < found.good.seq)
+    else {
+        return Ok(());
+    };
     let file = existing(ops, &segment.path)?;
     let from = offset_behind(ops, found, found.proven)?;
-    ops.blocks(&file, from, found.offset, |block, at| ops.write_at(&file, block, at))?;
+    ops.blocks(&file, from, found.offset, |block, at| {
+        ops.write_at(&file, block, at)
+    })?;
     ops.sync(&file)?;
     if found.segments.len() > 1 {
         ops.sync_dir(&super::segment::log(dir))?;
@@ -137,5 +162,9 @@ fn offset_behind(ops: &Ops, found: &Survey, seq: u64) -> Result<u64, DiskFault> 
             Step::Bad(_) | Step::End => return Ok(0),
         }
     }
-    Ok(if walk.in_last() && walk.segment.is_some() { walk.offset() } else { 0 })
+    Ok(if walk.in_last() && walk.segment.is_some() {
+        walk.offset()
+    } else {
+        0
+    })
 }

@@ -15,7 +15,11 @@ fn path(dir: &Path) -> PathBuf {
 /// Allocates the reserve if it is missing. Not flushed: if it is lost, it is allocated again.
 pub(crate) fn ensure(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
     let file = ops.open_or_create(&path(dir))?;
-    if ops.length(&file)? < RESERVE { ops.allocate(&file, RESERVE) } else { Ok(()) }
+    if ops.length(&file)? < RESERVE {
+        ops.allocate(&file, RESERVE)
+    } else {
+        Ok(())
+    }
 }
 
 /// Frees the reserve's blocks.

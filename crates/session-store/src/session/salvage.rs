@@ -61,13 +61,21 @@ pub(super) fn salvage(dir: &Path, into: &Path, options: &Options) -> Result<Salv
     let _lock = lock::acquire(&ops, dir, (options.clock)())?;
     let segments = segment::list(&ops, dir)?;
     if let Some(found) = segment::newer_format(&segments) {
-        return Err(OpenError::Format { dir: dir.to_path_buf(), found });
+        return Err(OpenError::Format {
+            dir: dir.to_path_buf(),
+            found,
+        });
     }
     if segment::log(into).exists() {
         return Err(OpenError::Exists(into.to_path_buf()));
     }
     ops.create_dir(into)?;
-    let mut salvaged = Salvaged { kept: 0, lost: Vec::new(), blobs: 0, damaged_blobs: Vec::new() };
+    let mut salvaged = Salvaged {
+        kept: 0,
+        lost: Vec::new(),
+        blobs: 0,
+        damaged_blobs: Vec::new(),
+    };
     blobs(&ops, dir, into, options, &mut salvaged)?;
     let mut copy = Copy::new(&ops, dir, segments, into, options)?;
     scan(&ops, dir, &mut |piece| match piece {
@@ -93,8 +101,17 @@ fn unfinished(into: &Path) -> PathBuf {
 }
 
 /// Copies every blob that matches its digest.
-fn blobs(ops: &Ops, dir: &Path, into: &Path, options: &Options, salvaged: &mut Salvaged) -> Result<(), DiskFault> {
-    let (from, to) = (Blobs::apart(ops, dir, options), Blobs::apart(ops, into, options));
+fn blobs(
+    ops: &Ops,
+    dir: &Path,
+    into: &Path,
+    options: &Options,
+    salvaged: &mut Salvaged,
+) -> Result<(), DiskFault> {
+    let (from, to) = (
+        Blobs::apart(ops, dir, options),
+        Blobs::apart(ops, into, options),
+    );
     for digest in from.names()? {
         match to.copy(&from, &digest) {
             Ok(()) => salvaged.blobs += 1,
@@ -137,7 +154,9 @@ impl<'a> Copy<'a> {
         let dir = unfinished(into);
         ops.create_dir(&dir)?;
         // Files of an interrupted attempt.
-        ops.list(&dir)?.iter().try_for_each(|path| ops.remove(path))?;
+        ops.list(&dir)?
+            .iter()
+            .try_for_each(|path| ops.remove(path))?;
         let session = segment::session(ops, from)?.unwrap_or_else(|| options.session.clone());
         Ok(Self {
             ops,
@@ -160,7 +179,10 @@ impl<'a> Copy<'a> {
             return self.open(format, frame.epoch, frame.durable, frame.time);
         }
         let (line, crc) = rechained(&frame.line, self.chain.crc);
-        self.chain = Chain { crc, ..Chain::of(frame) };
+        self.chain = Chain {
+            crc,
+            ..Chain::of(frame)
+        };
         self.sealed = frame.kind == segment::SEAL;
         self.add(&line)
     }
@@ -180,25 +202,52 @@ impl<'a> Copy<'a> {
             }
             let reason = reason.take();
             self.encode(self.chain.epoch, self.chain.seq, self.now, |encoder| {
-                encoder.batch(|frames| frames.record(GAP, 1, &GapRecord { first, last, reason }).map(drop)).map(drop)
+                encoder
+                    .batch(|frames| {
+                        frames
+                            .record(
+                                GAP,
+                                1,
+                                &GapRecord {
+                                    first,
+                                    last,
+                                    reason,
+                                },
+                            )
+                            .map(drop)
+                    })
+                    .map(drop)
             })?;
         }
         Ok(())
     }
 
     /// Continues in a new file, of the given format if it is known.
-    fn open(&mut self, format: Option<u32>, epoch: u32, durable: u64, time: u64) -> Result<(), DiskFault> {
+    fn open(
+        &mut self,
+        format: Option<u32>,
+        epoch: u32,
+        durable: u64,
+        time: u64,
+    ) -> Result<(), DiskFault> {
         self.flush()?;
         self.sync_file()?;
         let Chain { seq, crc, .. } = self.chain;
-        let end = (seq > 0).then_some(SegmentEnd { first: self.first, offset: self.offset, seq, crc });
+        let end = (seq > 0).then_some(SegmentEnd {
+            first: self.first,
+            offset: self.offset,
+            seq,
+            crc,
+        });
         (self.first, self.offset, self.sealed) = (seq + 1, 0, false);
         let known = |format: &u32| segment::FORMATS.contains(format);
         let format = format.filter(known).unwrap_or_else(|| self.format());
         let name = format!("{:020}.jsonl", self.first);
         self.file = Some(self.ops.create(&self.dir.join(name))?);
         let session = self.session.clone();
-        self.encode(epoch, durable, time, |encoder| segment::open(encoder, format, &session, end))
+        self.encode(epoch, durable, time, |encoder| {
+            segment::open(encoder, format, &session, end)
+        })
     }
 
     /// The highest format that the segment at `first` may have had if its opening is lost: that of the next one, since
@@ -208,7 +257,11 @@ impl<'a> Copy<'a> {
             .segments
             .iter()
             .filter(|segment| segment.first >= self.first)
-            .find_map(|segment| segment.format.filter(|format| segment::FORMATS.contains(format)));
+            .find_map(|segment| {
+                segment
+                    .format
+                    .filter(|format| segment::FORMATS.contains(format))
+            });
         next.unwrap_or(*segment::FORMATS.end())
     }
 
@@ -222,15 +275,28 @@ impl<'a> Copy<'a> {
         let mut encoder = Encoder::new(self.chain.seq, self.chain.crc, epoch, durable, time);
         // Records of the store itself always fit.
         encode(&mut encoder).map_err(|_| {
-            DiskFault::new(crate::Op::Write, &self.dir, &std::io::Error::from(std::io::ErrorKind::InvalidData))
+            DiskFault::new(
+                crate::Op::Write,
+                &self.dir,
+                &std::io::Error::from(std::io::ErrorKind::InvalidData),
+            )
         })?;
-        self.chain = Chain { seq: encoder.seq, crc: encoder.crc, epoch, batch_left: 0 };
+        self.chain = Chain {
+            seq: encoder.seq,
+            crc: encoder.crc,
+            epoch,
+            batch_left: 0,
+        };
         self.add(&encoder.bytes)
     }
 
     fn add(&mut self, line: &[u8]) -> Result<(), DiskFault> {
         self.buf.extend_from_slice(line);
-        if self.buf.len() >= CHUNK { self.flush() } else { Ok(()) }
+        if self.buf.len() >= CHUNK {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn flush(&mut self) -> Result<(), DiskFault> {

@@ -44,7 +44,16 @@ pub(crate) fn scan(
     let proven = Head::read(ops, dir)?.map_or(0, |head| head.durable);
     let segments = segment::list(ops, dir)?;
     let place = Some(Chain::START);
-    let mut scan = Scan { ops, segments, each, good: Chain::START, batch: Vec::new(), place, bad: None, proven };
+    let mut scan = Scan {
+        ops,
+        segments,
+        each,
+        good: Chain::START,
+        batch: Vec::new(),
+        place,
+        bad: None,
+        proven,
+    };
     for n in 0..scan.segments.len() {
         scan.segment(n)?;
     }
@@ -53,20 +62,32 @@ pub(crate) fn scan(
 
 impl Scan<'_> {
     fn segment(&mut self, n: usize) -> Result<(), DiskFault> {
-        let Some(segment) = self.segments.get(n).cloned() else { return Ok(()) };
-        let next = self.segments.get(n + 1).map_or(u64::MAX, |segment| segment.first);
+        let Some(segment) = self.segments.get(n).cloned() else {
+            return Ok(());
+        };
+        let next = self
+            .segments
+            .get(n + 1)
+            .map_or(u64::MAX, |segment| segment.first);
         // A batch does not continue in another segment.
-        if !self.place.is_some_and(|chain| chain.seq + 1 == segment.first && chain.batch_left == 0) {
+        if !self
+            .place
+            .is_some_and(|chain| chain.seq + 1 == segment.first && chain.batch_left == 0)
+        {
             self.stray(&segment, 0, FrameError::Missing);
         }
-        let Some(mut feed) = Feed::open(self.ops, &segment)? else { return Ok(()) };
+        let Some(mut feed) = Feed::open(self.ops, &segment)? else {
+            return Ok(());
+        };
         while feed.fill(frame::MAX_LINE)? > 0 {
             let window = feed.window();
             let length = frame::line_length(window).filter(|length| *length <= window.len());
             let line = length.and_then(|length| window.get(..length));
             let read = match line {
                 Some(line) => self.fit(line, segment.first..next),
-                None if frame::begins_like_one(window) => Err(FrameError::Short(window.len() as u64)),
+                None if frame::begins_like_one(window) => {
+                    Err(FrameError::Short(window.len() as u64))
+                }
                 None => Err(FrameError::Header),
             };
             let skip = match read {
@@ -94,14 +115,27 @@ impl Scan<'_> {
             None => frame::standalone(line)?,
         };
         let opens = frame.kind == segment::KIND || (frame.seq != seqs.start && frame.seq != 1);
-        let fits = frame.seq > self.good.seq && frame.seq < seqs.end && frame.epoch >= self.good.epoch && opens;
-        if fits { Ok(frame) } else { Err(FrameError::Previous) }
+        let fits = frame.seq > self.good.seq
+            && frame.seq < seqs.end
+            && frame.epoch >= self.good.epoch
+            && opens;
+        if fits {
+            Ok(frame)
+        } else {
+            Err(FrameError::Previous)
+        }
     }
 
     /// Records damage: the position is unknown from here on.
     fn stray(&mut self, segment: &Segment, offset: u64, bad: FrameError) {
         let seq = self.place.map_or(self.good.seq, |chain| chain.seq) + 1;
-        let damage = Damage { seq, segment: segment.path.clone(), offset, bad, lost: seq..=seq };
+        let damage = Damage {
+            seq,
+            segment: segment.path.clone(),
+            offset,
+            bad,
+            lost: seq..=seq,
+        };
         self.bad.get_or_insert(damage);
         self.place = None;
         self.batch.clear();
@@ -131,7 +165,9 @@ impl Scan<'_> {
     fn lost(&mut self, next: u64) -> Result<(), DiskFault> {
         let lost = self.good.seq + 1..=next.saturating_sub(1);
         match self.bad.take() {
-            Some(damage) if !lost.is_empty() => (self.each)(ScanItem::Lost(Damage { lost, ..damage })),
+            Some(damage) if !lost.is_empty() => {
+                (self.each)(ScanItem::Lost(Damage { lost, ..damage }))
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -142,9 +178,18 @@ impl Scan<'_> {
         }
         if self.bad.is_none() {
             let last = self.segments.last().cloned();
-            let (segment, offset) = last.map_or_else(|| (segment::path(dir, 1), 0), |last| (last.path, last.length));
+            let (segment, offset) = last.map_or_else(
+                || (segment::path(dir, 1), 0),
+                |last| (last.path, last.length),
+            );
             let seq = self.good.seq + 1;
-            self.bad = Some(Damage { seq, segment, offset, bad: FrameError::Missing, lost: seq..=seq });
+            self.bad = Some(Damage {
+                seq,
+                segment,
+                offset,
+                bad: FrameError::Missing,
+                lost: seq..=seq,
+            });
         }
         self.lost(self.proven + 1)
     }

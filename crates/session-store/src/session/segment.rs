@@ -75,43 +75,79 @@ pub(crate) fn open(
     session: &str,
     previous: Option<SegmentEnd>,
 ) -> Result<(), EncodeError> {
-    let body = SegmentBody { format, session: session.to_owned(), previous };
-    encoder.batch(|frames| frames.record(KIND, 1, &body).map(drop)).map(drop)
+    let body = SegmentBody {
+        format,
+        session: session.to_owned(),
+        previous,
+    };
+    encoder
+        .batch(|frames| frames.record(KIND, 1, &body).map(drop))
+        .map(drop)
 }
 
 /// Adds the record that closes a full segment, as a batch of its own.
 pub(crate) fn seal(encoder: &mut Encoder, first: u64, bytes: u64) -> Result<RecordId, EncodeError> {
-    let seqs = encoder.batch(|frames| frames.record(SEAL, 1, &SealBody { first, bytes }).map(drop))?;
-    Ok(RecordId { seq: *seqs.end(), crc: encoder.crc })
+    let seqs =
+        encoder.batch(|frames| frames.record(SEAL, 1, &SealBody { first, bytes }).map(drop))?;
+    Ok(RecordId {
+        seq: *seqs.end(),
+        crc: encoder.crc,
+    })
 }
 
 /// Lists the segments in order, each with the end that its successor records.
 pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
     let mut found: Vec<Segment> = Vec::new();
     for path in ops.list(&log(dir))? {
-        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".jsonl"));
-        let Some(first) = name.filter(|n| n.len() == 20).and_then(|name| name.parse().ok()) else { continue };
-        let Some(file) = ops.open(&path, false)? else { continue };
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.strip_suffix(".jsonl"));
+        let Some(first) = name
+            .filter(|n| n.len() == 20)
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let Some(file) = ops.open(&path, false)? else {
+            continue;
+        };
         let (length, opening) = (ops.length(&file)?, opening(ops, &file)?);
         let format = opening.as_ref().map(|(_, body)| body.format);
         let previous = opening.and_then(|opening| previous(opening, first));
         if let (Some(before), Some(end)) = (found.last_mut(), previous) {
             before.end = (end.first == before.first).then_some(end);
         }
-        found.push(Segment { path, first, end: None, previous, format, length });
+        found.push(Segment {
+            path,
+            first,
+            end: None,
+            previous,
+            format,
+            length,
+        });
     }
     Ok(found)
 }
 
 /// The end of the segment before, from the first record, if that record is in its place.
 fn previous((place, body): (Chain, SegmentBody), first: u64) -> Option<SegmentEnd> {
-    let Chain { seq, crc, epoch: _, batch_left: _ } = place;
-    body.previous.filter(|end| seq == first && end.seq + 1 == first && end.crc == crc)
+    let Chain {
+        seq,
+        crc,
+        epoch: _,
+        batch_left: _,
+    } = place;
+    body.previous
+        .filter(|end| seq == first && end.seq + 1 == first && end.crc == crc)
 }
 
 /// The highest format of these segments, and 1 without any.
 pub(crate) fn format(segments: &[Segment]) -> u32 {
-    segments.iter().filter_map(|segment| segment.format).fold(*FORMATS.start(), u32::max)
+    segments
+        .iter()
+        .filter_map(|segment| segment.format)
+        .fold(*FORMATS.start(), u32::max)
 }
 
 /// The highest format of these segments, if this build does not read it.
@@ -125,16 +161,27 @@ fn opening(ops: &Ops, file: &DiskFile) -> Result<Option<(Chain, SegmentBody)>, D
     const ENOUGH: usize = 4096;
     let mut bytes = vec![0; ENOUGH];
     let length = ops.read_at(file, &mut bytes, 0)?;
-    let line = frame::line_length(&bytes).filter(|n| *n <= length).and_then(|n| bytes.get(..n));
-    let Some(Ok(frame)) = line.map(frame::standalone) else { return Ok(None) };
-    let place = Chain { seq: frame.seq, crc: frame.previous, epoch: frame.epoch, batch_left: frame.batch_left };
+    let line = frame::line_length(&bytes)
+        .filter(|n| *n <= length)
+        .and_then(|n| bytes.get(..n));
+    let Some(Ok(frame)) = line.map(frame::standalone) else {
+        return Ok(None);
+    };
+    let place = Chain {
+        seq: frame.seq,
+        crc: frame.previous,
+        epoch: frame.epoch,
+        batch_left: frame.batch_left,
+    };
     Ok(body(frame.kind, frame.line).map(|body| (place, body)))
 }
 
 /// The session id in the first readable `segment` record.
 pub(crate) fn session(ops: &Ops, dir: &Path) -> Result<Option<String>, DiskFault> {
     for path in ops.list(&log(dir))? {
-        let Some(file) = ops.open(&path, false)? else { continue };
+        let Some(file) = ops.open(&path, false)? else {
+            continue;
+        };
         if let Some((_, body)) = opening(ops, &file)? {
             return Ok(Some(body.session));
         }
@@ -146,7 +193,9 @@ pub(crate) fn session(ops: &Ops, dir: &Path) -> Result<Option<String>, DiskFault
 pub(crate) fn linked(segments: &[Segment]) -> bool {
     let mut pairs = segments.iter().zip(segments.iter().skip(1));
     let whole = |(before, after): (&Segment, &Segment)| {
-        let end = after.previous.filter(|end| end.first == before.first && end.offset <= before.length);
+        let end = after
+            .previous
+            .filter(|end| end.first == before.first && end.offset <= before.length);
         end.is_some_and(|end| end.seq >= before.first)
     };
     segments.first().is_none_or(|segment| segment.first == 1) && pairs.all(whole)
@@ -162,13 +211,20 @@ pub(crate) fn protect(ops: &Ops, segments: &[Segment]) {
 /// Removes files that did not become segments. Errors are ignored: the files only take space.
 pub(crate) fn sweep(ops: &Ops, dir: &Path) {
     let left = ops.list(&log(dir)).unwrap_or_default();
-    for path in left.iter().filter(|path| path.extension().is_some_and(|e| e == "tmp")) {
+    for path in left
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "tmp"))
+    {
         drop(ops.remove(path));
     }
 }
 
 pub(crate) fn body(kind: &str, line: &str) -> Option<SegmentBody> {
-    if kind == KIND { serde_json::from_str(line).ok() } else { None }
+    if kind == KIND {
+        serde_json::from_str(line).ok()
+    } else {
+        None
+    }
 }
 
 impl SegmentEnd {
@@ -178,6 +234,11 @@ impl SegmentEnd {
 
     /// The chain that a record behind this end has to continue, with any epoch.
     pub(crate) fn chain(&self) -> Chain {
-        Chain { seq: self.seq, crc: self.crc, epoch: 0, batch_left: 0 }
+        Chain {
+            seq: self.seq,
+            crc: self.crc,
+            epoch: 0,
+            batch_left: 0,
+        }
     }
 }

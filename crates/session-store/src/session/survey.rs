@@ -46,11 +46,22 @@ const MOST_KEPT: u64 = 2 * segment::SEGMENT_BYTES;
 
 /// Reads the newest segment, or the whole log if the segments before are not linked. Records inside older
 /// segments are checked when they are read.
-pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> Result<Survey, DiskFault> {
+pub(crate) fn survey(
+    ops: &Ops,
+    dir: &Path,
+    head: Option<Head>,
+    keep: bool,
+) -> Result<Survey, DiskFault> {
     let segments = segment::list(ops, dir)?;
-    let newest = segments.last().filter(|_| segment::linked(&segments)).and_then(|s| Some((s, s.previous?)));
+    let newest = segments
+        .last()
+        .filter(|_| segment::linked(&segments))
+        .and_then(|s| Some((s, s.previous?)));
     let (from, mut walk) = match newest {
-        Some((newest, end)) => (end.chain(), Walk::behind(ops, vec![newest.clone()], end.chain())),
+        Some((newest, end)) => (
+            end.chain(),
+            Walk::behind(ops, vec![newest.clone()], end.chain()),
+        ),
         None => (Chain::START, Walk::new(ops, segments.clone())),
     };
     let length = segments.last().map_or(0, |segment| segment.length);
@@ -73,25 +84,42 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
     let bad = bad.or((walk.chain.batch_left > 0).then_some(FrameError::Missing));
     // An incomplete batch does not exist.
     let good = survey.good.seq;
-    survey.frames.iter_mut().for_each(|frames| frames.end_at(good));
+    survey
+        .frames
+        .iter_mut()
+        .for_each(|frames| frames.end_at(good));
     let offset = walk.offset();
     let in_last = walk.in_last();
     // A later segment was complete before it was renamed, so its beginning cannot be torn.
     let first = walk.segment.as_ref().map_or(1, |s| s.first);
     let cuttable = in_last && (first == 1 || survey.good.seq >= first);
-    let segment = walk.segment.as_ref().map_or_else(|| segment::path(dir, 1), |s| s.path.clone());
+    let segment = walk
+        .segment
+        .as_ref()
+        .map_or_else(|| segment::path(dir, 1), |s| s.path.clone());
     let zeros = match (walk.rest(), &bad) {
         (Some(rest), Some(_)) => survey.evidence(rest)?,
         (Some(_) | None, Some(_) | None) => false,
     };
-    survey.behind = walk.rest().map_or(offset, |rest| rest.at).saturating_sub(survey.offset);
+    survey.behind = walk
+        .rest()
+        .map_or(offset, |rest| rest.at)
+        .saturating_sub(survey.offset);
     let lost = survey.good.seq + 1..=survey.proven.max(survey.good.seq + 1);
     survey.diagnosis = match bad {
         None if survey.proven <= survey.good.seq => Diagnosis::Clean,
-        Some(bad) if survey.proven <= survey.good.seq && cuttable => Diagnosis::Cut(class(&bad, zeros), bad),
+        Some(bad) if survey.proven <= survey.good.seq && cuttable => {
+            Diagnosis::Cut(class(&bad, zeros), bad)
+        }
         bad => {
             let seq = walk.chain.seq + 1;
-            Diagnosis::Damaged(Damage { seq, segment, offset, bad: bad.unwrap_or(FrameError::Missing), lost })
+            Diagnosis::Damaged(Damage {
+                seq,
+                segment,
+                offset,
+                bad: bad.unwrap_or(FrameError::Missing),
+                lost,
+            })
         }
     };
     Ok(survey)

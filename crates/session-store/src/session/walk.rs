@@ -38,11 +38,23 @@ impl Walk {
     /// Walks from the first of `segments` on, which has to continue `chain`.
     pub(crate) fn behind(ops: &Ops, segments: Vec<Segment>, chain: Chain) -> Self {
         let segments = segments.into_iter();
-        Self { ops: ops.clone(), segments, segment: None, feed: None, chain, taken: 0 }
+        Self {
+            ops: ops.clone(),
+            segments,
+            segment: None,
+            feed: None,
+            chain,
+            taken: 0,
+        }
     }
 
     /// Walks from `offset` in the first of `segments` on, where the line that continues `chain` starts.
-    pub(crate) fn within(ops: &Ops, segments: Vec<Segment>, chain: Chain, offset: u64) -> Result<Self, DiskFault> {
+    pub(crate) fn within(
+        ops: &Ops,
+        segments: Vec<Segment>,
+        chain: Chain,
+        offset: u64,
+    ) -> Result<Self, DiskFault> {
         let mut walk = Self::behind(ops, segments, chain);
         walk.segment = walk.segments.next();
         if let Some(segment) = &walk.segment {
@@ -53,7 +65,9 @@ impl Walk {
 
     /// The offset in the segment at which the next line starts.
     pub(crate) fn offset(&self) -> u64 {
-        self.feed.as_ref().map_or(0, |feed| feed.at + self.taken as u64)
+        self.feed
+            .as_ref()
+            .map_or(0, |feed| feed.at + self.taken as u64)
     }
 
     pub(crate) fn in_last(&self) -> bool {
@@ -74,20 +88,31 @@ impl Walk {
                     break;
                 }
                 let feed_at = feed.at;
-                let whole = match (self.segment.as_ref().and_then(|s| s.end), self.segments.as_slice().first()) {
+                let whole = match (
+                    self.segment.as_ref().and_then(|s| s.end),
+                    self.segments.as_slice().first(),
+                ) {
                     (Some(end), _) => end.reached(&self.chain),
                     // The successor does not record where this segment ends; if it starts with the next seq, the damage
                     // is in the successor.
-                    (None, Some(next)) => next.first == self.chain.seq + 1 && self.chain.batch_left == 0,
+                    (None, Some(next)) => {
+                        next.first == self.chain.seq + 1 && self.chain.batch_left == 0
+                    }
                     (None, None) => true,
                 };
                 // Only the first segment had its name before it had a record.
-                let empty = feed_at == 0 && self.segment.as_ref().is_some_and(|segment| segment.first > 1);
+                let empty = feed_at == 0
+                    && self
+                        .segment
+                        .as_ref()
+                        .is_some_and(|segment| segment.first > 1);
                 if !whole || empty {
                     return Ok(Step::Bad(FrameError::Missing));
                 }
             }
-            let Some(next) = self.segments.next() else { return Ok(Step::End) };
+            let Some(next) = self.segments.next() else {
+                return Ok(Step::End);
+            };
             let begins = next.first == self.chain.seq + 1;
             self.feed = Feed::open(&self.ops, &next)?;
             self.segment = Some(next);
@@ -95,7 +120,9 @@ impl Walk {
                 return Ok(Step::Bad(FrameError::Missing));
             }
         }
-        let Some(feed) = self.feed.as_mut() else { return Ok(Step::End) };
+        let Some(feed) = self.feed.as_mut() else {
+            return Ok(Step::End);
+        };
         let line = match feed.line()? {
             Ok(line) => line,
             Err(bad) => return Ok(Step::Bad(bad)),
@@ -129,7 +156,9 @@ pub(crate) struct Feed {
 impl Feed {
     /// Opens a segment's bytes, as far as they are part of the log.
     pub(crate) fn open(ops: &Ops, segment: &Segment) -> Result<Option<Self>, DiskFault> {
-        let Some(file) = ops.open(&segment.path, false)? else { return Ok(None) };
+        let Some(file) = ops.open(&segment.path, false)? else {
+            return Ok(None);
+        };
         // A live writer may append; the requested bytes exist already.
         let length = ops.length(&file)?;
         let limit = segment.end.map_or(length, |end| end.offset.min(length));
@@ -137,7 +166,16 @@ impl Feed {
     }
 
     fn new(ops: Ops, file: DiskFile, limit: u64) -> Self {
-        Self { ops, file, limit, buf: Vec::new(), start: 0, end: 0, at: 0, ended: false }
+        Self {
+            ops,
+            file,
+            limit,
+            buf: Vec::new(),
+            start: 0,
+            end: 0,
+            at: 0,
+            ended: false,
+        }
     }
 
     /// Reads until the window has `want` bytes or the file ends; returns the number of bytes in it.
@@ -154,7 +192,9 @@ impl Feed {
         if self.buf.len() < have + asked {
             self.buf.resize(have + asked, 0);
         }
-        let Some(fresh) = self.buf.get_mut(have..have + asked) else { return Ok(have) };
+        let Some(fresh) = self.buf.get_mut(have..have + asked) else {
+            return Ok(have);
+        };
         let read = self.ops.read_at(&self.file, fresh, from)?;
         self.ended = read < asked || asked == 0;
         self.end = have + read;
@@ -180,7 +220,9 @@ impl Feed {
         if have < frame::HEADER {
             return Ok(Err(FrameError::Short(have as u64)));
         }
-        let Some(length) = frame::line_length(self.window()) else { return Ok(Err(FrameError::Length)) };
+        let Some(length) = frame::line_length(self.window()) else {
+            return Ok(Err(FrameError::Length));
+        };
         let have = self.fill(length)?;
         match self.window().get(..length) {
             Some(line) => Ok(Ok(line)),

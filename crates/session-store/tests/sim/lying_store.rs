@@ -64,7 +64,10 @@ impl When {
 
 impl Files {
     fn has(self, path: &Path) -> bool {
-        let (name, ext) = (path.file_name().unwrap(), path.extension().unwrap_or_default());
+        let (name, ext) = (
+            path.file_name().unwrap(),
+            path.extension().unwrap_or_default(),
+        );
         let parent = path.parent().unwrap();
         match self {
             Self::Segment => ext == "jsonl",
@@ -128,7 +131,9 @@ impl Rewriter {
             Lie::NoWatermark if log => {
                 Cow::Owned(self.lines(bytes, |line| line[78..90].copy_from_slice(b"           0")))
             }
-            Lie::NoEpoch if log => Cow::Owned(self.lines(bytes, |line| line[50..56].copy_from_slice(b"     1"))),
+            Lie::NoEpoch if log => {
+                Cow::Owned(self.lines(bytes, |line| line[50..56].copy_from_slice(b"     1")))
+            }
             Lie::NoEpoch if head => {
                 let mut line = bytes.to_vec();
                 line[20..26].copy_from_slice(b"     0");

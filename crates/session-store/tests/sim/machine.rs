@@ -144,7 +144,9 @@ impl Names {
 impl Machine {
     /// A new one, with nothing in [`root`](Self::root).
     pub(crate) fn new(dice: Dice, lie: Lie) -> Self {
-        let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let place = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
         let mut state = State {
             files: HashMap::new(),
             numbers: HashMap::new(),
@@ -159,8 +161,14 @@ impl Machine {
             rewriter: Rewriter::default(),
             dice,
         };
-        state.dirs.insert(place.path().to_path_buf(), Names::default());
-        Self { place, state: Mutex::new(state), lie }
+        state
+            .dirs
+            .insert(place.path().to_path_buf(), Names::default());
+        Self {
+            place,
+            state: Mutex::new(state),
+            lie,
+        }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -171,7 +179,10 @@ impl Machine {
     pub(crate) fn start(&self, faults: Vec<(usize, Fault)>) {
         let mut state = self.state.lock().unwrap();
         let now = state.done;
-        state.faults = faults.into_iter().map(|(at, fault)| (now + at, fault)).collect();
+        state.faults = faults
+            .into_iter()
+            .map(|(at, fault)| (now + at, fault))
+            .collect();
         (state.dead, state.full, state.late) = (false, false, None);
     }
 
@@ -229,18 +240,30 @@ impl Machine {
                 Entry::Dir => {
                     std::fs::create_dir(&path).unwrap();
                     self.named(&path, Entry::Dir);
-                    self.state.lock().unwrap().dirs.insert(path.clone(), Names::default());
+                    self.state
+                        .lock()
+                        .unwrap()
+                        .dirs
+                        .insert(path.clone(), Names::default());
                     self.lay(before, &from.join(name), &path);
                 }
                 Entry::File(number) => {
-                    let Some(file) = before.files.get(number) else { continue };
+                    let Some(file) = before.files.get(number) else {
+                        continue;
+                    };
                     std::fs::write(&path, &file.disk).unwrap();
                     let number = self.adopt(&path, file.disk.clone(), file.protected);
                     self.named(&path, Entry::File(number));
                 }
             }
         }
-        self.state.lock().unwrap().dirs.get_mut(to).unwrap().flush(|| true);
+        self.state
+            .lock()
+            .unwrap()
+            .dirs
+            .get_mut(to)
+            .unwrap()
+            .flush(|| true);
     }
 
     fn adopt(&self, path: &Path, disk: Vec<u8>, protected: bool) -> u64 {
@@ -252,12 +275,23 @@ impl Machine {
         state.made += 1;
         let number = state.made;
         state.numbers.insert(meta.ino(), number);
-        state.files.insert(number, Bytes { disk, pending: Vec::new(), protected });
+        state.files.insert(
+            number,
+            Bytes {
+                disk,
+                pending: Vec::new(),
+                protected,
+            },
+        );
         number
     }
 
     fn named(&self, path: &Path, entry: Entry) {
-        self.renamed(path, None, Some((path.file_name().unwrap().to_owned(), entry)));
+        self.renamed(
+            path,
+            None,
+            Some((path.file_name().unwrap().to_owned(), entry)),
+        );
     }
 
     fn renamed(&self, path: &Path, gone: Option<OsString>, here: Option<(OsString, Entry)>) {
@@ -273,7 +307,14 @@ impl Machine {
 
     fn changed(&self, file: &DiskFile, change: Change) -> io::Result<()> {
         let number = self.number(file)?;
-        self.state.lock().unwrap().files.get_mut(&number).unwrap().pending.push(change);
+        self.state
+            .lock()
+            .unwrap()
+            .files
+            .get_mut(&number)
+            .unwrap()
+            .pending
+            .push(change);
         Ok(())
     }
 
@@ -285,7 +326,11 @@ impl Machine {
         if state.dead {
             return Err(io::Error::from_raw_os_error(EIO));
         }
-        let fault = state.faults.iter().find(|(at, _)| *at == n).map(|(_, fault)| *fault);
+        let fault = state
+            .faults
+            .iter()
+            .find(|(at, _)| *at == n)
+            .map(|(_, fault)| *fault);
         state.dead |= matches!(fault, Some(Fault::Kill | Fault::Last(_)));
         if !hint
             && !state.dead
@@ -320,7 +365,11 @@ impl Disk for Machine {
         self.whole(true)?;
         RealDisk.create_dir(path)?;
         self.named(path, Entry::Dir);
-        self.state.lock().unwrap().dirs.insert(path.to_path_buf(), Names::default());
+        self.state
+            .lock()
+            .unwrap()
+            .dirs
+            .insert(path.to_path_buf(), Names::default());
         Ok(())
     }
 
@@ -354,7 +403,12 @@ impl Disk for Machine {
         if self.lie.drops_write(&file.path, self.is_opening()) {
             return Ok(bytes.len());
         }
-        let bytes = self.state.lock().unwrap().rewriter.write(&self.lie, &file.path, bytes);
+        let bytes = self
+            .state
+            .lock()
+            .unwrap()
+            .rewriter
+            .write(&self.lie, &file.path, bytes);
         let refused = match fault {
             Some(Fault::Kill) => Some(EIO),
             Some(Fault::Error(code) | Fault::Last(code)) => Some(code),
@@ -376,7 +430,9 @@ impl Disk for Machine {
         let number = self.number(file)?;
         let skipped = self.lie.skips_sync(&file.path, self.is_opening());
         let mut state = self.state.lock().unwrap();
-        let State { files, dice, late, .. } = &mut *state;
+        let State {
+            files, dice, late, ..
+        } = &mut *state;
         let bytes = files.get_mut(&number).unwrap();
         match fault {
             Some(Fault::Kill) => Err(io::Error::from_raw_os_error(EIO)),
@@ -402,7 +458,13 @@ impl Disk for Machine {
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.whole(false)?;
         if !self.lie.skips_dir(path, self.root(), self.is_opening()) {
-            self.state.lock().unwrap().dirs.get_mut(path).unwrap().flush(|| true);
+            self.state
+                .lock()
+                .unwrap()
+                .dirs
+                .get_mut(path)
+                .unwrap()
+                .flush(|| true);
         }
         Ok(())
     }
@@ -426,7 +488,10 @@ impl Disk for Machine {
         let inode = std::fs::metadata(from)?.ino();
         let number = self.state.lock().unwrap().numbers[&inode];
         RealDisk.rename(from, to)?;
-        let (old, new) = (from.file_name().unwrap().to_owned(), to.file_name().unwrap().to_owned());
+        let (old, new) = (
+            from.file_name().unwrap().to_owned(),
+            to.file_name().unwrap().to_owned(),
+        );
         let here = Some((new, Entry::File(number)));
         if from.parent() == to.parent() {
             self.renamed(to, Some(old), here);

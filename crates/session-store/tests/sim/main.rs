@@ -34,14 +34,20 @@ const SEEDS: Range<u64> = 0..2000;
 fn seeds() -> Range<u64> {
     let given = std::env::var("YOI_SEEDS").ok();
     let range = given.as_deref().and_then(|text| text.split_once(".."));
-    range.map_or(SEEDS, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
+    range.map_or(SEEDS, |(from, to)| {
+        from.parse().unwrap()..to.parse().unwrap()
+    })
 }
 
 /// Every property that `oracle` and `world` ask for, at every seed.
 #[test]
 fn whatever_happens_to_the_machine() {
     let run = |part: u64| {
-        let mine = FAILED.iter().copied().filter(move |_| part == 0).chain(seeds().filter(move |n| n % 2 == part));
+        let mine = FAILED
+            .iter()
+            .copied()
+            .filter(move |_| part == 0)
+            .chain(seeds().filter(move |n| n % 2 == part));
         let mut sums = world::Sums::default();
         for seed in mine {
             let lived = World::new(seed, Lie::None).live();

@@ -33,7 +33,11 @@ pub(crate) struct Oracle {
 
 impl Batch {
     pub(crate) fn new(texts: Vec<String>, round: usize) -> Self {
-        Self { texts, round, epoch: None }
+        Self {
+            texts,
+            round,
+            epoch: None,
+        }
     }
 
     /// What is behind it in `notes`, if they begin with it.
@@ -41,9 +45,15 @@ impl Batch {
         let (mine, rest) = notes.split_at_checked(self.texts.len())?;
         let left = (0..self.texts.len() as u32).rev();
         let fits = |((note, text), left): ((&Note, &String), u32)| {
-            note.text == *text && note.left == left && self.epoch.is_none_or(|epoch| epoch == note.epoch)
+            note.text == *text
+                && note.left == left
+                && self.epoch.is_none_or(|epoch| epoch == note.epoch)
         };
-        mine.iter().zip(&self.texts).zip(left).all(fits).then_some(rest)
+        mine.iter()
+            .zip(&self.texts)
+            .zip(left)
+            .all(fits)
+            .then_some(rest)
     }
 }
 
@@ -56,19 +66,33 @@ struct Note {
 fn notes(frames: &[OwnedFrame]) -> Vec<Note> {
     let note = |frame: &OwnedFrame| {
         let body: serde_json::Value = serde_json::from_str(&frame.line).unwrap();
-        Note { text: body["text"].as_str().unwrap().to_owned(), left: frame.batch_left, epoch: frame.epoch }
+        Note {
+            text: body["text"].as_str().unwrap().to_owned(),
+            left: frame.batch_left,
+            epoch: frame.epoch,
+        }
     };
-    frames.iter().filter(|frame| frame.kind == "note").map(note).collect()
+    frames
+        .iter()
+        .filter(|frame| frame.kind == "note")
+        .map(note)
+        .collect()
 }
 
 fn text_of(notes: &[Note]) -> String {
-    notes.iter().map(|note| format!("{}\n", note.text)).collect()
+    notes
+        .iter()
+        .map(|note| format!("{}\n", note.text))
+        .collect()
 }
 
 impl Oracle {
     pub(crate) fn acked(&mut self, batch: Batch, epoch: u32) {
         self.maybe.clear();
-        self.committed.push(Batch { epoch: Some(epoch), ..batch });
+        self.committed.push(Batch {
+            epoch: Some(epoch),
+            ..batch
+        });
     }
 
     pub(crate) fn refused(&mut self, batch: Batch) {
@@ -79,7 +103,11 @@ impl Oracle {
 
     /// What everything so far comes to.
     pub(crate) fn fold(&self) -> Vec<u8> {
-        self.committed.iter().flat_map(|batch| &batch.texts).flat_map(|text| format!("{text}\n").into_bytes()).collect()
+        self.committed
+            .iter()
+            .flat_map(|batch| &batch.texts)
+            .flat_map(|text| format!("{text}\n").into_bytes())
+            .collect()
     }
 
     pub(crate) fn checkpoint(&mut self, seq: u64) -> Vec<u8> {
@@ -93,7 +121,9 @@ impl Oracle {
         let notes = notes(frames);
         let mut rest = notes.as_slice();
         for batch in &self.committed {
-            let Some(after) = batch.take(rest) else { return Err(format!("lost or changed: {:.20}", batch.texts[0])) };
+            let Some(after) = batch.take(rest) else {
+                return Err(format!("lost or changed: {:.20}", batch.texts[0]));
+            };
             rest = after;
         }
         for mut batch in std::mem::take(&mut self.maybe) {
@@ -103,7 +133,9 @@ impl Oracle {
                 self.committed.push(batch);
             }
         }
-        let strange = rest.first().map(|note| format!("part of a batch, or nobody's: {:.20}", note.text));
+        let strange = rest
+            .first()
+            .map(|note| format!("part of a batch, or nobody's: {:.20}", note.text));
         strange.map_or(Ok(()), Err)
     }
 
@@ -129,20 +161,36 @@ impl Oracle {
                 }
             }
         }
-        if format > 1 && !asked { Err("a segment of format 2 that no batch asked for".to_owned()) } else { Ok(format) }
+        if format > 1 && !asked {
+            Err("a segment of format 2 that no batch asked for".to_owned())
+        } else {
+            Ok(format)
+        }
     }
 
     /// A reader beside the writer sees a prefix.
     pub(crate) fn read(&self, frames: &[OwnedFrame]) -> Result<(), String> {
         let text = text_of(&notes(frames));
-        if self.fold().starts_with(text.as_bytes()) { Ok(()) } else { Err("a reader saw what is not committed".into()) }
+        if self.fold().starts_with(text.as_bytes()) {
+            Ok(())
+        } else {
+            Err("a reader saw what is not committed".into())
+        }
     }
 
     /// A checkpoint and what follows it is everything.
-    pub(crate) fn folded(&self, checkpoint: Option<&Checkpoint>, behind: &[OwnedFrame]) -> Result<(), String> {
-        let Some(checkpoint) = checkpoint else { return self.whole(&[], behind) };
+    pub(crate) fn folded(
+        &self,
+        checkpoint: Option<&Checkpoint>,
+        behind: &[OwnedFrame],
+    ) -> Result<(), String> {
+        let Some(checkpoint) = checkpoint else {
+            return self.whole(&[], behind);
+        };
         match self.checkpoints.get(&checkpoint.seq()) {
-            Some(bytes) if bytes == checkpoint.bytes() && checkpoint.version() == 3 => self.whole(bytes, behind),
+            Some(bytes) if bytes == checkpoint.bytes() && checkpoint.version() == 3 => {
+                self.whole(bytes, behind)
+            }
             Some(_) => Err("a checkpoint was changed".to_owned()),
             None => Err("a checkpoint that nobody handed in".to_owned()),
         }
@@ -150,7 +198,11 @@ impl Oracle {
 
     fn whole(&self, before: &[u8], behind: &[OwnedFrame]) -> Result<(), String> {
         let all = [before, text_of(&notes(behind)).as_bytes()].concat();
-        if all == self.fold() { Ok(()) } else { Err("checkpoint and tail are not the log".to_owned()) }
+        if all == self.fold() {
+            Ok(())
+        } else {
+            Err("checkpoint and tail are not the log".to_owned())
+        }
     }
 
     pub(crate) fn cut(&mut self, bytes: &[u8]) {
@@ -163,13 +215,18 @@ impl Oracle {
             .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
             .unwrap_or_default();
         for cut in &self.cuts {
-            let copy = paths
-                .iter()
-                .find(|path| path.extension().is_some_and(|e| e == "bytes") && std::fs::read(path).unwrap() == *cut);
+            let copy = paths.iter().find(|path| {
+                path.extension().is_some_and(|e| e == "bytes")
+                    && std::fs::read(path).unwrap() == *cut
+            });
             let reason = copy.and_then(|path| std::fs::read(path.with_extension("json")).ok());
-            let reason = reason.and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+            let reason =
+                reason.and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
             if reason.is_none_or(|reason| reason["bytes"] != cut.len() as u64) {
-                return Err(format!("{} bytes were cut off and are not in quarantine", cut.len()));
+                return Err(format!(
+                    "{} bytes were cut off and are not in quarantine",
+                    cut.len()
+                ));
             }
         }
         Ok(())

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use session_store::{
-    EncodeError, Frames, Journal, OpenError, Opened, Options, OwnedFrame, Reader, RecordId, Records, Refusal, Session,
-    SessionRecords,
+    EncodeError, Frames, Journal, OpenError, Opened, Options, OwnedFrame, Reader, RecordId,
+    Records, Refusal, Session, SessionRecords,
 };
 
 use crate::bit_rot;
@@ -43,7 +43,10 @@ impl Sums {
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
-        other.0.iter().for_each(|(what, n)| *self.0.entry(what).or_default() += n);
+        other
+            .0
+            .iter()
+            .for_each(|(what, n)| *self.0.entry(what).or_default() += n);
     }
 
     /// Each kind of thing came often enough to mean something.
@@ -65,7 +68,10 @@ impl Sums {
             "format 2",
             "rotten",
         ] {
-            assert!(self.0.get(what).is_some_and(|n| *n >= 50), "{what}: {self:?}");
+            assert!(
+                self.0.get(what).is_some_and(|n| *n >= 50),
+                "{what}: {self:?}"
+            );
         }
     }
 }
@@ -87,27 +93,47 @@ impl Records for Notes {
             // Closed means open.
             gate.recv().ok();
         }
-        self.texts.iter().try_for_each(|text| frames.record("note", 1, &Note { text }).map(drop))
+        self.texts
+            .iter()
+            .try_for_each(|text| frames.record("note", 1, &Note { text }).map(drop))
     }
 
     fn format(&self) -> u32 {
-        if self.texts.iter().any(|text| text.starts_with(ASKS)) { 2 } else { 1 }
+        if self.texts.iter().any(|text| text.starts_with(ASKS)) {
+            2
+        } else {
+            1
+        }
     }
 }
 
 /// Files of the log and their bytes.
 pub(crate) fn log(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let Ok(entries) = std::fs::read_dir(dir.join("log")) else { return BTreeMap::new() };
-    let paths =
-        entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "jsonl"));
-    paths.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+    let Ok(entries) = std::fs::read_dir(dir.join("log")) else {
+        return BTreeMap::new();
+    };
+    let paths = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"));
+    paths
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
 }
 
 impl World {
     pub(crate) fn new(seed: u64, lie: Lie) -> Self {
         let dice = Dice::new(seed);
         let machine = Arc::new(Machine::new(Dice::new(!seed), lie));
-        Self { seed, machine, dice, lie, oracle: Oracle::default(), batches: 0, rounds: 0, sums: Sums::default() }
+        Self {
+            seed,
+            machine,
+            dice,
+            lie,
+            oracle: Oracle::default(),
+            batches: 0,
+            rounds: 0,
+            sums: Sums::default(),
+        }
     }
 
     /// All of its lives; the first property that does not hold ends it.
@@ -148,7 +174,11 @@ impl World {
                 _ => Fault::Kill,
             };
             let opening = self.dice.chance(64);
-            let at = if opening { self.dice.below(OPENING) } else { OPENING + self.dice.below(WORKING) };
+            let at = if opening {
+                self.dice.below(OPENING)
+            } else {
+                OPENING + self.dice.below(WORKING)
+            };
             (at, fault)
         };
         (0..count).map(|_| one()).collect()
@@ -156,22 +186,33 @@ impl World {
 
     fn options(&mut self) -> Options {
         let clock = Arc::new(|| 1_790_000_000_000_000);
-        let sizes = if self.lie.one_segment() { [1 << 30; 4] } else { [600, 2000, 6000, 1 << 30] };
+        let sizes = if self.lie.one_segment() {
+            [1 << 30; 4]
+        } else {
+            [600, 2000, 6000, 1 << 30]
+        };
         let segment_bytes = sizes[self.dice.below(4)];
-        Options { disk: self.machine.clone(), segment_bytes, ..Options::new("s-1", clock) }
+        Options {
+            disk: self.machine.clone(),
+            segment_bytes,
+            ..Options::new("s-1", clock)
+        }
     }
 
     fn power_cut(&mut self) {
         self.sums.count("power cut");
         let lie = self.lie;
-        let machine = std::mem::replace(&mut self.machine, Arc::new(Machine::new(Dice::new(0), lie)));
+        let machine =
+            std::mem::replace(&mut self.machine, Arc::new(Machine::new(Dice::new(0), lie)));
         self.machine = Arc::new(Arc::into_inner(machine).unwrap().restarted());
     }
 
     /// A process opens the session, works, and ends or is ended.
     fn life(&mut self) -> Result<(), String> {
         for again in [true, false] {
-            let Some(opened) = self.enter()? else { return Ok(()) };
+            let Some(opened) = self.enter()? else {
+                return Ok(());
+            };
             if again && self.dice.chance(64) {
                 // What recovery made is what the next one finds.
                 opened.journal.close();
@@ -189,7 +230,9 @@ impl World {
         let before = log(&dir);
         self.machine.opening(true);
         let entered = match Session::resume(&dir, options.clone()) {
-            Err(OpenError::NoSuch(_)) if self.oracle.committed.is_empty() && self.oracle.blobs.is_empty() => {
+            Err(OpenError::NoSuch(_))
+                if self.oracle.committed.is_empty() && self.oracle.blobs.is_empty() =>
+            {
                 Session::create(&dir, options).map(|opened| (opened, None))
             }
             other => other.map(|(opened, past)| (opened, Some(past))),
@@ -227,15 +270,26 @@ impl World {
         let (dir, recovered) = (self.dir(), &opened.recovered);
         if recovered.cut > 0 {
             self.sums.count("cut off");
-            let newest = before.last_key_value().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
-            self.oracle.cut(newest.split_at(newest.len() - recovered.cut as usize).1);
+            let newest = before
+                .last_key_value()
+                .map(|(_, bytes)| bytes.as_slice())
+                .unwrap_or_default();
+            self.oracle
+                .cut(newest.split_at(newest.len() - recovered.cut as usize).1);
         }
         let all: Vec<OwnedFrame> = match Reader::open(&dir) {
-            Ok(reader) => reader.upto(recovered.last).frames().collect::<Result<_, _>>().map_err(|e| e.to_string())?,
+            Ok(reader) => reader
+                .upto(recovered.last)
+                .frames()
+                .collect::<Result<_, _>>()
+                .map_err(|e| e.to_string())?,
             Err(_) if recovered.last == 0 => Vec::new(),
             Err(error) => return Err(format!("it does not read: {error}")),
         };
-        if all.last().is_some_and(|frame| frame.epoch >= recovered.epoch) {
+        if all
+            .last()
+            .is_some_and(|frame| frame.epoch >= recovered.epoch)
+        {
             return Err(format!("epoch {} was written in before", recovered.epoch));
         }
         let sure = self.oracle.committed.len();
@@ -251,7 +305,10 @@ impl World {
             if checkpoint.is_some() {
                 self.sums.count("checkpoint");
             }
-            let behind = past.behind_checkpoint().collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+            let behind = past
+                .behind_checkpoint()
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|e| e.to_string())?;
             self.oracle.folded(checkpoint.as_ref(), &behind)?;
         }
         self.oracle.quarantined(&dir)?;
@@ -283,7 +340,10 @@ impl World {
             if self.dice.chance(32) {
                 self.sums.count("reader");
                 if let Ok(reader) = Reader::open(&self.dir()) {
-                    let frames = reader.frames().collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+                    let frames = reader
+                        .frames()
+                        .collect::<Result<Vec<_>, _>>()
+                        .map_err(|e| e.to_string())?;
                     self.oracle.read(&frames)?;
                 }
             }
@@ -292,7 +352,11 @@ impl World {
     }
 
     fn group(&mut self) -> Vec<Batch> {
-        let count = if self.dice.chance(64) { 2 + self.dice.below(3) } else { 1 };
+        let count = if self.dice.chance(64) {
+            2 + self.dice.below(3)
+        } else {
+            1
+        };
         (0..count).map(|_| self.batch()).collect()
     }
 
@@ -302,7 +366,11 @@ impl World {
         let asks = !self.lie.one_segment() && (number as u64 + self.seed).is_multiple_of(17);
         let asks = if asks { ASKS } else { "" };
         let mut text = |n| {
-            let length = if self.dice.chance(40) { self.dice.below(2000) } else { self.dice.below(40) };
+            let length = if self.dice.chance(40) {
+                self.dice.below(2000)
+            } else {
+                self.dice.below(40)
+            };
             format!("{asks}{number}.{n} {}", "x".repeat(length))
         };
         Batch::new((0..records).map(&mut text).collect(), self.rounds)
@@ -313,10 +381,18 @@ impl World {
         self.rounds += 1;
         let (go, gate) = channel();
         let mut gate = Some(gate);
-        let group: Vec<_> = group.into_iter().map(|batch| Batch::new(batch.texts, self.rounds)).collect();
+        let group: Vec<_> = group
+            .into_iter()
+            .map(|batch| Batch::new(batch.texts, self.rounds))
+            .collect();
         let commits: Vec<_> = group
             .iter()
-            .map(|batch| journal.append(Notes { texts: batch.texts.clone(), gate: Mutex::new(gate.take()) }))
+            .map(|batch| {
+                journal.append(Notes {
+                    texts: batch.texts.clone(),
+                    gate: Mutex::new(gate.take()),
+                })
+            })
             .collect();
         drop(go);
         let (mut left, mut full) = (Vec::new(), false);
@@ -327,7 +403,11 @@ impl World {
                     // The last one only: what is appended behind a checkpoint is told after all of them. One that asks
                     // for a format ends a group before the last one.
                     let last = n + 1 == count;
-                    let mark = if last && self.dice.chance(24) { Some(done.mark()) } else { None };
+                    let mark = if last && self.dice.chance(24) {
+                        Some(done.mark())
+                    } else {
+                        None
+                    };
                     let seal = done.seal().filter(|_| last);
                     self.acked(journal, batch, seal.or(mark), done.seal().is_some());
                 }
@@ -363,7 +443,10 @@ impl World {
     fn last_word(&mut self, journal: &Journal) {
         self.rounds += 1;
         let batch = Batch::new(vec![format!("suspended {}", self.rounds)], self.rounds);
-        let notes = Notes { texts: batch.texts.clone(), gate: Mutex::new(None) };
+        let notes = Notes {
+            texts: batch.texts.clone(),
+            gate: Mutex::new(None),
+        };
         match journal.append_reserved(notes).wait() {
             Ok(_) => {
                 self.sums.count("suspended");

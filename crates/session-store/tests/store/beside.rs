@@ -28,19 +28,33 @@ fn look(scene: &Scene, before: u64, dice: usize) -> u64 {
     assert!(frames.iter().map(|frame| frame.seq).eq(1..=durable));
     assert_eq!(frames.last().unwrap().batch_left, 0, "half a batch");
     // The bytes behind may be anything but damage: what lives is not called dead.
-    assert!(matches!(reader.tail().unwrap(), Tail::Clean | Tail::BeingWritten(_)));
+    assert!(matches!(
+        reader.tail().unwrap(),
+        Tail::Clean | Tail::BeingWritten(_)
+    ));
     assert_eq!(reader.losses().unwrap(), []);
     // What was written since this reader was opened does not change what it shows.
-    assert!(reader.frames().map(|frame| frame.unwrap().crc).eq(frames.iter().map(|frame| frame.crc)));
+    assert!(
+        reader
+            .frames()
+            .map(|frame| frame.unwrap().crc)
+            .eq(frames.iter().map(|frame| frame.crc))
+    );
     if let Some((checkpoint, behind)) = reader.checkpoint() {
-        let counted: usize = std::str::from_utf8(checkpoint.bytes()).unwrap().parse().unwrap();
+        let counted: usize = std::str::from_utf8(checkpoint.bytes())
+            .unwrap()
+            .parse()
+            .unwrap();
         let behind: Vec<_> = behind.map(|frame| frame.unwrap()).collect();
         assert_eq!(counted + notes_in(&behind), notes_in(&frames));
     }
     let seq = 1 + dice as u64 % durable;
     let page = reader.page(seq + 1, 4, 1 << 20).unwrap();
     assert_eq!(page, frames[seq.saturating_sub(4) as usize..seq as usize]);
-    assert_eq!(reader.from(seq).unwrap().next().unwrap().unwrap(), frames[seq as usize - 1]);
+    assert_eq!(
+        reader.from(seq).unwrap().next().unwrap().unwrap(),
+        frames[seq as usize - 1]
+    );
     durable
 }
 
@@ -48,7 +62,10 @@ fn write(journal: &Journal) {
     for n in 0..BATCHES {
         let texts = [format!("{n}.0"), format!("{n}.1"), "x".repeat(n % 50 * 10)];
         let batch = notes(&texts.each_ref().map(String::as_str));
-        let done = journal.append(Asking(1 + u32::from(n == SWITCH), batch)).wait().unwrap();
+        let done = journal
+            .append(Asking(1 + u32::from(n == SWITCH), batch))
+            .wait()
+            .unwrap();
         if let Some(seal) = done.seal() {
             journal.checkpoint(seal, 1, (3 * (n + 2)).to_string().into_bytes());
         }
@@ -58,7 +75,10 @@ fn write(journal: &Journal) {
 #[test]
 fn readers_beside_a_writer_that_rotates_and_switches() {
     let scene = Scene::new();
-    let given = Options { segment_bytes: SMALL, ..options(Arc::new(Quick)) };
+    let given = Options {
+        segment_bytes: SMALL,
+        ..options(Arc::new(Quick))
+    };
     let opened = Session::create(&scene.dir, given).unwrap();
     let over = AtomicBool::new(false);
     opened.journal.append(notes(&["", "", ""])).wait().unwrap();

@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use session_store::{
-    Checkpoint, Digest, MAX_CHECKPOINT_BYTES, Op, Options, OwnedFrame, ReadError, Reader, Session, SessionRecords,
+    Checkpoint, Digest, MAX_CHECKPOINT_BYTES, Op, Options, OwnedFrame, ReadError, Reader, Session,
+    SessionRecords,
 };
 
 use crate::disks::{ENOSPC, Judge, Judged, Quick};
 use crate::scene::{Scene, append, files, options, text, texts};
 
 fn small() -> Options {
-    Options { segment_bytes: 600, ..options(Arc::new(Quick)) }
+    Options {
+        segment_bytes: 600,
+        ..options(Arc::new(Quick))
+    }
 }
 
 fn place(scene: &Scene) -> PathBuf {
@@ -27,7 +31,9 @@ fn folded(count: usize) -> Scene {
     for n in 0..count {
         all.push(format!("note number {n}"));
         if let Some(seal) = append(&opened, &[all.last().unwrap()]).unwrap().seal() {
-            opened.journal.checkpoint(seal, 7, all.join("\n").into_bytes());
+            opened
+                .journal
+                .checkpoint(seal, 7, all.join("\n").into_bytes());
         }
     }
     opened.journal.close();
@@ -35,12 +41,20 @@ fn folded(count: usize) -> Scene {
 }
 
 fn notes_of(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Vec<String> {
-    frames.map(Result::unwrap).filter(|frame| frame.kind == "note").map(|frame| text(&frame.line)).collect()
+    frames
+        .map(Result::unwrap)
+        .filter(|frame| frame.kind == "note")
+        .map(|frame| text(&frame.line))
+        .collect()
 }
 
 fn unfold(checkpoint: Option<&Checkpoint>) -> Vec<String> {
     let bytes = checkpoint.map_or(&[][..], Checkpoint::bytes);
-    std::str::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+    std::str::from_utf8(bytes)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What a past comes to, with the help of its checkpoint.
@@ -65,12 +79,22 @@ fn a_checkpoint_and_what_is_behind_it_is_everything() {
         assert_eq!(past.checkpoint().is_some(), count >= 3, "{count}");
         assert!(past.checkpoint().is_none_or(|found| found.version() == 7));
         let seq = past.checkpoint().map_or(0, Checkpoint::seq);
-        assert!(past.behind_checkpoint().all(|frame| frame.unwrap().seq > seq), "{count}");
+        assert!(
+            past.behind_checkpoint()
+                .all(|frame| frame.unwrap().seq > seq),
+            "{count}"
+        );
         assert_eq!(fold(resume(&scene)), all, "{count}");
         assert_eq!(notes_of(resume(&scene).all()), all, "{count}");
         let reader = Reader::open(&scene.dir).unwrap();
-        let (found, tail) = reader.checkpoint().map_or((None, reader.frames()), |(found, tail)| (Some(found), tail));
-        assert_eq!([unfold(found.as_ref()), notes_of(tail)].concat(), all, "{count}");
+        let (found, tail) = reader
+            .checkpoint()
+            .map_or((None, reader.frames()), |(found, tail)| (Some(found), tail));
+        assert_eq!(
+            [unfold(found.as_ref()), notes_of(tail)].concat(),
+            all,
+            "{count}"
+        );
     }
 }
 
@@ -81,7 +105,10 @@ fn the_tail_begins_behind_the_checkpoint() {
     let past = resume(&scene);
     let seq = past.checkpoint().unwrap().seq();
     let frames: Vec<_> = past.behind_checkpoint().map(Result::unwrap).collect();
-    assert_eq!((frames[0].seq, frames[0].kind.as_str()), (seq + 1, "segment"));
+    assert_eq!(
+        (frames[0].seq, frames[0].kind.as_str()),
+        (seq + 1, "segment")
+    );
 }
 
 #[test]
@@ -114,7 +141,11 @@ fn one_that_says_another_length_is_not_there() {
     for (more, there) in ["", "more"].into_iter().zip([true, false]) {
         let covered = format!("{covered}{more}");
         let digest = Digest::of(covered.as_bytes());
-        std::fs::write(place(&scene), format!("{{\"digest\":\"{digest}\",{covered}")).unwrap();
+        std::fs::write(
+            place(&scene),
+            format!("{{\"digest\":\"{digest}\",{covered}"),
+        )
+        .unwrap();
         assert_eq!(resume(&scene).checkpoint().is_some(), there, "{more}");
     }
 }
@@ -123,8 +154,19 @@ fn one_that_says_another_length_is_not_there() {
 #[test]
 fn one_of_another_log_is_not_there() {
     let (scene, other) = (folded(25), Scene::new());
-    let opened = Session::create(&other.dir, Options { session: "s-2".to_owned(), ..small() }).unwrap();
-    (0..25).for_each(|n| append(&opened, &[&format!("note number {n}")]).map(drop).unwrap());
+    let opened = Session::create(
+        &other.dir,
+        Options {
+            session: "s-2".to_owned(),
+            ..small()
+        },
+    )
+    .unwrap();
+    (0..25).for_each(|n| {
+        append(&opened, &[&format!("note number {n}")])
+            .map(drop)
+            .unwrap()
+    });
     opened.journal.close();
     std::fs::create_dir(place(&other).parent().unwrap()).unwrap();
     std::fs::copy(place(&scene), place(&other)).unwrap();
@@ -146,9 +188,13 @@ fn an_older_one_serves() {
 fn one_that_is_too_long_is_not_kept() {
     let scene = Scene::new();
     let opened = Session::create(&scene.dir, small()).unwrap();
-    let seal = (0..).find_map(|n: u32| append(&opened, &[&n.to_string()]).unwrap().seal()).unwrap();
+    let seal = (0..)
+        .find_map(|n: u32| append(&opened, &[&n.to_string()]).unwrap().seal())
+        .unwrap();
     opened.journal.checkpoint(seal, 1, b"good".to_vec());
-    opened.journal.checkpoint(seal, 1, vec![0; MAX_CHECKPOINT_BYTES + 1]);
+    opened
+        .journal
+        .checkpoint(seal, 1, vec![0; MAX_CHECKPOINT_BYTES + 1]);
     opened.journal.close();
     assert_eq!(resume(&scene).checkpoint().unwrap().bytes(), b"good");
 }
@@ -162,15 +208,28 @@ impl Judge for NoRoom {
     }
 
     fn writable(&self, path: &Path, len: usize) -> io::Result<usize> {
-        if path.ends_with("fold.tmp") { Err(io::Error::from_raw_os_error(ENOSPC)) } else { Ok(len) }
+        if path.ends_with("fold.tmp") {
+            Err(io::Error::from_raw_os_error(ENOSPC))
+        } else {
+            Ok(len)
+        }
     }
 }
 
 #[test]
 fn one_that_cannot_be_written_leaves_nothing() {
     let scene = Scene::new();
-    let opened = Session::create(&scene.dir, Options { disk: Arc::new(Judged(NoRoom)), ..small() }).unwrap();
-    let seal = (0..).find_map(|n: u32| append(&opened, &[&n.to_string()]).unwrap().seal()).unwrap();
+    let opened = Session::create(
+        &scene.dir,
+        Options {
+            disk: Arc::new(Judged(NoRoom)),
+            ..small()
+        },
+    )
+    .unwrap();
+    let seal = (0..)
+        .find_map(|n: u32| append(&opened, &[&n.to_string()]).unwrap().seal())
+        .unwrap();
     opened.journal.checkpoint(seal, 1, b"good".to_vec());
     opened.journal.close();
     assert_eq!(files(&scene.dir.join("idx")), Vec::<PathBuf>::new());
@@ -199,7 +258,9 @@ fn a_reader_is_not_ahead_of_head() {
     for n in 0.. {
         more.push(format!("more {n}"));
         if let Some(seal) = append(&opened, &[more.last().unwrap()]).unwrap().seal() {
-            opened.journal.checkpoint(seal, 7, more.join("\n").into_bytes());
+            opened
+                .journal
+                .checkpoint(seal, 7, more.join("\n").into_bytes());
             break;
         }
     }
@@ -208,7 +269,10 @@ fn a_reader_is_not_ahead_of_head() {
     assert!(Reader::open(&scene.dir).unwrap().checkpoint().is_some());
     std::fs::write(scene.head(), head).unwrap();
     let reader = Reader::open(&scene.dir).unwrap();
-    assert_eq!((reader.checkpoint().is_none(), notes_of(reader.frames())), (true, all));
+    assert_eq!(
+        (reader.checkpoint().is_none(), notes_of(reader.frames())),
+        (true, all)
+    );
 }
 
 /// At any record: in the newest segment, in one before it, at its last record, behind a reopening, and under a writer.
@@ -219,7 +283,10 @@ fn one_of_any_record_serves() {
     let (mut all, mut marks) = (Vec::new(), Vec::new());
     for n in 0..25 {
         all.push(format!("note number {n}"));
-        marks.push((append(&opened, &[all.last().unwrap()]).unwrap().mark(), all.join("\n").into_bytes()));
+        marks.push((
+            append(&opened, &[all.last().unwrap()]).unwrap().mark(),
+            all.join("\n").into_bytes(),
+        ));
         if n % 10 == 9 {
             opened.journal.close();
             opened = Session::open(&scene.dir, small()).unwrap();
@@ -231,12 +298,20 @@ fn one_of_any_record_serves() {
         opened.journal.close();
         let past = resume(&scene);
         assert_eq!(past.checkpoint().map(Checkpoint::seq), Some(mark.seq()));
-        let behind: Vec<_> = past.behind_checkpoint().map(|frame| frame.unwrap().seq).collect();
+        let behind: Vec<_> = past
+            .behind_checkpoint()
+            .map(|frame| frame.unwrap().seq)
+            .collect();
         let last = Reader::open(&scene.dir).unwrap().durable();
         assert_eq!(behind, (mark.seq() + 1..=last).collect::<Vec<_>>());
         assert_eq!(fold(resume(&scene)), all, "{}", mark.seq());
         let (found, tail) = Reader::open(&scene.dir).unwrap().checkpoint().unwrap();
-        assert_eq!([unfold(Some(&found)), notes_of(tail)].concat(), all, "{}", mark.seq());
+        assert_eq!(
+            [unfold(Some(&found)), notes_of(tail)].concat(),
+            all,
+            "{}",
+            mark.seq()
+        );
         opened = Session::open(&scene.dir, small()).unwrap();
     }
 }
@@ -246,8 +321,21 @@ fn one_of_any_record_serves() {
 fn one_whose_record_is_not_in_the_log_is_not_there() {
     for at in [4, 20] {
         let (scene, other) = (folded(25), Scene::new());
-        let opened = Session::create(&other.dir, Options { session: "s-2".to_owned(), ..small() }).unwrap();
-        let marks: Vec<_> = (0..30).map(|n| append(&opened, &[&format!("note number {n}")]).unwrap().mark()).collect();
+        let opened = Session::create(
+            &other.dir,
+            Options {
+                session: "s-2".to_owned(),
+                ..small()
+            },
+        )
+        .unwrap();
+        let marks: Vec<_> = (0..30)
+            .map(|n| {
+                append(&opened, &[&format!("note number {n}")])
+                    .unwrap()
+                    .mark()
+            })
+            .collect();
         opened.journal.close();
         let end = Reader::open(&scene.dir).unwrap().durable();
         let beyond = *marks.iter().find(|mark| mark.seq() > end).unwrap();
@@ -255,8 +343,16 @@ fn one_whose_record_is_not_in_the_log_is_not_there() {
             let opened = Session::open(&scene.dir, small()).unwrap();
             opened.journal.checkpoint(mark, 7, b"of another".to_vec());
             opened.journal.close();
-            assert!(resume(&scene).checkpoint().is_none() && place(&scene).exists(), "{}", mark.seq());
-            assert!(Reader::open(&scene.dir).unwrap().checkpoint().is_none(), "{}", mark.seq());
+            assert!(
+                resume(&scene).checkpoint().is_none() && place(&scene).exists(),
+                "{}",
+                mark.seq()
+            );
+            assert!(
+                Reader::open(&scene.dir).unwrap().checkpoint().is_none(),
+                "{}",
+                mark.seq()
+            );
         }
     }
 }

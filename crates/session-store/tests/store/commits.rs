@@ -22,7 +22,10 @@ fn held(scene: &Scene) -> (Opened, std::sync::mpsc::Receiver<()>, impl Fn()) {
             wait.lock().unwrap().recv().unwrap();
         }
     });
-    let options = Options { probe, ..options(Arc::new(Quick)) };
+    let options = Options {
+        probe,
+        ..options(Arc::new(Quick))
+    };
     let opened = Session::create(&scene.dir, options).unwrap();
     (opened, arrived, move || go.send(()).unwrap())
 }
@@ -34,7 +37,9 @@ fn sixty_four_waiters_share_one_flush() {
     let before = opened.journal.flushes();
     let first = opened.journal.append(notes(&["0"]));
     arrived.recv().unwrap();
-    let others: Vec<_> = (1..=64).map(|n| opened.journal.append(notes(&[&n.to_string()]))).collect();
+    let others: Vec<_> = (1..=64)
+        .map(|n| opened.journal.append(notes(&[&n.to_string()])))
+        .collect();
     assert_eq!(opened.journal.durable(), 0);
     go();
     assert_eq!(first.wait().unwrap().seqs(), 2..=2);
@@ -43,7 +48,10 @@ fn sixty_four_waiters_share_one_flush() {
     }
     assert_eq!(opened.journal.flushes() - before, 2);
     assert_eq!(opened.journal.durable(), 66);
-    assert_eq!(texts(&scene.dir), (0..=64).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!(
+        texts(&scene.dir),
+        (0..=64).map(|n| n.to_string()).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -59,9 +67,15 @@ fn flushes_of_creating_opening_and_committing() {
     assert_eq!(opened.journal.flushes(), 0);
     append(&opened, &["four"]).unwrap();
     assert_eq!(opened.journal.flushes(), 1);
-    opened.blobs.put(b"the first makes two directories").unwrap();
+    opened
+        .blobs
+        .put(b"the first makes two directories")
+        .unwrap();
     assert_eq!(opened.journal.flushes(), 5);
-    opened.blobs.put(b"the first makes two directories").unwrap();
+    opened
+        .blobs
+        .put(b"the first makes two directories")
+        .unwrap();
     assert_eq!(opened.journal.flushes(), 5);
 }
 
@@ -78,9 +92,16 @@ fn a_commit_is_queued_by_the_call() {
 fn a_commit_is_a_future() {
     let scene = Scene::new();
     let opened = scene.create();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let done = runtime.block_on(opened.journal.append(notes(&["awaited"]))).unwrap();
-    assert_eq!((done.seqs(), done.get().0.len(), done.into_inner()), (2..=2, 1, notes(&["awaited"])));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let done = runtime
+        .block_on(opened.journal.append(notes(&["awaited"])))
+        .unwrap();
+    assert_eq!(
+        (done.seqs(), done.get().0.len(), done.into_inner()),
+        (2..=2, 1, notes(&["awaited"]))
+    );
 }
 
 #[test]
@@ -89,16 +110,25 @@ fn a_second_writer_is_told_who_the_first_is() {
     let opened = scene.create();
     let owner = Session::owner(&scene.dir).unwrap().unwrap();
     assert_eq!(owner.pid, std::process::id());
-    for second in [scene.open(), Session::create(&scene.dir, options(Arc::new(Quick)))] {
+    for second in [
+        scene.open(),
+        Session::create(&scene.dir, options(Arc::new(Quick))),
+    ] {
         let error = second.unwrap_err();
-        assert!(matches!(&error, OpenError::Busy { owner: Some(o), .. } if *o == owner), "{error}");
+        assert!(
+            matches!(&error, OpenError::Busy { owner: Some(o), .. } if *o == owner),
+            "{error}"
+        );
         assert_eq!(error.kind(), ErrorKind::Unavailable);
     }
     opened.journal.close();
     assert_eq!(Session::owner(&scene.dir).unwrap(), None);
     let next = scene.open().unwrap();
     assert_eq!(append(&opened, &["late"]).unwrap_err().why, Refusal::Closed);
-    assert!(matches!(opened.blobs.put(b"late"), Err(session_store::BlobError::Closed)));
+    assert!(matches!(
+        opened.blobs.put(b"late"),
+        Err(session_store::BlobError::Closed)
+    ));
     drop(next);
     scene.open().unwrap();
 }
@@ -119,7 +149,9 @@ fn a_full_queue_is_busy() {
     let (opened, arrived, go) = held(&scene);
     let first = opened.journal.append(notes(&["first"]));
     arrived.recv().unwrap();
-    let waiting: Vec<_> = (0..MAX_QUEUE).map(|_| opened.journal.append(notes(&["waits"]))).collect();
+    let waiting: Vec<_> = (0..MAX_QUEUE)
+        .map(|_| opened.journal.append(notes(&["waits"])))
+        .collect();
     let refused = opened.journal.append(notes(&["too much"]));
     let behind = opened.journal.append(notes(&["behind"]));
     go();
@@ -157,7 +189,9 @@ impl Judge for FullDisk {
 fn on_a_full_disk_the_reserve_holds_one_more_record() {
     let scene = Scene::new();
     let full = Arc::new(AtomicBool::new(false));
-    let disk = Judged(FullDisk { full: Arc::clone(&full) });
+    let disk = Judged(FullDisk {
+        full: Arc::clone(&full),
+    });
     let opened = Session::create(&scene.dir, options(Arc::new(disk))).unwrap();
     append(&opened, &["one"]).unwrap();
     let reserve = scene.dir.join("RESERVE");
@@ -168,10 +202,18 @@ fn on_a_full_disk_the_reserve_holds_one_more_record() {
     assert!(matches!(refused.why, Refusal::Full(_)));
     assert!(opened.journal.suspended());
     assert_eq!(texts(&scene.dir), ["one"]);
-    opened.journal.append_reserved(notes(&["suspended"])).wait().unwrap();
+    opened
+        .journal
+        .append_reserved(notes(&["suspended"]))
+        .wait()
+        .unwrap();
     assert!(opened.journal.suspended());
     assert_eq!(std::fs::metadata(&reserve).unwrap().len(), 0);
-    opened.journal.append(refused.batch.unwrap()).wait().unwrap();
+    opened
+        .journal
+        .append(refused.batch.unwrap())
+        .wait()
+        .unwrap();
     assert!(!opened.journal.suspended());
     assert_eq!(texts(&scene.dir), ["one", "suspended", "two"]);
     opened.journal.close();

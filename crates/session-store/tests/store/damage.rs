@@ -6,7 +6,12 @@ use session_store::{ErrorKind, FrameError, OpenError, OwnedFrame, ReadError, Rea
 
 use crate::scene::{Scene, append, files, shown, texts};
 
-const BATCHES: [&[&str]; 4] = [&["one"], &["two", "three"], &["four", "five", "six"], &["seven"]];
+const BATCHES: [&[&str]; 4] = [
+    &["one"],
+    &["two", "three"],
+    &["four", "five", "six"],
+    &["seven"],
+];
 
 /// The bytes of a log and the frames in it.
 struct Intact {
@@ -21,8 +26,17 @@ impl Intact {
         let scene = Scene::with(&BATCHES);
         let bytes = std::fs::read(scene.log()).unwrap();
         let head = std::fs::read(scene.head()).unwrap();
-        let frames = Reader::open(&scene.dir).unwrap().frames().map(Result::unwrap).collect();
-        Self { scene, bytes, head, frames }
+        let frames = Reader::open(&scene.dir)
+            .unwrap()
+            .frames()
+            .map(Result::unwrap)
+            .collect();
+        Self {
+            scene,
+            bytes,
+            head,
+            frames,
+        }
     }
 
     /// Puts these bytes in place of the log.
@@ -53,16 +67,24 @@ impl Intact {
     }
 
     fn is_prefix(&self, lines: &[String], of: usize) -> bool {
-        lines.iter().eq(self.frames[..of].iter().map(|frame| &frame.line))
+        lines
+            .iter()
+            .eq(self.frames[..of].iter().map(|frame| &frame.line))
     }
 }
 
 /// The bytes in quarantine; there is a description beside each.
 fn quarantined(dir: &Path) -> Vec<u8> {
     let files = files(&dir.join("quarantine"));
-    let bytes: Vec<_> = files.iter().filter(|path| path.extension().is_some_and(|e| e == "bytes")).collect();
+    let bytes: Vec<_> = files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "bytes"))
+        .collect();
     assert_eq!(files.len(), bytes.len() * 2, "{files:?}");
-    bytes.into_iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+    bytes
+        .into_iter()
+        .flat_map(|path| std::fs::read(path).unwrap())
+        .collect()
 }
 
 // covers: INV-02
@@ -75,7 +97,11 @@ fn every_truncation_leaves_the_longest_prefix_of_whole_batches() {
         let opened = intact.scene.open().unwrap();
         let found = &opened.recovered;
         assert_eq!(found.last as usize, records, "cut at {cut}");
-        assert_eq!(found.class, (cut > end).then_some(TailDamage::TornTail), "cut at {cut}");
+        assert_eq!(
+            found.class,
+            (cut > end).then_some(TailDamage::TornTail),
+            "cut at {cut}"
+        );
         assert_eq!(found.cut as usize, cut - end);
         assert_eq!(quarantined(&dir), &intact.bytes[end..cut], "cut at {cut}");
         assert!(intact.is_prefix(&shown(&dir), records), "cut at {cut}");
@@ -94,12 +120,20 @@ fn a_truncation_below_head_is_damage_and_changes_nothing() {
         let (records, _) = intact.whole(cut);
         let error = intact.scene.open().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
-        let OpenError::Damaged { damage, .. } = error else { panic!("{error}") };
+        let OpenError::Damaged { damage, .. } = error else {
+            panic!("{error}")
+        };
         assert_eq!(damage.lost, records as u64 + 1..=8, "cut at {cut}");
-        assert_eq!(std::fs::read(intact.scene.log()).unwrap(), &intact.bytes[..cut]);
+        assert_eq!(
+            std::fs::read(intact.scene.log()).unwrap(),
+            &intact.bytes[..cut]
+        );
         assert!(files(&dir.join("quarantine")).is_empty());
         let read: Vec<_> = Reader::open(&dir).unwrap().frames().collect();
-        assert!(matches!(read.last(), Some(Err(ReadError::Damaged(_)))), "cut at {cut}");
+        assert!(
+            matches!(read.last(), Some(Err(ReadError::Damaged(_)))),
+            "cut at {cut}"
+        );
     }
 }
 
@@ -127,10 +161,19 @@ fn no_flipped_bit_is_accepted() {
             let dir = intact.lay(&flipped, true);
             let read: Vec<_> = Reader::open(&dir).unwrap().frames().collect();
             let (good, bad) = read.split_at(hit.min(read.len()));
-            let good: Vec<_> = good.iter().map(|frame| frame.clone().unwrap().line).collect();
+            let good: Vec<_> = good
+                .iter()
+                .map(|frame| frame.clone().unwrap().line)
+                .collect();
             assert!(intact.is_prefix(&good, hit), "byte {byte} bit {bit}");
-            assert!(matches!(bad, [Err(ReadError::Damaged(d))] if d.seq == hit as u64 + 1), "byte {byte} bit {bit}");
-            assert!(matches!(intact.scene.open(), Err(OpenError::Damaged { .. })), "byte {byte} bit {bit}");
+            assert!(
+                matches!(bad, [Err(ReadError::Damaged(d))] if d.seq == hit as u64 + 1),
+                "byte {byte} bit {bit}"
+            );
+            assert!(
+                matches!(intact.scene.open(), Err(OpenError::Damaged { .. })),
+                "byte {byte} bit {bit}"
+            );
 
             let dir = intact.lay(&flipped, false);
             match intact.scene.open() {
@@ -138,21 +181,34 @@ fn no_flipped_bit_is_accepted() {
                     let class = opened.recovered.class.map(TailDamage::name);
                     *classes.entry(class).or_insert(0) += 1;
                     assert!(class.is_some(), "byte {byte} bit {bit}");
-                    assert!(intact.is_prefix(&shown(&dir), records), "byte {byte} bit {bit}");
+                    assert!(
+                        intact.is_prefix(&shown(&dir), records),
+                        "byte {byte} bit {bit}"
+                    );
                     assert_eq!(quarantined(&dir), &flipped[end..], "byte {byte} bit {bit}");
                     // Without HEAD only the last group is not known to have been durable.
-                    assert!(records as u64 >= intact.frames.last().unwrap().durable, "byte {byte} bit {bit}");
+                    assert!(
+                        records as u64 >= intact.frames.last().unwrap().durable,
+                        "byte {byte} bit {bit}"
+                    );
                 }
                 Err(OpenError::Damaged { damage, .. }) => {
                     *classes.entry(Some("damage")).or_insert(0) += 1;
-                    assert_eq!(*damage.lost.start(), records as u64 + 1, "byte {byte} bit {bit}");
+                    assert_eq!(
+                        *damage.lost.start(),
+                        records as u64 + 1,
+                        "byte {byte} bit {bit}"
+                    );
                     assert_eq!(std::fs::read(intact.scene.log()).unwrap(), flipped);
                 }
                 Err(other) => panic!("byte {byte} bit {bit}: {other}"),
             }
         }
     }
-    assert!(classes.contains_key(&Some("bad tail")) && classes.contains_key(&Some("damage")), "{classes:?}");
+    assert!(
+        classes.contains_key(&Some("bad tail")) && classes.contains_key(&Some("damage")),
+        "{classes:?}"
+    );
 }
 
 #[test]
@@ -179,16 +235,32 @@ fn tails_have_names() {
     let cases: [(&str, Vec<u8>, TailDamage); 8] = [
         ("zeros", vec![0; 5000], TailDamage::ZeroTail),
         ("two MiB of zeros", vec![0; 2 << 20], TailDamage::ZeroTail),
-        ("half a line", intact.bytes[..200].to_vec(), TailDamage::BadTail),
-        ("the beginning of a header", intact.bytes[..60].to_vec(), TailDamage::TornTail),
+        (
+            "half a line",
+            intact.bytes[..200].to_vec(),
+            TailDamage::BadTail,
+        ),
+        (
+            "the beginning of a header",
+            intact.bytes[..60].to_vec(),
+            TailDamage::TornTail,
+        ),
         (
             "a line of the past",
             intact.bytes[first..first + intact.frames[1].line.len() + 1].to_vec(),
             TailDamage::BadTail,
         ),
         ("noise", b"noise\n\xff\xfe\n".to_vec(), TailDamage::BadTail),
-        ("noise and zeros", [&b"noise\n"[..], &[0; 5000]].concat(), TailDamage::BadTail),
-        ("a line that is over before its length says so", over, TailDamage::BadTail),
+        (
+            "noise and zeros",
+            [&b"noise\n"[..], &[0; 5000]].concat(),
+            TailDamage::BadTail,
+        ),
+        (
+            "a line that is over before its length says so",
+            over,
+            TailDamage::BadTail,
+        ),
     ];
     for (name, tail, class) in cases {
         let dir = intact.lay(&[intact.bytes.clone(), tail.clone()].concat(), false);
@@ -199,7 +271,11 @@ fn tails_have_names() {
         let copy = opened.recovered.quarantine.clone().unwrap();
         let reason: serde_json::Value =
             serde_json::from_slice(&std::fs::read(copy.with_extension("json")).unwrap()).unwrap();
-        assert_eq!((&reason["class"], &reason["bytes"]), (&class.name().into(), &tail.len().into()), "{name}");
+        assert_eq!(
+            (&reason["class"], &reason["bytes"]),
+            (&class.name().into(), &tail.len().into()),
+            "{name}"
+        );
     }
 }
 
@@ -208,7 +284,11 @@ fn tails_have_names() {
 fn a_stale_tail_of_an_older_epoch_is_cut() {
     let scene = Scene::with(&BATCHES);
     let old = std::fs::read(scene.log()).unwrap();
-    let frames: Vec<_> = Reader::open(&scene.dir).unwrap().frames().map(Result::unwrap).collect();
+    let frames: Vec<_> = Reader::open(&scene.dir)
+        .unwrap()
+        .frames()
+        .map(Result::unwrap)
+        .collect();
     let keep: usize = frames[..2].iter().map(|frame| frame.line.len() + 1).sum();
     std::fs::write(scene.log(), &old[..keep]).unwrap();
     std::fs::remove_file(scene.head()).unwrap();
@@ -222,7 +302,10 @@ fn a_stale_tail_of_an_older_epoch_is_cut() {
     bytes.extend_from_slice(stale);
     std::fs::write(scene.log(), &bytes).unwrap();
     let opened = scene.open().unwrap();
-    assert_eq!((opened.recovered.last, opened.recovered.class), (3, Some(TailDamage::BadTail)));
+    assert_eq!(
+        (opened.recovered.last, opened.recovered.class),
+        (3, Some(TailDamage::BadTail))
+    );
     assert_eq!(quarantined(&scene.dir), stale);
     assert_eq!(texts(&scene.dir), ["one", "of the second epoch"]);
 }
@@ -236,7 +319,11 @@ fn the_epoch_of_a_cut_batch_is_spent() {
     opened.journal.close();
     std::fs::remove_file(scene.head()).unwrap();
     let mut bytes = std::fs::read(scene.log()).unwrap();
-    let begins = bytes.len() - shown(&scene.dir)[8..].iter().map(|line| line.len() + 1).sum::<usize>();
+    let begins = bytes.len()
+        - shown(&scene.dir)[8..]
+            .iter()
+            .map(|line| line.len() + 1)
+            .sum::<usize>();
     bytes[begins + 130] ^= 1;
     std::fs::write(scene.log(), &bytes).unwrap();
     let opened = scene.open().unwrap();
@@ -247,8 +334,17 @@ fn the_epoch_of_a_cut_batch_is_spent() {
 #[test]
 fn splices_show() {
     let intact = Intact::new();
-    let lines: Vec<Vec<u8>> = intact.frames.iter().map(|frame| [frame.line.as_bytes(), b"\n"].concat()).collect();
-    let order = |order: &[usize]| order.iter().flat_map(|n| lines[*n].clone()).collect::<Vec<u8>>();
+    let lines: Vec<Vec<u8>> = intact
+        .frames
+        .iter()
+        .map(|frame| [frame.line.as_bytes(), b"\n"].concat())
+        .collect();
+    let order = |order: &[usize]| {
+        order
+            .iter()
+            .flat_map(|n| lines[*n].clone())
+            .collect::<Vec<u8>>()
+    };
     let cases = [
         ("left out", order(&[0, 1, 3, 4, 5, 6, 7]), 3),
         ("doubled", order(&[0, 1, 1, 2, 3, 4, 5, 6, 7]), 3),
@@ -257,20 +353,39 @@ fn splices_show() {
     ];
     for (name, bytes, seq) in cases {
         let dir = intact.lay(&bytes, true);
-        let error = Reader::open(&dir).unwrap().frames().find_map(Result::err).unwrap();
+        let error = Reader::open(&dir)
+            .unwrap()
+            .frames()
+            .find_map(Result::err)
+            .unwrap();
         assert!(
             matches!(&error, ReadError::Damaged(d) if d.seq == seq && matches!(d.bad, FrameError::Seq { .. })),
             "{name}: {error}"
         );
-        assert!(matches!(intact.scene.open(), Err(OpenError::Damaged { .. })), "{name}");
+        assert!(
+            matches!(intact.scene.open(), Err(OpenError::Damaged { .. })),
+            "{name}"
+        );
     }
     let other = Scene::with(&[&["eins"], &["zwei", "drei"]]);
     let strange = std::fs::read(other.log()).unwrap();
-    let at = Reader::open(&other.dir).unwrap().frames().take(2).map(|f| f.unwrap().line.len() + 1).sum::<usize>();
+    let at = Reader::open(&other.dir)
+        .unwrap()
+        .frames()
+        .take(2)
+        .map(|f| f.unwrap().line.len() + 1)
+        .sum::<usize>();
     let ours: usize = lines[..2].iter().map(Vec::len).sum();
     let dir = intact.lay(&[&intact.bytes[..ours], &strange[at..]].concat(), true);
-    let error = Reader::open(&dir).unwrap().frames().find_map(Result::err).unwrap();
-    assert!(matches!(&error, ReadError::Damaged(d) if d.seq == 3 && d.bad == FrameError::Previous), "{error}");
+    let error = Reader::open(&dir)
+        .unwrap()
+        .frames()
+        .find_map(Result::err)
+        .unwrap();
+    assert!(
+        matches!(&error, ReadError::Damaged(d) if d.seq == 3 && d.bad == FrameError::Previous),
+        "{error}"
+    );
 }
 
 /// One line, right in itself.
@@ -282,7 +397,10 @@ fn line(seq: u64, previous: u32, epoch: u32, durable: u64, left: u32) -> String 
         )
     };
     let covered = rest(16 + rest(0).len());
-    format!("{{\"c\":\"{:08x}\"{covered}\n", crc32c::crc32c(covered.as_bytes()))
+    format!(
+        "{{\"c\":\"{:08x}\"{covered}\n",
+        crc32c::crc32c(covered.as_bytes())
+    )
 }
 
 /// Each of these lines is whole; what is wrong is where it stands.
@@ -295,25 +413,61 @@ fn a_line_has_to_fit_its_place() {
     let begun = line(9, last.crc, 5, 8, 2);
     let cases: [(&str, Vec<String>, Option<FrameError>); 8] = [
         ("fits", vec![good.clone()], None),
-        ("fits as a batch", vec![begun.clone(), line(10, crc(&begun), 5, 8, 1)], Some(FrameError::Missing)),
+        (
+            "fits as a batch",
+            vec![begun.clone(), line(10, crc(&begun), 5, 8, 1)],
+            Some(FrameError::Missing),
+        ),
         (
             "of a fenced writer",
             vec![good.clone(), line(10, crc(&good), 4, 8, 0)],
             Some(FrameError::Epoch { last: 5, found: 4 }),
         ),
-        ("countdown jumps", vec![begun.clone(), line(10, crc(&begun), 5, 8, 0)], Some(FrameError::Batch)),
-        ("countdown starts again", vec![begun.clone(), line(10, crc(&begun), 5, 8, 2)], Some(FrameError::Batch)),
-        ("durable before it was written", vec![line(9, last.crc, 5, 9, 0)], Some(FrameError::Batch)),
-        ("skips", vec![line(10, last.crc, 5, 8, 0)], Some(FrameError::Seq { want: 9, found: 10 })),
-        ("another past", vec![line(9, last.crc ^ 1, 5, 8, 0)], Some(FrameError::Previous)),
+        (
+            "countdown jumps",
+            vec![begun.clone(), line(10, crc(&begun), 5, 8, 0)],
+            Some(FrameError::Batch),
+        ),
+        (
+            "countdown starts again",
+            vec![begun.clone(), line(10, crc(&begun), 5, 8, 2)],
+            Some(FrameError::Batch),
+        ),
+        (
+            "durable before it was written",
+            vec![line(9, last.crc, 5, 9, 0)],
+            Some(FrameError::Batch),
+        ),
+        (
+            "skips",
+            vec![line(10, last.crc, 5, 8, 0)],
+            Some(FrameError::Seq { want: 9, found: 10 }),
+        ),
+        (
+            "another past",
+            vec![line(9, last.crc ^ 1, 5, 8, 0)],
+            Some(FrameError::Previous),
+        ),
     ];
     for (name, lines, bad) in cases {
-        intact.lay(&[intact.bytes.clone(), lines.concat().into_bytes()].concat(), false);
-        let opened = intact.scene.open().unwrap_or_else(|e| panic!("{name}: {e}"));
+        intact.lay(
+            &[intact.bytes.clone(), lines.concat().into_bytes()].concat(),
+            false,
+        );
+        let opened = intact
+            .scene
+            .open()
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(opened.recovered.class.is_some(), bad.is_some(), "{name}");
         let Some(bad) = bad else { continue };
-        let copy = opened.recovered.quarantine.clone().unwrap().with_extension("json");
-        let reason: serde_json::Value = serde_json::from_slice(&std::fs::read(copy).unwrap()).unwrap();
+        let copy = opened
+            .recovered
+            .quarantine
+            .clone()
+            .unwrap()
+            .with_extension("json");
+        let reason: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(copy).unwrap()).unwrap();
         assert_eq!(reason["reason"], bad.to_string(), "{name}");
     }
 }

@@ -103,7 +103,12 @@ pub(crate) struct Nth {
 
 impl Nth {
     pub(crate) fn disk(at: usize, fault: Fault) -> Judged<Self> {
-        Judged(Self { at, fault, count: AtomicUsize::new(0), half: AtomicBool::new(false) })
+        Judged(Self {
+            at,
+            fault,
+            count: AtomicUsize::new(0),
+            half: AtomicBool::new(false),
+        })
     }
 
     /// It got that far.
@@ -128,7 +133,9 @@ impl Judge for Nth {
                 Ok(())
             }
             // The rest of the write that was cut short.
-            Fault::Half(code) if n == self.at + 1 && op == Op::Write && self.half.load(Ordering::SeqCst) => {
+            Fault::Half(code)
+                if n == self.at + 1 && op == Op::Write && self.half.load(Ordering::SeqCst) =>
+            {
                 Err(Self::error(code))
             }
             _ => Ok(()),
@@ -136,7 +143,8 @@ impl Judge for Nth {
     }
 
     fn writable(&self, _: &Path, len: usize) -> io::Result<usize> {
-        let half = self.half.load(Ordering::SeqCst) && self.count.load(Ordering::SeqCst) == self.at + 1;
+        let half =
+            self.half.load(Ordering::SeqCst) && self.count.load(Ordering::SeqCst) == self.at + 1;
         Ok(if half { len / 2 } else { len })
     }
 }
@@ -170,7 +178,11 @@ enum Change {
 
 impl Power {
     pub(crate) fn failing(off_at: Option<usize>, bad_flush: Option<usize>) -> Self {
-        Self { off_at, bad_flush, ..Self::default() }
+        Self {
+            off_at,
+            bad_flush,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn operations(&self) -> usize {
@@ -191,7 +203,9 @@ impl Power {
         for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
             let meta = entry.metadata().unwrap();
             if meta.is_file() {
-                state.durable.insert(meta.ino(), std::fs::read(entry.path()).unwrap());
+                state
+                    .durable
+                    .insert(meta.ino(), std::fs::read(entry.path()).unwrap());
             } else {
                 below.push(entry.path());
             }
@@ -204,16 +218,30 @@ impl Power {
 
     fn tick(&self) -> io::Result<usize> {
         let n = self.count.fetch_add(1, Ordering::SeqCst);
-        if self.off_at.is_some_and(|off| n >= off) { Err(io::Error::from_raw_os_error(EIO)) } else { Ok(n) }
+        if self.off_at.is_some_and(|off| n >= off) {
+            Err(io::Error::from_raw_os_error(EIO))
+        } else {
+            Ok(n)
+        }
     }
 
     fn flush_fails(&self, n: usize) -> io::Result<()> {
-        if self.bad_flush == Some(n) { Err(io::Error::from_raw_os_error(EIO)) } else { Ok(()) }
+        if self.bad_flush == Some(n) {
+            Err(io::Error::from_raw_os_error(EIO))
+        } else {
+            Ok(())
+        }
     }
 
     fn change(&self, file: &DiskFile, change: Change) -> io::Result<()> {
         let inode = file.file.metadata()?.ino();
-        self.state.lock().unwrap().pending.entry(inode).or_default().push(change);
+        self.state
+            .lock()
+            .unwrap()
+            .pending
+            .entry(inode)
+            .or_default()
+            .push(change);
         Ok(())
     }
 }
@@ -288,7 +316,11 @@ impl Disk for Power {
             (entry.file_name(), meta.is_file().then(|| meta.ino()))
         });
         let entries = entries.collect();
-        self.state.lock().unwrap().names.insert(path.to_path_buf(), entries);
+        self.state
+            .lock()
+            .unwrap()
+            .names
+            .insert(path.to_path_buf(), entries);
         Ok(())
     }
     fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()> {

@@ -13,7 +13,10 @@ const PLENTY: usize = 400;
 
 /// Small segments, so that each scene fills some.
 fn given(disk: Arc<dyn Disk>) -> Options {
-    Options { segment_bytes: 1000, ..options(disk) }
+    Options {
+        segment_bytes: 1000,
+        ..options(disk)
+    }
 }
 
 /// What a caller was told.
@@ -28,8 +31,18 @@ struct Told {
 }
 
 /// Makes or opens a session and works in it; each refused batch is tried once more.
-fn work(dir: &Path, options: Options, names: &[&str], fresh: bool, told: &mut Told) -> Option<Recovered> {
-    let entered = if fresh { Session::create(dir, options) } else { Session::open(dir, options) };
+fn work(
+    dir: &Path,
+    options: Options,
+    names: &[&str],
+    fresh: bool,
+    told: &mut Told,
+) -> Option<Recovered> {
+    let entered = if fresh {
+        Session::create(dir, options)
+    } else {
+        Session::open(dir, options)
+    };
     let opened = entered.ok()?;
     for (n, name) in names.iter().enumerate() {
         if n == 1
@@ -38,7 +51,10 @@ fn work(dir: &Path, options: Options, names: &[&str], fresh: bool, told: &mut To
             told.blobs.push(blob);
         }
         let second = format!("{name}+");
-        let mut batch = Asking(if name.ends_with('!') { 2 } else { 1 }, notes(&[name, &second]));
+        let mut batch = Asking(
+            if name.ends_with('!') { 2 } else { 1 },
+            notes(&[name, &second]),
+        );
         told.settled = false;
         for _ in 0..2 {
             match opened.journal.append(batch).wait() {
@@ -63,7 +79,8 @@ fn check(dir: &Path, told: &Told, what: &str) {
     if told.acked.is_empty() && !dir.join("log").exists() {
         return;
     }
-    let opened = Session::open(dir, options(Arc::new(Quick))).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let opened =
+        Session::open(dir, options(Arc::new(Quick))).unwrap_or_else(|e| panic!("{what}: {e}"));
     let found = texts(dir);
     // Whatever else is there was handed over, and is whole.
     let mut acked = told.acked.iter().peekable();
@@ -71,20 +88,48 @@ fn check(dir: &Path, told: &Told, what: &str) {
         if acked.peek() == Some(&text) {
             acked.next();
         } else {
-            assert!(told.refused.contains(text), "{what}: {text} in {found:?}, {told:?}");
-            assert!(!told.settled || acked.peek().is_some(), "{what}: {text} behind the end of {told:?}");
+            assert!(
+                told.refused.contains(text),
+                "{what}: {text} in {found:?}, {told:?}"
+            );
+            assert!(
+                !told.settled || acked.peek().is_some(),
+                "{what}: {text} behind the end of {told:?}"
+            );
         }
     }
-    assert_eq!(acked.next(), None, "{what}: acknowledged and not in {found:?}");
+    assert_eq!(
+        acked.next(),
+        None,
+        "{what}: acknowledged and not in {found:?}"
+    );
     for pair in found.chunks(2) {
-        assert!(matches!(pair, [one, two] if *two == format!("{one}+")), "{what}: half a batch in {found:?}");
+        assert!(
+            matches!(pair, [one, two] if *two == format!("{one}+")),
+            "{what}: half a batch in {found:?}"
+        );
     }
-    assert!(found.iter().all(|text| !text.ends_with('!')) || formats(dir).last() == Some(&2), "{what}");
+    assert!(
+        found.iter().all(|text| !text.ends_with('!')) || formats(dir).last() == Some(&2),
+        "{what}"
+    );
     for blob in &told.blobs {
-        assert_eq!(opened.blobs.view().verify(&blob.digest), Ok(blob.len), "{what}");
+        assert_eq!(
+            opened.blobs.view().verify(&blob.digest),
+            Ok(blob.len),
+            "{what}"
+        );
     }
-    opened.journal.append(Notes(vec!["after".to_owned()])).wait().unwrap();
-    let seqs: Vec<_> = session_store::Reader::open(dir).unwrap().frames().map(|f| f.unwrap().seq).collect();
+    opened
+        .journal
+        .append(Notes(vec!["after".to_owned()]))
+        .wait()
+        .unwrap();
+    let seqs: Vec<_> = session_store::Reader::open(dir)
+        .unwrap()
+        .frames()
+        .map(|f| f.unwrap().seq)
+        .collect();
     assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{what}");
 }
 
@@ -105,7 +150,14 @@ fn whatever_operation_fails_what_was_acknowledged_is_there() {
             let disk = Arc::new(Nth::disk(n, fault));
             let given = given(Arc::clone(&disk) as Arc<dyn Disk>);
             let mut told = Told::default();
-            let made = work(&scene.dir, given.clone(), &["a", "b!", "c"], true, &mut told).is_some();
+            let made = work(
+                &scene.dir,
+                given.clone(),
+                &["a", "b!", "c"],
+                true,
+                &mut told,
+            )
+            .is_some();
             work(&scene.dir, given, &["d", "e"], !made, &mut told);
             check(&scene.dir, &told, &format!("{fault:?} at operation {n}"));
             if !disk.0.reached() {
@@ -132,8 +184,12 @@ fn restarted(disk: &Power, scene: &Scene, told: &Told, what: &str) {
     disk.restart(scene.dir.parent().unwrap(), &after.path().join("r"));
     let dir = after.path().join("r").join("one");
     // The last words of a machine without power are not settled.
-    let told =
-        Told { acked: told.acked.clone(), refused: told.refused.clone(), blobs: told.blobs.clone(), settled: false };
+    let told = Told {
+        acked: told.acked.clone(),
+        refused: told.refused.clone(),
+        blobs: told.blobs.clone(),
+        settled: false,
+    };
     check(&dir, &told, what);
 }
 
@@ -166,7 +222,12 @@ fn a_failed_flush_is_never_believed_again() {
         for off in (bad + 1..disk.operations()).step_by(5) {
             let (scene, mut told) = (Scene::new(), Told::default());
             let disk = powered(Power::failing(Some(off), Some(bad)), &scene, &mut told);
-            restarted(&disk, &scene, &told, &format!("flush {bad} failed, power off at {off}"));
+            restarted(
+                &disk,
+                &scene,
+                &told,
+                &format!("flush {bad} failed, power off at {off}"),
+            );
         }
     }
 }
@@ -185,7 +246,12 @@ fn torn() -> (Scene, Vec<u8>, Vec<String>) {
 
 #[test]
 fn recovery_that_fails_anywhere_can_be_done_again() {
-    for fault in [Fault::Once(EIO), Fault::Ever(EIO), Fault::Ever(ENOSPC), Fault::Half(ENOSPC)] {
+    for fault in [
+        Fault::Once(EIO),
+        Fault::Ever(EIO),
+        Fault::Ever(ENOSPC),
+        Fault::Half(ENOSPC),
+    ] {
         for n in 0.. {
             assert!(n < PLENTY);
             let (scene, tail, kept) = torn();
@@ -195,7 +261,9 @@ fn recovery_that_fails_anywhere_can_be_done_again() {
                 opened.journal.close();
             }
             for _ in 0..2 {
-                let opened = scene.open().unwrap_or_else(|e| panic!("{fault:?} at {n}: {e}"));
+                let opened = scene
+                    .open()
+                    .unwrap_or_else(|e| panic!("{fault:?} at {n}: {e}"));
                 assert_eq!(opened.recovered.last, 5, "{fault:?} at {n}");
                 assert_eq!(shown(&scene.dir), kept, "{fault:?} at {n}");
                 opened.journal.close();
@@ -224,7 +292,12 @@ fn no_byte_leaves_without_quarantine_whenever_the_power_goes() {
         // What a process left that was killed: in the page cache, and by now on the disk too.
         disk.adopt(scene.dir.parent().unwrap());
         if let Ok(opened) = Session::open(&scene.dir, options(Arc::clone(&disk) as Arc<dyn Disk>)) {
-            opened.journal.append(notes(&["d", "d+"])).wait().map(drop).ok();
+            opened
+                .journal
+                .append(notes(&["d", "d+"]))
+                .wait()
+                .map(drop)
+                .ok();
             opened.journal.close();
         }
         let after = root();
@@ -233,10 +306,12 @@ fn no_byte_leaves_without_quarantine_whenever_the_power_goes() {
         let opened = Session::open(&dir, options(Arc::new(Quick))).unwrap();
         assert!(shown(&dir).starts_with(&kept), "power off at {n}");
         let copies = files(&dir.join("quarantine"));
-        let copy =
-            copies.iter().find(|path| std::fs::read(path).unwrap() == tail && path.extension().unwrap() == "bytes");
+        let copy = copies.iter().find(|path| {
+            std::fs::read(path).unwrap() == tail && path.extension().unwrap() == "bytes"
+        });
         let reason = copy.map(|copy| std::fs::read(copy.with_extension("json")).unwrap());
-        let found = reason.is_some_and(|text| serde_json::from_slice::<serde_json::Value>(&text).is_ok());
+        let found =
+            reason.is_some_and(|text| serde_json::from_slice::<serde_json::Value>(&text).is_ok());
         assert!(found, "power off at {n}: {:?}", opened.recovered);
         if disk.operations() <= n {
             assert!(n > 15);
@@ -264,7 +339,13 @@ fn what_recovery_keeps_it_first_makes_durable() {
     let after = root();
     disk.restart(&parent, &after.path().join("r"));
     let dir = after.path().join("r").join("one");
-    assert_eq!(Session::open(&dir, options(Arc::new(Quick))).unwrap().recovered.last, 5);
+    assert_eq!(
+        Session::open(&dir, options(Arc::new(Quick)))
+            .unwrap()
+            .recovered
+            .last,
+        5
+    );
     assert_eq!(texts(&dir), ["a", "a+", "b", "b+"]);
 }
 
@@ -272,8 +353,22 @@ fn what_recovery_keeps_it_first_makes_durable() {
 #[test]
 fn the_real_disk_does_all_of_it() {
     let (scene, mut told) = (Scene::new(), Told::default());
-    work(&scene.dir, options(Arc::new(RealDisk)), &["a", "b"], true, &mut told).unwrap();
-    let found = work(&scene.dir, options(Arc::new(RealDisk)), &["c"], false, &mut told).unwrap();
+    work(
+        &scene.dir,
+        options(Arc::new(RealDisk)),
+        &["a", "b"],
+        true,
+        &mut told,
+    )
+    .unwrap();
+    let found = work(
+        &scene.dir,
+        options(Arc::new(RealDisk)),
+        &["c"],
+        false,
+        &mut told,
+    )
+    .unwrap();
     assert_eq!((found.last, found.class), (5, None));
     check(&scene.dir, &told, "real disk");
 }

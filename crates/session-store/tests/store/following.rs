@@ -13,7 +13,10 @@ use crate::scene::{Scene, append, files, notes, options, text};
 const SMALL: u64 = 900;
 
 fn start(scene: &Scene) -> session_store::Opened {
-    let options = session_store::Options { segment_bytes: SMALL, ..options(Arc::new(Quick)) };
+    let options = session_store::Options {
+        segment_bytes: SMALL,
+        ..options(Arc::new(Quick))
+    };
     match scene.dir.exists() {
         false => Session::create(&scene.dir, options).unwrap(),
         true => Session::open(&scene.dir, options).unwrap(),
@@ -30,7 +33,11 @@ fn drain(following: &mut Following) -> Vec<OwnedFrame> {
 }
 
 fn words(frames: &[OwnedFrame]) -> Vec<String> {
-    frames.iter().filter(|frame| frame.kind == "note").map(|frame| text(&frame.line)).collect()
+    frames
+        .iter()
+        .filter(|frame| frame.kind == "note")
+        .map(|frame| text(&frame.line))
+        .collect()
 }
 
 #[test]
@@ -40,12 +47,20 @@ fn whatever_was_read_before_what_comes_is_read_once() {
     append(&opened, &["first"]).unwrap();
     let reader = Reader::open(&scene.dir).unwrap();
     // One that reads at once, one that reads at every seventh batch, one from the end, one that never finishes.
-    let (mut eager, mut lazy, mut late, mut slow) =
-        (reader.follow(), reader.follow(), reader.follow(), reader.follow());
+    let (mut eager, mut lazy, mut late, mut slow) = (
+        reader.follow(),
+        reader.follow(),
+        reader.follow(),
+        reader.follow(),
+    );
     let (mut by_eager, mut by_lazy, mut by_slow) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..60 {
         let batch = [format!("a{n}"), format!("b{n}"), format!("c{n}")];
-        opened.journal.append(notes(&batch.each_ref().map(String::as_str))).wait().unwrap();
+        opened
+            .journal
+            .append(notes(&batch.each_ref().map(String::as_str)))
+            .wait()
+            .unwrap();
         by_eager.extend(drain(&mut eager));
         if n % 7 == 0 {
             by_lazy.extend(drain(&mut lazy));
@@ -60,11 +75,23 @@ fn whatever_was_read_before_what_comes_is_read_once() {
     }
     by_lazy.extend(drain(&mut lazy));
     by_slow.extend(slow.by_ref().map(|frame| frame.unwrap()));
-    let all: Vec<_> = Reader::open(&scene.dir).unwrap().frames().map(|frame| frame.unwrap()).collect();
+    let all: Vec<_> = Reader::open(&scene.dir)
+        .unwrap()
+        .frames()
+        .map(|frame| frame.unwrap())
+        .collect();
     assert!(files(&scene.dir.join("log")).len() > 10);
-    assert_eq!(all.iter().map(|frame| frame.seq).collect::<Vec<_>>(), (1..=all.len() as u64).collect::<Vec<_>>());
+    assert_eq!(
+        all.iter().map(|frame| frame.seq).collect::<Vec<_>>(),
+        (1..=all.len() as u64).collect::<Vec<_>>()
+    );
     let seqs = |frames: &[OwnedFrame]| frames.iter().map(|frame| frame.seq).collect::<Vec<_>>();
-    for (who, frames) in [("eager", by_eager), ("lazy", by_lazy), ("late", drain(&mut late)), ("slow", by_slow)] {
+    for (who, frames) in [
+        ("eager", by_eager),
+        ("lazy", by_lazy),
+        ("late", drain(&mut late)),
+        ("slow", by_slow),
+    ] {
         assert_eq!(seqs(&frames), seqs(&all), "{who}");
     }
     assert!(!eager.look().unwrap() && eager.next().is_none());
@@ -82,14 +109,19 @@ fn beside_a_writer_no_batch_is_seen_in_part() {
     thread::scope(|scope| {
         scope.spawn(|| {
             let batch = |n: usize| [format!("a{n}"), format!("b{n}")];
-            (0..BATCHES).for_each(|n| drop(append(&opened, &batch(n).each_ref().map(String::as_str)).unwrap()));
+            (0..BATCHES).for_each(|n| {
+                drop(append(&opened, &batch(n).each_ref().map(String::as_str)).unwrap())
+            });
             over.store(true, Ordering::SeqCst);
         });
         loop {
             // Asked before: what was written before it was set is there.
             let last = over.load(Ordering::SeqCst);
             let frames = drain(&mut following);
-            assert!(frames.last().is_none_or(|frame| frame.batch_left == 0), "{frames:?}");
+            assert!(
+                frames.last().is_none_or(|frame| frame.batch_left == 0),
+                "{frames:?}"
+            );
             seen.extend(frames);
             if last {
                 break;
@@ -97,8 +129,10 @@ fn beside_a_writer_no_batch_is_seen_in_part() {
             thread::yield_now();
         }
     });
-    let expected: Vec<String> =
-        ["first".to_owned()].into_iter().chain((0..BATCHES).flat_map(|n| [format!("a{n}"), format!("b{n}")])).collect();
+    let expected: Vec<String> = ["first".to_owned()]
+        .into_iter()
+        .chain((0..BATCHES).flat_map(|n| [format!("a{n}"), format!("b{n}")]))
+        .collect();
     assert_eq!(words(&seen), expected);
     assert!(seen.iter().zip(1..).all(|(frame, seq)| frame.seq == seq));
 }
@@ -137,7 +171,10 @@ fn damage_and_absence_end_it() {
     bytes[at] ^= 1;
     std::fs::write(scene.log(), &bytes).unwrap();
     assert!(following.look().unwrap());
-    assert_eq!(following.next().unwrap().unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        following.next().unwrap().unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
     assert!(following.next().is_none() && !following.look().unwrap());
 
     std::fs::write(scene.log(), &whole).unwrap();

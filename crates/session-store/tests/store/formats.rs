@@ -8,11 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::{fs, io};
 
 use session_store::{
-    EncodeError, ErrorKind, Frames, OpenError, Opened, Options, Reader, Records, Refusal, Session, Tail,
+    EncodeError, ErrorKind, Frames, OpenError, Opened, Options, Reader, Records, Refusal, Session,
+    Tail,
 };
 
 use crate::disks::{ENOSPC, Judge, Judged, Quick};
-use crate::scene::{Asking, Notes, Scene, append, files, formats, notes, options, root, shown, text, texts};
+use crate::scene::{
+    Asking, Notes, Scene, append, files, formats, notes, options, root, shown, text, texts,
+};
 
 fn asking(texts: &[&str]) -> Asking {
     Asking(2, notes(texts))
@@ -25,7 +28,14 @@ fn ask(opened: &Opened, texts: &[&str]) {
 /// A closed session: two notes of format 1, two of format 2, over small segments if asked.
 fn mixed(segment_bytes: u64) -> Scene {
     let scene = Scene::new();
-    let opened = Session::create(&scene.dir, Options { segment_bytes, ..options(Arc::new(Quick)) }).unwrap();
+    let opened = Session::create(
+        &scene.dir,
+        Options {
+            segment_bytes,
+            ..options(Arc::new(Quick))
+        },
+    )
+    .unwrap();
     append(&opened, &["a"]).unwrap();
     append(&opened, &["b"]).unwrap();
     ask(&opened, &["c"]);
@@ -45,26 +55,56 @@ fn a_batch_that_asks_starts_a_segment_of_its_format() {
     let (flushes, before) = (opened.journal.flushes(), fs::read(scene.log()).unwrap());
     let done = opened.journal.append(asking(&["c", "c+"])).wait().unwrap();
     assert_eq!((done.seqs(), done.seal()), (5..=6, None));
-    assert_eq!(opened.journal.flushes() - flushes, 2, "the file and its name");
+    assert_eq!(
+        opened.journal.flushes() - flushes,
+        2,
+        "the file and its name"
+    );
     append(&opened, &["d"]).unwrap();
     assert_eq!(opened.journal.flushes() - flushes, 3);
     ask(&opened, &["e"]);
     opened.journal.close();
     let paths = files(&scene.dir.join("log"));
     assert_eq!((paths.len(), formats(&scene.dir)), (2, vec![1, 2]));
-    assert!(fs::read(&paths[0]).unwrap() == before, "nothing more is written to the segment before");
-    assert_eq!(fs::metadata(&paths[0]).unwrap().permissions().mode() & 0o777, 0o400);
+    assert!(
+        fs::read(&paths[0]).unwrap() == before,
+        "nothing more is written to the segment before"
+    );
+    assert_eq!(
+        fs::metadata(&paths[0]).unwrap().permissions().mode() & 0o777,
+        0o400
+    );
     let opening = &shown(&scene.dir)[3];
     let crc = u32::from_str_radix(&shown(&scene.dir)[2][6..14], 16).unwrap();
-    let previous = format!("\"previous\":{{\"first\":1,\"offset\":{},\"seq\":3,\"crc\":{crc}}}", before.len());
-    assert!(opening.ends_with(&format!("\"format\":2,\"session\":\"s-1\",{previous}}}")), "{opening}");
+    let previous = format!(
+        "\"previous\":{{\"first\":1,\"offset\":{},\"seq\":3,\"crc\":{crc}}}",
+        before.len()
+    );
+    assert!(
+        opening.ends_with(&format!("\"format\":2,\"session\":\"s-1\",{previous}}}")),
+        "{opening}"
+    );
     // Opened again, it stays where it is, also in the segments after this one.
-    let opened = Session::open(&scene.dir, Options { segment_bytes: 600, ..options(Arc::new(Quick)) }).unwrap();
+    let opened = Session::open(
+        &scene.dir,
+        Options {
+            segment_bytes: 600,
+            ..options(Arc::new(Quick))
+        },
+    )
+    .unwrap();
     (0..8).for_each(|n| drop(append(&opened, &[&format!("f{n}")]).unwrap()));
     ask(&opened, &["g"]);
     let formats = formats(&scene.dir);
-    assert!(formats.len() > 3 && formats[0] == 1 && formats[1..].iter().all(|format| *format == 2), "{formats:?}");
-    let seqs: Vec<_> = Reader::open(&scene.dir).unwrap().frames().map(|frame| frame.unwrap().seq).collect();
+    assert!(
+        formats.len() > 3 && formats[0] == 1 && formats[1..].iter().all(|format| *format == 2),
+        "{formats:?}"
+    );
+    let seqs: Vec<_> = Reader::open(&scene.dir)
+        .unwrap()
+        .frames()
+        .map(|frame| frame.unwrap().seq)
+        .collect();
     assert!(seqs.iter().copied().eq(1..=seqs.len() as u64));
     assert_eq!(texts(&scene.dir).len(), 15);
 }
@@ -75,7 +115,10 @@ fn the_first_batch_needs_no_second_segment() {
     let opened = scene.create();
     ask(&opened, &["a"]);
     append(&opened, &["b"]).unwrap();
-    assert_eq!((formats(&scene.dir), opened.journal.flushes()), (vec![2], 5));
+    assert_eq!(
+        (formats(&scene.dir), opened.journal.flushes()),
+        (vec![2], 5)
+    );
     assert_eq!(files(&scene.dir.join("log")).len(), 1);
 }
 
@@ -111,16 +154,28 @@ fn batches_of_several_formats_keep_their_order() {
     let commits: Vec<_> = [1, 1, 2, 1, 2]
         .iter()
         .enumerate()
-        .map(|(n, format)| opened.journal.append(Asking(*format, notes(&[&n.to_string()]))))
+        .map(|(n, format)| {
+            opened
+                .journal
+                .append(Asking(*format, notes(&[&n.to_string()])))
+        })
         .collect();
     drop(go);
     first.wait().unwrap();
-    let seqs: Vec<_> = commits.into_iter().map(|commit| *commit.wait().unwrap().seqs().end()).collect();
+    let seqs: Vec<_> = commits
+        .into_iter()
+        .map(|commit| *commit.wait().unwrap().seqs().end())
+        .collect();
     // Two groups: the second begins with the record that opens its segment.
     assert_eq!(seqs, [3, 4, 6, 7, 8]);
     assert_eq!(
         (formats(&scene.dir), texts(&scene.dir)),
-        (vec![1, 2], ["gate", "0", "1", "2", "3", "4"].map(str::to_owned).to_vec())
+        (
+            vec![1, 2],
+            ["gate", "0", "1", "2", "3", "4"]
+                .map(str::to_owned)
+                .to_vec()
+        )
     );
 }
 
@@ -132,13 +187,23 @@ fn a_batch_that_cannot_be_stored_starts_no_segment() {
     append(&opened, &["a"]).unwrap();
     let (go, gate) = channel();
     let first = opened.journal.append(Gate(Mutex::new(gate)));
-    let (broken, behind) = (opened.journal.append(Broken), opened.journal.append(notes(&["b"])));
+    let (broken, behind) = (
+        opened.journal.append(Broken),
+        opened.journal.append(notes(&["b"])),
+    );
     drop(go);
     first.wait().unwrap();
     assert!(matches!(broken.wait().unwrap_err().why, Refusal::Encode(_)));
     behind.wait().unwrap();
-    let refused = opened.journal.append(Asking(3, notes(&["c"]))).wait().unwrap_err();
-    assert_eq!((refused.why.clone(), refused.kind()), (Refusal::Encode(EncodeError::Format(3)), ErrorKind::Bug));
+    let refused = opened
+        .journal
+        .append(Asking(3, notes(&["c"])))
+        .wait()
+        .unwrap_err();
+    assert_eq!(
+        (refused.why.clone(), refused.kind()),
+        (Refusal::Encode(EncodeError::Format(3)), ErrorKind::Bug)
+    );
     assert!(refused.batch.is_some() && !opened.journal.suspended());
     append(&opened, &["d"]).unwrap();
     assert_eq!(
@@ -151,7 +216,11 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for path in files(from) {
         let target = to.join(path.file_name().unwrap());
-        if path.is_dir() { copy(&path, &target) } else { fs::copy(&path, &target).map(drop).unwrap() }
+        if path.is_dir() {
+            copy(&path, &target)
+        } else {
+            fs::copy(&path, &target).map(drop).unwrap()
+        }
     }
 }
 
@@ -159,10 +228,17 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn a_kill_at_each_point_of_a_switch_loses_nothing() {
     let (scene, copies) = (Scene::new(), root());
-    let (on, reached) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+    let (on, reached) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(Mutex::new(Vec::new())),
+    );
     let probe = {
-        let (on, reached, dir, into) =
-            (Arc::clone(&on), Arc::clone(&reached), scene.dir.clone(), copies.path().to_path_buf());
+        let (on, reached, dir, into) = (
+            Arc::clone(&on),
+            Arc::clone(&reached),
+            scene.dir.clone(),
+            copies.path().to_path_buf(),
+        );
         move |point: &'static str| {
             if on.load(Ordering::SeqCst) {
                 let mut reached = reached.lock().unwrap();
@@ -171,27 +247,49 @@ fn a_kill_at_each_point_of_a_switch_loses_nothing() {
             }
         }
     };
-    let given = Options { probe: Arc::new(probe), ..options(Arc::new(Quick)) };
+    let given = Options {
+        probe: Arc::new(probe),
+        ..options(Arc::new(Quick))
+    };
     let opened = Session::create(&scene.dir, given).unwrap();
     append(&opened, &["a", "a+"]).unwrap();
     on.store(true, Ordering::SeqCst);
     ask(&opened, &["b", "b+"]);
     on.store(false, Ordering::SeqCst);
-    let points = ["encoded", "written", "renamed", "synced", "head"].map(|point| format!("journal:{point}"));
+    let points =
+        ["encoded", "written", "renamed", "synced", "head"].map(|point| format!("journal:{point}"));
     assert_eq!(*reached.lock().unwrap(), points);
     for (n, point) in points.iter().enumerate() {
         let dir = copies.path().join(n.to_string());
         let there = n >= 2;
         for round in 0..2 {
-            let opened = Session::open(&dir, options(Arc::new(Quick))).unwrap_or_else(|e| panic!("{point}: {e}"));
-            assert_eq!((opened.recovered.class, opened.recovered.cut), (None, 0), "{point} {round}");
-            assert_eq!(opened.recovered.last, if there { 6 } else { 3 }, "{point} {round}");
+            let opened = Session::open(&dir, options(Arc::new(Quick)))
+                .unwrap_or_else(|e| panic!("{point}: {e}"));
+            assert_eq!(
+                (opened.recovered.class, opened.recovered.cut),
+                (None, 0),
+                "{point} {round}"
+            );
+            assert_eq!(
+                opened.recovered.last,
+                if there { 6 } else { 3 },
+                "{point} {round}"
+            );
             opened.journal.close();
         }
-        assert!(files(&dir.join("log")).iter().all(|path| path.extension().unwrap() == "jsonl"), "{point}");
+        assert!(
+            files(&dir.join("log"))
+                .iter()
+                .all(|path| path.extension().unwrap() == "jsonl"),
+            "{point}"
+        );
         let opened = Session::open(&dir, options(Arc::new(Quick))).unwrap();
         append(&opened, &["c"]).unwrap();
-        assert_eq!(formats(&dir), if there { vec![1, 2] } else { vec![1] }, "{point}");
+        assert_eq!(
+            formats(&dir),
+            if there { vec![1, 2] } else { vec![1] },
+            "{point}"
+        );
         ask(&opened, &["d"]);
         assert_eq!(formats(&dir), [1, 2], "{point}");
         let expected = if there { "a a+ b b+ c d" } else { "a a+ c d" };
@@ -209,27 +307,50 @@ impl Judge for NoRoom {
 
     fn writable(&self, path: &Path, len: usize) -> io::Result<usize> {
         let full = self.0.load(Ordering::SeqCst) && path.extension().is_some_and(|e| e == "tmp");
-        if full { Err(io::Error::from_raw_os_error(ENOSPC)) } else { Ok(len) }
+        if full {
+            Err(io::Error::from_raw_os_error(ENOSPC))
+        } else {
+            Ok(len)
+        }
     }
 }
 
 #[test]
 fn without_room_for_a_segment_the_one_before_goes_on() {
     let (scene, full) = (Scene::new(), Arc::new(AtomicBool::new(false)));
-    let opened = Session::create(&scene.dir, options(Arc::new(Judged(NoRoom(Arc::clone(&full)))))).unwrap();
+    let opened = Session::create(
+        &scene.dir,
+        options(Arc::new(Judged(NoRoom(Arc::clone(&full))))),
+    )
+    .unwrap();
     append(&opened, &["a"]).unwrap();
     full.store(true, Ordering::SeqCst);
     let refused = opened.journal.append(asking(&["b"])).wait().unwrap_err();
     assert!(matches!(refused.why, Refusal::Full(_)) && opened.journal.suspended());
-    assert_eq!(files(&scene.dir.join("log")).len(), 1, "what did not become a segment takes no room");
-    opened.journal.append_reserved(notes(&["suspended"])).wait().unwrap();
+    assert_eq!(
+        files(&scene.dir.join("log")).len(),
+        1,
+        "what did not become a segment takes no room"
+    );
+    opened
+        .journal
+        .append_reserved(notes(&["suspended"]))
+        .wait()
+        .unwrap();
     append(&opened, &["c"]).unwrap();
     assert_eq!(formats(&scene.dir), [1]);
-    let again = opened.journal.append(refused.batch.unwrap()).wait().unwrap_err();
+    let again = opened
+        .journal
+        .append(refused.batch.unwrap())
+        .wait()
+        .unwrap_err();
     full.store(false, Ordering::SeqCst);
     opened.journal.append(again.batch.unwrap()).wait().unwrap();
     opened.journal.close();
-    assert_eq!((formats(&scene.dir), texts(&scene.dir).join(" ")), (vec![1, 2], "a suspended c b".to_owned()));
+    assert_eq!(
+        (formats(&scene.dir), texts(&scene.dir).join(" ")),
+        (vec![1, 2], "a suspended c b".to_owned())
+    );
     let opened = scene.open().unwrap();
     assert_eq!((opened.recovered.last, opened.recovered.class), (6, None));
 }
@@ -242,7 +363,11 @@ impl Judge for NameLost {
         let named = op == session_store::Op::SyncDir && path.ends_with("log");
         // Opening makes the name of the log durable.
         let lost = named && self.0.fetch_add(1, Ordering::SeqCst) == 1;
-        if lost { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
+        if lost {
+            Err(io::Error::from_raw_os_error(5))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -250,7 +375,11 @@ impl Judge for NameLost {
 #[test]
 fn once_a_segment_may_have_its_name_the_one_before_is_over() {
     let scene = Scene::new();
-    let opened = Session::create(&scene.dir, options(Arc::new(Judged(NameLost(AtomicUsize::new(0)))))).unwrap();
+    let opened = Session::create(
+        &scene.dir,
+        options(Arc::new(Judged(NameLost(AtomicUsize::new(0))))),
+    )
+    .unwrap();
     append(&opened, &["a"]).unwrap();
     let before = fs::read(scene.log()).unwrap();
     let refused = opened.journal.append(asking(&["b"])).wait().unwrap_err();
@@ -258,11 +387,21 @@ fn once_a_segment_may_have_its_name_the_one_before_is_over() {
     append(&opened, &["c"]).unwrap();
     assert!(fs::read(scene.log()).unwrap() == before);
     // It was not committed, so the format is the old one.
-    assert_eq!((formats(&scene.dir), texts(&scene.dir).join(" ")), (vec![1, 1], "a c".to_owned()));
-    opened.journal.append(refused.batch.unwrap()).wait().unwrap();
+    assert_eq!(
+        (formats(&scene.dir), texts(&scene.dir).join(" ")),
+        (vec![1, 1], "a c".to_owned())
+    );
+    opened
+        .journal
+        .append(refused.batch.unwrap())
+        .wait()
+        .unwrap();
     opened.journal.close();
     drop(scene.open().unwrap());
-    assert_eq!((formats(&scene.dir), texts(&scene.dir).join(" ")), (vec![1, 1, 2], "a c b".to_owned()));
+    assert_eq!(
+        (formats(&scene.dir), texts(&scene.dir).join(" ")),
+        (vec![1, 1, 2], "a c b".to_owned())
+    );
 }
 
 /// Every way to read goes across.
@@ -272,22 +411,46 @@ fn readers_of_a_log_of_two_formats() {
         let scene = mixed(segment_bytes);
         let lines = shown(&scene.dir);
         let reader = Reader::open(&scene.dir).unwrap();
-        assert_eq!((reader.tail().unwrap(), reader.losses().unwrap()), (Tail::Clean, vec![]));
+        assert_eq!(
+            (reader.tail().unwrap(), reader.losses().unwrap()),
+            (Tail::Clean, vec![])
+        );
         for seq in 1..=reader.durable() {
-            let found: Vec<_> = reader.from(seq).unwrap().map(|frame| frame.unwrap().line).collect();
+            let found: Vec<_> = reader
+                .from(seq)
+                .unwrap()
+                .map(|frame| frame.unwrap().line)
+                .collect();
             assert_eq!(found, lines[seq as usize - 1..], "{seq}");
-            let page: Vec<_> = reader.page(seq + 1, 2, 1 << 20).unwrap().into_iter().map(|frame| frame.line).collect();
-            assert_eq!(page, lines[(seq as usize).saturating_sub(2)..seq as usize], "{seq}");
+            let page: Vec<_> = reader
+                .page(seq + 1, 2, 1 << 20)
+                .unwrap()
+                .into_iter()
+                .map(|frame| frame.line)
+                .collect();
+            assert_eq!(
+                page,
+                lines[(seq as usize).saturating_sub(2)..seq as usize],
+                "{seq}"
+            );
         }
         let (opened, past) = Session::resume(&scene.dir, options(Arc::new(Quick))).unwrap();
-        assert_eq!(past.all().map(|frame| frame.unwrap().line).collect::<Vec<_>>(), lines);
+        assert_eq!(
+            past.all()
+                .map(|frame| frame.unwrap().line)
+                .collect::<Vec<_>>(),
+            lines
+        );
         // A checkpoint in one format serves in the other.
         let second = session_store::RecordId::of(&reader.frames().nth(1).unwrap().unwrap());
         opened.journal.checkpoint(second, 1, b"a".to_vec());
         opened.journal.close();
         let (_opened, past) = Session::resume(&scene.dir, options(Arc::new(Quick))).unwrap();
         assert_eq!(past.checkpoint().unwrap().seq(), 2);
-        let behind: Vec<_> = past.behind_checkpoint().map(|frame| frame.unwrap().line).collect();
+        let behind: Vec<_> = past
+            .behind_checkpoint()
+            .map(|frame| frame.unwrap().line)
+            .collect();
         assert_eq!(behind, lines[2..]);
     }
 }
@@ -298,11 +461,21 @@ fn a_follower_goes_across_a_switch() {
     let opened = scene.create();
     append(&opened, &["a"]).unwrap();
     let mut following = Reader::open(&scene.dir).unwrap().follow();
-    assert_eq!(following.by_ref().filter(|frame| frame.as_ref().unwrap().kind == "note").count(), 1);
+    assert_eq!(
+        following
+            .by_ref()
+            .filter(|frame| frame.as_ref().unwrap().kind == "note")
+            .count(),
+        1
+    );
     ask(&opened, &["b"]);
     append(&opened, &["c"]).unwrap();
     assert!(following.look().unwrap());
-    let notes: Vec<_> = following.map(Result::unwrap).filter(|f| f.kind == "note").map(|f| text(&f.line)).collect();
+    let notes: Vec<_> = following
+        .map(Result::unwrap)
+        .filter(|f| f.kind == "note")
+        .map(|f| text(&f.line))
+        .collect();
     assert_eq!(notes, ["b", "c"]);
 }
 
@@ -314,7 +487,11 @@ fn relabelled(scene: &Scene, format: u64) -> std::path::PathBuf {
     let changed = first.replace("\"format\":2", &format!("\"format\":{format}"));
     let crc = format!("{:08x}", crc32c::crc32c(&changed.as_bytes()[15..]));
     // The lines behind it do not continue it, and do not have to: a later format may be of other lines.
-    fs::write(&path, format!("{}{crc}{}\n{rest}", &changed[..6], &changed[14..])).unwrap();
+    fs::write(
+        &path,
+        format!("{}{crc}{}\n{rest}", &changed[..6], &changed[14..]),
+    )
+    .unwrap();
     path
 }
 
@@ -325,20 +502,41 @@ fn a_later_format_is_refused_and_not_touched() {
     following.next().unwrap().unwrap();
     let path = relabelled(&scene, 3);
     let bytes = fs::read(&path).unwrap();
-    let Err(error @ OpenError::Format { found: 3, .. }) = scene.open() else { panic!("it is opened") };
-    let message = format!("{} has journal format 3; this build reads formats 1 and 2", scene.dir.display());
-    assert_eq!((error.to_string(), error.kind()), (message.clone(), ErrorKind::FixInput));
+    let Err(error @ OpenError::Format { found: 3, .. }) = scene.open() else {
+        panic!("it is opened")
+    };
+    let message = format!(
+        "{} has journal format 3; this build reads formats 1 and 2",
+        scene.dir.display()
+    );
+    assert_eq!(
+        (error.to_string(), error.kind()),
+        (message.clone(), ErrorKind::FixInput)
+    );
     let error = Reader::open(&scene.dir).unwrap_err();
-    assert_eq!((error.to_string(), error.kind()), (message, ErrorKind::FixInput));
+    assert_eq!(
+        (error.to_string(), error.kind()),
+        (message, ErrorKind::FixInput)
+    );
     let into = scene.dir.with_extension("salvaged");
     let salvaged = Session::salvage(&scene.dir, &into, options(Arc::new(Quick)));
     assert!(matches!(salvaged, Err(OpenError::Format { found: 3, .. })) && !into.exists());
     assert!(fs::read(&path).unwrap() == bytes && files(&scene.dir.join("quarantine")).is_empty());
     // Without HEAD, and without the damage behind the first record.
     fs::remove_file(scene.head()).unwrap();
-    assert!(matches!(Reader::open(&scene.dir), Err(session_store::ReadError::Format { found: 3, .. })));
-    fs::write(&path, bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap()).unwrap();
-    assert!(matches!(scene.open(), Err(OpenError::Format { found: 3, .. })));
+    assert!(matches!(
+        Reader::open(&scene.dir),
+        Err(session_store::ReadError::Format { found: 3, .. })
+    ));
+    fs::write(
+        &path,
+        bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap(),
+    )
+    .unwrap();
+    assert!(matches!(
+        scene.open(),
+        Err(OpenError::Format { found: 3, .. })
+    ));
 }
 
 /// A follower that was there before a newer program took over says why it ends.
@@ -352,15 +550,22 @@ fn a_follower_refuses_a_later_format() {
     ask(&opened, &["b"]);
     opened.journal.close();
     relabelled(&scene, 3);
-    assert!(matches!(following.look(), Err(session_store::ReadError::Format { found: 3, .. })));
+    assert!(matches!(
+        following.look(),
+        Err(session_store::ReadError::Format { found: 3, .. })
+    ));
 }
 
 /// A copy is never of a lower format than what it is a copy of.
 #[test]
 fn salvage_keeps_formats() {
     // The segment whose opening is lost, and the formats of the copy.
-    let cases: [(&[usize], &[u64]); 4] =
-        [(&[], &[1, 1, 2, 2]), (&[1], &[1, 2, 2, 2]), (&[2], &[1, 1, 2, 2]), (&[3], &[1, 1, 2, 2])];
+    let cases: [(&[usize], &[u64]); 4] = [
+        (&[], &[1, 1, 2, 2]),
+        (&[1], &[1, 2, 2, 2]),
+        (&[2], &[1, 1, 2, 2]),
+        (&[3], &[1, 1, 2, 2]),
+    ];
     for (lost, expected) in cases {
         let scene = mixed(300);
         let paths = files(&scene.dir.join("log"));
@@ -398,7 +603,10 @@ fn random_asks_over_random_segments() {
     };
     for round in 0..60 {
         let scene = Scene::new();
-        let given = || Options { segment_bytes: 500 + 100 * round, ..options(Arc::new(Quick)) };
+        let given = || Options {
+            segment_bytes: 500 + 100 * round,
+            ..options(Arc::new(Quick))
+        };
         let mut opened = Session::create(&scene.dir, given()).unwrap();
         let (mut expected, mut asked) = (Vec::new(), false);
         for n in 0..20 {
@@ -410,9 +618,20 @@ fn random_asks_over_random_segments() {
             asked |= asks;
             let batch = Notes((0..=roll(3)).map(|m| format!("{n}.{m}")).collect());
             expected.extend(batch.0.clone());
-            opened.journal.append(Asking(1 + u32::from(asks), batch)).wait().unwrap();
-            assert_eq!(*formats(&scene.dir).last().unwrap(), 1 + u64::from(asked), "{round}");
+            opened
+                .journal
+                .append(Asking(1 + u32::from(asks), batch))
+                .wait()
+                .unwrap();
+            assert_eq!(
+                *formats(&scene.dir).last().unwrap(),
+                1 + u64::from(asked),
+                "{round}"
+            );
         }
-        assert!(formats(&scene.dir).is_sorted() && texts(&scene.dir) == expected, "{round}");
+        assert!(
+            formats(&scene.dir).is_sorted() && texts(&scene.dir) == expected,
+            "{round}"
+        );
     }
 }

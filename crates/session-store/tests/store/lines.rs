@@ -27,13 +27,23 @@ fn the_bytes_of_a_log_are_pinned() {
 #[test]
 fn lines_are_plain_json_in_fixed_columns() {
     let scene = Scene::with(&[&["one"], &["two", "three"]]);
-    for (line, (seq, left, durable)) in shown(&scene.dir).iter().zip([(1, 0, 0), (2, 0, 0), (3, 1, 2), (4, 0, 2)]) {
+    for (line, (seq, left, durable)) in
+        shown(&scene.dir)
+            .iter()
+            .zip([(1, 0, 0), (2, 0, 0), (3, 1, 2), (4, 0, 2)])
+    {
         let value: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(value["q"], seq);
         assert_eq!(value["b"], left);
         assert_eq!(value["d"], durable);
-        assert_eq!(u32::from_str_radix(value["n"].as_str().unwrap(), 16).unwrap() as usize, line.len() + 1);
-        assert_eq!(u32::from_str_radix(&line[6..14], 16).unwrap(), crc32c::crc32c(&line.as_bytes()[15..]));
+        assert_eq!(
+            u32::from_str_radix(value["n"].as_str().unwrap(), 16).unwrap() as usize,
+            line.len() + 1
+        );
+        assert_eq!(
+            u32::from_str_radix(&line[6..14], 16).unwrap(),
+            crc32c::crc32c(&line.as_bytes()[15..])
+        );
         assert!(line[127..].starts_with("note\"") || line[127..].starts_with("segment\""));
     }
 }
@@ -44,10 +54,15 @@ fn what_cannot_be_a_line_is_refused_alone() {
     let opened = scene.create();
     let raw = |kind, body: &str| {
         let body = RawValue::from_string(body.to_owned()).unwrap();
-        opened.journal.append(Raw(kind, body)).wait().map(drop).map_err(|refused| {
-            assert!(refused.batch.is_some());
-            refused.why
-        })
+        opened
+            .journal
+            .append(Raw(kind, body))
+            .wait()
+            .map(drop)
+            .map_err(|refused| {
+                assert!(refused.batch.is_some());
+                refused.why
+            })
     };
     let cases = [
         ("a line break", raw("note", "{\"x\":\n1}"), ErrorKind::Bug),
@@ -61,13 +76,28 @@ fn what_cannot_be_a_line_is_refused_alone() {
     let many = |texts: Vec<String>| opened.journal.append(Notes(texts)).wait().unwrap_err().why;
     let cases = [
         ("no record", many(Vec::new()), ErrorKind::Bug),
-        ("a line too long", many(vec!["x".repeat(MAX_LINE)]), ErrorKind::FixInput),
-        ("too many records", many(vec![String::new(); MAX_BATCH_RECORDS + 1]), ErrorKind::FixInput),
-        ("too many bytes", many(vec!["x".repeat(MAX_LINE / 2); 40]), ErrorKind::FixInput),
+        (
+            "a line too long",
+            many(vec!["x".repeat(MAX_LINE)]),
+            ErrorKind::FixInput,
+        ),
+        (
+            "too many records",
+            many(vec![String::new(); MAX_BATCH_RECORDS + 1]),
+            ErrorKind::FixInput,
+        ),
+        (
+            "too many bytes",
+            many(vec!["x".repeat(MAX_LINE / 2); 40]),
+            ErrorKind::FixInput,
+        ),
     ];
     for (name, why, kind) in cases {
         assert_eq!(why.kind(), kind, "{name}");
-        assert!(matches!(why, Refusal::Encode(_) | Refusal::TooLarge(_)), "{name}: {why}");
+        assert!(
+            matches!(why, Refusal::Encode(_) | Refusal::TooLarge(_)),
+            "{name}: {why}"
+        );
     }
     assert!(!opened.journal.suspended());
     assert_eq!(raw("note", "{\"text\":\"fits\"}"), Ok(()));
@@ -79,14 +109,30 @@ fn what_cannot_be_a_line_is_refused_alone() {
 fn one_letter_keys_belong_to_the_header() {
     struct Letter(&'static str);
     impl session_store::Records for Letter {
-        fn encode(&self, f: &mut session_store::Frames<'_>) -> Result<(), session_store::EncodeError> {
+        fn encode(
+            &self,
+            f: &mut session_store::Frames<'_>,
+        ) -> Result<(), session_store::EncodeError> {
             let inner = std::collections::BTreeMap::from([("q", 1)]);
-            f.record("note", 1, &std::collections::BTreeMap::from([(self.0, inner)])).map(drop)
+            f.record(
+                "note",
+                1,
+                &std::collections::BTreeMap::from([(self.0, inner)]),
+            )
+            .map(drop)
         }
     }
     let scene = Scene::new();
     let opened = scene.create();
-    assert_eq!(opened.journal.append(Letter("q")).wait().unwrap_err().kind(), ErrorKind::Bug);
+    assert_eq!(
+        opened
+            .journal
+            .append(Letter("q"))
+            .wait()
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Bug
+    );
     opened.journal.append(Letter("deep")).wait().unwrap();
 }
 
@@ -95,7 +141,10 @@ fn one_letter_keys_belong_to_the_header() {
 fn a_batch_whose_encoder_misbehaves_leaves_nothing() {
     struct Deaf;
     impl session_store::Records for Deaf {
-        fn encode(&self, f: &mut session_store::Frames<'_>) -> Result<(), session_store::EncodeError> {
+        fn encode(
+            &self,
+            f: &mut session_store::Frames<'_>,
+        ) -> Result<(), session_store::EncodeError> {
             let body = std::collections::BTreeMap::from([("text", "x")]);
             drop(f.record("note", 1, &body));
             drop(f.record("BAD", 1, &body));
@@ -104,15 +153,28 @@ fn a_batch_whose_encoder_misbehaves_leaves_nothing() {
     }
     struct Panics;
     impl session_store::Records for Panics {
-        fn encode(&self, f: &mut session_store::Frames<'_>) -> Result<(), session_store::EncodeError> {
-            f.record("note", 1, &std::collections::BTreeMap::from([("text", "x")]))?;
+        fn encode(
+            &self,
+            f: &mut session_store::Frames<'_>,
+        ) -> Result<(), session_store::EncodeError> {
+            f.record(
+                "note",
+                1,
+                &std::collections::BTreeMap::from([("text", "x")]),
+            )?;
             panic!("in an encoder");
         }
     }
     let scene = Scene::new();
     let opened = scene.create();
-    assert_eq!(opened.journal.append(Deaf).wait().unwrap_err().kind(), ErrorKind::Bug);
-    assert_eq!(opened.journal.append(Panics).wait().unwrap_err().kind(), ErrorKind::Bug);
+    assert_eq!(
+        opened.journal.append(Deaf).wait().unwrap_err().kind(),
+        ErrorKind::Bug
+    );
+    assert_eq!(
+        opened.journal.append(Panics).wait().unwrap_err().kind(),
+        ErrorKind::Bug
+    );
     assert_eq!(append(&opened, &["next"]).unwrap().seqs(), 2..=2);
     assert_eq!(texts(&scene.dir), ["next"]);
 }
@@ -123,7 +185,11 @@ fn upper_case_hexadecimal_is_refused() {
     let scene = Scene::with(&[&["one"], &["two"], &["three"]]);
     let bytes = std::fs::read(scene.log()).unwrap();
     let letters = (0..bytes.len()).filter(|at| {
-        let column = at - bytes[..*at].iter().rposition(|b| *b == b'\n').map_or(0, |newline| newline + 1);
+        let column = at
+            - bytes[..*at]
+                .iter()
+                .rposition(|b| *b == b'\n')
+                .map_or(0, |newline| newline + 1);
         (6..14).contains(&column) && bytes[*at].is_ascii_alphabetic()
     });
     let mut seen = 0;
@@ -131,7 +197,13 @@ fn upper_case_hexadecimal_is_refused() {
         let mut flipped = bytes.clone();
         flipped[at] ^= 0x20;
         std::fs::write(scene.log(), &flipped).unwrap();
-        assert!(Reader::open(&scene.dir).unwrap().frames().any(|frame| frame.is_err()), "byte {at}");
+        assert!(
+            Reader::open(&scene.dir)
+                .unwrap()
+                .frames()
+                .any(|frame| frame.is_err()),
+            "byte {at}"
+        );
         seen += 1;
     }
     assert!(seen > 0);
@@ -140,9 +212,27 @@ fn upper_case_hexadecimal_is_refused() {
 #[test]
 fn a_reader_shows_the_fields_of_the_header() {
     let scene = Scene::with(&[&["one", "two"]]);
-    let frames: Vec<_> = Reader::open(&scene.dir).unwrap().frames().map(Result::unwrap).collect();
-    let fields: Vec<_> = frames.iter().map(|f| (f.seq, f.epoch, f.batch_left, f.kind.as_str(), f.v)).collect();
-    assert_eq!(fields, [(1, 1, 0, "segment", 1), (2, 1, 1, "note", 1), (3, 1, 0, "note", 1)]);
-    assert!(frames.iter().all(|frame| frame.time >= 1_790_000_000_000_000));
+    let frames: Vec<_> = Reader::open(&scene.dir)
+        .unwrap()
+        .frames()
+        .map(Result::unwrap)
+        .collect();
+    let fields: Vec<_> = frames
+        .iter()
+        .map(|f| (f.seq, f.epoch, f.batch_left, f.kind.as_str(), f.v))
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            (1, 1, 0, "segment", 1),
+            (2, 1, 1, "note", 1),
+            (3, 1, 0, "note", 1)
+        ]
+    );
+    assert!(
+        frames
+            .iter()
+            .all(|frame| frame.time >= 1_790_000_000_000_000)
+    );
     assert_eq!(notes(&["one", "two"]).0, texts(&scene.dir));
 }

@@ -13,23 +13,52 @@ use crate::scene::{Scene, append, clock, options, texts};
 fn a_session_is_made_once_and_opened_often() {
     let scene = Scene::new();
     assert!(matches!(scene.open(), Err(OpenError::NoSuch(_))));
-    assert!(matches!(Reader::open(&scene.dir), Err(ReadError::NoSuch(_))));
+    assert!(matches!(
+        Reader::open(&scene.dir),
+        Err(ReadError::NoSuch(_))
+    ));
     let opened = scene.create();
     let found = opened.recovered.clone();
-    assert_eq!((found.existed, found.session.as_str(), found.last, found.epoch), (false, "s-1", 0, 1));
+    assert_eq!(
+        (
+            found.existed,
+            found.session.as_str(),
+            found.last,
+            found.epoch
+        ),
+        (false, "s-1", 0, 1)
+    );
     assert_eq!(Reader::open(&scene.dir).unwrap().durable(), 0);
     append(&opened, &["one"]).unwrap();
     opened.journal.close();
     let again = Session::create(&scene.dir, options(Arc::new(Quick))).unwrap_err();
-    assert_eq!((matches!(again, OpenError::Exists(_)), again.kind()), (true, ErrorKind::FixInput));
-    let other = Options { disk: Arc::new(Quick), ..Options::new("another", clock()) };
+    assert_eq!(
+        (matches!(again, OpenError::Exists(_)), again.kind()),
+        (true, ErrorKind::FixInput)
+    );
+    let other = Options {
+        disk: Arc::new(Quick),
+        ..Options::new("another", clock())
+    };
     let opened = Session::open(&scene.dir, other).unwrap();
     let found = opened.recovered.clone();
-    assert_eq!((found.existed, found.session.as_str(), found.last, found.class), (true, "s-1", 2, None));
+    assert_eq!(
+        (
+            found.existed,
+            found.session.as_str(),
+            found.last,
+            found.class
+        ),
+        (true, "s-1", 2, None)
+    );
     assert_eq!(found.last_time, Some(1_790_000_000_000_001));
     assert!(found.epoch > 1);
     append(&opened, &["two"]).unwrap();
-    let epochs: Vec<_> = Reader::open(&scene.dir).unwrap().frames().map(|f| f.unwrap().epoch).collect();
+    let epochs: Vec<_> = Reader::open(&scene.dir)
+        .unwrap()
+        .frames()
+        .map(|f| f.unwrap().epoch)
+        .collect();
     assert_eq!(epochs, [1, 1, found.epoch]);
 }
 
@@ -76,7 +105,10 @@ fn network_file_systems_are_refused_unless_told() {
         assert_eq!(refused.kind(), ErrorKind::FixInput);
         assert!(!scene.dir.exists());
     }
-    let told = Options { any_file_system: true, ..options(Arc::new(Judged(Elsewhere(0x6969)))) };
+    let told = Options {
+        any_file_system: true,
+        ..options(Arc::new(Judged(Elsewhere(0x6969))))
+    };
     Session::create(&scene.dir, told).unwrap();
     assert!(matches!(
         Session::open(&scene.dir, options(Arc::new(Judged(Elsewhere(0x6969))))),
@@ -111,7 +143,10 @@ fn a_readers_view_of_the_tail() {
     let scene = Scene::new();
     let opened = scene.create();
     append(&opened, &["one"]).unwrap();
-    assert_eq!(Reader::open(&scene.dir).unwrap().tail().unwrap(), Tail::Clean);
+    assert_eq!(
+        Reader::open(&scene.dir).unwrap().tail().unwrap(),
+        Tail::Clean
+    );
     let mut bytes = std::fs::read(scene.log()).unwrap();
     bytes.extend_from_slice(b"{\"c\":\"0000");
     std::fs::write(scene.log(), &bytes).unwrap();
@@ -119,7 +154,10 @@ fn a_readers_view_of_the_tail() {
     assert_eq!(reader.tail().unwrap(), Tail::BeingWritten(10));
     assert_eq!(reader.frames().filter(|frame| frame.is_ok()).count(), 2);
     opened.journal.close();
-    assert_eq!(reader.tail().unwrap(), Tail::Cut(session_store::TailDamage::TornTail, 10));
+    assert_eq!(
+        reader.tail().unwrap(),
+        Tail::Cut(session_store::TailDamage::TornTail, 10)
+    );
     assert_eq!(texts(&scene.dir), ["one"]);
 }
 
@@ -128,23 +166,40 @@ fn a_held_directory_can_be_moved_away_under_everybody() {
     let scene = Scene::new();
     append(&scene.create(), &["one"]).unwrap();
     let held = Session::hold(&scene.dir, 7).unwrap();
-    let Err(OpenError::Busy { owner: Some(owner), .. }) = scene.open() else { panic!("it is held") };
+    let Err(OpenError::Busy {
+        owner: Some(owner), ..
+    }) = scene.open()
+    else {
+        panic!("it is held")
+    };
     assert_eq!((owner.pid, owner.since), (std::process::id(), 7));
     let away = scene.dir.with_extension("away");
     std::fs::rename(&scene.dir, &away).unwrap();
     assert!(matches!(scene.open(), Err(OpenError::NoSuch(_))));
-    assert!(matches!(Session::hold(&away, 8), Err(OpenError::Busy { .. })), "the lock goes with the directory");
+    assert!(
+        matches!(Session::hold(&away, 8), Err(OpenError::Busy { .. })),
+        "the lock goes with the directory"
+    );
     drop(held);
     assert_eq!(texts(&away), ["one"]);
     let opened = Session::open(&away, options(Arc::new(Quick))).unwrap();
-    assert!(matches!(Session::hold(&away, 9), Err(OpenError::Busy { .. })));
+    assert!(matches!(
+        Session::hold(&away, 9),
+        Err(OpenError::Busy { .. })
+    ));
     drop(opened);
     // What is no session yet can be held too, and then nobody makes one of it.
     std::fs::create_dir(&scene.dir).unwrap();
     let held = Session::hold(&scene.dir, 10).unwrap();
-    assert!(matches!(Session::create(&scene.dir, options(Arc::new(Quick))), Err(OpenError::Busy { .. })));
+    assert!(matches!(
+        Session::create(&scene.dir, options(Arc::new(Quick))),
+        Err(OpenError::Busy { .. })
+    ));
     drop(held);
-    assert!(Reader::open(&scene.dir).is_err() || Reader::open(&scene.dir).unwrap().frames().next().is_none());
+    assert!(
+        Reader::open(&scene.dir).is_err()
+            || Reader::open(&scene.dir).unwrap().frames().next().is_none()
+    );
 }
 
 /// Without HEAD nothing says how far the newest batch is durable; while a writer lives, it is not shown.

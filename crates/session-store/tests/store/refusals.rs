@@ -22,7 +22,12 @@ struct Broken {
 
 impl Broken {
     fn disk(now: &Arc<AtomicBool>, ops: &'static [Op]) -> Arc<Judged<Self>> {
-        Arc::new(Judged(Self { now: Arc::clone(now), ops, half: false, taken: AtomicBool::new(false) }))
+        Arc::new(Judged(Self {
+            now: Arc::clone(now),
+            ops,
+            half: false,
+            taken: AtomicBool::new(false),
+        }))
     }
 
     fn concerns(&self, path: &Path) -> bool {
@@ -58,10 +63,19 @@ fn nothing_overtakes_a_refusal_that_nobody_has_seen() {
         std::thread::yield_now();
     }
     broken.store(false, Ordering::SeqCst);
-    let second = opened.journal.append(notes(&["second"])).wait().unwrap_err();
-    assert_eq!((second.why.clone(), second.kind()), (Refusal::Behind, ErrorKind::Retry));
+    let second = opened
+        .journal
+        .append(notes(&["second"]))
+        .wait()
+        .unwrap_err();
+    assert_eq!(
+        (second.why.clone(), second.kind()),
+        (Refusal::Behind, ErrorKind::Retry)
+    );
     let first = first.wait().unwrap_err();
-    assert!(matches!(&first.why, Refusal::Disk(fault) if fault.op == Op::Write && fault.code == Some(5)));
+    assert!(
+        matches!(&first.why, Refusal::Disk(fault) if fault.op == Op::Write && fault.code == Some(5))
+    );
     for batch in [first.batch.unwrap(), second.batch.unwrap()] {
         opened.journal.append(batch).wait().unwrap();
     }
@@ -96,12 +110,22 @@ fn after_a_failed_flush_the_log_goes_on_in_a_new_segment() {
     let refused = append(&opened, &["two"]).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unavailable);
     // `broken` stays: a flush of the old file would be refused again.
-    opened.journal.append(refused.batch.unwrap()).wait().unwrap();
+    opened
+        .journal
+        .append(refused.batch.unwrap())
+        .wait()
+        .unwrap();
     broken.store(false, Ordering::SeqCst);
     append(&opened, &["three"]).unwrap();
     opened.journal.close();
-    let names: Vec<_> = files(&scene.dir.join("log")).iter().map(|p| p.file_name().unwrap().to_owned()).collect();
-    assert_eq!(names, ["00000000000000000001.jsonl", "00000000000000000003.jsonl"]);
+    let names: Vec<_> = files(&scene.dir.join("log"))
+        .iter()
+        .map(|p| p.file_name().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        names,
+        ["00000000000000000001.jsonl", "00000000000000000003.jsonl"]
+    );
     assert_eq!(texts(&scene.dir), ["one", "two", "three"]);
     let opened = scene.open().unwrap();
     assert_eq!((opened.recovered.last, opened.recovered.class), (5, None));
@@ -126,7 +150,10 @@ fn what_was_queued_behind_a_refusal_is_refused() {
         "journal:encoded" if !first.load(Ordering::SeqCst) => mended.store(false, Ordering::SeqCst),
         _ => {}
     });
-    let given = Options { probe, ..options(Broken::disk(&broken, &[Op::Sync])) };
+    let given = Options {
+        probe,
+        ..options(Broken::disk(&broken, &[Op::Sync]))
+    };
     let opened = Session::create(&scene.dir, given).unwrap();
     let first = opened.journal.append(notes(&["first"]));
     arrived.recv().unwrap();
@@ -145,7 +172,12 @@ fn what_a_refused_write_left_is_gone_before_the_next() {
     let broken = Arc::new(AtomicBool::new(false));
     let ops = &[Op::Write, Op::Truncate];
     let taken = AtomicBool::new(false);
-    let disk = Judged(Broken { now: Arc::clone(&broken), ops, half: true, taken });
+    let disk = Judged(Broken {
+        now: Arc::clone(&broken),
+        ops,
+        half: true,
+        taken,
+    });
     let opened = Session::create(&scene.dir, options(Arc::new(disk))).unwrap();
     append(&opened, &["one"]).unwrap();
     broken.store(true, Ordering::SeqCst);
@@ -172,7 +204,11 @@ fn two_segments(between: impl FnOnce(&Path)) -> Scene {
     append(&opened, &["refused"]).unwrap_err();
     append(&opened, &["two"]).unwrap();
     opened.journal.close();
-    assert!(std::fs::read_to_string(scene.log()).unwrap().contains("refused"));
+    assert!(
+        std::fs::read_to_string(scene.log())
+            .unwrap()
+            .contains("refused")
+    );
     std::fs::write(scene.head(), head).unwrap();
     scene
 }
@@ -190,12 +226,18 @@ fn what_stands_behind_the_end_of_a_segment_is_no_part_of_the_log() {
 fn a_segment_found_is_made_durable_with_its_name() {
     let disk = Arc::new(Power::default());
     let scene = two_segments(|root| disk.adopt(root));
-    Session::open(&scene.dir, options(Arc::clone(&disk) as Arc<dyn Disk>)).unwrap().journal.close();
+    Session::open(&scene.dir, options(Arc::clone(&disk) as Arc<dyn Disk>))
+        .unwrap()
+        .journal
+        .close();
     let after = root();
     disk.restart(scene.dir.parent().unwrap(), &after.path().join("r"));
     let dir = after.path().join("r").join("one");
     let opened = Session::open(&dir, options(Arc::new(Quick))).unwrap();
-    assert_eq!((opened.recovered.last, texts(&dir)), (4, vec!["one".to_owned(), "two".to_owned()]));
+    assert_eq!(
+        (opened.recovered.last, texts(&dir)),
+        (4, vec!["one".to_owned(), "two".to_owned()])
+    );
 }
 
 /// A later segment was whole before it had a name: a torn beginning is damage, and nothing is cut anywhere.
@@ -208,7 +250,10 @@ fn a_torn_later_segment_is_damage() {
     for keep in [0, 10, 150] {
         std::fs::write(&second, &whole[..keep]).unwrap();
         let before = std::fs::read(scene.log()).unwrap();
-        assert!(matches!(scene.open(), Err(OpenError::Damaged { .. })), "{keep}");
+        assert!(
+            matches!(scene.open(), Err(OpenError::Damaged { .. })),
+            "{keep}"
+        );
         assert_eq!(std::fs::read(scene.log()).unwrap(), before);
         assert!(files(&scene.dir.join("quarantine")).is_empty());
     }
@@ -225,8 +270,17 @@ fn an_empty_later_segment_is_damage() {
         let empty = scene.dir.join("log/00000000000000000004.jsonl");
         std::fs::write(&empty, "").unwrap();
         let before = std::fs::read(scene.log()).unwrap();
-        assert!(matches!(scene.open(), Err(OpenError::Damaged { .. })), "HEAD: {head}");
-        assert_eq!((std::fs::read(scene.log()).unwrap(), std::fs::read(&empty).unwrap()), (before, Vec::new()));
+        assert!(
+            matches!(scene.open(), Err(OpenError::Damaged { .. })),
+            "HEAD: {head}"
+        );
+        assert_eq!(
+            (
+                std::fs::read(scene.log()).unwrap(),
+                std::fs::read(&empty).unwrap()
+            ),
+            (before, Vec::new())
+        );
     }
 }
 

@@ -9,7 +9,10 @@ use crate::disks::{EIO, ENOSPC, Fault, Nth, Quick};
 use crate::scene::{Scene, append, files, options, texts};
 
 fn small(disk: Arc<dyn session_store::Disk>) -> Options {
-    Options { segment_bytes: 900, ..options(disk) }
+    Options {
+        segment_bytes: 900,
+        ..options(disk)
+    }
 }
 
 /// Batches of three notes in several segments, of several writers.
@@ -21,14 +24,22 @@ fn scene() -> Scene {
             opened.journal.close();
             opened = Session::open(&scene.dir, small(Arc::new(Quick))).unwrap();
         }
-        append(&opened, &[&format!("{n}.0"), &format!("{n}.1"), &format!("{n}.2")]).unwrap();
+        append(
+            &opened,
+            &[&format!("{n}.0"), &format!("{n}.1"), &format!("{n}.2")],
+        )
+        .unwrap();
     }
     opened.journal.close();
     scene
 }
 
 fn frames(dir: &Path) -> Vec<OwnedFrame> {
-    Reader::open(dir).unwrap().frames().map(Result::unwrap).collect()
+    Reader::open(dir)
+        .unwrap()
+        .frames()
+        .map(Result::unwrap)
+        .collect()
 }
 
 fn copy(scene: &Scene) -> PathBuf {
@@ -72,21 +83,39 @@ fn check(scene: &Scene, before: &[OwnedFrame], lost: &[u64], salvaged: &Salvaged
         assert_eq!(old.seq, new.seq);
         if lost.contains(&old.seq) {
             // A lost opening is made again, so that the files stay what they were.
-            let expected = if old.kind == "segment" { "segment" } else { "gap" };
+            let expected = if old.kind == "segment" {
+                "segment"
+            } else {
+                "gap"
+            };
             assert_eq!(new.kind, expected, "{}: {}", old.seq, new.line);
             same = false;
         } else if old.kind == "segment" {
             assert_eq!((&new.kind, new.epoch), (&old.kind, old.epoch));
         } else {
-            assert_eq!(new.line[44..], old.line[44..], "epoch, body and all between");
-            assert!(!same || new.line == old.line, "before the first gap nothing changes");
+            assert_eq!(
+                new.line[44..],
+                old.line[44..],
+                "epoch, body and all between"
+            );
+            assert!(
+                !same || new.line == old.line,
+                "before the first gap nothing changes"
+            );
         }
     }
-    let told: Vec<u64> = salvaged.lost.iter().flat_map(|damage| damage.lost.clone()).collect();
+    let told: Vec<u64> = salvaged
+        .lost
+        .iter()
+        .flat_map(|damage| damage.lost.clone())
+        .collect();
     assert_eq!(told, lost);
     assert_eq!(salvaged.kept as usize, before.len() - lost.len());
     let opened = Session::open(&dir, small(Arc::new(Quick))).unwrap();
-    assert_eq!((opened.recovered.last, opened.recovered.class), (before.len() as u64, None));
+    assert_eq!(
+        (opened.recovered.last, opened.recovered.class),
+        (before.len() as u64, None)
+    );
     append(&opened, &["goes on"]).unwrap();
     opened.journal.close();
     assert_eq!(texts(&dir).last().unwrap(), "goes on");
@@ -95,7 +124,10 @@ fn check(scene: &Scene, before: &[OwnedFrame], lost: &[u64], salvaged: &Salvaged
 /// The seqs of the batch that `seq` is in, and for a segment's opening only itself.
 fn batch(frames: &[OwnedFrame], seq: u64) -> Vec<u64> {
     let at = seq as usize - 1;
-    let from = (0..at).rev().find(|n| frames[*n].batch_left == 0).map_or(0, |n| n + 1);
+    let from = (0..at)
+        .rev()
+        .find(|n| frames[*n].batch_left == 0)
+        .map_or(0, |n| n + 1);
     let to = (at..).find(|n| frames[*n].batch_left == 0).unwrap();
     (from..=to).map(|n| frames[n].seq).collect()
 }
@@ -115,21 +147,38 @@ fn lost_with(frames: &[OwnedFrame], seq: u64) -> Vec<u64> {
 #[test]
 fn each_record_lost_leaves_a_gap_and_nothing_else() {
     let before = frames(&scene().dir);
-    assert!(before.iter().filter(|frame| frame.kind == "segment").count() > 4);
+    assert!(
+        before
+            .iter()
+            .filter(|frame| frame.kind == "segment")
+            .count()
+            > 4
+    );
     for seq in 1..=before.len() as u64 {
         let scene = scene();
         spoil(&scene, seq);
         let lost = lost_with(&before, seq);
         let losses = Reader::open(&scene.dir).unwrap().losses().unwrap();
         assert_eq!(losses.len(), 1, "{seq}: {losses:?}");
-        assert_eq!((losses[0].seq, losses[0].lost.clone().collect::<Vec<_>>()), (seq, lost.clone()));
-        let log: Vec<_> = files(&scene.dir.join("log")).iter().map(|path| std::fs::read(path).unwrap()).collect();
+        assert_eq!(
+            (losses[0].seq, losses[0].lost.clone().collect::<Vec<_>>()),
+            (seq, lost.clone())
+        );
+        let log: Vec<_> = files(&scene.dir.join("log"))
+            .iter()
+            .map(|path| std::fs::read(path).unwrap())
+            .collect();
         let salvaged = salvage(&scene);
         assert_eq!(salvaged.lost, losses);
-        let after: Vec<_> = files(&scene.dir.join("log")).iter().map(|path| std::fs::read(path).unwrap()).collect();
+        let after: Vec<_> = files(&scene.dir.join("log"))
+            .iter()
+            .map(|path| std::fs::read(path).unwrap())
+            .collect();
         assert!(log == after, "the damaged session is not touched");
         check(&scene, &before, &lost, &salvaged);
-        let first = frames(&copy(&scene)).into_iter().find(|frame| frame.kind == "gap");
+        let first = frames(&copy(&scene))
+            .into_iter()
+            .find(|frame| frame.kind == "gap");
         assert!(first.is_none_or(|gap| gap.line.contains(&format!("\"first\":{},", lost[0]))));
     }
 }
@@ -138,7 +187,11 @@ fn each_record_lost_leaves_a_gap_and_nothing_else() {
 fn several_kinds_of_damage_at_once() {
     let whole = scene();
     let before = frames(&whole.dir);
-    let firsts: Vec<u64> = before.iter().filter(|frame| frame.kind == "segment").map(|frame| frame.seq).collect();
+    let firsts: Vec<u64> = before
+        .iter()
+        .filter(|frame| frame.kind == "segment")
+        .map(|frame| frame.seq)
+        .collect();
     let scene = scene();
     let paths = files(&scene.dir.join("log"));
     // A segment is gone, another one ends early, the newest one has noise in its middle.
@@ -151,16 +204,30 @@ fn several_kinds_of_damage_at_once() {
     put(newest, &bytes);
     let salvaged = salvage(&scene);
     assert_eq!(salvaged.lost.len(), 3, "{:?}", salvaged.lost);
-    let lost: Vec<u64> = salvaged.lost.iter().flat_map(|damage| damage.lost.clone()).collect();
+    let lost: Vec<u64> = salvaged
+        .lost
+        .iter()
+        .flat_map(|damage| damage.lost.clone())
+        .collect();
     let gone: Vec<u64> = (firsts[1]..firsts[2]).collect();
-    assert!(lost.starts_with(&gone) && lost.contains(&(firsts[3] + 1)), "{lost:?}");
-    assert!(!lost.contains(&firsts[2]) && !lost.contains(&firsts[3]), "{lost:?}");
+    assert!(
+        lost.starts_with(&gone) && lost.contains(&(firsts[3] + 1)),
+        "{lost:?}"
+    );
+    assert!(
+        !lost.contains(&firsts[2]) && !lost.contains(&firsts[3]),
+        "{lost:?}"
+    );
     check(&scene, &before, &lost, &salvaged);
 }
 
 /// The lines of a file, each with its line break.
 fn lines(path: &Path) -> Vec<String> {
-    std::fs::read_to_string(path).unwrap().split_inclusive('\n').map(str::to_owned).collect()
+    std::fs::read_to_string(path)
+        .unwrap()
+        .split_inclusive('\n')
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whole lines that are not in their place, behind a line that is bad.
@@ -171,20 +238,34 @@ fn lines_of_another_place_are_not_taken() {
     for strange in ["of before", "the opening again", "of behind"] {
         let scene = scene();
         let paths = files(&scene.dir.join("log"));
-        let [.., first, second, newest] = &paths[..] else { panic!("{paths:?}") };
+        let [.., first, second, newest] = &paths[..] else {
+            panic!("{paths:?}")
+        };
         let (there, next) = (lines(second), lines(newest));
-        let opening = before.iter().find(|frame| there[0].starts_with(&frame.line)).unwrap();
+        let opening = before
+            .iter()
+            .find(|frame| there[0].starts_with(&frame.line))
+            .unwrap();
         let (at, stray) = match strange {
             "of before" => (1, lines(first).concat()),
             "the opening again" => (1, there[0].clone()),
             _ => (there.len(), next[0].clone()),
         };
         let (kept, rest) = there.split_at(at);
-        put(second, [&kept.concat(), "noise\n", &stray, &rest.concat()].concat().as_bytes());
+        put(
+            second,
+            [&kept.concat(), "noise\n", &stray, &rest.concat()]
+                .concat()
+                .as_bytes(),
+        );
         // Nobody says any more where that file ends.
         put(newest, ["noise\n", &next.concat()].concat().as_bytes());
         // Behind the noise it is not known where a batch begins.
-        let lost = if at == 1 { batch(&before, opening.seq + 1) } else { Vec::new() };
+        let lost = if at == 1 {
+            batch(&before, opening.seq + 1)
+        } else {
+            Vec::new()
+        };
         check(&scene, &before, &lost, &salvage(&scene));
     }
 }
@@ -192,9 +273,14 @@ fn lines_of_another_place_are_not_taken() {
 /// A block of a writer that was fenced off, in the place of a later one's.
 #[test]
 fn an_older_epoch_does_not_go_on() {
-    let (scene, other) = (Scene::with(&[&["a"], &["b"]]), Scene::with(&[&["a"], &["b"], &["c"], &["old"], &["old"]]));
+    let (scene, other) = (
+        Scene::with(&[&["a"], &["b"]]),
+        Scene::with(&[&["a"], &["b"], &["c"], &["old"], &["old"]]),
+    );
     let opened = scene.open().unwrap();
-    ["c", "d", "e", "f", "g"].iter().for_each(|text| append(&opened, &[text]).map(drop).unwrap());
+    ["c", "d", "e", "f", "g"]
+        .iter()
+        .for_each(|text| append(&opened, &[text]).map(drop).unwrap());
     opened.journal.close();
     let before = frames(&scene.dir);
     let mut log = lines(&scene.log());
@@ -210,7 +296,13 @@ fn what_a_line_says_was_durable_is_lost() {
     spoil(&scene, 3);
     std::fs::remove_file(scene.head()).unwrap();
     let losses = Reader::open(&scene.dir).unwrap().losses().unwrap();
-    assert_eq!(losses.iter().map(|damage| damage.lost.clone()).collect::<Vec<_>>(), [3..=3]);
+    assert_eq!(
+        losses
+            .iter()
+            .map(|damage| damage.lost.clone())
+            .collect::<Vec<_>>(),
+        [3..=3]
+    );
 }
 
 /// HEAD knows of records that are in no file.
@@ -234,7 +326,10 @@ fn a_whole_session_is_copied_as_it_is() {
     let scene = scene();
     let before = frames(&scene.dir);
     let opened = scene.open().unwrap();
-    let (good, bad) = (opened.blobs.put(b"good").unwrap(), opened.blobs.put(b"bad").unwrap());
+    let (good, bad) = (
+        opened.blobs.put(b"good").unwrap(),
+        opened.blobs.put(b"bad").unwrap(),
+    );
     put(&opened.blobs.view().path(&bad.digest), b"rot");
     assert!(matches!(
         Session::salvage(&scene.dir, &copy(&scene), options(Arc::new(Quick))),
@@ -243,16 +338,32 @@ fn a_whole_session_is_copied_as_it_is() {
     opened.journal.close();
     assert_eq!(Reader::open(&scene.dir).unwrap().losses().unwrap(), []);
     let salvaged = salvage(&scene);
-    assert_eq!((salvaged.blobs, &salvaged.damaged_blobs), (1, &vec![bad.digest]));
-    assert_eq!(Reader::open(&copy(&scene)).unwrap().blobs().verify(&good.digest), Ok(4));
-    for (old, new) in files(&scene.dir.join("log")).iter().zip(files(&copy(&scene).join("log"))) {
+    assert_eq!(
+        (salvaged.blobs, &salvaged.damaged_blobs),
+        (1, &vec![bad.digest])
+    );
+    assert_eq!(
+        Reader::open(&copy(&scene))
+            .unwrap()
+            .blobs()
+            .verify(&good.digest),
+        Ok(4)
+    );
+    for (old, new) in files(&scene.dir.join("log"))
+        .iter()
+        .zip(files(&copy(&scene).join("log")))
+    {
         assert_eq!(std::fs::read(old).unwrap(), std::fs::read(&new).unwrap());
         assert_eq!(old.file_name(), new.file_name());
     }
     check(&scene, &before, &[], &salvaged);
     let again = Session::salvage(&scene.dir, &copy(&scene), options(Arc::new(Quick)));
     assert!(matches!(again, Err(OpenError::Exists(_))));
-    let none = Session::salvage(&copy(&scene).with_extension("none"), &copy(&scene), options(Arc::new(Quick)));
+    let none = Session::salvage(
+        &copy(&scene).with_extension("none"),
+        &copy(&scene),
+        options(Arc::new(Quick)),
+    );
     assert!(matches!(none, Err(OpenError::NoSuch(_))));
 }
 
@@ -281,8 +392,15 @@ fn a_salvage_that_fails_is_done_again() {
                     true
                 }
             };
-            assert_eq!(frames(&copy(&scene)).len(), before.len(), "{fault:?} at {n}");
-            let kept = Reader::open(&copy(&scene)).unwrap().blobs().verify(&blob.digest);
+            assert_eq!(
+                frames(&copy(&scene)).len(),
+                before.len(),
+                "{fault:?} at {n}"
+            );
+            let kept = Reader::open(&copy(&scene))
+                .unwrap()
+                .blobs()
+                .verify(&blob.digest);
             assert!(kept == Ok(4) || !done, "{fault:?} at {n}: {kept:?}");
             std::fs::remove_dir_all(copy(&scene)).unwrap();
             if !disk.0.reached() {
@@ -307,9 +425,18 @@ fn a_segment_that_is_not_opened_is_opened_in_the_copy() {
         let log = lines(&paths[n]);
         let other = log[0].replace("\"k\":\"segment\"", "\"k\":\"sagment\"");
         let crc = format!("{:08x}", crc32c::crc32c(&other.trim_end().as_bytes()[15..]));
-        put(&paths[n], [&other[..6], &crc, &other[14..], &log[1..].concat()].concat().as_bytes());
+        put(
+            &paths[n],
+            [&other[..6], &crc, &other[14..], &log[1..].concat()]
+                .concat()
+                .as_bytes(),
+        );
         let salvaged = salvage(&scene);
-        let opening = before.iter().find(|frame| log[0].starts_with(&frame.line)).unwrap().seq;
+        let opening = before
+            .iter()
+            .find(|frame| log[0].starts_with(&frame.line))
+            .unwrap()
+            .seq;
         check(&scene, &before, &lost_with(&before, opening), &salvaged);
     }
 }

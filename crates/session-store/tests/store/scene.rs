@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use session_store::{
-    Clock, Committed, Disk, EncodeError, Frames, OpenError, Opened, Options, Reader, Records, Refused, Session,
+    Clock, Committed, Disk, EncodeError, Frames, OpenError, Opened, Options, Reader, Records,
+    Refused, Session,
 };
 
 use crate::disks::Quick;
@@ -23,7 +24,9 @@ struct Note<'a> {
 
 impl Records for Notes {
     fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
-        self.0.iter().try_for_each(|text| frames.record("note", 1, &Note { text }).map(drop))
+        self.0
+            .iter()
+            .try_for_each(|text| frames.record("note", 1, &Note { text }).map(drop))
     }
 }
 
@@ -61,7 +64,10 @@ pub(crate) fn clock() -> Clock {
 }
 
 pub(crate) fn options(disk: Arc<dyn Disk>) -> Options {
-    Options { disk, ..Options::new("s-1", clock()) }
+    Options {
+        disk,
+        ..Options::new("s-1", clock())
+    }
 }
 
 pub(crate) struct Scene {
@@ -71,7 +77,9 @@ pub(crate) struct Scene {
 
 /// In memory where there is such a place: a file replaced ten thousand times makes ext4 flush each of them.
 pub(crate) fn root() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
 }
 
 impl Scene {
@@ -112,7 +120,11 @@ impl Scene {
 /// The texts of all notes that a reader shows.
 pub(crate) fn texts(dir: &Path) -> Vec<String> {
     let frames = Reader::open(dir).unwrap().frames();
-    frames.map(|frame| frame.unwrap()).filter(|frame| frame.kind == "note").map(|frame| text(&frame.line)).collect()
+    frames
+        .map(|frame| frame.unwrap())
+        .filter(|frame| frame.kind == "note")
+        .map(|frame| text(&frame.line))
+        .collect()
 }
 
 /// The text of one note.
@@ -123,16 +135,27 @@ pub(crate) fn text(line: &str) -> String {
 
 /// The formats of the segments.
 pub(crate) fn formats(dir: &Path) -> Vec<u64> {
-    let frames = Reader::open(dir).unwrap().frames().map(|frame| frame.unwrap());
+    let frames = Reader::open(dir)
+        .unwrap()
+        .frames()
+        .map(|frame| frame.unwrap());
     let openings = frames.filter(|frame| frame.kind == "segment");
     openings
-        .map(|frame| serde_json::from_str::<serde_json::Value>(&frame.line).unwrap()["format"].as_u64().unwrap())
+        .map(|frame| {
+            serde_json::from_str::<serde_json::Value>(&frame.line).unwrap()["format"]
+                .as_u64()
+                .unwrap()
+        })
         .collect()
 }
 
 /// Every line of the log that a reader shows.
 pub(crate) fn shown(dir: &Path) -> Vec<String> {
-    Reader::open(dir).unwrap().frames().map(|frame| frame.unwrap().line).collect()
+    Reader::open(dir)
+        .unwrap()
+        .frames()
+        .map(|frame| frame.unwrap().line)
+        .collect()
 }
 
 pub(crate) fn append(opened: &Opened, batch: &[&str]) -> Result<Committed<Notes>, Refused<Notes>> {
@@ -141,7 +164,9 @@ pub(crate) fn append(opened: &Opened, batch: &[&str]) -> Result<Committed<Notes>
 
 /// The files in a directory, none when it is missing.
 pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths

@@ -11,7 +11,14 @@ use crate::scene::{Notes, Scene, append, options};
 /// A session of these batches, one letter repeated per record, sealed at `segment_bytes`.
 fn session(batches: &[Vec<usize>], segment_bytes: u64) -> Scene {
     let scene = Scene::new();
-    let opened = Session::create(&scene.dir, Options { segment_bytes, ..options(Arc::new(Quick)) }).unwrap();
+    let opened = Session::create(
+        &scene.dir,
+        Options {
+            segment_bytes,
+            ..options(Arc::new(Quick))
+        },
+    )
+    .unwrap();
     for batch in batches {
         let notes = batch.iter().map(|length| "x".repeat(*length)).collect();
         opened.journal.append(Notes(notes)).wait().unwrap();
@@ -21,7 +28,9 @@ fn session(batches: &[Vec<usize>], segment_bytes: u64) -> Scene {
 }
 
 /// Every frame, and the damage where it ends.
-fn read(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> (Vec<OwnedFrame>, Option<Damage>) {
+fn read(
+    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+) -> (Vec<OwnedFrame>, Option<Damage>) {
     let (mut good, mut bad) = (Vec::new(), None);
     for frame in frames {
         match frame {
@@ -117,7 +126,11 @@ fn a_segment_without_its_opening_is_reached_from_before() {
     let reader = Reader::open(&scene.dir).unwrap();
     let (good, damage) = read(reader.frames());
     for seq in 1..=good.len() as u64 + 5 {
-        let want: Vec<_> = good.iter().filter(|frame| frame.seq >= seq).cloned().collect();
+        let want: Vec<_> = good
+            .iter()
+            .filter(|frame| frame.seq >= seq)
+            .cloned()
+            .collect();
         assert_eq!(from(&reader, seq), (want, damage.clone()), "{seq}");
     }
     let last = all.len() as u64;
@@ -127,21 +140,33 @@ fn a_segment_without_its_opening_is_reached_from_before() {
 #[test]
 fn from_the_end_on_what_comes_is_shown() {
     let scene = Scene::new();
-    let options = Options { segment_bytes: 900, ..options(Arc::new(Quick)) };
+    let options = Options {
+        segment_bytes: 900,
+        ..options(Arc::new(Quick))
+    };
     let opened = Session::create(&scene.dir, options).unwrap();
     append(&opened, &["a", "b"]).unwrap();
     let reader = Reader::open(&scene.dir).unwrap();
     // Right behind the end, and further behind than there will soon be anything.
-    let (mut next, mut later, mut told) =
-        (reader.from(4).unwrap(), reader.from(9).unwrap(), Reader::open(&scene.dir).unwrap().from(3).unwrap());
-    assert!(!next.look().unwrap() && !later.look().unwrap() && next.next().is_none() && later.next().is_none());
+    let (mut next, mut later, mut told) = (
+        reader.from(4).unwrap(),
+        reader.from(9).unwrap(),
+        Reader::open(&scene.dir).unwrap().from(3).unwrap(),
+    );
+    assert!(
+        !next.look().unwrap()
+            && !later.look().unwrap()
+            && next.next().is_none()
+            && later.next().is_none()
+    );
     let mut seqs = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..20 {
         let done = append(&opened, &[&n.to_string()]).unwrap();
         assert!(next.look().unwrap());
         seqs.0.extend(next.by_ref().map(|frame| frame.unwrap().seq));
         assert_eq!(later.look().unwrap(), *done.seqs().end() >= 9);
-        seqs.1.extend(later.by_ref().map(|frame| frame.unwrap().seq));
+        seqs.1
+            .extend(later.by_ref().map(|frame| frame.unwrap().seq));
         // It shows what it is told of, whatever HEAD says.
         assert!(told.upto(*done.seqs().start()).unwrap());
         seqs.2.extend(told.by_ref().map(|frame| frame.unwrap().seq));

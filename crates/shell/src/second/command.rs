@@ -6,8 +6,9 @@ use super::{DESCRIPTOR, Reader, Reading, is_name};
 const CLOSING: [&str; 8] = ["}", "then", "elif", "else", "fi", "do", "done", "esac"];
 
 /// Words that begin what is no simple command.
-const OPENING: [&str; 12] =
-    ["{", "if", "while", "until", "for", "select", "case", "[[", "function", "coproc", "time", "!"];
+const OPENING: [&str; 12] = [
+    "{", "if", "while", "until", "for", "select", "case", "[[", "function", "coproc", "time", "!",
+];
 
 impl Reader<'_> {
     /// Whether nothing more of a list can come.
@@ -115,7 +116,9 @@ impl Reader<'_> {
                 let word = self.raw_word();
                 // In a substitution bash 5.2 writes the command out anew, with a name in front that it then runs.
                 let simple = !OPENING.contains(&word.as_str()) && self.peek() != Some('(');
-                return (simple && self.inside == 0).then(|| self.simple()).flatten();
+                return (simple && self.inside == 0)
+                    .then(|| self.simple())
+                    .flatten();
             }
             word if CLOSING.contains(&word) => return None,
             _ => return self.simple(),
@@ -253,9 +256,11 @@ impl Reader<'_> {
         }
         let from = self.at;
         while let Some(c) = self.peek().filter(|c| !" \t\n".contains(*c)) {
-            let opens = c == '$' && matches!(self.after(1), Some('(' | '{' | '[' | '\'' | '"' | '\\'));
+            let opens =
+                c == '$' && matches!(self.after(1), Some('(' | '{' | '[' | '\'' | '"' | '\\'));
             let escapes = c == '\\' && self.after(1).is_some_and(|next| !next.is_whitespace());
-            if opens || !(escapes || c.is_alphanumeric() || "^$.*+?[]()|{}-_/:,@%#=~!".contains(c)) {
+            if opens || !(escapes || c.is_alphanumeric() || "^$.*+?[]()|{}-_/:,@%#=~!".contains(c))
+            {
                 return None;
             }
             self.at += 1 + usize::from(escapes);
@@ -278,10 +283,16 @@ impl Reader<'_> {
 
     /// What follows the name of a function: a group in braces or parentheses.
     fn definition(&mut self, name: &str) -> Option<()> {
-        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) && !name.is_empty();
+        let plain = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+            && !name.is_empty();
         self.gap()?;
-        let group = self.raw_word() == "{" || (self.peek() == Some('(') && self.after(1) != Some('('));
-        (plain && group).then(|| self.nested(Self::command)).flatten()
+        let group =
+            self.raw_word() == "{" || (self.peek() == Some('(') && self.after(1) != Some('('));
+        (plain && group)
+            .then(|| self.nested(Self::command))
+            .flatten()
     }
 
     fn simple(&mut self) -> Option<()> {
@@ -295,7 +306,9 @@ impl Reader<'_> {
             match self.peek() {
                 None | Some('\n' | ';' | '&' | '|' | ')' | '#') => break,
                 Some('(') => {
-                    let [Some(name)] = reading.words.as_slice() else { return None };
+                    let [Some(name)] = reading.words.as_slice() else {
+                        return None;
+                    };
                     let alone = reading.assignments.is_empty() && reading.redirections.is_empty();
                     let name = name.clone();
                     self.at += 1;
@@ -318,7 +331,8 @@ impl Reader<'_> {
                     // Bash writes a substitution and an exported function anew before it runs them, redirections last: what
                     // stood behind one is a reserved word then.
                     let moves = word.continued || !reading.redirections.is_empty();
-                    if reading.words.is_empty() && moves && literal.as_deref().is_some_and(reserved) {
+                    if reading.words.is_empty() && moves && literal.as_deref().is_some_and(reserved)
+                    {
                         return None;
                     }
                     reading.words.push(literal);

@@ -12,12 +12,19 @@ pub(super) struct Here {
 }
 
 /// Longest first.
-const OPERATORS: [&str; 12] = ["<<<", "<<-", "&>>", "<<", "<&", "<>", ">>", ">&", ">|", "&>", "<", ">"];
+const OPERATORS: [&str; 12] = [
+    "<<<", "<<-", "&>>", "<<", "<&", "<>", ">>", ">&", ">|", "&>", "<", ">",
+];
 
 impl Reader<'_> {
     /// Whether a redirection begins here: a number may be before it, and `<(` is a word.
     pub(super) fn at_redirection(&self) -> bool {
-        let digits = self.text.iter().skip(self.at).take_while(|c| c.is_ascii_digit()).count();
+        let digits = self
+            .text
+            .iter()
+            .skip(self.at)
+            .take_while(|c| c.is_ascii_digit())
+            .count();
         match self.after(digits) {
             Some('<' | '>') => self.after(digits + 1) != Some('(') || digits > 0,
             Some('&') => digits == 0 && self.after(1) == Some('>'),
@@ -26,19 +33,33 @@ impl Reader<'_> {
     }
 
     pub(super) fn redirection(&mut self, reading: &mut Reading) -> Option<()> {
-        self.at += self.text.iter().skip(self.at).take_while(|c| c.is_ascii_digit()).count();
+        self.at += self
+            .text
+            .iter()
+            .skip(self.at)
+            .take_while(|c| c.is_ascii_digit())
+            .count();
         let operator = *OPERATORS.iter().find(|operator| self.starts(operator))?;
         self.at += operator.len();
         self.blanks()?;
         let target = match operator {
             "<<" | "<<-" => {
                 let (delimiter, quoted) = self.delimiter()?;
-                self.pending.push(Here { delimiter, quoted, strips: operator == "<<-" });
+                self.pending.push(Here {
+                    delimiter,
+                    quoted,
+                    strips: operator == "<<-",
+                });
                 None
             }
             // `>&-` ends a redirection, and bash takes what follows it, as in `>&-x`, for the next word.
-            "<&" | ">&" if self.peek() == Some('-') && !self.after(1).is_none_or(ends_word) => return None,
-            "<&" | ">&" => self.word(false)?.literal().filter(|target| !is_descriptor(target)),
+            "<&" | ">&" if self.peek() == Some('-') && !self.after(1).is_none_or(ends_word) => {
+                return None;
+            }
+            "<&" | ">&" => self
+                .word(false)?
+                .literal()
+                .filter(|target| !is_descriptor(target)),
             _ => self.word(false)?.literal(),
         };
         reading.redirections.push(target);
@@ -55,8 +76,20 @@ impl Reader<'_> {
             _ => (None, false),
         };
         self.at += usize::from(quoted);
-        let inside = |c: &char| if quote == Some('\'') { *c != '\'' && *c != '\n' } else { plain(*c) };
-        let delimiter: String = self.text.iter().skip(self.at).copied().take_while(inside).collect();
+        let inside = |c: &char| {
+            if quote == Some('\'') {
+                *c != '\'' && *c != '\n'
+            } else {
+                plain(*c)
+            }
+        };
+        let delimiter: String = self
+            .text
+            .iter()
+            .skip(self.at)
+            .copied()
+            .take_while(inside)
+            .collect();
         self.at += delimiter.chars().count();
         if let Some(quote) = quote {
             self.expect(quote.encode_utf8(&mut [0; 4]))?;
@@ -78,9 +111,18 @@ impl Reader<'_> {
         if self.at >= self.text.len() {
             return None;
         }
-        let line: String = self.text.iter().skip(self.at).take_while(|c| **c != '\n').collect();
+        let line: String = self
+            .text
+            .iter()
+            .skip(self.at)
+            .take_while(|c| **c != '\n')
+            .collect();
         let length = line.chars().count();
-        let text = if here.strips { line.trim_start_matches('\t') } else { &line };
+        let text = if here.strips {
+            line.trim_start_matches('\t')
+        } else {
+            &line
+        };
         if text == here.delimiter {
             // The end of the line is kept if no command follows.
             self.at += (length + 1).min(self.text.len() - self.at);
@@ -97,7 +139,10 @@ impl Reader<'_> {
 }
 
 fn is_descriptor(target: &str) -> bool {
-    target.trim_end_matches('-').chars().all(|c| c.is_ascii_digit())
+    target
+        .trim_end_matches('-')
+        .chars()
+        .all(|c| c.is_ascii_digit())
 }
 
 /// Whether more than a variable is expanded, or the line after it is not a line.

@@ -37,7 +37,14 @@ pub(crate) const DESCRIPTOR: Option<String> = None;
 /// Whether this reading finds the same commands in `text` as the first one, in any order.
 pub(crate) fn agrees(text: &str, mut first: Vec<Reading>) -> bool {
     let text: Vec<char> = text.chars().collect();
-    let mut reader = Reader { text: &text, at: 0, depth: 0, inside: 0, pending: Vec::new(), found: Vec::new() };
+    let mut reader = Reader {
+        text: &text,
+        at: 0,
+        depth: 0,
+        inside: 0,
+        pending: Vec::new(),
+        found: Vec::new(),
+    };
     if reader.script().is_none() {
         return false;
     }
@@ -73,12 +80,18 @@ impl Reader<'_> {
     }
 
     fn starts(&self, with: &str) -> bool {
-        with.chars().enumerate().all(|(i, c)| self.after(i) == Some(c))
+        with.chars()
+            .enumerate()
+            .all(|(i, c)| self.after(i) == Some(c))
     }
 
     /// The characters up to where a word ends, quotes and all.
     fn raw_word(&self) -> String {
-        self.text.iter().skip(self.at).take_while(|c| !ends_word(**c)).collect()
+        self.text
+            .iter()
+            .skip(self.at)
+            .take_while(|c| !ends_word(**c))
+            .collect()
     }
 
     /// Takes `with` if it comes next.
@@ -117,7 +130,14 @@ impl Reader<'_> {
         loop {
             self.blanks()?;
             match self.peek() {
-                Some('#') => self.at += self.text.iter().skip(self.at).take_while(|c| **c != '\n').count(),
+                Some('#') => {
+                    self.at += self
+                        .text
+                        .iter()
+                        .skip(self.at)
+                        .take_while(|c| **c != '\n')
+                        .count()
+                }
                 Some('\n') => {
                     self.at += 1;
                     self.here_documents()?;
@@ -146,7 +166,10 @@ impl Reader<'_> {
         self.nested(|reader| reader.list().map(drop))?;
         self.inside -= 1;
         self.expect(")")?;
-        let lines = self.text.get(from..self.at).is_some_and(|inside| inside.contains(&'\n'));
+        let lines = self
+            .text
+            .get(from..self.at)
+            .is_some_and(|inside| inside.contains(&'\n'));
         let apart = self.pending.is_empty() && (!lines || outside.is_empty());
         self.pending = outside;
         apart.then_some(())
@@ -154,7 +177,13 @@ impl Reader<'_> {
 
     /// Commands in backquotes. What a backslash means in there depends on what is around: not read.
     fn backquotes(&mut self, in_double_quotes: bool) -> Option<()> {
-        let inside: Vec<char> = self.text.iter().skip(self.at + 1).copied().take_while(|c| *c != '`').collect();
+        let inside: Vec<char> = self
+            .text
+            .iter()
+            .skip(self.at + 1)
+            .copied()
+            .take_while(|c| *c != '`')
+            .collect();
         let odd = |c: &char| *c == '\\' || (*c == '"' && in_double_quotes);
         if inside.iter().any(odd) || (inside.contains(&'\n') && !self.pending.is_empty()) {
             return None;
@@ -164,7 +193,14 @@ impl Reader<'_> {
         self.nested(|reader| {
             let found = std::mem::take(&mut reader.found);
             let (depth, pending) = (reader.depth, Vec::new());
-            let mut inner = Reader { text: &inside, at: 0, depth, inside: reader.inside + 1, pending, found };
+            let mut inner = Reader {
+                text: &inside,
+                at: 0,
+                depth,
+                inside: reader.inside + 1,
+                pending,
+                found,
+            };
             let read = inner.script();
             reader.found = inner.found;
             read

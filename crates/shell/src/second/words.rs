@@ -37,7 +37,8 @@ impl RawWord {
 
     /// A character that is not quoted and means nothing to the grammar.
     fn unquoted(&mut self, c: char) {
-        self.divides_brace |= self.opens_brace && (c == ',' || (c == '.' && self.bare.ends_with('.')));
+        self.divides_brace |=
+            self.opens_brace && (c == ',' || (c == '.' && self.bare.ends_with('.')));
         self.opens_brace |= c == '{';
         let tilde = c == '~' && (self.bare.is_empty() || self.bare.ends_with([':', '=']));
         self.expands |= tilde || matches!(c, '*' | '?' | '[');
@@ -54,7 +55,11 @@ impl Reader<'_> {
             self.at += 2;
             word.expanded();
             self.substitution()?;
-            return self.peek().is_none_or(ends_word).then_some(word).filter(|_| !self.goes_on());
+            return self
+                .peek()
+                .is_none_or(ends_word)
+                .then_some(word)
+                .filter(|_| !self.goes_on());
         }
         while let Some(c) = self.peek() {
             match c {
@@ -84,7 +89,9 @@ impl Reader<'_> {
             }
         }
         let names_descriptor = word.bare.starts_with('{') && matches!(self.peek(), Some('<' | '>'));
-        let odd = self.goes_on() || names_descriptor || (word.continued && matches!(self.peek(), Some('<' | '>')));
+        let odd = self.goes_on()
+            || names_descriptor
+            || (word.continued && matches!(self.peek(), Some('<' | '>')));
         (self.at > from && !odd).then_some(word)
     }
 
@@ -171,7 +178,12 @@ impl Reader<'_> {
             Some('\\') if self.after(2) == Some('\n') => None,
             Some(c) if name(&c) && !c.is_ascii_digit() => {
                 word.expanded();
-                self.at += 1 + self.text.iter().skip(self.at + 1).take_while(|c| name(c)).count();
+                self.at += 1 + self
+                    .text
+                    .iter()
+                    .skip(self.at + 1)
+                    .take_while(|c| name(c))
+                    .count();
                 Some(())
             }
             Some(c) if c.is_ascii_digit() || "@*#?$!-".contains(c) => {
@@ -193,8 +205,17 @@ impl Reader<'_> {
         let special = |c: char| "@*#?$-".contains(c);
         let counts = self.peek() == Some('#') && self.after(1) != Some('}');
         self.at += usize::from(counts);
-        let name = self.text.iter().skip(self.at).take_while(|c| c.is_ascii_alphanumeric() || **c == '_').count();
-        self.at += if name == 0 { usize::from(special(self.peek()?)) } else { name };
+        let name = self
+            .text
+            .iter()
+            .skip(self.at)
+            .take_while(|c| c.is_ascii_alphanumeric() || **c == '_')
+            .count();
+        self.at += if name == 0 {
+            usize::from(special(self.peek()?))
+        } else {
+            name
+        };
         if name == 0 && !self.text.get(self.at - 1).copied().is_some_and(special) {
             return None;
         }
@@ -206,9 +227,18 @@ impl Reader<'_> {
                     return Some(());
                 }
                 '$' if self.after(1) == Some('{') => self.nested(Self::parameter)?,
-                '$' if !self.after(1).is_some_and(|next| next.is_ascii_alphanumeric() || next == '_') => return None,
-                '\\' if self.after(1).is_some_and(|next| "/.#%*?-:+".contains(next)) => self.at += 2,
-                '\'' | '"' | '`' | '\\' | '{' | '(' | ')' | '<' | '>' | ';' | '&' | '|' | '\n' => return None,
+                '$' if !self
+                    .after(1)
+                    .is_some_and(|next| next.is_ascii_alphanumeric() || next == '_') =>
+                {
+                    return None;
+                }
+                '\\' if self.after(1).is_some_and(|next| "/.#%*?-:+".contains(next)) => {
+                    self.at += 2
+                }
+                '\'' | '"' | '`' | '\\' | '{' | '(' | ')' | '<' | '>' | ';' | '&' | '|' | '\n' => {
+                    return None;
+                }
                 _ => self.at += 1,
             }
         }
@@ -229,7 +259,9 @@ impl Reader<'_> {
                     self.newline_is_plain(escape)?;
                     self.at += 1;
                     match self.escape(escape) {
-                        Some(decoded) if decoded != '\0' && decoded.is_ascii() => word.bare.push(decoded),
+                        Some(decoded) if decoded != '\0' && decoded.is_ascii() => {
+                            word.bare.push(decoded)
+                        }
                         Some(_) | None => word.expanded(),
                     }
                 }
@@ -262,14 +294,25 @@ impl Reader<'_> {
     }
 
     fn digits(&mut self, radix: u32, most: usize) -> Option<u32> {
-        let digits: String = self.text.iter().skip(self.at).take(most).take_while(|c| c.is_digit(radix)).collect();
+        let digits: String = self
+            .text
+            .iter()
+            .skip(self.at)
+            .take(most)
+            .take_while(|c| c.is_digit(radix))
+            .collect();
         self.at += digits.len();
         u32::from_str_radix(&digits, radix).ok()
     }
 
     /// `[…]` behind a name, where a subscript may be meant: nothing but a name or a number in it.
     fn subscript(&mut self, word: &mut RawWord) -> Option<()> {
-        let inside: String = self.text.iter().skip(self.at + 1).take_while(|c| **c != ']').collect();
+        let inside: String = self
+            .text
+            .iter()
+            .skip(self.at + 1)
+            .take_while(|c| **c != ']')
+            .collect();
         let plain = |c: char| c.is_ascii_alphanumeric() || "_@*.^!-".contains(c);
         if !inside.chars().all(plain) {
             return None;

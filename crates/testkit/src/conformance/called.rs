@@ -33,8 +33,16 @@ fn calls(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Vec<Sampl
     let mut calls = Vec::new();
     for tool in &descriptor.declared_tools {
         let schema: Value = serde_json::from_str(&tool.schema).unwrap_or_default();
-        let given = conformance.examples.get(&tool.name).cloned().unwrap_or_else(|| vec![sample::of(&schema)]);
-        calls.extend(given.into_iter().map(|arguments| (tool.name.clone(), arguments)));
+        let given = conformance
+            .examples
+            .get(&tool.name)
+            .cloned()
+            .unwrap_or_else(|| vec![sample::of(&schema)]);
+        calls.extend(
+            given
+                .into_iter()
+                .map(|arguments| (tool.name.clone(), arguments)),
+        );
     }
     calls
 }
@@ -51,7 +59,9 @@ pub(super) fn called(conformance: &Conformance) -> Called {
         match proxied(conformance, call, Some(conformance.grace)) {
             CallEnd::Late => {
                 let grace = conformance.grace;
-                let late = format!("{tool} with {arguments} did not end within {grace:?} of its cancellation");
+                let late = format!(
+                    "{tool} with {arguments} did not end within {grace:?} of its cancellation"
+                );
                 untried.1.note(tool, late.clone());
                 cancelled.push(Err(late));
                 continue;
@@ -75,14 +85,23 @@ pub(super) fn called(conformance: &Conformance) -> Called {
                 untried.1.tried(tool);
             }
             CallEnd::Late => {
-                untried.1.note(tool, format!("no call of {tool} ended within {PATIENT:?}; give an example"));
+                untried.1.note(
+                    tool,
+                    format!("no call of {tool} ended within {PATIENT:?}; give an example"),
+                );
             }
             CallEnd::NotBegun => untried.1.note(tool, refused),
         }
     }
     let cancellation = untried.0.unless(all(cancelled));
     let (outputs, text) = (untried.1.unless(all(ended)), untried.1.unless(all(texts)));
-    Called { arguments, cancellation, outputs, text, quick }
+    Called {
+        arguments,
+        cancellation,
+        outputs,
+        text,
+        quick,
+    }
 }
 
 /// Tools without a completed call, each with the reason.
@@ -103,7 +122,10 @@ impl Untried {
 
     /// Keeps a failure. A success stays one only if every tool was tried.
     fn unless(&self, held: CheckOutcome) -> CheckOutcome {
-        let not = self.why.iter().find(|(tool, _)| !self.tried.contains(*tool));
+        let not = self
+            .why
+            .iter()
+            .find(|(tool, _)| !self.tried.contains(*tool));
         match (held, not) {
             (CheckOutcome::Yes, Some((_, why))) => CheckOutcome::NotTried(why.clone()),
             (held, _) => held,
@@ -118,7 +140,9 @@ fn arguments(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Check
     let site = Site::of(conformance);
     let registry = site.install_plainly();
     all(descriptor.declared_tools.iter().map(|declared| {
-        let Some(tool) = registry.tools().get(&declared.name) else { return Ok(()) };
+        let Some(tool) = registry.tools().get(&declared.name) else {
+            return Ok(());
+        };
         let schema: Value = serde_json::from_str(&declared.schema).unwrap_or_default();
         let mut never: Vec<String> = NEVER.iter().map(|text| (*text).to_owned()).collect();
         if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
@@ -130,15 +154,23 @@ fn arguments(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Check
         }
         for text in &never {
             let taken = unless_it_panics(|| tool.tool.prepare(text).is_ok());
-            let taken = taken.map_err(|words| format!("{} panicked on `{text}`: {words}", declared.name))?;
+            let taken = taken
+                .map_err(|words| format!("{} panicked on `{text}`: {words}", declared.name))?;
             if taken {
-                return Err(format!("{} takes `{text}` for its arguments", declared.name));
+                return Err(format!(
+                    "{} takes `{text}` for its arguments",
+                    declared.name
+                ));
             }
         }
         let fits = sample::of(&schema).to_string();
-        let canonical = unless_it_panics(|| tool.tool.prepare(&fits).map(|prepared| prepared.canonical));
-        let canonical = canonical.map_err(|words| format!("{} panicked on `{fits}`: {words}", declared.name))?;
-        let object = |text: Arc<str>| serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
+        let canonical =
+            unless_it_panics(|| tool.tool.prepare(&fits).map(|prepared| prepared.canonical));
+        let canonical = canonical
+            .map_err(|words| format!("{} panicked on `{fits}`: {words}", declared.name))?;
+        let object = |text: Arc<str>| {
+            serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object())
+        };
         if canonical.is_ok_and(|canonical| !object(canonical)) {
             return Err(format!("{} makes no object of `{fits}`", declared.name));
         }
@@ -155,7 +187,9 @@ fn bounded((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), St
     };
     let most = ToolOutcome::SUMMARY_MAX;
     if summary.len() > most || summary.contains('\n') {
-        return Err(format!("the summary of {tool} with {arguments} is not one line of at most {most} bytes"));
+        return Err(format!(
+            "the summary of {tool} with {arguments} is not one line of at most {most} bytes"
+        ));
     }
     if content.len() > MAX_ANSWER {
         let have = content.len();
@@ -173,7 +207,10 @@ fn plain((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), Stri
         Err(error) => &error.message,
     };
     match find(words, Lines::Many) {
-        Some(c) => Err(format!("the words of {tool} with {arguments} hold {}", c.escape_unicode())),
+        Some(c) => Err(format!(
+            "the words of {tool} with {arguments} hold {}",
+            c.escape_unicode()
+        )),
         None => Ok(()),
     }
 }
@@ -184,7 +221,12 @@ pub(super) fn state(conformance: &Conformance, quick: &[SampleCall]) -> CheckOut
     if conformance.descriptor().states.is_empty() {
         return CheckOutcome::Yes;
     }
-    let open = || conformance.host().tool(stranger()).install(Shared(conformance.instance()));
+    let open = || {
+        conformance
+            .host()
+            .tool(stranger())
+            .install(Shared(conformance.instance()))
+    };
     let act = |host: &mut FeatureUnderTest| {
         for (tool, arguments) in quick {
             host.calls(&[(tool, &arguments.to_string())]);
@@ -195,7 +237,8 @@ pub(super) fn state(conformance: &Conformance, quick: &[SampleCall]) -> CheckOut
     };
     let mut whole = open();
     act(&mut whole);
-    let is_update = |(name, _): &(String, usize)| name == "feature_state" || name == "commit:feature_state";
+    let is_update =
+        |(name, _): &(String, usize)| name == "feature_state" || name == "commit:feature_state";
     let points: Vec<_> = whole.points().into_iter().filter(is_update).collect();
     if points.is_empty() && whole.values().is_empty() {
         return CheckOutcome::NotTried("no call changed a state; give an example".to_owned());
@@ -211,7 +254,9 @@ pub(super) fn state(conformance: &Conformance, quick: &[SampleCall]) -> CheckOut
         if after == left {
             Ok(())
         } else {
-            Err(format!("{place} its state changed by itself: {left:?}, then {after:?}"))
+            Err(format!(
+                "{place} its state changed by itself: {left:?}, then {after:?}"
+            ))
         }
     };
     let killed = points.into_iter().map(|(name, nth)| {
@@ -239,7 +284,10 @@ pub(super) fn leftovers(conformance: &Conformance, quick: &[SampleCall]) -> Chec
     // The host's own task that calls observers.
     let own = usize::from(host.registry().hooks().any::<pod::hook::Event>(""));
     if tasks > own {
-        return CheckOutcome::No(format!("{} tasks that it started live on after the pod was closed", tasks - own));
+        return CheckOutcome::No(format!(
+            "{} tasks that it started live on after the pod was closed",
+            tasks - own
+        ));
     }
     host.disable();
     host.reopen();

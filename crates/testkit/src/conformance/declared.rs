@@ -11,7 +11,9 @@ use std::sync::Arc;
 pub(super) fn pure(conformance: &Conformance) -> CheckOutcome {
     let (one, other) = (conformance.instance(), conformance.instance());
     let bytes = |feature: &Arc<dyn FeatureModule>| {
-        unless_it_panics(|| serde_json::to_string(&feature.descriptor()).expect("data that encodes"))
+        unless_it_panics(|| {
+            serde_json::to_string(&feature.descriptor()).expect("data that encodes")
+        })
     };
     let mut answers = Vec::new();
     for feature in [&one, &one, &other] {
@@ -21,26 +23,43 @@ pub(super) fn pure(conformance: &Conformance) -> CheckOutcome {
         }
     }
     let first = answers.first().cloned().unwrap_or_default();
-    let same = answers.iter().find(|answer| **answer != first).map_or(Ok(()), |other| {
-        let at = first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-        Err(format!("`descriptor()` answered two things, different from byte {at} on"))
-    });
+    let same = answers
+        .iter()
+        .find(|answer| **answer != first)
+        .map_or(Ok(()), |other| {
+            let at = first
+                .bytes()
+                .zip(other.bytes())
+                .take_while(|(a, b)| a == b)
+                .count();
+            Err(format!(
+                "`descriptor()` answered two things, different from byte {at} on"
+            ))
+        });
     all([same, quiet(&one)])
 }
 
 /// Counts the reads and writes of this thread, where the kernel reports them.
 fn quiet(feature: &Arc<dyn FeatureModule>) -> Result<(), String> {
     // The second pair measures the reads of the counting itself.
-    let (Some(a), _, Some(b), Some(c)) = (calls(), feature.descriptor(), calls(), calls()) else { return Ok(()) };
+    let (Some(a), _, Some(b), Some(c)) = (calls(), feature.descriptor(), calls(), calls()) else {
+        return Ok(());
+    };
     if b - a > c - b {
-        return Err(format!("`descriptor()` did {} reads or writes", (b - a) - (c - b)));
+        return Err(format!(
+            "`descriptor()` did {} reads or writes",
+            (b - a) - (c - b)
+        ));
     }
     Ok(())
 }
 
 fn calls() -> Option<u64> {
     let io = fs::read_to_string("/proc/thread-self/io").ok()?;
-    let number = |key: &str| io.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+    let number = |key: &str| {
+        io.lines()
+            .find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok())
+    };
     Some(number("syscr:")? + number("syscw:")?)
 }
 
@@ -50,8 +69,15 @@ pub(super) fn bounded(conformance: &Conformance) -> CheckOutcome {
         Ok(problems) => {
             let wrong = wrong_schemas(conformance);
             // The check of schemas reports these.
-            let of_schema = |problem: &String| wrong.iter().any(|(tool, _)| problem.contains(&schema_of(tool)));
-            all(problems.into_iter().filter(|problem| !of_schema(problem)).map(Err))
+            let of_schema = |problem: &String| {
+                wrong
+                    .iter()
+                    .any(|(tool, _)| problem.contains(&schema_of(tool)))
+            };
+            all(problems
+                .into_iter()
+                .filter(|problem| !of_schema(problem))
+                .map(Err))
         }
         // The check before reports this.
         Err(_) => CheckOutcome::NotTried("there is no descriptor".to_owned()),
@@ -76,5 +102,7 @@ fn wrong_schemas(conformance: &Conformance) -> Vec<(String, String)> {
         Ok(schema) => sample::problem(&schema, &schema),
         Err(error) => Some(error.to_string()),
     };
-    tools.filter_map(|tool| Some((tool.name, problem(&tool.schema)?))).collect()
+    tools
+        .filter_map(|tool| Some((tool.name, problem(&tool.schema)?)))
+        .collect()
 }

@@ -8,8 +8,9 @@ use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput};
 use pod::hook::{
-    AnswerView, CompactionView, ErrorView, HookPoint, PostAssistant, PreCompaction, PreRequest, PreToolCall,
-    PromptSubmit, PromptView, ProposedCall, RequestView, ToolCallView, TurnEnd, TurnEndView, TurnError,
+    AnswerView, CompactionView, ErrorView, HookPoint, PostAssistant, PreCompaction, PreRequest,
+    PreToolCall, PromptSubmit, PromptView, ProposedCall, RequestView, ToolCallView, TurnEnd,
+    TurnEndView, TurnError,
 };
 use pod::record::{Record, TransformNote, ViewLevel};
 use serde_json::json;
@@ -26,8 +27,14 @@ pub(super) const STRANGE: [(&str, &str); 2] = [(TOOL, "{}"), (TOOL, FAILS)];
 pub(super) fn stranger() -> FnTool {
     FnTool::new(TOOL, ToolEffect::ReadOnly, |_, arguments| async move {
         match arguments == FAILS {
-            true => Err(ToolError::new(ErrorKind::Unavailable, "it failed as it was told to")),
-            false => Ok(ToolOutput { summary: "done".to_owned(), content: "one\ntwo\n".to_owned() }),
+            true => Err(ToolError::new(
+                ErrorKind::Unavailable,
+                "it failed as it was told to",
+            )),
+            false => Ok(ToolOutput {
+                summary: "done".to_owned(),
+                content: "one\ntwo\n".to_owned(),
+            }),
         }
     })
 }
@@ -37,19 +44,31 @@ pub(super) fn hooks(conformance: &Conformance) -> CheckOutcome {
     if declared.is_empty() {
         return CheckOutcome::Yes;
     }
-    let mut host = conformance.host().tool(stranger()).install(Shared(conformance.instance()));
+    let mut host = conformance
+        .host()
+        .tool(stranger())
+        .install(Shared(conformance.instance()));
     let mut results = Vec::new();
     for point in declared.iter().map(|hook| hook.point) {
         results.push(asked(&mut host, point));
     }
     // Runs transforms and observers on calls of a tool they do not know, and on their results.
-    host.turn("Look around.", [ScriptedAnswer::calls(&STRANGE), ScriptedAnswer::text("Done.")]);
+    host.turn(
+        "Look around.",
+        [
+            ScriptedAnswer::calls(&STRANGE),
+            ScriptedAnswer::text("Done."),
+        ],
+    );
     let mine = host.id().to_string();
-    let notes = host.records().into_iter().flat_map(|(_, record)| match record {
-        Record::VerdictGiven(verdict) => verdict.transforms,
-        Record::ToolFinished(finished) => finished.transforms,
-        _other_kind => Vec::new(),
-    });
+    let notes = host
+        .records()
+        .into_iter()
+        .flat_map(|(_, record)| match record {
+            Record::VerdictGiven(verdict) => verdict.transforms,
+            Record::ToolFinished(finished) => finished.transforms,
+            _other_kind => Vec::new(),
+        });
     results.extend(notes.filter(|note| note.feature == mine).map(
         |TransformNote { hook, problem, .. }| match problem {
             Some(problem) => Err(format!("transform `{hook}`: {problem}")),
@@ -63,7 +82,10 @@ pub(super) fn hooks(conformance: &Conformance) -> CheckOutcome {
 fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
     let touches = [
         Vec::new(),
-        vec![Touch::Read("src/main.rs".into()), Touch::Write("../out of reach".into())],
+        vec![
+            Touch::Read("src/main.rs".into()),
+            Touch::Write("../out of reach".into()),
+        ],
         vec![Touch::Shell("true".to_owned())],
     ];
     let mut ran = Vec::new();
@@ -71,23 +93,48 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
         HookPoint::PromptSubmit => {
             for text in ["", "How many files are here?", "\u{202e}x"] {
                 for schema in [None, Some("{}")] {
-                    let view = PromptView { text: text.to_owned(), output_schema: schema.map(Into::into) };
+                    let view = PromptView {
+                        text: text.to_owned(),
+                        output_schema: schema.map(Into::into),
+                    };
                     ran.extend(host.gates::<PromptSubmit>(view).runs);
                 }
             }
         }
         HookPoint::PostAssistant => {
-            let calls = vec![ProposedCall { tool: TOOL.to_owned(), arguments: "{".to_owned() }];
-            let view = AnswerView { turn: 1, request: 1, text: "So.".to_owned(), calls };
+            let calls = vec![ProposedCall {
+                tool: TOOL.to_owned(),
+                arguments: "{".to_owned(),
+            }];
+            let view = AnswerView {
+                turn: 1,
+                request: 1,
+                text: "So.".to_owned(),
+                calls,
+            };
             ran = host.gates::<PostAssistant>(view).runs;
         }
         HookPoint::TurnError => {
             for kind in [ErrorKind::Retry, ErrorKind::FixInput] {
-                let view = ErrorView { turn: 1, request: 1, kind, message: "no".to_owned(), retries: 0 };
+                let view = ErrorView {
+                    turn: 1,
+                    request: 1,
+                    kind,
+                    message: "no".to_owned(),
+                    retries: 0,
+                };
                 ran.extend(host.gates::<TurnError>(view).runs);
             }
         }
-        HookPoint::PreRequest => ran = host.gates::<PreRequest>(RequestView { turn: 1, number: 1, items: 1 }).runs,
+        HookPoint::PreRequest => {
+            ran = host
+                .gates::<PreRequest>(RequestView {
+                    turn: 1,
+                    number: 1,
+                    items: 1,
+                })
+                .runs
+        }
         HookPoint::PreCompaction => {
             for level in [ViewLevel::Results, ViewLevel::Steps, ViewLevel::Turns] {
                 let view = CompactionView::new(level, 100_000, Some(128_000), Vec::new());
@@ -96,15 +143,24 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
         }
         HookPoint::PreToolCall => {
             for touches in touches {
-                let view = ToolCallView { touches, ..tool_call(TOOL, json!({"path": "src/main.rs"})) };
+                let view = ToolCallView {
+                    touches,
+                    ..tool_call(TOOL, json!({"path": "src/main.rs"}))
+                };
                 ran.extend(host.gates::<PreToolCall>(view).runs);
             }
         }
         HookPoint::TurnEnd => {
             for schema in [None, Some("{}")] {
                 let (answer, output_schema) = (Some("Done.".into()), schema.map(Into::into));
-                let view =
-                    TurnEndView { turn: 1, outcome: Outcome::Done, steps: 1, answer, shortfall: None, output_schema };
+                let view = TurnEndView {
+                    turn: 1,
+                    outcome: Outcome::Done,
+                    steps: 1,
+                    answer,
+                    shortfall: None,
+                    output_schema,
+                };
                 ran.extend(host.gates::<TurnEnd>(view).runs);
             }
         }
@@ -116,7 +172,10 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
         | HookPoint::Compaction
         | HookPoint::Event => {}
     }
-    match ran.into_iter().find(|run| run.failed && run.feature == *host.id()) {
+    match ran
+        .into_iter()
+        .find(|run| run.failed && run.feature == *host.id())
+    {
         Some(run) => Err(format!("gate `{}`: {:?}", run.hook, run.decision)),
         None => Ok(()),
     }

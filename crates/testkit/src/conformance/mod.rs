@@ -165,7 +165,10 @@ impl Conformance {
     /// Adds example arguments for a tool. A tool without examples is called with arguments made from its schema, which
     /// the tool may refuse. Give one example that does the work, and one that takes long.
     pub fn example(mut self, tool: &str, arguments: Value) -> Self {
-        self.examples.entry(tool.to_owned()).or_default().push(arguments);
+        self.examples
+            .entry(tool.to_owned())
+            .or_default()
+            .push(arguments);
         self
     }
 
@@ -226,9 +229,17 @@ impl Conformance {
     /// At least one check failed.
     pub fn assert(&self) {
         let findings = self.findings();
-        let broken: Vec<_> =
-            findings.iter().filter(|f| matches!(f.held, CheckOutcome::No(_))).map(ToString::to_string).collect();
-        assert!(broken.is_empty(), "{} breaks the contract:\n{}", self.descriptor().id, broken.join("\n"));
+        let broken: Vec<_> = findings
+            .iter()
+            .filter(|f| matches!(f.held, CheckOutcome::No(_)))
+            .map(ToString::to_string)
+            .collect();
+        assert!(
+            broken.is_empty(),
+            "{} breaks the contract:\n{}",
+            self.descriptor().id,
+            broken.join("\n")
+        );
     }
 }
 
@@ -243,7 +254,9 @@ impl Made {
     }
 
     fn broken(&self, check: Check) -> bool {
-        self.findings.iter().any(|finding| finding.check == check && matches!(finding.held, CheckOutcome::No(_)))
+        self.findings
+            .iter()
+            .any(|finding| finding.check == check && matches!(finding.held, CheckOutcome::No(_)))
     }
 
     /// Adds the checks that did not run, with this reason.

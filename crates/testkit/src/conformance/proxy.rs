@@ -45,7 +45,11 @@ fn put<T>(slot: &Slot<T>, value: T) {
 }
 
 /// Makes one call in a pod of its own. With `grace`, it is cancelled shortly after it began, and has that long to end.
-pub(super) fn proxied(conformance: &Conformance, (tool, arguments): &SampleCall, grace: Option<Duration>) -> CallEnd {
+pub(super) fn proxied(
+    conformance: &Conformance,
+    (tool, arguments): &SampleCall,
+    grace: Option<Duration>,
+) -> CallEnd {
     let (aim, ended) = (Slot::<Aim>::default(), Slot::<CallEnd>::default());
     let (aimed, slot) = (Arc::clone(&aim), Arc::clone(&ended));
     let proxy = FnTool::new(PROXY, ToolEffect::ReadOnly, move |cx, _| {
@@ -58,8 +62,16 @@ pub(super) fn proxied(conformance: &Conformance, (tool, arguments): &SampleCall,
         }
     });
     let proxy = proxy.deadline(grace.map_or(PATIENT, |grace| grace + LEAD + LEAD));
-    let mut host = conformance.host().tool(proxy).install(Shared(conformance.instance()));
-    let Some(target) = host.registry().tools().get(tool).map(|tool| Arc::clone(&tool.tool)) else {
+    let mut host = conformance
+        .host()
+        .tool(proxy)
+        .install(Shared(conformance.instance()));
+    let Some(target) = host
+        .registry()
+        .tools()
+        .get(tool)
+        .map(|tool| Arc::clone(&tool.tool))
+    else {
         return CallEnd::NotBegun;
     };
     put(&aim, (target, arguments.to_string()));
@@ -67,10 +79,20 @@ pub(super) fn proxied(conformance: &Conformance, (tool, arguments): &SampleCall,
     take(&ended).unwrap_or(CallEnd::Late)
 }
 
-async fn watched(tool: &dyn Tool, arguments: &str, cx: ToolContext, grace: Option<Duration>) -> CallEnd {
-    let Ok(Ok(prepared)) = unless_it_panics(|| tool.prepare(arguments)) else { return CallEnd::NotBegun };
+async fn watched(
+    tool: &dyn Tool,
+    arguments: &str,
+    cx: ToolContext,
+    grace: Option<Duration>,
+) -> CallEnd {
+    let Ok(Ok(prepared)) = unless_it_panics(|| tool.prepare(arguments)) else {
+        return CallEnd::NotBegun;
+    };
     let token = CancellationToken::new();
-    let mut running = prepared.run(ToolContext { cancel: token.clone(), ..cx.clone() });
+    let mut running = prepared.run(ToolContext {
+        cancel: token.clone(),
+        ..cx.clone()
+    });
     let mut work = pin!(std::future::poll_fn(move |task| {
         match unless_it_panics(|| running.as_mut().poll(task)) {
             Ok(Poll::Pending) => Poll::Pending,

@@ -8,7 +8,9 @@ const DEEP: usize = 8;
 /// The longest text and list of a sample.
 const MANY: usize = 64;
 
-const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
+const TYPES: [&str; 7] = [
+    "null", "boolean", "object", "array", "number", "string", "integer",
+];
 
 /// The first error in a schema, if any; references start at `root`.
 pub(super) fn problem(schema: &Value, root: &Value) -> Option<String> {
@@ -28,23 +30,43 @@ pub(super) fn problem(schema: &Value, root: &Value) -> Option<String> {
         Some(one) => vec![one],
         None => Vec::new(),
     };
-    if let Some(unknown) = types.iter().find(|t| !t.as_str().is_some_and(|t| TYPES.contains(&t))) {
+    if let Some(unknown) = types
+        .iter()
+        .find(|t| !t.as_str().is_some_and(|t| TYPES.contains(&t)))
+    {
         return Some(format!("{unknown} is no type"));
     }
-    let properties = schema.get("properties").map(|p| p.as_object().ok_or_else(|| format!("{p} are no properties")));
+    let properties = schema.get("properties").map(|p| {
+        p.as_object()
+            .ok_or_else(|| format!("{p} are no properties"))
+    });
     let properties = match properties.transpose() {
         Ok(properties) => properties,
         Err(problem) => return Some(problem),
     };
-    let named = |name: &&Value| properties.is_some_and(|p| name.as_str().is_some_and(|name| p.contains_key(name)));
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let named = |name: &&Value| {
+        properties.is_some_and(|p| name.as_str().is_some_and(|name| p.contains_key(name)))
+    };
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     if let Some(missing) = required.into_iter().find(|name| !named(name)) {
         return Some(format!("{missing} is required and not described"));
     }
-    let below = ["items", "additionalProperties", "not"].iter().filter_map(|key| schema.get(*key));
-    let lists = ["anyOf", "oneOf", "allOf", "prefixItems"].iter().filter_map(|key| schema.get(*key)?.as_array());
-    let maps = ["$defs", "definitions"].iter().filter_map(|key| schema.get(*key)?.as_object());
-    let below = below.chain(lists.flatten()).chain(maps.chain(properties).flat_map(Map::values));
+    let below = ["items", "additionalProperties", "not"]
+        .iter()
+        .filter_map(|key| schema.get(*key));
+    let lists = ["anyOf", "oneOf", "allOf", "prefixItems"]
+        .iter()
+        .filter_map(|key| schema.get(*key)?.as_array());
+    let maps = ["$defs", "definitions"]
+        .iter()
+        .filter_map(|key| schema.get(*key)?.as_object());
+    let below = below
+        .chain(lists.flatten())
+        .chain(maps.chain(properties).flat_map(Map::values));
     below.into_iter().find_map(|schema| problem(schema, root))
 }
 
@@ -59,17 +81,29 @@ pub(super) fn of(schema: &Value) -> Value {
 }
 
 fn value(schema: &Value, root: &Value, depth: usize) -> Value {
-    let Some(schema) = schema.as_object().filter(|_| depth < DEEP) else { return Value::Null };
+    let Some(schema) = schema.as_object().filter(|_| depth < DEEP) else {
+        return Value::Null;
+    };
     if let Some(given) = schema.get("default").or_else(|| schema.get("const")) {
         return given.clone();
     }
-    if let Some(first) = schema.get("enum").and_then(Value::as_array).and_then(|values| values.first()) {
+    if let Some(first) = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .and_then(|values| values.first())
+    {
         return first.clone();
     }
-    if let Some(to) = schema.get("$ref").and_then(Value::as_str).and_then(|to| resolve(to, root)) {
+    if let Some(to) = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|to| resolve(to, root))
+    {
         return value(to, root, depth + 1);
     }
-    let mut choices = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| schema.get(*key)?.as_array()?.first());
+    let mut choices = ["anyOf", "oneOf", "allOf"]
+        .iter()
+        .filter_map(|key| schema.get(*key)?.as_array()?.first());
     if let Some(first) = choices.next() {
         return value(first, root, depth + 1);
     }
@@ -78,21 +112,36 @@ fn value(schema: &Value, root: &Value, depth: usize) -> Value {
         Some(one) => one.as_str(),
         None => None,
     };
-    let many = |key: &str, some: u64| usize::try_from(some.max(least(schema, key))).unwrap_or(usize::MAX).min(MANY);
+    let many = |key: &str, some: u64| {
+        usize::try_from(some.max(least(schema, key)))
+            .unwrap_or(usize::MAX)
+            .min(MANY)
+    };
     match named {
         Some("string") => json!("x".repeat(many("minLength", 1))),
         Some("integer" | "number") => json!(least(schema, "minimum")),
         Some("boolean") => json!(false),
         Some("array") => {
-            let item = schema.get("items").map_or(Value::Null, |items| value(items, root, depth + 1));
+            let item = schema
+                .get("items")
+                .map_or(Value::Null, |items| value(items, root, depth + 1));
             Value::Array(vec![item; many("minItems", 0)])
         }
         Some("object") => {
-            let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+            let required = schema
+                .get("required")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
             let names = required.filter_map(Value::as_str);
             let field = |name: &str| {
-                let described = schema.get("properties").and_then(|properties| properties.get(name));
-                (name.to_owned(), described.map_or(Value::Null, |described| value(described, root, depth + 1)))
+                let described = schema
+                    .get("properties")
+                    .and_then(|properties| properties.get(name));
+                (
+                    name.to_owned(),
+                    described.map_or(Value::Null, |described| value(described, root, depth + 1)),
+                )
             };
             Value::Object(names.map(field).collect())
         }

@@ -11,7 +11,8 @@ use super::{CheckOutcome, Conformance};
 use crate::Shared;
 use crate::feature_host::FeatureHost;
 use landlock::{
-    ABI, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, path_beneath_rules,
+    ABI, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    path_beneath_rules,
 };
 use llm_worker::ResultStatus;
 use pod::feature::{FeatureModule, InstallOutcome};
@@ -52,7 +53,11 @@ pub(super) struct Strays {
 impl Strays {
     pub(super) fn not_tried(why: &str) -> Self {
         let outcome = || CheckOutcome::NotTried(why.to_owned());
-        Self { threads: outcome(), children: outcome(), files: outcome() }
+        Self {
+            threads: outcome(),
+            children: outcome(),
+            files: outcome(),
+        }
     }
 }
 
@@ -77,11 +82,17 @@ pub(super) fn strays(conformance: &Conformance, quick: &[SampleCall]) -> Strays 
 
 fn no_more(left: Vec<String>, what: &str) -> CheckOutcome {
     left.first().map_or(CheckOutcome::Yes, |name| {
-        CheckOutcome::No(format!("the {what} `{name}`, which it started, still runs after the pod was closed"))
+        CheckOutcome::No(format!(
+            "the {what} `{name}`, which it started, still runs after the pod was closed"
+        ))
     })
 }
 
-fn files(free: &Observed, changed: &Files, run: impl Fn(bool) -> Result<Observed, String>) -> CheckOutcome {
+fn files(
+    free: &Observed,
+    changed: &Files,
+    run: impl Fn(bool) -> Result<Observed, String>,
+) -> CheckOutcome {
     let mut its = changed.clone();
     for _ in 0..ROUNDS {
         let confined = match run(true) {
@@ -89,7 +100,9 @@ fn files(free: &Observed, changed: &Files, run: impl Fn(bool) -> Result<Observed
             Err(why) => return CheckOutcome::NotTried(why),
         };
         if let Some(what) = confined.differs(free) {
-            return CheckOutcome::No(format!("where it can write only its own directories, {what}"));
+            return CheckOutcome::No(format!(
+                "where it can write only its own directories, {what}"
+            ));
         }
         // What changes also now is not its.
         its.retain_unchanged();
@@ -102,7 +115,9 @@ fn files(free: &Observed, changed: &Files, run: impl Fn(bool) -> Result<Observed
         its = Files::elsewhere().changed_since(&its).only(&its);
     }
     let path = its.0.keys().next();
-    path.map_or(CheckOutcome::Yes, |path| CheckOutcome::No(format!("it writes {}", path.display())))
+    path.map_or(CheckOutcome::Yes, |path| {
+        CheckOutcome::No(format!("it writes {}", path.display()))
+    })
 }
 
 /// What a run came to.
@@ -118,10 +133,20 @@ impl Observed {
         if self.install != free.install {
             return Some("it does not install".to_owned());
         }
-        let call = self.calls.iter().zip(&free.calls).find(|(own, free)| own != free);
-        let task = self.tasks.iter().zip(&free.tasks).find(|(own, free)| own != free);
+        let call = self
+            .calls
+            .iter()
+            .zip(&free.calls)
+            .find(|(own, free)| own != free);
+        let task = self
+            .tasks
+            .iter()
+            .zip(&free.tasks)
+            .find(|(own, free)| own != free);
         let call = call.map(|((tool, _), _)| format!("a call of {tool} ends differently"));
-        call.or_else(|| task.map(|((name, _), _)| format!("background task `{name}` ends differently")))
+        call.or_else(|| {
+            task.map(|((name, _), _)| format!("background task `{name}` ends differently"))
+        })
     }
 }
 
@@ -136,34 +161,57 @@ struct Run {
 
 impl Run {
     fn new(conformance: &Conformance, quick: &[SampleCall], confined: bool) -> Self {
-        let tasks = conformance.descriptor().declared_background_tasks.into_iter().map(|task| task.name).collect();
+        let tasks = conformance
+            .descriptor()
+            .declared_background_tasks
+            .into_iter()
+            .map(|task| task.name)
+            .collect();
         let (host, feature) = (conformance.host(), conformance.instance());
-        Self { host, feature, calls: quick.to_vec(), tasks, confined }
+        Self {
+            host,
+            feature,
+            calls: quick.to_vec(),
+            tasks,
+            confined,
+        }
     }
 
     /// Why there is no run: this kernel cannot mark or confine it.
     fn observed(self) -> Result<Observed, String> {
-        let marked = thread::Builder::new().name("conformance".to_owned()).spawn(|| {
-            mark().map_err(|error| format!("this kernel cannot mark threads: {error}"))?;
-            if self.confined {
-                let confined = confine(self.host.pod.root());
-                confined.map_err(|error| format!("this kernel cannot confine threads: {error}"))?;
-            }
-            Ok(self.act())
-        });
+        let marked = thread::Builder::new()
+            .name("conformance".to_owned())
+            .spawn(|| {
+                mark().map_err(|error| format!("this kernel cannot mark threads: {error}"))?;
+                if self.confined {
+                    let confined = confine(self.host.pod.root());
+                    confined
+                        .map_err(|error| format!("this kernel cannot confine threads: {error}"))?;
+                }
+                Ok(self.act())
+            });
         let marked = marked.map_err(|error| error.to_string())?;
-        marked.join().unwrap_or_else(|_| Err("the pod panicked".to_owned()))
+        marked
+            .join()
+            .unwrap_or_else(|_| Err("the pod panicked".to_owned()))
     }
 
     fn act(self) -> Observed {
         let mut host = self.host.try_install(Shared(self.feature));
         let install = host.report().outcome;
         if !install.is_live() {
-            return Observed { install, calls: Vec::new(), tasks: Vec::new() };
+            return Observed {
+                install,
+                calls: Vec::new(),
+                tasks: Vec::new(),
+            };
         }
         let called = |(tool, arguments): &SampleCall| {
             let ended = host.calls(&[(tool, &arguments.to_string())]);
-            ended.into_iter().map(|outcome| (tool.clone(), outcome.status)).collect::<Vec<_>>()
+            ended
+                .into_iter()
+                .map(|outcome| (tool.clone(), outcome.status))
+                .collect::<Vec<_>>()
         };
         let calls = self.calls.iter().flat_map(called).collect();
         let mut ran = |name: String| {
@@ -172,7 +220,11 @@ impl Run {
         };
         let tasks = self.tasks.into_iter().map(&mut ran).collect();
         host.close();
-        Observed { install, calls, tasks }
+        Observed {
+            install,
+            calls,
+            tasks,
+        }
     }
 }
 
@@ -181,7 +233,12 @@ fn mark() -> Result<(), Box<dyn Error>> {
     // Switching process accounting on or off, which no test does.
     let rules = BTreeMap::from([(libc::SYS_acct, Vec::new())]);
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, std::env::consts::ARCH.try_into()?)?;
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        refused,
+        std::env::consts::ARCH.try_into()?,
+    )?;
     let program: BpfProgram = filter.try_into()?;
     for _ in 0..MARKS {
         seccompiler::apply_filter(&program)?;
@@ -206,9 +263,15 @@ fn lingering(threads: &Marked, children: &Marked) -> (Vec<String>, Vec<String>) 
     let begun = Instant::now();
     loop {
         let new = |now: Marked, before: &Marked| -> Vec<String> {
-            now.into_iter().filter(|(id, _)| !before.contains_key(id)).map(|(_, name)| name).collect()
+            now.into_iter()
+                .filter(|(id, _)| !before.contains_key(id))
+                .map(|(_, name)| name)
+                .collect()
         };
-        let left = (new(marked_threads(), threads), new(marked_processes(), children));
+        let left = (
+            new(marked_threads(), threads),
+            new(marked_processes(), children),
+        );
         if (left.0.is_empty() && left.1.is_empty()) || begun.elapsed() > LINGER {
             return left;
         }
@@ -232,14 +295,30 @@ fn marked_processes() -> Marked {
 
 fn marked(tasks: &Path) -> Marked {
     let entries = fs::read_dir(tasks).into_iter().flatten().flatten();
-    let numbered = entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())));
+    let numbered =
+        entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())));
     let is_marked = |path: &Path| {
         let status = fs::read_to_string(path.join("status")).unwrap_or_default();
-        let filters = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:")?.trim().parse::<u32>().ok());
+        let filters = status.lines().find_map(|line| {
+            line.strip_prefix("Seccomp_filters:")?
+                .trim()
+                .parse::<u32>()
+                .ok()
+        });
         filters.is_some_and(|filters| filters >= MARKS)
     };
     let marked = numbered.filter(|(_, path): &(u32, PathBuf)| is_marked(path));
-    marked.map(|(id, path)| (id, fs::read_to_string(path.join("comm")).unwrap_or_default().trim().to_owned())).collect()
+    marked
+        .map(|(id, path)| {
+            (
+                id,
+                fs::read_to_string(path.join("comm"))
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned(),
+            )
+        })
+        .collect()
 }
 
 /// Files in the places where a feature may leave some, each with its inode, size and time.
@@ -251,15 +330,33 @@ impl Files {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let here = std::env::current_dir().ok();
         let fixed = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
-        let places: BTreeSet<PathBuf> =
-            fixed.into_iter().chain([std::env::temp_dir()]).chain(home).chain(here).collect();
-        let entries = places.iter().flat_map(|place| fs::read_dir(place).into_iter().flatten().take(MAX_ENTRIES));
-        Self(entries.flatten().filter_map(|entry| Some((entry.path(), stamp(&entry.path())?))).collect())
+        let places: BTreeSet<PathBuf> = fixed
+            .into_iter()
+            .chain([std::env::temp_dir()])
+            .chain(home)
+            .chain(here)
+            .collect();
+        let entries = places
+            .iter()
+            .flat_map(|place| fs::read_dir(place).into_iter().flatten().take(MAX_ENTRIES));
+        Self(
+            entries
+                .flatten()
+                .filter_map(|entry| Some((entry.path(), stamp(&entry.path())?)))
+                .collect(),
+        )
     }
 
     fn changed_since(&self, before: &Self) -> Self {
-        let changed = self.0.iter().filter(|(path, stamp)| before.0.get(*path) != Some(stamp));
-        Self(changed.map(|(path, stamp)| (path.clone(), *stamp)).collect())
+        let changed = self
+            .0
+            .iter()
+            .filter(|(path, stamp)| before.0.get(*path) != Some(stamp));
+        Self(
+            changed
+                .map(|(path, stamp)| (path.clone(), *stamp))
+                .collect(),
+        )
     }
 
     /// Forgets what has changed by now.
@@ -274,6 +371,8 @@ impl Files {
 }
 
 fn stamp(path: &Path) -> Option<(u64, u64, i64, i64)> {
-    let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let meta = fs::symlink_metadata(path)
+        .ok()
+        .filter(fs::Metadata::is_file)?;
     Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
 }

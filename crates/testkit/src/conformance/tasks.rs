@@ -13,12 +13,17 @@ pub(super) fn tasks(conformance: &Conformance) -> CheckOutcome {
         for cancelled in [Some(LEAD), None] {
             let mut host = conformance.host().install(Shared(conformance.instance()));
             match host.run_task_within(name, PATIENT, cancelled) {
-                Err(TaskFailure::Panicked(words)) => return Err(format!("background task `{name}` panicked: {words}")),
+                Err(TaskFailure::Panicked(words)) => {
+                    return Err(format!("background task `{name}` panicked: {words}"));
+                }
                 Err(TaskFailure::Stuck(_)) => {
-                    return Err(format!("background task `{name}` did not end within {grace:?} of its cancellation"));
+                    return Err(format!(
+                        "background task `{name}` did not end within {grace:?} of its cancellation"
+                    ));
                 }
                 // A run that fails may lack what it works with.
-                Ok(()) | Err(TaskFailure::Failed(_) | TaskFailure::Revoked | TaskFailure::NotStarted) => {}
+                Ok(())
+                | Err(TaskFailure::Failed(_) | TaskFailure::Revoked | TaskFailure::NotStarted) => {}
             }
         }
         Ok(())

@@ -17,7 +17,10 @@ pub fn killed_anywhere(
     let before = whole.points().len();
     act(&mut whole);
     let points = whole.points().split_off(before);
-    assert!(!points.is_empty(), "nothing was done that a kill could interrupt");
+    assert!(
+        !points.is_empty(),
+        "nothing was done that a kill could interrupt"
+    );
     check(&mut whole, "");
     let mut kills = 0;
     for (name, nth) in &points {

@@ -16,7 +16,8 @@ use crate::rig::PodUnderTest;
 use crate::tool::FnTool;
 use authority::SandboxMode;
 use pod::feature::{
-    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, InstallOutcome,
+    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability,
+    InstallOutcome,
 };
 use pod::permission::{Rule, RuleDecision, SandboxState};
 use std::path::Path;
@@ -82,13 +83,22 @@ impl Default for FeatureHost {
 impl FeatureHost {
     /// A pod in a temporary directory. Calls are judged as in a new installation of yoi: by the default table, in an
     /// enforced sandbox, where nobody answers questions. Timers run in real time; the wall clock does not advance.
-    #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the root of a test, in a directory of its own"
+    )]
     pub fn new() -> Self {
         let ambient = ambient::claim();
         let mut pod = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
         pod.paused = false;
-        pod.sandboxed(SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true });
-        Self { setting: Setting::new(pod.root()), pod }
+        pod.sandboxed(SandboxState {
+            mode: SandboxMode::WorkspaceWrite,
+            enforced: true,
+        });
+        Self {
+            setting: Setting::new(pod.root()),
+            pod,
+        }
     }
 
     /// Grants a capability that the feature requests. Without any grant, all its requests are granted.
@@ -108,7 +118,9 @@ impl FeatureHost {
     /// # Panics
     /// The value is no object.
     pub fn settings(mut self, settings: serde_json::Value) -> Self {
-        let serde_json::Value::Object(settings) = settings else { panic!("settings are an object, not {settings}") };
+        let serde_json::Value::Object(settings) = settings else {
+            panic!("settings are an object, not {settings}")
+        };
         self.setting.settings = settings;
         self
     }
@@ -162,7 +174,12 @@ impl FeatureHost {
     pub fn install(self, feature: impl FeatureModule) -> FeatureUnderTest {
         let host = self.try_install(feature);
         let report = host.report();
-        assert!(report.outcome.is_live(), "{} was not installed: {:#?}", report.feature_id, report.diagnostics);
+        assert!(
+            report.outcome.is_live(),
+            "{} was not installed: {:#?}",
+            report.feature_id,
+            report.diagnostics
+        );
         host
     }
 
@@ -173,8 +190,17 @@ impl FeatureHost {
     /// Another feature of the setting was not installed, or the pod did not open.
     pub fn try_install(self, feature: impl FeatureModule) -> FeatureUnderTest {
         let host = FeatureUnderTest::open(self.pod, self.setting, Arc::new(feature));
-        for other in host.registry_report().features.iter().filter(|other| other.feature_id != *host.id()) {
-            assert_eq!(other.outcome, InstallOutcome::Installed, "beside it: {other:#?}");
+        for other in host
+            .registry_report()
+            .features
+            .iter()
+            .filter(|other| other.feature_id != *host.id())
+        {
+            assert_eq!(
+                other.outcome,
+                InstallOutcome::Installed,
+                "beside it: {other:#?}"
+            );
         }
         host
     }

@@ -12,8 +12,8 @@ use llm_worker::ToolOutcome;
 use llm_worker::projection::neutral::NeutralRequest;
 use pod::control::{ActorEnd, Alert, Callbacks, Client, Event, Outbox, TurnEnd};
 use pod::feature::{
-    DiagnosticCode, FeatureId, FeatureInstallReport, FeatureModule, FeatureRegistry, RegistryReport, StateKey,
-    StateScope,
+    DiagnosticCode, FeatureId, FeatureInstallReport, FeatureModule, FeatureRegistry,
+    RegistryReport, StateKey, StateScope,
 };
 use pod::foreign::MAX_THREADS;
 use pod::hook::{Gate, GateOutcome};
@@ -70,10 +70,23 @@ pub struct Notification {
 }
 
 impl FeatureUnderTest {
-    pub(super) fn open(pod: PodUnderTest, setting: Setting, feature: Arc<dyn FeatureModule>) -> Self {
+    pub(super) fn open(
+        pod: PodUnderTest,
+        setting: Setting,
+        feature: Arc<dyn FeatureModule>,
+    ) -> Self {
         let id = declared(&feature).id;
         let (open, registry) = start(&pod, &setting, &feature);
-        Self { pod, setting, feature, id, open: Some(open), registry, events: Vec::new(), dying: false }
+        Self {
+            pod,
+            setting,
+            feature,
+            id,
+            open: Some(open),
+            registry,
+            events: Vec::new(),
+            dying: false,
+        }
     }
 
     /// The feature's id.
@@ -88,8 +101,16 @@ impl FeatureUnderTest {
     /// There is no report, because `descriptor()` panicked.
     #[must_use]
     pub fn report(&self) -> &FeatureInstallReport {
-        let lost = || panic!("there is no report of {}: {:#?}", self.id, self.registry_report().diagnostics);
-        self.registry_report().feature(&self.id).unwrap_or_else(lost)
+        let lost = || {
+            panic!(
+                "there is no report of {}: {:#?}",
+                self.id,
+                self.registry_report().diagnostics
+            )
+        };
+        self.registry_report()
+            .feature(&self.id)
+            .unwrap_or_else(lost)
     }
 
     pub(crate) fn registry_report(&self) -> &RegistryReport {
@@ -110,7 +131,9 @@ impl FeatureUnderTest {
 
     /// Advances the wall clock.
     pub fn advance(&self, time: Duration) {
-        self.pod.clock.advance(u64::try_from(time.as_micros()).expect("a time within this age"));
+        self.pod
+            .clock
+            .advance(u64::try_from(time.as_micros()).expect("a time within this age"));
     }
 
     /// Runs one turn in which the model makes one call. The call is handled like any call: its arguments are parsed and
@@ -129,7 +152,10 @@ impl FeatureUnderTest {
     /// As [`FeatureUnderTest::call`].
     pub fn call_raw(&mut self, tool: &str, arguments: &str) -> ToolOutcome {
         let results = self.calls(&[(tool, arguments)]);
-        results.into_iter().next().unwrap_or_else(|| panic!("the turn ended before the call of {tool}"))
+        results
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| panic!("the turn ended before the call of {tool}"))
     }
 
     /// Runs one turn in which the model makes these calls at once; the results come in the order of the calls.
@@ -138,7 +164,10 @@ impl FeatureUnderTest {
     /// The pod cannot go on.
     pub fn calls(&mut self, calls: &[(&str, &str)]) -> Vec<ToolOutcome> {
         let told = self.events.len();
-        self.turn("Go on.", [ScriptedAnswer::calls(calls), ScriptedAnswer::text("Done.")]);
+        self.turn(
+            "Go on.",
+            [ScriptedAnswer::calls(calls), ScriptedAnswer::text("Done.")],
+        );
         let finished = |event: &Event| match event {
             Event::Record { record, .. } => match &**record {
                 Record::ToolFinished(finished) => Some((finished.call, finished.outcome.clone())),
@@ -155,11 +184,28 @@ impl FeatureUnderTest {
     ///
     /// # Panics
     /// The pod failed, or it was killed outside of [`FeatureUnderTest::dies`].
-    pub fn turn(&mut self, words: &str, answers: impl IntoIterator<Item = ScriptedAnswer>) -> TurnEnd {
+    pub fn turn(
+        &mut self,
+        words: &str,
+        answers: impl IntoIterator<Item = ScriptedAnswer>,
+    ) -> TurnEnd {
         self.pod.script.clear();
-        answers.into_iter().for_each(|answer| self.pod.script.add(answer));
-        let Some(Open { actor: slot, client, runtime, events, .. }) = &mut self.open else { self.dead() };
-        let Some(mut actor) = slot.take() else { self.dead() };
+        answers
+            .into_iter()
+            .for_each(|answer| self.pod.script.add(answer));
+        let Some(Open {
+            actor: slot,
+            client,
+            runtime,
+            events,
+            ..
+        }) = &mut self.open
+        else {
+            self.dead()
+        };
+        let Some(mut actor) = slot.take() else {
+            self.dead()
+        };
         let (told, gone) = (&mut self.events, self.pod.points.gone());
         let run = async {
             tokio::select! {
@@ -169,7 +215,9 @@ impl FeatureUnderTest {
                 end = &mut actor => Some(Err(end.result.expect_err("a pod that nobody closed").into())),
             }
         };
-        let done = catch_unwind(AssertUnwindSafe(|| runtime.block_on(watched(run, events, told))));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            runtime.block_on(watched(run, events, told))
+        }));
         match done {
             Ok(None) => self.dead(),
             Ok(Some(Ok(end))) => {
@@ -193,7 +241,8 @@ impl FeatureUnderTest {
     pub(crate) fn gates<P: Gate>(&mut self, view: P::Input) -> GateOutcome {
         let registry = Arc::clone(&self.registry);
         let Some(open) = &self.open else { self.dead() };
-        open.runtime.block_on(registry.hooks().decide::<P>(&open.callbacks, || view))
+        open.runtime
+            .block_on(registry.hooks().decide::<P>(&open.callbacks, || view))
     }
 
     /// The requests to the model so far.
@@ -210,7 +259,10 @@ impl FeatureUnderTest {
         let queued = |(_, record)| match record {
             Record::NotificationQueued(queued) if queued.feature == mine => {
                 let delivered = !waiting.contains_key(&queued.number);
-                Some(Notification { text: queued.text, delivered })
+                Some(Notification {
+                    text: queued.text,
+                    delivered,
+                })
             }
             _other_kind => None,
         };
@@ -222,7 +274,10 @@ impl FeatureUnderTest {
     pub fn alerts(&self) -> Vec<Alert> {
         let mine = |event: &Event| match event {
             Event::Alert(alert) if alert.from.as_ref() == Some(&self.id) => Some(alert.clone()),
-            Event::Alert(_) | Event::Record { .. } | Event::Delta { .. } | Event::Suspended { .. } => None,
+            Event::Alert(_)
+            | Event::Record { .. }
+            | Event::Delta { .. }
+            | Event::Suspended { .. } => None,
         };
         self.events.iter().filter_map(mine).collect()
     }
@@ -230,12 +285,19 @@ impl FeatureUnderTest {
     /// The feature's notes for people who inspect the pod: those of the newest install, then those made while it ran.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        let installed = self.report().diagnostics.iter().filter(|d| d.code == DiagnosticCode::Note);
+        let installed = self
+            .report()
+            .diagnostics
+            .iter()
+            .filter(|d| d.code == DiagnosticCode::Note);
         let mine = self.id.to_string();
-        let later = self.records().into_iter().filter_map(|(_, record)| match record {
-            Record::FeatureNote(note) if note.feature == mine => Some(note.text),
-            _other_kind => None,
-        });
+        let later = self
+            .records()
+            .into_iter()
+            .filter_map(|(_, record)| match record {
+                Record::FeatureNote(note) if note.feature == mine => Some(note.text),
+                _other_kind => None,
+            });
         installed.map(|d| d.message.clone()).chain(later).collect()
     }
 
@@ -249,8 +311,13 @@ impl FeatureUnderTest {
     where
         T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
     {
-        let value = self.values().into_iter().find(|state| state.name == key.name());
-        let read = |state: FeatureState| T::deserialize(&*state.value).expect("a value of the state's own type");
+        let value = self
+            .values()
+            .into_iter()
+            .find(|state| state.name == key.name());
+        let read = |state: FeatureState| {
+            T::deserialize(&*state.value).expect("a value of the state's own type")
+        };
         value.map_or_else(T::default, read)
     }
 
@@ -258,16 +325,27 @@ impl FeatureUnderTest {
     pub(crate) fn values(&self) -> Vec<FeatureState> {
         let mine = self.id.to_string();
         let session = self.log().features.into_values();
-        let files = [StateScope::Pod, StateScope::User].into_iter().flat_map(|scope| self.files(scope));
-        session.chain(files).filter(|state| state.feature == mine).collect()
+        let files = [StateScope::Pod, StateScope::User]
+            .into_iter()
+            .flat_map(|scope| self.files(scope));
+        session
+            .chain(files)
+            .filter(|state| state.feature == mine)
+            .collect()
     }
 
     fn files(&self, scope: StateScope) -> Vec<FeatureState> {
         let dirs = fs::read_dir(self.setting.state_dir(scope)).expect("a state directory");
-        let files = dirs.flat_map(|dir| fs::read_dir(dir.expect("an entry").path()).expect("a feature's directory"));
-        let read = |path| serde_json::from_slice(&fs::read(path).expect("a state file")).expect("a state");
+        let files = dirs.flat_map(|dir| {
+            fs::read_dir(dir.expect("an entry").path()).expect("a feature's directory")
+        });
+        let read =
+            |path| serde_json::from_slice(&fs::read(path).expect("a state file")).expect("a state");
         let files = files.map(|file| file.expect("an entry").path());
-        files.filter(|path| path.extension().is_some_and(|end| end == "json")).map(read).collect()
+        files
+            .filter(|path| path.extension().is_some_and(|end| end == "json"))
+            .map(read)
+            .collect()
     }
 
     /// Every record of the session, oldest first, each with its seq.
@@ -281,7 +359,9 @@ impl FeatureUnderTest {
     }
 
     fn log(&self) -> SessionState {
-        Restored::from_frames(self.reader().frames()).expect("a log that folds").state
+        Restored::from_frames(self.reader().frames())
+            .expect("a log that folds")
+            .state
     }
 
     fn reader(&self) -> Reader {
@@ -343,13 +423,24 @@ impl FeatureUnderTest {
 
     /// Closes the pod normally; returns the number of tasks that still run.
     pub(crate) fn close(&mut self) -> usize {
-        let Some(Open { actor, client, runtime, callbacks: _, mut events, journal }) = self.open.take() else {
+        let Some(Open {
+            actor,
+            client,
+            runtime,
+            callbacks: _,
+            mut events,
+            journal,
+        }) = self.open.take()
+        else {
             self.dead()
         };
         let actor = actor.unwrap_or_else(|| panic!("the pod was killed"));
         let left = runtime.block_on(async {
             client.close("done").await;
-            watched(actor, &mut events, &mut self.events).await.result.expect("the last record");
+            watched(actor, &mut events, &mut self.events)
+                .await
+                .result
+                .expect("the last record");
             let until = Instant::now() + AFTER;
             while runtime.metrics().num_alive_tasks() > 0 && Instant::now() < until {
                 tokio::task::yield_now().await;
@@ -367,7 +458,13 @@ impl FeatureUnderTest {
     }
 
     pub(crate) fn reopen(&mut self) {
-        if let Some(Open { runtime, journal, actor, .. }) = self.open.take() {
+        if let Some(Open {
+            runtime,
+            journal,
+            actor,
+            ..
+        }) = self.open.take()
+        {
             drop(actor);
             // The threads of a killed process end, too.
             runtime.shutdown_timeout(PATIENCE);
@@ -388,7 +485,13 @@ impl FeatureUnderTest {
 
 impl Drop for FeatureUnderTest {
     fn drop(&mut self) {
-        if let Some(Open { runtime, journal, actor, .. }) = self.open.take() {
+        if let Some(Open {
+            runtime,
+            journal,
+            actor,
+            ..
+        }) = self.open.take()
+        {
             drop(actor);
             runtime.shutdown_background();
             journal.close();
@@ -397,7 +500,11 @@ impl Drop for FeatureUnderTest {
 }
 
 /// Awaits the work and collects the events sent meanwhile.
-async fn watched<T>(work: impl Future<Output = T>, events: &mut Receiver<Event>, told: &mut Vec<Event>) -> T {
+async fn watched<T>(
+    work: impl Future<Output = T>,
+    events: &mut Receiver<Event>,
+    told: &mut Vec<Event>,
+) -> T {
     let mut work = pin!(work);
     let done = loop {
         tokio::select! {
@@ -413,12 +520,19 @@ async fn watched<T>(work: impl Future<Output = T>, events: &mut Receiver<Event>,
 }
 
 /// Opens the pod as a new process would.
-fn start(pod: &PodUnderTest, setting: &Setting, feature: &Arc<dyn FeatureModule>) -> (Open, Arc<FeatureRegistry>) {
+fn start(
+    pod: &PodUnderTest,
+    setting: &Setting,
+    feature: &Arc<dyn FeatureModule>,
+) -> (Open, Arc<FeatureRegistry>) {
     pod.points.start();
     let opened = pod.resume().expect("the session opens");
     let journal = opened.0.journal.clone();
     let (outbox, events) = Outbox::watched();
-    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(MAX_THREADS).build();
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_THREADS)
+        .build();
     let runtime = runtime.expect("a runtime");
     let callbacks = Callbacks::with_grace(runtime.handle().clone(), pod.grace);
     let opening = pod.opening(opened).expect("the session folds");
@@ -427,10 +541,26 @@ fn start(pod: &PodUnderTest, setting: &Setting, feature: &Arc<dyn FeatureModule>
     let services = setting.services(workspace, opening.link(), &declared(feature));
     let registry = Arc::new(setting.builder(Some(feature)).install(&services));
     for instruction in registry.instructions() {
-        start.system.push(SystemText { source: instruction.feature.to_string(), text: instruction.text.clone() });
+        start.system.push(SystemText {
+            source: instruction.feature.to_string(),
+            text: instruction.text.clone(),
+        });
     }
     start.parts.registry = Arc::clone(&registry);
-    let (actor, client, _) = runtime.block_on(host::open(opening, start)).expect("the pod opens");
-    let actor: Pin<Box<dyn Future<Output = ActorEnd> + Send>> = Box::pin(actor.run(CancellationToken::new()));
-    (Open { actor: Some(actor), client, runtime, callbacks, events, journal }, registry)
+    let (actor, client, _) = runtime
+        .block_on(host::open(opening, start))
+        .expect("the pod opens");
+    let actor: Pin<Box<dyn Future<Output = ActorEnd> + Send>> =
+        Box::pin(actor.run(CancellationToken::new()));
+    (
+        Open {
+            actor: Some(actor),
+            client,
+            runtime,
+            callbacks,
+            events,
+            journal,
+        },
+        registry,
+    )
 }

@@ -30,5 +30,8 @@ pub fn tool_call(tool: &str, arguments: Value) -> ToolCallView {
 #[must_use]
 pub fn shell_call(command: &str) -> ToolCallView {
     let touches = vec![Touch::Shell(command.to_owned())];
-    ToolCallView { touches, ..tool_call("Bash", json!({ "command": command })) }
+    ToolCallView {
+        touches,
+        ..tool_call("Bash", json!({ "command": command }))
+    }
 }

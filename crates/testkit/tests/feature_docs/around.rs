@@ -12,11 +12,16 @@ struct Hider;
 
 impl FeatureModule for Hider {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::user("hider")).version("0.1.0").transform(&HIDE).build()
+        FeatureDescriptor::builder(FeatureId::user("hider"))
+            .version("0.1.0")
+            .transform(&HIDE)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.hooks().transform(&HIDE, &Arc::new(Hiding), Hiding::hide).map(drop)
+        ctx.hooks()
+            .transform(&HIDE, &Arc::new(Hiding), Hiding::hide)
+            .map(drop)
     }
 }
 
@@ -25,14 +30,20 @@ struct Hiding;
 impl Hiding {
     fn hide(&self, view: &ToolShapeView) -> Change<ToolOutput> {
         let hidden = |text: &str| text.replace("hunter2", "[hidden]");
-        Change::Replaced(ToolOutput { summary: hidden(&view.output.summary), content: hidden(&view.output.content) })
+        Change::Replaced(ToolOutput {
+            summary: hidden(&view.output.summary),
+            content: hidden(&view.output.content),
+        })
     }
 }
 
 #[test]
 fn the_redactor_of_the_document_hides() {
     let show = FnTool::new("Show", ToolEffect::ReadOnly, |_, _| async {
-        Ok(ToolOutput { summary: "it is hunter2".into(), ..ToolOutput::default() })
+        Ok(ToolOutput {
+            summary: "it is hunter2".into(),
+            ..ToolOutput::default()
+        })
     });
     let mut host = FeatureHost::new().tool(show).install(Hider);
     assert_eq!(host.call("Show", json!({})).text(), "it is [hidden]");
@@ -46,25 +57,40 @@ struct Counter;
 
 impl FeatureModule for Counter {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::user("counter")).version("0.1.0").transform(&COUNT).build()
+        FeatureDescriptor::builder(FeatureId::user("counter"))
+            .version("0.1.0")
+            .transform(&COUNT)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let count = |_: &(), view: &ToolShapeView| {
             let summary = format!("{} letters", view.output.summary.len());
-            Change::Replaced(ToolOutput { summary, ..view.output.clone() })
+            Change::Replaced(ToolOutput {
+                summary,
+                ..view.output.clone()
+            })
         };
-        ctx.hooks().transform(&COUNT, &Arc::new(()), count).map(drop)
+        ctx.hooks()
+            .transform(&COUNT, &Arc::new(()), count)
+            .map(drop)
     }
 }
 
 #[test]
 fn a_transform_is_asked_after_the_one_it_names() {
     let show = FnTool::new("Show", ToolEffect::ReadOnly, |_, _| async {
-        Ok(ToolOutput { summary: "it is hunter2".into(), ..ToolOutput::default() })
+        Ok(ToolOutput {
+            summary: "it is hunter2".into(),
+            ..ToolOutput::default()
+        })
     });
     let mut host = FeatureHost::new().tool(show).with(Hider).install(Counter);
-    assert_eq!(host.call("Show", json!({})).text(), "14 letters", "of the text without the secret");
+    assert_eq!(
+        host.call("Show", json!({})).text(),
+        "14 letters",
+        "of the text without the secret"
+    );
 }
 
 const CONFIRM: HookKey<PreToolCall> = HookKey::new("confirm");
@@ -73,11 +99,16 @@ struct Confirm;
 
 impl FeatureModule for Confirm {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::user("confirm")).version("0.1.0").gate(&CONFIRM).build()
+        FeatureDescriptor::builder(FeatureId::user("confirm"))
+            .version("0.1.0")
+            .gate(&CONFIRM)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.hooks().gate(&CONFIRM, &Arc::new(Confirming), Confirming::confirm).map(drop)
+        ctx.hooks()
+            .gate(&CONFIRM, &Arc::new(Confirming), Confirming::confirm)
+            .map(drop)
     }
 }
 
@@ -87,7 +118,8 @@ impl Confirming {
     fn confirm(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
         match call.touches.iter().find_map(Touch::command) {
             Some(command) if command.contains("git push") => {
-                Verdict::ask("Is this branch ready for others?").expires_after(Duration::from_secs(600))
+                Verdict::ask("Is this branch ready for others?")
+                    .expires_after(Duration::from_secs(600))
             }
             _ => Verdict::allow(),
         }
@@ -98,9 +130,21 @@ impl Confirming {
 fn the_gate_of_the_document_asks_a_person() {
     let mut host = FeatureHost::new().install(Confirm);
     let asked = host.ask::<PreToolCall>(shell_call("git push"));
-    let Ruling::Ask { question, expires_after } = asked else { panic!("{asked:?}") };
-    assert!(question.contains("ready for others?") && expires_after == Some(Duration::from_secs(600)), "{question}");
-    assert_eq!(host.ask::<PreToolCall>(shell_call("git status")), Ruling::Allow);
+    let Ruling::Ask {
+        question,
+        expires_after,
+    } = asked
+    else {
+        panic!("{asked:?}")
+    };
+    assert!(
+        question.contains("ready for others?") && expires_after == Some(Duration::from_secs(600)),
+        "{question}"
+    );
+    assert_eq!(
+        host.ask::<PreToolCall>(shell_call("git status")),
+        Ruling::Allow
+    );
     conformance(|| Confirm).assert();
 }
 
@@ -141,7 +185,10 @@ fn the_wrapper_of_the_document_tries_again() {
         async move {
             match run {
                 0 => Err(ToolError::new(ErrorKind::Unavailable, "not reached")),
-                _ => Ok(ToolOutput { summary: "reached".into(), ..ToolOutput::default() }),
+                _ => Ok(ToolOutput {
+                    summary: "reached".into(),
+                    ..ToolOutput::default()
+                }),
             }
         }
     });
@@ -157,11 +204,16 @@ struct Tested;
 
 impl FeatureModule for Tested {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::user("tested")).version("0.1.0").gate(&CHECK).build()
+        FeatureDescriptor::builder(FeatureId::user("tested"))
+            .version("0.1.0")
+            .gate(&CHECK)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.hooks().gate(&CHECK, &Arc::new(Checking), Checking::check).map(drop)
+        ctx.hooks()
+            .gate(&CHECK, &Arc::new(Checking), Checking::check)
+            .map(drop)
     }
 }
 
@@ -181,7 +233,16 @@ impl Checking {
 #[test]
 fn the_validator_of_the_document_has_the_model_go_on() {
     let mut host = FeatureHost::new().install(Tested);
-    let end = host.turn("Mend it.", [ScriptedAnswer::text("Done."), ScriptedAnswer::text("Done.\nTested: all.")]);
-    assert_eq!((end.answer.as_deref(), end.steps), (Some("Done.\nTested: all."), 2));
+    let end = host.turn(
+        "Mend it.",
+        [
+            ScriptedAnswer::text("Done."),
+            ScriptedAnswer::text("Done.\nTested: all."),
+        ],
+    );
+    assert_eq!(
+        (end.answer.as_deref(), end.steps),
+        (Some("Done.\nTested: all."), 2)
+    );
     conformance(|| Tested).assert();
 }

@@ -19,13 +19,20 @@ struct Filing;
 
 impl FeatureModule for Filing {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::user("filing")).version("0.1.0").tool(&FILE).build()
+        FeatureDescriptor::builder(FeatureId::user("filing"))
+            .version("0.1.0")
+            .tool(&FILE)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.tools().implement(&FILE, &Arc::new(()), |_, args: Filed, _| async move {
-            Ok(ToolOutput { summary: args.labels.join(","), ..ToolOutput::default() })
-        })?;
+        ctx.tools()
+            .implement(&FILE, &Arc::new(()), |_, args: Filed, _| async move {
+                Ok(ToolOutput {
+                    summary: args.labels.join(","),
+                    ..ToolOutput::default()
+                })
+            })?;
         Ok(())
     }
 }
@@ -65,12 +72,24 @@ impl ToolEnricher for Labels {
 
 #[test]
 fn the_tool_is_there_with_the_tracker_and_takes_its_labels() {
-    let mut host = FeatureHost::new().permit_all().with(Filing).install(Tracker);
-    assert_eq!(host.call("FileIssue", json!({"labels": ["ui", "ui"]})).text(), "ui");
+    let mut host = FeatureHost::new()
+        .permit_all()
+        .with(Filing)
+        .install(Tracker);
+    assert_eq!(
+        host.call("FileIssue", json!({"labels": ["ui", "ui"]}))
+            .text(),
+        "ui"
+    );
     let refused = host.call("FileIssue", json!({"labels": ["new"]})).text();
-    assert!(refused.contains("/labels/0: ") && !refused.contains("null"), "{refused}");
+    assert!(
+        refused.contains("/labels/0: ") && !refused.contains("null"),
+        "{refused}"
+    );
     assert_eq!(host.report().enriched[0].properties, ["labels"]);
-    let other = FnTool::new("Other", ToolEffect::ReadOnly, |_, _| async { Ok(ToolOutput::default()) });
+    let other = FnTool::new("Other", ToolEffect::ReadOnly, |_, _| async {
+        Ok(ToolOutput::default())
+    });
     let alone = FeatureHost::new().tool(other).install(Filing);
     assert_eq!(alone.report().skipped_contributions[0].name, "FileIssue");
 }
@@ -78,5 +97,7 @@ fn the_tool_is_there_with_the_tracker_and_takes_its_labels() {
 #[test]
 fn they_keep_the_contract() {
     conformance(|| Tracker).assert();
-    conformance(|| Filing).on(|| FeatureHost::new().with(Tracker)).assert();
+    conformance(|| Filing)
+        .on(|| FeatureHost::new().with(Tracker))
+        .assert();
 }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use testkit::{FeatureHost, conformance};
 
 const COUNTER: ServiceKey<dyn JsonService> = ServiceKey::new("example.counter.v1");
-const ITEMS: ServiceKey<dyn JsonService> = ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemRead);
+const ITEMS: ServiceKey<dyn JsonService> =
+    ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemRead);
 
 struct Words;
 
@@ -14,8 +15,14 @@ impl JsonService for Words {
         Box::pin(async move {
             match (call.method.as_str(), call.params["text"].as_str()) {
                 ("count", Some(text)) => Ok(json!({ "words": text.split_whitespace().count() })),
-                ("count", None) => Err(ServiceFault::new(ErrorKind::FixInput, "count: /text is not a text")),
-                _ => Err(ServiceFault::new(ErrorKind::FixInput, "the only method is count")),
+                ("count", None) => Err(ServiceFault::new(
+                    ErrorKind::FixInput,
+                    "count: /text is not a text",
+                )),
+                _ => Err(ServiceFault::new(
+                    ErrorKind::FixInput,
+                    "the only method is count",
+                )),
             }
         })
     }
@@ -32,7 +39,8 @@ impl FeatureModule for Counter {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.services().provide_json(&COUNTER.id(), Arc::new(Words))?;
+        ctx.services()
+            .provide_json(&COUNTER.id(), Arc::new(Words))?;
         Ok(())
     }
 }
@@ -59,7 +67,8 @@ impl FeatureModule for Counting {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         if let Ok(counter) = ctx.services().require_json(&COUNTER.id()) {
-            ctx.tools().implement(&COUNT, &Arc::new(Asking { counter }), Asking::count)?;
+            ctx.tools()
+                .implement(&COUNT, &Arc::new(Asking { counter }), Asking::count)?;
         }
         Ok(())
     }
@@ -73,31 +82,55 @@ impl Asking {
     async fn count(self: Arc<Self>, args: Counted, cx: ToolContext) -> ToolResult {
         let call = JsonCall::new("count", json!({ "text": args.text })).within(cx);
         let answer = self.counter.call(|counter| counter.call(call)).await??;
-        Ok(ToolOutput { summary: format!("{} words", answer["words"]), ..ToolOutput::default() })
+        Ok(ToolOutput {
+            summary: format!("{} words", answer["words"]),
+            ..ToolOutput::default()
+        })
     }
 }
 
 #[test]
 fn a_service_as_json_is_used_and_done_without() {
     let mut host = FeatureHost::new().with(Counter).install(Counting);
-    assert_eq!(host.call("Count", json!({"text": "two words"})).summary, "2 words");
-    assert_eq!(FeatureHost::new().install(Counting).report().skipped_contributions[0].name, "Count");
+    assert_eq!(
+        host.call("Count", json!({"text": "two words"})).summary,
+        "2 words"
+    );
+    assert_eq!(
+        FeatureHost::new()
+            .install(Counting)
+            .report()
+            .skipped_contributions[0]
+            .name,
+        "Count"
+    );
 }
 
 #[test]
 fn a_side_of_a_service_has_its_own_grant() {
-    assert_eq!(ITEMS.admission(), HostCapability::WorkItemStore { read: true, write: false });
+    assert_eq!(
+        ITEMS.admission(),
+        HostCapability::WorkItemStore {
+            read: true,
+            write: false
+        }
+    );
 }
 
 #[test]
 fn a_fault_of_a_service_is_an_error_of_the_tool() {
     let fault = ServiceFault::new(ErrorKind::Exhausted, "enough was counted");
     let error = ToolError::from(fault);
-    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Exhausted, "enough was counted"));
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Exhausted, "enough was counted")
+    );
 }
 
 #[test]
 fn they_keep_the_contract() {
     conformance(|| Counter).assert();
-    conformance(|| Counting).on(|| FeatureHost::new().with(Counter)).assert();
+    conformance(|| Counting)
+        .on(|| FeatureHost::new().with(Counter))
+        .assert();
 }

@@ -31,7 +31,10 @@ struct Live {
 
 impl Live {
     async fn limit(self: Arc<Self>, _: Nothing, _: ToolContext) -> ToolResult {
-        Ok(ToolOutput { summary: self.files.to_string(), ..ToolOutput::default() })
+        Ok(ToolOutput {
+            summary: self.files.to_string(),
+            ..ToolOutput::default()
+        })
     }
 }
 
@@ -47,7 +50,9 @@ impl FeatureModule for Capped {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let limits: Limits = ctx.settings()?;
-        let live = Arc::new(Live { files: limits.files });
+        let live = Arc::new(Live {
+            files: limits.files,
+        });
         ctx.tools().implement(&LIMIT, &live, Live::limit).map(drop)
     }
 }
@@ -56,9 +61,17 @@ impl FeatureModule for Capped {
 fn the_documents_settings_are_checked_and_read() {
     let mut host = FeatureHost::new().install(Capped);
     assert_eq!(host.call("Limit", json!({})).text(), "7");
-    let mut host = FeatureHost::new().settings(json!({"files": 2})).install(Capped);
+    let mut host = FeatureHost::new()
+        .settings(json!({"files": 2}))
+        .install(Capped);
     assert_eq!(host.call("Limit", json!({})).text(), "2");
-    let refused = FeatureHost::new().settings(json!({"files": 0})).try_install(Capped);
-    assert!(refused.report().diagnostics[0].message.contains("`files`"), "{:?}", refused.report());
+    let refused = FeatureHost::new()
+        .settings(json!({"files": 0}))
+        .try_install(Capped);
+    assert!(
+        refused.report().diagnostics[0].message.contains("`files`"),
+        "{:?}",
+        refused.report()
+    );
     conformance(|| Capped).assert();
 }

@@ -8,14 +8,38 @@ fn a_refused_socket_is_recognised() {
     let python = "Traceback (most recent call last):\n  File \"x.py\", line 2\n    s = socket.socket()\n  File \"socket.py\", line 233\n    _socket.socket.__init__(self)\nPermissionError: [Errno 1] Operation not permitted";
     let table = [
         ("python", python, true),
-        ("node", "Error: listen EPERM: operation not permitted 127.0.0.1:8080", true),
-        ("curl", "curl: (6) Could not resolve host: example.org", true),
-        ("git", "fatal: unable to access 'https://x/': Could not resolve host: x", true),
+        (
+            "node",
+            "Error: listen EPERM: operation not permitted 127.0.0.1:8080",
+            true,
+        ),
+        (
+            "curl",
+            "curl: (6) Could not resolve host: example.org",
+            true,
+        ),
+        (
+            "git",
+            "fatal: unable to access 'https://x/': Could not resolve host: x",
+            true,
+        ),
         ("ping", "ping: socket: Operation not permitted", true),
         ("a file", "cat: .ssh/id: Permission denied", false),
-        ("a file's owner", "chown: changing ownership of 'x': Operation not permitted", false),
-        ("a source about sockets", "grep: the socket is closed", false),
-        ("a file after sockets", "test socket ... ok\ntouch: cannot touch '/etc/x': Permission denied", false),
+        (
+            "a file's owner",
+            "chown: changing ownership of 'x': Operation not permitted",
+            false,
+        ),
+        (
+            "a source about sockets",
+            "grep: the socket is closed",
+            false,
+        ),
+        (
+            "a file after sockets",
+            "test socket ... ok\ntouch: cannot touch '/etc/x': Permission denied",
+            false,
+        ),
     ];
     for (name, output, want) in table {
         assert_eq!(no_network(output), want, "{name}");
@@ -32,7 +56,9 @@ fn tests_that_were_refused_a_socket_are_named() {
     assert_eq!(refused_tests(&output), ["net::binds", "net::listens"]);
     assert!(refused_tests(failed).is_empty());
     // The message counts those that it does not name.
-    let many: String = (0..12).map(|n| format!("---- t{n} stdout ----\n{failed}\n")).collect();
+    let many: String = (0..12)
+        .map(|n| format!("---- t{n} stdout ----\n{failed}\n"))
+        .collect();
     assert_eq!(refused_tests(&many).len(), 12);
 }
 
@@ -48,33 +74,94 @@ fn a_refused_path_is_recognised() {
     };
     let (writes, both) = (Some(WRITE_REACH), Some(REACH));
     for (output, path, reach) in [
-        ("touch: cannot touch '/opt/x/y': Permission denied", Some("/opt/x/y"), writes),
-        ("rm: cannot remove '/opt/x/y': Permission denied", Some("/opt/x/y"), writes),
+        (
+            "touch: cannot touch '/opt/x/y': Permission denied",
+            Some("/opt/x/y"),
+            writes,
+        ),
+        (
+            "rm: cannot remove '/opt/x/y': Permission denied",
+            Some("/opt/x/y"),
+            writes,
+        ),
         ("cat: /opt/x/y: Permission denied", Some("/opt/x/y"), both),
-        ("ls: cannot open directory '/opt/x': Permission denied", Some("/opt/x"), both),
-        ("PermissionError: [Errno 13] Permission denied: '/opt/x'", Some("/opt/x"), both),
-        ("bash: line 1: /srv/out.txt: Permission denied", Some("/srv/out.txt"), both),
-        ("ok\nerror: failed to write `/mnt/a`: Read-only file system (os error 30)", Some("/mnt/a"), writes),
-        ("fatal: not a git repository: /opt/x/.git/worktrees/y", Some("/opt/x/.git/worktrees/y"), both),
+        (
+            "ls: cannot open directory '/opt/x': Permission denied",
+            Some("/opt/x"),
+            both,
+        ),
+        (
+            "PermissionError: [Errno 13] Permission denied: '/opt/x'",
+            Some("/opt/x"),
+            both,
+        ),
+        (
+            "bash: line 1: /srv/out.txt: Permission denied",
+            Some("/srv/out.txt"),
+            both,
+        ),
+        (
+            "ok\nerror: failed to write `/mnt/a`: Read-only file system (os error 30)",
+            Some("/mnt/a"),
+            writes,
+        ),
+        (
+            "fatal: not a git repository: /opt/x/.git/worktrees/y",
+            Some("/opt/x/.git/worktrees/y"),
+            both,
+        ),
         ("fatal: not a git repository: /opt/x/gone", None, None),
-        ("fatal: not a git repository (or any of the parent directories): .git", None, None),
-        ("touch: cannot touch '/etc/x': Permission denied", None, None),
+        (
+            "fatal: not a git repository (or any of the parent directories): .git",
+            None,
+            None,
+        ),
+        (
+            "touch: cannot touch '/etc/x': Permission denied",
+            None,
+            None,
+        ),
         ("touch: cannot touch '/p/x': Permission denied", None, None),
         ("bash: line 1: ./run.sh: Permission denied", None, None),
-        ("ls: cannot access '/opt/x': No such file or directory", None, None),
-        ("ls: cannot access '/opt/hidden/x': No such file or directory", Some("/opt/hidden/x"), both),
+        (
+            "ls: cannot access '/opt/x': No such file or directory",
+            None,
+            None,
+        ),
+        (
+            "ls: cannot access '/opt/hidden/x': No such file or directory",
+            Some("/opt/hidden/x"),
+            both,
+        ),
     ] {
-        assert_eq!(found(output), path.map(str::to_owned).zip(reach), "{output}");
+        assert_eq!(
+            found(output),
+            path.map(str::to_owned).zip(reach),
+            "{output}"
+        );
     }
 }
 
 #[test]
 fn the_deadline_is_the_shorter_one_and_leaves_a_margin() {
     let judged = |timeout_s, host| {
-        let args = Args { command: "true".into(), description: None, timeout_s, escalate: None };
-        judge(&args, Duration::from_secs(host)).map(|deadline| deadline.as_secs()).ok()
+        let args = Args {
+            command: "true".into(),
+            description: None,
+            timeout_s,
+            escalate: None,
+        };
+        judge(&args, Duration::from_secs(host))
+            .map(|deadline| deadline.as_secs())
+            .ok()
     };
-    let table = [(120, 600, Some(120)), (3600, 600, Some(595)), (120, 5, Some(5)), (0, 600, None), (3601, 9999, None)];
+    let table = [
+        (120, 600, Some(120)),
+        (3600, 600, Some(595)),
+        (120, 5, Some(5)),
+        (0, 600, None),
+        (3601, 9999, None),
+    ];
     for (timeout_s, host, want) in table {
         assert_eq!(judged(timeout_s, host), want, "{timeout_s} of {host}");
     }
@@ -85,32 +172,89 @@ fn an_escalation_is_a_kind_and_a_bounded_reason() {
     let parse = |raw: &str| llm_worker::tool::parse_arguments::<Args>(NAME, raw);
     let with = |escalate: &str| parse(&format!(r#"{{"command":"x","escalate":{escalate}}}"#));
     let (args, canonical) = with(r#"{"to":"network","reason":"to fetch"}"#).unwrap();
-    assert_eq!(&*canonical, r#"{"command":"x","escalate":{"reason":"to fetch","to":"network"},"timeout_s":120}"#);
+    assert_eq!(
+        &*canonical,
+        r#"{"command":"x","escalate":{"reason":"to fetch","to":"network"},"timeout_s":120}"#
+    );
     let shell = Touch::Shell("x".to_owned());
-    assert_eq!(touches(&args), [Touch::Escalate(Escalation::Network, "to fetch".to_owned()), shell.clone()]);
+    assert_eq!(
+        touches(&args),
+        [
+            Touch::Escalate(Escalation::Network, "to fetch".to_owned()),
+            shell.clone()
+        ]
+    );
     let (args, _) = with(r#"{"to":"network","hosts":["a.org","B.net"],"reason":"why"}"#).unwrap();
     let connect = |host: &str| Touch::Connect(host.to_owned(), "why".to_owned());
-    assert_eq!(touches(&args), [connect("a.org"), connect("B.net"), shell.clone()]);
+    assert_eq!(
+        touches(&args),
+        [connect("a.org"), connect("B.net"), shell.clone()]
+    );
     let (args, _) = with(r#"{"to":"unconfined","hosts":["a.org"],"reason":"why"}"#).unwrap();
-    assert_eq!(touches(&args), [Touch::Escalate(Escalation::Unconfined, "why".to_owned()), shell.clone()]);
-    assert!(judge(&args, Duration::MAX).unwrap_err().message.contains("goes with `network`"));
-    for host in ["*", "*.org", "10.0.0.1", "127.1", "[::1]", "a.org:22", "https://a.org", "", "a b", "a.org/x"] {
-        let error = with(&json!({ "to": "network", "hosts": [host], "reason": "x" }).to_string()).unwrap_err();
-        assert!(error.to_string().contains("/escalate/hosts: must be names"), "{host}: {error}");
+    assert_eq!(
+        touches(&args),
+        [
+            Touch::Escalate(Escalation::Unconfined, "why".to_owned()),
+            shell.clone()
+        ]
+    );
+    assert!(
+        judge(&args, Duration::MAX)
+            .unwrap_err()
+            .message
+            .contains("goes with `network`")
+    );
+    for host in [
+        "*",
+        "*.org",
+        "10.0.0.1",
+        "127.1",
+        "[::1]",
+        "a.org:22",
+        "https://a.org",
+        "",
+        "a b",
+        "a.org/x",
+    ] {
+        let error = with(&json!({ "to": "network", "hosts": [host], "reason": "x" }).to_string())
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("/escalate/hosts: must be names"),
+            "{host}: {error}"
+        );
     }
     let many = vec!["a.org"; MAX_HOSTS + 1];
-    let error = with(&json!({ "to": "network", "hosts": many, "reason": "x" }).to_string()).unwrap_err();
+    let error =
+        with(&json!({ "to": "network", "hosts": many, "reason": "x" }).to_string()).unwrap_err();
     assert!(error.to_string().contains("at most 16"), "{error}");
     let (args, canonical) = with("null").unwrap();
-    assert_eq!((&*canonical, touches(&args)), (r#"{"command":"x","timeout_s":120}"#, vec![shell]));
+    assert_eq!(
+        (&*canonical, touches(&args)),
+        (r#"{"command":"x","timeout_s":120}"#, vec![shell])
+    );
     let long = "x".repeat(MAX_REASON + 1);
     let bad = [
-        (r#"{"to":"unconfined"}"#.to_owned(), "missing field `reason`"),
+        (
+            r#"{"to":"unconfined"}"#.to_owned(),
+            "missing field `reason`",
+        ),
         (r#"{"reason":"x"}"#.to_owned(), "missing field `to`"),
-        (r#"{"to":"root","reason":"x"}"#.to_owned(), "expected `network` or `unconfined`"),
-        (r#"{"to":"network","reason":" "}"#.to_owned(), "/escalate/reason: say why"),
-        (format!(r#"{{"to":"network","reason":"{long}"}}"#), "/escalate/reason: has 501 bytes"),
-        (r#"{"to":"network","reason":"x","scope":"pod"}"#.to_owned(), "/escalate/scope: unknown field"),
+        (
+            r#"{"to":"root","reason":"x"}"#.to_owned(),
+            "expected `network` or `unconfined`",
+        ),
+        (
+            r#"{"to":"network","reason":" "}"#.to_owned(),
+            "/escalate/reason: say why",
+        ),
+        (
+            format!(r#"{{"to":"network","reason":"{long}"}}"#),
+            "/escalate/reason: has 501 bytes",
+        ),
+        (
+            r#"{"to":"network","reason":"x","scope":"pod"}"#.to_owned(),
+            "/escalate/scope: unknown field",
+        ),
         ("true".to_owned(), "/escalate: invalid type"),
     ];
     for (escalate, problem) in bad {
@@ -124,29 +268,62 @@ fn an_escalation_is_a_kind_and_a_bounded_reason() {
 #[test]
 fn arguments_from_habit_are_taken() {
     let table = [
-        (r#"{"command":"x","timeout":120000}"#, r#"{"command":"x","timeout_s":120}"#),
-        (r#"{"command":"x","timeout":1500.0}"#, r#"{"command":"x","timeout_s":2}"#),
-        (r#"{"command":"x","timeout_ms":60000}"#, r#"{"command":"x","timeout_s":60}"#),
-        (r#"{"command":"x","timeout_s":7.0,"timeout":null}"#, r#"{"command":"x","timeout_s":7}"#),
-        (r#"{"command":"x","description":"Count"}"#, r#"{"command":"x","description":"Count","timeout_s":120}"#),
+        (
+            r#"{"command":"x","timeout":120000}"#,
+            r#"{"command":"x","timeout_s":120}"#,
+        ),
+        (
+            r#"{"command":"x","timeout":1500.0}"#,
+            r#"{"command":"x","timeout_s":2}"#,
+        ),
+        (
+            r#"{"command":"x","timeout_ms":60000}"#,
+            r#"{"command":"x","timeout_s":60}"#,
+        ),
+        (
+            r#"{"command":"x","timeout_s":7.0,"timeout":null}"#,
+            r#"{"command":"x","timeout_s":7}"#,
+        ),
+        (
+            r#"{"command":"x","description":"Count"}"#,
+            r#"{"command":"x","description":"Count","timeout_s":120}"#,
+        ),
     ];
     for (raw, wanted) in table {
         let (_, canonical) = llm_worker::tool::parse_arguments::<Args>(NAME, raw).unwrap();
         assert_eq!(&*canonical, wanted);
-        assert_eq!(&*llm_worker::tool::parse_arguments::<Args>(NAME, wanted).unwrap().1, wanted);
+        assert_eq!(
+            &*llm_worker::tool::parse_arguments::<Args>(NAME, wanted)
+                .unwrap()
+                .1,
+            wanted
+        );
     }
     for (raw, problem) in [
         (r#"{"command":"x","timeout":-1}"#, "/timeout: invalid value"),
-        (r#"{"command":"x","timeout":1000,"timeout_ms":1}"#, "duplicate field"),
-        (r#"{"command":"x","description":1}"#, "/description: invalid type"),
-        (r#"{"command":"x","describe":"x"}"#, "/describe: unknown field"),
+        (
+            r#"{"command":"x","timeout":1000,"timeout_ms":1}"#,
+            "duplicate field",
+        ),
+        (
+            r#"{"command":"x","description":1}"#,
+            "/description: invalid type",
+        ),
+        (
+            r#"{"command":"x","describe":"x"}"#,
+            "/describe: unknown field",
+        ),
     ] {
-        let error = llm_worker::tool::parse_arguments::<Args>(NAME, raw).unwrap_err().to_string();
+        let error = llm_worker::tool::parse_arguments::<Args>(NAME, raw)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(problem), "{raw}: {error}");
     }
     let schema = llm_worker::tool::canonical_schema::<Args>();
     assert!(
-        schema.contains("description\":{") && !schema.contains("\"timeout\"") && !schema.contains("timeout_ms"),
+        schema.contains("description\":{")
+            && !schema.contains("\"timeout\"")
+            && !schema.contains("timeout_ms"),
         "{schema}"
     );
 }
@@ -155,29 +332,60 @@ fn arguments_from_habit_are_taken() {
 fn a_result_says_what_became_of_an_escalation() {
     let table = [
         (false, None, true, None),
-        (true, Some(Beyond::Network), false, Some("ran in the sandbox, with the network")),
+        (
+            true,
+            Some(Beyond::Network),
+            false,
+            Some("ran in the sandbox, with the network"),
+        ),
         (
             true,
             Some(Beyond::Hosts(vec!["a.org".parse().unwrap()])),
             true,
             Some("ran in the sandbox, with a way to a.org"),
         ),
-        (true, Some(Beyond::Unconfined), false, Some("ran outside the sandbox")),
-        (true, None, false, Some("changed nothing: there is no sandbox")),
-        (true, None, true, Some("changed nothing: ran in the sandbox")),
+        (
+            true,
+            Some(Beyond::Unconfined),
+            false,
+            Some("ran outside the sandbox"),
+        ),
+        (
+            true,
+            None,
+            false,
+            Some("changed nothing: there is no sandbox"),
+        ),
+        (
+            true,
+            None,
+            true,
+            Some("changed nothing: ran in the sandbox"),
+        ),
     ];
     for (wants, beyond, confined, words) in table {
         let note = escalated(wants, beyond.as_ref(), confined);
         assert_eq!(note.is_some(), words.is_some());
-        assert!(note.unwrap_or_default().contains(words.unwrap_or_default()), "{words:?}");
+        assert!(
+            note.unwrap_or_default().contains(words.unwrap_or_default()),
+            "{words:?}"
+        );
     }
 }
 
 #[test]
 fn bad_commands_are_refused() {
     for command in ["", " \n", "a\0b", &"x".repeat(MAX_COMMAND + 1)] {
-        let args = Args { command: command.to_owned(), description: None, timeout_s: 1, escalate: None };
-        assert_eq!(judge(&args, Duration::from_secs(9)).unwrap_err().kind, ErrorKind::FixInput);
+        let args = Args {
+            command: command.to_owned(),
+            description: None,
+            timeout_s: 1,
+            escalate: None,
+        };
+        assert_eq!(
+            judge(&args, Duration::from_secs(9)).unwrap_err().kind,
+            ErrorKind::FixInput
+        );
     }
 }
 
@@ -185,10 +393,26 @@ fn bad_commands_are_refused() {
 fn a_summary_says_how_it_ended() {
     let table = [
         (ChildExit::Exit(0), None, "exit 0 in 1.2 s"),
-        (ChildExit::Exit(101), Some(ErrorKind::FixInput), "exit 101 in 1.2 s"),
-        (ChildExit::Signal(9), Some(ErrorKind::FixInput), "killed by signal 9 after 1.2 s"),
-        (ChildExit::Deadline, Some(ErrorKind::Exhausted), "stopped at its time limit of 120 s"),
-        (ChildExit::Cancelled, Some(ErrorKind::Cancelled), "cancelled after 1.2 s"),
+        (
+            ChildExit::Exit(101),
+            Some(ErrorKind::FixInput),
+            "exit 101 in 1.2 s",
+        ),
+        (
+            ChildExit::Signal(9),
+            Some(ErrorKind::FixInput),
+            "killed by signal 9 after 1.2 s",
+        ),
+        (
+            ChildExit::Deadline,
+            Some(ErrorKind::Exhausted),
+            "stopped at its time limit of 120 s",
+        ),
+        (
+            ChildExit::Cancelled,
+            Some(ErrorKind::Cancelled),
+            "cancelled after 1.2 s",
+        ),
     ];
     for (how, kind, text) in table {
         let ended = ChildResult {
@@ -211,8 +435,12 @@ fn a_summary_says_how_it_ended() {
 
 #[test]
 fn only_a_command_that_ended_by_itself_left_something_running() {
-    let table =
-        [(ChildExit::Exit(0), 1), (ChildExit::Signal(9), 1), (ChildExit::Deadline, 0), (ChildExit::Cancelled, 0)];
+    let table = [
+        (ChildExit::Exit(0), 1),
+        (ChildExit::Signal(9), 1),
+        (ChildExit::Deadline, 0),
+        (ChildExit::Cancelled, 0),
+    ];
     for (how, lines) in table {
         let ended = ChildResult {
             how,
@@ -226,6 +454,19 @@ fn only_a_command_that_ended_by_itself_left_something_running() {
         };
         assert_eq!(notes(&ended, false, false, &[]).len(), lines, "{how:?}");
         // What may go on is said whatever ended the command.
-        assert_eq!(notes(&ChildResult { remaining: 1, ..ended }, false, false, &[]).len(), lines + 1, "{how:?}");
+        assert_eq!(
+            notes(
+                &ChildResult {
+                    remaining: 1,
+                    ..ended
+                },
+                false,
+                false,
+                &[]
+            )
+            .len(),
+            lines + 1,
+            "{how:?}"
+        );
     }
 }

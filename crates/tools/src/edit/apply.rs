@@ -59,12 +59,21 @@ impl fmt::Display for EditProblem {
         let shown = |line: &str| cut(&line.replace('\t', "\\t"), SHOWN_LINE);
         match &self.why {
             EditProblemKind::Empty => {
-                write!(f, "`old` is empty; give the text to replace, or use Write for the whole file")
+                write!(
+                    f,
+                    "`old` is empty; give the text to replace, or use Write for the whole file"
+                )
             }
             EditProblemKind::Same => write!(f, "`old` and `new` are the same"),
-            EditProblemKind::Absent(None) => write!(f, "`old` does not occur; Read the file and copy the text exactly"),
+            EditProblemKind::Absent(None) => write!(
+                f,
+                "`old` does not occur; Read the file and copy the text exactly"
+            ),
             EditProblemKind::Absent(Some(Nearest::Numbered)) => {
-                write!(f, "`old` does not occur; it seems to contain Read's line numbers, leave them out")
+                write!(
+                    f,
+                    "`old` does not occur; it seems to contain Read's line numbers, leave them out"
+                )
             }
             EditProblemKind::Absent(Some(Nearest::Like { line, text, wanted })) => write!(
                 f,
@@ -72,7 +81,12 @@ impl fmt::Display for EditProblem {
                 shown(text),
                 characters(text, wanted)
             ),
-            EditProblemKind::Absent(Some(Nearest::Parts { from, line, text, wanted })) => write!(
+            EditProblemKind::Absent(Some(Nearest::Parts {
+                from,
+                line,
+                text,
+                wanted,
+            })) => write!(
                 f,
                 "`old` does not occur; it matches from line {from}, but line {line} is `{}` where `old` has `{}`{}",
                 shown(text),
@@ -80,11 +94,19 @@ impl fmt::Display for EditProblem {
                 characters(text, wanted)
             ),
             EditProblemKind::Marked(near) => {
-                write!(f, "`old` contains \u{fffd}, which stands for bytes that are not UTF-8: no text matches them")?;
-                if let Some(Nearest::Like { line, text, .. } | Nearest::Parts { line, text, .. }) = near {
+                write!(
+                    f,
+                    "`old` contains \u{fffd}, which stands for bytes that are not UTF-8: no text matches them"
+                )?;
+                if let Some(Nearest::Like { line, text, .. } | Nearest::Parts { line, text, .. }) =
+                    near
+                {
                     write!(f, "; line {line} is `{}`", shown(text))?;
                 }
-                write!(f, "; leave these bytes out of `old`, or convert the file (Bash: iconv)")
+                write!(
+                    f,
+                    "; leave these bytes out of `old`, or convert the file (Bash: iconv)"
+                )
             }
             EditProblemKind::Encoding => write!(
                 f,
@@ -92,7 +114,11 @@ impl fmt::Display for EditProblem {
             ),
             EditProblemKind::Ambiguous { times, lines } => {
                 let mut named: Vec<_> = lines.iter().map(usize::to_string).collect();
-                let last = if lines.len() < *times { None } else { named.pop() };
+                let last = if lines.len() < *times {
+                    None
+                } else {
+                    named.pop()
+                };
                 let last = last.map_or_else(|| ", …".to_owned(), |last| format!(" and {last}"));
                 let named = named.join(", ");
                 write!(
@@ -113,12 +139,20 @@ fn characters(text: &str, wanted: &str) -> String {
 }
 
 /// Applies every edit in order, each to the result of the one before.
-pub(super) fn apply(before: &[u8], edits: &[Replacement], cancel: &CancellationToken) -> Result<Applied, EditProblem> {
+pub(super) fn apply(
+    before: &[u8],
+    edits: &[Replacement],
+    cancel: &CancellationToken,
+) -> Result<Applied, EditProblem> {
     let mut bytes = before.to_owned();
     let mut replaced = 0;
     for (index, edit) in edits.iter().enumerate() {
         let edit = &as_the_file_ends(&bytes, edit);
-        let problem = |why| EditProblem { edit: index + 1, of: edits.len(), why };
+        let problem = |why| EditProblem {
+            edit: index + 1,
+            of: edits.len(),
+            why,
+        };
         if cancel.is_cancelled() {
             return Err(problem(EditProblemKind::Cancelled));
         }
@@ -155,19 +189,42 @@ fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, EditPr
     let found: Vec<usize> = finder.find_iter(view.text()).filter(whole).collect();
     let Some(first) = found.first() else {
         let near = nearest(bytes, &edit.old);
-        let marked = edit.old.contains(char::REPLACEMENT_CHARACTER) && str::from_utf8(bytes).is_err();
-        return Err(if marked { EditProblemKind::Marked(near) } else { EditProblemKind::Absent(near) });
+        let marked =
+            edit.old.contains(char::REPLACEMENT_CHARACTER) && str::from_utf8(bytes).is_err();
+        return Err(if marked {
+            EditProblemKind::Marked(near)
+        } else {
+            EditProblemKind::Absent(near)
+        });
     };
     if !edit.replace_all {
         // `aa` occurs once in `aaa` without overlap, and is still ambiguous.
-        let overlapping = view.text().get(first + 1..).and_then(|rest| finder.find(rest)).map(|at| first + 1 + at);
+        let overlapping = view
+            .text()
+            .get(first + 1..)
+            .and_then(|rest| finder.find(rest))
+            .map(|at| first + 1 + at);
         if let Some(second) = overlapping {
-            let all = if found.len() > 1 { found } else { vec![*first, second] };
-            let lines = all.iter().take(NAMED_LINES).map(|at| line_of(view.text(), *at)).collect();
-            return Err(EditProblemKind::Ambiguous { times: all.len(), lines });
+            let all = if found.len() > 1 {
+                found
+            } else {
+                vec![*first, second]
+            };
+            let lines = all
+                .iter()
+                .take(NAMED_LINES)
+                .map(|at| line_of(view.text(), *at))
+                .collect();
+            return Err(EditProblemKind::Ambiguous {
+                times: all.len(),
+                lines,
+            });
         }
     }
-    Ok(found.into_iter().map(|at| view.original(at)..view.original(at + len)).collect())
+    Ok(found
+        .into_iter()
+        .map(|at| view.original(at)..view.original(at + len))
+        .collect())
 }
 
 /// The text an edit is looked for in.
@@ -217,14 +274,23 @@ impl<'a> View<'a> {
 /// CRLF of the model in `old`, where the file has none, is LF; a line end is CR where the file has no other.
 fn as_the_file_ends<'a>(bytes: &[u8], edit: &'a Replacement) -> Cow<'a, Replacement> {
     if ends_in_cr(bytes) {
-        let [old, new] = [&edit.old, &edit.new].map(|text| text.replace("\r\n", "\r").replace('\n', "\r"));
-        return Cow::Owned(Replacement { old, new, ..edit.clone() });
+        let [old, new] =
+            [&edit.old, &edit.new].map(|text| text.replace("\r\n", "\r").replace('\n', "\r"));
+        return Cow::Owned(Replacement {
+            old,
+            new,
+            ..edit.clone()
+        });
     }
     if !edit.old.contains("\r\n") || memmem::find(bytes, b"\r\n").is_some() {
         return Cow::Borrowed(edit);
     }
     let [old, new] = [&edit.old, &edit.new].map(|text| text.replace("\r\n", "\n"));
-    Cow::Owned(Replacement { old, new, ..edit.clone() })
+    Cow::Owned(Replacement {
+        old,
+        new,
+        ..edit.clone()
+    })
 }
 
 fn folds(bytes: &[u8], edit: &Replacement) -> bool {
@@ -253,7 +319,11 @@ fn replace(bytes: &[u8], matches: &[Range<usize>], edit: &Replacement) -> Vec<u8
 
 fn replaced_len(bytes: &[u8], matches: &[Range<usize>], edit: &Replacement) -> u64 {
     let gone: usize = matches.iter().map(Range::len).sum();
-    let ends = if folds(bytes, edit) { edit.new.matches('\n').count() } else { 0 };
+    let ends = if folds(bytes, edit) {
+        edit.new.matches('\n').count()
+    } else {
+        0
+    };
     (bytes.len() - gone) as u64 + matches.len() as u64 * (edit.new.len() + ends) as u64
 }
 
@@ -264,7 +334,9 @@ fn ends_in_crlf(bytes: &[u8], at: usize) -> bool {
         Some(next) => Some(head.len() + next),
         None => memchr::memrchr(b'\n', head),
     };
-    end.and_then(|end| end.checked_sub(1)).and_then(|before| bytes.get(before)) == Some(&b'\r')
+    end.and_then(|end| end.checked_sub(1))
+        .and_then(|before| bytes.get(before))
+        == Some(&b'\r')
 }
 
 fn line_of(text: &[u8], at: usize) -> usize {

@@ -25,8 +25,14 @@ pub(super) fn diff(before: &[u8], after: &[u8]) -> String {
     let (old, new) = (lines(before), lines(after));
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let base = same.saturating_sub(CONTEXT);
-    let window =
-        |lines: &[&[u8]]| -> Vec<Vec<u8>> { lines.iter().skip(base).take(WINDOW).map(|line| line.to_vec()).collect() };
+    let window = |lines: &[&[u8]]| -> Vec<Vec<u8>> {
+        lines
+            .iter()
+            .skip(base)
+            .take(WINDOW)
+            .map(|line| line.to_vec())
+            .collect()
+    };
     let (from, to) = (window(&old), window(&new));
     let whole = old.len() - base <= WINDOW && new.len() - base <= WINDOW;
 
@@ -55,7 +61,9 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 fn hunk(group: &[DiffOp], old: &[Vec<u8>], new: &[Vec<u8>], base: usize) -> Vec<String> {
-    let (Some(first), Some(last)) = (group.first(), group.last()) else { return Vec::new() };
+    let (Some(first), Some(last)) = (group.first(), group.last()) else {
+        return Vec::new();
+    };
     let span = |start: usize, end: usize| {
         // By convention an empty side names the line before it.
         let line = base + start + usize::from(end > start);
@@ -70,7 +78,10 @@ fn hunk(group: &[DiffOp], old: &[Vec<u8>], new: &[Vec<u8>], base: usize) -> Vec<
         for line in lines.get(range).unwrap_or_default() {
             let text = String::from_utf8_lossy(line);
             let text = text.strip_suffix('\n').unwrap_or(&text);
-            out.push(format!("{sign}{}", cut(text.strip_suffix('\r').unwrap_or(text), SHOWN_LINE)));
+            out.push(format!(
+                "{sign}{}",
+                cut(text.strip_suffix('\r').unwrap_or(text), SHOWN_LINE)
+            ));
         }
     };
     for op in group {
@@ -98,9 +109,21 @@ mod tests {
                 text.replace("line 20\n", "LINE 20\n"),
                 "@@ -18,5 +18,5 @@\n line 18\n line 19\n-line 20\n+LINE 20\n line 21\n line 22",
             ),
-            ("inserted at the top", format!("new\n{text}"), "@@ -1,2 +1,3 @@\n+new\n line 1\n line 2"),
-            ("removed at the end", text.replace("line 40\n", ""), "@@ -38,3 +38,2 @@\n line 38\n line 39\n-line 40"),
-            ("all removed", String::new(), "@@ -1,40 +0,0 @@\n-line 1\n-line 2\n"),
+            (
+                "inserted at the top",
+                format!("new\n{text}"),
+                "@@ -1,2 +1,3 @@\n+new\n line 1\n line 2",
+            ),
+            (
+                "removed at the end",
+                text.replace("line 40\n", ""),
+                "@@ -38,3 +38,2 @@\n line 38\n line 39\n-line 40",
+            ),
+            (
+                "all removed",
+                String::new(),
+                "@@ -1,40 +0,0 @@\n-line 1\n-line 2\n",
+            ),
         ];
         for (name, after, want) in table {
             let got = diff(text.as_bytes(), after.as_bytes());
@@ -113,6 +136,10 @@ mod tests {
     fn a_large_diff_is_bounded() {
         let text: String = (1..=100_000).map(|n| format!("line {n}\n")).collect();
         let got = diff(text.as_bytes(), text.replace("line", "LINE").as_bytes());
-        assert!(got.len() <= MAX_DIFF && got.ends_with("\n(the diff continues)"), "{} bytes", got.len());
+        assert!(
+            got.len() <= MAX_DIFF && got.ends_with("\n(the diff continues)"),
+            "{} bytes",
+            got.len()
+        );
     }
 }

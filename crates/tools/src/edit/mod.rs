@@ -65,7 +65,10 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     let at = scope::writable(&live.workspace, live.remedies, &args.path)?;
     let shown = live.workspace.show(at.path());
     if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
-        return Err(fix(format!("edits: {} given; 1 to {MAX_EDITS} fit in one call", args.edits.len())));
+        return Err(fix(format!(
+            "edits: {} given; 1 to {MAX_EDITS} fit in one call",
+            args.edits.len()
+        )));
     }
     let _turn = live.one_at_a_time(&cx).await?;
     live.existing_file(&at)?;

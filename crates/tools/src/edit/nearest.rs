@@ -21,9 +21,18 @@ pub(super) enum Nearest {
     /// The text carries line numbers as Read shows them.
     Numbered,
     /// No line fits its first line; this one is most like it.
-    Like { line: usize, text: String, wanted: String },
+    Like {
+        line: usize,
+        text: String,
+        wanted: String,
+    },
     /// Its first lines occur at `from`; `line` is the first that differs.
-    Parts { from: usize, line: usize, text: String, wanted: String },
+    Parts {
+        from: usize,
+        line: usize,
+        text: String,
+        wanted: String,
+    },
 }
 
 pub(super) fn nearest(bytes: &[u8], old: &str) -> Option<Nearest> {
@@ -34,7 +43,10 @@ pub(super) fn nearest(bytes: &[u8], old: &str) -> Option<Nearest> {
     let lines: Vec<&str> = file.lines().take(MAX_LINES).collect();
     let mut found = parts(&lines, old).or_else(|| like(&lines, old))?;
     if let Nearest::Like { line, text, .. } | Nearest::Parts { line, text, .. } = &mut found
-        && let Some(raw) = bytes.split(|b| *b == b'\n').nth(*line - 1).filter(|raw| str::from_utf8(raw).is_err())
+        && let Some(raw) = bytes
+            .split(|b| *b == b'\n')
+            .nth(*line - 1)
+            .filter(|raw| str::from_utf8(raw).is_err())
     {
         *text = escape(Path::new(OsStr::from_bytes(raw.trim_ascii_end())));
     }
@@ -45,14 +57,23 @@ pub(super) fn nearest(bytes: &[u8], old: &str) -> Option<Nearest> {
 /// wanted in it.
 pub(super) fn alike(line: &str, wanted: &str) -> Option<(String, String)> {
     let rest = |from| line.get(from..).unwrap_or_default().chars();
-    let same = |from| rest(from).zip(wanted.chars()).take(MAX_LINE).take_while(|(have, want)| have == want).count();
+    let same = |from| {
+        rest(from)
+            .zip(wanted.chars())
+            .take(MAX_LINE)
+            .take_while(|(have, want)| have == want)
+            .count()
+    };
     let wanted = wanted.trim_start();
     let starts = line.char_indices().map(|(at, _)| at).take(MAX_LINE);
     let from = starts.max_by_key(|from| (same(*from), Reverse(*from)))?;
     let at = same(from);
     let (have, want) = (rest(from).nth(at)?, wanted.chars().nth(at)?);
     let points = |text: std::str::Chars<'_>| {
-        let named = text.skip(at).take(2).map(|c| format!("U+{:04X}", u32::from(c)));
+        let named = text
+            .skip(at)
+            .take(2)
+            .map(|c| format!("U+{:04X}", u32::from(c)));
         named.collect::<Vec<_>>().join(" ")
     };
     (!have.is_ascii() || !want.is_ascii()).then(|| (points(rest(from)), points(wanted.chars())))
@@ -67,38 +88,76 @@ fn numbered(line: &str) -> bool {
 /// The place where most of the first lines of `old` occur.
 fn parts(lines: &[&str], old: &str) -> Option<Nearest> {
     let wanted: Vec<&str> = old.lines().collect();
-    let (first, rest) = wanted.split_first().filter(|(first, rest)| !first.trim().is_empty() && !rest.is_empty())?;
-    let starts = lines.iter().enumerate().filter(|(_, line)| line.ends_with(first));
-    let fit = |start: usize| lines.iter().skip(start + 1).zip(rest).take_while(|(have, want)| have == want).count();
-    let (start, same) =
-        starts.map(|(start, _)| (start, fit(start))).max_by_key(|(start, same)| (*same, usize::MAX - start))?;
+    let (first, rest) = wanted
+        .split_first()
+        .filter(|(first, rest)| !first.trim().is_empty() && !rest.is_empty())?;
+    let starts = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.ends_with(first));
+    let fit = |start: usize| {
+        lines
+            .iter()
+            .skip(start + 1)
+            .zip(rest)
+            .take_while(|(have, want)| have == want)
+            .count()
+    };
+    let (start, same) = starts
+        .map(|(start, _)| (start, fit(start)))
+        .max_by_key(|(start, same)| (*same, usize::MAX - start))?;
     let wanted = (*rest.get(same)?).to_owned();
     let differs = start + 1 + same;
-    let text = lines.get(differs).map_or_else(|| "(end of file)".to_owned(), |line| (*line).to_owned());
-    Some(Nearest::Parts { from: start + 1, line: differs + 1, text, wanted })
+    let text = lines
+        .get(differs)
+        .map_or_else(|| "(end of file)".to_owned(), |line| (*line).to_owned());
+    Some(Nearest::Parts {
+        from: start + 1,
+        line: differs + 1,
+        text,
+        wanted,
+    })
 }
 
 fn like(lines: &[&str], old: &str) -> Option<Nearest> {
     let wanted_line = old.lines().find(|line| !line.trim().is_empty())?;
-    let found =
-        |index, line: &str| Nearest::Like { line: index + 1, text: line.to_owned(), wanted: wanted_line.to_owned() };
+    let found = |index, line: &str| Nearest::Like {
+        line: index + 1,
+        text: line.to_owned(),
+        wanted: wanted_line.to_owned(),
+    };
     // The same letters, whose accents are apart (NFD) in one of the two.
     let form = ComposingNormalizerBorrowed::new_nfc();
     let composed = form.normalize(wanted_line.trim());
     let holds = |line: &str| !line.is_ascii() && form.normalize(line).contains(&*composed);
-    if let Some((index, line)) = lines.iter().enumerate().find(|(_, line)| !composed.is_ascii() && holds(line)) {
+    if let Some((index, line)) = lines
+        .iter()
+        .enumerate()
+        .find(|(_, line)| !composed.is_ascii() && holds(line))
+    {
         return Some(found(index, line));
     }
     let wanted = pairs(wanted_line);
-    let scored = lines.iter().enumerate().map(|(index, line)| (likeness(&wanted, &pairs(line)), index));
+    let scored = lines
+        .iter()
+        .enumerate()
+        .map(|(index, line)| (likeness(&wanted, &pairs(line)), index));
     let (score, index) = scored.max_by_key(|(score, index)| (*score, usize::MAX - index))?;
     (score >= LIKE).then_some(found(index, lines.get(index)?))
 }
 
 /// Neighbouring bytes of a line without its white space, sorted.
 fn pairs(line: &str) -> Vec<(u8, u8)> {
-    let bytes: Vec<u8> = line.bytes().filter(|b| !b.is_ascii_whitespace()).take(MAX_LINE).collect();
-    let mut pairs: Vec<_> = bytes.iter().copied().zip(bytes.iter().copied().skip(1)).collect();
+    let bytes: Vec<u8> = line
+        .bytes()
+        .filter(|b| !b.is_ascii_whitespace())
+        .take(MAX_LINE)
+        .collect();
+    let mut pairs: Vec<_> = bytes
+        .iter()
+        .copied()
+        .zip(bytes.iter().copied().skip(1))
+        .collect();
     if let ([only], []) = (bytes.as_slice(), pairs.as_slice()) {
         pairs.push((*only, 0));
     }
@@ -132,22 +191,48 @@ mod tests {
     #[test]
     fn the_hint_fits_the_mistake() {
         let like = |line, text: &str, wanted: &str| {
-            Some(Nearest::Like { line, text: text.to_owned(), wanted: wanted.to_owned() })
+            Some(Nearest::Like {
+                line,
+                text: text.to_owned(),
+                wanted: wanted.to_owned(),
+            })
         };
         let table = [
-            ("spaces for a tab", "    let b = 2;", like(6, "\tlet b = 2;", "    let b = 2;")),
-            ("a typing mistake", "fn twoo() {", like(5, "fn two() {", "fn twoo() {")),
-            ("line numbers", "     5\tfn two() {\n     6\t\tlet b = 2;", Some(Nearest::Numbered)),
+            (
+                "spaces for a tab",
+                "    let b = 2;",
+                like(6, "\tlet b = 2;", "    let b = 2;"),
+            ),
+            (
+                "a typing mistake",
+                "fn twoo() {",
+                like(5, "fn two() {", "fn twoo() {"),
+            ),
+            (
+                "line numbers",
+                "     5\tfn two() {\n     6\t\tlet b = 2;",
+                Some(Nearest::Numbered),
+            ),
             ("nothing like it", "zzzzzz", None),
             (
                 "fits, then differs",
                 "fn two() {\n    let b = 2;\n}",
-                Some(Nearest::Parts { from: 5, line: 6, text: "\tlet b = 2;".into(), wanted: "    let b = 2;".into() }),
+                Some(Nearest::Parts {
+                    from: 5,
+                    line: 6,
+                    text: "\tlet b = 2;".into(),
+                    wanted: "    let b = 2;".into(),
+                }),
             ),
             (
                 "runs past the end",
                 "\tlet b = 2;\n}\nfn three() {}",
-                Some(Nearest::Parts { from: 6, line: 8, text: "(end of file)".into(), wanted: "fn three() {}".into() }),
+                Some(Nearest::Parts {
+                    from: 6,
+                    line: 8,
+                    text: "(end of file)".into(),
+                    wanted: "fn three() {}".into(),
+                }),
             ),
         ];
         for (name, old, want) in table {
@@ -159,17 +244,50 @@ mod tests {
     #[test]
     fn letters_in_another_form_are_named() {
         let table = [
-            ("apart in the file", "cafe\u{301} = 1", "caf\u{e9} = 1", "U+0065 U+0301", "U+00E9 U+0020"),
-            ("apart in `old`", "\tna\u{ef}ve", "nai\u{308}ve", "U+00EF U+0076", "U+0069 U+0308"),
-            ("in the middle of a line", "let x = \"A\u{30a}\";", "\"\u{c5}\"", "U+0041 U+030A", "U+00C5 U+0022"),
-            ("of Hangul", "\u{1112}\u{1161}\u{11ab}", "\u{d55c}", "U+1112 U+1161", "U+D55C"),
+            (
+                "apart in the file",
+                "cafe\u{301} = 1",
+                "caf\u{e9} = 1",
+                "U+0065 U+0301",
+                "U+00E9 U+0020",
+            ),
+            (
+                "apart in `old`",
+                "\tna\u{ef}ve",
+                "nai\u{308}ve",
+                "U+00EF U+0076",
+                "U+0069 U+0308",
+            ),
+            (
+                "in the middle of a line",
+                "let x = \"A\u{30a}\";",
+                "\"\u{c5}\"",
+                "U+0041 U+030A",
+                "U+00C5 U+0022",
+            ),
+            (
+                "of Hangul",
+                "\u{1112}\u{1161}\u{11ab}",
+                "\u{d55c}",
+                "U+1112 U+1161",
+                "U+D55C",
+            ),
         ];
         for (name, line, old, have, want) in table {
             let file = format!("one\n{line}\nthree\n");
-            let Some(Nearest::Like { line: at, text, wanted }) = nearest(file.as_bytes(), old) else {
+            let Some(Nearest::Like {
+                line: at,
+                text,
+                wanted,
+            }) = nearest(file.as_bytes(), old)
+            else {
                 panic!("{name}: nothing found")
             };
-            assert_eq!((at, alike(&text, &wanted)), (2, Some((have.to_owned(), want.to_owned()))), "{name}");
+            assert_eq!(
+                (at, alike(&text, &wanted)),
+                (2, Some((have.to_owned(), want.to_owned()))),
+                "{name}"
+            );
         }
     }
 }

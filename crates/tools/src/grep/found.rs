@@ -52,7 +52,10 @@ impl<'a> GrepOutput<'a> {
         cancel: &CancellationToken,
     ) -> io::Result<()> {
         let opened = entry.located().and_then(|at| live.workspace.open_file(&at));
-        let mut file = Watched { from: opened.map_err(io::Error::other)?, cancel };
+        let mut file = Watched {
+            from: opened.map_err(io::Error::other)?,
+            cancel,
+        };
         let mut head = Vec::new();
         file.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
         if binary(&head).is_some() {
@@ -63,8 +66,16 @@ impl<'a> GrepOutput<'a> {
             self.counted_on += entry.len;
         }
         let shown = live.workspace.show(&entry.path);
-        let mut in_file = InFile { found: self, shown: &shown, matches: 0 };
-        let done = searcher.search_reader(in_file.found.matcher, head.as_slice().chain(file), &mut in_file);
+        let mut in_file = InFile {
+            found: self,
+            shown: &shown,
+            matches: 0,
+        };
+        let done = searcher.search_reader(
+            in_file.found.matcher,
+            head.as_slice().chain(file),
+            &mut in_file,
+        );
         let matches = in_file.matches;
         self.matches += matches;
         if matches > 0 {
@@ -93,9 +104,16 @@ impl<'a> GrepOutput<'a> {
     }
 
     pub(super) fn answer(self, gaps: &Gaps) -> ToolResult {
-        let (least, matches, files) = (if self.at_least { "at least " } else { "" }, self.matches, self.files);
-        let mut summary =
-            format!("{least}{} in {}", counted(matches, "match", "matches"), counted(files, "file", "files"));
+        let (least, matches, files) = (
+            if self.at_least { "at least " } else { "" },
+            self.matches,
+            self.files,
+        );
+        let mut summary = format!(
+            "{least}{} in {}",
+            counted(matches, "match", "matches"),
+            counted(files, "file", "files")
+        );
         if self.args.mode == OutputMode::Files {
             summary = format!("matches in {least}{}", counted(files, "file", "files"));
         }
@@ -103,10 +121,17 @@ impl<'a> GrepOutput<'a> {
             summary.push_str(&format!(" ({} searched)", self.searched));
         }
         let mut notes = gaps.notes();
-        let (all, of) = if self.args.mode == OutputMode::Content { (matches, "matches") } else { (files, "files") };
+        let (all, of) = if self.args.mode == OutputMode::Content {
+            (matches, "matches")
+        } else {
+            (files, "files")
+        };
         if self.shown < all {
             let next = "give a narrower path, glob or pattern";
-            notes.push(format!("({} of {least}{all} {of} are shown; {next})", self.shown));
+            notes.push(format!(
+                "({} of {least}{all} {of} are shown; {next})",
+                self.shown
+            ));
         }
         Ok(answer(&summary, self.body.finish(&notes)))
     }
@@ -126,7 +151,11 @@ impl Sink for InFile<'_, '_> {
         self.matches += 1;
         if self.found.args.mode == OutputMode::Content {
             let text = around(at.bytes(), self.found.matcher);
-            self.found.show(&format!("{}:{}:{text}", self.shown, at.line_number().unwrap_or(0)));
+            self.found.show(&format!(
+                "{}:{}:{text}",
+                self.shown,
+                at.line_number().unwrap_or(0)
+            ));
         }
         // A list of files needs no count of their matches.
         Ok(self.found.args.mode != OutputMode::Files)
@@ -137,7 +166,11 @@ impl Sink for InFile<'_, '_> {
         let text = cut(text.trim_end_matches(['\n', '\r']), MAX_LINE);
         // Context after the last match that the limit allows still belongs to it; context before the next does not,
         // but is told from it only by the match that follows.
-        self.found.beside(&format!("{}-{}-{text}", self.shown, at.line_number().unwrap_or(0)));
+        self.found.beside(&format!(
+            "{}-{}-{text}",
+            self.shown,
+            at.line_number().unwrap_or(0)
+        ));
         Ok(true)
     }
 
@@ -154,14 +187,30 @@ fn around(line: &[u8], matcher: &RegexMatcher) -> String {
     if line.len() <= MAX_LINE {
         return String::from_utf8_lossy(line).into_owned();
     }
-    let start = matcher.find(line).ok().flatten().map_or(0, |found| found.start());
+    let start = matcher
+        .find(line)
+        .ok()
+        .flatten()
+        .map_or(0, |found| found.start());
     // A quarter of the shown text is before the match, unless the match is near the beginning.
-    let from = if start < MAX_LINE / 2 { 0 } else { start - MAX_LINE / 4 };
+    let from = if start < MAX_LINE / 2 {
+        0
+    } else {
+        start - MAX_LINE / 4
+    };
     // Never from inside of a character.
-    let skip = line.iter().skip(from).take_while(|b| **b & 0xc0 == 0x80).count();
+    let skip = line
+        .iter()
+        .skip(from)
+        .take_while(|b| **b & 0xc0 == 0x80)
+        .count();
     let text = String::from_utf8_lossy(line.get(from + skip..).unwrap_or_default());
     let dots = if from > 0 { "…" } else { "" };
-    format!("{dots}{} [cut: the line has {} bytes]", cut(&text, MAX_LINE), line.len())
+    format!(
+        "{dots}{} [cut: the line has {} bytes]",
+        cut(&text, MAX_LINE),
+        line.len()
+    )
 }
 
 /// A file whose reading ends when the call is cancelled.

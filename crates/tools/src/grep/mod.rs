@@ -44,7 +44,10 @@ const RESERVE: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(description = "")]
-#[allow(missing_docs, reason = "a comment on a variant would make the schema three times as long")]
+#[allow(
+    missing_docs,
+    reason = "a comment on a variant would make the schema three times as long"
+)]
 pub enum OutputMode {
     Content,
     Files,
@@ -98,12 +101,18 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// the workspace; `Cancelled`.
 pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     if args.limit == 0 || args.context > MAX_CONTEXT {
-        return Err(fix(format!("limit must be at least 1, and context at most {MAX_CONTEXT}")));
+        return Err(fix(format!(
+            "limit must be at least 1, and context at most {MAX_CONTEXT}"
+        )));
     }
     let matcher = compile(&args)?;
     let filter = args.glob.as_deref().map(Pattern::parse).transpose()?;
     let at = live.start(&args.path)?;
-    let context = if args.mode == OutputMode::Content { args.context } else { 0 };
+    let context = if args.mode == OutputMode::Content {
+        args.context
+    } else {
+        0
+    };
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
         .line_terminator(LineTerminator::crlf())
@@ -141,7 +150,10 @@ fn compile(args: &Args) -> Result<RegexMatcher, ToolError> {
     }
     let mut builder = RegexMatcherBuilder::new();
     // `$` holds before `\r\n` too.
-    builder.case_insensitive(args.ignore_case).crlf(true).multi_line(true);
+    builder
+        .case_insensitive(args.ignore_case)
+        .crlf(true)
+        .multi_line(true);
     builder.size_limit(HEAP).dfa_size_limit(HEAP);
     builder.build(&args.pattern).map_err(|error| {
         let text = error.to_string();

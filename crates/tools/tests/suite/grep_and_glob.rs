@@ -10,12 +10,20 @@ use tools::{Search, glob, grep};
 
 fn run(project: &Project, call: Value) -> ToolResult {
     let live = Arc::new(Search::new(project.workspace(Access::Read)).with_remedies(words));
-    block_on(grep::run(live.clone(), args(call), context(&Arc::default())))
+    block_on(grep::run(
+        live.clone(),
+        args(call),
+        context(&Arc::default()),
+    ))
 }
 
 fn paths(project: &Project, call: Value) -> ToolResult {
     let live = Arc::new(Search::new(project.workspace(Access::Read)));
-    block_on(glob::run(live.clone(), args(call), context(&Arc::default())))
+    block_on(glob::run(
+        live.clone(),
+        args(call),
+        context(&Arc::default()),
+    ))
 }
 
 fn project() -> Project {
@@ -26,7 +34,10 @@ fn project() -> Project {
         ("a.rs", b"one\nneedle 1\nthree\nfour\nfive\nneedle 2\r\n"),
         ("bin", b"needle\0needle\n"),
         ("debug.log", b"needle\n"),
-        ("late", &[b"x\n".repeat(20_000).as_slice(), b"needle\n"].concat()),
+        (
+            "late",
+            &[b"x\n".repeat(20_000).as_slice(), b"needle\n"].concat(),
+        ),
         ("src/b.rs", b"Needle\nlatin \xf6 needle\n"),
         ("src/odd\nname.rs", b"needle\n"),
         ("target/c.rs", b"needle\n"),
@@ -40,11 +51,31 @@ fn matches_are_shown() {
     let context = "a.rs-1-one\na.rs:2:needle 1\na.rs-3-three\n--\na.rs-5-five\na.rs:6:needle 2";
     let table = [
         (json!({"pattern": "needle"}), "6 matches in 5 files", all),
-        (json!({"pattern": "needle", "path": "a.rs"}), "2 matches in 1 file", "a.rs:2:needle 1\na.rs:6:needle 2"),
-        (json!({"pattern": "needle", "path": "a.rs", "context": 1}), "2 matches in 1 file", context),
-        (json!({"pattern": "needle", "glob": "*.md"}), "0 matches in 0 files (0 searched)", ""),
-        (json!({"pattern": "NEEDLE"}), "0 matches in 0 files (6 searched)", ""),
-        (json!({"pattern": "2$", "mode": "count"}), "1 match in 1 file", "a.rs:1"),
+        (
+            json!({"pattern": "needle", "path": "a.rs"}),
+            "2 matches in 1 file",
+            "a.rs:2:needle 1\na.rs:6:needle 2",
+        ),
+        (
+            json!({"pattern": "needle", "path": "a.rs", "context": 1}),
+            "2 matches in 1 file",
+            context,
+        ),
+        (
+            json!({"pattern": "needle", "glob": "*.md"}),
+            "0 matches in 0 files (0 searched)",
+            "",
+        ),
+        (
+            json!({"pattern": "NEEDLE"}),
+            "0 matches in 0 files (6 searched)",
+            "",
+        ),
+        (
+            json!({"pattern": "2$", "mode": "count"}),
+            "1 match in 1 file",
+            "a.rs:1",
+        ),
         (
             json!({"pattern": "needle", "mode": "files", "path": "src"}),
             "matches in 2 files",
@@ -68,7 +99,11 @@ fn matches_are_shown() {
     ];
     for (call, summary, content) in table {
         let got = ok(run(&p, call.clone()));
-        assert_eq!((got.summary.as_str(), got.content.as_str()), (summary, content), "{call}");
+        assert_eq!(
+            (got.summary.as_str(), got.content.as_str()),
+            (summary, content),
+            "{call}"
+        );
     }
 }
 
@@ -83,19 +118,49 @@ fn a_bad_search_is_explained() {
         (json!({"pattern": "x", "limit": 0}), fix, "limit"),
         (json!({"pattern": "x", "context": 21}), fix, "context"),
         (json!({"pattern": "x", "glob": "[a"}), fix, "glob"),
-        (json!({"pattern": "x", "path": "gone"}), fix, "does not exist"),
-        (json!({"pattern": "x", "path": "/etc"}), ErrorKind::Denied, "; try AddDir("),
-        (json!({"pattern": "((a{1000}){1000}){1000}"}), fix, "expression"),
+        (
+            json!({"pattern": "x", "path": "gone"}),
+            fix,
+            "does not exist",
+        ),
+        (
+            json!({"pattern": "x", "path": "/etc"}),
+            ErrorKind::Denied,
+            "; try AddDir(",
+        ),
+        (
+            json!({"pattern": "((a{1000}){1000}){1000}"}),
+            fix,
+            "expression",
+        ),
     ];
     for (call, kind, says) in table {
         let message = failed(run(&p, call.clone()), kind);
         assert!(message.contains(says), "{call}: {message}");
     }
     let error = run(&p, json!({"pattern": "foo("})).unwrap_err();
-    assert!(error.content.contains("unclosed group"), "{}", error.content);
+    assert!(
+        error.content.contains("unclosed group"),
+        "{}",
+        error.content
+    );
     let live = Arc::new(Search::new(p.workspace(Access::Read)));
-    failed(block_on(grep::run(live.clone(), args(json!({"pattern": "x"})), cancelled())), ErrorKind::Cancelled);
-    failed(block_on(glob::run(live.clone(), args(json!({"pattern": "x"})), cancelled())), ErrorKind::Cancelled);
+    failed(
+        block_on(grep::run(
+            live.clone(),
+            args(json!({"pattern": "x"})),
+            cancelled(),
+        )),
+        ErrorKind::Cancelled,
+    );
+    failed(
+        block_on(glob::run(
+            live.clone(),
+            args(json!({"pattern": "x"})),
+            cancelled(),
+        )),
+        ErrorKind::Cancelled,
+    );
 }
 
 // The match stands far inside of a line of a megabyte; the text around it is not ASCII.
@@ -124,36 +189,64 @@ fn many_matches_are_bounded_and_counted() {
 fn globs_list_files() {
     let p = project();
     let table = [
-        (json!({"pattern": "*.rs"}), "3 files", "a.rs\nsrc/b.rs\nsrc/odd\\nname.rs"),
-        (json!({"pattern": "b.rs", "path": "src"}), "1 file", "src/b.rs"),
-        (json!({"pattern": "src/*.rs"}), "2 files", "src/b.rs\nsrc/odd\\nname.rs"),
+        (
+            json!({"pattern": "*.rs"}),
+            "3 files",
+            "a.rs\nsrc/b.rs\nsrc/odd\\nname.rs",
+        ),
+        (
+            json!({"pattern": "b.rs", "path": "src"}),
+            "1 file",
+            "src/b.rs",
+        ),
+        (
+            json!({"pattern": "src/*.rs"}),
+            "2 files",
+            "src/b.rs\nsrc/odd\\nname.rs",
+        ),
         (json!({"pattern": "target/*"}), "0 files", ""),
         (json!({"pattern": ".*"}), "2 files", ".gitignore\n.hidden"),
     ];
     for (call, summary, content) in table {
         let got = ok(paths(&p, call.clone()));
-        assert_eq!((got.summary.as_str(), got.content.as_str()), (summary, content), "{call}");
+        assert_eq!(
+            (got.summary.as_str(), got.content.as_str()),
+            (summary, content),
+            "{call}"
+        );
     }
-    failed(paths(&p, json!({"pattern": "*", "path": "a.rs"})), ErrorKind::FixInput);
+    failed(
+        paths(&p, json!({"pattern": "*", "path": "a.rs"})),
+        ErrorKind::FixInput,
+    );
     failed(paths(&p, json!({"pattern": "../*"})), ErrorKind::FixInput);
-    failed(paths(&p, json!({"pattern": "*", "path": ".."})), ErrorKind::Denied);
+    failed(
+        paths(&p, json!({"pattern": "*", "path": ".."})),
+        ErrorKind::Denied,
+    );
     let many = Project::new(&[]);
     for n in 0..1200 {
         many.put(&format!("{n:04}"), b"");
     }
     let got = ok(paths(&many, json!({"pattern": "*"})));
-    assert_eq!((got.summary.as_str(), got.content.lines().count()), ("1200 files", 1001));
+    assert_eq!(
+        (got.summary.as_str(), got.content.lines().count()),
+        ("1200 files", 1001)
+    );
 }
 
 fn tree() -> impl Strategy<Value = Vec<(String, Vec<u8>)>> {
     let name = prop::sample::select(vec!["a", "b", "src/a", "src/b", "src/deep/c", "z.txt"]);
-    let line = prop::sample::select(vec!["", "foo", "bar foo", "foo\r", "oof", "FOO", "b\u{e4}r", "foofoo"]);
+    let line = prop::sample::select(vec![
+        "", "foo", "bar foo", "foo\r", "oof", "FOO", "b\u{e4}r", "foofoo",
+    ]);
     let text = (prop::collection::vec(line, 0..12), any::<bool>()).prop_map(|(lines, end)| {
         let mut text = lines.join("\n");
         text.push_str(if end { "\n" } else { "" });
         text.into_bytes()
     });
-    prop::collection::btree_map(name.prop_map(str::to_owned), text, 0..6).prop_map(|tree| tree.into_iter().collect())
+    prop::collection::btree_map(name.prop_map(str::to_owned), text, 0..6)
+        .prop_map(|tree| tree.into_iter().collect())
 }
 
 proptest! {
@@ -194,11 +287,24 @@ fn what_lies_too_deep_is_said() {
     std::fs::write(deep.join("f"), "needle\n").unwrap();
     let list = || {
         let live = Arc::new(Search::new(p.workspace(Access::Read)));
-        block_on(tools::list::run(live.clone(), args(json!({"totals": true})), context(&Arc::default())))
+        block_on(tools::list::run(
+            live.clone(),
+            args(json!({"totals": true})),
+            context(&Arc::default()),
+        ))
     };
-    for found in [run(&p, json!({"pattern": "needle"})), paths(&p, json!({"pattern": "**/f"})), list()] {
+    for found in [
+        run(&p, json!({"pattern": "needle"})),
+        paths(&p, json!({"pattern": "**/f"})),
+        list(),
+    ] {
         let found = ok(found);
-        assert!(found.content.contains("more than 128 directories deep"), "{}\n{}", found.summary, found.content);
+        assert!(
+            found.content.contains("more than 128 directories deep"),
+            "{}\n{}",
+            found.summary,
+            found.content
+        );
     }
 }
 
@@ -208,7 +314,11 @@ fn odd_names_links_and_closed_directories() {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{PermissionsExt, symlink};
     let p = Project::new(&[("closed/f", b"needle\n")]);
-    std::fs::write(p.root().join(std::ffi::OsStr::from_bytes(b"odd-\xff.rs")), "needle\n").unwrap();
+    std::fs::write(
+        p.root().join(std::ffi::OsStr::from_bytes(b"odd-\xff.rs")),
+        "needle\n",
+    )
+    .unwrap();
     symlink(".", p.root().join("loop")).unwrap();
     symlink("self", p.root().join("self")).unwrap();
     let closed = p.root().join("closed");
@@ -216,9 +326,18 @@ fn odd_names_links_and_closed_directories() {
     let opens = std::fs::read_dir(&closed).is_ok();
     let list = || {
         let live = Arc::new(Search::new(p.workspace(Access::Read)));
-        block_on(tools::list::run(live.clone(), args(json!({"totals": true})), context(&Arc::default())))
+        block_on(tools::list::run(
+            live.clone(),
+            args(json!({"totals": true})),
+            context(&Arc::default()),
+        ))
     };
-    let found = [run(&p, json!({"pattern": "needle"})), paths(&p, json!({"pattern": "**/*"})), list()].map(ok);
+    let found = [
+        run(&p, json!({"pattern": "needle"})),
+        paths(&p, json!({"pattern": "**/*"})),
+        list(),
+    ]
+    .map(ok);
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
     for found in found {
         let all = format!("{}\n{}", found.summary, found.content);

@@ -59,7 +59,10 @@ impl CallHost for FakeHost {
 
     async fn file_changing(&self, change: FileChange) -> Result<u64, ToolError> {
         if self.refuses_changes {
-            return Err(ToolError::new(ErrorKind::Unavailable, "the journal is suspended"));
+            return Err(ToolError::new(
+                ErrorKind::Unavailable,
+                "the journal is suspended",
+            ));
         }
         // Committing takes time, in which other calls go on.
         tokio::task::yield_now().await;
@@ -73,7 +76,10 @@ impl CallHost for FakeHost {
 
     async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {
         if self.refuses_changes {
-            return Err(ToolError::new(ErrorKind::Unavailable, "the journal is suspended"));
+            return Err(ToolError::new(
+                ErrorKind::Unavailable,
+                "the journal is suspended",
+            ));
         }
         tokio::task::yield_now().await;
         if let Some(meanwhile) = self.meanwhile {
@@ -100,7 +106,9 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
-        let project = Self { dir: TempDir::new().unwrap() };
+        let project = Self {
+            dir: TempDir::new().unwrap(),
+        };
         for (path, bytes) in files {
             project.put(path, bytes);
         }
@@ -118,7 +126,10 @@ impl Project {
     }
 
     pub(crate) fn get(&self, path: &str) -> String {
-        std::fs::read(self.root().join(path)).unwrap().escape_ascii().to_string()
+        std::fs::read(self.root().join(path))
+            .unwrap()
+            .escape_ascii()
+            .to_string()
     }
 
     pub(crate) fn workspace(&self, access: Access) -> Workspace {
@@ -130,7 +141,13 @@ impl Project {
         fn below(dir: &Path, names: &mut Vec<String>) {
             for entry in std::fs::read_dir(dir).unwrap() {
                 let path = entry.unwrap().path();
-                names.push(path.file_name().unwrap().as_bytes().escape_ascii().to_string());
+                names.push(
+                    path.file_name()
+                        .unwrap()
+                        .as_bytes()
+                        .escape_ascii()
+                        .to_string(),
+                );
                 if path.is_dir() && !path.is_symlink() {
                     below(&path, names);
                 }
@@ -143,7 +160,10 @@ impl Project {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "a test is its own composition root")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a test is its own composition root"
+)]
 pub(crate) fn ambient() -> Ambient {
     ambient::claim()
 }
@@ -164,7 +184,11 @@ pub(crate) fn cancelled() -> ToolContext {
 }
 
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// Arguments as a host parses them.
@@ -175,7 +199,11 @@ pub(crate) fn args<A: serde::de::DeserializeOwned>(json: serde_json::Value) -> A
 #[track_caller]
 pub(crate) fn ok(result: ToolResult) -> ToolOutput {
     let output = result.unwrap();
-    assert!(output.content.len() <= tools::CONTENT_MAX, "{} bytes", output.content.len());
+    assert!(
+        output.content.len() <= tools::CONTENT_MAX,
+        "{} bytes",
+        output.content.len()
+    );
     assert!(output.summary.len() <= tools::SUMMARY_MAX && !output.summary.contains('\n'));
     output
 }

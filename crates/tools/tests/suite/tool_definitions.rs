@@ -17,13 +17,18 @@ fn the_definitions_fit_their_budget() {
         (grep::NAME, grep::ABOUT, canonical_schema::<grep::Args>()),
         (list::NAME, list::ABOUT, canonical_schema::<list::Args>()),
         (bash::NAME, bash::ABOUT, canonical_schema::<bash::Args>()),
-        (read_output::NAME, read_output::ABOUT, canonical_schema::<read_output::Args>()),
+        (
+            read_output::NAME,
+            read_output::ABOUT,
+            canonical_schema::<read_output::Args>(),
+        ),
     ];
     let mut total = 0;
     for (name, about, schema) in &tools {
         let parsed: serde_json::Value = serde_json::from_str(schema).unwrap();
         assert_eq!(parsed["type"], "object", "{name}");
-        let encoded = serde_json::json!({"name": name, "description": about, "parameters": parsed}).to_string();
+        let encoded = serde_json::json!({"name": name, "description": about, "parameters": parsed})
+            .to_string();
         println!("{:>5} bytes  {encoded}", encoded.len());
         total += encoded.len();
     }
@@ -44,20 +49,32 @@ fn defaults_are_filled_in() {
         other => panic!("{other}"),
     };
     let table = [
-        ("Read", r#"{"path":"a"}"#, r#"{"limit":400,"offset":1,"path":"a"}"#),
+        (
+            "Read",
+            r#"{"path":"a"}"#,
+            r#"{"limit":400,"offset":1,"path":"a"}"#,
+        ),
         (
             "Grep",
             r#"{"pattern":"x"}"#,
             r#"{"context":0,"ignore_case":false,"limit":200,"mode":"content","path":".","pattern":"x"}"#,
         ),
         ("List", "{}", r#"{"depth":2,"path":".","totals":false}"#),
-        ("Bash", r#"{"command":"x"}"#, r#"{"command":"x","timeout_s":120}"#),
+        (
+            "Bash",
+            r#"{"command":"x"}"#,
+            r#"{"command":"x","timeout_s":120}"#,
+        ),
         (
             "Edit",
             r#"{"path":"a","edits":[{"old":"x","new":"y"}]}"#,
             r#"{"edits":[{"new":"y","old":"x","replace_all":false}],"path":"a"}"#,
         ),
-        ("ReadOutput", r#"{"handle":"h"}"#, r#"{"handle":"h","lines":200,"offset":1,"tail":false}"#),
+        (
+            "ReadOutput",
+            r#"{"handle":"h"}"#,
+            r#"{"handle":"h","lines":200,"offset":1,"tail":false}"#,
+        ),
     ];
     for (tool, raw, want) in table {
         assert_eq!(&*canonical(tool, raw).unwrap(), want);
@@ -69,14 +86,48 @@ fn defaults_are_filled_in() {
 #[test]
 fn touches_name_what_the_arguments_name() {
     let path = || PathBuf::from("a/b");
-    let read = read::Args { path: "a/b".into(), offset: 1, limit: 1 };
+    let read = read::Args {
+        path: "a/b".into(),
+        offset: 1,
+        limit: 1,
+    };
     assert_eq!(read::touches(&read), [Touch::Read(path())]);
-    assert_eq!(write::touches(&write::Args { path: "a/b".into(), content: String::new() }), [Touch::Write(path())]);
-    assert_eq!(edit::touches(&edit::Args { path: "a/b".into(), edits: Vec::new() }), [Touch::Write(path())]);
-    assert_eq!(glob::touches(&glob::Args { path: "a/b".into(), pattern: "*".into() }), [Touch::Read(path())]);
-    assert_eq!(list::touches(&list::Args { path: "a/b".into(), depth: 1, totals: false }), [Touch::Read(path())]);
     assert_eq!(
-        bash::touches(&bash::Args { command: "ls".into(), description: None, timeout_s: 1, escalate: None }),
+        write::touches(&write::Args {
+            path: "a/b".into(),
+            content: String::new()
+        }),
+        [Touch::Write(path())]
+    );
+    assert_eq!(
+        edit::touches(&edit::Args {
+            path: "a/b".into(),
+            edits: Vec::new()
+        }),
+        [Touch::Write(path())]
+    );
+    assert_eq!(
+        glob::touches(&glob::Args {
+            path: "a/b".into(),
+            pattern: "*".into()
+        }),
+        [Touch::Read(path())]
+    );
+    assert_eq!(
+        list::touches(&list::Args {
+            path: "a/b".into(),
+            depth: 1,
+            totals: false
+        }),
+        [Touch::Read(path())]
+    );
+    assert_eq!(
+        bash::touches(&bash::Args {
+            command: "ls".into(),
+            description: None,
+            timeout_s: 1,
+            escalate: None
+        }),
         [Touch::Shell("ls".into())]
     );
 }

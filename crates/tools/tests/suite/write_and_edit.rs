@@ -24,19 +24,35 @@ impl Session {
     fn with(files: &[(&str, &[u8])], host: FakeHost, access: Access) -> Self {
         let project = Project::new(files);
         let live = Arc::new(Files::new(project.workspace(access)).with_remedies(words));
-        Self { project, host: Arc::new(host), live }
+        Self {
+            project,
+            host: Arc::new(host),
+            live,
+        }
     }
 
     fn read(&self, path: &str) {
-        ok(block_on(read::run(self.live.clone(), args(json!({"path": path})), context(&self.host))));
+        ok(block_on(read::run(
+            self.live.clone(),
+            args(json!({"path": path})),
+            context(&self.host),
+        )));
     }
 
     fn write(&self, path: &str, content: &str) -> ToolResult {
-        block_on(write::run(self.live.clone(), args(json!({"path": path, "content": content})), context(&self.host)))
+        block_on(write::run(
+            self.live.clone(),
+            args(json!({"path": path, "content": content})),
+            context(&self.host),
+        ))
     }
 
     fn edit(&self, path: &str, edits: Value) -> ToolResult {
-        block_on(edit::run(self.live.clone(), args(json!({"path": path, "edits": edits})), context(&self.host)))
+        block_on(edit::run(
+            self.live.clone(),
+            args(json!({"path": path, "edits": edits})),
+            context(&self.host),
+        ))
     }
 
     fn replace(&self, path: &str, old: &str, new: &str) -> ToolResult {
@@ -61,8 +77,14 @@ fn a_file_is_created_with_its_directories() {
     let told = s.host.told.lock().unwrap();
     let change = &told[0].change;
     assert_eq!(change.path, s.project.root().join("a/b/c.txt"));
-    assert_eq!((&change.before, change.mode, &told[0].held), (&None, None, &None));
-    assert_eq!(change.after, Some(blake3::hash(b"one\ntwo").to_hex().to_string()));
+    assert_eq!(
+        (&change.before, change.mode, &told[0].held),
+        (&None, None, &None)
+    );
+    assert_eq!(
+        change.after,
+        Some(blake3::hash(b"one\ntwo").to_hex().to_string())
+    );
 }
 
 #[test]
@@ -70,16 +92,30 @@ fn a_directory_is_moved_with_all_it_holds_and_made_known_first() {
     let s = Session::new(&[("a/x/f", b"f"), ("a/x/deep/g", b"g"), ("b/taken/h", b"h")]);
     symlink("f", s.project.root().join("a/x/link")).unwrap();
     s.read("a/x/f");
-    let at = |path: &str| s.live.workspace().inside(&s.project.root().join(path)).unwrap();
+    let at = |path: &str| {
+        s.live
+            .workspace()
+            .inside(&s.project.root().join(path))
+            .unwrap()
+    };
     let go = |from: &str, to: &str, host: &Arc<FakeHost>| {
         block_on(tools::move_dir(&s.live, &at(from), &at(to), &context(host)))
     };
     ok(go("a/x", "b/x", &s.host).map(|()| ToolOutput::default()));
     let names = ["b/x/f", "b/x/deep/g", "b/x/link"];
-    assert!(names.iter().all(|name| s.project.root().join(name).exists()) && !s.project.root().join("a/x").exists());
+    assert!(
+        names
+            .iter()
+            .all(|name| s.project.root().join(name).exists())
+            && !s.project.root().join("a/x").exists()
+    );
     let moved = |from: &str, to: &str| {
         let path = |path: &str| s.project.root().join(path);
-        DirectoryMove { from: path(from), to: path(to), made: None }
+        DirectoryMove {
+            from: path(from),
+            to: path(to),
+            made: None,
+        }
     };
     assert_eq!(*s.host.moved.lock().unwrap(), [moved("a/x", "b/x")]);
     // A file that comes to the old place is another one.
@@ -90,12 +126,29 @@ fn a_directory_is_moved_with_all_it_holds_and_made_known_first() {
         assert_eq!(go(from, to, &s.host).unwrap_err().kind, FIX, "{from}");
     }
     assert_eq!(s.host.moved.lock().unwrap().len(), 1);
-    let racing = FakeHost { meanwhile: Some(|to| drop(std::fs::create_dir(to))), ..FakeHost::default() };
+    let racing = FakeHost {
+        meanwhile: Some(|to| drop(std::fs::create_dir(to))),
+        ..FakeHost::default()
+    };
     let racing = Arc::new(racing);
-    assert!(go("b/x", "b/y", &racing).unwrap_err().message.contains("it already exists"));
-    assert_eq!(*racing.moved.lock().unwrap(), [moved("b/x", "b/y"), moved("b/y", "b/x")]);
-    let refusing = Arc::new(FakeHost { refuses_changes: true, ..FakeHost::default() });
-    assert_eq!(go("b/x", "b/z", &refusing).unwrap_err().message, "the journal is suspended");
+    assert!(
+        go("b/x", "b/y", &racing)
+            .unwrap_err()
+            .message
+            .contains("it already exists")
+    );
+    assert_eq!(
+        *racing.moved.lock().unwrap(),
+        [moved("b/x", "b/y"), moved("b/y", "b/x")]
+    );
+    let refusing = Arc::new(FakeHost {
+        refuses_changes: true,
+        ..FakeHost::default()
+    });
+    assert_eq!(
+        go("b/x", "b/z", &refusing).unwrap_err().message,
+        "the journal is suspended"
+    );
     assert!(s.project.root().join("b/x/f").exists());
 }
 
@@ -103,7 +156,11 @@ fn a_directory_is_moved_with_all_it_holds_and_made_known_first() {
 #[test]
 fn the_host_is_told_before_the_file_changes() {
     let s = Session::new(&[("f", b"old\n")]);
-    std::fs::set_permissions(s.project.root().join("f"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::set_permissions(
+        s.project.root().join("f"),
+        std::fs::Permissions::from_mode(0o640),
+    )
+    .unwrap();
     s.read("f");
     ok(s.write("f", "new\n"));
     ok(s.replace("f", "new", "newer"));
@@ -120,7 +177,9 @@ fn the_host_is_told_before_the_file_changes() {
 fn what_was_not_seen_is_not_overwritten() {
     let s = Session::new(&[("f", b"old\n"), ("bin", b"a\0b")]);
     assert!(failed(s.write("f", "new"), FIX).contains("not been read since this pod started"));
-    assert!(failed(s.replace("f", "old", "new"), FIX).contains("not been read since this pod started"));
+    assert!(
+        failed(s.replace("f", "old", "new"), FIX).contains("not been read since this pod started")
+    );
     s.read("f");
     // Somebody else's change, of the same length and in the same instant.
     s.project.put("f", b"OLD\n");
@@ -154,7 +213,12 @@ fn what_cannot_be_written_is_refused() {
         ("big", "x", FIX, "too large"),
         ("new", &huge, FIX, "more than"),
         ("../f", "x", ErrorKind::Denied, "; try AddWriteDir("),
-        ("out", "x", ErrorKind::Denied, "/nonexistent-for-tests/x is outside"),
+        (
+            "out",
+            "x",
+            ErrorKind::Denied,
+            "/nonexistent-for-tests/x is outside",
+        ),
     ];
     for (path, content, kind, says) in table {
         let message = failed(s.write(path, content), kind);
@@ -164,20 +228,34 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(names, ["big", "dir", "out", "x"]);
 
     let s = Session::with(&[("f", b"x")], FakeHost::default(), Access::Read);
-    assert!(failed(s.write("f", "y"), ErrorKind::Denied).ends_with("in this run; try LeaveReadOnly"));
-    assert!(failed(s.replace("f", "x", "y"), ErrorKind::Denied).ends_with("in this run; try LeaveReadOnly"));
+    assert!(
+        failed(s.write("f", "y"), ErrorKind::Denied).ends_with("in this run; try LeaveReadOnly")
+    );
+    assert!(
+        failed(s.replace("f", "x", "y"), ErrorKind::Denied)
+            .ends_with("in this run; try LeaveReadOnly")
+    );
 }
 
 // The journal refuses: nothing changes, nothing is left behind, and the file may be tried again.
 #[test]
 fn a_refused_record_leaves_no_trace() {
-    let s =
-        Session::with(&[("f", b"old\n")], FakeHost { refuses_changes: true, ..FakeHost::default() }, Access::ReadWrite);
+    let s = Session::with(
+        &[("f", b"old\n")],
+        FakeHost {
+            refuses_changes: true,
+            ..FakeHost::default()
+        },
+        Access::ReadWrite,
+    );
     s.read("f");
     failed(s.replace("f", "old", "new"), ErrorKind::Unavailable);
     failed(s.write("f", "new"), ErrorKind::Unavailable);
     failed(s.write("g", "new"), ErrorKind::Unavailable);
-    assert_eq!((s.project.get("f").as_str(), s.project.names()), ("old\\n", vec!["f".to_owned()]));
+    assert_eq!(
+        (s.project.get("f").as_str(), s.project.names()),
+        ("old\\n", vec!["f".to_owned()])
+    );
 }
 
 // Somebody saves the file while the change is recorded: written in place, renamed over it, removed, or created.
@@ -192,7 +270,10 @@ fn what_somebody_saves_meanwhile_survives() {
                 let modified = std::fs::metadata(path).unwrap().modified().unwrap();
                 let beside = path.with_extension("theirs");
                 std::fs::write(&beside, "OLD\n").unwrap();
-                std::fs::File::open(&beside).unwrap().set_modified(modified).unwrap();
+                std::fs::File::open(&beside)
+                    .unwrap()
+                    .set_modified(modified)
+                    .unwrap();
                 std::fs::rename(beside, path).unwrap();
             },
             &["f"],
@@ -201,22 +282,50 @@ fn what_somebody_saves_meanwhile_survives() {
     ];
     for (n, (meanwhile, names)) in theirs.into_iter().enumerate() {
         for edits in [true, false] {
-            let host = FakeHost { meanwhile: Some(meanwhile), ..FakeHost::default() };
+            let host = FakeHost {
+                meanwhile: Some(meanwhile),
+                ..FakeHost::default()
+            };
             let s = Session::with(&[("f", b"old\n")], host, Access::ReadWrite);
             s.read("f");
-            let message = failed(if edits { s.replace("f", "old", "new") } else { s.write("f", "new\n") }, FIX);
-            assert!(message.contains("has changed meanwhile; read it again"), "{n}: {message}");
-            assert_eq!((s.project.names(), s.told()), (names.iter().map(ToString::to_string).collect(), 1), "{n}");
+            let message = failed(
+                if edits {
+                    s.replace("f", "old", "new")
+                } else {
+                    s.write("f", "new\n")
+                },
+                FIX,
+            );
+            assert!(
+                message.contains("has changed meanwhile; read it again"),
+                "{n}: {message}"
+            );
+            assert_eq!(
+                (s.project.names(), s.told()),
+                (names.iter().map(ToString::to_string).collect(), 1),
+                "{n}"
+            );
             if !names.is_empty() {
                 assert_eq!(s.project.get("f"), ["theirs\\n", "OLD\\n"][n]);
-                assert!(failed(s.write("f", "new\n"), FIX).contains("has changed since it was read"), "{n}");
+                assert!(
+                    failed(s.write("f", "new\n"), FIX).contains("has changed since it was read"),
+                    "{n}"
+                );
             }
         }
     }
-    let host = FakeHost { meanwhile: Some(|path| std::fs::write(path, "theirs\n").unwrap()), ..FakeHost::default() };
+    let host = FakeHost {
+        meanwhile: Some(|path| std::fs::write(path, "theirs\n").unwrap()),
+        ..FakeHost::default()
+    };
     let s = Session::with(&[], host, Access::ReadWrite);
-    assert!(failed(s.write("f", "mine\n"), FIX).contains("it has changed meanwhile; read it again"));
-    assert_eq!((s.project.get("f").as_str(), s.project.names()), ("theirs\\n", vec!["f".to_owned()]));
+    assert!(
+        failed(s.write("f", "mine\n"), FIX).contains("it has changed meanwhile; read it again")
+    );
+    assert_eq!(
+        (s.project.get("f").as_str(), s.project.names()),
+        ("theirs\\n", vec!["f".to_owned()])
+    );
 }
 
 // For features with files of their own: told like any change, and what somebody saves at that moment stays.
@@ -237,11 +346,17 @@ fn a_file_is_removed_as_it_was_read() {
         (change.before.as_deref(), &change.after, held.as_deref()),
         (Some(&b"old\n"[..]), &None, Some(&b"old\n"[..]))
     );
-    let host = FakeHost { meanwhile: Some(|path| std::fs::write(path, "theirs\n").unwrap()), ..FakeHost::default() };
+    let host = FakeHost {
+        meanwhile: Some(|path| std::fs::write(path, "theirs\n").unwrap()),
+        ..FakeHost::default()
+    };
     let s = Session::with(&[("f", b"old\n")], host, Access::ReadWrite);
     assert_eq!(removed(&s).unwrap_err().kind, FIX);
     assert_eq!(s.project.get("f"), "theirs\\n");
-    let host = FakeHost { refuses_changes: true, ..FakeHost::default() };
+    let host = FakeHost {
+        refuses_changes: true,
+        ..FakeHost::default()
+    };
     let s = Session::with(&[("f", b"old\n")], host, Access::ReadWrite);
     assert_eq!(removed(&s).unwrap_err().kind, ErrorKind::Unavailable);
     assert_eq!(s.project.names(), ["f"]);
@@ -251,11 +366,18 @@ fn a_file_is_removed_as_it_was_read() {
 fn a_cancelled_change_does_not_happen() {
     let s = Session::new(&[("f", b"old\n")]);
     s.read("f");
-    let edit =
-        edit::run(s.live.clone(), args(json!({"path": "f", "edits": [{"old": "old", "new": "new"}]})), cancelled());
+    let edit = edit::run(
+        s.live.clone(),
+        args(json!({"path": "f", "edits": [{"old": "old", "new": "new"}]})),
+        cancelled(),
+    );
     failed(block_on(edit), ErrorKind::Cancelled);
     failed(
-        block_on(write::run(s.live.clone(), args(json!({"path": "g", "content": ""})), cancelled())),
+        block_on(write::run(
+            s.live.clone(),
+            args(json!({"path": "g", "content": ""})),
+            cancelled(),
+        )),
         ErrorKind::Cancelled,
     );
     assert_eq!(s.project.names(), ["f"]);
@@ -269,13 +391,22 @@ fn mode_and_links_are_kept() {
     symlink("real/f", s.project.root().join("link")).unwrap();
     s.read("run.sh");
     s.read("link");
-    ok(s.edit("run.sh", json!([{"old": "#!/bin/sh\necho 1", "new": "#!/bin/sh\nset -e\necho 2"}])));
-    assert_eq!(s.project.get("run.sh"), "#!/bin/sh\\r\\nset -e\\r\\necho 2\\r\\n");
+    ok(s.edit(
+        "run.sh",
+        json!([{"old": "#!/bin/sh\necho 1", "new": "#!/bin/sh\nset -e\necho 2"}]),
+    ));
+    assert_eq!(
+        s.project.get("run.sh"),
+        "#!/bin/sh\\r\\nset -e\\r\\necho 2\\r\\n"
+    );
     assert_eq!(std::fs::metadata(&script).unwrap().mode() & 0o7777, 0o4751);
     // By one name it was read, by the other it is changed.
     ok(s.replace("real/f", "old", "new"));
     let got = ok(s.replace("link", "new", "newer"));
-    assert_eq!((got.summary.as_str(), s.project.get("real/f").as_str()), ("real/f: 1 replacement", "newer\\n"));
+    assert_eq!(
+        (got.summary.as_str(), s.project.get("real/f").as_str()),
+        ("real/f: 1 replacement", "newer\\n")
+    );
     assert!(s.project.root().join("link").is_symlink());
 }
 
@@ -290,7 +421,10 @@ fn edits_are_all_or_nothing() {
         (json!([]), "0 given"),
         (json!([{"old": "b", "new": "b"}]), "the same"),
         (json!([{"old": "", "new": "b"}]), "empty"),
-        (json!(vec![json!({"old": "a", "new": "b"}); 101]), "101 given"),
+        (
+            json!(vec![json!({"old": "a", "new": "b"}); 101]),
+            "101 given",
+        ),
     ] {
         let message = failed(s.edit("f", edits), FIX);
         assert!(message.contains(says), "{message}");
@@ -312,7 +446,8 @@ fn two_edits_of_one_file_at_once_both_hold() {
     s.read("f");
     block_on(async {
         let edit = |old: &str| {
-            let call = args(json!({"path": "f", "edits": [{"old": old, "new": old.to_uppercase()}]}));
+            let call =
+                args(json!({"path": "f", "edits": [{"old": old, "new": old.to_uppercase()}]}));
             edit::run(s.live.clone(), call, context(&s.host))
         };
         let (one, two) = tokio::join!(edit("a"), edit("b"));
@@ -326,29 +461,78 @@ fn two_edits_of_one_file_at_once_both_hold() {
 #[test]
 fn write_keeps_what_read_does_not_show_or_says_what_it_changes() {
     let table: [(&[u8], &str, &[u8], &str); 10] = [
-        (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n", "1 line, byte order mark kept"),
-        (b"\xef\xbb\xbfa\n", "\u{feff}b\n", b"\xef\xbb\xbfb\n", "1 line"),
-        (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n", "2 lines, CRLF line ends kept"),
-        (b"\xef\xbb\xbfa\r\n", "b\n", b"\xef\xbb\xbfb\r\n", "1 line, byte order mark kept, CRLF line ends kept"),
+        (
+            b"\xef\xbb\xbfa\n",
+            "b\n",
+            b"\xef\xbb\xbfb\n",
+            "1 line, byte order mark kept",
+        ),
+        (
+            b"\xef\xbb\xbfa\n",
+            "\u{feff}b\n",
+            b"\xef\xbb\xbfb\n",
+            "1 line",
+        ),
+        (
+            b"a\r\nb\r\n",
+            "a\nc\n",
+            b"a\r\nc\r\n",
+            "2 lines, CRLF line ends kept",
+        ),
+        (
+            b"\xef\xbb\xbfa\r\n",
+            "b\n",
+            b"\xef\xbb\xbfb\r\n",
+            "1 line, byte order mark kept, CRLF line ends kept",
+        ),
         (b"a\r\nb\r\n", "c", b"c", "1 line"),
-        (b"a\r\nb\n", "a\nc\n", b"a\nc\n", "2 lines, LF line ends instead of mixed"),
-        (b"a\n", "b\r\n", b"b\r\n", "1 line, CRLF line ends instead of LF"),
+        (
+            b"a\r\nb\n",
+            "a\nc\n",
+            b"a\nc\n",
+            "2 lines, LF line ends instead of mixed",
+        ),
+        (
+            b"a\n",
+            "b\r\n",
+            b"b\r\n",
+            "1 line, CRLF line ends instead of LF",
+        ),
         (b"a\rb\r", "a\nc\n", b"a\rc\r", "2 lines, CR line ends kept"),
         (b"caf\xe9 is here\n", "tea\n", b"tea\n", "1 line"),
-        (b"caf\xe9 is here\n", "\u{e9}\n", b"\xc3\xa9\n", "1 line, in UTF-8, which the file was not before"),
+        (
+            b"caf\xe9 is here\n",
+            "\u{e9}\n",
+            b"\xc3\xa9\n",
+            "1 line, in UTF-8, which the file was not before",
+        ),
     ];
     for (before, content, after, said) in table {
         let s = Session::new(&[("f", before)]);
         s.read("f");
-        assert_eq!(ok(s.write("f", content)).summary, format!("f: replaced, {said}"));
-        assert_eq!(std::fs::read(s.project.root().join("f")).unwrap(), after, "{said}");
+        assert_eq!(
+            ok(s.write("f", content)).summary,
+            format!("f: replaced, {said}")
+        );
+        assert_eq!(
+            std::fs::read(s.project.root().join("f")).unwrap(),
+            after,
+            "{said}"
+        );
         // What undo restores are the bytes.
-        assert_eq!(s.host.told.lock().unwrap()[0].change.before.as_deref(), Some(before), "{said}");
+        assert_eq!(
+            s.host.told.lock().unwrap()[0].change.before.as_deref(),
+            Some(before),
+            "{said}"
+        );
     }
     let s = Session::new(&[("f", b"caf\xe9 is here\n"), ("g", b"a\r\n")]);
     s.read("f");
     s.read("g");
-    assert!(failed(s.write("f", "caf\u{fffd} was here\n"), FIX).contains("bytes of the file that are not UTF-8"));
+    assert!(
+        failed(s.write("f", "caf\u{fffd} was here\n"), FIX)
+            .contains("bytes of the file that are not UTF-8")
+    );
     assert!(ok(s.write("g", "a\n")).summary.contains("unchanged"));
     assert_eq!(s.told(), 0);
     // What Read cannot show is named here, too.
@@ -372,7 +556,12 @@ fn an_edit_changes_whole_characters_of_any_encoding() {
         (b"\x95\x5c \\n", "\\n", "Y", Ok(b"\x95\x5c Y")),
         (b"a\x95\x5c\n", "a", "b", Ok(b"b\x95\x5c\n")),
         // GBK, in lines that end in CRLF.
-        (b"a\r\n\x88\x41\r\nA\r\n", "A\n", "B\n", Ok(b"a\r\n\x88\x41\r\nB\r\n")),
+        (
+            b"a\r\n\x88\x41\r\nA\r\n",
+            "A\n",
+            "B\n",
+            Ok(b"a\r\n\x88\x41\r\nB\r\n"),
+        ),
         // Latin-1.
         (b"caf\xe9 \xe9t\xe9\n", "t", "T", Ok(b"caf\xe9 \xe9T\xe9\n")),
         // Lines that end as on old Macs.
@@ -387,7 +576,11 @@ fn an_edit_changes_whole_characters_of_any_encoding() {
         match after {
             Ok(after) => {
                 ok(done);
-                assert_eq!(std::fs::read(s.project.root().join("f")).unwrap(), after, "{name}");
+                assert_eq!(
+                    std::fs::read(s.project.root().join("f")).unwrap(),
+                    after,
+                    "{name}"
+                );
             }
             Err(says) => assert!(failed(done, FIX).contains(says), "{name}"),
         }
@@ -397,10 +590,21 @@ fn an_edit_changes_whole_characters_of_any_encoding() {
 // zeph#5410, opencode#32223: Write created a directory called `~` in the project.
 #[test]
 fn a_path_in_another_notation_is_refused_with_the_one_that_was_meant() {
-    let s = Session::new(&[("src/f", b"x"), ("'really'", b"x"), ("a\\b", b"x"), ("~/there", b"x")]);
-    let home = s.project.workspace(Access::ReadWrite).with_home(Some("/h/ann".into()));
+    let s = Session::new(&[
+        ("src/f", b"x"),
+        ("'really'", b"x"),
+        ("a\\b", b"x"),
+        ("~/there", b"x"),
+    ]);
+    let home = s
+        .project
+        .workspace(Access::ReadWrite)
+        .with_home(Some("/h/ann".into()));
     let root = home.cwd().display().to_string();
-    let (live, search) = (Arc::new(Files::new(home.clone())), Arc::new(tools::Search::new(home)));
+    let (live, search) = (
+        Arc::new(Files::new(home.clone())),
+        Arc::new(tools::Search::new(home)),
+    );
     let table = [
         ("~/notes.txt", "/h/ann/notes.txt"),
         ("~", "/h/ann"),
@@ -429,13 +633,29 @@ fn a_path_in_another_notation_is_refused_with_the_one_that_was_meant() {
             let cx = context(&s.host);
             match tool {
                 "Read" => block_on(read::run(live.clone(), args(json!({"path": path})), cx)),
-                "Write" => block_on(write::run(live.clone(), args(json!({"path": path, "content": "x"})), cx)),
+                "Write" => block_on(write::run(
+                    live.clone(),
+                    args(json!({"path": path, "content": "x"})),
+                    cx,
+                )),
                 "Edit" => {
                     let edits = json!([{"old": "x", "new": "y"}]);
-                    block_on(edit::run(live.clone(), args(json!({"path": path, "edits": edits})), cx))
+                    block_on(edit::run(
+                        live.clone(),
+                        args(json!({"path": path, "edits": edits})),
+                        cx,
+                    ))
                 }
-                "Glob" => block_on(glob::run(search.clone(), args(json!({"path": path, "pattern": "*"})), cx)),
-                "Grep" => block_on(grep::run(search.clone(), args(json!({"path": path, "pattern": "x"})), cx)),
+                "Glob" => block_on(glob::run(
+                    search.clone(),
+                    args(json!({"path": path, "pattern": "*"})),
+                    cx,
+                )),
+                "Grep" => block_on(grep::run(
+                    search.clone(),
+                    args(json!({"path": path, "pattern": "x"})),
+                    cx,
+                )),
                 _ => block_on(list::run(search.clone(), args(json!({"path": path})), cx)),
             }
         };
@@ -447,16 +667,34 @@ fn a_path_in_another_notation_is_refused_with_the_one_that_was_meant() {
             }
             let message = failed(run(tool), FIX);
             let says = path == "~" && message.contains("is a directory");
-            assert!(says || message.contains(&format!("did you mean `{meant}`?")), "{tool} {path}: {message}");
+            assert!(
+                says || message.contains(&format!("did you mean `{meant}`?")),
+                "{tool} {path}: {message}"
+            );
         }
     }
     assert_eq!(s.project.names(), before);
     for path in ["'really'", "a\\b", "~/there"] {
-        ok(block_on(read::run(live.clone(), args(json!({"path": path})), context(&s.host))));
-        ok(block_on(write::run(live.clone(), args(json!({"path": path, "content": "y"})), context(&s.host))));
+        ok(block_on(read::run(
+            live.clone(),
+            args(json!({"path": path})),
+            context(&s.host),
+        )));
+        ok(block_on(write::run(
+            live.clone(),
+            args(json!({"path": path, "content": "y"})),
+            context(&s.host),
+        )));
     }
     for path in ["src/", "./", "/", "src//"] {
-        let listed = block_on(list::run(search.clone(), args(json!({"path": path})), context(&s.host)));
-        assert!(!listed.is_err_and(|error| error.message.contains("did you mean")), "{path}");
+        let listed = block_on(list::run(
+            search.clone(),
+            args(json!({"path": path})),
+            context(&s.host),
+        ));
+        assert!(
+            !listed.is_err_and(|error| error.message.contains("did you mean")),
+            "{path}"
+        );
     }
 }

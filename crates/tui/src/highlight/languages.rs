@@ -44,39 +44,83 @@ pub(super) struct Language {
     pub(super) key: Option<char>,
 }
 
-const PLAIN: Language =
-    Language { tags: &[], enclosed: &[], keywords: "", any_case: false, inner: "", marks: "", key: None };
+const PLAIN: Language = Language {
+    tags: &[],
+    enclosed: &[],
+    keywords: "",
+    any_case: false,
+    inner: "",
+    marks: "",
+    key: None,
+};
 
 const fn comment(open: &'static str, close: &'static str) -> Enclosed {
     let is_long = !close.is_empty();
-    Enclosed { open, close, tone: Tone::Comment, escapes: false, is_long, begins: Begins::Anywhere }
+    Enclosed {
+        open,
+        close,
+        tone: Tone::Comment,
+        escapes: false,
+        is_long,
+        begins: Begins::Anywhere,
+    }
 }
 
 /// A text of one line with escapes.
 const fn quoted(quote: &'static str) -> Enclosed {
-    Enclosed { open: quote, close: quote, tone: Tone::Quoted, escapes: true, is_long: false, begins: Begins::Anywhere }
+    Enclosed {
+        open: quote,
+        close: quote,
+        tone: Tone::Quoted,
+        escapes: true,
+        is_long: false,
+        begins: Begins::Anywhere,
+    }
 }
 
 /// A text of several lines with escapes.
 const fn long(quote: &'static str) -> Enclosed {
-    Enclosed { is_long: true, ..quoted(quote) }
+    Enclosed {
+        is_long: true,
+        ..quoted(quote)
+    }
 }
 
 /// A text of several lines without escapes.
 const fn raw(open: &'static str, close: &'static str) -> Enclosed {
-    Enclosed { open, close, escapes: false, is_long: true, ..quoted("") }
+    Enclosed {
+        open,
+        close,
+        escapes: false,
+        is_long: true,
+        ..quoted("")
+    }
 }
 
 const HASH: Enclosed = comment("#", "");
-const HASH_APART: Enclosed = Enclosed { begins: Begins::Apart, ..HASH };
+const HASH_APART: Enclosed = Enclosed {
+    begins: Begins::Apart,
+    ..HASH
+};
 const SLASHES: Enclosed = comment("//", "");
 const STARS: Enclosed = comment("/*", "*/");
-const CHARACTER: Enclosed = Enclosed { begins: Begins::AsCharacter, ..quoted("'") };
+const CHARACTER: Enclosed = Enclosed {
+    begins: Begins::AsCharacter,
+    ..quoted("'")
+};
 
 pub(super) const LANGUAGES: &[Language] = &[
     Language {
         tags: &["rust", "rs"],
-        enclosed: &[SLASHES, STARS, raw("r##\"", "\"##"), raw("r#\"", "\"#"), raw("r\"", "\""), long("\""), CHARACTER],
+        enclosed: &[
+            SLASHES,
+            STARS,
+            raw("r##\"", "\"##"),
+            raw("r#\"", "\"#"),
+            raw("r\"", "\""),
+            long("\""),
+            CHARACTER,
+        ],
         keywords: "\
             as async await break const continue crate dyn else enum extern false fn for if impl in let loop match \
             mod move mut pub ref return self Self static struct super trait true type union unsafe use where while",
@@ -158,7 +202,10 @@ pub(super) const LANGUAGES: &[Language] = &[
             long("\"\"\""),
             raw("'''", "'''"),
             quoted("\""),
-            Enclosed { is_long: false, ..raw("'", "'") },
+            Enclosed {
+                is_long: false,
+                ..raw("'", "'")
+            },
         ],
         keywords: "false true",
         inner: "-.",
@@ -167,7 +214,14 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         tags: &["yaml", "yml"],
-        enclosed: &[HASH_APART, quoted("\""), Enclosed { is_long: false, ..raw("'", "'") }],
+        enclosed: &[
+            HASH_APART,
+            quoted("\""),
+            Enclosed {
+                is_long: false,
+                ..raw("'", "'")
+            },
+        ],
         keywords: "false no null true yes",
         inner: "-./'",
         key: Some(':'),
@@ -189,8 +243,14 @@ pub(super) const LANGUAGES: &[Language] = &[
         tags: &["html", "htm", "xml", "svg"],
         enclosed: &[
             comment("<!--", "-->"),
-            Enclosed { is_long: false, ..raw("\"", "\"") },
-            Enclosed { is_long: false, ..raw("'", "'") },
+            Enclosed {
+                is_long: false,
+                ..raw("\"", "\"")
+            },
+            Enclosed {
+                is_long: false,
+                ..raw("'", "'")
+            },
         ],
         inner: "/-:'",
         marks: "<",

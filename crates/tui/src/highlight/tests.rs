@@ -8,13 +8,31 @@ use crate::style::{Theme, Tone};
 use proptest::prelude::*;
 
 fn plain(code: &str) -> Vec<Line> {
-    code.split('\n').map(|line| Line::of_output(line, Tone::Code)).collect()
+    code.split('\n')
+        .map(|line| Line::of_output(line, Tone::Code))
+        .collect()
 }
 
 /// The signs of all languages, and what is difficult for widths and terminals.
 fn code() -> impl Strategy<Value = String> {
-    let sign = prop_oneof![Just("\""), Just("'"), Just("`"), Just("\"\"\""), Just("'''"), Just("\\"), Just("r#\"")];
-    let comment = prop_oneof![Just("//"), Just("/*"), Just("*/"), Just("#"), Just("--"), Just("<!--"), Just("-->")];
+    let sign = prop_oneof![
+        Just("\""),
+        Just("'"),
+        Just("`"),
+        Just("\"\"\""),
+        Just("'''"),
+        Just("\\"),
+        Just("r#\"")
+    ];
+    let comment = prop_oneof![
+        Just("//"),
+        Just("/*"),
+        Just("*/"),
+        Just("#"),
+        Just("--"),
+        Just("<!--"),
+        Just("-->")
+    ];
     let piece = prop_oneof![
         3 => sign.prop_map(str::to_owned),
         2 => comment.prop_map(str::to_owned),
@@ -57,7 +75,11 @@ fn marked(tag: &str, code: &str) -> String {
         "36" => "n",
         other => panic!("{other}"),
     };
-    let shown = highlight(tag, plain(code)).iter().map(|line| line.ansi(Theme::Colour)).collect::<Vec<_>>().join("\n");
+    let shown = highlight(tag, plain(code))
+        .iter()
+        .map(|line| line.ansi(Theme::Colour))
+        .collect::<Vec<_>>()
+        .join("\n");
     let mut parts = shown.split("\u{1b}[");
     let mut marked = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -164,14 +186,23 @@ fn what_is_not_known_or_large_stays_as_it_is() {
     ];
     for (tag, code, is_highlighted) in table {
         let lines = plain(&code);
-        assert_eq!(highlight(tag, lines.clone()) != lines, is_highlighted, "{tag} {}", code.len());
+        assert_eq!(
+            highlight(tag, lines.clone()) != lines,
+            is_highlighted,
+            "{tag} {}",
+            code.len()
+        );
     }
 }
 
 #[test]
 fn a_block_is_highlighted_while_it_comes_and_has_no_escapes_without_colours() {
-    let coloured =
-        |source: &str| markdown(source, 40, Theme::Colour).iter().map(|line| line.ansi(Theme::Colour)).collect();
+    let coloured = |source: &str| {
+        markdown(source, 40, Theme::Colour)
+            .iter()
+            .map(|line| line.ansi(Theme::Colour))
+            .collect()
+    };
     let keyword: String = coloured("- a\n\n  ```rust\n  fn");
     assert!(keyword.ends_with("\u{1b}[35mfn\u{1b}[0m"), "{keyword:?}");
     let plain: String = coloured("    fn");

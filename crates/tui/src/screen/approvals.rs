@@ -85,10 +85,19 @@ impl Asking {
         if self.id == id {
             return None;
         }
-        let words = self.words.take().map(|words| words.text()).filter(|words| !words.is_empty());
+        let words = self
+            .words
+            .take()
+            .map(|words| words.text())
+            .filter(|words| !words.is_empty());
         let interrupted = words.is_some() || self.interrupted;
         // Who chose to answer one question may be writing again when the next one comes.
-        *self = Self { id, time: self.time.next(), interrupted, ..Self::default() };
+        *self = Self {
+            id,
+            time: self.time.next(),
+            interrupted,
+            ..Self::default()
+        };
         words
     }
 
@@ -100,7 +109,9 @@ impl Asking {
     /// What the scope `rule` would write is known.
     pub(super) fn preview(&mut self, id: u64, text: Result<String, String>) {
         if self.id == Some(id) && self.rule.is_some() {
-            self.ask_rule(Some(text.map_or_else(RuleText::Impossible, RuleText::Known)));
+            self.ask_rule(Some(
+                text.map_or_else(RuleText::Impossible, RuleText::Known),
+            ));
             self.time.not_seen();
             (self.read, self.scroll) = (false, 0);
         }
@@ -144,7 +155,13 @@ impl Asking {
     }
 
     /// A key for the question. `free`: there is no text that the key may belong to.
-    pub(super) fn key(&mut self, asked: &ApprovalRequested, key: Key, free: bool, now_ms: u64) -> KeyResult {
+    pub(super) fn key(
+        &mut self,
+        asked: &ApprovalRequested,
+        key: Key,
+        free: bool,
+        now_ms: u64,
+    ) -> KeyResult {
         if self.words.is_some() {
             return self.word_key(asked, key);
         }
@@ -173,7 +190,9 @@ impl Asking {
             }
             _ => {}
         }
-        let Key::Char(letter) = key else { return KeyResult::Ignored };
+        let Key::Char(letter) = key else {
+            return KeyResult::Ignored;
+        };
         let scopes = scopes(asked);
         let wanted = match letter {
             'y' if matches!(self.rule, Some(RuleText::Known(_))) => Some(AllowScope::Rule),
@@ -190,7 +209,11 @@ impl Asking {
         };
         if !self.time.is_over(now_ms) {
             // It belongs to what was typed before.
-            return if self.focus { KeyResult::Taken(Vec::new()) } else { KeyResult::Ignored };
+            return if self.focus {
+                KeyResult::Taken(Vec::new())
+            } else {
+                KeyResult::Ignored
+            };
         }
         if self.sent == Some(asked.approval) {
             return KeyResult::Told("this answer is on its way".to_owned());
@@ -201,7 +224,9 @@ impl Asking {
                 self.words = Some(Composer::default());
                 KeyResult::Taken(Vec::new())
             }
-            _ if !self.read => KeyResult::Told("read to the end first: PgDn shows the rest".to_owned()),
+            _ if !self.read => {
+                KeyResult::Told("read to the end first: PgDn shows the rest".to_owned())
+            }
             ('r', None) => {
                 self.ask_rule(Some(RuleText::Asked));
                 self.focus = true;
@@ -235,17 +260,32 @@ impl Asking {
     ) -> KeyResult {
         self.sent = Some(asked.approval);
         let arguments_digest = asked.arguments_digest.clone();
-        KeyResult::Taken(vec![Intent::Approve { id: asked.approval, decision, scope, words, arguments_digest }])
+        KeyResult::Taken(vec![Intent::Approve {
+            id: asked.approval,
+            decision,
+            scope,
+            words,
+            arguments_digest,
+        }])
     }
 
     fn word_key(&mut self, asked: &ApprovalRequested, key: Key) -> KeyResult {
         match key {
             Key::Esc => self.words = None,
-            Key::Enter if self.words.as_ref().is_some_and(|words| words.text().len() > MAX_WORDS) => {
+            Key::Enter
+                if self
+                    .words
+                    .as_ref()
+                    .is_some_and(|words| words.text().len() > MAX_WORDS) =>
+            {
                 return KeyResult::Told("the words of a denial have at most 2 KiB".to_owned());
             }
             Key::Enter => {
-                let words = self.words.take().map(|mut words| words.take()).unwrap_or_default();
+                let words = self
+                    .words
+                    .take()
+                    .map(|mut words| words.take())
+                    .unwrap_or_default();
                 let words = Some(words.trim().to_owned()).filter(|words| !words.is_empty());
                 return self.answer(asked, AllowOrDeny::Deny, AllowScope::Once, words);
             }
@@ -278,7 +318,9 @@ impl Asking {
         if room < MIN_BODY || width < MIN_WIDTH {
             self.time.not_seen();
             self.read = false;
-            return vec![Line::of("? a question waits: enlarge the terminal", Tone::Waiting).cut(width)];
+            return vec![
+                Line::of("? a question waits: enlarge the terminal", Tone::Waiting).cut(width),
+            ];
         }
         self.time.seen(now_ms);
         let body = match self.body.take() {
@@ -292,18 +334,33 @@ impl Asking {
             }
         };
         self.body = Some((width, Rc::clone(&body)));
-        let end = asked.expires.as_ref().map(|expires| end(expires.at_ms, width, now_ms)).unwrap_or_default();
+        let end = asked
+            .expires
+            .as_ref()
+            .map(|expires| end(expires.at_ms, width, now_ms))
+            .unwrap_or_default();
         let most = (body.len() + end.len()).saturating_sub(room);
         self.scroll = self.scroll.min(most);
         // The last row says how many follow.
         self.shown = room - usize::from(self.scroll < most);
         self.read |= self.scroll == most;
         let mut lines = vec![head];
-        lines.extend(body.iter().chain(&end).skip(self.scroll).take(room).cloned());
+        lines.extend(
+            body.iter()
+                .chain(&end)
+                .skip(self.scroll)
+                .take(room)
+                .cloned(),
+        );
         let more = most - self.scroll;
         if more > 0 {
-            let note =
-                Line::of(&format!("  … {} (PgDn)", crate::count::count(more as u64 + 1, "more line")), Tone::Waiting);
+            let note = Line::of(
+                &format!(
+                    "  … {} (PgDn)",
+                    crate::count::count(more as u64 + 1, "more line")
+                ),
+                Tone::Waiting,
+            );
             lines.pop();
             lines.push(note.cut(width));
         }
@@ -315,23 +372,52 @@ impl Asking {
     fn body(&self, asked: &ApprovalRequested, width: usize) -> Vec<Line> {
         let (margin, deep) = margins();
         // What would be written comes first: it is what the next answer is about.
-        let mut lines = self.rule.as_ref().map(|rule| rule.lines(width)).unwrap_or_default();
+        let mut lines = self
+            .rule
+            .as_ref()
+            .map(|rule| rule.lines(width))
+            .unwrap_or_default();
         let fields = asked_fields(asked, Tone::Code);
-        let file = fields.iter().find(|field| field.name == FILE).map_or_else(String::new, |file| file.value.clone());
-        for AskedField { name, value, marked } in fields {
+        let file = fields
+            .iter()
+            .find(|field| field.name == FILE)
+            .map_or_else(String::new, |file| file.value.clone());
+        for AskedField {
+            name,
+            value,
+            marked,
+        } in fields
+        {
             lines.extend(match marked {
                 Some(marked) => value_lines(&name, &marked, width, &margin, &deep),
-                None => argument_lines(vec![(name, value)], &file, Tone::Code, width, &margin, &deep),
+                None => argument_lines(
+                    vec![(name, value)],
+                    &file,
+                    Tone::Code,
+                    width,
+                    &margin,
+                    &deep,
+                ),
             });
         }
         let mut say = |text: &str, tone| lines.extend(texts(text, tone, width, &margin, &deep));
-        asked_parts(asked).iter().for_each(|parts| say(parts, Tone::Dim));
-        escape_strict(&asked.question).lines().for_each(|line| say(line, Tone::Plain));
+        asked_parts(asked)
+            .iter()
+            .for_each(|parts| say(parts, Tone::Dim));
+        escape_strict(&asked.question)
+            .lines()
+            .for_each(|line| say(line, Tone::Plain));
         say(&format!("sandbox: {}", asked.sandbox), Tone::Dim);
         if self.rule.is_none()
             && let Some(rules) = rules(asked)
         {
-            say(&format!("p also allows later calls of this pod that match: {}", rules.join("; ")), Tone::Dim);
+            say(
+                &format!(
+                    "p also allows later calls of this pod that match: {}",
+                    rules.join("; ")
+                ),
+                Tone::Dim,
+            );
         }
         lines
     }
@@ -346,17 +432,30 @@ impl Asking {
         } else if self.sent == Some(asked.approval) {
             "the answer is on its way"
         } else if let (false, TakesAnswer::BehindF4 { is_writing }) = (self.focus, takes) {
-            if is_writing { "F4, then y or n: what you write stays" } else { "F4, then y or n" }
+            if is_writing {
+                "F4, then y or n: what you write stays"
+            } else {
+                "F4, then y or n"
+            }
         } else {
             match (&self.rule, scopes(asked)) {
                 (Some(RuleText::Known(_)), _) => "y allow by these rules · n back",
                 (Some(_), _) => "n back",
                 (None, 1) => "y allow once · n deny · w deny with words",
                 (None, 2) => "y allow once · p in this pod · n deny · w deny with words",
-                (None, _) => "y allow once · p in this pod · r by a rule · n deny · w deny with words",
+                (None, _) => {
+                    "y allow once · p in this pod · r by a rule · n deny · w deny with words"
+                }
             }
         };
-        joined(text.split(" · "), Tone::Strong, width.saturating_sub(2).max(1)).iter().map(indented).collect()
+        joined(
+            text.split(" · "),
+            Tone::Strong,
+            width.saturating_sub(2).max(1),
+        )
+        .iter()
+        .map(indented)
+        .collect()
     }
 }
 
@@ -368,8 +467,15 @@ impl RuleText {
             Self::Known(text) => (text.as_str(), Tone::Plain),
             Self::Impossible(why) => (why.as_str(), Tone::Refused),
         };
-        let before = if matches!(self, Self::Impossible(_)) { "no rule can be written: " } else { "" };
-        format!("{before}{text}").lines().flat_map(|line| texts(line, tone, width, &margin, &deep)).collect()
+        let before = if matches!(self, Self::Impossible(_)) {
+            "no rule can be written: "
+        } else {
+            ""
+        };
+        format!("{before}{text}")
+            .lines()
+            .flat_map(|line| texts(line, tone, width, &margin, &deep))
+            .collect()
     }
 }
 
@@ -395,8 +501,16 @@ pub(super) fn indented(line: &Line) -> Line {
 }
 
 fn head(asked: &ApprovalRequested, (at, of): (usize, usize)) -> Line {
-    let place = if of > 1 { format!(" ({at} of {of})") } else { String::new() };
-    Line::of(&format!("? approval {}{place}: ", asked.approval), Tone::Waiting).with(&asked.tool, Tone::Strong)
+    let place = if of > 1 {
+        format!(" ({at} of {of})")
+    } else {
+        String::new()
+    };
+    Line::of(
+        &format!("? approval {}{place}: ", asked.approval),
+        Tone::Waiting,
+    )
+    .with(&asked.tool, Tone::Strong)
 }
 
 /// How many scopes are offered: once, the pod, a rule.
@@ -417,14 +531,21 @@ fn rules(asked: &ApprovalRequested) -> Option<Vec<String>> {
 /// A rule in the form that `--allow` takes.
 fn rule(rule: &Value) -> Option<String> {
     let known = ["tool", "path", "host", "program", "subcommand", "decision"];
-    if !rule.as_object()?.keys().all(|key| known.contains(&key.as_str())) {
+    if !rule
+        .as_object()?
+        .keys()
+        .all(|key| known.contains(&key.as_str()))
+    {
         return None;
     }
     let text = |name: &str| rule.get(name).and_then(Value::as_str).map(str::to_owned);
-    let listed = rule.get("subcommand").and_then(Value::as_array).map(|listed| {
-        let names: Vec<&str> = listed.iter().filter_map(Value::as_str).collect();
-        format!(" {}", names.join(","))
-    });
+    let listed = rule
+        .get("subcommand")
+        .and_then(Value::as_array)
+        .map(|listed| {
+            let names: Vec<&str> = listed.iter().filter_map(Value::as_str).collect();
+            format!(" {}", names.join(","))
+        });
     let program = text("program").map(|program| format!("{program}{}", listed.unwrap_or_default()));
     let about = program.or_else(|| text("path")).or_else(|| text("host"));
     let tool = text("tool")?;

@@ -56,7 +56,12 @@ impl CellCache {
         let lines = cell.lines(key.width, key.theme, key.open, now);
         let lines: Rc<Vec<Line>> = Rc::new(apart.into_iter().chain(lines).collect());
         self.lines += lines.len();
-        let fresh = Rendered { revision: cell.revision, key, lines: Rc::clone(&lines), frame };
+        let fresh = Rendered {
+            revision: cell.revision,
+            key,
+            lines: Rc::clone(&lines),
+            frame,
+        };
         let before = self.rendered.insert(cell.id, fresh);
         self.lines -= before.map_or(0, |before| before.lines.len());
         lines
@@ -67,7 +72,11 @@ impl CellCache {
         if self.lines > MAX_LINES {
             let frame = self.frame;
             self.rendered.retain(|_, rendered| rendered.frame == frame);
-            self.lines = self.rendered.values().map(|rendered| rendered.lines.len()).sum();
+            self.lines = self
+                .rendered
+                .values()
+                .map(|rendered| rendered.lines.len())
+                .sum();
         }
         self.frame += 1;
     }

@@ -91,9 +91,24 @@ pub(super) struct CellNow<'a> {
 
 impl CallFacts {
     pub(super) fn new(call: String, name: String, arguments: String) -> Self {
-        let (summary, content, facts, warnings) = (String::new(), String::new(), Vec::new(), Vec::new());
-        let (state, started_us, ms, headless, is_command) = (CallState::Running, None, 0, false, false);
-        Self { call, name, arguments, state, started_us, ms, summary, content, facts, warnings, headless, is_command }
+        let (summary, content, facts, warnings) =
+            (String::new(), String::new(), Vec::new(), Vec::new());
+        let (state, started_us, ms, headless, is_command) =
+            (CallState::Running, None, 0, false, false);
+        Self {
+            call,
+            name,
+            arguments,
+            state,
+            started_us,
+            ms,
+            summary,
+            content,
+            facts,
+            warnings,
+            headless,
+            is_command,
+        }
     }
 
     fn took(&self, now_ms: u64) -> Duration {
@@ -116,7 +131,14 @@ impl CallFacts {
             _ => CallBody::Nothing,
         };
         let took = self.took(now.ms);
-        let cell = CallCell { name: &self.name, subject: &subject, state: self.state, took, summary, body };
+        let cell = CallCell {
+            name: &self.name,
+            subject: &subject,
+            state: self.state,
+            took,
+            summary,
+            body,
+        };
         let mut lines = cell.lines(width);
         if open {
             lines.extend(self.details(width, is_diff));
@@ -124,7 +146,11 @@ impl CallFacts {
         if let Some((text, rows)) = now.output {
             lines.extend(output_tail(text, width, rows));
         }
-        lines.extend(self.warnings.iter().flat_map(|warning| labelled("warning:", Tone::Refused, warning, width)));
+        lines.extend(
+            self.warnings
+                .iter()
+                .flat_map(|warning| labelled("warning:", Tone::Refused, warning, width)),
+        );
         lines
     }
 
@@ -132,8 +158,18 @@ impl CallFacts {
         let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    ", Tone::Plain));
         let mut lines = Vec::new();
         let shown = fields(&self.arguments);
-        let file = shown.iter().find(|(name, _)| name == FILE).map_or_else(String::new, |(_, file)| file.clone());
-        lines.extend(argument_lines(shown, &file, Tone::Plain, width, &margin, &deep));
+        let file = shown
+            .iter()
+            .find(|(name, _)| name == FILE)
+            .map_or_else(String::new, |(_, file)| file.clone());
+        lines.extend(argument_lines(
+            shown,
+            &file,
+            Tone::Plain,
+            width,
+            &margin,
+            &deep,
+        ));
         for fact in self.facts.iter().flat_map(|fact| fact.lines()) {
             lines.extend(Line::of_output(fact, Tone::Dim).wrap(width, &margin, &deep));
         }
@@ -142,9 +178,15 @@ impl CallFacts {
         if is_diff {
             let room = width.saturating_sub(margin.width()).max(1);
             let shown = diff(&subject(&self.arguments), content, room, usize::MAX);
-            lines.extend(shown.iter().flat_map(|line| line.chop(width, &margin, &margin)));
+            lines.extend(
+                shown
+                    .iter()
+                    .flat_map(|line| line.chop(width, &margin, &margin)),
+            );
         } else if !content.is_empty() {
-            let shown = content.split('\n').map(|line| Line::of_output(line, Tone::Plain));
+            let shown = content
+                .split('\n')
+                .map(|line| Line::of_output(line, Tone::Plain));
             lines.extend(shown.flat_map(|line| line.chop(width, &margin, &margin)));
         }
         lines
@@ -153,13 +195,30 @@ impl CallFacts {
 
 impl Cell {
     /// Its lines in at most `width` columns.
-    pub(super) fn lines(&self, width: usize, theme: Theme, open: bool, now: CellNow<'_>) -> Vec<Line> {
+    pub(super) fn lines(
+        &self,
+        width: usize,
+        theme: Theme,
+        open: bool,
+        now: CellNow<'_>,
+    ) -> Vec<Line> {
         let none = Line::default();
         match &self.kind {
             CellKind::Input { text, .. } => {
                 let rest = Line::of("  ", Tone::Plain);
-                let lines = texts(text, Tone::Strong, width, &Line::of("> ", Tone::Strong), &rest);
-                bounded(lines, if open { usize::MAX } else { INPUT_LINES }, &rest, width)
+                let lines = texts(
+                    text,
+                    Tone::Strong,
+                    width,
+                    &Line::of("> ", Tone::Strong),
+                    &rest,
+                );
+                bounded(
+                    lines,
+                    if open { usize::MAX } else { INPUT_LINES },
+                    &rest,
+                    width,
+                )
             }
             CellKind::Answer(text) => markdown(text, width, theme),
             CellKind::Reasoning(text) if open => {
@@ -168,27 +227,40 @@ impl Cell {
             }
             CellKind::Reasoning(text) => {
                 let mut parts = text.trim().lines();
-                let first = Line::of("∴ ", Tone::Dim).with(parts.next().unwrap_or_default(), Tone::Dim);
+                let first =
+                    Line::of("∴ ", Tone::Dim).with(parts.next().unwrap_or_default(), Tone::Dim);
                 let more = parts.count();
-                let end = if more > 0 { format!(" · {}", count(more as u64, "more line")) } else { String::new() };
+                let end = if more > 0 {
+                    format!(" · {}", count(more as u64, "more line"))
+                } else {
+                    String::new()
+                };
                 let end = Line::of(&end, Tone::Dim);
                 let mut line = first.cut(width.saturating_sub(end.width()));
                 line.append(&end);
                 vec![line.cut(width)]
             }
             CellKind::Call(call) => call.lines(width, open, now),
-            CellKind::Notice(Notice { sign, tone, text, .. }) => {
+            CellKind::Notice(Notice {
+                sign, tone, text, ..
+            }) => {
                 let first = Line::of(sign, *tone);
                 let rest = Line::of(&" ".repeat(first.width()), Tone::Plain);
                 let lines = texts(text, *tone, width, &first, &rest);
-                bounded(lines, if open { usize::MAX } else { NOTICE_LINES }, &none, width)
+                bounded(
+                    lines,
+                    if open { usize::MAX } else { NOTICE_LINES },
+                    &none,
+                    width,
+                )
             }
         }
     }
 
     /// Whether an empty line stands before it, behind a cell.
     pub(super) fn stands_apart(&self, before: &Cell) -> bool {
-        let is_heading = matches!(&self.kind, CellKind::Notice(notice) if notice.tone == Tone::Heading);
+        let is_heading =
+            matches!(&self.kind, CellKind::Notice(notice) if notice.tone == Tone::Heading);
         is_heading || !(self.is_incidental() && before.is_incidental())
     }
 
@@ -240,12 +312,21 @@ impl Cell {
     /// The text that is copied, and searched.
     pub(super) fn text(&self) -> String {
         match &self.kind {
-            CellKind::Input { text, .. } | CellKind::Answer(text) | CellKind::Reasoning(text) => text.clone(),
+            CellKind::Input { text, .. } | CellKind::Answer(text) | CellKind::Reasoning(text) => {
+                text.clone()
+            }
             CellKind::Notice(notice) => notice.text.clone(),
             CellKind::Call(call) => {
-                let values: Vec<String> = fields(&call.arguments).into_iter().map(|(_, value)| value).collect();
+                let values: Vec<String> = fields(&call.arguments)
+                    .into_iter()
+                    .map(|(_, value)| value)
+                    .collect();
                 let parts = [&call.name, &values.join("\n"), &call.summary, &call.content];
-                let parts: Vec<&str> = parts.iter().map(|part| part.as_str()).filter(|part| !part.is_empty()).collect();
+                let parts: Vec<&str> = parts
+                    .iter()
+                    .map(|part| part.as_str())
+                    .filter(|part| !part.is_empty())
+                    .collect();
                 parts.join("\n")
             }
         }
@@ -254,10 +335,17 @@ impl Cell {
     /// About how much memory it takes.
     pub(super) fn bytes(&self) -> usize {
         let text = match &self.kind {
-            CellKind::Input { text, .. } | CellKind::Answer(text) | CellKind::Reasoning(text) => text.len(),
+            CellKind::Input { text, .. } | CellKind::Answer(text) | CellKind::Reasoning(text) => {
+                text.len()
+            }
             CellKind::Notice(notice) => notice.text.len(),
             CellKind::Call(call) => {
-                let lists = call.facts.iter().chain(&call.warnings).map(String::len).sum::<usize>();
+                let lists = call
+                    .facts
+                    .iter()
+                    .chain(&call.warnings)
+                    .map(String::len)
+                    .sum::<usize>();
                 call.arguments.len() + call.content.len() + call.summary.len() + lists
             }
         };
@@ -284,7 +372,10 @@ pub(super) fn argument_lines(
     let mut lines = Vec::new();
     for (name, value) in fields {
         let Some(edits) = replacements(&value) else {
-            let value: Vec<Line> = value.split('\n').map(|part| Line::of_output(part, tone)).collect();
+            let value: Vec<Line> = value
+                .split('\n')
+                .map(|part| Line::of_output(part, tone))
+                .collect();
             lines.extend(value_lines(&name, &value, width, margin, deep));
             continue;
         };
@@ -294,7 +385,10 @@ pub(super) fn argument_lines(
                 let mut before = deep.clone();
                 before.append(&Line::of(sign, tone));
                 let (gone, mut code) = (text.is_empty(), highlight::of_file(file, text));
-                let parts = text.split('\n').filter(|_| !gone).map(|part| Line::of_output(part, tone));
+                let parts = text
+                    .split('\n')
+                    .filter(|_| !gone)
+                    .map(|part| Line::of_output(part, tone));
                 let parts = parts.map(|part| match &mut code {
                     Some(code) => beside(code.line(&part), tone),
                     None => part,
@@ -307,10 +401,18 @@ pub(super) fn argument_lines(
 }
 
 /// The lines of a value behind its name.
-pub(super) fn value_lines(name: &str, value: &[Line], width: usize, margin: &Line, deep: &Line) -> Vec<Line> {
+pub(super) fn value_lines(
+    name: &str,
+    value: &[Line],
+    width: usize,
+    margin: &Line,
+    deep: &Line,
+) -> Vec<Line> {
     let first = argument_name(name, width, margin, deep);
     let parts = value.iter().enumerate();
-    parts.flat_map(|(at, part)| part.chop(width, if at == 0 { &first } else { deep }, deep)).collect()
+    parts
+        .flat_map(|(at, part)| part.chop(width, if at == 0 { &first } else { deep }, deep))
+        .collect()
 }
 
 fn argument_name(name: &str, width: usize, margin: &Line, deep: &Line) -> Line {
@@ -325,13 +427,20 @@ fn argument_name(name: &str, width: usize, margin: &Line, deep: &Line) -> Line {
 pub(super) fn texts(text: &str, tone: Tone, width: usize, first: &Line, rest: &Line) -> Vec<Line> {
     let mut before = Some(first);
     let parts = text.trim_end().split('\n');
-    parts.flat_map(|part| Line::of_output(part, tone).wrap(width, before.take().unwrap_or(rest), rest)).collect()
+    parts
+        .flat_map(|part| {
+            Line::of_output(part, tone).wrap(width, before.take().unwrap_or(rest), rest)
+        })
+        .collect()
 }
 
 /// The last lines of an output.
 fn last_lines(text: &str) -> &str {
     let text = text.trim_end();
-    let start = text.rmatch_indices('\n').nth(FAILED_LINES - 1).map_or(0, |(at, _)| at + 1);
+    let start = text
+        .rmatch_indices('\n')
+        .nth(FAILED_LINES - 1)
+        .map_or(0, |(at, _)| at + 1);
     text.get(start..).unwrap_or_default()
 }
 
@@ -347,7 +456,10 @@ fn bounded(mut lines: Vec<Line>, most: usize, margin: &Line, width: usize) -> Ve
     if more > 1 {
         lines.truncate(most);
         let mut note = margin.clone();
-        note.append(&Line::of(&format!("… {}", count(more as u64, "more line")), Tone::Dim));
+        note.append(&Line::of(
+            &format!("… {}", count(more as u64, "more line")),
+            Tone::Dim,
+        ));
         lines.push(note.cut(width));
     }
     lines

@@ -11,26 +11,86 @@ pub(super) const FEATURES: &str = "features";
 
 /// Every command.
 pub(super) const COMMANDS: &[CommandHelp] = &[
-    CommandHelp { name: "approvals", about: "show what waits for you (F4)" },
-    CommandHelp { name: "cancel", about: "end the running turn (Esc)" },
-    CommandHelp { name: "compact", about: "leave old steps out of the requests; turns: the oldest turns, too" },
-    CommandHelp { name: "context", about: "show what the next request has (F5)" },
-    CommandHelp { name: "copy", about: "copy the newest answer" },
-    CommandHelp { name: "detach", about: "leave; the pod keeps running (Ctrl-D)" },
-    CommandHelp { name: "editor", about: "write the input in your editor (Ctrl-G)" },
-    CommandHelp { name: FEATURES, about: "show what the features add and may do (F2)" },
-    CommandHelp { name: "help", about: "show the keys (F1)" },
-    CommandHelp { name: "log", about: "open the whole conversation in your editor" },
-    CommandHelp { name: "more", about: "continue after a limit of [limits.pod]: as much again" },
-    CommandHelp { name: "pause", about: "hold the pod before its next request" },
-    CommandHelp { name: "pin", about: "TEXT: it stays in the context; alone: show the pins (F5)" },
-    CommandHelp { name: "pods", about: "show all pods, and go to another one (F4)" },
-    CommandHelp { name: "print", about: "print the whole conversation into the terminal" },
-    CommandHelp { name: "resume", about: "continue a held pod" },
-    CommandHelp { name: "search", about: "search the transcript (Ctrl-F)" },
-    CommandHelp { name: "status", about: "show tasks, jobs and the pod (F3)" },
-    CommandHelp { name: "steer", about: "INPUT: the running turn takes it at its next step" },
-    CommandHelp { name: "unpin", about: "NUMBER: this text may leave the context" },
+    CommandHelp {
+        name: "approvals",
+        about: "show what waits for you (F4)",
+    },
+    CommandHelp {
+        name: "cancel",
+        about: "end the running turn (Esc)",
+    },
+    CommandHelp {
+        name: "compact",
+        about: "leave old steps out of the requests; turns: the oldest turns, too",
+    },
+    CommandHelp {
+        name: "context",
+        about: "show what the next request has (F5)",
+    },
+    CommandHelp {
+        name: "copy",
+        about: "copy the newest answer",
+    },
+    CommandHelp {
+        name: "detach",
+        about: "leave; the pod keeps running (Ctrl-D)",
+    },
+    CommandHelp {
+        name: "editor",
+        about: "write the input in your editor (Ctrl-G)",
+    },
+    CommandHelp {
+        name: FEATURES,
+        about: "show what the features add and may do (F2)",
+    },
+    CommandHelp {
+        name: "help",
+        about: "show the keys (F1)",
+    },
+    CommandHelp {
+        name: "log",
+        about: "open the whole conversation in your editor",
+    },
+    CommandHelp {
+        name: "more",
+        about: "continue after a limit of [limits.pod]: as much again",
+    },
+    CommandHelp {
+        name: "pause",
+        about: "hold the pod before its next request",
+    },
+    CommandHelp {
+        name: "pin",
+        about: "TEXT: it stays in the context; alone: show the pins (F5)",
+    },
+    CommandHelp {
+        name: "pods",
+        about: "show all pods, and go to another one (F4)",
+    },
+    CommandHelp {
+        name: "print",
+        about: "print the whole conversation into the terminal",
+    },
+    CommandHelp {
+        name: "resume",
+        about: "continue a held pod",
+    },
+    CommandHelp {
+        name: "search",
+        about: "search the transcript (Ctrl-F)",
+    },
+    CommandHelp {
+        name: "status",
+        about: "show tasks, jobs and the pod (F3)",
+    },
+    CommandHelp {
+        name: "steer",
+        about: "INPUT: the running turn takes it at its next step",
+    },
+    CommandHelp {
+        name: "unpin",
+        about: "NUMBER: this text may leave the context",
+    },
 ];
 
 /// Commands of other programs, and what does the same here.
@@ -67,7 +127,11 @@ pub(super) const RUN: char = '!';
 /// The text of an input, as it is typed to be the same again.
 pub(super) fn typed(text: &str, is_command: bool) -> String {
     let is_other = !is_command && text.starts_with(RUN);
-    if is_other { format!(" {text}") } else { text.to_owned() }
+    if is_other {
+        format!(" {text}")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// What a text is. With a space in front it is an input whatever it says, and so is a text of several lines behind a slash.
@@ -85,10 +149,16 @@ pub(super) fn read(text: &str) -> TypedText {
             _ => TypedText::Run(trimmed.to_owned()),
         };
     }
-    let Some(command) = text.strip_prefix('/').filter(|command| !command.trim_end().contains('\n')) else {
+    let Some(command) = text
+        .strip_prefix('/')
+        .filter(|command| !command.trim_end().contains('\n'))
+    else {
         return TypedText::Input(trimmed.to_owned());
     };
-    let (name, rest) = command.trim_end().split_once(char::is_whitespace).unwrap_or((command.trim_end(), ""));
+    let (name, rest) = command
+        .trim_end()
+        .split_once(char::is_whitespace)
+        .unwrap_or((command.trim_end(), ""));
     let rest = rest.trim();
     match COMMANDS.iter().find(|known| known.name == name) {
         Some(CommandHelp { name: "steer", .. }) if rest.is_empty() => {
@@ -97,16 +167,25 @@ pub(super) fn read(text: &str) -> TypedText {
         Some(CommandHelp { name: "unpin", .. }) if rest.parse::<u64>().is_err() => {
             TypedText::Wrong("/unpin needs the number of a pin; F5 shows them".to_owned())
         }
-        Some(CommandHelp { name: "compact", .. }) if !matches!(rest, "" | "turns") => {
+        Some(CommandHelp {
+            name: "compact", ..
+        }) if !matches!(rest, "" | "turns") => {
             TypedText::Wrong("after /compact, write nothing or `turns`".to_owned())
         }
         Some(CommandHelp { name, .. })
-            if rest.is_empty() || matches!(*name, "steer" | "search" | "pin" | "unpin" | "compact") =>
+            if rest.is_empty()
+                || matches!(*name, "steer" | "search" | "pin" | "unpin" | "compact") =>
         {
-            TypedText::Command { name, rest: rest.to_owned() }
+            TypedText::Command {
+                name,
+                rest: rest.to_owned(),
+            }
         }
         Some(CommandHelp { name, .. }) => TypedText::Wrong(format!("write nothing after /{name}")),
-        None => TypedText::Wrong(unknown_command(command, COMMANDS.iter().map(|command| command.name))),
+        None => TypedText::Wrong(unknown_command(
+            command,
+            COMMANDS.iter().map(|command| command.name),
+        )),
     }
 }
 
@@ -133,8 +212,14 @@ pub fn unknown_command(line: &str, known: impl IntoIterator<Item = &'static str>
 
 /// The commands that a text may become.
 pub(super) fn completions(text: &str) -> Vec<&'static CommandHelp> {
-    let Some(begun) = text.strip_prefix('/').filter(|begun| !begun.contains(char::is_whitespace)) else {
+    let Some(begun) = text
+        .strip_prefix('/')
+        .filter(|begun| !begun.contains(char::is_whitespace))
+    else {
         return Vec::new();
     };
-    COMMANDS.iter().filter(|command| command.name.starts_with(begun)).collect()
+    COMMANDS
+        .iter()
+        .filter(|command| command.name.starts_with(begun))
+        .collect()
 }

@@ -76,19 +76,29 @@ impl Composer {
 
     /// What is shown for the pastes, in order.
     pub(super) fn labels(&self) -> impl Iterator<Item = String> {
-        self.now.chips.iter().map(|chip| match chip.lines().count() {
-            0 | 1 => format!("[pasted {} characters]", chip.chars().count()),
-            lines => format!("[pasted {lines} lines]"),
-        })
+        self.now
+            .chips
+            .iter()
+            .map(|chip| match chip.lines().count() {
+                0 | 1 => format!("[pasted {} characters]", chip.chars().count()),
+                lines => format!("[pasted {lines} lines]"),
+            })
     }
 
     /// Replaces everything; can be undone. A long text is one piece.
     pub(super) fn set(&mut self, text: &str) {
         self.begin(EditKind::Other);
         let text = clean(text);
-        let (text, chips) =
-            if text.len() > MAX_INLINE { (CHIP.to_string(), vec![text.into()]) } else { (text, Vec::new()) };
-        self.now = Snapshot { caret: text.len(), text, chips };
+        let (text, chips) = if text.len() > MAX_INLINE {
+            (CHIP.to_string(), vec![text.into()])
+        } else {
+            (text, Vec::new())
+        };
+        self.now = Snapshot {
+            caret: text.len(),
+            text,
+            chips,
+        };
     }
 
     /// Takes the text as it is sent, and leaves none.
@@ -106,7 +116,11 @@ impl Composer {
             return false;
         }
         // A word and what stands before it are undone together.
-        self.begin(if c.is_whitespace() { EditKind::Other } else { EditKind::Typed });
+        self.begin(if c.is_whitespace() {
+            EditKind::Other
+        } else {
+            EditKind::Typed
+        });
         self.put(&text);
         true
     }
@@ -120,7 +134,9 @@ impl Composer {
         self.begin(EditKind::Other);
         if text.lines().count() >= CHIP_LINES || text.len() > CHIP_BYTES {
             let before = self.chips_before(self.now.caret);
-            self.now.chips.insert(before.min(self.now.chips.len()), text.into());
+            self.now
+                .chips
+                .insert(before.min(self.now.chips.len()), text.into());
             self.put(&CHIP.to_string());
         } else {
             self.put(&text);
@@ -141,7 +157,12 @@ impl Composer {
     }
 
     fn chips_before(&self, at: usize) -> usize {
-        self.now.text.get(..at).unwrap_or_default().matches(CHIP).count()
+        self.now
+            .text
+            .get(..at)
+            .unwrap_or_default()
+            .matches(CHIP)
+            .count()
     }
 
     fn begin(&mut self, kind: EditKind) {
@@ -161,7 +182,10 @@ impl Composer {
         let before = self.now.text.get(..self.now.caret)?;
         let gap = before.char_indices().rev().find(|(_, c)| c.is_whitespace());
         let start = gap.map_or(0, |(at, c)| at + c.len_utf8());
-        before.get(start..)?.strip_prefix('@').map(|path| (start, path))
+        before
+            .get(start..)?
+            .strip_prefix('@')
+            .map(|path| (start, path))
     }
 
     /// Replaces what stands between this place and the caret; `false` if there is no room.
@@ -196,13 +220,19 @@ impl Composer {
         }
         self.begin(kind);
         let (first, end) = (self.chips_before(from), self.chips_before(to));
-        self.now.chips.drain(first.min(end)..end.min(self.now.chips.len()));
+        self.now
+            .chips
+            .drain(first.min(end)..end.min(self.now.chips.len()));
         self.now.text.drain(from..to);
         self.now.caret = self.at_or_after(from);
     }
 
     pub(super) fn backspace(&mut self) {
-        self.erase(self.before(self.now.caret), self.now.caret, EditKind::Erased);
+        self.erase(
+            self.before(self.now.caret),
+            self.now.caret,
+            EditKind::Erased,
+        );
     }
 
     pub(super) fn delete(&mut self) {
@@ -221,7 +251,11 @@ impl Composer {
     /// Removes what stands behind the caret in its line, or the line's end.
     pub(super) fn erase_to_end(&mut self) {
         let end = self.line_end();
-        let to = if end == self.now.caret { self.after(end) } else { end };
+        let to = if end == self.now.caret {
+            self.after(end)
+        } else {
+            end
+        };
         self.erase(self.now.caret, to, EditKind::Other);
     }
 
@@ -255,23 +289,34 @@ impl Composer {
     }
 
     pub(super) fn line_start(&self) -> usize {
-        self.now.text.get(..self.now.caret).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
+        self.now
+            .text
+            .get(..self.now.caret)
+            .and_then(|before| before.rfind('\n'))
+            .map_or(0, |at| at + 1)
     }
 
     pub(super) fn line_end(&self) -> usize {
         let rest = self.now.text.get(self.now.caret..).unwrap_or_default();
-        rest.find('\n').map_or(self.now.text.len(), |at| self.now.caret + at)
+        rest.find('\n')
+            .map_or(self.now.text.len(), |at| self.now.caret + at)
     }
 
     fn word_before(&self) -> usize {
         let before = self.now.text.get(..self.now.caret).unwrap_or_default();
         let trimmed = before.trim_end();
-        trimmed.split_word_bound_indices().next_back().map_or(0, |(at, _)| at)
+        trimmed
+            .split_word_bound_indices()
+            .next_back()
+            .map_or(0, |(at, _)| at)
     }
 
     fn before(&self, at: usize) -> usize {
         let before = self.now.text.get(..at).unwrap_or_default();
-        before.grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
+        before
+            .grapheme_indices(true)
+            .next_back()
+            .map_or(0, |(at, _)| at)
     }
 
     fn after(&self, at: usize) -> usize {
@@ -282,11 +327,16 @@ impl Composer {
     /// The place itself if it stands between graphemes, otherwise the next one that does.
     fn at_or_after(&self, at: usize) -> usize {
         let starts = self.now.text.grapheme_indices(true).map(|(start, _)| start);
-        starts.into_iter().find(|start| *start >= at).unwrap_or(self.now.text.len())
+        starts
+            .into_iter()
+            .find(|start| *start >= at)
+            .unwrap_or(self.now.text.len())
     }
 }
 
 /// Line feeds are one character each, and no character is taken for a paste.
 fn clean(text: &str) -> String {
-    text.replace("\r\n", "\n").replace('\r', "\n").replace(CHIP, "\u{fffd}")
+    text.replace("\r\n", "\n")
+        .replace('\r', "\n")
+        .replace(CHIP, "\u{fffd}")
 }

@@ -13,7 +13,10 @@ pub(super) struct DeadTime {
 impl DeadTime {
     /// That of the question behind this one, which was not seen yet.
     pub(super) fn next(self) -> Self {
-        Self { seen_ms: None, ..self }
+        Self {
+            seen_ms: None,
+            ..self
+        }
     }
 
     pub(super) fn not_seen(&mut self) {
@@ -33,7 +36,11 @@ impl DeadTime {
     }
 
     pub(super) fn is_over(self, now_ms: u64) -> bool {
-        let passed = |since: u64| now_ms.checked_sub(since).is_some_and(|passed| passed >= DEAD_MS);
+        let passed = |since: u64| {
+            now_ms
+                .checked_sub(since)
+                .is_some_and(|passed| passed >= DEAD_MS)
+        };
         self.seen_ms.is_some_and(passed) && passed(self.key_ms)
     }
 }

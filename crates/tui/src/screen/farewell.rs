@@ -15,7 +15,8 @@ const ANSWER: usize = 6;
 impl Screen {
     /// Lines of the program for a person who begins, in the transcript of this screen only.
     pub fn hint(&mut self, text: &str) {
-        text.lines().for_each(|line| self.fold.local("· ", Tone::Plain, line.to_owned()));
+        text.lines()
+            .for_each(|line| self.fold.local("· ", Tone::Plain, line.to_owned()));
     }
 
     /// Lines for the terminal behind the screen.
@@ -35,14 +36,22 @@ impl Screen {
         let mut lines = Vec::new();
         if let Some(text) = input {
             let (sign, margin) = (Line::of("> ", Tone::Strong), Line::of("  ", Tone::Plain));
-            lines.extend(beginning(Line::of(text.trim(), Tone::Strong).wrap(columns, &sign, &margin), INPUT));
+            lines.extend(beginning(
+                Line::of(text.trim(), Tone::Strong).wrap(columns, &sign, &margin),
+                INPUT,
+            ));
         }
         if let Some(text) = answer {
             lines.extend(beginning(markdown(text, columns, self.theme), ANSWER));
         }
         let status = self.model.status();
         let (state, tone) = state(status, &self.connection, None, None, 0);
-        lines.push(Line::of(&status.pod, Tone::Strong).with(" · ", Tone::Dim).with(&state, tone).cut(columns));
+        lines.push(
+            Line::of(&status.pod, Tone::Strong)
+                .with(" · ", Tone::Dim)
+                .with(&state, tone)
+                .cut(columns),
+        );
         lines
     }
 }

@@ -31,8 +31,17 @@ impl FeaturePanel {
     }
 
     /// What a change would do is known.
-    pub(super) fn preview(&mut self, id: &str, change: FeatureChange, text: Result<String, String>) {
-        if let Some(asked) = self.asks.as_mut().filter(|asked| asked.id == id && asked.change == change) {
+    pub(super) fn preview(
+        &mut self,
+        id: &str,
+        change: FeatureChange,
+        text: Result<String, String>,
+    ) {
+        if let Some(asked) = self
+            .asks
+            .as_mut()
+            .filter(|asked| asked.id == id && asked.change == change)
+        {
             (asked.text, asked.is_seen) = (Some(text), false);
         }
     }
@@ -60,27 +69,52 @@ impl FeaturePanel {
 
     /// What a key does; none if it is for something else.
     pub(super) fn key(&mut self, key: Key) -> Option<Vec<Intent>> {
-        let at = self.chosen.as_ref().and_then(|chosen| self.entries().iter().position(|entry| entry.id == *chosen));
+        let at = self
+            .chosen
+            .as_ref()
+            .and_then(|chosen| self.entries().iter().position(|entry| entry.id == *chosen));
         let last = self.entries().len().checked_sub(1);
         match (key, &self.asks, at) {
-            (Key::Char('y'), Some(Asked { text: Some(Ok(_)), is_seen: true, .. }), _) => {
+            (
+                Key::Char('y'),
+                Some(Asked {
+                    text: Some(Ok(_)),
+                    is_seen: true,
+                    ..
+                }),
+                _,
+            ) => {
                 let asked = self.asks.take();
                 return Some(
-                    asked.into_iter().map(|Asked { id, change, .. }| Intent::ChangeFeature { id, change }).collect(),
+                    asked
+                        .into_iter()
+                        .map(|Asked { id, change, .. }| Intent::ChangeFeature { id, change })
+                        .collect(),
                 );
             }
             (Key::Char('y'), Some(_), _) => {}
             (Key::Char('n') | Key::Esc, Some(_), _) => self.asks = None,
-            (Key::Up, _, _) if last.is_some() => self.choose(at.map_or(last, |at| Some(at.saturating_sub(1)))),
+            (Key::Up, _, _) if last.is_some() => {
+                self.choose(at.map_or(last, |at| Some(at.saturating_sub(1))))
+            }
             (Key::Down, _, _) if last.is_some() => {
                 self.choose(at.map_or(Some(0), |at| last.map(|last| last.min(at + 1))))
             }
             (Key::Esc, None, Some(_)) => self.chosen = None,
             (Key::Char(letter), None, Some(at)) => {
                 let entry = self.entries().get(at)?;
-                let change = entry.changes.iter().copied().find(|change| letter_of(*change) == letter)?;
+                let change = entry
+                    .changes
+                    .iter()
+                    .copied()
+                    .find(|change| letter_of(*change) == letter)?;
                 let id = entry.id.clone();
-                self.asks = Some(Asked { id: id.clone(), change, text: None, is_seen: false });
+                self.asks = Some(Asked {
+                    id: id.clone(),
+                    change,
+                    text: None,
+                    is_seen: false,
+                });
                 return Some(vec![Intent::PreviewFeature { id, change }]);
             }
             _ => return None,
@@ -89,7 +123,9 @@ impl FeaturePanel {
     }
 
     fn choose(&mut self, at: Option<usize>) {
-        self.chosen = at.and_then(|at| self.entries().get(at)).map(|entry| entry.id.clone());
+        self.chosen = at
+            .and_then(|at| self.entries().get(at))
+            .map(|entry| entry.id.clone());
         self.asks = None;
     }
 
@@ -102,15 +138,26 @@ impl FeaturePanel {
             Some(Err(why)) => return (dim(why), 0..0),
             Some(Ok(known)) => known,
         };
-        let chosen = known.entries.iter().find(|entry| may_change && Some(&entry.id) == self.chosen.as_ref());
+        let chosen = known
+            .entries
+            .iter()
+            .find(|entry| may_change && Some(&entry.id) == self.chosen.as_ref());
         let is_hinted = may_change && chosen.is_none() && !known.entries.is_empty();
-        let mut lines = if is_hinted { dim("↑ ↓ choose a feature, to change what it may do") } else { Vec::new() };
+        let mut lines = if is_hinted {
+            dim("↑ ↓ choose a feature, to change what it may do")
+        } else {
+            Vec::new()
+        };
         let mut seen = 0..0;
         for (at, row) in known.rows.iter().enumerate() {
             let begin = lines.len();
             lines.extend(row.lines(width));
             if let Some(entry) = chosen.filter(|entry| entry.row == at) {
-                lines.extend(self.asks.as_ref().map_or_else(|| offers(entry, width), |asked| question(asked, width)));
+                lines.extend(
+                    self.asks
+                        .as_ref()
+                        .map_or_else(|| offers(entry, width), |asked| question(asked, width)),
+                );
                 seen = begin..lines.len();
             }
         }
@@ -142,23 +189,41 @@ fn margin() -> Line {
 
 /// What can be changed about a feature.
 fn offers(entry: &FeatureEntry, width: usize) -> Vec<Line> {
-    let keys: Vec<String> =
-        entry.changes.iter().map(|change| format!("{} {}", letter_of(*change), word_of(*change))).collect();
-    let text = if keys.is_empty() { "nothing to change from here".to_owned() } else { keys.join(" · ") };
-    let line = Line::of("▶ ", Tone::Strong).with(&entry.id, Tone::Strong).with(&format!(": {text}"), Tone::Waiting);
+    let keys: Vec<String> = entry
+        .changes
+        .iter()
+        .map(|change| format!("{} {}", letter_of(*change), word_of(*change)))
+        .collect();
+    let text = if keys.is_empty() {
+        "nothing to change from here".to_owned()
+    } else {
+        keys.join(" · ")
+    };
+    let line = Line::of("▶ ", Tone::Strong)
+        .with(&entry.id, Tone::Strong)
+        .with(&format!(": {text}"), Tone::Waiting);
     line.wrap(width, &Line::default(), &margin())
 }
 
 /// What the change writes, and whether to make it.
-fn question(Asked { id, change, text, .. }: &Asked, width: usize) -> Vec<Line> {
-    let head = Line::of("▶ ", Tone::Strong).with(&format!("{} {id}", word_of(*change)), Tone::Strong);
+fn question(
+    Asked {
+        id, change, text, ..
+    }: &Asked,
+    width: usize,
+) -> Vec<Line> {
+    let head =
+        Line::of("▶ ", Tone::Strong).with(&format!("{} {id}", word_of(*change)), Tone::Strong);
     let mut lines = head.wrap(width, &Line::default(), &margin());
     let (text, tone, keys) = match text {
         None => ("looking up what would change …", Tone::Dim, "n back"),
         Some(Ok(text)) => (text.as_str(), Tone::Plain, "y change it · n back"),
         Some(Err(why)) => (why.as_str(), Tone::Refused, "n back"),
     };
-    lines.extend(text.lines().flat_map(|line| Line::of_output(line, tone).wrap(width, &margin(), &margin())));
+    lines.extend(
+        text.lines()
+            .flat_map(|line| Line::of_output(line, tone).wrap(width, &margin(), &margin())),
+    );
     lines.extend(Line::of(keys, Tone::Waiting).wrap(width, &margin(), &margin()));
     lines
 }

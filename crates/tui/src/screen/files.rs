@@ -25,7 +25,10 @@ impl FilePaths {
             let begins = lower.starts_with(&written) || name.starts_with(&written);
             (begins || lower.contains(&written)).then_some(!begins)
         };
-        let ranked = self.known.iter().filter_map(|path| Some((rank(&path)?, path.len(), path.as_str())));
+        let ranked = self
+            .known
+            .iter()
+            .filter_map(|path| Some((rank(&path)?, path.len(), path.as_str())));
         let mut found: Vec<_> = ranked.collect();
         found.sort_unstable();
         found.into_iter().map(|(_, _, path)| path).collect()
@@ -46,15 +49,23 @@ impl Screen {
 
     /// The paths that may be meant, and where the `@` stands.
     pub(super) fn paths(&self) -> Option<(usize, Vec<&str>)> {
-        self.composer.file_word().map(|(start, written)| (start, self.files.having(written)))
+        self.composer
+            .file_word()
+            .map(|(start, written)| (start, self.files.having(written)))
     }
 
     /// Writes the first of them out; `false` if no path is being written.
     pub(super) fn complete_path(&mut self) -> bool {
-        let Some((start, paths)) = self.paths() else { return false };
+        let Some((start, paths)) = self.paths() else {
+            return false;
+        };
         if let Some(path) = paths.first() {
             let has_gap = path.contains(char::is_whitespace);
-            let text = if has_gap { format!("@\"{path}\" ") } else { format!("@{path} ") };
+            let text = if has_gap {
+                format!("@\"{path}\" ")
+            } else {
+                format!("@{path} ")
+            };
             self.composer.replace_from(start, &text);
         }
         true

@@ -11,8 +11,8 @@ use crate::style::Tone;
 pub(super) use notices::outcome_text;
 use notices::{answered_text, notice, outcome_tone, who};
 use protocol::record::{
-    ApprovalRequested, ApprovalResolved, InputQueued, Item, RecordBody, RecordView, ToolFinished, ToolStarted,
-    TurnFinished, VerdictGiven, Who,
+    ApprovalRequested, ApprovalResolved, InputQueued, Item, RecordBody, RecordView, ToolFinished,
+    ToolStarted, TurnFinished, VerdictGiven, Who,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -109,19 +109,30 @@ impl Fold {
         self.since.is_whole |= seq == 1;
         match read {
             Ok(record) => self.fold(record),
-            Err(_) => self.notice(seq, "! ", Tone::Refused, format!("record {seq} is not shown: it is not understood")),
+            Err(_) => self.notice(
+                seq,
+                "! ",
+                Tone::Refused,
+                format!("record {seq} is not shown: it is not understood"),
+            ),
         }
         while self.cells.len() > MAX_CELLS || (self.bytes > MAX_BYTES && self.cells.len() > 1) {
             self.dropped += 1;
             let dropped = self.cells.pop_front().map_or(0, |cell| cell.bytes());
             self.bytes = self.bytes.saturating_sub(dropped);
-            self.before = self.cells.iter().map(|cell| cell.id).find(|id| *id < LOCAL).or(self.before);
+            self.before = self
+                .cells
+                .iter()
+                .map(|cell| cell.id)
+                .find(|id| *id < LOCAL)
+                .or(self.before);
         }
     }
 
     /// Puts the cells of older records before these; returns whether there was room.
     pub(super) fn prepend(&mut self, older: Fold, first: u64) -> bool {
-        if self.cells.len() + older.cells.len() > MAX_CELLS || self.bytes + older.bytes > MAX_BYTES {
+        if self.cells.len() + older.cells.len() > MAX_CELLS || self.bytes + older.bytes > MAX_BYTES
+        {
             self.no_older = true;
             return false;
         }
@@ -133,7 +144,12 @@ impl Fold {
         }
         self.join_inputs(&older.waiting);
         self.join_questions(older.questions);
-        for text in older.history.into_iter().rev().take(MAX_INPUTS.saturating_sub(self.history.len())) {
+        for text in older
+            .history
+            .into_iter()
+            .rev()
+            .take(MAX_INPUTS.saturating_sub(self.history.len()))
+        {
             self.history.push_front(text);
         }
         true
@@ -142,7 +158,11 @@ impl Fold {
     /// Inputs whose texts are in older records.
     fn join_inputs(&mut self, texts: &BTreeMap<u64, String>) {
         for cell in &mut self.cells {
-            if let CellKind::Input { input, text, is_known } = &mut cell.kind
+            if let CellKind::Input {
+                input,
+                text,
+                is_known,
+            } = &mut cell.kind
                 && !*is_known
                 && let Some(whole) = texts.get(input)
             {
@@ -160,11 +180,14 @@ impl Fold {
             let is_answer = |cell: &Cell| matches!(&cell.kind, CellKind::Notice(notice) if notice.approval == Some(id));
             if let Some(at) = self.cells.iter().position(is_answer) {
                 let gone = self.cells.remove(at);
-                self.bytes = self.bytes.saturating_sub(gone.as_ref().map_or(0, Cell::bytes));
+                self.bytes = self
+                    .bytes
+                    .saturating_sub(gone.as_ref().map_or(0, Cell::bytes));
                 if let Some(CellKind::Notice(notice)) = gone.map(|cell| cell.kind) {
                     self.change(0, &asked.call, |facts| facts.facts.push(notice.text));
                 }
-            } else if let Some(CellKind::Call(facts)) = self.call(&asked.call).map(|cell| &cell.kind)
+            } else if let Some(CellKind::Call(facts)) =
+                self.call(&asked.call).map(|cell| &cell.kind)
                 && facts.state == CallState::Waiting
             {
                 self.questions.insert(id, asked);
@@ -174,16 +197,31 @@ impl Fold {
 
     /// An older cell gets what later records said about its call.
     fn join(&mut self, cell: &mut Cell) {
-        let CellKind::Call(older) = &mut cell.kind else { return };
-        let is_rest =
-            |cell: &Cell| matches!(&cell.kind, CellKind::Call(rest) if rest.headless && rest.call == older.call);
-        let Some(at) = self.cells.iter().position(is_rest) else { return };
-        if let Some(Cell { kind: CellKind::Call(rest), .. }) = self.cells.get(at) {
+        let CellKind::Call(older) = &mut cell.kind else {
+            return;
+        };
+        let is_rest = |cell: &Cell| matches!(&cell.kind, CellKind::Call(rest) if rest.headless && rest.call == older.call);
+        let Some(at) = self.cells.iter().position(is_rest) else {
+            return;
+        };
+        if let Some(Cell {
+            kind: CellKind::Call(rest),
+            ..
+        }) = self.cells.get(at)
+        {
             let (name, arguments) = (older.name.clone(), older.arguments.clone());
             let facts = older.facts.iter().chain(&rest.facts).cloned().collect();
             let started_us = older.started_us.or(rest.started_us);
             let (headless, is_command) = (older.headless, older.is_command);
-            **older = CallFacts { name, arguments, facts, started_us, headless, is_command, ..(**rest).clone() };
+            **older = CallFacts {
+                name,
+                arguments,
+                facts,
+                started_us,
+                headless,
+                is_command,
+                ..(**rest).clone()
+            };
         }
         let gone = self.cells.remove(at).map_or(0, |cell| cell.bytes());
         self.bytes = self.bytes.saturating_sub(gone);
@@ -206,29 +244,68 @@ impl Fold {
 
     /// Adds what happened while nobody was there, if something did: a line for each kind, which leads to its first record.
     pub(super) fn tell_away(&mut self) {
-        let SincePerson { is_whole, turns, calls, changed, refused, in_doubt, cost, failed, first } =
-            std::mem::take(&mut self.since);
+        let SincePerson {
+            is_whole,
+            turns,
+            calls,
+            changed,
+            refused,
+            in_doubt,
+            cost,
+            failed,
+            first,
+        } = std::mem::take(&mut self.since);
         if turns == 0 && in_doubt == 0 {
             return;
         }
-        let begin = if is_whole { "While you were away:" } else { "While you were away, at least:" };
+        let begin = if is_whole {
+            "While you were away:"
+        } else {
+            "While you were away, at least:"
+        };
         let mut facts = vec![count(turns, "turn"), count(calls, "call")];
         facts.extend((cost > 0).then(|| dollars(cost)));
         let mut lines = vec![(begin.to_owned(), None), (facts.join(" · "), first.turn)];
         if !changed.is_empty() {
             let names: Vec<&str> = changed.iter().take(4).map(String::as_str).collect();
             let more = changed.len().saturating_sub(names.len());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             let files = count(changed.len() as u64, "file");
-            lines.push((format!("changed {files}: {}{more}", names.join(", ")), first.change));
+            lines.push((
+                format!("changed {files}: {}{more}", names.join(", ")),
+                first.change,
+            ));
         }
-        lines.extend((refused > 0).then(|| (format!("{} refused", count(refused, "call")), first.refusal)));
-        let doubt = || format!("{} in doubt: interrupted, outcome unknown", count(in_doubt, "call"));
+        lines.extend(
+            (refused > 0).then(|| (format!("{} refused", count(refused, "call")), first.refusal)),
+        );
+        let doubt = || {
+            format!(
+                "{} in doubt: interrupted, outcome unknown",
+                count(in_doubt, "call")
+            )
+        };
         lines.extend((in_doubt > 0).then(|| (doubt(), first.doubt)));
         lines.extend(failed.map(|why| (format!("the newest turn: {why}"), first.failure)));
         for (text, about) in lines {
-            self.local("", if about.is_none() { Tone::Heading } else { Tone::Plain }, text);
-            if let Some(Cell { kind: CellKind::Notice(notice), .. }) = self.cells.back_mut() {
+            self.local(
+                "",
+                if about.is_none() {
+                    Tone::Heading
+                } else {
+                    Tone::Plain
+                },
+                text,
+            );
+            if let Some(Cell {
+                kind: CellKind::Notice(notice),
+                ..
+            }) = self.cells.back_mut()
+            {
                 notice.about = about;
             }
         }
@@ -236,17 +313,28 @@ impl Fold {
 
     /// The cell of the record that this cell is about.
     pub(super) fn target(&self, id: u64) -> Option<u64> {
-        let CellKind::Notice(Notice { about: Some(about), .. }) = &self.cells.iter().find(|cell| cell.id == id)?.kind
+        let CellKind::Notice(Notice {
+            about: Some(about), ..
+        }) = &self.cells.iter().find(|cell| cell.id == id)?.kind
         else {
             return None;
         };
         let before = |cell: &&Cell| cell.id <= *about;
-        self.cells.iter().rev().filter(|cell| cell.id < LOCAL).find(before).or(self.cells.front()).map(|cell| cell.id)
+        self.cells
+            .iter()
+            .rev()
+            .filter(|cell| cell.id < LOCAL)
+            .find(before)
+            .or(self.cells.front())
+            .map(|cell| cell.id)
     }
 
     /// The cells that a call's records change, the newest first.
     fn call(&mut self, call: &str) -> Option<&mut Cell> {
-        self.cells.iter_mut().rev().find(|cell| matches!(&cell.kind, CellKind::Call(facts) if facts.call == call))
+        self.cells
+            .iter_mut()
+            .rev()
+            .find(|cell| matches!(&cell.kind, CellKind::Call(facts) if facts.call == call))
     }
 
     /// Changes a call; one whose beginning was not seen gets a cell here.
@@ -270,18 +358,34 @@ impl Fold {
     }
 
     fn push(&mut self, id: u64, kind: CellKind) {
-        let cell = Cell { id, revision: 0, kind };
+        let cell = Cell {
+            id,
+            revision: 0,
+            kind,
+        };
         self.bytes += cell.bytes();
         self.cells.push_back(cell);
     }
 
     fn notice(&mut self, id: u64, sign: &'static str, tone: Tone, text: String) {
-        self.push(id, CellKind::Notice(Notice { sign, tone, text, approval: None, about: None }));
+        self.push(
+            id,
+            CellKind::Notice(Notice {
+                sign,
+                tone,
+                text,
+                approval: None,
+                about: None,
+            }),
+        );
     }
 
     fn person(&mut self, by: Option<&Who>) {
         if by.is_some() {
-            self.since = SincePerson { is_whole: true, ..SincePerson::default() };
+            self.since = SincePerson {
+                is_whole: true,
+                ..SincePerson::default()
+            };
         }
     }
 
@@ -291,7 +395,11 @@ impl Fold {
             RecordBody::SurfaceSet(set) if set.surface.model == self.model => {}
             RecordBody::TurnStarted(started) => {
                 self.since.first.turn.get_or_insert(seq);
-                self.turn = Some(TurnClock { turn: started.turn, seq, since_us: record.time_us });
+                self.turn = Some(TurnClock {
+                    turn: started.turn,
+                    seq,
+                    since_us: record.time_us,
+                });
             }
             RecordBody::Request(_) => self.request_us = Some(record.time_us),
             RecordBody::Response(response) => {
@@ -307,7 +415,10 @@ impl Fold {
             RecordBody::ApprovalResolved(answer) => self.answer(seq, answer),
             RecordBody::ToolStarted(started) => self.started(seq, record.time_us, started),
             RecordBody::ToolRepeated(again) => {
-                let fact = format!("run {}: the hook {} of {} repeats it", again.run, again.hook, again.feature);
+                let fact = format!(
+                    "run {}: the hook {} of {} repeats it",
+                    again.run, again.hook, again.feature
+                );
                 self.change(seq, &again.call, |facts| facts.facts.push(fact));
             }
             RecordBody::ToolFinished(done) => self.finished(seq, done),
@@ -316,11 +427,20 @@ impl Fold {
                     self.since.changed.insert(change.path.clone());
                 }
                 self.changed(seq, change.call.as_deref(), "changes", &change.path);
-                let cell = change.call.as_ref().and_then(|call| self.call(call)).map_or(seq, |cell| cell.id);
+                let cell = change
+                    .call
+                    .as_ref()
+                    .and_then(|call| self.call(call))
+                    .map_or(seq, |cell| cell.id);
                 self.since.first.change.get_or_insert(cell);
             }
             RecordBody::DirectoryMoved(moved) => {
-                self.changed(seq, moved.call.as_deref(), "moves", &format!("{} to {}", moved.from, moved.to));
+                self.changed(
+                    seq,
+                    moved.call.as_deref(),
+                    "moves",
+                    &format!("{} to {}", moved.from, moved.to),
+                );
             }
             RecordBody::TurnFinished(finished) => self.turn_finished(seq, record.time_us, finished),
             body => self.other(seq, body),
@@ -345,18 +465,30 @@ impl Fold {
                     self.commands.pop_first();
                 }
                 while self.waiting.len() > MAX_INPUTS || bytes > MAX_INPUT_BYTES {
-                    bytes -= self.waiting.pop_first().map_or(bytes, |(_, text)| text.len());
+                    bytes -= self
+                        .waiting
+                        .pop_first()
+                        .map_or(bytes, |(_, text)| text.len());
                 }
             }
             RecordBody::InputEdited(edited) => {
                 self.person(edited.by.as_ref());
-                self.waiting.entry(edited.input).and_modify(|text| text.clone_from(&edited.text));
+                self.waiting
+                    .entry(edited.input)
+                    .and_modify(|text| text.clone_from(&edited.text));
             }
             RecordBody::InputConsumed(taken) => {
                 let text = self.waiting.remove(&taken.input);
                 let is_known = text.is_some();
                 let text = text.unwrap_or_else(|| format!("(input {})", taken.input));
-                self.push(seq, CellKind::Input { input: taken.input, text, is_known });
+                self.push(
+                    seq,
+                    CellKind::Input {
+                        input: taken.input,
+                        text,
+                        is_known,
+                    },
+                );
             }
             RecordBody::InputWithdrawn(gone) => {
                 self.person(gone.by.as_ref());
@@ -389,11 +521,15 @@ impl Fold {
 
     /// An input that was taken out of the queue to be delivered with the next step was not withdrawn for its person.
     fn sent_now(&mut self, queued: &InputQueued) {
-        let Some((id, text)) = self.withdrawn.take() else { return };
+        let Some((id, text)) = self.withdrawn.take() else {
+            return;
+        };
         if queued.mode.as_deref() != Some("steer") || queued.text != text {
             return;
         }
-        let Some(at) = self.cells.iter().rposition(|cell| cell.id == id) else { return };
+        let Some(at) = self.cells.iter().rposition(|cell| cell.id == id) else {
+            return;
+        };
         self.gone = Some(self.dropped + at as u64);
         let gone = self.cells.remove(at).map_or(0, |cell| cell.bytes());
         self.bytes = self.bytes.saturating_sub(gone);
@@ -421,7 +557,9 @@ impl Fold {
     /// What a call does to files, or an undo.
     fn changed(&mut self, seq: u64, call: Option<&str>, does: &str, what: &str) {
         match call {
-            Some(call) => self.change(seq, call, |facts| facts.facts.push(format!("{does} {what}"))),
+            Some(call) => self.change(seq, call, |facts| {
+                facts.facts.push(format!("{does} {what}"))
+            }),
             None => self.notice(seq, "  ", Tone::Dim, format!("undo: {does} {what}")),
         }
     }
@@ -434,10 +572,15 @@ impl Fold {
         self.since.failed = (finished.outcome.outcome != "done").then(|| text.clone());
         self.since.first.failure = Some(seq);
         // As exact as the time of a call, which would seem longer than its turn otherwise.
-        let ms = since.map(|turn| time_us.saturating_sub(turn.since_us) / 1000).filter(|ms| *ms >= 1000);
+        let ms = since
+            .map(|turn| time_us.saturating_sub(turn.since_us) / 1000)
+            .filter(|ms| *ms >= 1000);
         let took = ms.map(|ms| duration(Duration::from_millis(ms)));
         let took = took.map_or_else(String::new, |took| format!(" · {took}"));
-        let by = finished.by.as_ref().map_or_else(String::new, |by| format!(" by {}", who(by)));
+        let by = finished
+            .by
+            .as_ref()
+            .map_or_else(String::new, |by| format!(" by {}", who(by)));
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let text = format!("turn {}: {first}{by}{took}\n{rest}", finished.turn);
         self.notice(seq, "── ", outcome_tone(&finished.outcome.outcome), text);
@@ -446,11 +589,19 @@ impl Fold {
     fn item(&mut self, seq: u64, item: &Item) {
         let text = || item.text.clone().filter(|text| !text.trim().is_empty());
         match item.r#type.as_str() {
-            "assistant" => text().into_iter().for_each(|text| self.push(seq, CellKind::Answer(text))),
-            "reasoning" => text().into_iter().for_each(|text| self.push(seq, CellKind::Reasoning(text))),
+            "assistant" => text()
+                .into_iter()
+                .for_each(|text| self.push(seq, CellKind::Answer(text))),
+            "reasoning" => text()
+                .into_iter()
+                .for_each(|text| self.push(seq, CellKind::Reasoning(text))),
             "tool_call" => {
-                let (id, name) = (item.id.clone().unwrap_or_default(), item.name.clone().unwrap_or_default());
-                let mut facts = CallFacts::new(id, name, item.arguments.clone().unwrap_or_default());
+                let (id, name) = (
+                    item.id.clone().unwrap_or_default(),
+                    item.name.clone().unwrap_or_default(),
+                );
+                let mut facts =
+                    CallFacts::new(id, name, item.arguments.clone().unwrap_or_default());
                 facts.is_command = self.is_command();
                 self.push(seq, CellKind::Call(Box::new(facts)));
             }
@@ -463,7 +614,10 @@ impl Fold {
             (Some(hook), Some(feature)) => format!("the hook {hook} of {feature}"),
             _ => verdict.rule.clone(),
         };
-        let reason = verdict.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+        let reason = verdict
+            .reason
+            .as_deref()
+            .map_or_else(String::new, |reason| format!(": {reason}"));
         let decision = match verdict.decision.as_str() {
             "allow" => "allowed",
             "refuse" | "invalid" => "refused",
@@ -479,7 +633,8 @@ impl Fold {
     }
 
     fn asked(&mut self, seq: u64, asked: &ApprovalRequested) {
-        self.questions.insert(asked.approval, Rc::new(asked.clone()));
+        self.questions
+            .insert(asked.approval, Rc::new(asked.clone()));
         if self.questions.len() > MAX_INPUTS {
             self.questions.pop_first();
         }
@@ -495,18 +650,32 @@ impl Fold {
     fn answer(&mut self, seq: u64, answer: &ApprovalResolved) {
         self.person(answer.by.as_ref());
         let text = answered_text(answer);
-        let call = self.questions.remove(&answer.approval).map(|asked| asked.call.clone());
+        let call = self
+            .questions
+            .remove(&answer.approval)
+            .map(|asked| asked.call.clone());
         self.answered = Some((answer.approval, text.clone()));
         match call {
             Some(call) => self.change(seq, &call, |facts| {
                 facts.summary.clone_from(&text);
-                facts.facts.push(format!("approval {}: {text}", answer.approval));
+                facts
+                    .facts
+                    .push(format!("approval {}: {text}", answer.approval));
             }),
             None => {
-                let (text, approval) = (format!("approval {}: {text}", answer.approval), Some(answer.approval));
+                let (text, approval) = (
+                    format!("approval {}: {text}", answer.approval),
+                    Some(answer.approval),
+                );
                 self.push(
                     seq,
-                    CellKind::Notice(Notice { sign: "? ", tone: Tone::Waiting, text, approval, about: None }),
+                    CellKind::Notice(Notice {
+                        sign: "? ",
+                        tone: Tone::Waiting,
+                        text,
+                        approval,
+                        about: None,
+                    }),
                 );
             }
         }
@@ -529,12 +698,20 @@ impl Fold {
             _ => {}
         }
         self.questions.retain(|_, asked| asked.call != done.call);
-        let stored = done
-            .output
-            .as_ref()
-            .map(|output| format!("full output: {} ({})", output.handle, count(output.stored.bytes, "byte")));
+        let stored = done.output.as_ref().map(|output| {
+            format!(
+                "full output: {} ({})",
+                output.handle,
+                count(output.stored.bytes, "byte")
+            )
+        });
         let by = done.answered_by.as_ref();
-        let by = by.map(|by| format!("answered by the hook {} of {}; the tool did not run", by.hook, by.feature));
+        let by = by.map(|by| {
+            format!(
+                "answered by the hook {} of {}; the tool did not run",
+                by.hook, by.feature
+            )
+        });
         self.change(seq, &done.call, |facts| {
             (facts.state, facts.ms) = (state, done.ms);
             facts.summary.clone_from(&done.outcome.summary);

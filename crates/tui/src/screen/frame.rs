@@ -47,7 +47,10 @@ impl Screen {
     pub fn frame(&mut self, size: ScreenSize, now_ms: u64) -> Frame {
         let (columns, rows) = (usize::from(size.columns), usize::from(size.rows));
         if columns == 0 || rows == 0 {
-            return Frame { rows: vec![Line::default(); rows], cursor: None };
+            return Frame {
+                rows: vec![Line::default(); rows],
+                cursor: None,
+            };
         }
         let bottom = self.bottom(columns, rows, now_ms);
         let room = rows.saturating_sub(bottom.rows.len());
@@ -69,7 +72,10 @@ impl Screen {
             }
         }
         self.cache.end_frame();
-        Frame { rows: lines, cursor }
+        Frame {
+            rows: lines,
+            cursor,
+        }
     }
 
     /// Milliseconds until the frame changes by time alone; none if it does not.
@@ -79,24 +85,44 @@ impl Screen {
         let live = self.connection == ConnectionState::Live;
         let status = self.model.status();
         // Nothing runs whose time is shown.
-        let only_waits =
-            !status.approvals.is_empty() && self.model.unfinished_calls().all(|call| call.started_us.is_none());
+        let only_waits = !status.approvals.is_empty()
+            && self
+                .model
+                .unfinished_calls()
+                .all(|call| call.started_us.is_none());
         let works = live && status.turn.is_some() && !only_waits;
         let turn = self.fold.turn.filter(|_| works).map(|turn| turn.since_us);
         let request = self.fold.request_us.filter(|_| works);
-        let expiry = self.question().and_then(|(asked, _)| asked.expires.clone()).map(|at| {
-            let left = at.at_ms.saturating_sub(now_ms);
-            if left == 0 { u64::MAX } else { left % 1000 + 1 }
-        });
+        let expiry = self
+            .question()
+            .and_then(|(asked, _)| asked.expires.clone())
+            .map(|at| {
+                let left = at.at_ms.saturating_sub(now_ms);
+                if left == 0 { u64::MAX } else { left % 1000 + 1 }
+            });
         let toast = self.toast.as_ref().map(|toast| match toast.since {
             Some(since) => (since + TOAST_MS).saturating_sub(now_ms).max(1),
             None => 1,
         });
-        let retry = self.retry.changes_in(now_ms).filter(|_| live && status.model_wait.is_some());
+        let retry = self
+            .retry
+            .changes_in(now_ms)
+            .filter(|_| live && status.model_wait.is_some());
         let ages = live && self.panel == Some(PanelKind::Status) && any_runs(status);
         let age = ages.then(|| to_second(0));
-        let waits = [turn.map(to_second), request.map(to_second), expiry, toast, retry, age];
-        waits.into_iter().flatten().filter(|wait| *wait < u64::MAX).min()
+        let waits = [
+            turn.map(to_second),
+            request.map(to_second),
+            expiry,
+            toast,
+            retry,
+            age,
+        ];
+        waits
+            .into_iter()
+            .flatten()
+            .filter(|wait| *wait < u64::MAX)
+            .min()
     }
 
     pub(super) fn bottom(&mut self, columns: usize, rows: usize, now_ms: u64) -> Bottom {
@@ -104,7 +130,11 @@ impl Screen {
         let composer = self.composer_rows(columns, rows);
         let mut above = self.queue_rows(columns, if rows < RULED_FROM { 1 } else { 3 });
         let hints = [self.search_row(), self.selection_row()];
-        let mut notes: Vec<Line> = hints.into_iter().flatten().map(|line| line.cut(columns)).collect();
+        let mut notes: Vec<Line> = hints
+            .into_iter()
+            .flatten()
+            .map(|line| line.cut(columns))
+            .collect();
         notes.extend(self.toast_rows(columns, (rows / 4).max(1), now_ms));
         notes.extend(self.completion_rows(columns, (rows / 4).max(1)));
         let fixed = composer.rows.len() + notes.len() + 1 + usize::from(rows >= RULED_FROM);
@@ -112,7 +142,10 @@ impl Screen {
             let room = rows.saturating_sub(fixed + self.above_question(self.asking.focus, rows));
             above.truncate(room.saturating_sub(8));
             let (room, takes) = (room.saturating_sub(above.len()), self.takes_answer());
-            above.extend(self.asking.lines(&asked, number, takes, (columns, room), now_ms));
+            above.extend(
+                self.asking
+                    .lines(&asked, number, takes, (columns, room), now_ms),
+            );
             if let Some(words) = &self.asking.words {
                 let (rows, caret) = written(words, "✎ ", columns, 2);
                 bottom.caret = Some((above.len() + caret.0, caret.1));
@@ -122,10 +155,17 @@ impl Screen {
             let kept = self.above_question(self.full.focus || self.panel.is_none(), rows);
             let room = rows.saturating_sub(fixed + above.len() + kept);
             let takes = self.takes_answer();
-            above.extend(self.full.lines(self.model.status(), takes, (columns, room), now_ms));
+            above.extend(
+                self.full
+                    .lines(self.model.status(), takes, (columns, room), now_ms),
+            );
         }
-        bottom.rows.extend((rows >= RULED_FROM).then(|| self.rule(columns)));
-        bottom.caret = bottom.caret.map(|(row, column)| (row + bottom.rows.len(), column));
+        bottom
+            .rows
+            .extend((rows >= RULED_FROM).then(|| self.rule(columns)));
+        bottom.caret = bottom
+            .caret
+            .map(|(row, column)| (row + bottom.rows.len(), column));
         bottom.rows.extend(above);
         bottom.rows.extend(notes);
         let begin = bottom.rows.len();
@@ -136,8 +176,14 @@ impl Screen {
         let status = self.model.status();
         let retry_in_s = self.retry.left_s(status.model_wait.as_ref(), now_ms);
         let state = status::state(status, &self.connection, self.fold.turn, retry_in_s, now_ms);
-        let mode = self.vi.as_ref().filter(|_| self.role == Role::Driver).map(ViKeys::mode);
-        bottom.rows.push(status::line(self.model.status(), mode, &state, columns));
+        let mode = self
+            .vi
+            .as_ref()
+            .filter(|_| self.role == Role::Driver)
+            .map(ViKeys::mode);
+        bottom
+            .rows
+            .push(status::line(self.model.status(), mode, &state, columns));
         bottom
     }
 
@@ -155,18 +201,31 @@ impl Screen {
         if self.printed.is_some() {
             return Line::default();
         }
-        let text = if self.place.is_some() && self.panel.is_none() { "── more below · Ctrl-End " } else { "" };
+        let text = if self.place.is_some() && self.panel.is_none() {
+            "── more below · Ctrl-End "
+        } else {
+            ""
+        };
         let rest = columns.saturating_sub(columns_of(text));
-        Line::of(text, Tone::Dim).with(&"─".repeat(rest), Tone::Dim).cut(columns)
+        Line::of(text, Tone::Dim)
+            .with(&"─".repeat(rest), Tone::Dim)
+            .cut(columns)
     }
 
     fn composer_rows(&mut self, columns: usize, rows: usize) -> Bottom {
         self.composer_width = columns;
         let search = self.search.as_ref().map(|search| &search.query);
         if self.role != Role::Driver && search.is_none() {
-            let text =
-                if self.connection == ConnectionState::Recorded { "" } else { "read only: this client may not write" };
-            let rows = if text.is_empty() { Vec::new() } else { vec![Line::of(text, Tone::Dim).cut(columns)] };
+            let text = if self.connection == ConnectionState::Recorded {
+                ""
+            } else {
+                "read only: this client may not write"
+            };
+            let rows = if text.is_empty() {
+                Vec::new()
+            } else {
+                vec![Line::of(text, Tone::Dim).cut(columns)]
+            };
             return Bottom { rows, caret: None };
         }
         let (text, prefix) = match search {
@@ -175,12 +234,17 @@ impl Screen {
             None => (&self.composer, "› "),
         };
         let (rows, caret) = written(text, prefix, columns, (rows / 3).clamp(1, 10));
-        Bottom { rows, caret: Some(caret) }
+        Bottom {
+            rows,
+            caret: Some(caret),
+        }
     }
 
     fn queue_rows(&self, columns: usize, most: usize) -> Vec<Line> {
         let queued = &self.model.status().queued;
-        let chosen = queued.iter().position(|one| self.selected == Some(Selected::Queued(one.input)));
+        let chosen = queued
+            .iter()
+            .position(|one| self.selected == Some(Selected::Queued(one.input)));
         let first = chosen.map_or(0, |at| (at + 1).saturating_sub(most));
         let mut lines: Vec<Line> = Vec::new();
         for (at, waiting) in queued.iter().enumerate().skip(first).take(most) {
@@ -189,9 +253,22 @@ impl Screen {
                 DeliveryMode::Queue | DeliveryMode::Run => "",
                 DeliveryMode::Steer | DeliveryMode::DenyParked => "(next step) ",
             };
-            let text = waiting.text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let tone = if chosen == Some(at) { Tone::Strong } else { Tone::Dim };
-            lines.push(Line::of(sign, Tone::Dim).with(mode, Tone::Dim).with(&text, tone).cut(columns));
+            let text = waiting
+                .text
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            let tone = if chosen == Some(at) {
+                Tone::Strong
+            } else {
+                Tone::Dim
+            };
+            lines.push(
+                Line::of(sign, Tone::Dim)
+                    .with(mode, Tone::Dim)
+                    .with(&text, tone)
+                    .cut(columns),
+            );
         }
         let more = queued.len().saturating_sub(first + lines.len());
         if more > 0
@@ -208,30 +285,51 @@ impl Screen {
     fn search_row(&self) -> Option<Line> {
         let search = self.search.as_ref()?;
         let told = if search.told.is_empty() { "" } else { " · " };
-        let text = format!("search: Enter older · Down newer · Esc ends{told}{}", search.told);
+        let text = format!(
+            "search: Enter older · Down newer · Esc ends{told}{}",
+            search.told
+        );
         Some(Line::of(&text, Tone::Dim))
     }
 
     fn selection_row(&self) -> Option<Line> {
         let text = match self.selected.filter(|_| self.search.is_none())? {
-            Selected::Cell(id) if self.fold.target(id).is_some() => "Enter goes there · c copies · / searches · Esc",
-            Selected::Cell(id) if self.fold.cells.iter().any(|cell| cell.id == id && cell.opens()) => {
+            Selected::Cell(id) if self.fold.target(id).is_some() => {
+                "Enter goes there · c copies · / searches · Esc"
+            }
+            Selected::Cell(id)
+                if self
+                    .fold
+                    .cells
+                    .iter()
+                    .any(|cell| cell.id == id && cell.opens()) =>
+            {
                 "Enter opens or closes · c copies · / searches · Esc"
             }
             Selected::Cell(_) => "c copies · / searches · Esc",
-            Selected::Queued(_) => "e edit · x withdraw · u up · d down · s send now · c copy · Esc",
+            Selected::Queued(_) => {
+                "e edit · x withdraw · u up · d down · s send now · c copy · Esc"
+            }
         };
         Some(Line::of(text, Tone::Dim))
     }
 
     fn toast_rows(&mut self, columns: usize, most: usize, now_ms: u64) -> Vec<Line> {
-        let Some(toast) = self.toast.as_mut() else { return Vec::new() };
+        let Some(toast) = self.toast.as_mut() else {
+            return Vec::new();
+        };
         let since = *toast.since.get_or_insert(now_ms);
         if now_ms.checked_sub(since).is_none_or(|age| age >= TOAST_MS) {
             self.toast = None;
             return Vec::new();
         }
-        let mut lines = texts(&toast.text, toast.tone, columns, &Line::default(), &Line::default());
+        let mut lines = texts(
+            &toast.text,
+            toast.tone,
+            columns,
+            &Line::default(),
+            &Line::default(),
+        );
         lines.truncate(most);
         lines
     }
@@ -243,18 +341,30 @@ impl Screen {
         if let Some((_, paths)) = self.paths() {
             let first = |at: usize| if at == 0 { Tone::Strong } else { Tone::Dim };
             let paths = paths.iter().take(most).enumerate();
-            return paths.map(|(at, path)| Line::of(&format!("  @{path}"), first(at)).cut(columns)).collect();
+            return paths
+                .map(|(at, path)| Line::of(&format!("  @{path}"), first(at)).cut(columns))
+                .collect();
         }
         if self.composer.marked().starts_with(commands::RUN) {
             let about = "Enter runs the rest as a shell command of yours; the model sees it with its next request";
-            return vec![Line::of("  !", Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)];
+            return vec![
+                Line::of("  !", Tone::Strong)
+                    .with(&format!(" {about}"), Tone::Dim)
+                    .cut(columns),
+            ];
         }
         let found = completions(self.composer.marked());
         let line = |name: &str, about: &str| {
-            Line::of(&format!("  /{name:<10}"), Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)
+            Line::of(&format!("  /{name:<10}"), Tone::Strong)
+                .with(&format!(" {about}"), Tone::Dim)
+                .cut(columns)
         };
-        let offered = found.iter().filter(|command| self.has_features || command.name != commands::FEATURES);
-        let mut lines: Vec<Line> = offered.map(|command| line(command.name, command.about)).collect();
+        let offered = found
+            .iter()
+            .filter(|command| self.has_features || command.name != commands::FEATURES);
+        let mut lines: Vec<Line> = offered
+            .map(|command| line(command.name, command.about))
+            .collect();
         let more = lines.len().saturating_sub(most);
         if more > 0 && most > 1 {
             lines.truncate(most - 1);
@@ -264,29 +374,49 @@ impl Screen {
         lines
     }
 
-    pub(super) fn panel(&mut self, panel: PanelKind, columns: usize, room: usize, now_ms: u64) -> Vec<Line> {
+    pub(super) fn panel(
+        &mut self,
+        panel: PanelKind,
+        columns: usize,
+        room: usize,
+        now_ms: u64,
+    ) -> Vec<Line> {
         let (title, lines) = match panel {
             PanelKind::Pods => {
                 let (lines, chosen) = self.pods.lines(&self.model.status().pod, columns);
                 self.scroll_to(&chosen, room);
                 ("pods", lines)
             }
-            PanelKind::Keys => ("keys", panels::keys(&self.digest(), self.has_features, self.vi.is_some(), columns)),
+            PanelKind::Keys => (
+                "keys",
+                panels::keys(
+                    &self.digest(),
+                    self.has_features,
+                    self.vi.is_some(),
+                    columns,
+                ),
+            ),
             PanelKind::Features => {
                 let may_change = self.may_change_features();
                 let (lines, chosen) = self.features.lines(may_change, columns);
                 if !chosen.is_empty() {
                     self.scroll_to(&chosen, room);
-                    self.features.seen_to_the_end(chosen.end < self.panel_scroll + room);
+                    self.features
+                        .seen_to_the_end(chosen.end < self.panel_scroll + room);
                 }
                 ("features", lines)
             }
-            PanelKind::Context => ("next request", panels::context(self.model.status(), columns)),
+            PanelKind::Context => (
+                "next request",
+                panels::context(self.model.status(), columns),
+            ),
             PanelKind::Status => {
                 self.measure_jobs(now_ms);
                 let mut lines = panels::status(self.model.status(), now_ms, columns);
                 let (may_stop, before) = (self.may_stop(), lines.len());
-                let (rows, chosen) = self.processes.lines(self.model.status(), may_stop, now_ms, columns);
+                let (rows, chosen) =
+                    self.processes
+                        .lines(self.model.status(), may_stop, now_ms, columns);
                 lines.extend(rows);
                 if !chosen.is_empty() {
                     self.scroll_to(&(chosen.start + before..chosen.end + before), room);
@@ -297,7 +427,8 @@ impl Screen {
         let below = room.saturating_sub(1);
         self.panel_scroll = self.panel_scroll.min(lines.len().saturating_sub(below));
         let more = lines.len().saturating_sub(self.panel_scroll + below);
-        let more = (more > 0).then(|| format!("{} (PgDn)", crate::count::count(more as u64, "more line")));
+        let more =
+            (more > 0).then(|| format!("{} (PgDn)", crate::count::count(more as u64, "more line")));
         let mut shown = vec![panel_title(title, more, columns)];
         shown.extend(lines.into_iter().skip(self.panel_scroll).take(below));
         shown.truncate(room);
@@ -308,7 +439,9 @@ impl Screen {
     fn scroll_to(&mut self, chosen: &Range<usize>, room: usize) {
         let last = (chosen.end + 1).saturating_sub(room);
         // Where there is no room for all of them, keys for pages show the rest.
-        self.panel_scroll = self.panel_scroll.clamp(chosen.start.min(last), chosen.start.max(last));
+        self.panel_scroll = self
+            .panel_scroll
+            .clamp(chosen.start.min(last), chosen.start.max(last));
     }
 
     /// The lines of the transcript that are seen, with their margin.
@@ -317,14 +450,22 @@ impl Screen {
         let width = columns - margin;
         self.view = (width, rows);
         self.search_shows(now_ms);
-        let (lines, anchor) = self.visit(now_ms, |anchor, count, blocks| viewport::seen(anchor, count, rows, blocks));
+        let (lines, anchor) = self.visit(now_ms, |anchor, count, blocks| {
+            viewport::seen(anchor, count, rows, blocks)
+        });
         self.keep(anchor);
         self.seen = lines.iter().map(|line| self.id(line.block)).collect();
         let is_top = lines.first().is_none_or(|first| first.block == 0);
-        if is_top && self.connection == ConnectionState::Live && (self.place.is_some() || lines.len() < rows) {
+        if is_top
+            && self.connection == ConnectionState::Live
+            && (self.place.is_some() || lines.len() < rows)
+        {
             self.older_page();
         }
-        let turn = self.fold.turn.filter(|_| self.model.status().turn.is_some());
+        let turn = self
+            .fold
+            .turn
+            .filter(|_| self.model.status().turn.is_some());
         let marked = |(line, id): (SeenLine, &u64)| {
             if margin == 0 {
                 return line.line;
@@ -345,7 +486,9 @@ impl Screen {
     /// Scrolls the transcript, up if `by` is less than 0.
     pub(super) fn scroll(&mut self, by: isize, now_ms: u64) {
         let rows = self.view.1;
-        let anchor = self.visit(now_ms, |anchor, count, blocks| viewport::scrolled(anchor, by, count, rows, blocks));
+        let anchor = self.visit(now_ms, |anchor, count, blocks| {
+            viewport::scrolled(anchor, by, count, rows, blocks)
+        });
         self.keep(anchor);
     }
 
@@ -359,7 +502,9 @@ impl Screen {
     /// The number of a block.
     fn id(&self, block: usize) -> u64 {
         let cells = &self.fold.cells;
-        cells.get(block).map_or_else(|| LIVE + u64::from(block > cells.len()), |cell| cell.id)
+        cells
+            .get(block)
+            .map_or_else(|| LIVE + u64::from(block > cells.len()), |cell| cell.id)
     }
 
     /// Looks at the blocks of the transcript: its cells, then what goes on.
@@ -371,7 +516,13 @@ impl Screen {
         let (width, theme) = (self.view.0, self.theme);
         let status = self.model.status();
         let asked = self.fold.request_us;
-        let live = self.live.blocks(self.model.live(), &status.model, asked, (width, theme), now_ms);
+        let live = self.live.blocks(
+            self.model.live(),
+            &status.model,
+            asked,
+            (width, theme),
+            now_ms,
+        );
         let count = self.fold.cells.len();
         let block = |id: u64| match id.checked_sub(LIVE) {
             Some(at) => Some(count + usize::from(at > 0)),
@@ -390,12 +541,19 @@ impl Screen {
             let Some(cell) = fold.cells.get(at) else {
                 return live.get(at - count).map(Rc::clone).unwrap_or_default();
             };
-            let second = cell.runs_since_us().map_or(0, |since| now_ms.saturating_sub(since / 1000) / 1000 + 1);
+            let second = cell
+                .runs_since_us()
+                .map_or(0, |since| now_ms.saturating_sub(since / 1000) / 1000 + 1);
             let before = at.checked_sub(1).and_then(|before| fold.cells.get(before));
             let apart = before.is_some_and(|before| cell.stands_apart(before));
             let open = is_open(cell.id);
             let output = cell.running_call().and_then(|call| outputs.of(call));
-            let output = output.map(|output| (output, output.rows.min(output_rows(rows, outputs.count(), open))));
+            let output = output.map(|output| {
+                (
+                    output,
+                    output.rows.min(output_rows(rows, outputs.count(), open)),
+                )
+            });
             let key = LookKey {
                 width,
                 theme,
@@ -419,17 +577,30 @@ fn panel_title(title: &str, more: Option<String>, columns: usize) -> Line {
     };
     let more: Vec<String> = more.into_iter().collect();
     let whole = line(&[&["Esc closes".to_owned()], more.as_slice()].concat());
-    if whole.width() > columns { line(&more) } else { whole }
+    if whole.width() > columns {
+        line(&more)
+    } else {
+        whole
+    }
 }
 
 /// Rows for the output of each of the calls that run.
 fn output_rows(rows: usize, calls: usize, open: bool) -> usize {
-    let most = if open { rows / 2 } else { (rows / 5).clamp(MIN_OUTPUT, MAX_OUTPUT).min(rows / 2) };
+    let most = if open {
+        rows / 2
+    } else {
+        (rows / 5).clamp(MIN_OUTPUT, MAX_OUTPUT).min(rows / 2)
+    };
     (most / calls.max(1)).max(1)
 }
 
 /// A text that is being written, in rows behind a sign, with row and column of its caret.
-fn written(text: &super::composer::Composer, prefix: &str, columns: usize, most: usize) -> (Vec<Line>, (usize, usize)) {
+fn written(
+    text: &super::composer::Composer,
+    prefix: &str,
+    columns: usize,
+    most: usize,
+) -> (Vec<Line>, (usize, usize)) {
     let written = Written::new(text, &Line::of(prefix, Tone::Strong), columns);
     let column = written.caret_column;
     let (rows, row) = written.window(most);

@@ -32,7 +32,11 @@ impl FullContext {
     pub(super) fn follow(&mut self, status: &Status) {
         let turns = is_context_full(status).then_some(status.turns);
         if self.turns != turns {
-            *self = Self { turns, time: self.time.next(), ..Self::default() };
+            *self = Self {
+                turns,
+                time: self.time.next(),
+                ..Self::default()
+            };
         }
     }
 
@@ -71,7 +75,11 @@ impl FullContext {
         };
         if !self.time.is_over(now_ms) {
             // It belongs to what was typed before.
-            return if self.focus { KeyResult::Taken(Vec::new()) } else { KeyResult::Ignored };
+            return if self.focus {
+                KeyResult::Taken(Vec::new())
+            } else {
+                KeyResult::Ignored
+            };
         }
         if std::mem::replace(&mut self.is_sent, true) {
             return KeyResult::Told("this answer is on its way".to_owned());
@@ -96,7 +104,9 @@ impl FullContext {
         self.answerable = answerable;
         if rows < 1 + keys.len() {
             self.time.not_seen();
-            return vec![Line::of("? a question waits: enlarge the terminal", Tone::Waiting).cut(width)];
+            return vec![
+                Line::of("? a question waits: enlarge the terminal", Tone::Waiting).cut(width),
+            ];
         }
         self.time.seen(now_ms);
         let mut lines = vec![Line::of("? the context is full", Tone::Waiting).cut(width)];
@@ -112,11 +122,20 @@ impl FullContext {
         let text = match takes {
             TakesAnswer::NotHere => "this terminal cannot answer now",
             _ if self.is_sent => "the answer is on its way",
-            TakesAnswer::BehindF4 { is_writing: true } if !self.focus => "F4, then 1, 2 or 3: what you write stays",
+            TakesAnswer::BehindF4 { is_writing: true } if !self.focus => {
+                "F4, then 1, 2 or 3: what you write stays"
+            }
             TakesAnswer::BehindF4 { .. } if !self.focus => "F4, then 1, 2 or 3",
             TakesAnswer::BehindF4 { .. } | TakesAnswer::Letter => KEYS,
         };
-        joined(text.split(" · "), Tone::Strong, width.saturating_sub(2).max(1)).iter().map(indented).collect()
+        joined(
+            text.split(" · "),
+            Tone::Strong,
+            width.saturating_sub(2).max(1),
+        )
+        .iter()
+        .map(indented)
+        .collect()
     }
 }
 
@@ -124,11 +143,22 @@ impl FullContext {
 fn body(status: &Status, width: usize) -> Vec<Line> {
     let (margin, deep) = margins();
     let context = status.context.as_ref();
-    let size = context.and_then(|context| Some((context.used, context.window?))).map_or_else(
-        || "The next request does not fit the model's window.".to_owned(),
-        |(used, window)| format!("The next request has about {}, the model's window {}.", tokens(used), tokens(window)),
-    );
+    let size = context
+        .and_then(|context| Some((context.used, context.window?)))
+        .map_or_else(
+            || "The next request does not fit the model's window.".to_owned(),
+            |(used, window)| {
+                format!(
+                    "The next request has about {}, the model's window {}.",
+                    tokens(used),
+                    tokens(window)
+                )
+            },
+        );
     let drop = "1: the oldest turns leave the next request; the journal keeps them.";
     let resume = "2: the pod tries again, for example after a start with a larger window.";
-    [size.as_str(), drop, resume].iter().flat_map(|text| texts(text, Tone::Plain, width, &margin, &deep)).collect()
+    [size.as_str(), drop, resume]
+        .iter()
+        .flat_map(|text| texts(text, Tone::Plain, width, &margin, &deep))
+        .collect()
 }

@@ -30,10 +30,19 @@ impl Screen {
             Some((u16::try_from(column.min(columns - 1)).ok()?, row))
         });
         shown.extend(bottom.rows.into_iter().skip(hidden));
-        let fits = |line: Line| if line.width() > columns { line.cut(columns) } else { line };
+        let fits = |line: Line| {
+            if line.width() > columns {
+                line.cut(columns)
+            } else {
+                line
+            }
+        };
         self.cache.end_frame();
         let rows = shown.into_iter().map(fits).collect();
-        (lines.into_iter().map(fits).collect(), Frame { rows, cursor })
+        (
+            lines.into_iter().map(fits).collect(),
+            Frame { rows, cursor },
+        )
     }
 
     /// The lines of the cells behind those that were printed, up to the first one that still changes, and the rest.
@@ -43,11 +52,18 @@ impl Screen {
         let is_over = status.turn.is_none() && status.approvals.is_empty();
         let first = usize::try_from(printed - self.fold.dropped).unwrap_or(usize::MAX);
         let fresh = self.fold.cells.iter().skip(first);
-        let ready = fresh.take_while(|cell| is_over || !cell.is_pending()).count();
+        let ready = fresh
+            .take_while(|cell| is_over || !cell.is_pending())
+            .count();
         self.printed = Some(printed + ready as u64);
         self.visit(now_ms, |_, count, blocks| {
-            let mut lines: Vec<Line> = (first..count).take(ready).flat_map(|at| blocks(at).to_vec()).collect();
-            let mut open: Vec<Line> = (first + ready..count).flat_map(|at| blocks(at).to_vec()).collect();
+            let mut lines: Vec<Line> = (first..count)
+                .take(ready)
+                .flat_map(|at| blocks(at).to_vec())
+                .collect();
+            let mut open: Vec<Line> = (first + ready..count)
+                .flat_map(|at| blocks(at).to_vec())
+                .collect();
             // What was printed before may be a command of the shell.
             if first == 0 && !lines.is_empty() {
                 lines.insert(0, Line::default());

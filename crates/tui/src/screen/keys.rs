@@ -29,7 +29,13 @@ impl Screen {
         }
         let only_looks = matches!(
             key,
-            Key::PageUp | Key::PageDown | Key::WheelUp | Key::WheelDown | Key::Up | Key::Down | Key::F(_)
+            Key::PageUp
+                | Key::PageDown
+                | Key::WheelUp
+                | Key::WheelDown
+                | Key::Up
+                | Key::Down
+                | Key::F(_)
         );
         if !only_looks {
             self.asking.typed(now_ms);
@@ -112,7 +118,11 @@ impl Screen {
 
     fn open_panel(&mut self, panel: PanelKind) {
         self.panel_scroll = 0;
-        self.panel = if self.panel == Some(panel) { None } else { Some(panel) };
+        self.panel = if self.panel == Some(panel) {
+            None
+        } else {
+            Some(panel)
+        };
     }
 
     fn open_status(&mut self, now_ms: u64) {
@@ -125,7 +135,9 @@ impl Screen {
 
     /// Asks for the memory of the jobs, unless that was done just now.
     pub(super) fn measure_jobs(&mut self, now_ms: u64) {
-        if self.connection == ConnectionState::Live && self.processes.measures(self.model.status(), now_ms) {
+        if self.connection == ConnectionState::Live
+            && self.processes.measures(self.model.status(), now_ms)
+        {
             self.outbox.push(Intent::FetchStatus);
         }
     }
@@ -136,7 +148,9 @@ impl Screen {
             return false;
         }
         let taken = match self.panel {
-            Some(PanelKind::Status) if self.may_stop() => self.processes.key(key, self.model.status()),
+            Some(PanelKind::Status) if self.may_stop() => {
+                self.processes.key(key, self.model.status())
+            }
             Some(PanelKind::Features) if self.may_change_features() => self.features.key(key),
             _ => None,
         };
@@ -160,7 +174,10 @@ impl Screen {
     /// To the question of this pod; from there, or without one, to those of all pods.
     fn answer_question(&mut self) {
         let is_shut = self.panel != Some(PanelKind::Pods);
-        if is_shut && self.question().is_some() && (!self.asking.focus || self.asking.words.is_some()) {
+        if is_shut
+            && self.question().is_some()
+            && (!self.asking.focus || self.asking.words.is_some())
+        {
             self.asking.focus = true;
         } else if is_shut && self.asks_of_context() && !self.full.focus {
             self.full.focus = true;
@@ -187,14 +204,22 @@ impl Screen {
         if key != Key::Enter {
             return self.pods.key(key);
         }
-        let Some(chosen) = self.pods.chosen().cloned() else { return };
+        let Some(chosen) = self.pods.chosen().cloned() else {
+            return;
+        };
         self.panel = None;
         match chosen {
             PodEntry { name, .. } if name == self.model.status().pod => {}
-            PodEntry { name, is_live: true, .. } => self.outbox.push(Intent::Switch(name)),
+            PodEntry {
+                name,
+                is_live: true,
+                ..
+            } => self.outbox.push(Intent::Switch(name)),
             PodEntry { name, .. } => {
                 self.tell(
-                    &format!("{name} does not run; `yoi start {name}` starts it, then F4 goes there"),
+                    &format!(
+                        "{name} does not run; `yoi start {name}` starts it, then F4 goes there"
+                    ),
                     Tone::Waiting,
                 );
             }
@@ -212,9 +237,13 @@ impl Screen {
         match free {
             // As it was shown to who could answer.
             _ if self.connection == ConnectionState::Recorded => TakesAnswer::Letter,
-            _ if self.role == Role::Viewer || self.connection != ConnectionState::Live => TakesAnswer::NotHere,
+            _ if self.role == Role::Viewer || self.connection != ConnectionState::Live => {
+                TakesAnswer::NotHere
+            }
             true => TakesAnswer::Letter,
-            false => TakesAnswer::BehindF4 { is_writing: !self.composer.is_empty() },
+            false => TakesAnswer::BehindF4 {
+                is_writing: !self.composer.is_empty(),
+            },
         }
     }
 
@@ -262,7 +291,9 @@ impl Screen {
             Key::Enter | Key::Up => self.search_next(true),
             Key::Down => self.search_next(false),
             key => {
-                let Some(search) = self.search.as_mut() else { return };
+                let Some(search) = self.search.as_mut() else {
+                    return;
+                };
                 if let Key::Char(c) = key {
                     search.query.type_char(c);
                 } else {
@@ -276,10 +307,22 @@ impl Screen {
     /// Selects what stands above or below: parts of the transcript, then the inputs that wait.
     fn select_next(&mut self, up: bool) {
         // What was printed belongs to the terminal.
-        let cells = self.fold.cells.iter().filter(|_| self.printed.is_none()).map(|cell| Selected::Cell(cell.id));
-        let queued = self.model.status().queued.iter().map(|queued| Selected::Queued(queued.input));
+        let cells = self
+            .fold
+            .cells
+            .iter()
+            .filter(|_| self.printed.is_none())
+            .map(|cell| Selected::Cell(cell.id));
+        let queued = self
+            .model
+            .status()
+            .queued
+            .iter()
+            .map(|queued| Selected::Queued(queued.input));
         let all: Vec<Selected> = cells.chain(queued).collect();
-        let at = self.selected.and_then(|selected| all.iter().position(|one| *one == selected));
+        let at = self
+            .selected
+            .and_then(|selected| all.iter().position(|one| *one == selected));
         let next = match (at, up) {
             (None, true) => all.len().checked_sub(1),
             (None, false) => None,
@@ -305,12 +348,19 @@ impl Screen {
                 None => self.toggle(id),
             },
             (Some(Selected::Cell(id)), Key::Char('c')) => {
-                let text = self.fold.cells.iter().find(|cell| cell.id == id).map(|cell| cell.text());
+                let text = self
+                    .fold
+                    .cells
+                    .iter()
+                    .find(|cell| cell.id == id)
+                    .map(|cell| cell.text());
                 self.outbox.extend(text.map(Intent::Copy));
             }
             (Some(Selected::Cell(_)), Key::Char('/')) => self.search_begin(""),
             (Some(Selected::Cell(_)), Key::Char('v')) => self.outbox.push(Intent::OpenConversation),
-            (Some(Selected::Cell(_)), Key::Char('[')) => self.outbox.push(Intent::PrintConversation),
+            (Some(Selected::Cell(_)), Key::Char('[')) => {
+                self.outbox.push(Intent::PrintConversation)
+            }
             (Some(Selected::Queued(input)), key) => return self.queue_key(input, key),
             _ => return false,
         }
@@ -330,22 +380,35 @@ impl Screen {
         let intent = match key {
             Key::Char('c') => self.whole(input).map(Intent::Copy),
             Key::Char('x') | Key::Delete => Some(Intent::Withdraw { input }),
-            Key::Char('u') => {
-                at.checked_sub(1).and_then(id).map(|before| Intent::MoveInput { input, before: Some(before) })
-            }
-            Key::Char('d') => id(at + 1).map(|_| Intent::MoveInput { input, before: id(at + 2) }),
+            Key::Char('u') => at
+                .checked_sub(1)
+                .and_then(id)
+                .map(|before| Intent::MoveInput {
+                    input,
+                    before: Some(before),
+                }),
+            Key::Char('d') => id(at + 1).map(|_| Intent::MoveInput {
+                input,
+                before: id(at + 2),
+            }),
             Key::Char('s') if self.is_command(input) => {
-                self.tell("a command has a turn of its own: no running turn takes it", Tone::Failed);
+                self.tell(
+                    "a command has a turn of its own: no running turn takes it",
+                    Tone::Failed,
+                );
                 None
             }
-            Key::Char('s') => self.whole(input).map(|text| Intent::SendNow { input, text }),
+            Key::Char('s') => self
+                .whole(input)
+                .map(|text| Intent::SendNow { input, text }),
             Key::Char('e') | Key::Enter => {
                 if let Some(text) = self.whole(input) {
                     if !self.composer.is_empty() {
                         self.fold.remember(&self.composer.text());
                         self.tell("what you wrote is among the earlier inputs (Up)", Tone::Dim);
                     }
-                    self.composer.set(&commands::typed(&text, self.is_command(input)));
+                    self.composer
+                        .set(&commands::typed(&text, self.is_command(input)));
                     (self.editing, self.selected) = (Some(input), None);
                 }
                 None
@@ -359,7 +422,12 @@ impl Screen {
     /// The whole text of an input that waits.
     fn whole(&mut self, input: u64) -> Option<String> {
         let text = self.fold.waiting.get(&input).cloned();
-        let shown = self.model.status().queued.iter().find(|waiting| waiting.input == input);
+        let shown = self
+            .model
+            .status()
+            .queued
+            .iter()
+            .find(|waiting| waiting.input == input);
         let is_whole = |text: &String| text.chars().count() < protocol::MAX_SHOWN;
         let text = text.or_else(|| shown.map(|waiting| waiting.text.clone()).filter(is_whole));
         if text.is_none() {

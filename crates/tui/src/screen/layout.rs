@@ -27,7 +27,10 @@ impl Written {
         let (prefix, indent) = if width < PREFIXED {
             (Line::default(), Line::default())
         } else {
-            (prefix.clone(), Line::of(&" ".repeat(prefix.width()), Tone::Plain))
+            (
+                prefix.clone(),
+                Line::of(&" ".repeat(prefix.width()), Tone::Plain),
+            )
         };
         let before = indent.width();
         let room = width.saturating_sub(before + 1).max(1);
@@ -42,7 +45,11 @@ impl Written {
                 continue;
             }
             let (shown, tone) = shown(grapheme, &mut labels);
-            let shown = if columns(&shown) > room { "…".to_owned() } else { shown };
+            let shown = if columns(&shown) > room {
+                "…".to_owned()
+            } else {
+                shown
+            };
             let wide = columns(&shown);
             if used + wide > room {
                 rows.push(std::mem::replace(&mut line, indent.clone()));
@@ -56,14 +63,24 @@ impl Written {
         rows.push(line);
         let caret = places.iter().find(|(at, ..)| *at >= composer.caret());
         let (caret_row, caret_column) = caret.map_or((0, 0), |(_, row, column)| (*row, *column));
-        Self { rows, caret_row, caret_column: caret_column.min(width.saturating_sub(1)), places }
+        Self {
+            rows,
+            caret_row,
+            caret_column: caret_column.min(width.saturating_sub(1)),
+            places,
+        }
     }
 
     /// The place in the text so many rows away; none if there is no such row.
     pub(super) fn vertical(&self, by: isize) -> Option<usize> {
-        let row = self.caret_row.checked_add_signed(by).filter(|row| *row < self.rows.len())?;
+        let row = self
+            .caret_row
+            .checked_add_signed(by)
+            .filter(|row| *row < self.rows.len())?;
         let in_row = self.places.iter().filter(|(_, at, _)| *at == row);
-        in_row.min_by_key(|(_, _, column)| column.abs_diff(self.caret_column)).map(|(at, ..)| *at)
+        in_row
+            .min_by_key(|(_, _, column)| column.abs_diff(self.caret_column))
+            .map(|(at, ..)| *at)
     }
 
     /// At most so many rows, among them that of the caret, and the caret's row in them.
@@ -79,5 +96,9 @@ fn shown(grapheme: &str, labels: &mut impl Iterator<Item = String>) -> (String, 
     if grapheme.contains(CHIP) {
         return (labels.next().unwrap_or_default(), Tone::Code);
     }
-    if grapheme == "\t" { (TAB.to_owned(), Tone::Plain) } else { (escape_line(grapheme).into_owned(), Tone::Plain) }
+    if grapheme == "\t" {
+        (TAB.to_owned(), Tone::Plain)
+    } else {
+        (escape_line(grapheme).into_owned(), Tone::Plain)
+    }
 }

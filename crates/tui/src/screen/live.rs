@@ -55,10 +55,19 @@ impl LiveLines {
         let is_same = (self.request, self.width, self.theme) == (answer.request, width, theme);
         // The beginning of a long text is dropped by the model.
         if !is_same || answer.text.len() < self.done || !answer.text.is_char_boundary(self.done) {
-            *self = Self { request: answer.request, width, theme, ..Self::default() };
+            *self = Self {
+                request: answer.request,
+                width,
+                theme,
+                ..Self::default()
+            };
         }
         let pending = answer.text.get(self.done..).unwrap_or_default();
-        let end = if pending.len() > MAX_BLOCK { pending.len() } else { finished(pending) };
+        let end = if pending.len() > MAX_BLOCK {
+            pending.len()
+        } else {
+            finished(pending)
+        };
         if end > 0 {
             let more = markdown(pending.get(..end).unwrap_or_default(), width, theme);
             if !more.is_empty() {
@@ -66,21 +75,45 @@ impl LiveLines {
             }
             self.done += end;
         }
-        let mut lines = markdown(answer.text.get(self.done..).unwrap_or_default(), width, theme);
+        let mut lines = markdown(
+            answer.text.get(self.done..).unwrap_or_default(),
+            width,
+            theme,
+        );
         if answer.incomplete {
-            lines.push(Line::of("… parts of this answer are shown when it is complete", Tone::Dim).cut(width));
+            lines.push(
+                Line::of(
+                    "… parts of this answer are shown when it is complete",
+                    Tone::Dim,
+                )
+                .cut(width),
+            );
         }
         if let Some(retry) = &answer.retry {
             let seconds = retry.delay_ms as f64 / 1e3;
-            let text = format!("! {}; attempt {} in {seconds:.1} s", retry.why, retry.attempt.saturating_add(1));
-            lines.extend(Line::of(&text, Tone::Refused).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain)));
+            let text = format!(
+                "! {}; attempt {} in {seconds:.1} s",
+                retry.why,
+                retry.attempt.saturating_add(1)
+            );
+            lines.extend(Line::of(&text, Tone::Refused).wrap(
+                width,
+                &Line::default(),
+                &Line::of("  ", Tone::Plain),
+            ));
         }
         lines
     }
 }
 
 /// What the model does that is not seen, and for how long.
-fn waiting(answer: Option<&LiveAnswer>, model: &str, asked_us: Option<u64>, width: usize, now_ms: u64) -> Option<Line> {
+fn waiting(
+    answer: Option<&LiveAnswer>,
+    model: &str,
+    asked_us: Option<u64>,
+    width: usize,
+    now_ms: u64,
+) -> Option<Line> {
     let asked_ms = asked_us? / 1000;
     let age = now_ms.saturating_sub(asked_ms);
     if age < WAIT_SHOWN_MS {
@@ -88,9 +121,14 @@ fn waiting(answer: Option<&LiveAnswer>, model: &str, asked_us: Option<u64>, widt
     }
     let does = match answer {
         Some(LiveAnswer { calls, .. }) if !calls.is_empty() => {
-            format!("{model} is preparing a call of {}", calls.last().map_or("", String::as_str))
+            format!(
+                "{model} is preparing a call of {}",
+                calls.last().map_or("", String::as_str)
+            )
         }
-        Some(LiveAnswer { reasoning, .. }) if !reasoning.is_empty() => format!("{model} is thinking"),
+        Some(LiveAnswer { reasoning, .. }) if !reasoning.is_empty() => {
+            format!("{model} is thinking")
+        }
         _ => format!("waiting for {model}"),
     };
     let took = crate::count::duration(Duration::from_secs(age / 1000));

@@ -29,7 +29,8 @@ mod writing;
 
 pub use commands::unknown_command;
 pub use exchange::{
-    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply, ScreenSize,
+    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply,
+    ScreenSize,
 };
 pub use panels::{context_gain, context_kind, context_masking, context_part};
 pub use state::Screen;

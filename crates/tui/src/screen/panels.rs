@@ -22,27 +22,66 @@ const VI: &str = "Esc, then";
 
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "send · Alt-Enter, Ctrl-J: new line"),
-    ("Esc", "end the running turn · twice: take the last input back"),
-    ("Ctrl-D", "detach when nothing is written (also Ctrl-\\, Ctrl-C twice)"),
+    (
+        "Esc",
+        "end the running turn · twice: take the last input back",
+    ),
+    (
+        "Ctrl-D",
+        "detach when nothing is written (also Ctrl-\\, Ctrl-C twice)",
+    ),
     ("PgUp PgDn", "scroll · Ctrl-Home, Ctrl-End: begin and end"),
-    ("Alt-Up Alt-Down", "select a waiting input or a part of the transcript"),
-    ("  Enter, c", "open or close it, or go to its record · copy it"),
+    (
+        "Alt-Up Alt-Down",
+        "select a waiting input or a part of the transcript",
+    ),
+    (
+        "  Enter, c",
+        "open or close it, or go to its record · copy it",
+    ),
     ("  /", "search the journal, back to its first record"),
-    ("  v [", "the whole conversation: in your editor · printed into the terminal"),
-    ("  e x u d s", "a waiting input: edit, withdraw, up, down, send now"),
+    (
+        "  v [",
+        "the whole conversation: in your editor · printed into the terminal",
+    ),
+    (
+        "  e x u d s",
+        "a waiting input: edit, withdraw, up, down, send now",
+    ),
     ("Ctrl-O", "open or close all calls"),
     ("Ctrl-F", "search the journal, too · Enter: an older match"),
     ("Up Ctrl-R", "earlier inputs · search them"),
     ("Ctrl-G", "write in your editor"),
     ("Ctrl-Z Ctrl-Y", "undo · redo"),
-    (FEATURES, "the features of the pod: what each adds and may do · Up Down, then e d g x: change one"),
-    ("F3 F5", "the pod, its tasks and jobs · what the next request has"),
-    ("  Up Down x", "in F3: choose a job or a running task, and stop it"),
+    (
+        FEATURES,
+        "the features of the pod: what each adds and may do · Up Down, then e d g x: change one",
+    ),
+    (
+        "F3 F5",
+        "the pod, its tasks and jobs · what the next request has",
+    ),
+    (
+        "  Up Down x",
+        "in F3: choose a job or a running task, and stop it",
+    ),
     ("F4", "answer what waits for you while something is written"),
-    ("  again", "all pods: what waits for you there, and the way to them"),
-    ("y p r n w", "a question: once, this pod, by a rule, deny, deny with words"),
-    ("1 2 3", "a full context: drop the oldest turns, resume, stop the pod"),
-    (VI, "h j k l w b e 0 $ move · x dd D cc C cut · p pastes · u undoes · i a I A o write"),
+    (
+        "  again",
+        "all pods: what waits for you there, and the way to them",
+    ),
+    (
+        "y p r n w",
+        "a question: once, this pod, by a rule, deny, deny with words",
+    ),
+    (
+        "1 2 3",
+        "a full context: drop the oldest turns, resume, stop the pod",
+    ),
+    (
+        VI,
+        "h j k l w b e 0 $ move · x dd D cc C cut · p pastes · u undoes · i a I A o write",
+    ),
     ("!", "first: run a shell command; the model reads it later"),
     ("/ @", "commands · files of the directory; Tab completes"),
 ];
@@ -73,12 +112,31 @@ pub(super) fn status(status: &Status, now_ms: u64, width: usize) -> Vec<Line> {
     say("model", &status.model);
     say("directory", &host.cwd);
     say("sandbox", &host.sandbox);
-    say("process", &format!("{} · yoi {} · for {}", host.pid, host.version, left(ago)));
-    say("so far", &format!("{} · {}", count(status.turns, "turn"), count(status.requests, "request")));
+    say(
+        "process",
+        &format!("{} · yoi {} · for {}", host.pid, host.version, left(ago)),
+    );
+    say(
+        "so far",
+        &format!(
+            "{} · {}",
+            count(status.turns, "turn"),
+            count(status.requests, "request")
+        ),
+    );
     if !host.reload.next_start.is_empty() {
-        say("changed", &format!("{}: counts from the next start on", host.reload.next_start.join(", ")));
+        say(
+            "changed",
+            &format!(
+                "{}: counts from the next start on",
+                host.reload.next_start.join(", ")
+            ),
+        );
     }
-    host.reload.refused.iter().for_each(|why| say("refused", &format!("the new configuration: {why}")));
+    host.reload
+        .refused
+        .iter()
+        .for_each(|why| say("refused", &format!("the new configuration: {why}")));
     lines.push(Line::default());
     lines
 }
@@ -88,16 +146,33 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
     let Some(context) = &status.context else {
         return vec![Line::of("known once the first turn begins", Tone::Dim).cut(width)];
     };
-    let window = context.window.map_or_else(String::new, |window| format!(" of {}", tokens(window)));
-    let how = if context.measured { "" } else { " · estimated from the size of the texts" };
-    let whole = format!("{}{window}{how} · {} cached", tokens(context.used), tokens(context.cached));
-    let mut lines = Line::of(&whole, Tone::Strong).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
-    let row = |part: &ContextPart| {
-        Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim).with(&context_part(part), Tone::Plain).cut(width)
+    let window = context
+        .window
+        .map_or_else(String::new, |window| format!(" of {}", tokens(window)));
+    let how = if context.measured {
+        ""
+    } else {
+        " · estimated from the size of the texts"
     };
-    let say = |text: &str| Line::of(text, Tone::Dim).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
+    let whole = format!(
+        "{}{window}{how} · {} cached",
+        tokens(context.used),
+        tokens(context.cached)
+    );
+    let mut lines =
+        Line::of(&whole, Tone::Strong).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
+    let row = |part: &ContextPart| {
+        Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim)
+            .with(&context_part(part), Tone::Plain)
+            .cut(width)
+    };
+    let say = |text: &str| {
+        Line::of(text, Tone::Dim).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain))
+    };
     lines.extend(say(&context_masking(context)));
-    context_gain(context).iter().for_each(|gain| lines.extend(say(gain)));
+    context_gain(context)
+        .iter()
+        .for_each(|gain| lines.extend(say(gain)));
     lines.extend(context.parts.iter().map(row));
     if !context.left.is_empty() {
         lines.extend(say("left the requests so far:"));
@@ -107,7 +182,12 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
         lines.push(Line::of("old steps leave the next request", Tone::Waiting).cut(width));
     }
     for pin in &status.pins {
-        lines.extend(labelled(&format!("pin {}", pin.pin), Tone::Strong, &pin.text, width));
+        lines.extend(labelled(
+            &format!("pin {}", pin.pin),
+            Tone::Strong,
+            &pin.text,
+            width,
+        ));
     }
     lines
 }
@@ -126,9 +206,17 @@ pub fn context_kind(kind: &str) -> String {
 /// A contributor: its kind, the tool or the feature, and how much of it was cached.
 #[must_use]
 pub fn context_part(part: &ContextPart) -> String {
-    let name = part.name.as_ref().or(part.feature.as_ref()).map_or_else(String::new, |name| format!(": {name}"));
+    let name = part
+        .name
+        .as_ref()
+        .or(part.feature.as_ref())
+        .map_or_else(String::new, |name| format!(": {name}"));
     // The provider counts the cached tokens of the whole request only.
-    let cached = if part.cached > 0 { format!(", about {} cached", part.cached) } else { String::new() };
+    let cached = if part.cached > 0 {
+        format!(", about {} cached", part.cached)
+    } else {
+        String::new()
+    };
     format!("{}{name}{cached}", context_kind(&part.kind))
 }
 
@@ -139,10 +227,12 @@ pub fn context_gain(context: &ContextStatus) -> Option<String> {
     if steps.max(context.masking_frees.unwrap_or(0)) == 0 {
         return Some("pruning and /compact would free nothing now".to_owned());
     }
-    let masking = context
-        .masking_frees
-        .map_or_else(String::new, |masking| format!("masking old results would free about {masking} tokens now; "));
-    Some(format!("{masking}/compact, which drops old steps, would free about {steps} tokens now"))
+    let masking = context.masking_frees.map_or_else(String::new, |masking| {
+        format!("masking old results would free about {masking} tokens now; ")
+    });
+    Some(format!(
+        "{masking}/compact, which drops old steps, would free about {steps} tokens now"
+    ))
 }
 
 /// When old results leave the requests.

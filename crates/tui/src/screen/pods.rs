@@ -54,8 +54,12 @@ impl PodList {
         let text = match (&self.known, shown.is_empty()) {
             (None, _) => "listing the pods …".to_owned(),
             (Some(Err(why)), _) => why.clone(),
-            (Some(Ok(_)), true) if self.query.is_empty() => "no pod runs, and none waits for you".to_owned(),
-            (Some(Ok(_)), _) if self.query.is_empty() => "Enter goes there · letters narrow the list".to_owned(),
+            (Some(Ok(_)), true) if self.query.is_empty() => {
+                "no pod runs, and none waits for you".to_owned()
+            }
+            (Some(Ok(_)), _) if self.query.is_empty() => {
+                "Enter goes there · letters narrow the list".to_owned()
+            }
             (Some(Ok(_)), true) => format!("no name has {}", self.query),
             (Some(Ok(_)), false) => format!("with {}", self.query),
         };
@@ -64,13 +68,24 @@ impl PodList {
         let mut chosen = 0..0;
         for (at, pod) in shown.into_iter().enumerate() {
             let begin = lines.len();
-            let sign = if at == self.at { Line::of("▶ ", Tone::Strong) } else { Line::of("  ", Tone::Plain) };
+            let sign = if at == self.at {
+                Line::of("▶ ", Tone::Strong)
+            } else {
+                Line::of("  ", Tone::Plain)
+            };
             let tone = if pod.waits { Tone::Waiting } else { Tone::Dim };
             let here = if pod.name == own { " · this one" } else { "" };
-            let row = sign.with(&pod.name, Tone::Strong).with(" · ", Tone::Dim).with(&pod.state, tone);
+            let row = sign
+                .with(&pod.name, Tone::Strong)
+                .with(" · ", Tone::Dim)
+                .with(&pod.state, tone);
             lines.push(row.with(here, Tone::Dim).cut(width));
             let margin = Line::of("    ", Tone::Plain);
-            lines.extend(pod.details.iter().flat_map(|text| Line::of(text, Tone::Plain).wrap(width, &margin, &margin)));
+            lines.extend(
+                pod.details
+                    .iter()
+                    .flat_map(|text| Line::of(text, Tone::Plain).wrap(width, &margin, &margin)),
+            );
             if at == self.at {
                 chosen = begin..lines.len();
             }

@@ -32,8 +32,13 @@ const MEASURED_MS: u64 = 2000;
 
 /// Everything that can be stopped, in the order of the panel.
 fn running(status: &Status) -> Vec<Running> {
-    let runs = status.tasks.iter().filter_map(|task| task.run.as_ref()).map(|run| Running::Run(run.run));
-    runs.chain(status.jobs.iter().map(|job| Running::Job(job.job))).collect()
+    let runs = status
+        .tasks
+        .iter()
+        .filter_map(|task| task.run.as_ref())
+        .map(|run| Running::Run(run.run));
+    runs.chain(status.jobs.iter().map(|job| Running::Job(job.job)))
+        .collect()
 }
 
 /// Whether there is something whose age is shown.
@@ -46,7 +51,9 @@ impl Processes {
     pub(super) fn key(&mut self, key: Key, status: &Status) -> Option<Vec<Intent>> {
         let all = running(status);
         self.chosen.take_if(|chosen| !all.contains(chosen));
-        let at = self.chosen.and_then(|chosen| all.iter().position(|one| *one == chosen));
+        let at = self
+            .chosen
+            .and_then(|chosen| all.iter().position(|one| *one == chosen));
         if self.chosen.is_none() {
             self.asks = None;
         }
@@ -77,7 +84,10 @@ impl Processes {
 
     /// Whether to ask the pod for the memory of its jobs now, which it tells with its status.
     pub(super) fn measures(&mut self, status: &Status, now_ms: u64) -> bool {
-        let is_due = self.measured_ms.is_none_or(|at| now_ms.abs_diff(at) >= MEASURED_MS) && !status.jobs.is_empty();
+        let is_due = self
+            .measured_ms
+            .is_none_or(|at| now_ms.abs_diff(at) >= MEASURED_MS)
+            && !status.jobs.is_empty();
         if is_due {
             self.measured_ms = Some(now_ms);
         }
@@ -98,7 +108,8 @@ impl Processes {
         width: usize,
     ) -> (Vec<Line>, Range<usize>) {
         let all = running(status);
-        self.chosen.take_if(|chosen| !all.contains(chosen) || !may_stop);
+        self.chosen
+            .take_if(|chosen| !all.contains(chosen) || !may_stop);
         let (mut lines, mut chosen) = (Vec::new(), 0..0);
         let mut row = |own: Option<Running>, (label, tone, text): (String, Tone, String)| {
             let begin = lines.len();
@@ -115,18 +126,41 @@ impl Processes {
             }
         };
         for of in &status.tasks {
-            row(of.run.as_ref().map(|run| Running::Run(run.run)), task(of, now_ms));
+            row(
+                of.run.as_ref().map(|run| Running::Run(run.run)),
+                task(of, now_ms),
+            );
         }
         if status.more_tasks > 0 {
-            row(None, (format!("… {} more tasks", status.more_tasks), Tone::Dim, String::new()));
+            row(
+                None,
+                (
+                    format!("… {} more tasks", status.more_tasks),
+                    Tone::Dim,
+                    String::new(),
+                ),
+            );
         }
         for of in &status.jobs {
             row(Some(Running::Job(of.job)), job(of, now_ms));
         }
         if status.tasks.is_empty() && status.jobs.is_empty() {
-            row(None, ("no background task, no job".to_owned(), Tone::Dim, String::new()));
+            row(
+                None,
+                (
+                    "no background task, no job".to_owned(),
+                    Tone::Dim,
+                    String::new(),
+                ),
+            );
         } else if may_stop && !all.is_empty() && self.chosen.is_none() {
-            lines.extend(Line::of("↑ ↓ choose what runs, to stop it", Tone::Dim).wrap(width, &none(), &margin()));
+            lines.extend(
+                Line::of("↑ ↓ choose what runs, to stop it", Tone::Dim).wrap(
+                    width,
+                    &none(),
+                    &margin(),
+                ),
+            );
         }
         (lines, chosen)
     }
@@ -151,7 +185,11 @@ fn task(task: &BackgroundTaskStatus, now_ms: u64) -> (String, Tone, String) {
     let (mut facts, mut tone) = (Vec::new(), Tone::Dim);
     if let Some(run) = &task.run {
         tone = Tone::Ok;
-        facts.push(format!("runs for {} ({})", left(now_ms.saturating_sub(run.since_ms)), run.trigger));
+        facts.push(format!(
+            "runs for {} ({})",
+            left(now_ms.saturating_sub(run.since_ms)),
+            run.trigger
+        ));
     } else if let Some(off) = &task.off {
         tone = Tone::Failed;
         facts.push(format!("off until the next start: {off}"));
@@ -159,28 +197,46 @@ fn task(task: &BackgroundTaskStatus, now_ms: u64) -> (String, Tone, String) {
         facts.push(format!("due in {}", left(due.saturating_sub(now_ms))));
     }
     if let Some(last) = &task.last {
-        let reason = last.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        let reason = last
+            .reason
+            .as_ref()
+            .map_or_else(String::new, |reason| format!(": {reason}"));
         facts.push(format!("last {}{reason}", last.state.replace('_', " ")));
     }
-    (format!("task {} of {}", task.task, task.feature), tone, facts.join(" · "))
+    (
+        format!("task {} of {}", task.task, task.feature),
+        tone,
+        facts.join(" · "),
+    )
 }
 
 /// With who owns it, its age and its memory.
 fn job(job: &JobStatus, now_ms: u64) -> (String, Tone, String) {
-    let took = duration(Duration::from_secs(now_ms.saturating_sub(job.since_ms) / 1000));
+    let took = duration(Duration::from_secs(
+        now_ms.saturating_sub(job.since_ms) / 1000,
+    ));
     let rest = left(job.until_ms.saturating_sub(now_ms));
-    let memory = job.memory.map_or_else(String::new, |memory| format!(" · {}", bytes(memory)));
+    let memory = job
+        .memory
+        .map_or_else(String::new, |memory| format!(" · {}", bytes(memory)));
     let starter = match (&job.call, job.run) {
         (Some(call), _) => format!(", by call {call}"),
         (None, Some(run)) => format!(", by run {run} of a task"),
         (None, None) => String::new(),
     };
-    let text = format!("{} · {took}, at most {rest} more{memory} · of {}{starter}", job.command, job.feature);
+    let text = format!(
+        "{} · {took}, at most {rest} more{memory} · of {}{starter}",
+        job.command, job.feature
+    );
     (format!("job {}", job.job), Tone::Ok, text)
 }
 
 fn entry(is_chosen: bool, label: &str, tone: Tone, text: &str, width: usize) -> Vec<Line> {
-    let sign = if is_chosen { Line::of("▶ ", Tone::Strong) } else { none() };
+    let sign = if is_chosen {
+        Line::of("▶ ", Tone::Strong)
+    } else {
+        none()
+    };
     let mut line = sign.with(label, tone);
     if !text.is_empty() {
         line = line.with(" · ", Tone::Dim).with(text, Tone::Plain);

@@ -25,7 +25,10 @@ impl Screen {
     /// Opens a search.
     pub(super) fn search_begin(&mut self, query: &str) {
         if self.printed.is_some() {
-            return self.tell("the terminal has the transcript: search with the terminal", Tone::Dim);
+            return self.tell(
+                "the terminal has the transcript: search with the terminal",
+                Tone::Dim,
+            );
         }
         let mut search = Search::default();
         search.query.set(query);
@@ -37,14 +40,22 @@ impl Screen {
 
     /// Finds the next cell before the last one that was found, or behind it.
     pub(super) fn search_next(&mut self, back: bool) {
-        let Some(search) = self.search.clone() else { return };
+        let Some(search) = self.search.clone() else {
+            return;
+        };
         let query = search.query.text().to_lowercase();
         if query.is_empty() {
             return;
         }
         let cells = &self.fold.cells;
-        let from = search.at.and_then(|id| cells.iter().position(|cell| cell.id == id));
-        let has = |at: &usize| cells.get(*at).is_some_and(|cell| cell.text().to_lowercase().contains(&query));
+        let from = search
+            .at
+            .and_then(|id| cells.iter().position(|cell| cell.id == id));
+        let has = |at: &usize| {
+            cells
+                .get(*at)
+                .is_some_and(|cell| cell.text().to_lowercase().contains(&query))
+        };
         let found = if back {
             (0..from.unwrap_or(cells.len())).rev().find(has)
         } else {
@@ -57,27 +68,57 @@ impl Screen {
                 (Some(id), false, "")
             }
             None if back && self.older_page() => (search.at, true, "searching older records …"),
-            None if back && self.fold.no_older && self.fold.before.is_some_and(|before| before > 1) => {
-                (search.at, false, "no older match in the part that is loaded; `yoi log` prints the rest")
+            None if back
+                && self.fold.no_older
+                && self.fold.before.is_some_and(|before| before > 1) =>
+            {
+                (
+                    search.at,
+                    false,
+                    "no older match in the part that is loaded; `yoi log` prints the rest",
+                )
             }
-            None => (search.at, false, if back { "no older match" } else { "no newer match" }),
+            None => (
+                search.at,
+                false,
+                if back {
+                    "no older match"
+                } else {
+                    "no newer match"
+                },
+            ),
         };
-        self.search = Some(Search { at, pages, told, shows: id.is_some(), ..search });
+        self.search = Some(Search {
+            at,
+            pages,
+            told,
+            shows: id.is_some(),
+            ..search
+        });
     }
 
     /// Scrolls to the line that was found, unless it is seen. What is hidden in a closed cell is opened.
     pub(super) fn search_shows(&mut self, now_ms: u64) {
-        let Some(search) = self.search.as_mut().filter(|search| search.shows) else { return };
+        let Some(search) = self.search.as_mut().filter(|search| search.shows) else {
+            return;
+        };
         search.shows = false;
-        let (query, Some(id)) = (search.query.text().to_lowercase(), search.at) else { return };
-        let Some(at) = self.fold.cells.iter().position(|cell| cell.id == id) else { return };
+        let (query, Some(id)) = (search.query.text().to_lowercase(), search.at) else {
+            return;
+        };
+        let Some(at) = self.fold.cells.iter().position(|cell| cell.id == id) else {
+            return;
+        };
         let rows = self.view.1;
         for is_last in [false, true] {
             let has = |line: &Line| line.text().to_lowercase().contains(&query);
             let (found, is_seen) = self.visit(now_ms, |anchor, count, blocks| {
                 let found = blocks(at).iter().position(has);
                 let (seen, _) = viewport::seen(anchor, count, rows, blocks);
-                (found, seen.iter().any(|seen| seen.block == at && has(&seen.line)))
+                (
+                    found,
+                    seen.iter().any(|seen| seen.block == at && has(&seen.line)),
+                )
             });
             match found {
                 Some(_) if is_seen => return,
@@ -98,7 +139,13 @@ impl Screen {
 
     /// Asks for the page before the first cell; `false` if there is none.
     pub(super) fn older_page(&mut self) -> bool {
-        let Some(before) = self.fold.before.filter(|before| *before > 1 && !self.fold.no_older) else { return false };
+        let Some(before) = self
+            .fold
+            .before
+            .filter(|before| *before > 1 && !self.fold.no_older)
+        else {
+            return false;
+        };
         if !self.loading {
             self.loading = true;
             self.outbox.push(Intent::OlderPage { before });

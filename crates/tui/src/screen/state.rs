@@ -114,7 +114,9 @@ impl Screen {
         let mut screen = Self::new(PodModel::new(attached), role, theme, ConnectionState::Live);
         if let Some(page) = &attached.page {
             screen.fold.before = Some(page.first);
-            page.records.iter().for_each(|line| drop(screen.fold_line(line)));
+            page.records
+                .iter()
+                .for_each(|line| drop(screen.fold_line(line)));
         }
         screen.adopt(&attached.draft.text);
         // That was before this person looked.
@@ -127,7 +129,12 @@ impl Screen {
     /// The screen of a pod without a record, into which a log can be folded as events.
     #[must_use]
     pub fn before_any_record(pod: &str, theme: Theme) -> Self {
-        Self::new(PodModel::before_any_record(pod), Role::Viewer, theme, ConnectionState::Recorded)
+        Self::new(
+            PodModel::before_any_record(pod),
+            Role::Viewer,
+            theme,
+            ConnectionState::Recorded,
+        )
     }
 
     fn new(model: PodModel, role: Role, theme: Theme, connection: ConnectionState) -> Self {
@@ -226,13 +233,23 @@ impl Screen {
                 }
             }
             Event::Alert(alert) => {
-                let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
-                let tone = if alert.level == Severity::Info { Tone::Dim } else { Tone::Refused };
+                let from = alert
+                    .from
+                    .as_ref()
+                    .map_or_else(String::new, |feature| format!("{feature}: "));
+                let tone = if alert.level == Severity::Info {
+                    Tone::Dim
+                } else {
+                    Tone::Refused
+                };
                 self.fold.local("! ", tone, format!("{from}{}", alert.text));
             }
             Event::Draft(draft) => self.foreign_draft(&draft.text),
             Event::Ended(ended) => {
-                let why = ended.failure.as_ref().map(|failure| failure.message.clone());
+                let why = ended
+                    .failure
+                    .as_ref()
+                    .map(|failure| failure.message.clone());
                 self.connection = ConnectionState::Ended(why);
             }
             _ => {}
@@ -267,7 +284,10 @@ impl Screen {
             }
             Reply::Approvals(open) => {
                 for asked in open.approvals {
-                    self.fold.questions.entry(asked.approval).or_insert_with(|| Rc::new(asked));
+                    self.fold
+                        .questions
+                        .entry(asked.approval)
+                        .or_insert_with(|| Rc::new(asked));
                 }
             }
             Reply::ApprovalsFailed(why) => {
@@ -314,7 +334,11 @@ impl Screen {
 
     /// A text was pasted.
     pub fn paste(&mut self, text: &str) {
-        let small = self.asking.words.as_mut().or(self.search.as_mut().map(|search| &mut search.query));
+        let small = self
+            .asking
+            .words
+            .as_mut()
+            .or(self.search.as_mut().map(|search| &mut search.query));
         if small.is_none() && self.role != Role::Driver {
             return;
         }
@@ -337,7 +361,9 @@ impl Screen {
     pub fn title(&self) -> String {
         let status = self.model.status();
         match status.approvals.len() + usize::from(self.full.asks()) {
-            _ if matches!(self.connection, ConnectionState::Ended(_)) => format!("ended · {} · yoi", status.pod),
+            _ if matches!(self.connection, ConnectionState::Ended(_)) => {
+                format!("ended · {} · yoi", status.pod)
+            }
             _ if matches!(self.connection, ConnectionState::Lost(_)) => {
                 format!("not connected · {} · yoi", status.pod)
             }
@@ -357,8 +383,15 @@ impl Screen {
     pub fn digest(&self) -> String {
         let mut hasher = DefaultHasher::new();
         digest(self.model.status()).hash(&mut hasher);
-        let cells = self.fold.cells.iter().rev().filter(|cell| cell.is_recorded_whole());
-        cells.take(DIGESTED).for_each(|cell| (cell.id, &cell.kind).hash(&mut hasher));
+        let cells = self
+            .fold
+            .cells
+            .iter()
+            .rev()
+            .filter(|cell| cell.is_recorded_whole());
+        cells
+            .take(DIGESTED)
+            .for_each(|cell| (cell.id, &cell.kind).hash(&mut hasher));
         format!("{}:{:016x}", self.model.seen(), hasher.finish())
     }
 
@@ -412,7 +445,10 @@ impl Screen {
         }
         if !self.fold.prepend(older, page.first) {
             let pod = self.model.status().pod.clone();
-            self.tell(&format!("`yoi log {pod}` shows the earlier part"), Tone::Dim);
+            self.tell(
+                &format!("`yoi log {pod}` shows the earlier part"),
+                Tone::Dim,
+            );
         }
         self.search_on();
     }
@@ -437,7 +473,11 @@ impl Screen {
         if let Some(words) = self.asking.put(known) {
             self.fold.remember(&words);
         }
-        if known.is_none() && first.is_some() && self.fetched != first && self.connection == ConnectionState::Live {
+        if known.is_none()
+            && first.is_some()
+            && self.fetched != first
+            && self.connection == ConnectionState::Live
+        {
             self.fetched = first;
             self.outbox.push(Intent::FetchApprovals);
         }
@@ -451,7 +491,11 @@ impl Screen {
     }
 
     pub(super) fn tell(&mut self, text: &str, tone: Tone) {
-        self.toast = Some(Toast { text: text.to_owned(), tone, since: None });
+        self.toast = Some(Toast {
+            text: text.to_owned(),
+            tone,
+            since: None,
+        });
     }
 
     pub(super) fn toggle(&mut self, id: u64) {
@@ -471,13 +515,18 @@ impl Screen {
     /// The draft of the pod follows the composer.
     pub(super) fn send_draft(&mut self) {
         let text = self.composer.text();
-        if text == self.draft || text.len() > protocol::MAX_DRAFT || self.connection != ConnectionState::Live {
+        if text == self.draft
+            || text.len() > protocol::MAX_DRAFT
+            || self.connection != ConnectionState::Live
+        {
             return;
         }
         self.draft.clone_from(&text);
         self.drafts.push_back(text.clone());
-        self.drafts.drain(..self.drafts.len().saturating_sub(MAX_DRAFTS));
-        self.outbox.retain(|intent| !matches!(intent, Intent::SetDraft(_)));
+        self.drafts
+            .drain(..self.drafts.len().saturating_sub(MAX_DRAFTS));
+        self.outbox
+            .retain(|intent| !matches!(intent, Intent::SetDraft(_)));
         self.outbox.push(Intent::SetDraft(text));
     }
 
@@ -505,6 +554,8 @@ impl Screen {
     /// The text of the newest answer.
     pub(super) fn newest_answer(&self) -> Option<String> {
         let answers = self.fold.cells.iter().rev();
-        answers.into_iter().find_map(|cell| matches!(cell.kind, CellKind::Answer(_)).then(|| cell.text()))
+        answers
+            .into_iter()
+            .find_map(|cell| matches!(cell.kind, CellKind::Answer(_)).then(|| cell.text()))
     }
 }

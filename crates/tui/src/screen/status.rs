@@ -32,7 +32,10 @@ impl RetryClock {
                 now_ms
             }
         };
-        wait.map(|wait| wait.retry_in_s.saturating_sub(now_ms.saturating_sub(since) / 1000))
+        wait.map(|wait| {
+            wait.retry_in_s
+                .saturating_sub(now_ms.saturating_sub(since) / 1000)
+        })
     }
 
     /// Milliseconds until another number is shown.
@@ -52,7 +55,12 @@ pub(super) fn state(
     now_ms: u64,
 ) -> (String, Tone) {
     match connection {
-        ConnectionState::Lost(why) => return (format!("connection lost, connecting again: {why}"), Tone::Failed),
+        ConnectionState::Lost(why) => {
+            return (
+                format!("connection lost, connecting again: {why}"),
+                Tone::Failed,
+            );
+        }
         ConnectionState::Ended(Some(why)) => return (format!("ended: {why}"), Tone::Failed),
         ConnectionState::Ended(None) => return ("ended".to_owned(), Tone::Dim),
         ConnectionState::Live | ConnectionState::Recorded => {}
@@ -64,11 +72,24 @@ pub(super) fn state(
         return ("waiting for you".to_owned(), Tone::Waiting);
     }
     if let Some(held) = &status.held {
-        let when = if status.state == State::Working { "will be held" } else { "held" };
+        let when = if status.state == State::Working {
+            "will be held"
+        } else {
+            "held"
+        };
         return match (held.cause.as_str(), held.budget.as_deref()) {
-            _ if is_context_full(status) => ("waiting for you: the context is full".to_owned(), Tone::Waiting),
-            ("budget", Some("pod")) => (format!("waiting for you (/more): {}", held.reason), Tone::Waiting),
-            ("budget", _) => (format!("waiting for you (/resume): {}", held.reason), Tone::Waiting),
+            _ if is_context_full(status) => (
+                "waiting for you: the context is full".to_owned(),
+                Tone::Waiting,
+            ),
+            ("budget", Some("pod")) => (
+                format!("waiting for you (/more): {}", held.reason),
+                Tone::Waiting,
+            ),
+            ("budget", _) => (
+                format!("waiting for you (/resume): {}", held.reason),
+                Tone::Waiting,
+            ),
             (_, _) => (format!("{when}: {}", held.reason), Tone::Refused),
         };
     }
@@ -76,18 +97,29 @@ pub(super) fn state(
         let when = match retry_in_s {
             None => String::new(),
             Some(0) => "; next attempt now".to_owned(),
-            Some(seconds) => format!("; next attempt in {}", duration(Duration::from_secs(seconds))),
+            Some(seconds) => format!(
+                "; next attempt in {}",
+                duration(Duration::from_secs(seconds))
+            ),
         };
-        let passed =
-            |since_ms| format!(" for {}", duration(Duration::from_secs(now_ms.saturating_sub(since_ms) / 1000)));
+        let passed = |since_ms| {
+            format!(
+                " for {}",
+                duration(Duration::from_secs(now_ms.saturating_sub(since_ms) / 1000))
+            )
+        };
         let since = wait.since_ms.map(passed).unwrap_or_default();
-        return (format!("waiting for the model{since}: {}{when}", wait.reason), Tone::Refused);
+        return (
+            format!("waiting for the model{since}: {}{when}", wait.reason),
+            Tone::Refused,
+        );
     }
     match status.state {
         State::Working | State::Waiting => {
             let since = turn.filter(|_| *connection == ConnectionState::Live);
-            let time = since
-                .map_or_else(String::new, |turn| format!(" {}", clock(now_ms.saturating_sub(turn.since_us / 1000))));
+            let time = since.map_or_else(String::new, |turn| {
+                format!(" {}", clock(now_ms.saturating_sub(turn.since_us / 1000)))
+            });
             (format!("working{time}"), Tone::Ok)
         }
         State::Idle => ("idle".to_owned(), Tone::Dim),
@@ -99,7 +131,11 @@ pub(super) fn state(
 
 /// A number of things.
 pub(super) fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
 }
 
 /// Minutes and seconds: `0:42`, `1:02:03`.
@@ -114,7 +150,11 @@ fn clock(ms: u64) -> String {
 /// Billionths of a dollar, as people read them.
 pub(super) fn dollars(billionths: u64) -> String {
     let cents = billionths / 10_000_000;
-    if cents == 0 { format!("${:.4}", billionths as f64 / 1e9) } else { format!("${}.{:02}", cents / 100, cents % 100) }
+    if cents == 0 {
+        format!("${:.4}", billionths as f64 / 1e9)
+    } else {
+        format!("${}.{:02}", cents / 100, cents % 100)
+    }
 }
 
 /// A model without its provider, or that it answers from a script.
@@ -137,30 +177,58 @@ pub(super) fn tokens(number: u64) -> String {
 }
 
 /// The line in at most `width` columns: what is least important goes first.
-pub(super) fn line(status: &Status, mode: Option<&str>, state: &(String, Tone), width: usize) -> Line {
-    let sandbox = Some(&status.host.sandbox).filter(|sandbox| !sandbox.is_empty() && *sandbox != DEFAULT_SANDBOX);
+pub(super) fn line(
+    status: &Status,
+    mode: Option<&str>,
+    state: &(String, Tone),
+    width: usize,
+) -> Line {
+    let sandbox = Some(&status.host.sandbox)
+        .filter(|sandbox| !sandbox.is_empty() && *sandbox != DEFAULT_SANDBOX);
     let used = status.usage.input.saturating_add(status.usage.output);
-    let mut facts: Vec<(String, Tone)> = mode.map(|mode| (mode.to_owned(), Tone::Strong)).into_iter().collect();
+    let mut facts: Vec<(String, Tone)> = mode
+        .map(|mode| (mode.to_owned(), Tone::Strong))
+        .into_iter()
+        .collect();
     let fewest = facts.len() + 2;
     facts.extend([(status.pod.clone(), Tone::Strong), state.clone()]);
     facts.extend(sandbox.map(|sandbox| (format!("sandbox {sandbox}"), Tone::Refused)));
-    facts.extend((!status.queued.is_empty()).then(|| (format!("{} queued", status.queued.len()), Tone::Plain)));
-    facts.extend((!status.jobs.is_empty()).then(|| (count(status.jobs.len() as u64, "job"), Tone::Plain)));
-    facts.extend((!status.model.is_empty()).then(|| (short_model(&status.model).to_owned(), Tone::Dim)));
+    facts.extend(
+        (!status.queued.is_empty())
+            .then(|| (format!("{} queued", status.queued.len()), Tone::Plain)),
+    );
+    facts.extend(
+        (!status.jobs.is_empty()).then(|| (count(status.jobs.len() as u64, "job"), Tone::Plain)),
+    );
+    facts.extend(
+        (!status.model.is_empty()).then(|| (short_model(&status.model).to_owned(), Tone::Dim)),
+    );
     let percent = status.context.as_ref().and_then(|context| context.percent);
     facts.extend(percent.map(|percent| {
-        let tone = if percent >= FULL { Tone::Refused } else { Tone::Dim };
+        let tone = if percent >= FULL {
+            Tone::Refused
+        } else {
+            Tone::Dim
+        };
         (format!("context {percent} %"), tone)
     }));
     facts.extend(status.cost.map(|cost| (dollars(cost), Tone::Dim)));
     facts.extend((used > 0).then(|| (tokens(used), Tone::Dim)));
-    facts.extend(status.host.branch.iter().map(|branch| (format!("branch {branch}"), Tone::Dim)));
+    facts.extend(
+        status
+            .host
+            .branch
+            .iter()
+            .map(|branch| (format!("branch {branch}"), Tone::Dim)),
+    );
     facts.extend((status.clients > 1).then(|| (count(status.clients, "client"), Tone::Dim)));
     facts.push(("F1 keys".to_owned(), Tone::Dim));
     let whole = |facts: &[(String, Tone)]| {
         let mut line = Line::default();
         for (at, (text, tone)) in facts.iter().enumerate() {
-            line = line.with(if at == 0 { "" } else { " · " }, Tone::Dim).with(text, *tone);
+            line = line
+                .with(if at == 0 { "" } else { " · " }, Tone::Dim)
+                .with(text, *tone);
         }
         line
     };

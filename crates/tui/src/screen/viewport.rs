@@ -48,14 +48,22 @@ fn top(anchor: Anchor, count: usize, rows: usize, blocks: &mut Blocks<'_>) -> (u
 }
 
 /// The lines that are seen, at most `rows`, and the anchor as it is then.
-pub(super) fn seen(anchor: Anchor, count: usize, rows: usize, blocks: &mut Blocks<'_>) -> (Vec<SeenLine>, Anchor) {
+pub(super) fn seen(
+    anchor: Anchor,
+    count: usize,
+    rows: usize,
+    blocks: &mut Blocks<'_>,
+) -> (Vec<SeenLine>, Anchor) {
     let (first, skipped) = top(anchor, count, rows, blocks);
     let mut lines = Vec::with_capacity(rows);
     for block in first..count {
         let skip = if block == first { skipped } else { 0 };
         let height = blocks(block);
         let free = rows - lines.len();
-        lines.extend(height.iter().skip(skip).take(free).map(|line| SeenLine { block, line: line.clone() }));
+        lines.extend(height.iter().skip(skip).take(free).map(|line| SeenLine {
+            block,
+            line: line.clone(),
+        }));
         if lines.len() >= rows {
             break;
         }
@@ -68,7 +76,13 @@ pub(super) fn seen(anchor: Anchor, count: usize, rows: usize, blocks: &mut Block
 }
 
 /// The anchor so many lines up (less than 0) or down.
-pub(super) fn scrolled(anchor: Anchor, by: isize, count: usize, rows: usize, blocks: &mut Blocks<'_>) -> Anchor {
+pub(super) fn scrolled(
+    anchor: Anchor,
+    by: isize,
+    count: usize,
+    rows: usize,
+    blocks: &mut Blocks<'_>,
+) -> Anchor {
     let (mut block, mut line) = top(anchor, count, rows, blocks);
     if by < 0 {
         let mut left = by.unsigned_abs();
@@ -76,9 +90,16 @@ pub(super) fn scrolled(anchor: Anchor, by: isize, count: usize, rows: usize, blo
             left -= line + 1;
             block -= 1;
             let height = blocks(block).len();
-            (line, left) = if height == 0 { (0, left + 1) } else { (height - 1, left) };
+            (line, left) = if height == 0 {
+                (0, left + 1)
+            } else {
+                (height - 1, left)
+            };
         }
-        return Anchor::Top { block, line: line.saturating_sub(left) };
+        return Anchor::Top {
+            block,
+            line: line.saturating_sub(left),
+        };
     }
     if anchor == Anchor::Bottom {
         return anchor;

@@ -7,8 +7,13 @@ use serde_json::{Value, json};
 use tui::{Intent, Key, Screen, Theme};
 
 fn asked(arguments: Value) -> (Screen, u64) {
-    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", arguments);
-    let story = story.asks(1, "c1", "make", true).asks(2, "c2", "make again", true);
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .calls("c1", "Bash", arguments);
+    let story = story
+        .asks(1, "c1", "make", true)
+        .asks(2, "c2", "make again", true);
     let mut screen = story.screen(Theme::Plain);
     screen.frame(size(80, 24), story.now());
     (screen, story.now())
@@ -19,7 +24,10 @@ fn make() -> (Screen, u64) {
 }
 
 fn answers(screen: &mut Screen, key: Key, now: u64) -> bool {
-    screen.key(key, now).iter().any(|intent| matches!(intent, Intent::Approve { .. }))
+    screen
+        .key(key, now)
+        .iter()
+        .any(|intent| matches!(intent, Intent::Approve { .. }))
 }
 
 /// A question in a frame of its own size, whose arguments are these.
@@ -34,18 +42,30 @@ fn question(arguments: &Value, columns: u16, rows: u16) -> (Screen, u64) {
 }
 
 fn rows(screen: &mut Screen, columns: u16, rows: u16, now: u64) -> Vec<String> {
-    screen.frame(size(columns, rows), now).rows.iter().map(|line| line.text().trim_end().to_owned()).collect()
+    screen
+        .frame(size(columns, rows), now)
+        .rows
+        .iter()
+        .map(|line| line.text().trim_end().to_owned())
+        .collect()
 }
 
 #[test]
 fn the_next_word_of_a_person_who_writes_is_no_answer() {
     let (mut screen, now) = make();
     screen.key(Key::Char('a'), now + 60_000);
-    for (key, at) in [(Key::Enter, 60_400), (Key::Backspace, 60_400), (Key::Ctrl('u'), 60_400)] {
+    for (key, at) in [
+        (Key::Enter, 60_400),
+        (Key::Backspace, 60_400),
+        (Key::Ctrl('u'), 60_400),
+    ] {
         screen.key(Key::Char('a'), now + 60_000);
         screen.key(key, now + at);
         screen.frame(size(80, 24), now + at);
-        assert!(!answers(&mut screen, Key::Char('y'), now + at + 299), "after {key:?}");
+        assert!(
+            !answers(&mut screen, Key::Char('y'), now + at + 299),
+            "after {key:?}"
+        );
         screen.key(Key::Backspace, now + at + 299);
     }
     screen.frame(size(80, 24), now + 61_000);
@@ -59,7 +79,10 @@ fn letters_act_300_ms_after_the_screen_said_that_they_do() {
     screen.frame(size(80, 24), now + 5_000);
     screen.key(Key::F(1), now + 6_000);
     screen.frame(size(80, 24), now + 6_000);
-    assert!(!answers(&mut screen, Key::Char('y'), now + 6_299), "the panel was just closed");
+    assert!(
+        !answers(&mut screen, Key::Char('y'), now + 6_299),
+        "the panel was just closed"
+    );
 }
 
 #[test]
@@ -71,9 +94,14 @@ fn a_panel_has_half_of_the_terminal_until_the_question_has_the_keys() {
         let begins = |screen: &mut Screen, at| {
             let rows = rows(screen, columns, height, at);
             assert!(rows[0].starts_with("── keys"), "{rows:?}");
-            rows.iter().position(|row| row.starts_with("? approval 1")).unwrap()
+            rows.iter()
+                .position(|row| row.starts_with("? approval 1"))
+                .unwrap()
         };
-        assert_eq!(begins(&mut screen, now + 20), usize::from(height / 2) + usize::from(height >= 16));
+        assert_eq!(
+            begins(&mut screen, now + 20),
+            usize::from(height / 2) + usize::from(height >= 16)
+        );
         screen.key(Key::F(4), now + 30);
         assert_eq!(begins(&mut screen, now + 40), 1 + usize::from(height >= 16));
     }
@@ -96,8 +124,14 @@ fn words_for_one_question_answer_no_other_one() {
     screen.key(Key::Char('n'), now + 500);
     let resolved = json!({"q": 90, "t": now * 1000, "k": "approval_resolved", "v": 1, "approval": 1,
         "decision": "allow", "arguments_digest": "digest-1"});
-    screen.event(&Event::Record(RecordLine::new(resolved.to_string()).unwrap()));
-    assert!(rows(&mut screen, 80, 24, now + 600).iter().any(|row| row.contains("? approval 2")));
+    screen.event(&Event::Record(
+        RecordLine::new(resolved.to_string()).unwrap(),
+    ));
+    assert!(
+        rows(&mut screen, 80, 24, now + 600)
+            .iter()
+            .any(|row| row.contains("? approval 2"))
+    );
     for key in [Key::Char('p'), Key::Char('y'), Key::Enter] {
         assert!(screen.key(key, now + 9_000).is_empty(), "{key:?}");
     }
@@ -123,7 +157,11 @@ fn no_line_of_a_question_is_passed_unseen() {
             }
         }
         for n in 1..=30 {
-            assert!(seen.iter().any(|row| row.ends_with(&format!("step {n:02}"))), "step {n} at {height} rows");
+            assert!(
+                seen.iter()
+                    .any(|row| row.ends_with(&format!("step {n:02}"))),
+                "step {n} at {height} rows"
+            );
         }
     }
 }
@@ -133,9 +171,19 @@ fn a_rule_text_is_read_from_its_begin() {
     let (mut screen, now) = make();
     screen.key(Key::Char('r'), now + 400);
     let text: String = (1..=40).map(|n| format!("rule {n:02}\n")).collect();
-    screen.answered(tui::Reply::RulePreview { id: 1, text: Ok(text) });
-    assert!(rows(&mut screen, 80, 24, now + 500).iter().any(|row| row.ends_with("rule 01")));
-    assert!(!answers(&mut screen, Key::Char('y'), now + 5_000), "its end was not seen");
+    screen.answered(tui::Reply::RulePreview {
+        id: 1,
+        text: Ok(text),
+    });
+    assert!(
+        rows(&mut screen, 80, 24, now + 500)
+            .iter()
+            .any(|row| row.ends_with("rule 01"))
+    );
+    assert!(
+        !answers(&mut screen, Key::Char('y'), now + 5_000),
+        "its end was not seen"
+    );
 }
 
 #[test]
@@ -169,7 +217,10 @@ fn rules_that_are_not_understood_are_not_offered() {
 fn no_joiner_hides_in_a_question() {
     let text = "rm ک\u{200c}ه 👨\u{200d}👩 ❤\u{fe0f}";
     let edits = json!([{ "old": "ه\u{200d}", "new": "ه" }]);
-    for arguments in [json!({ "command": text }), json!({ "path": text, "edits": edits })] {
+    for arguments in [
+        json!({ "command": text }),
+        json!({ "path": text, "edits": edits }),
+    ] {
         let (mut screen, now) = question(&arguments, 80, 24);
         let shown = rows(&mut screen, 80, 24, now).join("\n");
         for escape in [r"ک\u{200c}ه", r"👨\u{200d}👩", r"❤\u{fe0f}"] {

@@ -7,32 +7,50 @@ use tui::{ConnectionState, Intent, Key, Reply, Screen, Theme};
 
 /// A turn that ended because its next request did not fit.
 fn full() -> Story {
-    let story = Story::new().input(1, "read all files").turn(1, 1).says("I read them.");
-    story.with("turn_finished", json!({"turn": 1, "outcome": {"outcome": "context_limit"}}))
+    let story = Story::new()
+        .input(1, "read all files")
+        .turn(1, 1)
+        .says("I read them.");
+    story.with(
+        "turn_finished",
+        json!({"turn": 1, "outcome": {"outcome": "context_limit"}}),
+    )
 }
 
 /// A provider that says so with an error made a hold that the screen did not show, and no question.
 #[test]
 fn a_provider_may_say_that_it_is_full() {
     let failed = |kind: &str, help: &str| {
-        let outcome = json!({"outcome": "model_failed", "kind": kind, "message": "too long", "help": help});
+        let outcome =
+            json!({"outcome": "model_failed", "kind": kind, "message": "too long", "help": help});
         let story = Story::new()
             .input(1, "read all files")
             .turn(1, 1)
             .with("turn_finished", json!({"turn": 1, "outcome": outcome}));
-        drawn(&story.screen(Theme::Plain).frame(size(80, 24), story.now()), 80)
+        drawn(
+            &story.screen(Theme::Plain).frame(size(80, 24), story.now()),
+            80,
+        )
     };
     let drops = "`yoi compact NAME --drop-turns` continues it";
     let table = [
         ("exhausted", drops, "waiting for you: the context is full"),
-        ("exhausted", "add credit", "waiting for you (/resume): too long"),
+        (
+            "exhausted",
+            "add credit",
+            "waiting for you (/resume): too long",
+        ),
         ("denied", "check the key", "held: too long"),
         ("unavailable", "try again", "idle"),
     ];
     for (kind, help, status) in table {
         let frame = failed(kind, help);
         assert!(frame.contains(status), "{kind}: {frame}");
-        assert_eq!(frame.contains("drop the oldest turns"), help == drops, "{kind}: {frame}");
+        assert_eq!(
+            frame.contains("drop the oldest turns"),
+            help == drops,
+            "{kind}: {frame}"
+        );
     }
 }
 
@@ -50,7 +68,10 @@ fn shown(screen: &mut Screen, now: u64) -> String {
 
 fn presses(screen: &mut Screen, key: char, now: u64) -> Vec<Intent> {
     let intents = screen.key(Key::Char(key), now);
-    intents.into_iter().filter(|intent| !matches!(intent, Intent::SetDraft(_))).collect()
+    intents
+        .into_iter()
+        .filter(|intent| !matches!(intent, Intent::SetDraft(_)))
+        .collect()
 }
 
 #[test]
@@ -58,24 +79,37 @@ fn a_context_that_is_full() {
     let story = full();
     let frame = |(columns, rows)| {
         let mut screen = story.screen(Theme::Plain);
-        drawn(&screen.frame(size(columns, rows), story.now()), usize::from(columns))
+        drawn(
+            &screen.frame(size(columns, rows), story.now()),
+            usize::from(columns),
+        )
     };
     insta::assert_snapshot!(SIZES.map(frame).join("\n"));
 }
 
 #[test]
 fn each_key_does_what_its_command_does() {
-    let answers =
-        [('1', Intent::Compact { drop_turns: true }), ('2', Intent::Resume { more: false }), ('3', Intent::Stop)];
+    let answers = [
+        ('1', Intent::Compact { drop_turns: true }),
+        ('2', Intent::Resume { more: false }),
+        ('3', Intent::Stop),
+    ];
     for (key, intent) in answers {
         let (mut screen, now) = asked();
         assert_eq!(presses(&mut screen, key, now), [intent], "{key}");
         assert!(shown(&mut screen, now).contains("the answer is on its way"));
-        assert!(presses(&mut screen, key, now + 1000).is_empty(), "{key} twice");
+        assert!(
+            presses(&mut screen, key, now + 1000).is_empty(),
+            "{key} twice"
+        );
         // After a refusal it can be answered again.
         screen.answered(Reply::Failed("no".to_owned()));
         screen.frame(size(80, 24), now + 1000);
-        assert_eq!(presses(&mut screen, '2', now + 2000), [Intent::Resume { more: false }], "{key}");
+        assert_eq!(
+            presses(&mut screen, '2', now + 2000),
+            [Intent::Resume { more: false }],
+            "{key}"
+        );
     }
 }
 
@@ -88,9 +122,15 @@ fn other_letters_begin_an_input() {
     assert!(presses(&mut screen, '3', now + 1000).is_empty());
     assert!(shown(&mut screen, now + 1000).contains("› stop3"));
     screen.key(Key::F(4), now + 1100);
-    assert!(presses(&mut screen, '1', now + 1200).is_empty(), "within the dead time");
+    assert!(
+        presses(&mut screen, '1', now + 1200).is_empty(),
+        "within the dead time"
+    );
     screen.frame(size(80, 24), now + 1200);
-    assert_eq!(presses(&mut screen, '1', now + 2000), [Intent::Compact { drop_turns: true }]);
+    assert_eq!(
+        presses(&mut screen, '1', now + 2000),
+        [Intent::Compact { drop_turns: true }]
+    );
     assert!(shown(&mut screen, now + 2000).contains("› stop3"));
 }
 
@@ -123,7 +163,10 @@ fn the_question_goes_with_the_hold() {
     let story = full();
     let (mut screen, now) = asked();
     assert!(screen.title().starts_with("1 waiting"));
-    assert_eq!(screen.notification().as_deref(), Some("night waits for you: the context is full"));
+    assert_eq!(
+        screen.notification().as_deref(),
+        Some("night waits for you: the context is full")
+    );
     screen.key(Key::F(4), now);
     let over = story.with("compact_requested", json!({"drop_turns": true}));
     screen.event(over.events().last().unwrap());

@@ -104,16 +104,43 @@ fn story(said: &[String]) -> Story {
         let n = usize::try_from(turn).unwrap() * 7;
         let (call, asked) = (format!("c{turn}"), format!("d{turn}"));
         let arguments = json!({"command": at(n), "path": at(n + 1), at(n + 2): at(n + 3)});
-        story = story.input(turn, &at(n + 4)).input(turn + 100, &at(n + 5)).turn(turn, turn);
-        story = story.item(json!({"type": "reasoning", "text": at(n)})).says(&at(n + 1));
-        story = story.calls(&call, &at(n + 2), arguments.clone()).calls(&asked, "Bash", arguments.clone()).response();
-        story = story.with("verdict", json!({"call": call, "decision": "allow", "rule": at(n + 3)}));
-        story = story.starts(&call, &at(n + 2), arguments).asks(turn, &asked, &at(n + 4), turn % 2 == 0);
-        story = story.ends(&call, if turn % 2 == 0 { "ok" } else { "error" }, &at(n + 5), &at(n + 6));
+        story = story
+            .input(turn, &at(n + 4))
+            .input(turn + 100, &at(n + 5))
+            .turn(turn, turn);
+        story = story
+            .item(json!({"type": "reasoning", "text": at(n)}))
+            .says(&at(n + 1));
+        story = story
+            .calls(&call, &at(n + 2), arguments.clone())
+            .calls(&asked, "Bash", arguments.clone())
+            .response();
+        story = story.with(
+            "verdict",
+            json!({"call": call, "decision": "allow", "rule": at(n + 3)}),
+        );
+        story = story.starts(&call, &at(n + 2), arguments).asks(
+            turn,
+            &asked,
+            &at(n + 4),
+            turn % 2 == 0,
+        );
+        story = story.ends(
+            &call,
+            if turn % 2 == 0 { "ok" } else { "error" },
+            &at(n + 5),
+            &at(n + 6),
+        );
         let resolved = json!({"approval": turn, "decision": "allow", "arguments_digest": format!("digest-{turn}"),
             "by": {"client": at(n), "role": "driver", "uid": 0, "name": at(n + 1)}});
-        story = story.with("approval_resolved", resolved).ends(&asked, "refused", &at(n), &at(n + 1)).finished(turn);
-        story = story.with("feature_note", json!({"feature": at(n + 2), "text": at(n + 3)}));
+        story = story
+            .with("approval_resolved", resolved)
+            .ends(&asked, "refused", &at(n), &at(n + 1))
+            .finished(turn);
+        story = story.with(
+            "feature_note",
+            json!({"feature": at(n + 2), "text": at(n + 3)}),
+        );
     }
     story
 }
@@ -244,7 +271,11 @@ fn shown(mut screen: Screen) -> Vec<String> {
     let frame = screen.frame(size(60, 2000), BEGIN);
     // How long a turn took is known if its begin was seen with it.
     let untimed = |text: String| {
-        text.split(" · ").next().filter(|_| text.starts_with("  ── turn")).map(str::to_owned).unwrap_or(text)
+        text.split(" · ")
+            .next()
+            .filter(|_| text.starts_with("  ── turn"))
+            .map(str::to_owned)
+            .unwrap_or(text)
     };
     let lines = frame.rows.iter().map(|line| untimed(line.text()));
     lines
@@ -257,7 +288,12 @@ fn shown(mut screen: Screen) -> Vec<String> {
 fn a_frame_costs_what_is_seen() {
     let mut story = Story::new();
     for turn in 1..=500 {
-        story = story.input(turn, "go").turn(turn, turn).says("an answer").response().finished(turn);
+        story = story
+            .input(turn, "go")
+            .turn(turn, turn)
+            .says("an answer")
+            .response()
+            .finished(turn);
     }
     let mut screen = story.screen(Theme::Plain);
     let now = story.now();
@@ -272,8 +308,14 @@ fn a_frame_costs_what_is_seen() {
     assert!(paged <= first + 48, "{paged} cells after a page of 24 rows");
     screen.key(Key::CtrlHome, now);
     screen.frame(size(80, 24), now);
-    assert!(screen.cells_made() <= paged + 24, "the begin costs a screen");
+    assert!(
+        screen.cells_made() <= paged + 24,
+        "the begin costs a screen"
+    );
     screen.event(&text("one more"));
     screen.frame(size(80, 24), now);
-    assert!(screen.cells_made() <= paged + 24, "a delta makes no cell again");
+    assert!(
+        screen.cells_made() <= paged + 24,
+        "a delta makes no cell again"
+    );
 }

@@ -6,11 +6,16 @@ use protocol::method::Role;
 use protocol::status::Status;
 use serde_json::json;
 use tui::{
-    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Intent, Key, Line, Paragraph, Reply, Screen, Theme, Tone,
+    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Intent, Key, Line, Paragraph, Reply,
+    Screen, Theme, Tone,
 };
 
 fn press(screen: &mut Screen, key: Key) -> Vec<Intent> {
-    screen.key(key, BEGIN + 9_000).into_iter().filter(|intent| !matches!(intent, Intent::SetDraft(_))).collect()
+    screen
+        .key(key, BEGIN + 9_000)
+        .into_iter()
+        .filter(|intent| !matches!(intent, Intent::SetDraft(_)))
+        .collect()
 }
 
 fn presses(screen: &mut Screen, keys: &[Key]) {
@@ -29,7 +34,8 @@ fn methods(names: &[&str]) -> Vec<String> {
 /// A pod with a task that runs, one that does not, and two jobs.
 fn running() -> Status {
     let mut status = Story::new().attached().status;
-    let run = json!({"run": 7, "trigger": "cron", "attempt": 1, "due_ms": BEGIN, "since_ms": BEGIN});
+    let run =
+        json!({"run": 7, "trigger": "cron", "attempt": 1, "due_ms": BEGIN, "since_ms": BEGIN});
     let tasks = [
         json!({"feature": "builtin:schedule", "task": "clock", "run": run}),
         json!({"feature": "builtin:schedule", "task": "idle"}),
@@ -40,7 +46,9 @@ fn running() -> Status {
         memory.inspect(|memory| fields["memory"] = json!(memory));
         serde_json::from_value(fields).unwrap()
     };
-    status.tasks = tasks.map(|task| serde_json::from_value(task).unwrap()).to_vec();
+    status.tasks = tasks
+        .map(|task| serde_json::from_value(task).unwrap())
+        .to_vec();
     status.jobs = vec![job(4, Some(300 << 20)), job(5, None)];
     status
 }
@@ -58,8 +66,15 @@ fn a_job_is_stopped_once_that_was_confirmed() {
     let mut screen = screen_of(&running(), Role::Driver);
     assert_eq!(press(&mut screen, Key::F(3)), [Intent::FetchStatus]);
     let shown = frame(&mut screen);
-    assert!(shown.contains("job 4 · npm run dev · 10 s, at most") && shown.contains("more · 300 MiB · of"), "{shown}");
-    assert!(shown.contains("↑ ↓ choose what runs") && !shown.contains("x stop"), "{shown}");
+    assert!(
+        shown.contains("job 4 · npm run dev · 10 s, at most")
+            && shown.contains("more · 300 MiB · of"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("↑ ↓ choose what runs") && !shown.contains("x stop"),
+        "{shown}"
+    );
     // Nothing is chosen yet, so letters are text.
     press(&mut screen, Key::Char('x'));
     assert!(frame(&mut screen).contains("› x"));
@@ -67,10 +82,18 @@ fn a_job_is_stopped_once_that_was_confirmed() {
     presses(&mut screen, &[Key::Up, Key::Up]);
     assert!(frame(&mut screen).contains("▶ job 4"));
     assert_eq!(press(&mut screen, Key::Char('x')), []);
-    assert_eq!(press(&mut screen, Key::Char('y')), [], "nobody has read the question");
+    assert_eq!(
+        press(&mut screen, Key::Char('y')),
+        [],
+        "nobody has read the question"
+    );
     assert!(frame(&mut screen).contains("stop job 4 with all of its processes? y stop · n back"));
     screen.several_keys();
-    assert_eq!(press(&mut screen, Key::Char('y')), [], "keys that came at once answer nothing");
+    assert_eq!(
+        press(&mut screen, Key::Char('y')),
+        [],
+        "keys that came at once answer nothing"
+    );
     frame(&mut screen);
     assert_eq!(press(&mut screen, Key::Char('y')), [Intent::StopJob(4)]);
     // It is shown until the pod says that it has ended.
@@ -97,8 +120,14 @@ fn a_run_of_a_task_is_stopped_in_the_same_way() {
     // A task without a run is passed over.
     press(&mut screen, Key::Down);
     assert!(frame(&mut screen).contains("▶ job 4"));
-    assert_eq!([Key::Esc, Key::Esc].map(|key| press(&mut screen, key)), [vec![], vec![]]);
-    assert!(!frame(&mut screen).contains("── pod"), "Esc leaves the job, then the panel");
+    assert_eq!(
+        [Key::Esc, Key::Esc].map(|key| press(&mut screen, key)),
+        [vec![], vec![]]
+    );
+    assert!(
+        !frame(&mut screen).contains("── pod"),
+        "Esc leaves the job, then the panel"
+    );
 }
 
 #[test]
@@ -109,7 +138,10 @@ fn who_may_not_stop_is_offered_nothing() {
     for screen in [&mut viewer, &mut old] {
         presses(screen, &[Key::F(3), Key::Down, Key::Char('x')]);
         let shown = frame(screen);
-        assert!(shown.contains("job 4") && !shown.contains("▶") && !shown.contains("choose"), "{shown}");
+        assert!(
+            shown.contains("job 4") && !shown.contains("▶") && !shown.contains("choose"),
+            "{shown}"
+        );
     }
     let mut lost = screen_of(&running(), Role::Driver);
     presses(&mut lost, &[Key::F(3), Key::Up]);
@@ -119,8 +151,10 @@ fn who_may_not_stop_is_offered_nothing() {
 }
 
 fn features() -> FeatureList {
-    let row =
-        |first: &str, text: &str| Paragraph { first: Line::of(first, Tone::Ok), text: Line::of(text, Tone::Plain) };
+    let row = |first: &str, text: &str| Paragraph {
+        first: Line::of(first, Tone::Ok),
+        text: Line::of(text, Tone::Plain),
+    };
     let entry = |id: &str, row: usize, changes: &[FeatureChange]| FeatureEntry {
         id: id.to_owned(),
         row,
@@ -135,7 +169,11 @@ fn features() -> FeatureList {
         ],
         entries: vec![
             entry("builtin:files", 0, &[]),
-            entry("builtin:web", 2, &[FeatureChange::Disable, FeatureChange::Grant]),
+            entry(
+                "builtin:web",
+                2,
+                &[FeatureChange::Disable, FeatureChange::Grant],
+            ),
             entry("builtin:jobs", 3, &[FeatureChange::Enable]),
         ],
     }
@@ -158,20 +196,48 @@ fn a_feature_is_changed_once_what_changes_was_read() {
     assert!(frame(&mut screen).contains("› e"));
     press(&mut screen, Key::Backspace);
     let (id, change) = ("builtin:web".to_owned(), FeatureChange::Disable);
-    let preview = Intent::PreviewFeature { id: id.clone(), change };
+    let preview = Intent::PreviewFeature {
+        id: id.clone(),
+        change,
+    };
     assert_eq!(press(&mut screen, Key::Char('d')), [preview]);
     assert!(frame(&mut screen).contains("looking up what would change"));
-    assert_eq!(press(&mut screen, Key::Char('y')), [], "it is not known what changes");
+    assert_eq!(
+        press(&mut screen, Key::Char('y')),
+        [],
+        "it is not known what changes"
+    );
     let text = Ok(WRITES.to_owned());
-    screen.answered(Reply::FeaturePreview { id: id.clone(), change: FeatureChange::Grant, text: text.clone() });
-    assert!(frame(&mut screen).contains("looking up"), "that is another question");
-    screen.answered(Reply::FeaturePreview { id: id.clone(), change, text });
+    screen.answered(Reply::FeaturePreview {
+        id: id.clone(),
+        change: FeatureChange::Grant,
+        text: text.clone(),
+    });
+    assert!(
+        frame(&mut screen).contains("looking up"),
+        "that is another question"
+    );
+    screen.answered(Reply::FeaturePreview {
+        id: id.clone(),
+        change,
+        text,
+    });
     assert_eq!(press(&mut screen, Key::Char('y')), [], "nobody has read it");
     let shown = frame(&mut screen);
-    assert!(shown.contains("    enabled = false") && shown.contains("y change it · n back"), "{shown}");
-    assert_eq!(press(&mut screen, Key::Char('y')), [Intent::ChangeFeature { id, change }]);
+    assert!(
+        shown.contains("    enabled = false") && shown.contains("y change it · n back"),
+        "{shown}"
+    );
+    assert_eq!(
+        press(&mut screen, Key::Char('y')),
+        [Intent::ChangeFeature { id, change }]
+    );
     screen.answered(Reply::FeatureChanged("the file was changed".to_owned()));
-    assert_eq!(screen.intents(), [Intent::FetchFeatures], "what is offered now is another thing");
+    assert_eq!(
+        screen.intents(),
+        [Intent::FetchFeatures],
+        "what is offered now is another thing"
+    );
     assert!(frame(&mut screen).contains("the file was changed"));
 }
 
@@ -184,7 +250,11 @@ fn a_long_change_is_read_to_its_end() {
     presses(&mut screen, &[Key::Down, Key::Down, Key::Char('g')]);
     let (id, change) = ("builtin:web".to_owned(), FeatureChange::Grant);
     let text: String = (1..=60).map(|n| format!("line {n}\n")).collect();
-    screen.answered(Reply::FeaturePreview { id: id.clone(), change, text: Ok(text) });
+    screen.answered(Reply::FeaturePreview {
+        id: id.clone(),
+        change,
+        text: Ok(text),
+    });
     assert!(!frame(&mut screen).contains("line 60"));
     assert_eq!(press(&mut screen, Key::Char('y')), []);
     for _ in 0..4 {
@@ -192,8 +262,14 @@ fn a_long_change_is_read_to_its_end() {
         frame(&mut screen);
     }
     let shown = frame(&mut screen);
-    assert!(shown.contains("line 60") && shown.contains("y change it"), "{shown}");
-    assert_eq!(press(&mut screen, Key::Char('y')), [Intent::ChangeFeature { id, change }]);
+    assert!(
+        shown.contains("line 60") && shown.contains("y change it"),
+        "{shown}"
+    );
+    assert_eq!(
+        press(&mut screen, Key::Char('y')),
+        [Intent::ChangeFeature { id, change }]
+    );
 }
 
 #[test]
@@ -203,7 +279,11 @@ fn a_change_that_cannot_be_made_says_why() {
     screen.answered(Reply::Features(Ok(features())));
     presses(&mut screen, &[Key::Up, Key::Char('e')]);
     let (id, change) = ("builtin:jobs".to_owned(), FeatureChange::Enable);
-    screen.answered(Reply::FeaturePreview { id, change, text: Err("config.toml:3: not valid".to_owned()) });
+    screen.answered(Reply::FeaturePreview {
+        id,
+        change,
+        text: Err("config.toml:3: not valid".to_owned()),
+    });
     assert!(frame(&mut screen).contains("config.toml:3: not valid"));
     assert_eq!(press(&mut screen, Key::Char('y')), []);
     press(&mut screen, Key::Char('n'));
@@ -221,13 +301,23 @@ fn what_is_chosen_in_panels() {
     for (columns, rows) in SIZES {
         let mut screen = screen_of(&running(), Role::Driver);
         presses(&mut screen, &[Key::F(3), Key::Up, Key::Char('x')]);
-        shown += &drawn(&screen.frame(size(columns, rows), BEGIN), usize::from(columns));
+        shown += &drawn(
+            &screen.frame(size(columns, rows), BEGIN),
+            usize::from(columns),
+        );
         press(&mut screen, Key::F(2));
         screen.answered(Reply::Features(Ok(features())));
         presses(&mut screen, &[Key::Down, Key::Down, Key::Char('d')]);
         let (id, change) = ("builtin:web".to_owned(), FeatureChange::Disable);
-        screen.answered(Reply::FeaturePreview { id, change, text: Ok(WRITES.to_owned()) });
-        shown += &drawn(&screen.frame(size(columns, rows), BEGIN), usize::from(columns));
+        screen.answered(Reply::FeaturePreview {
+            id,
+            change,
+            text: Ok(WRITES.to_owned()),
+        });
+        shown += &drawn(
+            &screen.frame(size(columns, rows), BEGIN),
+            usize::from(columns),
+        );
     }
     insta::assert_snapshot!(shown);
 }
@@ -241,16 +331,27 @@ fn an_input_that_is_sent_now_is_not_shown_as_withdrawn() {
     let withdrawn = |screen: &mut Screen| frame(screen).contains("(withdrawn)");
     let mut screen = story.screen(Theme::Plain);
     assert!(withdrawn(&mut screen));
-    let now = story.clone().with("input_queued", steered("use less")).with("input_consumed", json!({"input": 3}));
-    now.events()[story.lines.len()..].iter().for_each(|event| screen.event(event));
+    let now = story
+        .clone()
+        .with("input_queued", steered("use less"))
+        .with("input_consumed", json!({"input": 3}));
+    now.events()[story.lines.len()..]
+        .iter()
+        .for_each(|event| screen.event(event));
     let shown = frame(&mut screen);
-    assert!(!shown.contains("(withdrawn)") && shown.matches("use less").count() == 1, "{shown}");
+    assert!(
+        !shown.contains("(withdrawn)") && shown.matches("use less").count() == 1,
+        "{shown}"
+    );
     // Another text, another mode, another input between them.
     let queued = |text: &str| json!({"input": 3, "text": text});
     for other in [
         story.clone().with("input_queued", steered("use more")),
         story.clone().with("input_queued", queued("use less")),
-        story.clone().input(4, "x").with("input_queued", steered("use less")),
+        story
+            .clone()
+            .input(4, "x")
+            .with("input_queued", steered("use less")),
     ] {
         assert!(withdrawn(&mut other.screen(Theme::Plain)));
     }
@@ -268,27 +369,52 @@ fn a_withdrawal_that_was_printed_takes_nothing_else_along() {
         printed.extend(lines.iter().map(Line::text));
     };
     print(&mut screen);
-    let more = story.clone().with("input_queued", json!({"input": 3, "text": "use less", "mode": "steer"}));
-    let more = more.with("input_consumed", json!({"input": 3})).says("The answer.").finished(1);
+    let more = story.clone().with(
+        "input_queued",
+        json!({"input": 3, "text": "use less", "mode": "steer"}),
+    );
+    let more = more
+        .with("input_consumed", json!({"input": 3}))
+        .says("The answer.")
+        .finished(1);
     more.events()[story.lines.len()..].iter().for_each(|event| {
         screen.event(event);
         print(&mut screen);
     });
     let all = printed.join("\n");
-    assert_eq!((all.matches("> use less").count(), all.matches("The answer.").count()), (1, 1), "{all}");
+    assert_eq!(
+        (
+            all.matches("> use less").count(),
+            all.matches("The answer.").count()
+        ),
+        (1, 1),
+        "{all}"
+    );
 }
 
 #[test]
 fn a_slash_searches_where_a_part_of_the_transcript_is_selected() {
-    let story = Story::new().input(1, "go").turn(1, 1).says("done").finished(1);
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .says("done")
+        .finished(1);
     let mut screen = story.screen(Theme::Plain);
     press(&mut screen, Key::Char('/'));
-    assert!(frame(&mut screen).contains("/compact"), "a command is begun");
+    assert!(
+        frame(&mut screen).contains("/compact"),
+        "a command is begun"
+    );
     presses(&mut screen, &[Key::Esc, Key::Backspace, Key::AltUp]);
     press(&mut screen, Key::Char('/'));
     let shown = frame(&mut screen);
-    assert!(shown.contains("search") && !shown.contains("/compact"), "{shown}");
-    "done".chars().for_each(|letter| drop(press(&mut screen, Key::Char(letter))));
+    assert!(
+        shown.contains("search") && !shown.contains("/compact"),
+        "{shown}"
+    );
+    "done"
+        .chars()
+        .for_each(|letter| drop(press(&mut screen, Key::Char(letter))));
     press(&mut screen, Key::Enter);
     assert!(frame(&mut screen).contains("▶"));
 }
@@ -302,18 +428,32 @@ fn the_memory_of_jobs_is_asked_for_while_the_panel_is_open() {
     status.jobs[1].memory = Some(5 << 10);
     screen.event(&Event::Status(Box::new(status.clone())));
     assert!(frame(&mut screen).contains("5 KiB"));
-    for (after, asked) in [(1_999, vec![]), (2_000, vec![Intent::FetchStatus]), (3_999, vec![])] {
+    for (after, asked) in [
+        (1_999, vec![]),
+        (2_000, vec![Intent::FetchStatus]),
+        (3_999, vec![]),
+    ] {
         screen.frame(size(80, 24), open + after);
         assert_eq!(screen.intents(), asked, "{after}");
     }
-    assert_eq!(screen.redraw_in(open + 4_300), Some(700), "ages are in seconds");
+    assert_eq!(
+        screen.redraw_in(open + 4_300),
+        Some(700),
+        "ages are in seconds"
+    );
     screen.connection(ConnectionState::Lost("the pod closed it".to_owned()));
     screen.frame(size(80, 24), open + 60_000);
-    assert_eq!((screen.intents(), screen.redraw_in(open + 60_000)), (vec![], None));
+    assert_eq!(
+        (screen.intents(), screen.redraw_in(open + 60_000)),
+        (vec![], None)
+    );
     // Without a job nothing is asked, and nothing changes by time.
     (status.jobs, status.tasks) = (Vec::new(), Vec::new());
     let mut screen = screen_of(&status, Role::Driver);
     assert_eq!(press(&mut screen, Key::F(3)), []);
     screen.frame(size(80, 24), open + 60_000);
-    assert_eq!((screen.intents(), screen.redraw_in(open + 60_000)), (vec![], None));
+    assert_eq!(
+        (screen.intents(), screen.redraw_in(open + 60_000)),
+        (vec![], None)
+    );
 }

@@ -18,28 +18,40 @@ pub(crate) struct Story {
 
 impl Story {
     pub(crate) fn new() -> Self {
-        let surface = json!({"surface": {"generation": 1, "model": "toy", "tools": [{"name": "Bash"}]}});
-        let host =
-            json!({"version": "0.1.0", "pid": 7, "project": "/p", "cwd": "/src/app", "sandbox": "workspace-write"});
-        Self::default().with("host_started", host).with("surface", surface)
+        let surface =
+            json!({"surface": {"generation": 1, "model": "toy", "tools": [{"name": "Bash"}]}});
+        let host = json!({"version": "0.1.0", "pid": 7, "project": "/p", "cwd": "/src/app", "sandbox": "workspace-write"});
+        Self::default()
+            .with("host_started", host)
+            .with("surface", surface)
     }
 
     pub(crate) fn with(mut self, kind: &str, body: Value) -> Self {
         let seq = self.lines.len() as u64 + 1;
         let mut line = json!({"q": seq, "t": (BEGIN + seq * 1000) * 1000, "k": kind, "v": 1});
-        line.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        line.as_object_mut()
+            .unwrap()
+            .extend(body.as_object().unwrap().clone());
         self.lines.push(RecordLine::new(line.to_string()).unwrap());
         self
     }
 
     pub(crate) fn input(self, input: u64, text: &str) -> Self {
         let by = json!({"client": "yoi attach", "role": "driver", "uid": 0});
-        self.with("input_queued", json!({"input": input, "text": text, "by": by}))
+        self.with(
+            "input_queued",
+            json!({"input": input, "text": text, "by": by}),
+        )
     }
 
     pub(crate) fn turn(self, turn: u64, input: u64) -> Self {
-        let begun = self.with("turn_started", json!({"turn": turn})).with("input_consumed", json!({"input": input}));
-        begun.with("request", json!({"number": turn, "generation": 1, "items": 1, "bytes": 10}))
+        let begun = self
+            .with("turn_started", json!({"turn": turn}))
+            .with("input_consumed", json!({"input": input}));
+        begun.with(
+            "request",
+            json!({"number": turn, "generation": 1, "items": 1, "bytes": 10}),
+        )
     }
 
     pub(crate) fn item(self, item: Value) -> Self {
@@ -56,7 +68,10 @@ impl Story {
 
     pub(crate) fn response(self) -> Self {
         let usage = json!({"input": 12_000, "output": 340, "cached": 0});
-        self.with("response", json!({"stop": "tool_use", "usage": usage, "cost": 42_000_000}))
+        self.with(
+            "response",
+            json!({"stop": "tool_use", "usage": usage, "cost": 42_000_000}),
+        )
     }
 
     pub(crate) fn starts(self, call: &str, name: &str, arguments: Value) -> Self {
@@ -67,7 +82,10 @@ impl Story {
 
     pub(crate) fn ends(self, call: &str, status: &str, summary: &str, content: &str) -> Self {
         let outcome = json!({"status": status, "summary": summary, "content": content});
-        self.with("tool_finished", json!({"call": call, "outcome": outcome, "ms": 1500}))
+        self.with(
+            "tool_finished",
+            json!({"call": call, "outcome": outcome, "ms": 1500}),
+        )
     }
 
     pub(crate) fn asks(self, approval: u64, call: &str, command: &str, rules: bool) -> Self {
@@ -82,7 +100,10 @@ impl Story {
     }
 
     pub(crate) fn finished(self, turn: u64) -> Self {
-        self.with("turn_finished", json!({"turn": turn, "outcome": {"outcome": "done"}}))
+        self.with(
+            "turn_finished",
+            json!({"turn": turn, "outcome": {"outcome": "done"}}),
+        )
     }
 
     pub(crate) fn events(&self) -> Vec<Event> {
@@ -122,22 +143,41 @@ fn parts(command: &str) -> Value {
 /// The answer to `attach` of a pod with these records.
 pub(crate) fn attached(lines: &[RecordLine]) -> Attached {
     let mut model = client::model::PodModel::before_any_record("night");
-    lines.iter().for_each(|line| model.apply(&Event::Record(line.clone())));
+    lines
+        .iter()
+        .for_each(|line| model.apply(&Event::Record(line.clone())));
     let status: Status = model.status().clone();
-    let page = RecordPage { records: lines.to_vec(), first: 1 };
-    Attached { status, draft: Draft::default(), page: Some(page) }
+    let page = RecordPage {
+        records: lines.to_vec(),
+        first: 1,
+    };
+    Attached {
+        status,
+        draft: Draft::default(),
+        page: Some(page),
+    }
 }
 
 pub(crate) fn text(part: &str) -> Event {
-    delta(DeltaPart::Text { text: part.to_owned() })
+    delta(DeltaPart::Text {
+        text: part.to_owned(),
+    })
 }
 
 pub(crate) fn delta(part: DeltaPart) -> Event {
-    Event::Delta(DeltaEvent { turn: 1, request: 1, part })
+    Event::Delta(DeltaEvent {
+        turn: 1,
+        request: 1,
+        part,
+    })
 }
 
 pub(crate) fn alert(text: &str) -> Event {
-    Event::Alert(AlertEvent { level: Severity::Warning, from: Some("ada:weather".to_owned()), text: text.to_owned() })
+    Event::Alert(AlertEvent {
+        level: Severity::Warning,
+        from: Some("ada:weather".to_owned()),
+        text: text.to_owned(),
+    })
 }
 
 pub(crate) const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (140, 45)];
@@ -148,17 +188,25 @@ pub(crate) fn size(columns: u16, rows: u16) -> ScreenSize {
 
 /// Types a text.
 pub(crate) fn types(screen: &mut Screen, text: &str, now: u64) {
-    text.chars().for_each(|c| drop(screen.key(Key::Char(c), now)));
+    text.chars()
+        .for_each(|c| drop(screen.key(Key::Char(c), now)));
 }
 
 /// A frame with its edges and its caret.
 pub(crate) fn drawn(frame: &Frame, columns: usize) -> String {
     let row = |(at, line): (usize, &tui::Line)| {
-        let caret = frame.cursor.filter(|(_, row)| usize::from(*row) == at).map(|(column, _)| column);
+        let caret = frame
+            .cursor
+            .filter(|(_, row)| usize::from(*row) == at)
+            .map(|(column, _)| column);
         let caret = caret.map_or_else(String::new, |column| format!(" ^{column}"));
         let text = line.text();
         format!("│{text}{}│{caret}\n", " ".repeat(columns - line.width()))
     };
     let rows: String = frame.rows.iter().enumerate().map(row).collect();
-    format!("┌{0:─<columns$}┐ {columns}x{1}\n{rows}", "", frame.rows.len())
+    format!(
+        "┌{0:─<columns$}┐ {columns}x{1}\n{rows}",
+        "",
+        frame.rows.len()
+    )
 }

@@ -8,7 +8,11 @@ use serde_json::json;
 use tui::{ConnectionState, Intent, Key, PodEntry, Reply, Screen, Theme};
 
 fn asked(command: &str) -> (Screen, u64) {
-    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": command}));
+    let story =
+        Story::new()
+            .input(1, "go")
+            .turn(1, 1)
+            .calls("c1", "Bash", json!({"command": command}));
     let story = story.asks(1, "c1", command, true);
     let mut screen = story.screen(Theme::Plain);
     screen.frame(size(80, 24), story.now());
@@ -17,7 +21,11 @@ fn asked(command: &str) -> (Screen, u64) {
 
 /// The intents without the drafts, which each key may change.
 fn press(screen: &mut Screen, key: Key, now: u64) -> Vec<Intent> {
-    screen.key(key, now).into_iter().filter(|intent| !matches!(intent, Intent::SetDraft(_))).collect()
+    screen
+        .key(key, now)
+        .into_iter()
+        .filter(|intent| !matches!(intent, Intent::SetDraft(_)))
+        .collect()
 }
 
 fn keys(screen: &mut Screen, keys: &[Key]) {
@@ -26,7 +34,13 @@ fn keys(screen: &mut Screen, keys: &[Key]) {
 
 fn allow(scope: AllowScope) -> Vec<Intent> {
     let decision = AllowOrDeny::Allow;
-    vec![Intent::Approve { id: 1, decision, scope, words: None, arguments_digest: "digest-1".to_owned() }]
+    vec![Intent::Approve {
+        id: 1,
+        decision,
+        scope,
+        words: None,
+        arguments_digest: "digest-1".to_owned(),
+    }]
 }
 
 fn frame(screen: &mut Screen, now: u64) -> String {
@@ -38,14 +52,28 @@ fn frame(screen: &mut Screen, now: u64) -> String {
 fn a_key_answers_a_question_that_was_seen_for_300_ms() {
     let (mut screen, now) = asked("make");
     assert_eq!(press(&mut screen, Key::Char('y'), now + 299), []);
-    assert!(frame(&mut screen, now + 299).contains("› y"), "it is a letter like others");
+    assert!(
+        frame(&mut screen, now + 299).contains("› y"),
+        "it is a letter like others"
+    );
     let (mut screen, now) = asked("make");
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 300), allow(AllowScope::Once));
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 900), [], "one answer");
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 300),
+        allow(AllowScope::Once)
+    );
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 900),
+        [],
+        "one answer"
+    );
     let (mut screen, now) = asked("make");
     screen.key(Key::Char('a'), now + 600);
     screen.key(Key::Backspace, now + 700);
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 899), [], "in the middle of typing");
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 899),
+        [],
+        "in the middle of typing"
+    );
 }
 
 #[test]
@@ -53,8 +81,14 @@ fn the_whole_conversation_is_a_key_away() {
     let mut screen = Story::new().input(1, "go").turn(1, 1).screen(Theme::Plain);
     assert_eq!(press(&mut screen, Key::Char('v'), BEGIN), []);
     keys(&mut screen, &[Key::Backspace, Key::AltUp]);
-    assert_eq!(press(&mut screen, Key::Char('v'), BEGIN), [Intent::OpenConversation]);
-    assert_eq!(press(&mut screen, Key::Char('['), BEGIN), [Intent::PrintConversation]);
+    assert_eq!(
+        press(&mut screen, Key::Char('v'), BEGIN),
+        [Intent::OpenConversation]
+    );
+    assert_eq!(
+        press(&mut screen, Key::Char('['), BEGIN),
+        [Intent::PrintConversation]
+    );
     keys(&mut screen, &[Key::Esc]);
     let typed = |screen: &mut Screen, command: &str| {
         types(screen, command, BEGIN);
@@ -66,14 +100,27 @@ fn the_whole_conversation_is_a_key_away() {
 
 #[test]
 fn a_question_that_no_frame_had_gets_no_answer() {
-    let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", false);
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .asks(1, "c1", "make", false);
     let mut screen = story.screen(Theme::Plain);
     assert_eq!(press(&mut screen, Key::Char('y'), BEGIN + 1_000_000), []);
     for (columns, rows) in [(80, 6), (19, 40)] {
         let mut screen = story.screen(Theme::Plain);
         let frame = screen.frame(size(columns, rows), BEGIN);
-        assert!(frame.rows.iter().any(|row| row.text().contains("question waits")), "at {columns}x{rows}");
-        assert_eq!(press(&mut screen, Key::Char('y'), BEGIN + 2000), [], "no room for it at {columns}x{rows}");
+        assert!(
+            frame
+                .rows
+                .iter()
+                .any(|row| row.text().contains("question waits")),
+            "at {columns}x{rows}"
+        );
+        assert_eq!(
+            press(&mut screen, Key::Char('y'), BEGIN + 2000),
+            [],
+            "no room for it at {columns}x{rows}"
+        );
     }
 }
 
@@ -83,20 +130,32 @@ fn with_a_text_in_the_composer_an_answer_needs_its_own_key() {
     types(&mut screen, "say", now + 1000);
     assert_eq!(press(&mut screen, Key::Char('y'), now + 5000), []);
     screen.key(Key::F(4), now + 5500);
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 6000), allow(AllowScope::Once));
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 6000),
+        allow(AllowScope::Once)
+    );
     assert!(frame(&mut screen, now).contains("› sayy"), "the text stays");
 }
 
 #[test]
 fn the_next_question_needs_the_key_again() {
-    let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", true).asks(2, "c2", "make", true);
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .asks(1, "c1", "make", true)
+        .asks(2, "c2", "make", true);
     let (mut screen, now) = (story.screen(Theme::Plain), story.now());
     screen.frame(size(80, 24), now);
     types(&mut screen, "say", now);
     screen.key(Key::F(4), now + 500);
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 1000), allow(AllowScope::Once));
-    let story =
-        story.with("approval_resolved", json!({"approval": 1, "decision": "allow", "arguments_digest": "digest-1"}));
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 1000),
+        allow(AllowScope::Once)
+    );
+    let story = story.with(
+        "approval_resolved",
+        json!({"approval": 1, "decision": "allow", "arguments_digest": "digest-1"}),
+    );
     screen.event(&story.events()[story.lines.len() - 1]);
     assert!(frame(&mut screen, now + 1000).contains("? approval 2"));
     assert_eq!(press(&mut screen, Key::Char('y'), now + 9000), []);
@@ -112,20 +171,43 @@ fn what_was_not_read_to_its_end_is_not_allowed() {
         screen.key(Key::PageDown, now + 1000);
         screen.frame(size(80, 24), now + 1000);
     }
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 2000), allow(AllowScope::Once));
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 2000),
+        allow(AllowScope::Once)
+    );
 }
 
 #[test]
 fn a_rule_is_shown_before_it_is_allowed() {
     let (mut screen, now) = asked("cargo test");
-    assert_eq!(press(&mut screen, Key::Char('r'), now + 400), [Intent::PreviewRule { id: 1 }]);
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 1000), [], "nothing is known yet");
-    screen.answered(Reply::RulePreview { id: 1, text: Ok("  added to config.toml:\n    [[rule]]".to_owned()) });
+    assert_eq!(
+        press(&mut screen, Key::Char('r'), now + 400),
+        [Intent::PreviewRule { id: 1 }]
+    );
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 1000),
+        [],
+        "nothing is known yet"
+    );
+    screen.answered(Reply::RulePreview {
+        id: 1,
+        text: Ok("  added to config.toml:\n    [[rule]]".to_owned()),
+    });
     assert!(frame(&mut screen, now + 2000).contains("[[rule]]"));
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 2299), [], "it was seen too short");
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 2900), allow(AllowScope::Rule));
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 2299),
+        [],
+        "it was seen too short"
+    );
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 2900),
+        allow(AllowScope::Rule)
+    );
     let (mut screen, now) = asked("cargo test");
-    assert_eq!(press(&mut screen, Key::Char('p'), now + 400), allow(AllowScope::Pod));
+    assert_eq!(
+        press(&mut screen, Key::Char('p'), now + 400),
+        allow(AllowScope::Pod)
+    );
 }
 
 #[test]
@@ -136,11 +218,24 @@ fn a_denial_has_words() {
     let words = Some("not yet".to_owned());
     let deny = |words| {
         let (decision, scope) = (AllowOrDeny::Deny, AllowScope::Once);
-        vec![Intent::Approve { id: 1, decision, scope, words, arguments_digest: "digest-1".to_owned() }]
+        vec![Intent::Approve {
+            id: 1,
+            decision,
+            scope,
+            words,
+            arguments_digest: "digest-1".to_owned(),
+        }]
     };
     assert_eq!(press(&mut screen, Key::Enter, now + 500), deny(words));
-    screen.answered(Reply::ApproveFailed { id: 1, why: "lost".to_owned() });
-    assert_eq!(press(&mut screen, Key::Char('n'), now + 1000), deny(None), "it can be answered again");
+    screen.answered(Reply::ApproveFailed {
+        id: 1,
+        why: "lost".to_owned(),
+    });
+    assert_eq!(
+        press(&mut screen, Key::Char('n'), now + 1000),
+        deny(None),
+        "it can be answered again"
+    );
 }
 
 #[test]
@@ -150,7 +245,9 @@ fn the_words_of_a_denial_are_not_lost() {
     screen.paste("because");
     let resolved = json!({"q": 90, "t": now * 1000, "k": "approval_resolved", "v": 1, "approval": 1,
         "decision": "allow", "arguments_digest": "digest-1"});
-    screen.event(&Event::Record(protocol::record::RecordLine::new(resolved.to_string()).unwrap()));
+    screen.event(&Event::Record(
+        protocol::record::RecordLine::new(resolved.to_string()).unwrap(),
+    ));
     screen.key(Key::Up, now);
     assert!(frame(&mut screen, now).contains("› because"));
     let (mut screen, now) = asked("make");
@@ -166,20 +263,35 @@ fn an_answer_of_another_client_ends_the_question() {
     let by = json!({"client": "yoi approve", "role": "approver", "uid": 0, "name": "ada"});
     let resolved = json!({"q": 90, "t": now * 1000, "k": "approval_resolved", "v": 1, "approval": 1,
         "decision": "deny", "arguments_digest": "digest-1", "reason": "too early", "by": by});
-    screen.event(&Event::Record(protocol::record::RecordLine::new(resolved.to_string()).unwrap()));
+    screen.event(&Event::Record(
+        protocol::record::RecordLine::new(resolved.to_string()).unwrap(),
+    ));
     let shown = frame(&mut screen, now);
-    assert!(shown.contains("approval 1: denied by ada (yoi approve): too early"), "{shown}");
+    assert!(
+        shown.contains("approval 1: denied by ada (yoi approve): too early"),
+        "{shown}"
+    );
     assert!(!shown.contains("allow once"), "{shown}");
     assert_eq!(press(&mut screen, Key::Char('y'), now + 5000), []);
 }
 
 #[test]
 fn an_answer_from_before_the_person_came_is_no_news() {
-    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": "make"}));
+    let story =
+        Story::new()
+            .input(1, "go")
+            .turn(1, 1)
+            .calls("c1", "Bash", json!({"command": "make"}));
     let by = json!({"client": "yoi approve", "role": "approver", "uid": 0, "name": "ada"});
-    let resolved = json!({"approval": 1, "decision": "allow", "arguments_digest": "digest-1", "by": by});
-    let story = story.asks(1, "c1", "make", true).with("approval_resolved", resolved);
-    assert!(frame(&mut story.screen(Theme::Plain), story.now()).contains("approval 1"), "to who was there");
+    let resolved =
+        json!({"approval": 1, "decision": "allow", "arguments_digest": "digest-1", "by": by});
+    let story = story
+        .asks(1, "c1", "make", true)
+        .with("approval_resolved", resolved);
+    assert!(
+        frame(&mut story.screen(Theme::Plain), story.now()).contains("approval 1"),
+        "to who was there"
+    );
     let mut screen = Screen::begin(&story.attached(), Role::Driver, Theme::Plain);
     let shown = frame(&mut screen, story.now());
     assert!(!shown.contains("approval 1"), "{shown}");
@@ -196,12 +308,24 @@ fn a_paste_is_one_piece_and_is_sent_whole() {
     keys(&mut screen, &[Key::Left, Key::Left, Key::Delete]);
     assert!(frame(&mut screen, BEGIN).contains("› see !"));
     screen.key(Key::Ctrl('z'), BEGIN);
-    let sent = |text: String| [Intent::Send { text, mode: DeliveryMode::Queue }];
-    assert_eq!(press(&mut screen, Key::Enter, BEGIN), sent(format!("see {}!", "a line\n".repeat(5))));
+    let sent = |text: String| {
+        [Intent::Send {
+            text,
+            mode: DeliveryMode::Queue,
+        }]
+    };
+    assert_eq!(
+        press(&mut screen, Key::Enter, BEGIN),
+        sent(format!("see {}!", "a line\n".repeat(5)))
+    );
     screen.paste(&paste);
     screen.paste(&"x".repeat(500));
     keys(&mut screen, &[Key::Left, Key::Backspace]);
-    assert_eq!(press(&mut screen, Key::Enter, BEGIN), sent("x".repeat(500)), "of two pastes the first was removed");
+    assert_eq!(
+        press(&mut screen, Key::Enter, BEGIN),
+        sent("x".repeat(500)),
+        "of two pastes the first was removed"
+    );
 }
 
 #[test]
@@ -215,18 +339,36 @@ fn a_character_is_what_a_reader_takes_for_one() {
     keys(&mut screen, &[Key::Left, Key::Left, Key::Backspace]);
     assert_eq!(sent(&mut screen), "a👩\u{200d}👧日");
     types(&mut screen, "one two\u{a0}three", BEGIN);
-    keys(&mut screen, &[Key::WordLeft, Key::Ctrl('w'), Key::End, Key::Ctrl('u'), Key::Ctrl('z')]);
+    keys(
+        &mut screen,
+        &[
+            Key::WordLeft,
+            Key::Ctrl('w'),
+            Key::End,
+            Key::Ctrl('u'),
+            Key::Ctrl('z'),
+        ],
+    );
     assert!(sent(&mut screen).ends_with("three"));
 }
 
 #[test]
 fn a_caret_goes_up_in_the_text_and_then_to_earlier_inputs() {
-    let story = Story::new().input(1, "the first").turn(1, 1).finished(1).input(2, "the second");
+    let story = Story::new()
+        .input(1, "the first")
+        .turn(1, 1)
+        .finished(1)
+        .input(2, "the second");
     let mut screen = story.screen(Theme::Plain);
     types(&mut screen, "mine", BEGIN);
     let shown = |screen: &mut Screen, key| {
         screen.key(key, BEGIN);
-        frame(screen, BEGIN).lines().rev().nth(1).unwrap_or_default().to_owned()
+        frame(screen, BEGIN)
+            .lines()
+            .rev()
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned()
     };
     assert_eq!(shown(&mut screen, Key::Up), "› the second");
     assert_eq!(shown(&mut screen, Key::Up), "› the first");
@@ -240,32 +382,74 @@ fn a_caret_goes_up_in_the_text_and_then_to_earlier_inputs() {
 
 #[test]
 fn an_input_that_waits_can_be_changed() {
-    let story = (1..=3).fold(Story::new(), |story, input| story.input(input, &format!("input {input}")));
+    let story = (1..=3).fold(Story::new(), |story, input| {
+        story.input(input, &format!("input {input}"))
+    });
     let now = story.now();
     let does = |keys: &[Key]| {
         let mut screen = story.screen(Theme::Plain);
         screen.frame(size(80, 24), now);
         screen.key(Key::AltUp, now);
-        let all: Vec<Intent> = keys.iter().flat_map(|key| press(&mut screen, *key, now)).collect();
+        let all: Vec<Intent> = keys
+            .iter()
+            .flat_map(|key| press(&mut screen, *key, now))
+            .collect();
         all
     };
     assert_eq!(does(&[Key::Char('x')]), [Intent::Withdraw { input: 3 }]);
-    assert_eq!(does(&[Key::Char('u')]), [Intent::MoveInput { input: 3, before: Some(2) }]);
-    assert_eq!(does(&[Key::AltUp, Key::Char('d')]), [Intent::MoveInput { input: 2, before: None }]);
-    assert_eq!(does(&[Key::AltUp, Key::AltUp, Key::Char('d')]), [Intent::MoveInput { input: 1, before: Some(3) }]);
-    assert_eq!(does(&[Key::Char('s')]), [Intent::SendNow { input: 3, text: "input 3".to_owned() }]);
-    let edited = Intent::EditInput { input: 3, text: "input 3!".to_owned() };
-    assert_eq!(does(&[Key::Char('e'), Key::Char('!'), Key::Enter]), [edited]);
+    assert_eq!(
+        does(&[Key::Char('u')]),
+        [Intent::MoveInput {
+            input: 3,
+            before: Some(2)
+        }]
+    );
+    assert_eq!(
+        does(&[Key::AltUp, Key::Char('d')]),
+        [Intent::MoveInput {
+            input: 2,
+            before: None
+        }]
+    );
+    assert_eq!(
+        does(&[Key::AltUp, Key::AltUp, Key::Char('d')]),
+        [Intent::MoveInput {
+            input: 1,
+            before: Some(3)
+        }]
+    );
+    assert_eq!(
+        does(&[Key::Char('s')]),
+        [Intent::SendNow {
+            input: 3,
+            text: "input 3".to_owned()
+        }]
+    );
+    let edited = Intent::EditInput {
+        input: 3,
+        text: "input 3!".to_owned(),
+    };
+    assert_eq!(
+        does(&[Key::Char('e'), Key::Char('!'), Key::Enter]),
+        [edited]
+    );
 }
 
 #[test]
 fn an_input_that_is_gone_has_no_keys() {
-    let story = (1..=2).fold(Story::new(), |story, input| story.input(input, &format!("input {input}")));
-    for over in [story.clone().with("input_withdrawn", json!({"input": 2})), story.clone().turn(1, 2)] {
+    let story = (1..=2).fold(Story::new(), |story, input| {
+        story.input(input, &format!("input {input}"))
+    });
+    for over in [
+        story.clone().with("input_withdrawn", json!({"input": 2})),
+        story.clone().turn(1, 2),
+    ] {
         let mut screen = story.screen(Theme::Plain);
         screen.key(Key::AltUp, story.now());
         assert!(frame(&mut screen, story.now()).contains("x withdraw"));
-        over.events()[story.lines.len()..].iter().for_each(|event| screen.event(event));
+        over.events()[story.lines.len()..]
+            .iter()
+            .for_each(|event| screen.event(event));
         let shown = frame(&mut screen, over.now());
         assert!(!shown.contains("x withdraw"), "{shown}");
         types(&mut screen, "exit", over.now());
@@ -281,20 +465,36 @@ fn a_slash_begins_a_command() {
         let intents = press(&mut screen, Key::Enter, BEGIN);
         (intents, frame(&mut screen, BEGIN))
     };
-    let send = |text: &str, mode| vec![Intent::Send { text: text.to_owned(), mode }];
+    let send = |text: &str, mode| {
+        vec![Intent::Send {
+            text: text.to_owned(),
+            mode,
+        }]
+    };
     assert_eq!(enter("/pause").0, [Intent::Pause]);
     assert_eq!(enter("/resume").0, [Intent::Resume { more: false }]);
     assert_eq!(enter("/more").0, [Intent::Resume { more: true }]);
-    assert_eq!(enter("/steer use less").0, send("use less", DeliveryMode::Steer));
+    assert_eq!(
+        enter("/steer use less").0,
+        send("use less", DeliveryMode::Steer)
+    );
     assert_eq!(enter(" /pause").0, send("/pause", DeliveryMode::Queue));
-    assert!(enter("/usr/bin is full").1.contains("there is no command `/usr/bin is full`"));
+    assert!(
+        enter("/usr/bin is full")
+            .1
+            .contains("there is no command `/usr/bin is full`")
+    );
     screen.key(Key::Ctrl('c'), BEGIN);
     let mut told = |text: &str| {
         types(&mut screen, text, BEGIN);
         screen.key(Key::Enter, BEGIN);
         let frame = frame(&mut screen, BEGIN);
         screen.key(Key::Ctrl('c'), BEGIN);
-        frame.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+        frame
+            .split_whitespace()
+            .filter(|word| *word != "│")
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     // Commands of other programs were answered only with "put a space in front of it".
     for (line, meant) in [
@@ -312,7 +512,8 @@ fn a_slash_begins_a_command() {
     ] {
         let frame = told(line);
         assert!(
-            frame.contains(meant) && (meant.contains("space") || !frame.contains("a space in front")),
+            frame.contains(meant)
+                && (meant.contains("space") || !frame.contains("a space in front")),
             "{line}: {frame}"
         );
     }
@@ -327,12 +528,29 @@ fn leaving_and_interrupting() {
     let mut screen = story.screen(Theme::Plain);
     assert_eq!(press(&mut screen, Key::Ctrl('d'), BEGIN), [Intent::Detach]);
     assert_eq!(press(&mut screen, Key::Ctrl('c'), BEGIN), []);
-    assert_eq!(press(&mut screen, Key::Ctrl('c'), BEGIN + 9000), [], "too late to be the second");
-    assert_eq!(press(&mut screen, Key::Ctrl('c'), BEGIN + 9500), [Intent::Detach]);
-    assert_eq!(press(&mut screen, Key::Esc, BEGIN + 20_000), [Intent::Cancel]);
+    assert_eq!(
+        press(&mut screen, Key::Ctrl('c'), BEGIN + 9000),
+        [],
+        "too late to be the second"
+    );
+    assert_eq!(
+        press(&mut screen, Key::Ctrl('c'), BEGIN + 9500),
+        [Intent::Detach]
+    );
+    assert_eq!(
+        press(&mut screen, Key::Esc, BEGIN + 20_000),
+        [Intent::Cancel]
+    );
     assert_eq!(press(&mut screen, Key::Esc, BEGIN + 20_500), []);
-    assert!(frame(&mut screen, BEGIN).contains("› go"), "the input is back");
-    assert_eq!(press(&mut screen, Key::Ctrl('d'), BEGIN), [], "there is a text");
+    assert!(
+        frame(&mut screen, BEGIN).contains("› go"),
+        "the input is back"
+    );
+    assert_eq!(
+        press(&mut screen, Key::Ctrl('d'), BEGIN),
+        [],
+        "there is a text"
+    );
 }
 
 #[test]
@@ -346,21 +564,42 @@ fn nothing_typed_is_lost() {
     screen.resume(&attached(&Story::new().lines));
     assert!(frame(&mut screen, BEGIN).contains("› an input"));
     press(&mut screen, Key::Enter, BEGIN);
-    screen.answered(Reply::SendFailed { text: "an input".to_owned(), why: "the pod is stopping".to_owned() });
+    screen.answered(Reply::SendFailed {
+        text: "an input".to_owned(),
+        why: "the pod is stopping".to_owned(),
+    });
     let shown = frame(&mut screen, BEGIN);
-    assert!(shown.contains("› an input") && shown.contains("the pod is stopping"), "{shown}");
+    assert!(
+        shown.contains("› an input") && shown.contains("the pod is stopping"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn a_draft_goes_to_the_pod_and_comes_from_it() {
     let mut screen = Story::new().screen(Theme::Plain);
-    let draft = |text: &str| Event::Draft(Draft { text: text.to_owned(), revision: 9, by: None });
-    assert_eq!(screen.key(Key::Char('a'), BEGIN), [Intent::SetDraft("a".to_owned())]);
+    let draft = |text: &str| {
+        Event::Draft(Draft {
+            text: text.to_owned(),
+            revision: 9,
+            by: None,
+        })
+    };
+    assert_eq!(
+        screen.key(Key::Char('a'), BEGIN),
+        [Intent::SetDraft("a".to_owned())]
+    );
     screen.key(Key::Char('b'), BEGIN);
     screen.event(&draft("a"));
-    assert!(frame(&mut screen, BEGIN).contains("› ab"), "an echo changes nothing");
+    assert!(
+        frame(&mut screen, BEGIN).contains("› ab"),
+        "an echo changes nothing"
+    );
     screen.event(&draft("of another client"));
-    assert!(frame(&mut screen, BEGIN).contains("› ab"), "what is being written here stays");
+    assert!(
+        frame(&mut screen, BEGIN).contains("› ab"),
+        "what is being written here stays"
+    );
     screen.event(&draft("ab"));
     screen.event(&draft("of another client"));
     assert!(frame(&mut screen, BEGIN).contains("› of another client"));
@@ -370,7 +609,10 @@ fn a_draft_goes_to_the_pod_and_comes_from_it() {
 fn what_is_read_stays_where_it_is() {
     let story = (1..=40).fold(Story::new(), |story, _| story.says("an older answer"));
     let mut late = story.attached();
-    late.page = Some(RecordPage { records: story.lines[30..].to_vec(), first: 31 });
+    late.page = Some(RecordPage {
+        records: story.lines[30..].to_vec(),
+        first: 31,
+    });
     let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
     screen.frame(size(80, 10), BEGIN);
     assert_eq!(screen.intents(), []);
@@ -381,19 +623,41 @@ fn what_is_read_stays_where_it_is() {
     assert_eq!(screen.intents(), [], "it is asked for once");
     screen.event(&Event::Record(story.lines[0].clone()));
     screen.event(&text("something new"));
-    let rows = |frame: &tui::Frame| frame.rows.iter().take(6).map(tui::Line::text).collect::<Vec<_>>();
+    let rows = |frame: &tui::Frame| {
+        frame
+            .rows
+            .iter()
+            .take(6)
+            .map(tui::Line::text)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(rows(&screen.frame(size(80, 10), BEGIN)), rows(&before));
-    screen.answered(Reply::Page(RecordPage { records: story.lines[..30].to_vec(), first: 1 }));
+    screen.answered(Reply::Page(RecordPage {
+        records: story.lines[..30].to_vec(),
+        first: 1,
+    }));
     // The first cell that was there has an empty line before it now.
     let shown = rows(&screen.frame(size(80, 10), BEGIN));
-    assert!(shown.iter().filter(|row| row.contains("older answer")).count() == 3, "{shown:?}");
+    assert!(
+        shown
+            .iter()
+            .filter(|row| row.contains("older answer"))
+            .count()
+            == 3,
+        "{shown:?}"
+    );
     screen.key(Key::CtrlHome, BEGIN);
     assert!(frame(&mut screen, BEGIN).contains("started in"));
 }
 
 #[test]
 fn an_idle_screen_sleeps() {
-    let story = Story::new().input(1, "go").turn(1, 1).says("done").response().finished(1);
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .says("done")
+        .response()
+        .finished(1);
     let mut screen = story.screen(Theme::Plain);
     screen.frame(size(80, 24), story.now());
     assert_eq!(screen.redraw_in(story.now()), None);
@@ -406,7 +670,10 @@ fn an_idle_screen_sleeps() {
     assert_eq!(screen.redraw_in(story.now()), None);
     // Waiting for a person, it wakes when the question ends.
     let (screen, now) = asked("make");
-    assert_eq!(screen.redraw_in(now), Some((BEGIN + 600_000 - now) % 1000 + 1));
+    assert_eq!(
+        screen.redraw_in(now),
+        Some((BEGIN + 600_000 - now) % 1000 + 1)
+    );
 }
 
 #[test]
@@ -420,7 +687,9 @@ fn memory_has_a_bound() {
     screen.frame(size(80, 24), BEGIN);
     // About 3,400 bytes each: 8 MiB have fewer than 2,600.
     let intents = screen.intents();
-    let [Intent::OlderPage { before }] = &intents[..] else { panic!("{intents:?}") };
+    let [Intent::OlderPage { before }] = &intents[..] else {
+        panic!("{intents:?}")
+    };
     assert!((2400..4000).contains(before), "{before}");
 }
 
@@ -428,15 +697,25 @@ fn memory_has_a_bound() {
 fn a_person_who_does_not_look_is_told_once() {
     let (mut screen, _) = asked("make");
     assert_eq!(screen.title(), "1 waiting · night · yoi");
-    assert_eq!(screen.notification().as_deref(), Some("night waits for you: Bash"));
+    assert_eq!(
+        screen.notification().as_deref(),
+        Some("night waits for you: Bash")
+    );
     assert_eq!(screen.notification(), None);
 }
 
 #[test]
 fn a_question_whose_record_was_not_seen_is_fetched() {
-    let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", true).says("more");
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .asks(1, "c1", "make", true)
+        .says("more");
     let mut late = story.attached();
-    late.page = Some(RecordPage { records: story.lines[story.lines.len() - 1..].to_vec(), first: 9 });
+    late.page = Some(RecordPage {
+        records: story.lines[story.lines.len() - 1..].to_vec(),
+        first: 9,
+    });
     let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
     assert_eq!(screen.intents(), [Intent::FetchApprovals]);
     let protocol::record::RecordBody::ApprovalRequested(asked) =
@@ -444,16 +723,26 @@ fn a_question_whose_record_was_not_seen_is_fetched() {
     else {
         panic!("no question")
     };
-    let open = protocol::method::OpenApprovals { approvals: vec![asked], rules: Vec::new() };
+    let open = protocol::method::OpenApprovals {
+        approvals: vec![asked],
+        rules: Vec::new(),
+    };
     screen.answered(Reply::Approvals(open));
     assert!(frame(&mut screen, BEGIN).contains("command: make"));
 }
 
 #[test]
 fn questions_that_could_not_be_fetched_are_asked_for_again() {
-    let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", true).says("more");
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .asks(1, "c1", "make", true)
+        .says("more");
     let mut late = story.attached();
-    late.page = Some(RecordPage { records: story.lines[story.lines.len() - 1..].to_vec(), first: 9 });
+    late.page = Some(RecordPage {
+        records: story.lines[story.lines.len() - 1..].to_vec(),
+        first: 9,
+    });
     let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
     assert_eq!(screen.intents(), [Intent::FetchApprovals]);
     screen.answered(Reply::ApprovalsFailed("too many requests".to_owned()));
@@ -466,10 +755,16 @@ fn questions_that_could_not_be_fetched_are_asked_for_again() {
 fn a_page_that_was_refused_is_not_asked_for_with_another_cursor() {
     let story = (1..=40).fold(Story::new(), |story, n| story.says(&format!("answer {n}")));
     let mut late = story.attached();
-    late.page = Some(RecordPage { records: story.lines[30..].to_vec(), first: 31 });
+    late.page = Some(RecordPage {
+        records: story.lines[30..].to_vec(),
+        first: 31,
+    });
     for reply in [
         Reply::PageFailed("gone".to_owned()),
-        Reply::Page(RecordPage { records: vec![story.lines[0].clone(); 4001], first: 1 }),
+        Reply::Page(RecordPage {
+            records: vec![story.lines[0].clone(); 4001],
+            first: 1,
+        }),
     ] {
         let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
         screen.key(Key::CtrlHome, BEGIN);
@@ -482,7 +777,11 @@ fn a_page_that_was_refused_is_not_asked_for_with_another_cursor() {
         assert_eq!(screen.intents(), []);
         screen.resume(&late);
         screen.frame(size(80, 10), BEGIN);
-        assert_eq!(screen.intents(), [Intent::OlderPage { before: 31 }], "over a new connection");
+        assert_eq!(
+            screen.intents(),
+            [Intent::OlderPage { before: 31 }],
+            "over a new connection"
+        );
     }
 }
 
@@ -504,26 +803,46 @@ fn an_input_may_say_what_stands_for_an_unknown_one() {
         let story = Story::new().input(1, text).turn(1, 1);
         story.screen(Theme::Plain).digest()
     };
-    assert_ne!(state("(input 7)"), state("(input 8)"), "both are in records, whole");
+    assert_ne!(
+        state("(input 7)"),
+        state("(input 8)"),
+        "both are in records, whole"
+    );
 }
 
 #[test]
 fn a_note_that_reads_like_an_answer_is_none() {
-    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": "make"}));
+    let story =
+        Story::new()
+            .input(1, "go")
+            .turn(1, 1)
+            .calls("c1", "Bash", json!({"command": "make"}));
     let begun = story.lines.len();
     let story = story.asks(1, "c1", "make", true);
     let asked = story.lines.len();
-    let story = story.with("item", json!({"item": {"type": "assistant", "text": "x"}})).input(2, "approval 1: a text");
+    let story = story
+        .with("item", json!({"item": {"type": "assistant", "text": "x"}}))
+        .input(2, "approval 1: a text");
     let story = story.with("input_withdrawn", json!({"input": 2}));
     let note = json!({"q": 90, "t": story.now() * 1000, "k": "suspended", "v": 1, "reason": "x", "cause": "disk"});
     let mut late = story.attached();
-    late.page = Some(RecordPage { records: story.lines[asked..].to_vec(), first: asked as u64 + 1 });
+    late.page = Some(RecordPage {
+        records: story.lines[asked..].to_vec(),
+        first: asked as u64 + 1,
+    });
     let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
-    let alert = AlertEvent { level: Severity::Warning, from: None, text: "approval 1: looks like one".to_owned() };
+    let alert = AlertEvent {
+        level: Severity::Warning,
+        from: None,
+        text: "approval 1: looks like one".to_owned(),
+    };
     screen.event(&Event::Alert(alert));
     let line = protocol::record::RecordLine::new(note.to_string()).unwrap();
     screen.event(&Event::Record(line));
-    let before = RecordPage { records: story.lines[begun - 1..asked].to_vec(), first: begun as u64 };
+    let before = RecordPage {
+        records: story.lines[begun - 1..asked].to_vec(),
+        first: begun as u64,
+    };
     screen.key(Key::CtrlHome, BEGIN);
     screen.frame(size(80, 30), BEGIN);
     screen.answered(Reply::Page(before));
@@ -533,7 +852,9 @@ fn a_note_that_reads_like_an_answer_is_none() {
 #[test]
 fn texts_of_inputs_have_a_bound_in_bytes() {
     let long = "x".repeat(1 << 20);
-    let story = (1..=20).fold(Story::new(), |story, n| story.input(n, &format!("{n}{long}")));
+    let story = (1..=20).fold(Story::new(), |story, n| {
+        story.input(n, &format!("{n}{long}"))
+    });
     let mut copied = 0;
     for n in 1..=20 {
         let mut screen = story.screen(Theme::Plain);
@@ -541,7 +862,9 @@ fn texts_of_inputs_have_a_bound_in_bytes() {
             screen.key(Key::AltUp, BEGIN);
         }
         copied += usize::from(
-            press(&mut screen, Key::Char('c'), BEGIN).iter().any(|intent| matches!(intent, Intent::Copy(_))),
+            press(&mut screen, Key::Char('c'), BEGIN)
+                .iter()
+                .any(|intent| matches!(intent, Intent::Copy(_))),
         );
     }
     assert_eq!(copied, 7, "8 MiB have seven of these");
@@ -549,8 +872,15 @@ fn texts_of_inputs_have_a_bound_in_bytes() {
 
 #[test]
 fn an_absence_whose_beginning_is_not_on_the_page_is_told_so() {
-    let story = Story::new().input(1, "go").turn(1, 1).says("one").finished(1);
-    let story = story.with("turn_started", json!({"turn": 2})).says("two").finished(2);
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .says("one")
+        .finished(1);
+    let story = story
+        .with("turn_started", json!({"turn": 2}))
+        .says("two")
+        .finished(2);
     let mut late = story.attached();
     let told = |late: &protocol::method::Attached| {
         let mut screen = Screen::begin(late, Role::Driver, Theme::Plain);
@@ -558,7 +888,10 @@ fn an_absence_whose_beginning_is_not_on_the_page_is_told_so() {
     };
     assert!(told(&late).contains("While you were away:"));
     let from = story.lines.len() - 3;
-    late.page = Some(RecordPage { records: story.lines[from..].to_vec(), first: from as u64 + 1 });
+    late.page = Some(RecordPage {
+        records: story.lines[from..].to_vec(),
+        first: from as u64 + 1,
+    });
     assert!(told(&late).contains("While you were away, at least:"));
 }
 
@@ -571,13 +904,26 @@ fn a_frame_that_is_not_at_the_terminal_was_not_seen() {
     screen.frame(size(80, 24), now + 6000);
     assert_eq!(press(&mut screen, Key::Char('y'), now + 6299), []);
     screen.key(Key::Backspace, now + 6299);
-    assert_eq!(press(&mut screen, Key::Char('y'), now + 7000), allow(AllowScope::Once));
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 7000),
+        allow(AllowScope::Once)
+    );
 }
 
 fn entry(name: &str, is_live: bool, waits: bool) -> PodEntry {
     let state = if waits { "waiting for you" } else { "idle" };
-    let details = if waits { vec![format!("waiting for approval 1: a call of {name}")] } else { Vec::new() };
-    PodEntry { name: name.to_owned(), state: state.to_owned(), is_live, waits, details }
+    let details = if waits {
+        vec![format!("waiting for approval 1: a call of {name}")]
+    } else {
+        Vec::new()
+    };
+    PodEntry {
+        name: name.to_owned(),
+        state: state.to_owned(),
+        is_live,
+        waits,
+        details,
+    }
 }
 
 /// A screen of the pod `night`, which lists these pods.
@@ -585,8 +931,15 @@ fn listed() -> Screen {
     let mut screen = Story::new().screen(Theme::Plain);
     assert_eq!(press(&mut screen, Key::F(4), BEGIN), [Intent::ListPods]);
     assert!(frame(&mut screen, BEGIN).contains("listing the pods"));
-    let pods = [("build", true, true), ("gone", false, true), ("night", true, false), ("notes", true, false)];
-    screen.answered(Reply::Pods(Ok(pods.map(|(name, is_live, waits)| entry(name, is_live, waits)).to_vec())));
+    let pods = [
+        ("build", true, true),
+        ("gone", false, true),
+        ("night", true, false),
+        ("notes", true, false),
+    ];
+    screen.answered(Reply::Pods(Ok(pods
+        .map(|(name, is_live, waits)| entry(name, is_live, waits))
+        .to_vec())));
     screen
 }
 
@@ -594,9 +947,16 @@ fn listed() -> Screen {
 fn the_list_of_pods_leads_to_another_one() {
     let mut screen = listed();
     let shown = frame(&mut screen, BEGIN);
-    assert!(shown.contains("▶ build · waiting for you") && shown.contains("approval 1: a call of build"), "{shown}");
+    assert!(
+        shown.contains("▶ build · waiting for you")
+            && shown.contains("approval 1: a call of build"),
+        "{shown}"
+    );
     assert!(shown.contains("night · idle · this one"), "{shown}");
-    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Switch("build".to_owned())]);
+    assert_eq!(
+        press(&mut screen, Key::Enter, BEGIN),
+        [Intent::Switch("build".to_owned())]
+    );
     // One that does not run cannot be attached to.
     let mut screen = listed();
     assert_eq!(press(&mut screen, Key::Down, BEGIN), []);
@@ -604,14 +964,31 @@ fn the_list_of_pods_leads_to_another_one() {
     assert!(frame(&mut screen, BEGIN).contains("`yoi start gone` starts it"));
     // Letters narrow the list, and are no text.
     let mut screen = listed();
-    keys(&mut screen, &[Key::Char('n'), Key::Char('o'), Key::Char('x'), Key::Backspace]);
+    keys(
+        &mut screen,
+        &[
+            Key::Char('n'),
+            Key::Char('o'),
+            Key::Char('x'),
+            Key::Backspace,
+        ],
+    );
     let shown = frame(&mut screen, BEGIN);
-    assert!(shown.contains("▶ notes") && !shown.contains("build"), "{shown}");
-    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Switch("notes".to_owned())]);
+    assert!(
+        shown.contains("▶ notes") && !shown.contains("build"),
+        "{shown}"
+    );
+    assert_eq!(
+        press(&mut screen, Key::Enter, BEGIN),
+        [Intent::Switch("notes".to_owned())]
+    );
     assert!(!frame(&mut screen, BEGIN).contains("› no"));
     // Its own pod.
     let mut screen = listed();
-    keys(&mut screen, &[Key::Char('g'), Key::Backspace, Key::Down, Key::Down]);
+    keys(
+        &mut screen,
+        &[Key::Char('g'), Key::Backspace, Key::Down, Key::Down],
+    );
     assert_eq!(press(&mut screen, Key::Enter, BEGIN), []);
     assert!(!frame(&mut screen, BEGIN).contains("── pods"));
 }
@@ -619,7 +996,9 @@ fn the_list_of_pods_leads_to_another_one() {
 #[test]
 fn the_chosen_pod_of_a_long_list_is_seen() {
     let mut screen = listed();
-    let pods = (0..60).map(|n| entry(&format!("pod-{n}"), true, false)).collect();
+    let pods = (0..60)
+        .map(|n| entry(&format!("pod-{n}"), true, false))
+        .collect();
     screen.answered(Reply::Pods(Ok(pods)));
     for n in 0..60 {
         let shown = frame(&mut screen, BEGIN);
@@ -642,13 +1021,23 @@ fn keys_for_the_list_of_pods_answer_no_question() {
     assert_eq!(press(&mut screen, Key::Char('y'), later + 1000), []);
     keys(&mut screen, &[Key::Esc]);
     let shown = frame(&mut screen, later + 1000);
-    assert!(!shown.contains("── pods") && shown.contains("y allow once"), "{shown}");
+    assert!(
+        !shown.contains("── pods") && shown.contains("y allow once"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn a_line_about_an_absence_leads_to_its_record() {
-    let story = Story::new().input(1, "go").turn(1, 1).calls("c00000001", "Bash", json!({"command": "rm -r x"}));
-    let story = story.ends("c00000001", "refused", "not allowed", "").says("so I did not").finished(1);
+    let story = Story::new().input(1, "go").turn(1, 1).calls(
+        "c00000001",
+        "Bash",
+        json!({"command": "rm -r x"}),
+    );
+    let story = story
+        .ends("c00000001", "refused", "not allowed", "")
+        .says("so I did not")
+        .finished(1);
     let mut screen = Screen::begin(&story.attached(), Role::Driver, Theme::Plain);
     let now = story.now();
     assert!(frame(&mut screen, now).contains("1 call refused"));
@@ -665,25 +1054,58 @@ fn a_line_about_an_absence_leads_to_its_record() {
 fn an_at_sign_begins_the_path_of_a_file() {
     let mut screen = Story::new().screen(Theme::Plain);
     let asks = |screen: &mut Screen, text: &str| {
-        let typed = text.chars().flat_map(|c| press(screen, Key::Char(c), BEGIN));
-        typed.filter(|intent| matches!(intent, Intent::ListFiles(_))).collect::<Vec<_>>()
+        let typed = text
+            .chars()
+            .flat_map(|c| press(screen, Key::Char(c), BEGIN));
+        typed
+            .filter(|intent| matches!(intent, Intent::ListFiles(_)))
+            .collect::<Vec<_>>()
     };
     assert_eq!(asks(&mut screen, "mail a@b, see "), []);
-    assert_eq!(asks(&mut screen, "@WID"), [Intent::ListFiles("/src/app".to_owned())]);
+    assert_eq!(
+        asks(&mut screen, "@WID"),
+        [Intent::ListFiles("/src/app".to_owned())]
+    );
     assert!(!frame(&mut screen, BEGIN).contains("@src"));
-    let paths = ["docs/widths.md", "src/narrow.rs", "src/unwidened.rs", "src/width.rs", "wide notes.txt"];
+    let paths = [
+        "docs/widths.md",
+        "src/narrow.rs",
+        "src/unwidened.rs",
+        "src/width.rs",
+        "wide notes.txt",
+    ];
     screen.answered(Reply::Files(paths.map(str::to_owned).to_vec()));
     let shown = frame(&mut screen, BEGIN);
-    let order: Vec<_> = shown.lines().filter_map(|line| line.trim_matches(['│', ' ']).strip_prefix('@')).collect();
-    assert_eq!(order, ["src/width.rs", "docs/widths.md", "wide notes.txt", "src/unwidened.rs"]);
+    let order: Vec<_> = shown
+        .lines()
+        .filter_map(|line| line.trim_matches(['│', ' ']).strip_prefix('@'))
+        .collect();
+    assert_eq!(
+        order,
+        [
+            "src/width.rs",
+            "docs/widths.md",
+            "wide notes.txt",
+            "src/unwidened.rs"
+        ]
+    );
     press(&mut screen, Key::Tab, BEGIN);
-    assert_eq!(asks(&mut screen, "and @wide n"), [Intent::ListFiles("/src/app".to_owned())]);
+    assert_eq!(
+        asks(&mut screen, "and @wide n"),
+        [Intent::ListFiles("/src/app".to_owned())]
+    );
     // The name has a space, and what is written has one: the word at the caret is `n`.
     assert!(!frame(&mut screen, BEGIN).contains("wide notes"));
     keys(&mut screen, &[Key::Backspace, Key::Backspace, Key::Tab]);
     let sent = press(&mut screen, Key::Enter, BEGIN);
     let text = "mail a@b, see @src/width.rs and @\"wide notes.txt\"";
-    assert!(sent.contains(&Intent::Send { text: text.to_owned(), mode: DeliveryMode::Queue }), "{sent:?}");
+    assert!(
+        sent.contains(&Intent::Send {
+            text: text.to_owned(),
+            mode: DeliveryMode::Queue
+        }),
+        "{sent:?}"
+    );
     // With no file Tab changes nothing.
     asks(&mut screen, "@zzz");
     press(&mut screen, Key::Tab, BEGIN);
@@ -694,7 +1116,10 @@ fn an_at_sign_begins_the_path_of_a_file() {
 fn features_are_asked_for_where_the_pod_tells_them() {
     let mut screen = Story::new().screen(Theme::Plain);
     assert_eq!(press(&mut screen, Key::F(2), BEGIN), []);
-    assert!(!frame(&mut screen, BEGIN).contains("── features"), "absent, not empty");
+    assert!(
+        !frame(&mut screen, BEGIN).contains("── features"),
+        "absent, not empty"
+    );
     keys(&mut screen, &[Key::F(1)]);
     assert!(!frame(&mut screen, BEGIN).contains("F2"));
     keys(&mut screen, &[Key::F(1), Key::Char('/'), Key::Char('f')]);
@@ -703,22 +1128,33 @@ fn features_are_asked_for_where_the_pod_tells_them() {
     assert!(frame(&mut screen, BEGIN).contains("/features"));
     keys(&mut screen, &[Key::F(1)]);
     assert!(frame(&mut screen, BEGIN).contains("F2 "));
-    assert_eq!(press(&mut screen, Key::F(2), BEGIN), [Intent::FetchFeatures]);
+    assert_eq!(
+        press(&mut screen, Key::F(2), BEGIN),
+        [Intent::FetchFeatures]
+    );
     assert!(frame(&mut screen, BEGIN).contains("asking the pod"));
     screen.answered(Reply::Features(Err("the pod is stopping".to_owned())));
     assert!(frame(&mut screen, BEGIN).contains("the pod is stopping"));
     assert_eq!(press(&mut screen, Key::F(2), BEGIN), [], "closed");
-    assert_eq!(press(&mut screen, Key::F(2), BEGIN), [Intent::FetchFeatures], "asked for anew");
+    assert_eq!(
+        press(&mut screen, Key::F(2), BEGIN),
+        [Intent::FetchFeatures],
+        "asked for anew"
+    );
     assert!(frame(&mut screen, BEGIN).contains("asking the pod"));
 }
 
 /// A cell may be longer than the screen, and a call is closed.
 #[test]
 fn the_line_that_was_found_is_seen() {
-    let long: String = (1..200).map(|n| format!("paragraph {n} of many\n\n")).collect();
+    let long: String = (1..200)
+        .map(|n| format!("paragraph {n} of many\n\n"))
+        .collect();
     let story = Story::new().input(1, "go").turn(1, 1).says(&long);
     let story = story.starts("c1", "Bash", json!({"command": "make"}));
-    let story = story.ends("c1", "ok", "exit 0", "one\nthe Needle\nthree").finished(1);
+    let story = story
+        .ends("c1", "ok", "exit 0", "one\nthe Needle\nthree")
+        .finished(1);
     let mut screen = story.screen(Theme::Plain);
     let found = |screen: &mut Screen, query: &str| {
         screen.key(Key::Ctrl('f'), story.now());
@@ -729,21 +1165,34 @@ fn the_line_that_was_found_is_seen() {
         shown.lines().take(20).collect::<Vec<_>>().join("\n")
     };
     assert!(!frame(&mut screen, story.now()).contains("Needle"));
-    assert!(found(&mut screen, "needle").contains("the Needle"), "in a closed call");
+    assert!(
+        found(&mut screen, "needle").contains("the Needle"),
+        "in a closed call"
+    );
     let shown = found(&mut screen, "paragraph 37 of");
     assert!(shown.contains("▶ paragraph 37 of many"), "{shown}");
     // What is seen stays where it is.
     let again = found(&mut screen, "paragraph 38 of");
-    assert!(again.contains("paragraph 38 of") && shown.lines().take(10).eq(again.lines().take(10)), "{again}");
+    assert!(
+        again.contains("paragraph 38 of") && shown.lines().take(10).eq(again.lines().take(10)),
+        "{again}"
+    );
 }
 
 #[test]
 fn only_what_opens_is_said_to_open() {
-    let story = Story::new().input(1, "go").turn(1, 1).says("done").finished(1);
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .says("done")
+        .finished(1);
     let mut screen = story.screen(Theme::Plain);
     screen.frame(size(80, 24), story.now());
     screen.key(Key::AltUp, story.now());
     let shown = frame(&mut screen, story.now());
-    assert!(shown.contains("▶ ── turn 1: done") && shown.contains("c copies · / searches · Esc"), "{shown}");
+    assert!(
+        shown.contains("▶ ── turn 1: done") && shown.contains("c copies · / searches · Esc"),
+        "{shown}"
+    );
     assert!(!shown.contains("opens or closes"), "{shown}");
 }

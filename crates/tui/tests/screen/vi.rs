@@ -18,10 +18,18 @@ fn written(screen: &mut Screen) -> String {
     let rows: Vec<String> = frame.rows.iter().map(tui::Line::text).collect();
     let first = rows.iter().position(|row| row.starts_with("› ")).unwrap();
     let mut texts = Vec::new();
-    for (row, text) in rows.iter().enumerate().skip(first).take(rows.len() - 1 - first) {
+    for (row, text) in rows
+        .iter()
+        .enumerate()
+        .skip(first)
+        .take(rows.len() - 1 - first)
+    {
         let mut text: String = text.chars().skip(2).collect();
         if row == usize::from(at) {
-            let before = text.char_indices().map(|(start, _)| start).nth(usize::from(column) - 2);
+            let before = text
+                .char_indices()
+                .map(|(start, _)| start)
+                .nth(usize::from(column) - 2);
             text.insert(before.unwrap_or(text.len()), '|');
         }
         texts.push(text);
@@ -34,7 +42,9 @@ fn after(text: &str, keys: &str) -> String {
     let mut screen = begun();
     let (before, behind) = text.split_once('|').unwrap();
     screen.paste(&format!("{before}{behind}"));
-    behind.chars().for_each(|_| drop(screen.key(Key::Left, BEGIN)));
+    behind
+        .chars()
+        .for_each(|_| drop(screen.key(Key::Left, BEGIN)));
     press(&mut screen, keys);
     written(&mut screen)
 }
@@ -107,10 +117,20 @@ fn a_paste_that_is_one_piece_is_cut_and_pasted_whole() {
     press(&mut screen, "a^0xpp");
     let sent = screen.key(Key::Enter, BEGIN);
     let text = "a1\n2\n3\n4\n51\n2\n3\n4\n5".to_owned();
-    assert!(sent.contains(&Intent::Send { text, mode: DeliveryMode::Queue }), "{sent:?}");
+    assert!(
+        sent.contains(&Intent::Send {
+            text,
+            mode: DeliveryMode::Queue
+        }),
+        "{sent:?}"
+    );
     assert_eq!(written(&mut screen), "|");
     press(&mut screen, "p");
-    assert_eq!(written(&mut screen), "p|", "the next input begins in the mode that writes");
+    assert_eq!(
+        written(&mut screen),
+        "p|",
+        "the next input begins in the mode that writes"
+    );
 }
 
 #[test]
@@ -126,7 +146,11 @@ fn escape_leaves_the_writing_mode_before_it_ends_the_turn() {
 
 #[test]
 fn a_letter_that_is_a_command_answers_no_question() {
-    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": "make"}));
+    let story =
+        Story::new()
+            .input(1, "go")
+            .turn(1, 1)
+            .calls("c1", "Bash", json!({"command": "make"}));
     let story = story.asks(1, "c1", "make", false);
     let asked = |normal: bool| {
         let mut screen = story.screen(Theme::Plain);
@@ -136,7 +160,10 @@ fn a_letter_that_is_a_command_answers_no_question() {
             screen.key(Key::Esc, story.now());
         }
         screen.frame(size(80, 24), story.now() + 1000);
-        screen.key(Key::Char('y'), story.now() + 2000).iter().any(|intent| matches!(intent, Intent::Approve { .. }))
+        screen
+            .key(Key::Char('y'), story.now() + 2000)
+            .iter()
+            .any(|intent| matches!(intent, Intent::Approve { .. }))
     };
     assert_eq!([true, false].map(asked), [false, true]);
 }
@@ -147,9 +174,15 @@ fn the_status_line_says_the_mode() {
     for columns in [40, 80] {
         let mut screen = begun();
         types(&mut screen, "text", BEGIN);
-        shown.push(drawn(&screen.frame(size(columns, 10), BEGIN), usize::from(columns)));
+        shown.push(drawn(
+            &screen.frame(size(columns, 10), BEGIN),
+            usize::from(columns),
+        ));
         screen.key(Key::Esc, BEGIN);
-        shown.push(drawn(&screen.frame(size(columns, 10), BEGIN), usize::from(columns)));
+        shown.push(drawn(
+            &screen.frame(size(columns, 10), BEGIN),
+            usize::from(columns),
+        ));
     }
     insta::assert_snapshot!(shown.join("\n"));
 }

@@ -132,9 +132,16 @@ mod tests {
         let start = cli.find_subcommand("start").unwrap();
         for option in start.get_arguments().filter_map(|arg| arg.get_long()) {
             let is_told = START.contains(&format!("--{option}"));
-            assert_eq!(is_told, !["adopt", "json", "quiet"].contains(&option), "{option}");
+            assert_eq!(
+                is_told,
+                !["adopt", "json", "quiet"].contains(&option),
+                "{option}"
+            );
         }
-        for name in crate::config::variables::VARIABLES.iter().chain(&["YOI_MAX_WALL"]) {
+        for name in crate::config::variables::VARIABLES
+            .iter()
+            .chain(&["YOI_MAX_WALL"])
+        {
             assert!(VARIABLES.contains(name), "{name}");
         }
     }

@@ -26,8 +26,14 @@ impl FromStr for Span {
             )),
         };
         match text.split_once("..") {
-            Some((from, to)) => Ok(Self { from: number(from)?, to: Some(number(to)?) }),
-            None => Ok(Self { from: number(text)?, to: None }),
+            Some((from, to)) => Ok(Self {
+                from: number(from)?,
+                to: Some(number(to)?),
+            }),
+            None => Ok(Self {
+                from: number(text)?,
+                to: None,
+            }),
         }
     }
 }
@@ -35,31 +41,56 @@ impl FromStr for Span {
 /// The number of a record.
 pub(super) fn seq(text: &str) -> Result<u64, BadValue> {
     let number = text.parse();
-    number.map_err(|_| BadValue::new("the value must be the number of a record", "`yoi log NAME` shows the numbers"))
+    number.map_err(|_| {
+        BadValue::new(
+            "the value must be the number of a record",
+            "`yoi log NAME` shows the numbers",
+        )
+    })
 }
 
 /// `80x24`.
 pub(super) fn size(text: &str) -> Result<ScreenSize, BadValue> {
-    let number = |text: &str| text.parse().ok().filter(|number| (1..=1000).contains(number));
-    let size = text
-        .split_once('x')
-        .and_then(|(columns, rows)| Some(ScreenSize { columns: number(columns)?, rows: number(rows)? }));
+    let number = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|number| (1..=1000).contains(number))
+    };
+    let size = text.split_once('x').and_then(|(columns, rows)| {
+        Some(ScreenSize {
+            columns: number(columns)?,
+            rows: number(rows)?,
+        })
+    });
     size.ok_or_else(|| {
-        BadValue::new("the value must be columns and rows, each from 1 to 1000", "use a value such as 80x24")
+        BadValue::new(
+            "the value must be columns and rows, each from 1 to 1000",
+            "use a value such as 80x24",
+        )
     })
 }
 
 /// `NAME=VALUE`.
 pub(super) fn argument(text: &str) -> Result<(String, String), BadValue> {
-    let pair = text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-    pair.ok_or_else(|| BadValue::new("the value must be a name, = and a value", "use a value such as path=src"))
+    let pair = text
+        .split_once('=')
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pair.ok_or_else(|| {
+        BadValue::new(
+            "the value must be a name, = and a value",
+            "use a value such as path=src",
+        )
+    })
 }
 
 /// The name that a client gives an input.
 pub(super) fn key(text: &str) -> Result<String, BadValue> {
     let fits = (1..=MAX_CMD_ID).contains(&text.len());
     fits.then(|| text.to_owned()).ok_or_else(|| {
-        BadValue::new(format!("the value must have 1 to {MAX_CMD_ID} bytes"), "use a short value such as build-42")
+        BadValue::new(
+            format!("the value must have 1 to {MAX_CMD_ID} bytes"),
+            "use a short value such as build-42",
+        )
     })
 }
 
@@ -67,31 +98,48 @@ pub(super) fn key(text: &str) -> Result<String, BadValue> {
 pub(super) fn steps(text: &str) -> Result<u32, BadValue> {
     let number = text.parse().ok().filter(|steps| *steps > 0);
     number.ok_or_else(|| {
-        BadValue::new(format!("the value must be a whole number from 1 to {}", u32::MAX), "use a number such as 20")
+        BadValue::new(
+            format!("the value must be a whole number from 1 to {}", u32::MAX),
+            "use a number such as 20",
+        )
     })
 }
 
 /// `3600`.
 pub(super) fn above_zero(text: &str) -> Result<u64, BadValue> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| BadValue::new("the value must be a whole number, at least 1", "use a number such as 3600"))
+    number.ok_or_else(|| {
+        BadValue::new(
+            "the value must be a whole number, at least 1",
+            "use a number such as 3600",
+        )
+    })
 }
 
 /// `0.50`, `2`; also with the sign before it.
 pub(super) fn dollars(text: &str) -> Result<f64, BadValue> {
     let amount: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
-    amount.filter(|dollars| *dollars > 0.0 && dollars.is_finite()).ok_or_else(|| {
-        BadValue::new("the value must be an amount of US dollars, more than 0", "use an amount such as 0.50")
-    })
+    amount
+        .filter(|dollars| *dollars > 0.0 && dollars.is_finite())
+        .ok_or_else(|| {
+            BadValue::new(
+                "the value must be an amount of US dollars, more than 0",
+                "use an amount such as 0.50",
+            )
+        })
 }
 
 /// `90s`, `10m`, `2h`, `30d`; a plain number is seconds.
 pub(super) fn time(text: &str) -> Result<Duration, BadValue> {
     let plain = text.parse().map(Duration::from_secs);
     let time = plain.ok().or_else(|| humantime::parse_duration(text).ok());
-    time.filter(|time| *time >= Duration::from_secs(1)).ok_or_else(|| {
-        BadValue::new("the value must be a time of at least 1 second", "use a time such as 90s, 10m, 2h or 30d")
-    })
+    time.filter(|time| *time >= Duration::from_secs(1))
+        .ok_or_else(|| {
+            BadValue::new(
+                "the value must be a time of at least 1 second",
+                "use a time such as 90s, 10m, 2h or 30d",
+            )
+        })
 }
 
 #[cfg(test)]
@@ -102,8 +150,27 @@ mod tests {
     fn a_time_has_a_unit_or_is_seconds() {
         let seconds = |text| time(text).ok().map(|time| time.as_secs());
         let times = ["90", "90s", "10m", "1h 30m", "30d", "1week"].map(seconds);
-        assert_eq!(times, [Some(90), Some(90), Some(600), Some(5_400), Some(2_592_000), Some(604_800)]);
-        for wrong in ["", "0", "0s", "-5", "soon", "999ms", "10x", "99999999999999999999"] {
+        assert_eq!(
+            times,
+            [
+                Some(90),
+                Some(90),
+                Some(600),
+                Some(5_400),
+                Some(2_592_000),
+                Some(604_800)
+            ]
+        );
+        for wrong in [
+            "",
+            "0",
+            "0s",
+            "-5",
+            "soon",
+            "999ms",
+            "10x",
+            "99999999999999999999",
+        ] {
             assert_eq!(
                 time(wrong).unwrap_err().to_string(),
                 "the value must be a time of at least 1 second",

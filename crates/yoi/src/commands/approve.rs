@@ -23,7 +23,9 @@ use client::cmd_id::cmd_id;
 use forget::COMMAND;
 use pod::control::MAX_DENIAL;
 use pod::session::summary::Summary;
-use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, GetPastCalls, MatchedCalls, Role};
+use protocol::method::{
+    AllowOrDeny, AllowScope, Approve, GetApprovals, GetPastCalls, MatchedCalls, Role,
+};
 use protocol::record::{ApprovalRequested, ApprovalResolved};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader, Session};
@@ -40,7 +42,11 @@ pub(crate) fn run(args: &ApproveArgs, env: &Env) -> Result<Exit, Failure> {
     match (&args.name, args.id) {
         (Some(name), Some(id)) => {
             only_a_person("allow or deny its calls")?;
-            if args.deny.as_ref().is_some_and(|words| words.len() > MAX_DENIAL) {
+            if args
+                .deny
+                .as_ref()
+                .is_some_and(|words| words.len() > MAX_DENIAL)
+            {
                 let text = format!("the words of a denial can have at most {MAX_DENIAL} bytes");
                 return Err(Failure::new(Exit::Usage, text).help("shorten WORDS of --deny=WORDS"));
             }
@@ -100,19 +106,37 @@ fn of_pod(pods: &Pods, name: &str) -> Result<Vec<Waiting>, Failure> {
     let unread = |error| Failure::new(Exit::Data, format!("{name}: {error}"));
     let summary = Summary::read(&reader, || {}).map_err(unread)?;
     let live = matches!(Session::owner(&dir), Ok(Some(_)));
-    let open = summary.state.approvals.open.values().filter_map(|open| question::mirror(open));
-    Ok(open.map(|asked| Waiting { name: name.to_owned(), live, asked }).collect())
+    let open = summary
+        .state
+        .approvals
+        .open
+        .values()
+        .filter_map(|open| question::mirror(open));
+    Ok(open
+        .map(|asked| Waiting {
+            name: name.to_owned(),
+            live,
+            asked,
+        })
+        .collect())
 }
 
 /// Everything that will run.
 fn print(Waiting { name, asked, .. }: &Waiting) {
-    let ApprovalRequested { approval, tool, sandbox, .. } = asked;
+    let ApprovalRequested {
+        approval,
+        tool,
+        sandbox,
+        ..
+    } = asked;
     show_line(&format!("{name} {approval}  {tool} (sandbox {sandbox})"));
     let look = Look::of_stdout();
-    question::lines(asked, Some(now() / 1000)).iter().for_each(|line| match look {
-        Some(_) => out::raw(&Shown::Line(line).text(look)),
-        None => out::line(&line.text),
-    });
+    question::lines(asked, Some(now() / 1000))
+        .iter()
+        .for_each(|line| match look {
+            Some(_) => out::raw(&Shown::Line(line).text(look)),
+            None => out::line(&line.text),
+        });
 }
 
 /// A line about a call. On a terminal no part of it begins as a line of this command.
@@ -131,14 +155,22 @@ fn show(text: &str) {
 /// How to answer.
 fn print_how(Waiting { name, live, asked }: &Waiting) {
     let approval = asked.approval;
-    let start = if *live { String::new() } else { format!("`yoi start {name}`, then ") };
+    let start = if *live {
+        String::new()
+    } else {
+        format!("`yoi start {name}`, then ")
+    };
     show_line(&format!(
         "  {start}`yoi approve {name} {approval}` allows this call once; with --deny it denies the call"
     ));
     let for_pod = format!("`yoi approve {name} {approval} --scope=pod`");
-    question::also_allows(asked, &for_pod).iter().for_each(|rules| show_line(rules));
+    question::also_allows(asked, &for_pod)
+        .iter()
+        .for_each(|rules| show_line(rules));
     if question::scopes(asked).contains(&"rule") {
-        show_line("  with --scope=rule it also adds these rules to your configuration file, for all pods");
+        show_line(
+            "  with --scope=rule it also adds these rules to your configuration file, for all pods",
+        );
     }
 }
 
@@ -163,15 +195,27 @@ fn answer_from_list(
             continue;
         }
         let Waiting { name, asked, .. } = one;
-        question::also_allows(&asked, "`p`").iter().for_each(|rules| show_line(rules));
+        question::also_allows(&asked, "`p`")
+            .iter()
+            .for_each(|rules| show_line(rules));
         let mut new = None;
         let mut preview = || {
             let (rules, past) = (of_question(env, &asked), past(pods, &name, asked.approval));
-            let text = rules.as_ref().map_err(|failure| failure.message.clone())?.preview(&past)?;
+            let text = rules
+                .as_ref()
+                .map_err(|failure| failure.message.clone())?
+                .preview(&past)?;
             new = rules.ok();
             Ok(text)
         };
-        let typed = question::ask(&mut terminal, &asked, "s: not now", &mut || true, &mut show, &mut preview);
+        let typed = question::ask(
+            &mut terminal,
+            &asked,
+            "s: not now",
+            &mut || true,
+            &mut show,
+            &mut preview,
+        );
         let (decision, scope, words) = match typed {
             Ok(TypedAnswer::Allow(scope)) => (AllowOrDeny::Allow, scope, None),
             Ok(TypedAnswer::Deny(words)) => (AllowOrDeny::Deny, AllowScope::Once, words),
@@ -182,9 +226,20 @@ fn answer_from_list(
             }
         };
         let (id, arguments_digest) = (asked.approval, asked.arguments_digest.clone());
-        let approve = Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() };
-        let wanted =
-            OwnAnswer { decision, call: call(&asked), rules: new.filter(|_| scope == AllowScope::Rule), past: None };
+        let approve = Approve {
+            id,
+            decision,
+            scope,
+            arguments_digest,
+            words,
+            cmd_id: cmd_id(),
+        };
+        let wanted = OwnAnswer {
+            decision,
+            call: call(&asked),
+            rules: new.filter(|_| scope == AllowScope::Rule),
+            past: None,
+        };
         if let Err(failure) = give(args, pods, &name, &approve, &wanted) {
             failure.say();
             exit = failure.exit;
@@ -200,20 +255,45 @@ fn of_question(env: &Env, asked: &ApprovalRequested) -> Result<NewRules, Failure
 
 /// The past calls of a pod that the rules of one of its questions would have matched.
 fn past(pods: &Pods, name: &str, id: u64) -> Result<MatchedCalls, String> {
-    let asked = async { live_as(pods, name, COMMAND, Role::Approver).await?.ask(&GetPastCalls { id }).await };
-    block_on(asked).and_then(|past| past).map_err(|failure| failure.message)
+    let asked = async {
+        live_as(pods, name, COMMAND, Role::Approver)
+            .await?
+            .ask(&GetPastCalls { id })
+            .await
+    };
+    block_on(asked)
+        .and_then(|past| past)
+        .map_err(|failure| failure.message)
 }
 
 /// Gives an answer, and says which one counts.
-fn give(args: &ApproveArgs, pods: &Pods, name: &str, approve: &Approve, wanted: &OwnAnswer) -> Result<Exit, Failure> {
-    let _lock = wanted.rules.as_ref().map(|rules| rules.file.lock()).transpose()?;
-    let recorded = block_on(async { live_as(pods, name, COMMAND, Role::Approver).await?.ask(approve).await })??;
+fn give(
+    args: &ApproveArgs,
+    pods: &Pods,
+    name: &str,
+    approve: &Approve,
+    wanted: &OwnAnswer,
+) -> Result<Exit, Failure> {
+    let _lock = wanted
+        .rules
+        .as_ref()
+        .map(|rules| rules.file.lock())
+        .transpose()?;
+    let recorded = block_on(async {
+        live_as(pods, name, COMMAND, Role::Approver)
+            .await?
+            .ask(approve)
+            .await
+    })??;
     report(args, name, wanted, &recorded)
 }
 
 /// The call in the line about its answer.
 fn call(asked: &ApprovalRequested) -> String {
-    line(&format!(": {} {}", asked.tool, brief(&asked.arguments)), SHOWN)
+    line(
+        &format!(": {} {}", asked.tool, brief(&asked.arguments)),
+        SHOWN,
+    )
 }
 
 fn json(Waiting { name, live, asked }: &Waiting) -> Value {
@@ -230,13 +310,29 @@ fn json(Waiting { name, live, asked }: &Waiting) -> Value {
     value
 }
 
-async fn answer(args: &ApproveArgs, env: &Env, pods: &Pods, name: &str, id: u64) -> Result<Exit, Failure> {
-    let waiting = of_pod(pods, name)?.into_iter().find(|waiting| waiting.asked.approval == id);
+async fn answer(
+    args: &ApproveArgs,
+    env: &Env,
+    pods: &Pods,
+    name: &str,
+    id: u64,
+) -> Result<Exit, Failure> {
+    let waiting = of_pod(pods, name)?
+        .into_iter()
+        .find(|waiting| waiting.asked.approval == id);
     let mut pod = live_as(pods, name, COMMAND, Role::Approver).await?;
     // The files may be behind or ahead of what was listed; the pod has the last word.
     let known = pod.ask(&GetApprovals {}).await?;
-    let open = known.approvals.iter().find(|open| open.approval == id).cloned();
-    let decision = if args.deny.is_some() { AllowOrDeny::Deny } else { AllowOrDeny::Allow };
+    let open = known
+        .approvals
+        .iter()
+        .find(|open| open.approval == id)
+        .cloned();
+    let decision = if args.deny.is_some() {
+        AllowOrDeny::Deny
+    } else {
+        AllowOrDeny::Allow
+    };
     let scope = match args.scope {
         Some(ApproveScope::Pod) => AllowScope::Pod,
         Some(ApproveScope::Rule) => AllowScope::Rule,
@@ -249,7 +345,10 @@ async fn answer(args: &ApproveArgs, env: &Env, pods: &Pods, name: &str, id: u64)
             None => NewRules::of_answer(UserRules::of(env)?, &known.rules, id)?,
         };
         if let Some(open) = &open {
-            let found = pod.ask(&GetPastCalls { id }).await.map_err(|failure| failure.message);
+            let found = pod
+                .ask(&GetPastCalls { id })
+                .await
+                .map_err(|failure| failure.message);
             if !confirmed(args, env, name, open, &new, &found)? {
                 return Ok(Exit::Done);
             }
@@ -259,11 +358,36 @@ async fn answer(args: &ApproveArgs, env: &Env, pods: &Pods, name: &str, id: u64)
     }
     let asked = open.or(waiting.map(|waiting| waiting.asked));
     let words = args.deny.clone().filter(|words| !words.is_empty());
-    let arguments_digest = asked.as_ref().map(|asked| asked.arguments_digest.clone()).unwrap_or_default();
-    let _lock = rules.as_ref().map(|rules: &NewRules| rules.file.lock()).transpose()?;
-    let recorded = pod.ask(&Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() }).await?;
+    let arguments_digest = asked
+        .as_ref()
+        .map(|asked| asked.arguments_digest.clone())
+        .unwrap_or_default();
+    let _lock = rules
+        .as_ref()
+        .map(|rules: &NewRules| rules.file.lock())
+        .transpose()?;
+    let recorded = pod
+        .ask(&Approve {
+            id,
+            decision,
+            scope,
+            arguments_digest,
+            words,
+            cmd_id: cmd_id(),
+        })
+        .await?;
     let call = asked.as_ref().map(call).unwrap_or_default();
-    report(args, name, &OwnAnswer { decision, call, rules, past }, &recorded)
+    report(
+        args,
+        name,
+        &OwnAnswer {
+            decision,
+            call,
+            rules,
+            past,
+        },
+        &recorded,
+    )
 }
 
 /// Shows what would be written to a person at a terminal, and asks whether to. Without one, the command line says so.
@@ -275,13 +399,25 @@ fn confirmed(
     rules: &NewRules,
     past: &Result<MatchedCalls, String>,
 ) -> Result<bool, Failure> {
-    let Some(mut terminal) = answering(args, env) else { return Ok(true) };
-    print(&Waiting { name: name.to_owned(), live: true, asked: open.clone() });
-    let text = rules.preview(past).map_err(|why| Failure::new(Exit::Config, why))?;
-    Ok(question::confirmed(&mut terminal, &text, &mut || true, &mut show).unwrap_or_else(|_left| {
-        out::raw("\n");
-        false
-    }))
+    let Some(mut terminal) = answering(args, env) else {
+        return Ok(true);
+    };
+    print(&Waiting {
+        name: name.to_owned(),
+        live: true,
+        asked: open.clone(),
+    });
+    let text = rules
+        .preview(past)
+        .map_err(|why| Failure::new(Exit::Config, why))?;
+    Ok(
+        question::confirmed(&mut terminal, &text, &mut || true, &mut show).unwrap_or_else(
+            |_left| {
+                out::raw("\n");
+                false
+            },
+        ),
+    )
 }
 
 /// The answer of this command.
@@ -296,7 +432,12 @@ struct OwnAnswer {
 }
 
 /// Says which answer counts. It may be another client's.
-fn report(args: &ApproveArgs, name: &str, wanted: &OwnAnswer, recorded: &ApprovalResolved) -> Result<Exit, Failure> {
+fn report(
+    args: &ApproveArgs,
+    name: &str,
+    wanted: &OwnAnswer,
+    recorded: &ApprovalResolved,
+) -> Result<Exit, Failure> {
     let written = match &wanted.rules {
         Some(rules) => rules.write(&recorded.decision, recorded.scope.as_deref()),
         None => Ok(None),
@@ -317,29 +458,50 @@ fn report(args: &ApproveArgs, name: &str, wanted: &OwnAnswer, recorded: &Approva
     let by = match (&recorded.by, &recorded.reason) {
         (Some(by), _) => format!(" by {}", by.client),
         // The time for an answer is over.
-        (None, reason) => reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
+        (None, reason) => reason
+            .as_ref()
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default(),
     };
-    let history = |text: String| Failure::new(Exit::Failed, text).help(format!("`yoi log {name}` shows what happened"));
+    let history = |text: String| {
+        Failure::new(Exit::Failed, text).help(format!("`yoi log {name}` shows what happened"))
+    };
     match (recorded.decision.as_str(), wanted.decision) {
-        ("allow", AllowOrDeny::Allow) if wanted.rules.is_some() && recorded.scope.as_deref() != Some("rule") => {
-            return Err(history(format!("approval {id} was already allowed{by}, and no rule was written")));
+        ("allow", AllowOrDeny::Allow)
+            if wanted.rules.is_some() && recorded.scope.as_deref() != Some("rule") =>
+        {
+            return Err(history(format!(
+                "approval {id} was already allowed{by}, and no rule was written"
+            )));
         }
         ("allow", AllowOrDeny::Allow) => {
-            let scope = if recorded.scope.is_some() { " for this pod" } else { "" };
+            let scope = if recorded.scope.is_some() {
+                " for this pod"
+            } else {
+                ""
+            };
             say(args, &format!("allowed{scope}{}", wanted.call));
         }
         ("deny", AllowOrDeny::Deny) => say(args, &format!("denied{}", wanted.call)),
         ("void", _) => {
             let why = recorded.reason.as_deref().unwrap_or("its turn has ended");
-            return Err(history(format!("approval {id} is void, and the call did not run: {why}")));
+            return Err(history(format!(
+                "approval {id} is void, and the call did not run: {why}"
+            )));
         }
         (decision, _) => {
-            let was = if decision == "allow" { "allowed" } else { "denied" };
+            let was = if decision == "allow" {
+                "allowed"
+            } else {
+                "denied"
+            };
             return Err(history(format!("approval {id} was already {was}{by}")));
         }
     }
     if let (Some(added), Some(NewRules { file, .. })) = (written?, &wanted.rules) {
-        rule_preview::after(&file.shown, &added.toml).iter().for_each(|line| say(args, line));
+        rule_preview::after(&file.shown, &added.toml)
+            .iter()
+            .for_each(|line| say(args, line));
         let past = wanted.past.iter().flat_map(rule_preview::past_calls);
         past.for_each(|line| say(args, &line));
     }

@@ -26,7 +26,9 @@ use client::attachment::Attachment;
 use client::cmd_id::cmd_id;
 use client::connection::hello;
 use protocol::event::{Event, EventKind, PodEnded};
-use protocol::method::{Ask, Attach, Cancel, Compact, Done, GetStatus, Pause, Pin, Resume, Role, SendInput, Unpin};
+use protocol::method::{
+    Ask, Attach, Cancel, Compact, Done, GetStatus, Pause, Pin, Resume, Role, SendInput, Unpin,
+};
 use protocol::status::{DeliveryMode, Status};
 use session_store::Owner;
 use std::convert::Infallible;
@@ -63,17 +65,29 @@ pub(super) fn newest(pods: &Pods, env: &Env) -> Result<Option<String>, Failure> 
 }
 
 /// Shows a live pod, on a full screen if the terminal can draw one. `hint` is told to a person at the start.
-pub(super) fn show(pods: &Pods, name: &str, args: &AttachArgs, hint: Option<&str>, env: &Env) -> Result<Exit, Failure> {
+pub(super) fn show(
+    pods: &Pods,
+    name: &str,
+    args: &AttachArgs,
+    hint: Option<&str>,
+    env: &Env,
+) -> Result<Exit, Failure> {
     let draws = env.stdin_terminal && env.stdout_terminal && Look::of_stdout().is_some();
-    let screen = Takes::Screen { mouse: !args.no_mouse };
+    let screen = Takes::Screen {
+        mouse: !args.no_mouse,
+    };
     let ways: &[Takes] = match args {
         _ if !draws || args.plain => &[],
         _ if args.inline => &[Takes::RowsBelow],
         _ => &[screen, screen, Takes::RowsBelow],
     };
-    let full =
-        |name: &str, hint: Option<&str>, takes| block_on(full::run(pods, name, hint, takes, env)).and_then(|left| left);
-    let place = Place { name: name.to_owned(), hint: hint.map(str::to_owned) };
+    let full = |name: &str, hint: Option<&str>, takes| {
+        block_on(full::run(pods, name, hint, takes, env)).and_then(|left| left)
+    };
+    let place = Place {
+        name: name.to_owned(),
+        hint: hint.map(str::to_owned),
+    };
     let Place { name, hint } = match on_screens(ways, place, full, |text| note(&text))? {
         ControlFlow::Break(exit) => return Ok(exit),
         ControlFlow::Continue(place) => place,
@@ -97,20 +111,26 @@ fn on_screens(
     let (mut at, mut failed, mut before) = (0, None, None);
     while let Some(takes) = ways.get(at) {
         if let Some(why) = failed.take().filter(|_| at > 1) {
-            tell(format!("the full screen failed twice: {why}; --inline follows"));
+            tell(format!(
+                "the full screen failed twice: {why}; --inline follows"
+            ));
         }
         let shown = || full(&place.name, place.hint.as_deref(), *takes);
         // The terminal was given back before the message of a panic.
         failed = match (catch_unwind(AssertUnwindSafe(shown)), before.take()) {
             (Ok(Ok(Left::Detached(exit))), _) => return Ok(ControlFlow::Break(exit)),
             (Ok(Ok(Left::Switched { to, unsent })), _) => {
-                let hint = (!unsent.is_empty()).then(|| format!("not sent to {}: {}", place.name, unsent.join("\n")));
+                let hint = (!unsent.is_empty())
+                    .then(|| format!("not sent to {}: {}", place.name, unsent.join("\n")));
                 before = Some(std::mem::replace(&mut place, Place { name: to, hint }).name);
                 continue;
             }
             // The pod has ended meanwhile: back to the one before.
             (Ok(Err(failure)), Some(name)) => {
-                place = Place { name, hint: Some(words(&failure)) };
+                place = Place {
+                    name,
+                    hint: Some(words(&failure)),
+                };
                 continue;
             }
             (Ok(Err(failure)), None) => return Err(failure),
@@ -129,7 +149,10 @@ async fn in_lines(pods: &Pods, name: &str, hint: Option<&str>, env: &Env) -> Res
     // Says why, if it cannot be attached to.
     let owner = live(pods, name, COMMAND).await?.owner;
     let mut interrupted = signal(SignalKind::interrupt()).map_err(|e| {
-        Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&e)))
+        Failure::new(
+            Exit::Unavailable,
+            format!("signals cannot be handled: {}", authority::explain(&e)),
+        )
     })?;
     let mut session = Session::begin(pods, name, owner).await?;
     hint.iter().for_each(|hint| note(hint));
@@ -140,12 +163,17 @@ async fn in_lines(pods: &Pods, name: &str, hint: Option<&str>, env: &Env) -> Res
     };
     // What a script sent and the pod did not take is no success; a person has seen it.
     let waits = matches!(stop, Stop::InputEnded) && session.screen.asks();
-    let failed = session.failed.filter(|_| !env.stdin_terminal).or(waits.then_some(Exit::Waiting));
+    let failed = session
+        .failed
+        .filter(|_| !env.stdin_terminal)
+        .or(waits.then_some(Exit::Waiting));
     match stop {
         Stop::Detached | Stop::InputEnded => note(&detached(name)),
         Stop::Unread => {}
         Stop::Failed(failure) => return Err(failure),
-        Stop::Ended(PodEnded { failure: Some(failure) }) => return Err(of_wire(failure)),
+        Stop::Ended(PodEnded {
+            failure: Some(failure),
+        }) => return Err(of_wire(failure)),
         Stop::Ended(PodEnded { failure: None }) => note(&ended(name)),
     }
     Ok(failed.unwrap_or(Exit::Done))
@@ -168,9 +196,15 @@ async fn newest_here(pods: &Pods, env: &Env) -> Result<Option<String>, Failure> 
         }
     }
     let root = Project::around(env).root;
-    let is_here = |status: &Status| [&root, &env.cwd].contains(&&Path::new(&status.host.cwd).to_path_buf());
-    let here = statuses(live, "yoi attach", ASKED).await.into_iter().filter(|(_, status)| is_here(status));
-    Ok(here.max_by_key(|(_, status)| status.host.since_us).map(|(name, _)| name))
+    let is_here =
+        |status: &Status| [&root, &env.cwd].contains(&&Path::new(&status.host.cwd).to_path_buf());
+    let here = statuses(live, "yoi attach", ASKED)
+        .await
+        .into_iter()
+        .filter(|(_, status)| is_here(status));
+    Ok(here
+        .max_by_key(|(_, status)| status.host.since_us)
+        .map(|(name, _)| name))
 }
 
 /// Why a session ends.
@@ -206,14 +240,27 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     async fn begin(pods: &'a Pods, name: &'a str, owner: Owner) -> Result<Self, Failure> {
         let without = vec![EventKind::Lagged, EventKind::Draft];
-        let attach = Attach { after: None, without, limit: Some(PAGE) };
+        let attach = Attach {
+            after: None,
+            without,
+            limit: Some(PAGE),
+        };
         let begun = Attachment::begin(&pods.dir(name), hello(COMMAND, Role::Driver), attach).await;
         let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
         let screen = Screen::begin(name, &attached);
         if attachment.welcome().role == Role::Viewer {
             note("this process was started by a pod; it can follow this pod, but not change it");
         }
-        Ok(Self { pods, name, owner, attachment, lines: Lines::begin()?, waiting: None, screen, failed: None })
+        Ok(Self {
+            pods,
+            name,
+            owner,
+            attachment,
+            lines: Lines::begin()?,
+            waiting: None,
+            screen,
+            failed: None,
+        })
     }
 
     async fn run(&mut self) -> Result<Infallible, Stop> {
@@ -240,7 +287,11 @@ impl<'a> Session<'a> {
             Event::Delta(delta) => self.screen.delta(&delta),
             Event::SystemItem(_) | Event::Lagged(_) | Event::Draft(_) | Event::Other { .. } => {}
         }
-        if out::is_unread() { Err(Stop::Unread) } else { Ok(()) }
+        if out::is_unread() {
+            Err(Stop::Unread)
+        } else {
+            Ok(())
+        }
     }
 
     /// Shows what still arrived, and goes on behind it over a new connection.
@@ -251,7 +302,10 @@ impl<'a> Session<'a> {
         if !error.may_pass() {
             return Err(failure(error, self.name, &self.owner).into());
         }
-        note(&format!("the connection to {} was lost; connecting again", self.name));
+        note(&format!(
+            "the connection to {} was lost; connecting again",
+            self.name
+        ));
         let mut resuming = pin!(self.attachment.resume(BACK));
         let attached = loop {
             tokio::select! {
@@ -265,7 +319,11 @@ impl<'a> Session<'a> {
         match attached {
             Ok(attached) => self.screen.resumed(&attached),
             Err(error) if error.may_pass() => {
-                let text = format!("{} did not come back within {} seconds", self.name, BACK.as_secs());
+                let text = format!(
+                    "{} did not come back within {} seconds",
+                    self.name,
+                    BACK.as_secs()
+                );
                 let help = format!("`yoi start {}` starts it again", self.name);
                 return Err(Failure::new(Exit::Unavailable, text).help(help).into());
             }
@@ -279,7 +337,11 @@ impl<'a> Session<'a> {
         loop {
             match self.attachment.ask(&ask).await {
                 Ok(answer) => return Ok(Ok(answer)),
-                Err(error @ (ClientError::Refused(_) | ClientError::Silent(_) | ClientError::TooLong(_))) => {
+                Err(
+                    error @ (ClientError::Refused(_)
+                    | ClientError::Silent(_)
+                    | ClientError::TooLong(_)),
+                ) => {
                     return Ok(Err(failure(error, self.name, &self.owner)));
                 }
                 Err(error) => self.reconnect(error).await?,
@@ -293,18 +355,71 @@ impl<'a> Session<'a> {
             Typed::Input(text) => self.send(text, DeliveryMode::Queue).await?,
             Typed::Run(text) => self.send(text, DeliveryMode::Run).await?,
             Typed::Steer(text) => self.send(text, DeliveryMode::Steer).await?,
-            Typed::Cancel => self.tell(Cancel { input: None, cmd_id: cmd_id() }, control::cancelled).await?,
-            Typed::Pause => self.tell(Pause { cmd_id: cmd_id() }, control::paused).await?,
-            Typed::Resume => self.tell(Resume { more: false, cmd_id: cmd_id() }, control::resumed).await?,
-            Typed::More => self.tell(Resume { more: true, cmd_id: cmd_id() }, control::resumed).await?,
-            Typed::Compact(drop_turns) => {
-                let said = move |name: &str, before: &Status| compact::done(name, before, drop_turns);
-                self.tell(Compact { drop_turns, cmd_id: cmd_id() }, said).await?
+            Typed::Cancel => {
+                self.tell(
+                    Cancel {
+                        input: None,
+                        cmd_id: cmd_id(),
+                    },
+                    control::cancelled,
+                )
+                .await?
             }
-            Typed::Pin(text) => self.tell(Pin { text, cmd_id: cmd_id() }, |name, _| format!("{name}: pinned")).await?,
-            Typed::Unpin(pin) => {
-                self.tell(Unpin { pin, cmd_id: cmd_id() }, move |name, _| format!("{name}: pin {pin} is removed"))
+            Typed::Pause => {
+                self.tell(Pause { cmd_id: cmd_id() }, control::paused)
                     .await?
+            }
+            Typed::Resume => {
+                self.tell(
+                    Resume {
+                        more: false,
+                        cmd_id: cmd_id(),
+                    },
+                    control::resumed,
+                )
+                .await?
+            }
+            Typed::More => {
+                self.tell(
+                    Resume {
+                        more: true,
+                        cmd_id: cmd_id(),
+                    },
+                    control::resumed,
+                )
+                .await?
+            }
+            Typed::Compact(drop_turns) => {
+                let said =
+                    move |name: &str, before: &Status| compact::done(name, before, drop_turns);
+                self.tell(
+                    Compact {
+                        drop_turns,
+                        cmd_id: cmd_id(),
+                    },
+                    said,
+                )
+                .await?
+            }
+            Typed::Pin(text) => {
+                self.tell(
+                    Pin {
+                        text,
+                        cmd_id: cmd_id(),
+                    },
+                    |name, _| format!("{name}: pinned"),
+                )
+                .await?
+            }
+            Typed::Unpin(pin) => {
+                self.tell(
+                    Unpin {
+                        pin,
+                        cmd_id: cmd_id(),
+                    },
+                    move |name, _| format!("{name}: pin {pin} is removed"),
+                )
+                .await?
             }
             Typed::Status => {
                 let now = self.ask(GetStatus {}).await?;
@@ -321,18 +436,36 @@ impl<'a> Session<'a> {
             failure.say();
             self.failed.get_or_insert(failure.exit);
         }
-        if out::is_unread() { Err(Stop::Unread) } else { Ok(()) }
+        if out::is_unread() {
+            Err(Stop::Unread)
+        } else {
+            Ok(())
+        }
     }
 
-    async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Result<(), Failure>, Stop> {
-        let accepted = self.ask(SendInput { text, mode, cmd_id: cmd_id(), ..SendInput::default() }).await?;
+    async fn send(
+        &mut self,
+        text: String,
+        mode: DeliveryMode,
+    ) -> Result<Result<(), Failure>, Stop> {
+        let accepted = self
+            .ask(SendInput {
+                text,
+                mode,
+                cmd_id: cmd_id(),
+                ..SendInput::default()
+            })
+            .await?;
         let input = match accepted {
             Ok(accepted) => accepted.input,
             Err(failure) => return Ok(Err(failure)),
         };
         note(&format!("input {input} is accepted"));
         let now = self.ask(GetStatus {}).await?;
-        now.ok().and_then(|now| waits(&now, self.name)).iter().for_each(|why| note(why));
+        now.ok()
+            .and_then(|now| waits(&now, self.name))
+            .iter()
+            .for_each(|why| note(why));
         Ok(Ok(()))
     }
 
@@ -361,7 +494,10 @@ mod tests {
     const SCREEN: Takes = Takes::Screen { mouse: true };
 
     fn place() -> Place {
-        Place { name: "p".to_owned(), hint: None }
+        Place {
+            name: "p".to_owned(),
+            hint: None,
+        }
     }
 
     #[test]
@@ -377,7 +513,10 @@ mod tests {
                     _ => Ok(Left::NoScreen("no modes".to_owned())),
                 }
             };
-            let done = on_screens(&[SCREEN, SCREEN, Takes::RowsBelow], place(), full, |text| told.push(text)).unwrap();
+            let done = on_screens(&[SCREEN, SCREEN, Takes::RowsBelow], place(), full, |text| {
+                told.push(text)
+            })
+            .unwrap();
             assert_eq!(matches!(done, ControlFlow::Break(Exit::Done)), works);
             assert_eq!(tried, [false, false, true]);
             let mut wanted = vec!["the full screen failed twice: no modes; --inline follows"];
@@ -392,13 +531,19 @@ mod tests {
         let full = |name: &str, hint: Option<&str>, _| {
             shown.push(format!("{name}: {}", hint.unwrap_or_default()));
             match shown.len() {
-                1 => Ok(Left::Switched { to: "q".to_owned(), unsent: vec!["a thought".to_owned()] }),
+                1 => Ok(Left::Switched {
+                    to: "q".to_owned(),
+                    unsent: vec!["a thought".to_owned()],
+                }),
                 2 => Err(Failure::new(Exit::Unavailable, "q is not running")),
                 _ => Err(Failure::new(Exit::Unavailable, "p is not running")),
             }
         };
         let done = on_screens(&[SCREEN], place(), full, |text| panic!("{text}"));
         assert!(matches!(done, Err(failure) if failure.message == "p is not running"));
-        assert_eq!(shown, ["p: ", "q: not sent to p: a thought", "p: q is not running"]);
+        assert_eq!(
+            shown,
+            ["p: ", "q: not sent to p: a thought", "p: q is not running"]
+        );
     }
 }

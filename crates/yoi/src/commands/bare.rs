@@ -30,7 +30,14 @@ pub(crate) fn run(placed: bool, env: &Env, points: &Points) -> Result<Exit, Fail
     }
     let name = name(&pods, &project, env)?;
     let options = PodFlags::default();
-    let args = StartArgs { name, prompt: None, options, foreground: false, json: false, quiet: true };
+    let args = StartArgs {
+        name,
+        prompt: None,
+        options,
+        foreground: false,
+        json: false,
+        quiet: true,
+    };
     start::quietly(&args, placed, env, points)?;
     let hint = hint(&choose(&Config::load(env)?, env));
     attach::show(&pods, &args.name, &AttachArgs::default(), Some(&hint), env)
@@ -38,25 +45,48 @@ pub(crate) fn run(placed: bool, env: &Env, points: &Points) -> Result<Exit, Fail
 
 /// The first name after the project's that is free, or that a stopped pod of this directory has.
 fn name(pods: &Pods, project: &Project, env: &Env) -> Result<String, Failure> {
-    let dir = project.root.file_name().unwrap_or_default().to_string_lossy();
+    let dir = project
+        .root
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
     let base = base(&dir);
-    let names = (1..=NAMES).map(|number| if number == 1 { base.clone() } else { format!("{base}-{number}") });
+    let names = (1..=NAMES).map(|number| {
+        if number == 1 {
+            base.clone()
+        } else {
+            format!("{base}-{number}")
+        }
+    });
     let fits = |name: &String| {
         let dir = pods.dir(name);
         !dir.exists() || start::stopped_in(&dir).is_some_and(|cwd| cwd == env.cwd)
     };
     names.into_iter().find(fits).ok_or_else(|| {
-        Failure::new(Exit::Usage, format!("{NAMES} pods are called {base} or {base}-N"))
-            .help("`yoi start NAME` starts a pod with a name of your choice")
+        Failure::new(
+            Exit::Usage,
+            format!("{NAMES} pods are called {base} or {base}-N"),
+        )
+        .help("`yoi start NAME` starts a pod with a name of your choice")
     })
 }
 
 /// The name of a directory as that of a pod.
 fn base(dir: &str) -> String {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
+    let kept = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') {
+            c
+        } else {
+            '-'
+        }
+    };
     let name: String = dir.chars().map(kept).take(48).collect();
     let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    if check_name(name).is_ok() { name.to_owned() } else { "pod".to_owned() }
+    if check_name(name).is_ok() {
+        name.to_owned()
+    } else {
+        "pod".to_owned()
+    }
 }
 
 /// What answers, and how to choose something else.
@@ -64,8 +94,11 @@ fn hint(ModelChoice { name, why }: &ModelChoice) -> String {
     if name != OFFLINE {
         return format!("{name} answers ({why}); `yoi models` lists the other models");
     }
-    let keys: Vec<_> =
-        catalog::PROVIDERS.iter().filter_map(|provider| provider.key_variables().first()).copied().collect();
+    let keys: Vec<_> = catalog::PROVIDERS
+        .iter()
+        .filter_map(|provider| provider.key_variables().first())
+        .copied()
+        .collect();
     format!(
         "No language model is set up. The built-in planner answers: it follows fixed rules and understands requests such as \
          \"list the files\" or \"what does this project do?\".\n\

@@ -66,28 +66,55 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
         let status = changed.status(now.bytes.as_deref());
         let path = Path::new(&changed.path);
         let path = path.strip_prefix(&root).unwrap_or(path);
-        let old = Side { bytes: before.as_deref(), mode: changed.mode };
-        let diff =
-            compared(path.as_os_str().as_bytes(), old, Side { bytes: now.bytes.as_deref(), mode: now.mode }, PATIENCE);
+        let old = Side {
+            bytes: before.as_deref(),
+            mode: changed.mode,
+        };
+        let diff = compared(
+            path.as_os_str().as_bytes(),
+            old,
+            Side {
+                bytes: now.bytes.as_deref(),
+                mode: now.mode,
+            },
+            PATIENCE,
+        );
         if args.json {
             rows.push(serde_json::json!({
                 "path": changed.path, "existed": before.is_some(), "exists": now.bytes.is_some(),
                 "standing": word(status), "diff": String::from_utf8_lossy(&diff),
             }));
         } else {
-            show(&escape(path), changed, (status, now.since()), &diff, env.stdout_terminal);
+            show(
+                &escape(path),
+                changed,
+                (status, now.since()),
+                &diff,
+                env.stdout_terminal,
+            );
         }
     }
     let moved = changes.moved();
-    let commands: Vec<String> = changes.commands.iter().map(|(_, command)| brief(command)).collect();
+    let commands: Vec<String> = changes
+        .commands
+        .iter()
+        .map(|(_, command)| brief(command))
+        .collect();
     if args.json {
-        let moved: Vec<_> = moved.iter().map(|m| serde_json::json!({ "from": m.from, "to": m.to })).collect();
+        let moved: Vec<_> = moved
+            .iter()
+            .map(|m| serde_json::json!({ "from": m.from, "to": m.to }))
+            .collect();
         let lost = &changes.lost;
         let all = serde_json::json!({ "pod": name, "files": rows, "moved": moved, "commands": commands, "lost": lost });
         out::json(&all);
     } else {
         for Moved { from, to, .. } in moved {
-            out::line(&format!("moved: {} to {}", escape(Path::new(from)), escape(Path::new(to))));
+            out::line(&format!(
+                "moved: {} to {}",
+                escape(Path::new(from)),
+                escape(Path::new(to))
+            ));
         }
         if changes.files().next().is_none() && moved.is_empty() {
             out::line(&format!("{name} changed no file with its file tools"));
@@ -97,9 +124,16 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     match lost {
         0 => Ok(Exit::Done),
         more => {
-            let what = if more == 1 { "1 file".to_owned() } else { format!("{more} files") };
-            Err(Failure::new(Exit::Data, format!("{name}: the earlier content of {what} is lost"))
-                .help(format!("`yoi verify {name}` lists the damage")))
+            let what = if more == 1 {
+                "1 file".to_owned()
+            } else {
+                format!("{more} files")
+            };
+            Err(Failure::new(
+                Exit::Data,
+                format!("{name}: the earlier content of {what} is lost"),
+            )
+            .help(format!("`yoi verify {name}` lists the damage")))
         }
     }
 }
@@ -110,7 +144,8 @@ pub(super) fn read(dir: &Path, name: &str, after: u64) -> Result<(Changes, BlobV
     let mut changes = Changes::beside("Bash");
     for frame in reader.frames() {
         let frame = frame.map_err(|e| read_failure(name, &e))?;
-        let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{name}: {e}")))?;
+        let record =
+            decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{name}: {e}")))?;
         changes.take(frame.seq, after, &record);
     }
     Ok((changes, reader.blobs()))
@@ -119,7 +154,12 @@ pub(super) fn read(dir: &Path, name: &str, after: u64) -> Result<(Changes, BlobV
 /// The file as it was, none when it was not there, or why that cannot be said.
 pub(super) fn before(changed: &Changed, blobs: &BlobView) -> Result<Option<Vec<u8>>, String> {
     let read = |stored: &Stored| blobs.read(&stored.digest, MAX_FILE);
-    changed.before.as_ref().map(read).transpose().map_err(|e| format!("{}: {e}", changed.path))
+    changed
+        .before
+        .as_ref()
+        .map(read)
+        .transpose()
+        .map_err(|e| format!("{}: {e}", changed.path))
 }
 
 pub(super) struct CurrentFile {
@@ -144,7 +184,13 @@ impl CurrentFile {
 pub(super) fn look(files: &Workspace, path: &str) -> Result<CurrentFile, String> {
     let at = itself(files, path)?;
     let meta = match files.metadata(&at) {
-        Err(error) if error.is_not_found() => return Ok(CurrentFile { at, bytes: None, mode: None }),
+        Err(error) if error.is_not_found() => {
+            return Ok(CurrentFile {
+                at,
+                bytes: None,
+                mode: None,
+            });
+        }
         Err(error) => return Err(error.to_string()),
         Ok(meta) => meta,
     };
@@ -154,11 +200,17 @@ pub(super) fn look(files: &Workspace, path: &str) -> Result<CurrentFile, String>
     }
     let file = files.open_file(&at).map_err(|e| e.to_string())?;
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| format!("{path}: {e}"))?;
+    file.take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| format!("{path}: {e}"))?;
     if bytes.len() as u64 > MAX_FILE {
         Err(odd())
     } else {
-        Ok(CurrentFile { at, bytes: Some(bytes), mode: Some(meta.mode) })
+        Ok(CurrentFile {
+            at,
+            bytes: Some(bytes),
+            mode: Some(meta.mode),
+        })
     }
 }
 
@@ -168,7 +220,10 @@ pub(super) fn itself(files: &Workspace, path: &str) -> Result<Located, String> {
     if at.path() == Path::new(path) {
         return Ok(at);
     }
-    Err(format!("{path}: is now reached through a link to {}", escape(at.path())))
+    Err(format!(
+        "{path}: is now reached through a link to {}",
+        escape(at.path())
+    ))
 }
 
 pub(super) fn there(files: &Workspace, at: &Located) -> bool {
@@ -189,7 +244,13 @@ fn word(status: FileStatus) -> &'static str {
 }
 
 /// A diff for a terminal is made harmless; for a file or another program it stays what it is, so that it applies.
-fn show(path: &str, changed: &Changed, (status, since): (FileStatus, &str), diff: &[u8], terminal: bool) {
+fn show(
+    path: &str,
+    changed: &Changed,
+    (status, since): (FileStatus, &str),
+    diff: &[u8],
+    terminal: bool,
+) {
     let said = match status {
         FileStatus::AsBefore => {
             let is = match changed.before {
@@ -241,14 +302,32 @@ struct Side<'a> {
 
 /// A diff as git writes it, the best that is found in this time; of very large files only their sizes.
 fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) -> Vec<u8> {
-    let (old, new) = (before.bytes.unwrap_or_default(), now.bytes.unwrap_or_default());
-    let mode = |side: Side<'_>| if side.mode.is_some_and(|mode| mode & 0o111 != 0) { "100755" } else { "100644" };
+    let (old, new) = (
+        before.bytes.unwrap_or_default(),
+        now.bytes.unwrap_or_default(),
+    );
+    let mode = |side: Side<'_>| {
+        if side.mode.is_some_and(|mode| mode & 0o111 != 0) {
+            "100755"
+        } else {
+            "100644"
+        }
+    };
     let is_mode_new = before.mode.is_some() && now.mode.is_some() && mode(before) != mode(now);
     if before.bytes == now.bytes && !is_mode_new {
         return Vec::new();
     }
     let is_large = old.len().max(new.len()) > MAX_COMPARED;
-    let name = |side: &str| quoted(&[side.as_bytes(), b"/", path.strip_prefix(b"/").unwrap_or(path)].concat());
+    let name = |side: &str| {
+        quoted(
+            &[
+                side.as_bytes(),
+                b"/",
+                path.strip_prefix(b"/").unwrap_or(path),
+            ]
+            .concat(),
+        )
+    };
     let mut head = format!("diff --git {} {}\n", name("a"), name("b"));
     // A tab ends a name with spaces, which could go on with a time.
     let tab = if path.contains(&b' ') { "\t" } else { "" };
@@ -260,7 +339,11 @@ fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) ->
         head.push_str(&format!("deleted file mode {}\n", mode(before)));
         to = "/dev/null".to_owned();
     } else if is_mode_new {
-        head.push_str(&format!("old mode {}\nnew mode {}\n", mode(before), mode(now)));
+        head.push_str(&format!(
+            "old mode {}\nnew mode {}\n",
+            mode(before),
+            mode(now)
+        ));
     }
     let binary = |bytes: &[u8]| bytes.iter().take(MAX_SNIFFED).any(|byte| *byte == 0);
     if before.bytes != now.bytes && (is_large || binary(old) || binary(new)) {
@@ -269,7 +352,11 @@ fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) ->
         if before.bytes.is_some() && now.bytes.is_some() && !is_mode_new {
             head.push_str("dissimilarity index 100%\n");
         }
-        head.push_str(&format!("Binary files {} and {} differ\n", from.trim_end(), to.trim_end()));
+        head.push_str(&format!(
+            "Binary files {} and {} differ\n",
+            from.trim_end(),
+            to.trim_end()
+        ));
         if is_large {
             let path = escape(Path::new(OsStr::from_bytes(path)));
             let sizes = format!("{} bytes before, {} bytes now", old.len(), new.len());
@@ -277,7 +364,11 @@ fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) ->
         }
         return head.into_bytes();
     }
-    let hunks = if before.bytes == now.bytes { Vec::new() } else { hunks(old, new, patience) };
+    let hunks = if before.bytes == now.bytes {
+        Vec::new()
+    } else {
+        hunks(old, new, patience)
+    };
     if !hunks.is_empty() {
         head.push_str(&format!("--- {from}\n+++ {to}\n"));
     }
@@ -287,16 +378,27 @@ fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) ->
 /// The changed lines, byte for byte; only a line feed ends a line.
 fn hunks(old: &[u8], new: &[u8], patience: Duration) -> Vec<u8> {
     let (old, new) = (lines(old), lines(new));
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + patience));
+    let ops = capture_diff_slices_deadline(
+        Algorithm::Myers,
+        &old,
+        &new,
+        Some(Instant::now() + patience),
+    );
     let mut out = Vec::new();
     let mut push = |sign: &[u8], lines: &[&[u8]]| {
         for line in lines {
-            let end: &[u8] = if line.ends_with(b"\n") { b"" } else { b"\n\\ No newline at end of file\n" };
+            let end: &[u8] = if line.ends_with(b"\n") {
+                b""
+            } else {
+                b"\n\\ No newline at end of file\n"
+            };
             out.extend([sign, line, end].concat());
         }
     };
     for group in group_diff_ops(ops, CONTEXT) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let (Some(first), Some(last)) = (group.first(), group.last()) else {
+            continue;
+        };
         let from = span(first.old_range().start..last.old_range().end);
         let to = span(first.new_range().start..last.new_range().end);
         push(b"", &[format!("@@ -{from} +{to} @@\n").as_bytes()]);
@@ -341,7 +443,11 @@ fn quoted(name: &[u8]) -> String {
             other => drop(write!(out, "\\{other:03o}")),
         }
     }
-    if out.as_bytes() == name { out } else { format!("\"{out}\"") }
+    if out.as_bytes() == name {
+        out
+    } else {
+        format!("\"{out}\"")
+    }
 }
 
 /// How many commands a warning names.
@@ -350,7 +456,9 @@ const NAMED: usize = 5;
 /// Commands keep no before-images: what they changed is not known.
 pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
     for (first, last) in &changes.lost {
-        say(&format!("records {first} to {last} are lost; their file changes are unknown"));
+        say(&format!(
+            "records {first} to {last} are lost; their file changes are unknown"
+        ));
     }
     if changes.commands.is_empty() {
         return;
@@ -359,9 +467,14 @@ pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
         1 => "this command".to_owned(),
         more => format!("these {more} commands"),
     };
-    say(&format!("yoi does not know which files {of} of the pod changed:"));
+    say(&format!(
+        "yoi does not know which files {of} of the pod changed:"
+    ));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
-        say(&format!("    record {seq}: {}", line(&command_text(command), 100)));
+        say(&format!(
+            "    record {seq}: {}",
+            line(&command_text(command), 100)
+        ));
     }
     let older = changes.commands.len().saturating_sub(NAMED);
     if older > 0 {
@@ -372,7 +485,10 @@ pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
 /// The command of a call; its other arguments say how it runs, not what.
 fn command_text(arguments: &str) -> String {
     let fields: Option<serde_json::Value> = serde_json::from_str(arguments).ok();
-    let command = fields.as_ref().and_then(|fields| fields.get("command")).and_then(serde_json::Value::as_str);
+    let command = fields
+        .as_ref()
+        .and_then(|fields| fields.get("command"))
+        .and_then(serde_json::Value::as_str);
     command.map_or_else(|| brief(arguments), str::to_owned)
 }
 
@@ -391,38 +507,81 @@ mod tests {
     fn a_diff_ends() {
         let lines = |seed: u64| -> Vec<u8> {
             let numbers = (1..=300_000u64).map(|n| n.wrapping_mul(seed).rotate_left(29) % 5_000);
-            numbers.flat_map(|n| format!("{n}\n").into_bytes()).collect()
+            numbers
+                .flat_map(|n| format!("{n}\n").into_bytes())
+                .collect()
         };
         let (old, new) = (lines(0x9e37_79b9_7f4a_7c15), lines(0xc2b2_ae3d_27d4_eb4f));
-        let diff = compared(b"f", side(Some(&old)), side(Some(&new)), Duration::from_millis(10));
-        assert!(diff.starts_with(b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ "), "{:?}", diff.get(..100).unwrap());
+        let diff = compared(
+            b"f",
+            side(Some(&old)),
+            side(Some(&new)),
+            Duration::from_millis(10),
+        );
+        assert!(
+            diff.starts_with(b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ "),
+            "{:?}",
+            diff.get(..100).unwrap()
+        );
     }
 
     #[test]
     fn of_very_large_files_the_sizes_are_said() {
         let large = vec![b'x'; MAX_COMPARED + 1];
-        let compared = |before, now| String::from_utf8(compared(b"f", side(before), side(now), PATIENCE)).unwrap();
+        let compared = |before, now| {
+            String::from_utf8(compared(b"f", side(before), side(now), PATIENCE)).unwrap()
+        };
         let gone = compared(Some(&large), None);
-        assert!(gone.starts_with("f: 8388609 bytes before, 0 bytes now; too large to compare\ndiff --git"), "{gone}");
+        assert!(
+            gone.starts_with(
+                "f: 8388609 bytes before, 0 bytes now; too large to compare\ndiff --git"
+            ),
+            "{gone}"
+        );
         assert!(compared(Some(b"a\n"), Some(&large)).contains("2 bytes before, 8388609 bytes now"));
         assert!(compared(Some(b"a\n"), Some(b"b\n")).ends_with("-a\n+b\n"));
     }
 
     #[test]
     fn each_line_of_a_diff_has_its_meaning() {
-        let diff = compared(b"f", side(Some(b"-- a\nb\n")), side(Some(b"++ c\nb")), PATIENCE);
+        let diff = compared(
+            b"f",
+            side(Some(b"-- a\nb\n")),
+            side(Some(b"++ c\nb")),
+            PATIENCE,
+        );
         let diff = String::from_utf8(diff).unwrap();
-        let shown: Vec<_> = toned(diff.trim_end()).iter().map(|line| line.ansi(tui::Theme::Colour)).collect();
-        let codes = shown.iter().map(|line| line.strip_prefix("\u{1b}[").and_then(|line| line.split_once('m')));
-        let codes: Vec<_> = codes.map(|code| code.map_or("", |(code, _)| code)).collect();
-        assert_eq!(codes, ["1", "1", "1", "36", "31", "31", "32", "32", "2"], "{diff}");
+        let shown: Vec<_> = toned(diff.trim_end())
+            .iter()
+            .map(|line| line.ansi(tui::Theme::Colour))
+            .collect();
+        let codes = shown.iter().map(|line| {
+            line.strip_prefix("\u{1b}[")
+                .and_then(|line| line.split_once('m'))
+        });
+        let codes: Vec<_> = codes
+            .map(|code| code.map_or("", |(code, _)| code))
+            .collect();
+        assert_eq!(
+            codes,
+            ["1", "1", "1", "36", "31", "31", "32", "32", "2"],
+            "{diff}"
+        );
     }
 
     fn applied(dir: &Path, args: &[&str], patch: &Path) -> Result<(), String> {
-        let done =
-            Command::new("git").arg("-C").arg(dir).args(["apply", "--unsafe-paths"]).args(args).arg(patch).output();
+        let done = Command::new("git")
+            .arg("-C")
+            .arg(dir)
+            .args(["apply", "--unsafe-paths"])
+            .args(args)
+            .arg(patch)
+            .output();
         let done = done.unwrap();
-        done.status.success().then_some(()).ok_or_else(|| String::from_utf8_lossy(&done.stderr).into_owned())
+        done.status
+            .success()
+            .then_some(())
+            .ok_or_else(|| String::from_utf8_lossy(&done.stderr).into_owned())
     }
 
     fn git(dir: &Path, args: &[&str], patch: &Path) {
@@ -471,16 +630,32 @@ mod tests {
                     fs::write(&file, bytes).unwrap();
                 }
                 let mode = if number % 2 == 0 { 0o644 } else { 0o755 };
-                let old = Side { bytes: before, mode: before.map(|_| mode) };
-                let new = Side { bytes: now, mode: now.map(|_| 0o644) };
+                let old = Side {
+                    bytes: before,
+                    mode: before.map(|_| mode),
+                };
+                let new = Side {
+                    bytes: now,
+                    mode: now.map(|_| 0o644),
+                };
                 if before.is_some() {
                     fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
                 }
                 fs::write(&patch, compared(name, old, new, PATIENCE)).unwrap();
-                let shown = || format!("{:?}: {}", OsStr::from_bytes(name), fs::read(&patch).unwrap().escape_ascii());
+                let shown = || {
+                    format!(
+                        "{:?}: {}",
+                        OsStr::from_bytes(name),
+                        fs::read(&patch).unwrap().escape_ascii()
+                    )
+                };
                 git(&root, &[], &patch);
                 assert_eq!(fs::read(&file).ok().as_deref(), now, "{}", shown());
-                assert!(fs::metadata(&file).is_ok_and(|meta| meta.mode() & 0o111 == 0) || now.is_none(), "{}", shown());
+                assert!(
+                    fs::metadata(&file).is_ok_and(|meta| meta.mode() & 0o111 == 0) || now.is_none(),
+                    "{}",
+                    shown()
+                );
                 git(&root, &["-R"], &patch);
                 assert_eq!(fs::read(&file).ok().as_deref(), before, "{}", shown());
             }
@@ -497,20 +672,44 @@ mod tests {
         let text = compared(b"text", side(Some(b"a\n")), side(Some(b"b\n")), PATIENCE);
         type Row<'a> = (&'a str, Option<&'a [u8]>, Option<&'a [u8]>, &'a str);
         let table: [Row<'_>; 4] = [
-            ("binary", Some(b"a\0\n"), Some(b"b\0\n"), "Binary files a/binary and b/binary differ\n"),
-            ("gone", Some(b"a\0\n"), None, "Binary files a/gone and /dev/null differ\n"),
-            ("new", None, Some(b"a\0\n"), "Binary files /dev/null and b/new differ\n"),
-            ("large", Some(&large), Some(b"a\n"), "Binary files a/large and b/large differ\n"),
+            (
+                "binary",
+                Some(b"a\0\n"),
+                Some(b"b\0\n"),
+                "Binary files a/binary and b/binary differ\n",
+            ),
+            (
+                "gone",
+                Some(b"a\0\n"),
+                None,
+                "Binary files a/gone and /dev/null differ\n",
+            ),
+            (
+                "new",
+                None,
+                Some(b"a\0\n"),
+                "Binary files /dev/null and b/new differ\n",
+            ),
+            (
+                "large",
+                Some(&large),
+                Some(b"a\n"),
+                "Binary files a/large and b/large differ\n",
+            ),
         ];
         for (name, old, new, wanted) in table {
             fs::write(root.join("text"), "a\n").unwrap();
-            old.iter().for_each(|old| fs::write(root.join(name), old).unwrap());
+            old.iter()
+                .for_each(|old| fs::write(root.join(name), old).unwrap());
             let diff = compared(name.as_bytes(), side(old), side(new), PATIENCE);
             assert!(diff.ends_with(wanted.as_bytes()), "{}", diff.escape_ascii());
             for whole in [[&text, &diff], [&diff, &text]] {
                 fs::write(&patch, whole.map(Vec::as_slice).concat()).unwrap();
                 let refused = applied(&root, &[], &patch).unwrap_err();
-                assert!(refused.contains("cannot apply binary patch") && refused.contains(name), "{refused}");
+                assert!(
+                    refused.contains("cannot apply binary patch") && refused.contains(name),
+                    "{refused}"
+                );
                 assert_eq!(fs::read(root.join("text")).unwrap(), b"a\n", "{name}");
             }
             git(&root, &[&format!("--exclude={name}")], &patch);
@@ -518,8 +717,15 @@ mod tests {
         }
         fs::write(root.join("text"), "a\n").unwrap();
         fs::write(root.join("tool"), "x\0\n").unwrap();
-        let mode = |mode| Side { bytes: Some(b"x\0\n"), mode: Some(mode) };
-        fs::write(&patch, [text, compared(b"tool", mode(0o644), mode(0o755), PATIENCE)].concat()).unwrap();
+        let mode = |mode| Side {
+            bytes: Some(b"x\0\n"),
+            mode: Some(mode),
+        };
+        fs::write(
+            &patch,
+            [text, compared(b"tool", mode(0o644), mode(0o755), PATIENCE)].concat(),
+        )
+        .unwrap();
         git(&root, &[], &patch);
         assert!(fs::metadata(root.join("tool")).unwrap().mode() & 0o111 != 0);
         assert!(compared(b"same", mode(0o644), mode(0o600), PATIENCE).is_empty());
@@ -537,7 +743,11 @@ mod tests {
         for (old, new, binary) in table {
             let diff = compared(b"a b", side(Some(old)), side(Some(new)), PATIENCE);
             let diff = String::from_utf8_lossy(&diff);
-            assert_eq!(diff.ends_with("Binary files a/a b and b/a b differ\n"), binary, "{diff}");
+            assert_eq!(
+                diff.ends_with("Binary files a/a b and b/a b differ\n"),
+                binary,
+                "{diff}"
+            );
         }
     }
 }

@@ -16,7 +16,12 @@ pub(crate) fn run(args: &CompactArgs, env: &Env) -> Result<Exit, Failure> {
     block_on(async {
         let mut pod = live(&pods, &name, "yoi compact").await?;
         let before = pod.status().await?;
-        let told = pod.tell(|cmd_id| Compact { drop_turns: args.drop_turns, cmd_id }).await?;
+        let told = pod
+            .tell(|cmd_id| Compact {
+                drop_turns: args.drop_turns,
+                cmd_id,
+            })
+            .await?;
         let unchanged = told.unchanged.map(|why| nothing_changed(&name, &why));
         out::line(&unchanged.unwrap_or_else(|| done(&name, &before, args.drop_turns)));
         Ok(Exit::Done)
@@ -30,7 +35,11 @@ pub(super) fn nothing_changed(name: &str, why: &str) -> String {
 
 /// What the wish does, given the state before.
 pub(super) fn done(name: &str, before: &Status, drop_turns: bool) -> String {
-    let what = if drop_turns { "old steps and the oldest turns leave" } else { "old steps leave" };
+    let what = if drop_turns {
+        "old steps and the oldest turns leave"
+    } else {
+        "old steps leave"
+    };
     let when = match before.state {
         State::Working | State::Waiting => "the next request of the running turn",
         State::Idle | State::Held | State::Stopping | State::Unknown => "the next request",

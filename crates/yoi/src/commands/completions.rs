@@ -25,9 +25,15 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
 /// Answers a shell that asks, with the words of its line behind `--`; nothing if none does.
 pub(crate) fn answered(args: &[OsString]) -> Option<ExitCode> {
     let shell = Shell::from_str(std::env::var_os(ASKS)?.to_str()?, true).ok()?;
-    let words = args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
+    let words = args
+        .iter()
+        .skip_while(|arg| *arg != "--")
+        .skip(1)
+        .cloned()
+        .collect();
     let (mut answer, cwd) = (Vec::new(), std::env::current_dir().ok());
-    let written = completer(shell).write_complete(&mut Cli::command(), words, cwd.as_deref(), &mut answer);
+    let written =
+        completer(shell).write_complete(&mut Cli::command(), words, cwd.as_deref(), &mut answer);
     if written.is_err() {
         return Some(Exit::Internal.code());
     }

@@ -6,7 +6,9 @@ use crate::compose::keys::describe;
 use crate::compose::model::{self, patience, waits};
 use crate::compose::switches::switched;
 use crate::config::file::{File, ProviderConfig, TimeoutsConfig};
-use crate::config::{Attaching, Config, ModelSettings, PendingGrant, PodLimitSettings, Source, Sourced, Switches};
+use crate::config::{
+    Attaching, Config, ModelSettings, PendingGrant, PodLimitSettings, Source, Sourced, Switches,
+};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
@@ -109,20 +111,31 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
             config.layers()?;
             switched(&config, env).map(drop)?;
             for (name, features) in &config.profiles {
-                let place = features.values().next().map_or("", |switches| switches.at.as_str());
+                let place = features
+                    .values()
+                    .next()
+                    .map_or("", |switches| switches.at.as_str());
                 let mut attached = config.clone();
-                Attaching::new(&mut attached, env).profile(&Sourced::new(name.clone(), place.to_owned()))?;
+                Attaching::new(&mut attached, env)
+                    .profile(&Sourced::new(name.clone(), place.to_owned()))?;
                 switched(&attached, env).map(drop)?;
             }
             if let Some(warning) = config.warning() {
                 out::line(&warning);
             }
             for (path, there) in &config.files {
-                let state = if *there { "valid" } else { "this file does not exist; it is optional" };
+                let state = if *there {
+                    "valid"
+                } else {
+                    "this file does not exist; it is optional"
+                };
                 out::line(&format!("{}: {state}", env.shown(path)));
             }
             for asked in &config.pending {
-                out::line(&format!("{}: {} is pending; `yoi grant` lists it", asked.source, asked.key));
+                out::line(&format!(
+                    "{}: {} is pending; `yoi grant` lists it",
+                    asked.source, asked.key
+                ));
             }
             unread(&config);
             Ok(Exit::Done)
@@ -142,16 +155,23 @@ fn init(env: &Env) -> Result<Exit, Failure> {
     let dir = env.config_dir()?;
     make_private(&dir)?;
     let path = dir.join("config.toml");
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path);
     let mut file = match file {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::new(Exit::Usage, format!("{} already exists", env.shown(&path)))
-                .help("edit the file, then run `yoi config check`"));
+            return Err(
+                Failure::new(Exit::Usage, format!("{} already exists", env.shown(&path)))
+                    .help("edit the file, then run `yoi config check`"),
+            );
         }
         Err(error) => return Err(disk(&path, &error)),
     };
-    file.write_all(EXAMPLE.as_bytes()).map_err(|e| disk(&path, &e))?;
+    file.write_all(EXAMPLE.as_bytes())
+        .map_err(|e| disk(&path, &e))?;
     out::line(&format!("wrote {}", env.shown(&path)));
     Ok(Exit::Done)
 }
@@ -160,7 +180,8 @@ fn show(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load(env)?;
     let rows = rows(&config);
     if args.json {
-        let row = |(key, value, source): &_| json!({ "key": key, "value": value, "source": source });
+        let row =
+            |(key, value, source): &_| json!({ "key": key, "value": value, "source": source });
         let asked = |asked: &PendingGrant| json!({ "key": asked.key, "value": asked.value, "source": asked.source, "pending": true });
         let values = rows.iter().map(row).chain(config.pending.iter().map(asked));
         out::json(&values.collect());
@@ -168,13 +189,19 @@ fn show(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     }
     let width = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
     for (key, value, source) in rows {
-        out::line(&format!("{key:width$}  {value}  ({})", source_text(&source)));
+        out::line(&format!(
+            "{key:width$}  {value}  ({})",
+            source_text(&source)
+        ));
     }
     if !config.pending.is_empty() {
         out::line("pending, without effect until you grant the entry with `yoi grant`:");
     }
     for asked in &config.pending {
-        out::line(&format!("{}  {}  ({})", asked.key, asked.value, asked.source));
+        out::line(&format!(
+            "{}  {}  ({})",
+            asked.key, asked.value, asked.source
+        ));
     }
     unread(&config);
     Ok(Exit::Done)
@@ -196,19 +223,31 @@ fn row<T: ToString>(key: impl Into<String>, set: &Sourced<T>) -> SettingRow {
 
 /// What need not be set, and what stands for it where it is not.
 fn optional<T: ToString>(key: &str, set: Option<&Sourced<T>>, without: &str) -> SettingRow {
-    set.map_or_else(|| (key.to_owned(), without.to_owned(), "built-in".to_owned()), |set| row(key, set))
+    set.map_or_else(
+        || (key.to_owned(), without.to_owned(), "built-in".to_owned()),
+        |set| row(key, set),
+    )
 }
 
 /// What is set of one feature; `key` is its key.
 fn feature_rows(key: &str, switches: &Switches) -> Vec<SettingRow> {
     let required = switches.expected.as_ref().or(switches.required.as_ref());
-    let mut rows: Vec<SettingRow> = switches.enabled.iter().map(|flag| row(format!("{key}.enabled"), flag)).collect();
+    let mut rows: Vec<SettingRow> = switches
+        .enabled
+        .iter()
+        .map(|flag| row(format!("{key}.enabled"), flag))
+        .collect();
     rows.extend(required.map(|flag| row(format!("{key}.required"), flag)));
     for granted in &switches.grants {
         let table = serde_json::to_string(&granted.table).unwrap_or_default();
         rows.push((format!("{key}.grant"), table, granted.at.clone()));
     }
-    rows.extend(switches.settings.iter().map(|(name, setting)| row(format!("{key}.{name}"), setting)));
+    rows.extend(
+        switches
+            .settings
+            .iter()
+            .map(|(name, setting)| row(format!("{key}.{name}"), setting)),
+    );
     rows
 }
 
@@ -220,60 +259,177 @@ fn shown(waits: &Timeouts) -> String {
 
 /// Every value in force.
 fn rows(config: &Config) -> Vec<SettingRow> {
-    let mut rows = vec![optional("model", config.model.as_ref(), "chosen at each run")];
+    let mut rows = vec![optional(
+        "model",
+        config.model.as_ref(),
+        "chosen at each run",
+    )];
     for (name, endpoint) in &config.providers {
-        let ProviderConfig { api, base_url, key, timeouts, attempts, .. } = &endpoint.value;
-        let key = key.as_ref().map_or_else(|| "no key".to_owned(), |key| format!("key from {}", describe(key)));
+        let ProviderConfig {
+            api,
+            base_url,
+            key,
+            timeouts,
+            attempts,
+            ..
+        } = &endpoint.value;
+        let key = key.as_ref().map_or_else(
+            || "no key".to_owned(),
+            |key| format!("key from {}", describe(key)),
+        );
         let value = format!("{} at {base_url}, {key}", api.text());
         rows.push((format!("providers.{name}"), value, endpoint.source.clone()));
         let (timeouts_in_force, retry) = patience(&endpoint.value);
         let value = shown(&timeouts_in_force);
-        let source = |key: &str, set: bool| if set { endpoint.place(key).clone() } else { "built-in".to_owned() };
+        let source = |key: &str, set: bool| {
+            if set {
+                endpoint.place(key).clone()
+            } else {
+                "built-in".to_owned()
+            }
+        };
         let set = *timeouts != TimeoutsConfig::default();
-        rows.push((format!("providers.{name}.timeouts"), value, source("timeouts", set)));
+        rows.push((
+            format!("providers.{name}.timeouts"),
+            value,
+            source("timeouts", set),
+        ));
         let source = source("attempts", attempts.is_some());
-        rows.push((format!("providers.{name}.attempts"), retry.attempts.to_string(), source));
+        rows.push((
+            format!("providers.{name}.attempts"),
+            retry.attempts.to_string(),
+            source,
+        ));
     }
-    for (name, ModelSettings { price, max_output, context, timeouts }) in &config.models {
-        let price = price.as_ref().and_then(|price| Some((model::amounts(price.value.counted()?), &price.source)));
-        rows.extend(price.map(|(text, source)| (format!("models.\"{name}\".price"), text, source.clone())));
-        rows.extend(max_output.as_ref().map(|most| row(format!("models.\"{name}\".max_output"), most)));
-        rows.extend(context.as_ref().map(|most| row(format!("models.\"{name}\".context"), most)));
+    for (
+        name,
+        ModelSettings {
+            price,
+            max_output,
+            context,
+            timeouts,
+        },
+    ) in &config.models
+    {
+        let price = price
+            .as_ref()
+            .and_then(|price| Some((model::amounts(price.value.counted()?), &price.source)));
+        rows.extend(
+            price.map(|(text, source)| (format!("models.\"{name}\".price"), text, source.clone())),
+        );
+        rows.extend(
+            max_output
+                .as_ref()
+                .map(|most| row(format!("models.\"{name}\".max_output"), most)),
+        );
+        rows.extend(
+            context
+                .as_ref()
+                .map(|most| row(format!("models.\"{name}\".context"), most)),
+        );
         rows.extend(timeouts.as_ref().map(|Sourced { value, source }| {
-            let provider = catalog::split(name).and_then(|(provider, _)| config.providers.get(provider));
+            let provider =
+                catalog::split(name).and_then(|(provider, _)| config.providers.get(provider));
             let usual = provider.map_or(Timeouts::USUAL, |provider| patience(&provider.value).0);
-            (format!("models.\"{name}\".timeouts"), shown(&waits(*value, usual)), source.clone())
+            (
+                format!("models.\"{name}\".timeouts"),
+                shown(&waits(*value, usual)),
+                source.clone(),
+            )
         }));
     }
     for (name, Sourced { value, source }) in &config.named_secrets {
-        rows.push((format!("secrets.{name}"), format!("from {}", describe(value)), source.clone()));
+        rows.push((
+            format!("secrets.{name}"),
+            format!("from {}", describe(value)),
+            source.clone(),
+        ));
     }
     rows.push(row("context.compact_at", &config.compact_at));
     rows.push(row("context.protect_tokens", &config.protect_tokens));
     rows.push(row("context.prune_at", &config.prune_at));
-    rows.push(optional("limits.max_cost_usd", config.max_cost.as_ref(), "none"));
+    rows.push(optional(
+        "limits.max_cost_usd",
+        config.max_cost.as_ref(),
+        "none",
+    ));
     rows.push(row("limits.max_steps", &config.max_steps));
-    rows.push(optional("limits.max_tokens", config.max_tokens.as_ref(), "none"));
-    rows.push(optional("limits.max_wall_s", config.max_wall_s.as_ref(), "none"));
-    let PodLimitSettings { max_steps, max_cost, max_tokens, max_wall_s } = &config.pod_limits;
-    rows.push(optional("limits.pod.max_cost_usd", max_cost.as_ref(), "none"));
+    rows.push(optional(
+        "limits.max_tokens",
+        config.max_tokens.as_ref(),
+        "none",
+    ));
+    rows.push(optional(
+        "limits.max_wall_s",
+        config.max_wall_s.as_ref(),
+        "none",
+    ));
+    let PodLimitSettings {
+        max_steps,
+        max_cost,
+        max_tokens,
+        max_wall_s,
+    } = &config.pod_limits;
+    rows.push(optional(
+        "limits.pod.max_cost_usd",
+        max_cost.as_ref(),
+        "none",
+    ));
     rows.push(optional("limits.pod.max_steps", max_steps.as_ref(), "none"));
-    rows.push(optional("limits.pod.max_tokens", max_tokens.as_ref(), "none"));
-    rows.push(optional("limits.pod.max_wall_s", max_wall_s.as_ref(), "none"));
+    rows.push(optional(
+        "limits.pod.max_tokens",
+        max_tokens.as_ref(),
+        "none",
+    ));
+    rows.push(optional(
+        "limits.pod.max_wall_s",
+        max_wall_s.as_ref(),
+        "none",
+    ));
     rows.push(row("limits.tool_concurrency", &config.tool_concurrency));
     let rules = config.rules.iter().flat_map(|layer| &layer.rules);
-    rows.extend(rules.map(|written| (written.key(), written.rule.to_string(), written.source.clone())));
-    rows.extend(config.secrets.iter().map(|name| row("permissions.secrets", name)));
+    rows.extend(rules.map(|written| {
+        (
+            written.key(),
+            written.rule.to_string(),
+            written.source.clone(),
+        )
+    }));
     rows.extend(
-        config.features.iter().flat_map(|(id, switches)| feature_rows(&format!("features.\"{id}\""), switches)),
+        config
+            .secrets
+            .iter()
+            .map(|name| row("permissions.secrets", name)),
+    );
+    rows.extend(
+        config
+            .features
+            .iter()
+            .flat_map(|(id, switches)| feature_rows(&format!("features.\"{id}\""), switches)),
     );
     for (name, features) in &config.profiles {
         let key = |id: &str| format!("profiles.{name}.features.\"{id}\"");
-        rows.extend(features.iter().flat_map(|(id, switches)| feature_rows(&key(id), switches)));
+        rows.extend(
+            features
+                .iter()
+                .flat_map(|(id, switches)| feature_rows(&key(id), switches)),
+        );
     }
-    rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
-    rows.push(("sandbox.network".to_owned(), config.network.value.text().to_owned(), config.network.source.clone()));
-    rows.push(("sandbox.hosts".to_owned(), config.hosts.value.join(", "), config.hosts.source.clone()));
+    rows.push((
+        "sandbox.mode".to_owned(),
+        config.sandbox.value.text().to_owned(),
+        config.sandbox.source.clone(),
+    ));
+    rows.push((
+        "sandbox.network".to_owned(),
+        config.network.value.text().to_owned(),
+        config.network.source.clone(),
+    ));
+    rows.push((
+        "sandbox.hosts".to_owned(),
+        config.hosts.value.join(", "),
+        config.hosts.source.clone(),
+    ));
     rows.push(row("state.any_file_system", &config.any_file_system));
     rows.push(row("terminal.vi_keys", &config.vi_keys));
     rows.push(row("instructions", &config.instructions));

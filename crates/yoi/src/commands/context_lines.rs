@@ -9,22 +9,55 @@ use tui::{context_gain, context_kind, context_masking, context_part, count};
 const LISTED: usize = 10;
 
 pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, String)> {
-    let ContextStatus { used, window, percent, measured, cached, parts, left_results, left, .. } = context;
+    let ContextStatus {
+        used,
+        window,
+        percent,
+        measured,
+        cached,
+        parts,
+        left_results,
+        left,
+        ..
+    } = context;
     let about = if *measured { "" } else { "about " };
-    let of = window.zip(*percent).map(|(window, percent)| format!(" of {window} ({percent}%)")).unwrap_or_default();
-    let cached = if *cached > 0 { format!(", {cached} cached") } else { String::new() };
-    let mut lines = vec![("context", format!("{about}{}{of}{cached}", count(*used, "token"))), ("", sums(parts))];
+    let of = window
+        .zip(*percent)
+        .map(|(window, percent)| format!(" of {window} ({percent}%)"))
+        .unwrap_or_default();
+    let cached = if *cached > 0 {
+        format!(", {cached} cached")
+    } else {
+        String::new()
+    };
+    let mut lines = vec![
+        (
+            "context",
+            format!("{about}{}{of}{cached}", count(*used, "token")),
+        ),
+        ("", sums(parts)),
+    ];
     lines.extend(parts.iter().take(LISTED).map(|part| ("", listed(part))));
     let more = parts.len().saturating_sub(LISTED);
     if more > 0 {
         lines.push(("", format!("{more} more; --json lists them")));
     }
     lines.push(("", context_masking(context)));
-    let gain = context_gain(context).filter(|_| context.steps_free.max(context.masking_frees) > Some(0));
+    let gain =
+        context_gain(context).filter(|_| context.steps_free.max(context.masking_frees) > Some(0));
     lines.extend(gain.map(|gain| ("", gain.replace("/compact", "`yoi compact`"))));
     if !left.is_empty() {
-        let (all, what): (u64, _) = (left.iter().map(|part| part.tokens).sum(), count(*left_results, "result"));
-        lines.push(("left", format!("about {} left the requests so far, with {what}", count(all, "token"))));
+        let (all, what): (u64, _) = (
+            left.iter().map(|part| part.tokens).sum(),
+            count(*left_results, "result"),
+        );
+        lines.push((
+            "left",
+            format!(
+                "about {} left the requests so far, with {what}",
+                count(all, "token")
+            ),
+        ));
         lines.extend(left.iter().take(LISTED).map(|part| ("", listed(part))));
     }
     lines
@@ -40,7 +73,10 @@ fn sums(parts: &[ContextPart]) -> String {
         }
     }
     kinds.sort_by_key(|(_, tokens)| Reverse(*tokens));
-    let kinds: Vec<_> = kinds.iter().map(|(kind, tokens)| format!("{} {tokens}", context_kind(kind))).collect();
+    let kinds: Vec<_> = kinds
+        .iter()
+        .map(|(kind, tokens)| format!("{} {tokens}", context_kind(kind)))
+        .collect();
     kinds.join(", ")
 }
 

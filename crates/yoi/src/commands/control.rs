@@ -28,16 +28,40 @@ const APART: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn pause(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(&args.name, env, "yoi pause", |cmd_id| Pause { cmd_id }, paused)
+    tell(
+        &args.name,
+        env,
+        "yoi pause",
+        |cmd_id| Pause { cmd_id },
+        paused,
+    )
 }
 
 pub(crate) fn resume(args: &ResumeArgs, env: &Env) -> Result<Exit, Failure> {
     let ResumeArgs { name, more } = args;
-    tell(name, env, "yoi resume", |cmd_id| Resume { more: *more, cmd_id }, resumed)
+    tell(
+        name,
+        env,
+        "yoi resume",
+        |cmd_id| Resume {
+            more: *more,
+            cmd_id,
+        },
+        resumed,
+    )
 }
 
 pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(&args.name, env, "yoi cancel", |cmd_id| Cancel { input: None, cmd_id }, cancelled)
+    tell(
+        &args.name,
+        env,
+        "yoi cancel",
+        |cmd_id| Cancel {
+            input: None,
+            cmd_id,
+        },
+        cancelled,
+    )
 }
 
 /// The cause of a hold that a person asked for.
@@ -46,8 +70,15 @@ const PERSON: &str = "person";
 /// What a pause does, given the state before.
 pub(super) fn paused(name: &str, before: &Status) -> String {
     match before.state {
-        State::Working => format!("{name} will be held before its next request; `yoi resume {name}` continues it"),
-        State::Held if before.held.as_ref().is_some_and(|held| held.cause == PERSON) => {
+        State::Working => {
+            format!("{name} will be held before its next request; `yoi resume {name}` continues it")
+        }
+        State::Held
+            if before
+                .held
+                .as_ref()
+                .is_some_and(|held| held.cause == PERSON) =>
+        {
             format!("{name} was held already; nothing changed; `yoi resume {name}` continues it")
         }
         State::Idle | State::Waiting | State::Held | State::Stopping | State::Unknown => {
@@ -105,7 +136,9 @@ pub(crate) fn stop(args: &StopArgs, env: &Env) -> Result<Exit, Failure> {
     block_on(async {
         let (owner, mut live) = match LiveClient::reach(&dir, &name, "yoi stop").await? {
             Reached::Live(live) => (live.owner.clone(), Some(live)),
-            Reached::Locked(owner) | Reached::Silent(owner, _) | Reached::Incompatible(owner, _) => (owner, None),
+            Reached::Locked(owner)
+            | Reached::Silent(owner, _)
+            | Reached::Incompatible(owner, _) => (owner, None),
             Reached::Free => {
                 out::line(&format!("{name} is not running"));
                 return Ok(Exit::Done);
@@ -119,14 +152,19 @@ pub(crate) fn stop(args: &StopArgs, env: &Env) -> Result<Exit, Failure> {
             signalled(&owner, &dir, args.now).await?;
         }
         if !released(&dir, owner.pid, ENDS).await? {
-            let help = format!("`yoi stop {name} --now` kills running calls instead of waiting for them");
+            let help =
+                format!("`yoi stop {name} --now` kills running calls instead of waiting for them");
             let pid = owner.pid;
             let help = if args.now {
                 format!("`kill -KILL {pid}` ends the process as soon as the kernel allows it")
             } else {
                 help
             };
-            return Err(Failure::new(Exit::Busy, format!("{name} is still stopping (process {pid})")).help(help));
+            return Err(Failure::new(
+                Exit::Busy,
+                format!("{name} is still stopping (process {pid})"),
+            )
+            .help(help));
         }
         let told = match &mut live {
             Some(live) if asked => live.ended().await,
@@ -144,11 +182,17 @@ enum RecordedEnd {
 }
 
 fn recorded(dir: &Path) -> Result<RecordedEnd, Failure> {
-    let summary = Reader::open(dir).ok().and_then(|reader| Summary::read(&reader, || {}).ok());
+    let summary = Reader::open(dir)
+        .ok()
+        .and_then(|reader| Summary::read(&reader, || {}).ok());
     let state = summary.unwrap_or_default().state;
     // Another process may have the pod by now.
     let missing = (state.hosted || state.turn_open) && owner(dir)?.is_none();
-    Ok(if missing { RecordedEnd::Missing } else { RecordedEnd::There })
+    Ok(if missing {
+        RecordedEnd::Missing
+    } else {
+        RecordedEnd::There
+    })
 }
 
 /// Says that a pod is stopped, and what `yoi status` says about it. `told`: why it could not end in good order.
@@ -156,7 +200,14 @@ fn stopped(name: &str, end: RecordedEnd, told: Option<Failure>) -> Result<Exit, 
     let kept = "accepted inputs are kept";
     match (end, told) {
         (RecordedEnd::There, _) => out::line(&format!("{name} is stopped")),
-        (RecordedEnd::Missing, Some(Failure { exit, message, help: _ })) => {
+        (
+            RecordedEnd::Missing,
+            Some(Failure {
+                exit,
+                message,
+                help: _,
+            }),
+        ) => {
             let text = format!("{name} is stopped, but its end could not be recorded: {message}");
             let help = format!("{kept}; fix the cause, then `yoi start {name}` recovers it");
             return Err(Failure::new(exit, text).help(help));
@@ -173,7 +224,11 @@ fn stopped(name: &str, end: RecordedEnd, told: Option<Failure>) -> Result<Exit, 
 /// Whether the process of the pod took the request; it may end before it answers.
 async fn asked(live: &mut LiveClient, now: bool) -> Result<bool, Failure> {
     // One that does not answer must not find a request later, in addition to a signal.
-    if live.status().await.is_err_and(|failure| failure.exit == Exit::Busy) {
+    if live
+        .status()
+        .await
+        .is_err_and(|failure| failure.exit == Exit::Busy)
+    {
         return Ok(false);
     }
     match live.tell(|cmd_id| Shutdown { now, cmd_id }).await {
@@ -188,7 +243,9 @@ async fn asked(live: &mut LiveClient, now: bool) -> Result<bool, Failure> {
 
 /// Ends a process that does not answer, by what its socket would have asked of it.
 async fn signalled(owner: &Owner, dir: &Path, now: bool) -> Result<(), Failure> {
-    let Some(process) = HostProcess::of(owner, dir) else { return Ok(()) };
+    let Some(process) = HostProcess::of(owner, dir) else {
+        return Ok(());
+    };
     process.signal(Signal::TERM);
     process.signal(Signal::CONT);
     if now {

@@ -45,7 +45,10 @@ struct Check {
 
 impl Check {
     fn help(self, help: impl Into<String>) -> Self {
-        Self { help: Some(help.into()), ..self }
+        Self {
+            help: Some(help.into()),
+            ..self
+        }
     }
 }
 
@@ -67,8 +70,13 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             checks.extend(project(&config));
             let found = models::find(&config, env).unwrap_or_default();
             checks.push(model(&config, env, &found));
-            let exposed = config.providers.keys().filter_map(|name| in_the_clear(name, &config));
-            checks.extend(exposed.map(|text| note("key", text).help("write https:// in its base_url")));
+            let exposed = config
+                .providers
+                .keys()
+                .filter_map(|name| in_the_clear(name, &config));
+            checks.extend(
+                exposed.map(|text| note("key", text).help("write https:// in its base_url")),
+            );
             checks.extend(endpoints(found));
             checks.extend(features(&config, env));
             checks.push(secrets(&config));
@@ -78,17 +86,25 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     checks.extend(journals(env));
     checks.extend(background::checks(env));
     let left = LeftRunning::find(env).into_iter();
-    checks.extend(left.map(|left| note("processes", format!("of a killed run, {}", left.text())).help(HELP)));
+    checks.extend(
+        left.map(|left| note("processes", format!("of a killed run, {}", left.text())).help(HELP)),
+    );
     let broken = checks.iter().any(|check| check.state == CheckState::Broken);
     if args.json {
-        let row =
-            |c: Check| json!({ "about": c.about, "state": symbol_and_name(c.state).1, "text": c.text, "help": c.help });
+        let row = |c: Check| json!({ "about": c.about, "state": symbol_and_name(c.state).1, "text": c.text, "help": c.help });
         out::json(&checks.into_iter().map(row).collect());
     } else {
         for check in &checks {
-            let about = if check.about == ENDPOINT { "server" } else { check.about };
+            let about = if check.about == ENDPOINT {
+                "server"
+            } else {
+                check.about
+            };
             checklist::item(symbol_and_name(check.state).0, about, NAMES, &check.text);
-            check.help.iter().for_each(|help| checklist::below("help:", help));
+            check
+                .help
+                .iter()
+                .for_each(|help| checklist::below("help:", help));
         }
     }
     Ok(if broken { Exit::Failed } else { Exit::Done })
@@ -104,19 +120,33 @@ fn symbol_and_name(state: CheckState) -> (&'static str, &'static str) {
 }
 
 fn works(about: &'static str, text: impl Into<String>) -> Check {
-    Check { about, state: CheckState::Works, text: text.into(), help: None }
+    Check {
+        about,
+        state: CheckState::Works,
+        text: text.into(),
+        help: None,
+    }
 }
 
 fn note(about: &'static str, text: impl Into<String>) -> Check {
-    Check { state: CheckState::Note, ..works(about, text) }
+    Check {
+        state: CheckState::Note,
+        ..works(about, text)
+    }
 }
 
 fn broken(about: &'static str, text: impl Into<String>) -> Check {
-    Check { state: CheckState::Broken, ..works(about, text) }
+    Check {
+        state: CheckState::Broken,
+        ..works(about, text)
+    }
 }
 
 fn failed(about: &'static str, failure: Failure) -> Check {
-    Check { help: failure.help, ..broken(about, failure.message) }
+    Check {
+        help: failure.help,
+        ..broken(about, failure.message)
+    }
 }
 
 fn sandbox() -> Check {
@@ -127,12 +157,16 @@ fn sandbox() -> Check {
     );
     match support.missing() {
         None if support.landlock_abi >= 6 => works("sandbox", confined),
-        None => {
-            note("sandbox", format!("{confined}; they can signal your other processes")).help("use Linux 6.12 or later")
-        }
+        None => note(
+            "sandbox",
+            format!("{confined}; they can signal your other processes"),
+        )
+        .help("use Linux 6.12 or later"),
         Some(missing) => broken(
             "sandbox",
-            format!("this kernel has no {missing}, so commands cannot be confined and are not available"),
+            format!(
+                "this kernel has no {missing}, so commands cannot be confined and are not available"
+            ),
         )
         .help("use Linux 5.13 or later with both enabled, or --sandbox off"),
     }
@@ -153,7 +187,12 @@ fn state(env: &Env) -> Check {
 }
 
 fn files(config: &Config, env: &Env) -> String {
-    let read: Vec<String> = config.files.iter().filter(|(_, there)| *there).map(|(path, _)| env.shown(path)).collect();
+    let read: Vec<String> = config
+        .files
+        .iter()
+        .filter(|(_, there)| *there)
+        .map(|(path, _)| env.shown(path))
+        .collect();
     if read.is_empty() {
         "no file; all settings have their defaults (`yoi config init` creates a file)".to_owned()
     } else {
@@ -164,11 +203,20 @@ fn files(config: &Config, env: &Env) -> String {
 /// What the project's file asks for, and whether what was granted counts.
 fn project(config: &Config) -> Vec<Check> {
     let asks = |text: String| {
-        let keys: Vec<String> =
-            config.pending.iter().map(|asked| format!("{} ({})", asked.key, asked.source)).collect();
-        note("project", text).help(format!("`yoi grant` lists and grants these entries: {}", keys.join(", ")))
+        let keys: Vec<String> = config
+            .pending
+            .iter()
+            .map(|asked| format!("{} ({})", asked.key, asked.source))
+            .collect();
+        note("project", text).help(format!(
+            "`yoi grant` lists and grants these entries: {}",
+            keys.join(", ")
+        ))
     };
-    let unread = config.grants_unread.clone().map(|failure| failed("grants", failure));
+    let unread = config
+        .grants_unread
+        .clone()
+        .map(|failure| failed("grants", failure));
     config.asks().into_iter().map(asks).chain(unread).collect()
 }
 
@@ -176,9 +224,14 @@ fn project(config: &Config) -> Vec<Check> {
 fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check {
     let choice = choose(config, env);
     let provider = catalog::split(&choice.name).map(|(provider, _)| provider);
-    let silent = found.iter().find(|endpoint| !endpoint.ready && Some(endpoint.provider.as_str()) == provider);
+    let silent = found
+        .iter()
+        .find(|endpoint| !endpoint.ready && Some(endpoint.provider.as_str()) == provider);
     if let Some(endpoint) = silent.filter(|endpoint| endpoint.asked) {
-        let text = format!("{} ({}) does not answer: {}", choice.name, choice.why, endpoint.state);
+        let text = format!(
+            "{} ({}) does not answer: {}",
+            choice.name, choice.why, endpoint.state
+        );
         return broken("model", text)
             .help("start that provider, fix its base_url, or choose another model (`yoi models`)");
     }
@@ -191,15 +244,33 @@ fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check 
 
 /// Endpoints that answer, with the line that uses them, and those that were asked in vain.
 fn endpoints(found: Vec<models::EndpointModels>) -> Vec<Check> {
-    let silent: Vec<_> =
-        found.iter().filter(|found| found.asked && !found.ready).map(|found| found.provider.as_str()).collect();
-    let silent = (!silent.is_empty()).then(|| note(ENDPOINT, format!("asked, but not running: {}", silent.join(", "))));
+    let silent: Vec<_> = found
+        .iter()
+        .filter(|found| found.asked && !found.ready)
+        .map(|found| found.provider.as_str())
+        .collect();
+    let silent = (!silent.is_empty()).then(|| {
+        note(
+            ENDPOINT,
+            format!("asked, but not running: {}", silent.join(", ")),
+        )
+    });
     let ready = found.into_iter().filter(|endpoint| endpoint.ready);
     let check = |endpoint: models::EndpointModels| {
-        let line = endpoint.models.first().map(|model| format!("model = \"{model}\" in the configuration uses it"));
-        let text =
-            format!("{}: {}, {}", endpoint.provider, endpoint.state, count(endpoint.models.len() as u64, "model"));
-        Check { help: line, ..works(ENDPOINT, text) }
+        let line = endpoint
+            .models
+            .first()
+            .map(|model| format!("model = \"{model}\" in the configuration uses it"));
+        let text = format!(
+            "{}: {}, {}",
+            endpoint.provider,
+            endpoint.state,
+            count(endpoint.models.len() as u64, "model")
+        );
+        Check {
+            help: line,
+            ..works(ENDPOINT, text)
+        }
     };
     ready.map(check).chain(silent).collect()
 }
@@ -213,11 +284,23 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
     };
     let plan = composed.plan();
     let live = plan.features.iter().filter(|f| f.outcome.is_live()).count();
-    let off = plan.features.iter().filter(|f| f.outcome == InstallOutcome::Disabled).count();
+    let off = plan
+        .features
+        .iter()
+        .filter(|f| f.outcome == InstallOutcome::Disabled)
+        .count();
     let text = format!("{live} enabled, {off} disabled (in the plan for this directory)");
-    let whole = plan.features.iter().all(|f| matches!(f.outcome, InstallOutcome::Installed | InstallOutcome::Disabled));
+    let whole = plan.features.iter().all(|f| {
+        matches!(
+            f.outcome,
+            InstallOutcome::Installed | InstallOutcome::Disabled
+        )
+    });
     let mut checks = vec![match plan.unmet.first() {
-        Some(unmet) => broken("features", format!("{} is required: {}", unmet.feature_id, unmet.reason)),
+        Some(unmet) => broken(
+            "features",
+            format!("{} is required: {}", unmet.feature_id, unmet.reason),
+        ),
         None if whole => works("features", text),
         None => note("features", text).help("`yoi features` shows why"),
     }];
@@ -263,7 +346,9 @@ fn secrets(config: &Config) -> Check {
 
 /// The newest sessions: those that do not read, and those a crash left open.
 fn journals(env: &Env) -> Vec<Check> {
-    let Ok(pods) = Pods::of(env) else { return Vec::new() };
+    let Ok(pods) = Pods::of(env) else {
+        return Vec::new();
+    };
     let mut names = pods.names().unwrap_or_default();
     names.sort_by_cached_key(|name| Reverse(pods.touched(name)));
     let (mut intact, mut checks) = (0, Vec::new());
@@ -295,7 +380,9 @@ fn journals(env: &Env) -> Vec<Check> {
     }
     let looked = match names.len() {
         0 => "there is no pod yet".to_owned(),
-        all if all > SESSIONS => format!("{intact} of the {SESSIONS} newest of {all} journals are intact"),
+        all if all > SESSIONS => {
+            format!("{intact} of the {SESSIONS} newest of {all} journals are intact")
+        }
         all => format!("{intact} of {} intact", count(all as u64, "journal")),
     };
     checks.insert(0, works("journals", looked));

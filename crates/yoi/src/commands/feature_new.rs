@@ -18,15 +18,26 @@ const TEST: &str = include_str!("../../../../docs/template/tests/review_first.rs
 const MAX_NAME: usize = 64;
 
 /// Names of crates that the new one depends on, or that Rust has.
-const TAKEN: [&str; 10] =
-    ["alloc", "core", "pod", "proc-macro", "schemars", "serde", "serde-json", "std", "test", "testkit"];
+const TAKEN: [&str; 10] = [
+    "alloc",
+    "core",
+    "pod",
+    "proc-macro",
+    "schemars",
+    "serde",
+    "serde-json",
+    "std",
+    "test",
+    "testkit",
+];
 
 /// Words of Rust that are no names of crates.
 const KEYWORDS: [&str; 51] = [
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
-    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
-    "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
-    "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
+    "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof",
+    "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
 /// Writes the crate, or nothing.
@@ -39,15 +50,22 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
             .help("choose an existing directory with --dir; `yoi feature new` creates the crate's directory in it")
     })?;
     let clone = match &args.yoi {
-        Some(dir) => clone_at(&env.cwd.join(dir)).ok_or_else(|| no_clone(&format!("{} is not", dir.display()))),
-        None => env.cwd.ancestors().find_map(clone_at).ok_or_else(|| no_clone("this directory is not in")),
+        Some(dir) => clone_at(&env.cwd.join(dir))
+            .ok_or_else(|| no_clone(&format!("{} is not", dir.display()))),
+        None => env
+            .cwd
+            .ancestors()
+            .find_map(clone_at)
+            .ok_or_else(|| no_clone("this directory is not in")),
     }?;
     let dir = parent.join(&name.0);
     match fs::create_dir(&dir) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::new(Exit::Usage, format!("{} already exists", dir.display()))
-                .help("choose another name, or another directory with --dir"));
+            return Err(
+                Failure::new(Exit::Usage, format!("{} already exists", dir.display()))
+                    .help("choose another name, or another directory with --dir"),
+            );
         }
         Err(error) => return Err(disk(&dir, &error)),
     }
@@ -57,15 +75,23 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
         return Err(disk(&path, &error));
     }
     out::line(&format!("wrote {}", dir.display()));
-    out::line(&format!("to test the crate: cd {} && cargo test", dir.display()));
-    out::line(&format!("docs/FEATURES.md in {} explains the crate", clone.display()));
+    out::line(&format!(
+        "to test the crate: cd {} && cargo test",
+        dir.display()
+    ));
+    out::line(&format!(
+        "docs/FEATURES.md in {} explains the crate",
+        clone.display()
+    ));
     Ok(Exit::Done)
 }
 
 fn no_clone(what: &str) -> Failure {
     Failure::new(
         Exit::Usage,
-        format!("{what} a clone of yoi; the crate of a new feature is built with the crates of a clone"),
+        format!(
+            "{what} a clone of yoi; the crate of a new feature is built with the crates of a clone"
+        ),
     )
     .help("run the command in a clone of yoi, or name a clone with --yoi DIR")
 }
@@ -73,12 +99,15 @@ fn no_clone(what: &str) -> Failure {
 /// The directory, if yoi's crates are in it.
 fn clone_at(dir: &Path) -> Option<PathBuf> {
     let is_there = |name| dir.join("crates").join(name).join("Cargo.toml").is_file();
-    (is_there("pod") && is_there("testkit")).then(|| dir.canonicalize().ok()).flatten()
+    (is_there("pod") && is_there("testkit"))
+        .then(|| dir.canonicalize().ok())
+        .flatten()
 }
 
 fn write(dir: &Path, name: &Name, clone: &Path) -> Result<(), (PathBuf, io::Error)> {
     let crates = |text: String, of| {
-        let path = toml::Value::String(clone.join("crates").join(of).display().to_string()).to_string();
+        let path =
+            toml::Value::String(clone.join("crates").join(of).display().to_string()).to_string();
         text.replace(&format!("\"../../crates/{of}\""), &path)
     };
     let manifest = crates(crates(name.put_into(MANIFEST), "pod"), "testkit");
@@ -89,11 +118,16 @@ fn write(dir: &Path, name: &Name, clone: &Path) -> Result<(), (PathBuf, io::Erro
         // What a feature must not call.
         ("clippy.toml", CLIPPY.to_owned()),
     ];
-    let code = [("src/lib.rs", name.put_into(SOURCE)), (test.as_str(), name.put_into(TEST))];
+    let code = [
+        ("src/lib.rs", name.put_into(SOURCE)),
+        (test.as_str(), name.put_into(TEST)),
+    ];
     for (path, text) in files.into_iter().chain(code) {
         let path = dir.join(path);
         let above = path.parent().map_or(Ok(()), fs::create_dir_all);
-        above.and_then(|()| fs::write(&path, text)).map_err(|error| (path, error))?;
+        above
+            .and_then(|()| fs::write(&path, text))
+            .map_err(|error| (path, error))?;
     }
     Ok(())
 }
@@ -105,11 +139,17 @@ struct Name(String);
 impl Name {
     fn of(text: &str) -> Result<Self, Failure> {
         let wrong = |why: &str, help: String| {
-            Failure::new(Exit::Usage, format!("`{text}` is not a valid feature name{why}")).help(help)
+            Failure::new(
+                Exit::Usage,
+                format!("`{text}` is not a valid feature name{why}"),
+            )
+            .help(help)
         };
         let part_fits = |part: &str| {
             part.starts_with(|c: char| c.is_ascii_lowercase())
-                && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+                && part
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
         };
         if text.len() > MAX_NAME || !text.split('-').all(part_fits) {
             let help = format!(
@@ -118,7 +158,10 @@ impl Name {
             return Err(wrong("", help));
         }
         if TAKEN.contains(&text) || KEYWORDS.contains(&text) {
-            return Err(wrong(": Rust or another crate uses it", "use a name such as my-feature".to_owned()));
+            return Err(wrong(
+                ": Rust or another crate uses it",
+                "use a name such as my-feature".to_owned(),
+            ));
         }
         Ok(Self(text.to_owned()))
     }
@@ -137,7 +180,9 @@ impl Name {
 
     /// The template's text under this name.
     fn put_into(&self, text: &str) -> String {
-        let renamed = text.replace("review-first", &self.0).replace("review_first", &self.snake());
+        let renamed = text
+            .replace("review-first", &self.0)
+            .replace("review_first", &self.snake());
         renamed.replace("ReviewFirst", &self.camel())
     }
 }

@@ -69,7 +69,12 @@ impl Entry for PendingGrant {
 
     fn lines(&self) -> Vec<String> {
         vec![
-            format!("{}  ({}, digest {})", self.key, self.source, short(&self.digest)),
+            format!(
+                "{}  ({}, digest {})",
+                self.key,
+                self.source,
+                short(&self.digest)
+            ),
             format!("    = {}", self.value),
             format!("    effect: {}", self.effect),
         ]
@@ -82,27 +87,43 @@ impl Entry for Grant {
     }
 
     fn lines(&self) -> Vec<String> {
-        vec![format!("{}  (digest {})", self.key, short(&self.digest)), format!("    = {}", self.value)]
+        vec![
+            format!("{}  (digest {})", self.key, short(&self.digest)),
+            format!("    = {}", self.value),
+        ]
     }
 }
 
 /// Lists what is pending, or grants some of it.
 pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
-    let GrantArgs { entries, all, plugins, json } = args;
+    let GrantArgs {
+        entries,
+        all,
+        plugins,
+        json,
+    } = args;
     let load = || Config::load_with_plugins(env, &plugins.plugin_dir);
-    let args = Selection { entries, all: *all, json: *json };
+    let args = Selection {
+        entries,
+        all: *all,
+        json: *json,
+    };
     only_a_person("change its own grants")?;
     if lists(args) {
         let config = load()?;
         config.grants_unread.clone().map_or(Ok(()), Err)?;
         let nothing = match config.project.files.as_slice() {
             [] => "nothing is pending: this project has no yoi.toml",
-            _ => "nothing is pending: all entries of this project's yoi.toml that need a grant are granted",
+            _ => {
+                "nothing is pending: all entries of this project's yoi.toml that need a grant are granted"
+            }
         };
         let (pending, problems) = pending(&config, env);
         show(args, PENDING, &pending, nothing);
         if !args.json {
-            problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+            problems
+                .iter()
+                .for_each(|problem| out::line(&format!("! {problem}")));
         }
         return Ok(Exit::Done);
     }
@@ -122,8 +143,14 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
         kept.save()?;
     }
     done(args, "granted", &chosen);
-    if !args.json && chosen.iter().any(|asked| matches!(asked, Listed::Plugin(_))) {
-        problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+    if !args.json
+        && chosen
+            .iter()
+            .any(|asked| matches!(asked, Listed::Plugin(_)))
+    {
+        problems
+            .iter()
+            .for_each(|problem| out::line(&format!("! {problem}")));
     }
     Ok(Exit::Done)
 }
@@ -131,7 +158,11 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
 /// Lists what is granted, or takes some of it back.
 pub(crate) fn revoke(args: &RevokeArgs, env: &Env) -> Result<Exit, Failure> {
     let RevokeArgs { entries, all, json } = args;
-    let args = Selection { entries, all: *all, json: *json };
+    let args = Selection {
+        entries,
+        all: *all,
+        json: *json,
+    };
     only_a_person("change its own grants")?;
     let root = crate::project::Project::around(env).root;
     if lists(args) {
@@ -162,13 +193,24 @@ pub(crate) fn revoke(args: &RevokeArgs, env: &Env) -> Result<Exit, Failure> {
 fn pending(config: &Config, env: &Env) -> (Vec<Listed<PendingGrant, PendingPlugin>>, Vec<String>) {
     let entries = config.pending.iter().cloned().map(Listed::Entry);
     let (plugins, problems) = grant_plugin::pending(config, env);
-    (entries.chain(plugins.into_iter().map(Listed::Plugin)).collect(), problems)
+    (
+        entries
+            .chain(plugins.into_iter().map(Listed::Plugin))
+            .collect(),
+        problems,
+    )
 }
 
 /// What is granted to the project, and to plugins anywhere.
 fn granted(kept: &Grants, env: &Env) -> Result<Vec<Listed<Grant, GrantedPlugin>>, Failure> {
     let plugins = grant_plugin::granted(env)?.into_iter().map(Listed::Plugin);
-    Ok(kept.all().iter().cloned().map(Listed::Entry).chain(plugins).collect())
+    Ok(kept
+        .all()
+        .iter()
+        .cloned()
+        .map(Listed::Entry)
+        .chain(plugins)
+        .collect())
 }
 
 fn lists(args: Selection<'_>) -> bool {
@@ -193,19 +235,31 @@ fn is_digest(name: &str) -> bool {
 
 /// The entries that the arguments name, in the order of the list. An argument names one entry, or one content. A plugin
 /// without a grant has no number: what a project has decides which number it would have by now.
-fn chosen<'a, E: Entry>(args: Selection<'_>, all: &'a [E], what: &str, list: &str) -> Result<Vec<&'a E>, Failure> {
+fn chosen<'a, E: Entry>(
+    args: Selection<'_>,
+    all: &'a [E],
+    what: &str,
+    list: &str,
+) -> Result<Vec<&'a E>, Failure> {
     let mut picked = vec![args.all; all.len()];
     for name in args.entries {
-        let number = name.parse().ok().and_then(|number: usize| number.checked_sub(1));
+        let number = name
+            .parse()
+            .ok()
+            .and_then(|number: usize| number.checked_sub(1));
         let fits = |(index, entry): &(usize, &E)| {
             let by_number = number == Some(*index) && has_number(*entry, what);
-            by_number || is_key(*entry, name) || is_digest(name) && entry.names().1.starts_with(name.as_str())
+            by_number
+                || is_key(*entry, name)
+                || is_digest(name) && entry.names().1.starts_with(name.as_str())
         };
         let found: Vec<(usize, &E)> = all.iter().enumerate().filter(fits).collect();
         let digests: BTreeSet<&str> = found.iter().map(|(_, entry)| entry.names().1).collect();
         let is_one = found.len() == 1 || is_digest(name) && digests.len() == 1;
         if is_one {
-            found.iter().for_each(|(index, _)| picked.get_mut(*index).map_or((), |picked| *picked = true));
+            found
+                .iter()
+                .for_each(|(index, _)| picked.get_mut(*index).map_or((), |picked| *picked = true));
             continue;
         }
         let problem = match (found.len(), number.and_then(|index| all.get(index))) {
@@ -214,11 +268,19 @@ fn chosen<'a, E: Entry>(args: Selection<'_>, all: &'a [E], what: &str, list: &st
                 format!("{key} has no number; use its digest, {}", short(digest))
             }
             (0, None) => format!("no {what} entry matches `{name}`"),
-            (several, _) => format!("`{name}` names {several} {what} entries; use their numbers or digests"),
+            (several, _) => {
+                format!("`{name}` names {several} {what} entries; use their numbers or digests")
+            }
         };
-        return Err(Failure::new(Exit::Usage, problem).help(format!("`{list}` lists the {what} entries")));
+        return Err(
+            Failure::new(Exit::Usage, problem).help(format!("`{list}` lists the {what} entries"))
+        );
     }
-    Ok(all.iter().zip(picked).filter_map(|(entry, picked)| picked.then_some(entry)).collect())
+    Ok(all
+        .iter()
+        .zip(picked)
+        .filter_map(|(entry, picked)| picked.then_some(entry))
+        .collect())
 }
 
 fn show<E: Entry>(args: Selection<'_>, what: &str, all: &[E], nothing: &str) {
@@ -226,7 +288,14 @@ fn show<E: Entry>(args: Selection<'_>, what: &str, all: &[E], nothing: &str) {
         return out::json(&json!({ what: all }));
     }
     for (index, entry) in all.iter().enumerate() {
-        print(&if has_number(entry, what) { format!("{}  ", index + 1) } else { String::new() }, entry);
+        print(
+            &if has_number(entry, what) {
+                format!("{}  ", index + 1)
+            } else {
+                String::new()
+            },
+            entry,
+        );
     }
     let plugins = all.iter().filter(|entry| !has_number(*entry, what)).count();
     if all.is_empty() {
@@ -253,9 +322,15 @@ fn done<E: Entry>(args: Selection<'_>, what: &str, entries: &[&E]) {
     if args.json {
         return out::json(&json!({ what: entries }));
     }
-    entries.iter().for_each(|entry| print(&format!("{what}: "), *entry));
+    entries
+        .iter()
+        .for_each(|entry| print(&format!("{what}: "), *entry));
     if entries.is_empty() {
-        out::line(if what == "revoked" { "there are no granted entries" } else { "there are no pending entries" });
+        out::line(if what == "revoked" {
+            "there are no granted entries"
+        } else {
+            "there are no pending entries"
+        });
     }
 }
 

@@ -67,8 +67,14 @@ pub(super) struct GrantedPlugin {
 pub(super) fn pending(config: &Config, env: &Env) -> (Vec<PendingPlugin>, Vec<String>) {
     let (mut pending, mut problems) = (Vec::new(), config.plugins(env).problems.clone());
     for package in &config.plugins(env).found {
-        problems.extend(packages::problems(package, env).into_iter().map(|(_, problem)| problem));
-        let Ok(manifest) = &package.manifest else { continue };
+        problems.extend(
+            packages::problems(package, env)
+                .into_iter()
+                .map(|(_, problem)| problem),
+        );
+        let Ok(manifest) = &package.manifest else {
+            continue;
+        };
         let changed = match package.standing(env) {
             Standing::Granted { .. } => continue,
             Standing::Changed(files) => files.clone(),
@@ -83,13 +89,22 @@ pub(super) fn pending(config: &Config, env: &Env) -> (Vec<PendingPlugin>, Vec<St
 }
 
 impl PendingPlugin {
-    fn of(package: &FoundPackage, manifest: &Manifest, changed: Vec<String>) -> Result<Self, String> {
+    fn of(
+        package: &FoundPackage,
+        manifest: &Manifest,
+        changed: Vec<String>,
+    ) -> Result<Self, String> {
         let grant = PackageGrant::new(&package.dir, manifest, &package.content()?);
         let features = package.features().map(|feature| PendingFeature {
             id: feature.descriptor.id.to_string(),
             instructions: feature.descriptor.instructions.len(),
             rules: feature.descriptor.rules.clone(),
-            tools: feature.descriptor.declared_tools.iter().filter_map(|tool| PendingTool::of(feature, tool)).collect(),
+            tools: feature
+                .descriptor
+                .declared_tools
+                .iter()
+                .filter_map(|tool| PendingTool::of(feature, tool))
+                .collect(),
         });
         Ok(Self {
             key: format!("plugin:{}", package.name),
@@ -104,7 +119,9 @@ impl PendingPlugin {
 
     /// Grants exactly this content. The caller holds the lock of the grants.
     pub(super) fn grant(&self, env: &Env) -> Result<(), Failure> {
-        let before = PackageGrant::load(env, std::path::Path::new(&self.directory)).ok().flatten();
+        let before = PackageGrant::load(env, std::path::Path::new(&self.directory))
+            .ok()
+            .flatten();
         self.grant.save(env)?;
         before.map_or(Ok(()), |before| forget_copy(&before.digest, env))
     }
@@ -115,13 +132,27 @@ impl PendingTool {
         let program = feature.programs.get(&tool.name)?;
         let (name, effect) = (tool.name.clone(), tool.effect);
         let touches = !tool.touches.is_empty();
-        Some(Self { name, effect, touches, program: program.to_string(), network: program.network })
+        Some(Self {
+            name,
+            effect,
+            touches,
+            program: program.to_string(),
+            network: program.network,
+        })
     }
 
     fn line(&self) -> String {
-        let Self { name, effect, touches, program, network } = self;
+        let Self {
+            name,
+            effect,
+            touches,
+            program,
+            network,
+        } = self;
         let effect = match (effect, touches) {
-            (ToolEffect::ReadOnly, false) => "; it says that it changes nothing, so no call is asked about",
+            (ToolEffect::ReadOnly, false) => {
+                "; it says that it changes nothing, so no call is asked about"
+            }
             (ToolEffect::ReadOnly, true) => {
                 "; it says that it changes nothing: only rules about the files and hosts that a call names decide"
             }
@@ -129,20 +160,26 @@ impl PendingTool {
                 "; it changes something: rules and questions decide about each call"
             }
         };
-        let network = if *network { ", with network access" } else { "" };
+        let network = if *network {
+            ", with network access"
+        } else {
+            ""
+        };
         format!("        tool {name} runs `{program}`{network}{effect}")
     }
 }
 
 /// The plugins that the person granted, in any directory.
 pub(super) fn granted(env: &Env) -> Result<Vec<GrantedPlugin>, Failure> {
-    let all = PackageGrant::all(env)?.into_iter().map(|grant| GrantedPlugin {
-        key: format!("plugin:{}", grant.package),
-        version: grant.version.clone(),
-        directory: grant.directory.clone(),
-        digest: grant.digest.clone(),
-        grant,
-    });
+    let all = PackageGrant::all(env)?
+        .into_iter()
+        .map(|grant| GrantedPlugin {
+            key: format!("plugin:{}", grant.package),
+            version: grant.version.clone(),
+            directory: grant.directory.clone(),
+            digest: grant.digest.clone(),
+            grant,
+        });
     Ok(all.collect())
 }
 
@@ -161,7 +198,9 @@ impl GrantedPlugin {
 
 /// Removes a copy that no grant is for any more.
 fn forget_copy(digest: &str, env: &Env) -> Result<(), Failure> {
-    if PackageGrant::all(env)?.iter().all(|grant| grant.digest != digest)
+    if PackageGrant::all(env)?
+        .iter()
+        .all(|grant| grant.digest != digest)
         && let Ok(copies) = CopyPlace::of(env)
     {
         copies.remove(digest);
@@ -171,7 +210,10 @@ fn forget_copy(digest: &str, env: &Env) -> Result<(), Failure> {
 
 fn head(key: &str, version: &str, directory: &str, digest: &str) -> String {
     let directory = authority::text::escape_line(directory);
-    format!("{key}  (version {version}, {directory}, digest {})", short(digest))
+    format!(
+        "{key}  (version {version}, {directory}, digest {})",
+        short(digest)
+    )
 }
 
 impl Entry for PendingPlugin {
@@ -180,11 +222,21 @@ impl Entry for PendingPlugin {
     }
 
     fn lines(&self) -> Vec<String> {
-        let mut lines = vec![head(&self.key, &self.version, &self.directory, &self.digest)];
+        let mut lines = vec![head(
+            &self.key,
+            &self.version,
+            &self.directory,
+            &self.digest,
+        )];
         for feature in &self.features {
             lines.push(format!("    feature {}", feature.id));
             lines.extend(feature.tools.iter().map(PendingTool::line));
-            lines.extend(feature.rules.iter().map(|rule| format!("        rule: {rule}")));
+            lines.extend(
+                feature
+                    .rules
+                    .iter()
+                    .map(|rule| format!("        rule: {rule}")),
+            );
             if feature.instructions > 0 {
                 lines.push(format!(
                     "        adds {} to the system prompt",
@@ -193,15 +245,28 @@ impl Entry for PendingPlugin {
             }
         }
         lines.extend(
-            self.changed.iter().take(MAX_CHANGED).map(|file| format!("    {}", authority::text::escape_line(file))),
+            self.changed
+                .iter()
+                .take(MAX_CHANGED)
+                .map(|file| format!("    {}", authority::text::escape_line(file))),
         );
-        if let Some(more) = self.changed.len().checked_sub(MAX_CHANGED).filter(|more| *more > 0) {
+        if let Some(more) = self
+            .changed
+            .len()
+            .checked_sub(MAX_CHANGED)
+            .filter(|more| *more > 0)
+        {
             lines.push(format!("    and {} more", tui::count(more as u64, "file")));
         }
-        lines.push(match self.features.iter().all(|feature| feature.tools.is_empty()) {
-            true => "    effect: no program runs".to_owned(),
-            false => "    effect: the model can call these tools; their programs run in the sandbox".to_owned(),
-        });
+        lines.push(
+            match self.features.iter().all(|feature| feature.tools.is_empty()) {
+                true => "    effect: no program runs".to_owned(),
+                false => {
+                    "    effect: the model can call these tools; their programs run in the sandbox"
+                        .to_owned()
+                }
+            },
+        );
         lines
     }
 }
@@ -212,6 +277,11 @@ impl Entry for GrantedPlugin {
     }
 
     fn lines(&self) -> Vec<String> {
-        vec![head(&self.key, &self.version, &self.directory, &self.digest)]
+        vec![head(
+            &self.key,
+            &self.version,
+            &self.directory,
+            &self.digest,
+        )]
     }
 }

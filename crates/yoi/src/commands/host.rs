@@ -61,21 +61,48 @@ fn start_message() -> Result<(StartMessage, Env), Failure> {
     Ok((message, env))
 }
 
-fn hosted(message: StartMessage, env: &Env, points: &Points, ready: &Cell<bool>) -> Result<Exit, Failure> {
-    let StartMessage { name, launch, model, secrets, prompt, quiet, .. } = message;
+fn hosted(
+    message: StartMessage,
+    env: &Env,
+    points: &Points,
+    ready: &Cell<bool>,
+) -> Result<Exit, Failure> {
+    let StartMessage {
+        name,
+        launch,
+        model,
+        secrets,
+        prompt,
+        quiet,
+        ..
+    } = message;
     let launch = LaunchOptions::of_message(launch)?;
     let config = launch.over(Config::load(env)?, env)?;
     let log_wanted = host_log::Wanted::of(env)?.or_warnings();
     let plan = SignalPlan::Detached;
-    PodThatStays { name: &name, launch, config, model, secrets, prompt, quiet, plan, log_wanted, ready }
-        .run(env, points)
+    PodThatStays {
+        name: &name,
+        launch,
+        config,
+        model,
+        secrets,
+        prompt,
+        quiet,
+        plan,
+        log_wanted,
+        ready,
+    }
+    .run(env, points)
 }
 
 /// One line to the process that started this one, if it is still there.
 fn reply(reply: &HostReply) {
     let line = serde_json::to_string(reply).unwrap_or_default();
     let mut out = io::stdout();
-    drop(out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()));
+    drop(
+        out.write_all(format!("{line}\n").as_bytes())
+            .and_then(|()| out.flush()),
+    );
 }
 
 /// A pod that stays, before it is opened.
@@ -99,8 +126,13 @@ impl PodThatStays<'_> {
         let name = self.name.to_owned();
         let hosted = catch_unwind(AssertUnwindSafe(|| self.host(env, points)));
         hosted.unwrap_or_else(|_panic| {
-            Err(Failure::new(Exit::Internal, format!("the host of {name} ended because of an error in yoi"))
-                .help(format!("`yoi start {name}` starts the pod again; please report the error with its host.log")))
+            Err(Failure::new(
+                Exit::Internal,
+                format!("the host of {name} ended because of an error in yoi"),
+            )
+            .help(format!(
+                "`yoi start {name}` starts the pod again; please report the error with its host.log"
+            )))
         })
     }
 
@@ -129,12 +161,26 @@ impl PodThatStays<'_> {
         signals.begin();
         let opened = place.open(&ambient, &clock, points)?;
         let session = opened.0.recovered.session.clone();
-        let session_parts =
-            OpenedSession { place: &place, opened, prepared, outbox: Outbox::unwatched(), person: Person::Later };
-        let work = async |client: &Client| self.serve(client, &hosting, &signals, &place, session).await;
+        let session_parts = OpenedSession {
+            place: &place,
+            opened,
+            prepared,
+            outbox: Outbox::unwatched(),
+            person: Person::Later,
+        };
+        let work = async |client: &Client| {
+            self.serve(client, &hosting, &signals, &place, session)
+                .await
+        };
         let driven = hosting.run(session_parts, &CancellationToken::new(), STOPPED, work);
         let done = driven.and_then(|driven| ended(driven, &place));
-        let done = done.map_err(|failure| if self.ready.get() { failure } else { self.not_begun(failure) });
+        let done = done.map_err(|failure| {
+            if self.ready.get() {
+                failure
+            } else {
+                self.not_begun(failure)
+            }
+        });
         signals.over();
         hosting.clean_up(done.is_err());
         hosting.end();
@@ -162,9 +208,17 @@ impl PodThatStays<'_> {
         }
         let missing = self.model.key.missing();
         let hold = client.status().await.and_then(|status| status.held);
-        let held = hold.filter(|hold| hold.cause != HoldCause::Required).map(|hold| hold.reason);
+        let held = hold
+            .filter(|hold| hold.cause != HoldCause::Required)
+            .map(|hold| hold.reason);
         let pid = std::process::id();
-        let ready = Ready { pid, session, socket: place.dir().join(SOCKET), missing, held };
+        let ready = Ready {
+            pid,
+            session,
+            socket: place.dir().join(SOCKET),
+            missing,
+            held,
+        };
         match self.plan {
             SignalPlan::Detached => {
                 let null = let_go(hosting).map_err(|error| streams(&error))?;
@@ -172,7 +226,9 @@ impl PodThatStays<'_> {
                 rustix::stdio::dup2_stdout(&null).map_err(|error| streams(&error.into()))?;
             }
             SignalPlan::Run | SignalPlan::Service | SignalPlan::Terminal => {
-                hosting.messages().say(&format!("{} is ready (process {pid})", self.name));
+                hosting
+                    .messages()
+                    .say(&format!("{} is ready (process {pid})", self.name));
                 if ready.missing.is_some() || ready.held.is_some() {
                     hosting.messages().say(&ready.line(self.name));
                 }
@@ -207,15 +263,28 @@ impl PodThatStays<'_> {
     /// Returns once the start is in the journal, and the prompt, if there is one.
     async fn accept(&self, client: &Client) -> Result<(), SubmitError> {
         match self.prompt.clone() {
-            Some(text) => client.send(NewInput { text, ..NewInput::default() }).await.map(drop),
-            None => client.folded().changed().await.map_err(|_closed| SubmitError::Closed),
+            Some(text) => client
+                .send(NewInput {
+                    text,
+                    ..NewInput::default()
+                })
+                .await
+                .map(drop),
+            None => client
+                .folded()
+                .changed()
+                .await
+                .map_err(|_closed| SubmitError::Closed),
         }
     }
 }
 
 /// Nothing of the terminal or pipes of the starter stays open but the end that the answer goes to.
 fn let_go(hosting: &Hosting<'_>) -> io::Result<File> {
-    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    let null = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     if !hosting.log_takes_stderr() {
         rustix::stdio::dup2_stderr(&null)?;
@@ -224,11 +293,16 @@ fn let_go(hosting: &Hosting<'_>) -> io::Result<File> {
 }
 
 fn streams(error: &io::Error) -> Failure {
-    Failure::new(Exit::Unavailable, format!("the standard streams: {}", authority::explain(error)))
+    Failure::new(
+        Exit::Unavailable,
+        format!("the standard streams: {}", authority::explain(error)),
+    )
 }
 
 fn ended(driven: Driven<Result<(), Failure>>, place: &SessionLocation) -> Result<Exit, Failure> {
-    driven.end.map_err(|fatal| host_failure(&HostError::from(fatal), place.name()))?;
+    driven
+        .end
+        .map_err(|fatal| host_failure(&HostError::from(fatal), place.name()))?;
     driven.work.unwrap_or(Ok(()))?;
     Ok(Exit::Done)
 }

@@ -20,7 +20,9 @@ impl HostProcess {
         let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw)?;
         let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         // The number may belong to another process by now; the lock says.
-        running(dir).is_some_and(|now| now.pid == owner.pid).then_some(Self(process))
+        running(dir)
+            .is_some_and(|now| now.pid == owner.pid)
+            .then_some(Self(process))
     }
 
     /// One that has ended needs no signal.
@@ -48,5 +50,6 @@ pub(crate) fn running(dir: &Path) -> Option<Owner> {
 /// Whether a process has ended but for some of its threads.
 fn is_ending(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }

@@ -18,13 +18,23 @@ const MAX_INPUT: u64 = 64 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
-    let unfit = || Failure::new(Exit::Usage, "the prompt is not UTF-8").help("convert it, for instance with iconv");
-    let given = args.prompt.as_ref().map(|prompt| prompt.to_str().ok_or_else(unfit)).transpose()?;
+    let unfit = || {
+        Failure::new(Exit::Usage, "the prompt is not UTF-8")
+            .help("convert it, for instance with iconv")
+    };
+    let given = args
+        .prompt
+        .as_ref()
+        .map(|prompt| prompt.to_str().ok_or_else(unfit))
+        .transpose()?;
     let text = match given {
         Some("-") => read(env)?,
         Some(prompt) if piped(env) => match read(env)? {
             attached if attached.trim().is_empty() => prompt.to_owned(),
-            attached => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", attached.strip_suffix('\n').unwrap_or(&attached)),
+            attached => format!(
+                "{prompt}\n\n<stdin>\n{}\n</stdin>",
+                attached.strip_suffix('\n').unwrap_or(&attached)
+            ),
         },
         Some(prompt) => prompt.to_owned(),
         None if env.stdin_terminal => {
@@ -33,7 +43,11 @@ pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
         None => read(env)?,
     };
     if text.trim().is_empty() {
-        let what = if given.is_some() { "the prompt is empty" } else { "the prompt is missing" };
+        let what = if given.is_some() {
+            "the prompt is empty"
+        } else {
+            "the prompt is missing"
+        };
         return Err(Failure::new(Exit::Usage, what).help(example(args)));
     }
     Ok(text)
@@ -44,7 +58,8 @@ fn example(args: &RunArgs) -> String {
     match &args.pod {
         Some(name) => format!("write yoi run --pod {name} \"PROMPT\""),
         None if args.resume => "write yoi run -c \"PROMPT\"".to_owned(),
-        None => "write yoi run \"PROMPT\", for example yoi run \"how many Rust files are here?\"".to_owned(),
+        None => "write yoi run \"PROMPT\", for example yoi run \"how many Rust files are here?\""
+            .to_owned(),
     }
 }
 
@@ -56,7 +71,10 @@ pub(crate) fn optional(prompt: Option<&OsString>, env: &Env) -> Result<Option<St
 
 /// A text that is given as an argument, or is standard input where that is `-`.
 pub(crate) fn given(text: &OsStr, env: &Env) -> Result<String, Failure> {
-    let unfit = || Failure::new(Exit::Usage, "the input is not UTF-8").help("convert it, for instance with iconv");
+    let unfit = || {
+        Failure::new(Exit::Usage, "the input is not UTF-8")
+            .help("convert it, for instance with iconv")
+    };
     let text = match text.to_str().ok_or_else(unfit)? {
         "-" => read(env)?,
         text => text.to_owned(),
@@ -70,7 +88,11 @@ pub(crate) fn given(text: &OsStr, env: &Env) -> Result<String, Failure> {
 /// Whether standard input is something that ends: a pipe, a socket or a file, not a terminal and not `/dev/null`.
 fn piped(env: &Env) -> bool {
     let kind = fstat(io::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
-    !env.stdin_terminal && matches!(kind, Ok(FileType::Fifo | FileType::Socket | FileType::RegularFile))
+    !env.stdin_terminal
+        && matches!(
+            kind,
+            Ok(FileType::Fifo | FileType::Socket | FileType::RegularFile)
+        )
 }
 
 fn read(env: &Env) -> Result<String, Failure> {
@@ -79,19 +101,27 @@ fn read(env: &Env) -> Result<String, Failure> {
         let tell = move || {
             if told.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 // Said even to those who want no progress: a run that hangs must say why.
-                drop(io::stderr().write_all(b"waiting for standard input to end (</dev/null skips it)\n"));
+                drop(
+                    io::stderr()
+                        .write_all(b"waiting for standard input to end (</dev/null skips it)\n"),
+                );
             }
         };
         // Without a thread nothing is told.
         thread::Builder::new().spawn(tell).ok();
     }
     let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes);
+    let read = io::stdin()
+        .lock()
+        .take(MAX_INPUT + 1)
+        .read_to_end(&mut bytes);
     drop(done);
     read.map_err(|e| Failure::new(Exit::Data, format!("standard input: {e}")))?;
     if bytes.len() as u64 > MAX_INPUT {
-        return Err(Failure::new(Exit::Data, "standard input is larger than 64 MiB")
-            .help("save it to a file in the project and name that file in the prompt"));
+        return Err(
+            Failure::new(Exit::Data, "standard input is larger than 64 MiB")
+                .help("save it to a file in the project and name that file in the prompt"),
+        );
     }
     plain_file::text(&bytes).map(str::to_owned).map_err(|why| {
         Failure::new(Exit::Data, format!("standard input {why}"))

@@ -15,7 +15,10 @@ impl LeftRunning {
     /// All of this user's. Where no run was killed, nobody looks for processes.
     pub(crate) fn find(env: &Env) -> Vec<Self> {
         let hosts = authority::stale_hosts(&ambient::claim(), &env.temp_dir());
-        let found = hosts.into_iter().map(|host| Self { session: host.session().to_owned(), pids: host.processes() });
+        let found = hosts.into_iter().map(|host| Self {
+            session: host.session().to_owned(),
+            pids: host.processes(),
+        });
         found.filter(|left| !left.pids.is_empty()).collect()
     }
 
@@ -27,7 +30,11 @@ impl LeftRunning {
     /// `2 processes still run (71, 72)`.
     pub(crate) fn text(&self) -> String {
         let pids: Vec<String> = self.pids.iter().map(u32::to_string).collect();
-        let (what, run) = if pids.len() == 1 { ("process", "runs") } else { ("processes", "run") };
+        let (what, run) = if pids.len() == 1 {
+            ("process", "runs")
+        } else {
+            ("processes", "run")
+        };
         format!("{} {what} still {run} ({})", pids.len(), pids.join(", "))
     }
 }

@@ -19,11 +19,20 @@ use tui::duration;
 pub(crate) const WHY: usize = 120;
 
 /// Connects to a pod; none if it is not running.
-pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Result<Option<LiveClient>, Failure> {
+pub(crate) async fn reach(
+    pods: &Pods,
+    name: &str,
+    command: &'static str,
+) -> Result<Option<LiveClient>, Failure> {
     reach_as(pods, name, command, Role::Driver).await
 }
 
-async fn reach_as(pods: &Pods, name: &str, command: &'static str, role: Role) -> Result<Option<LiveClient>, Failure> {
+async fn reach_as(
+    pods: &Pods,
+    name: &str,
+    command: &'static str,
+    role: Role,
+) -> Result<Option<LiveClient>, Failure> {
     let dir = pods.dir(name);
     match LiveClient::reach_as(&dir, name, command, role).await? {
         Reached::Live(live) => Ok(Some(*live)),
@@ -31,19 +40,37 @@ async fn reach_as(pods: &Pods, name: &str, command: &'static str, role: Role) ->
         Reached::Silent(_, failure) | Reached::Incompatible(_, failure) => Err(failure),
         Reached::Locked(owner) => {
             let pid = owner.pid;
-            Err(open_failure(&OpenError::Busy { dir, owner: Some(owner) }, now(), Some(name))
-                .help(format!("`yoi stop {name} --now` or `kill {pid}` ends that process")))
+            Err(open_failure(
+                &OpenError::Busy {
+                    dir,
+                    owner: Some(owner),
+                },
+                now(),
+                Some(name),
+            )
+            .help(format!(
+                "`yoi stop {name} --now` or `kill {pid}` ends that process"
+            )))
         }
     }
 }
 
 /// Connects to a pod that has to be running.
-pub(crate) async fn live(pods: &Pods, name: &str, command: &'static str) -> Result<LiveClient, Failure> {
+pub(crate) async fn live(
+    pods: &Pods,
+    name: &str,
+    command: &'static str,
+) -> Result<LiveClient, Failure> {
     live_as(pods, name, command, Role::Driver).await
 }
 
 /// As [`live`], in another role than that of a driver.
-pub(crate) async fn live_as(pods: &Pods, name: &str, command: &'static str, role: Role) -> Result<LiveClient, Failure> {
+pub(crate) async fn live_as(
+    pods: &Pods,
+    name: &str,
+    command: &'static str,
+    role: Role,
+) -> Result<LiveClient, Failure> {
     reach_as(pods, name, command, role).await?.ok_or_else(|| {
         Failure::new(Exit::Unavailable, format!("{name} is not running")).help(format!(
             "`yoi start {name}` starts the pod; `yoi run --pod {name} \"PROMPT\"` runs one prompt in the pod"
@@ -68,14 +95,25 @@ pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
         _ => format!("`yoi resume {name}`"),
     };
     // A pause of a pod that works takes effect at its next request.
-    let when = if status.state == State::Working { "will be held before its next request" } else { "is held" };
-    Some(format!("{name} {when}: {}; the input waits until {end}", held.reason))
+    let when = if status.state == State::Working {
+        "will be held before its next request"
+    } else {
+        "is held"
+    };
+    Some(format!(
+        "{name} {when}: {}; the input waits until {end}",
+        held.reason
+    ))
 }
 
 /// What a person is asked, in one line of about so many characters, and when that ends.
 pub(crate) fn approval_line(approval: &ApprovalStatus, chars: usize) -> String {
-    let asked = line(&format!("approval {}: {}", approval.approval, approval.question), chars);
-    end(approval.expires_ms, Some(now() / 1000)).map_or_else(|| asked.clone(), |end| format!("{asked}; {end}"))
+    let asked = line(
+        &format!("approval {}: {}", approval.approval, approval.question),
+        chars,
+    );
+    end(approval.expires_ms, Some(now() / 1000))
+        .map_or_else(|| asked.clone(), |end| format!("{asked}; {end}"))
 }
 
 /// What a pod waits for whose model could not be reached, and for how long.
@@ -84,8 +122,15 @@ pub(crate) fn model_wait(wait: &ModelRetry) -> String {
         0 => "the next attempt is under way".to_owned(),
         seconds => format!("the next attempt is in {seconds} s"),
     };
-    let passed = |since_ms: u64| duration(Duration::from_secs((now() / 1000).saturating_sub(since_ms) / 1000));
-    let since = wait.since_ms.map(|since_ms| format!("; no answer for {}", passed(since_ms))).unwrap_or_default();
+    let passed = |since_ms: u64| {
+        duration(Duration::from_secs(
+            (now() / 1000).saturating_sub(since_ms) / 1000,
+        ))
+    };
+    let since = wait
+        .since_ms
+        .map(|since_ms| format!("; no answer for {}", passed(since_ms)))
+        .unwrap_or_default();
     format!("for the model: {}; {next}{since}", line(&wait.reason, WHY))
 }
 
@@ -93,7 +138,9 @@ pub(crate) fn model_wait(wait: &ModelRetry) -> String {
 pub(crate) fn kept(failure: Failure, name: &str, input: InputId) -> Failure {
     let turn = format!("input {input} is kept; `yoi log {name}` shows its turn");
     match failure.exit {
-        Exit::Unavailable => failure.help(format!("{turn}, `yoi start {name}` starts the pod again")),
+        Exit::Unavailable => {
+            failure.help(format!("{turn}, `yoi start {name}` starts the pod again"))
+        }
         Exit::Busy => failure.help(turn),
         _ => failure,
     }

@@ -18,10 +18,11 @@ use llm_worker::tool::Escalation;
 use llm_worker::{Item, Outcome, ResultStatus};
 use pod::permission::Rule;
 use pod::record::{
-    ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
-    Decision, DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind,
-    Pruned, PrunedContent, Record, Recovery, Resumed, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState,
-    ToolFinished, ToolRepeated, ToolStarted, VerdictGiven, ViewLevel, Who,
+    ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask,
+    ChildProcess, ClientCall, Decision, DirectoryMoved, Gap, HoldCause, HookName, HostStarted,
+    InputEdited, InputId, InputQueued, JobEndKind, Pruned, PrunedContent, Record, Recovery,
+    Resumed, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState, ToolFinished,
+    ToolRepeated, ToolStarted, VerdictGiven, ViewLevel, Who,
 };
 use pod::session::restore::{decode, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -47,13 +48,22 @@ pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
         return screen::run(&name, &reader, args.at, args.size);
     }
     let transcript = Transcript::new(args.full);
-    let mut printer = Printer { name: &name, from, json: args.json, terminal: env.stdout_terminal, transcript };
+    let mut printer = Printer {
+        name: &name,
+        from,
+        json: args.json,
+        terminal: env.stdout_terminal,
+        transcript,
+    };
     if args.follow {
         return follow::run(&dir, &mut printer);
     }
     let reader = Reader::open(&dir).map_err(|e| read_failure(&name, &e))?;
     for frame in reader.frames() {
-        printer.print(&frame.map_err(|e| read_failure(&name, &e))?, &reader.blobs())?;
+        printer.print(
+            &frame.map_err(|e| read_failure(&name, &e))?,
+            &reader.blobs(),
+        )?;
     }
     Ok(Exit::Done)
 }
@@ -76,13 +86,16 @@ impl Printer<'_> {
             }
             return Ok(());
         }
-        let fail = |e: &dyn std::fmt::Display| Failure::new(Exit::Data, format!("{}: {e}", self.name));
+        let fail =
+            |e: &dyn std::fmt::Display| Failure::new(Exit::Data, format!("{}: {e}", self.name));
         let record = decode(frame).map_err(|e| fail(&e))?;
         let text = self.transcript.numbered(frame.seq, &record, frame.time);
         let stored = self.transcript.whole.take();
         if let Some(text) = text.filter(|_| shown) {
             transcript::print(&text, MARGIN);
-            stored.map_or(Ok(()), |stored| whole(blobs, &stored)).map_err(|e| fail(&e))?;
+            stored
+                .map_or(Ok(()), |stored| whole(blobs, &stored))
+                .map_err(|e| fail(&e))?;
         }
         Ok(())
     }
@@ -90,9 +103,18 @@ impl Printer<'_> {
 
 /// Prints a blob in bounded pieces, indented; what is no text is shown as replacement characters.
 fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
-    let (mut text, mut at) = (Indented { escaper: Escaper::new(Lines::Many), part: Vec::new(), mid_line: false }, 0);
+    let (mut text, mut at) = (
+        Indented {
+            escaper: Escaper::new(Lines::Many),
+            part: Vec::new(),
+            mid_line: false,
+        },
+        0,
+    );
     let read = blobs.pieces(&stored.digest, |piece| {
-        let seam = stored.gap.filter(|gap| (at..at + piece.len() as u64).contains(&gap.at));
+        let seam = stored
+            .gap
+            .filter(|gap| (at..at + piece.len() as u64).contains(&gap.at));
         let (before, after) = match seam {
             Some(gap) => piece.split_at(usize::try_from(gap.at - at).unwrap_or(piece.len())),
             None => (piece, &[][..]),
@@ -105,7 +127,9 @@ fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
         at += piece.len() as u64;
     });
     match read {
-        Err(BlobError::Missing(_)) => out::line(&format!("{MARGIN}[deleted to make room for newer outputs]")),
+        Err(BlobError::Missing(_)) => {
+            out::line(&format!("{MARGIN}[deleted to make room for newer outputs]"))
+        }
         read => {
             read?;
             text.end();
@@ -175,19 +199,29 @@ fn restored(recovery: &Recovery) -> String {
 
 fn repeated(again: &ToolRepeated) -> String {
     let HookName { hook, feature } = &again.by;
-    format!("  {} runs again (run {}; the hook {hook} of {feature} repeats it)", again.call, again.run)
+    format!(
+        "  {} runs again (run {}; the hook {hook} of {feature} repeats it)",
+        again.call, again.run
+    )
 }
 
 /// That a call runs beyond the sandbox; the start of another one has no line.
 fn beyond(started: &ToolStarted) -> Option<String> {
     let how = match started.escalation? {
         Escalation::Network if !started.hosts.is_empty() => {
-            format!("in the sandbox with a way to {}", escape_line(&started.hosts.join(", ")))
+            format!(
+                "in the sandbox with a way to {}",
+                escape_line(&started.hosts.join(", "))
+            )
         }
         Escalation::Network => "in the sandbox with the network".to_owned(),
         Escalation::Unconfined => "outside the sandbox".to_owned(),
     };
-    Some(format!("! {} {} runs {how}", started.call, escape_line(&started.name)))
+    Some(format!(
+        "! {} {} runs {how}",
+        started.call,
+        escape_line(&started.name)
+    ))
 }
 
 /// The end of a run of a background task; its beginning has no line.
@@ -198,29 +232,52 @@ fn task_run(run: &BackgroundTask) -> Option<String> {
         TaskRunState::Failed | TaskRunState::TimedOut => "✗",
         TaskRunState::Cancelled | TaskRunState::Orphaned => "…",
     };
-    let took = run.ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
-    let reason = run.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", indent(reason)));
+    let took = run
+        .ms
+        .map_or_else(String::new, |ms| format!(" after {ms} ms"));
+    let reason = run
+        .reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!(": {}", indent(reason)));
     let state = match run.state {
         TaskRunState::Orphaned => "interrupted".to_owned(),
         state => state.word().replace('_', " "),
     };
     let (feature, task) = (&run.feature, &run.task);
-    Some(format!("{mark} background task {task} of {feature}, run {}: {state}{took}{reason}", run.run))
+    Some(format!(
+        "{mark} background task {task} of {feature}, run {}: {state}{took}{reason}",
+        run.run
+    ))
 }
 
 fn to_the_model(said: &SystemItem) -> String {
-    let from = if said.source() == "host" { "yoi" } else { said.source() };
+    let from = if said.source() == "host" {
+        "yoi"
+    } else {
+        said.source()
+    };
     format!("to the model, from {from}: {}", indent(said.text()))
 }
 
 fn client_call(call: &ClientCall) -> String {
-    let by = call.by.as_ref().map_or("a client", |who| who.client.as_str());
-    format!("  {} calls {} {}", escape_line(by), escape_line(&call.tool), line(&brief(&call.arguments), 100))
+    let by = call
+        .by
+        .as_ref()
+        .map_or("a client", |who| who.client.as_str());
+    format!(
+        "  {} calls {} {}",
+        escape_line(by),
+        escape_line(&call.tool),
+        line(&brief(&call.arguments), 100)
+    )
 }
 
 /// What stopped a call or a turn. Of a refused call its result says why.
 fn refusal(verdict: &VerdictGiven) -> Option<String> {
-    let is_said = matches!(verdict.decision, Decision::Refuse { .. } | Decision::Invalid { .. });
+    let is_said = matches!(
+        verdict.decision,
+        Decision::Refuse { .. } | Decision::Invalid { .. }
+    );
     if verdict.decision.allows() || verdict.decision.asks() || (verdict.call.is_some() && is_said) {
         return None;
     }
@@ -228,13 +285,22 @@ fn refusal(verdict: &VerdictGiven) -> Option<String> {
         (Decision::Again { .. }, _) => "the answer is not accepted:".to_owned(),
         (_, call) => call.map_or_else(|| "-".to_owned(), |call| call.to_string()),
     };
-    Some(format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason())))
+    Some(format!(
+        "⊘ {call} {}: {}",
+        verdict.rule,
+        indent(verdict.decision.reason())
+    ))
 }
 
 fn asked(question: &ApprovalRequested) -> String {
-    let until = question.expires.map(|expires| format!(" until {}", utc(expires.at_ms.saturating_mul(1000))));
+    let until = question
+        .expires
+        .map(|expires| format!(" until {}", utc(expires.at_ms.saturating_mul(1000))));
     let (call, approval, until) = (question.call, question.approval, until.unwrap_or_default());
-    format!("? {call} waits for approval {approval}{until}: {}", indent(&question.question))
+    format!(
+        "? {call} waits for approval {approval}{until}: {}",
+        indent(&question.question)
+    )
 }
 
 fn answered(answer: &ApprovalResolved) -> String {
@@ -245,14 +311,25 @@ fn answered(answer: &ApprovalResolved) -> String {
         (ApprovalDecision::Deny, _) => "denied",
         (ApprovalDecision::Void, _) => "void",
     };
-    let by = answer.by.as_ref().map_or_else(String::new, |by| format!(" by {}", escape_line(&by.client)));
-    let reason = answer.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", indent(reason)));
+    let by = answer
+        .by
+        .as_ref()
+        .map_or_else(String::new, |by| format!(" by {}", escape_line(&by.client)));
+    let reason = answer
+        .reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!(": {}", indent(reason)));
     format!("? approval {}: {decision}{by}{reason}", answer.approval)
 }
 
 fn forgotten(RulesForgotten { rules, by }: &RulesForgotten) -> String {
-    let by = by.as_ref().map_or_else(String::new, |by| format!(" by {}", escape_line(&by.client)));
-    let rules: Vec<_> = rules.iter().map(|rule| escape_line(&short(&Rule::from(rule))).into_owned()).collect();
+    let by = by
+        .as_ref()
+        .map_or_else(String::new, |by| format!(" by {}", escape_line(&by.client)));
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|rule| escape_line(&short(&Rule::from(rule))).into_owned())
+        .collect();
     format!("? no longer allowed for this pod{by}: {}", rules.join("; "))
 }
 
@@ -262,9 +339,25 @@ fn model(set: &SurfaceSet) -> String {
 }
 
 fn left(Pruned { level, left, .. }: &Pruned) -> String {
-    let PrunedContent { results, bytes, reasoning, calls, inputs, answers, .. } = left;
-    let mut parts: Vec<_> = bytes.iter().map(|(tool, bytes)| (escape_line(tool).into_owned(), *bytes)).collect();
-    let others = [("calls", calls), ("reasoning", reasoning), ("inputs", inputs), ("answers", answers)];
+    let PrunedContent {
+        results,
+        bytes,
+        reasoning,
+        calls,
+        inputs,
+        answers,
+        ..
+    } = left;
+    let mut parts: Vec<_> = bytes
+        .iter()
+        .map(|(tool, bytes)| (escape_line(tool).into_owned(), *bytes))
+        .collect();
+    let others = [
+        ("calls", calls),
+        ("reasoning", reasoning),
+        ("inputs", inputs),
+        ("answers", answers),
+    ];
     parts.extend(others.map(|(part, bytes)| (part.to_owned(), *bytes)));
     let level = match level {
         ViewLevel::Results => "results",
@@ -278,11 +371,22 @@ fn left(Pruned { level, left, .. }: &Pruned) -> String {
 fn wish(record: &Record) -> Option<String> {
     Some(match record {
         Record::Pinned(pinned) => {
-            format!("  pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), indent(&pinned.text))
+            format!(
+                "  pin {}{}: {}",
+                pinned.pin,
+                by(pinned.by.as_ref()),
+                indent(&pinned.text)
+            )
         }
-        Record::Unpinned(unpinned) => format!("  pin {} removed{}", unpinned.pin, by(unpinned.by.as_ref())),
+        Record::Unpinned(unpinned) => {
+            format!("  pin {} removed{}", unpinned.pin, by(unpinned.by.as_ref()))
+        }
         Record::CompactRequested(wish) => {
-            let what = if wish.drop_turns { "old steps and the oldest turns" } else { "old steps" };
+            let what = if wish.drop_turns {
+                "old steps and the oldest turns"
+            } else {
+                "old steps"
+            };
             format!("  {what} leave the next request{}", by(wish.by.as_ref()))
         }
         _ => return None,
@@ -290,18 +394,41 @@ fn wish(record: &Record) -> Option<String> {
 }
 
 fn by(who: Option<&Who>) -> String {
-    who.map_or_else(String::new, |who| format!(" by {}", escape_line(&who.client)))
+    who.map_or_else(String::new, |who| {
+        format!(" by {}", escape_line(&who.client))
+    })
 }
 
-fn lost(Gap { first, last, reason }: &Gap) -> Option<String> {
-    reason.as_ref().map(|_| format!("! records {first} to {last} are lost"))
+fn lost(
+    Gap {
+        first,
+        last,
+        reason,
+    }: &Gap,
+) -> Option<String> {
+    reason
+        .as_ref()
+        .map(|_| format!("! records {first} to {last} are lost"))
 }
 
 fn job(process: &ChildProcess) -> String {
-    let ChildProcess { job, command, ended, .. } = process;
-    let Some(end) = ended else { return format!("  job {job} started: {command}") };
-    let mark = if end.how == JobEndKind::Exited && end.code == Some(0) { " " } else { "✗" };
-    let took = end.ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
+    let ChildProcess {
+        job,
+        command,
+        ended,
+        ..
+    } = process;
+    let Some(end) = ended else {
+        return format!("  job {job} started: {command}");
+    };
+    let mark = if end.how == JobEndKind::Exited && end.code == Some(0) {
+        " "
+    } else {
+        "✗"
+    };
+    let took = end
+        .ms
+        .map_or_else(String::new, |ms| format!(" after {ms} ms"));
     format!("{mark} job {job}{took}: {}", indent(&end.to_string()))
 }
 
@@ -315,19 +442,31 @@ pub(super) struct Transcript {
 
 impl Transcript {
     pub(super) fn new(full: bool) -> Self {
-        Self { full, inputs: BTreeMap::new(), whole: None }
+        Self {
+            full,
+            inputs: BTreeMap::new(),
+            whole: None,
+        }
     }
 
     /// What a record says, behind its number.
     pub(super) fn numbered(&mut self, seq: u64, record: &Record, time: u64) -> Option<String> {
-        self.text(record, time).map(|text| format!("{seq:>6}  {text}"))
+        self.text(record, time)
+            .map(|text| format!("{seq:>6}  {text}"))
     }
 
     /// Remembers an input that was accepted before the first record, with the beginning of its text.
     pub(super) fn accepted_before(&mut self, input: InputId, beginning: &str) {
         let whole = beginning.chars().count() < protocol::MAX_SHOWN;
         let text = format!("{beginning}{}", if whole { "" } else { "…" });
-        self.inputs.insert(input, InputQueued { input, text, ..InputQueued::default() });
+        self.inputs.insert(
+            input,
+            InputQueued {
+                input,
+                text,
+                ..InputQueued::default()
+            },
+        );
     }
 
     fn edited(&mut self, edited: &InputEdited) {
@@ -340,7 +479,9 @@ impl Transcript {
     /// An input that a turn took.
     fn input(&mut self, input: InputId) -> Option<String> {
         // Its record came before the first one that was read, or is lost.
-        let Some(queued) = self.inputs.remove(&input) else { return Some(format!("> (input {input})")) };
+        let Some(queued) = self.inputs.remove(&input) else {
+            return Some(format!("> (input {input})"));
+        };
         Some(match queued.whole.filter(|_| self.full) {
             Some(output) => {
                 let bytes = output.stored.total();
@@ -354,8 +495,17 @@ impl Transcript {
     /// What one record says to a person; most say nothing.
     fn text(&mut self, record: &Record, time: u64) -> Option<String> {
         Some(match record {
-            Record::HostStarted(HostStarted { cwd, version, sandbox, .. }) => {
-                format!("── {} in {} (yoi {version}, sandbox {sandbox})", utc(time), escape_line(cwd))
+            Record::HostStarted(HostStarted {
+                cwd,
+                version,
+                sandbox,
+                ..
+            }) => {
+                format!(
+                    "── {} in {} (yoi {version}, sandbox {sandbox})",
+                    utc(time),
+                    escape_line(cwd)
+                )
             }
             Record::SurfaceSet(set) => model(set),
             Record::Recovery(recovery) => restored(recovery),
@@ -369,10 +519,15 @@ impl Transcript {
                 return None;
             }
             Record::InputWithdrawn(withdrawn) => {
-                format!("> (withdrawn) {}", indent(&self.inputs.remove(&withdrawn.input)?.text))
+                format!(
+                    "> (withdrawn) {}",
+                    indent(&self.inputs.remove(&withdrawn.input)?.text)
+                )
             }
             Record::SystemItem(said) => to_the_model(said),
-            Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, indent(&note.text)),
+            Record::FeatureNote(note) => {
+                format!("  note of {}: {}", note.feature, indent(&note.text))
+            }
             Record::BackgroundTask(run) => task_run(run)?,
             Record::ChildProcess(process) => job(process),
             Record::ClientCall(call) => client_call(call),
@@ -387,13 +542,25 @@ impl Transcript {
             Record::ToolRepeated(again) => repeated(again),
             Record::ToolFinished(finished) => self.result(finished),
             Record::FileChanged(change) => {
-                let does = if change.call.is_none() { "undo" } else { "changes" };
+                let does = if change.call.is_none() {
+                    "undo"
+                } else {
+                    "changes"
+                };
                 format!("  {does} {}", authority::escape(Path::new(&change.path)))
             }
             Record::DirectoryMoved(DirectoryMoved { call, from, to, .. }) => {
-                let does = if call.is_none() { "undo: moves" } else { "moves" };
+                let does = if call.is_none() {
+                    "undo: moves"
+                } else {
+                    "moves"
+                };
                 let (from, to) = (Path::new(from), Path::new(to));
-                format!("  {does} {} to {}", authority::escape(from), authority::escape(to))
+                format!(
+                    "  {does} {} to {}",
+                    authority::escape(from),
+                    authority::escape(to)
+                )
             }
             Record::Gap(gap) => lost(gap)?,
             Record::Suspended(suspended) => {
@@ -403,11 +570,17 @@ impl Transcript {
             }
             Record::Resumed(resumed) => format!("! resumed{}", granted(resumed)),
             // Whether it is done is judged behind it.
-            Record::TurnFinished(finished) if finished.end_gates && finished.outcome == Outcome::Done => {
+            Record::TurnFinished(finished)
+                if finished.end_gates && finished.outcome == Outcome::Done =>
+            {
                 format!("── turn {}: answered", finished.turn)
             }
             Record::TurnFinished(finished) => {
-                format!("── turn {}: {}", finished.turn, indent(&outcome_text(&finished.outcome)))
+                format!(
+                    "── turn {}: {}",
+                    finished.turn,
+                    indent(&outcome_text(&finished.outcome))
+                )
             }
             Record::HostStopped(_)
             | Record::Features(_)
@@ -426,11 +599,22 @@ impl Transcript {
         Some(match item {
             Item::Assistant { text } => indent(text),
             Item::Reasoning { text, .. } if self.full => format!("(thinks) {}", indent(text)),
-            Item::ToolCall { id, name, arguments } => {
-                let arguments = if self.full { indent(arguments) } else { line(&brief(arguments), 100) };
+            Item::ToolCall {
+                id,
+                name,
+                arguments,
+            } => {
+                let arguments = if self.full {
+                    indent(arguments)
+                } else {
+                    line(&brief(arguments), 100)
+                };
                 format!("• {id} {} {arguments}", escape_line(name))
             }
-            Item::Reasoning { .. } | Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => return None,
+            Item::Reasoning { .. }
+            | Item::User { .. }
+            | Item::System { .. }
+            | Item::ToolResult { .. } => return None,
         })
     }
 
@@ -447,19 +631,33 @@ impl Transcript {
         }
         if let Some(output) = finished.output.as_ref().filter(|_| self.full) {
             self.whole = Some(output.stored.clone());
-            text.push_str(&format!("\n{MARGIN}full output: {} ({} bytes):", output.handle, output.stored.total()));
+            text.push_str(&format!(
+                "\n{MARGIN}full output: {} ({} bytes):",
+                output.handle,
+                output.stored.total()
+            ));
             return text;
         }
         let shown = if self.full { usize::MAX } else { ABRIDGED };
         let content = for_people(&finished.outcome.content);
         let mut lines = content.lines();
-        lines.by_ref().take(shown).for_each(|content| text.push_str(&format!("\n{MARGIN}{content}")));
+        lines
+            .by_ref()
+            .take(shown)
+            .for_each(|content| text.push_str(&format!("\n{MARGIN}{content}")));
         let left = lines.count();
         if left > 0 {
-            text.push_str(&format!("\n{MARGIN}… {} (--full)", count(left as u64, "more line")));
+            text.push_str(&format!(
+                "\n{MARGIN}… {} (--full)",
+                count(left as u64, "more line")
+            ));
         }
         if let Some(output) = &finished.output {
-            text.push_str(&format!("\n{MARGIN}full output: {} ({} bytes)", output.handle, output.stored.total()));
+            text.push_str(&format!(
+                "\n{MARGIN}full output: {} ({} bytes)",
+                output.handle,
+                output.stored.total()
+            ));
         }
         text
     }
@@ -471,7 +669,10 @@ fn granted(resumed: &Resumed) -> String {
     if more.is_empty() {
         String::new()
     } else {
-        format!(", and the pod may use its limit of {} again", more.join(" and "))
+        format!(
+            ", and the pod may use its limit of {} again",
+            more.join(" and ")
+        )
     }
 }
 

@@ -92,7 +92,14 @@ impl PodRow {
     pub(super) fn shown(&self) -> &'static str {
         match self.state {
             "working" if self.model_wait.is_some() => NO_MODEL,
-            "held" if self.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Budget) => WAITING,
+            "held"
+                if self
+                    .held
+                    .as_ref()
+                    .is_some_and(|hold| hold.cause == HoldCause::Budget) =>
+            {
+                WAITING
+            }
             "stopped" if !self.approvals.is_empty() => WAITING,
             "stopped" if !self.queued => self.outcome.unwrap_or(self.state),
             state => state,
@@ -116,8 +123,11 @@ impl PodRow {
 /// read is a row that says so.
 pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let mut names: Vec<(SystemTime, String)> =
-        pods.names()?.into_iter().map(|name| (pods.touched(&name), name)).collect();
+    let mut names: Vec<(SystemTime, String)> = pods
+        .names()?
+        .into_iter()
+        .map(|name| (pods.touched(&name), name))
+        .collect();
     names.sort_by_key(|(when, name)| (Reverse(*when), name.clone()));
     let mut runs = 0;
     names.retain(|(_, name)| {
@@ -137,12 +147,17 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     };
     // A broken configuration hides no pod.
     let config = Config::load(env).ok();
-    let mut rows: Vec<PodRow> =
-        names.iter().map(|(_, name)| row(&pods, name, config.as_ref(), &mut patience)).collect();
+    let mut rows: Vec<PodRow> = names
+        .iter()
+        .map(|(_, name)| row(&pods, name, config.as_ref(), &mut patience))
+        .collect();
     ask_live(&pods, &mut rows)?;
     rows.sort_by_key(PodRow::rank);
     for row in rows.iter_mut().filter(|row| row.state == "crashed") {
-        row.left = left.iter().position(|left| left.is_of(&pods, &row.name)).map(|at| left.swap_remove(at));
+        row.left = left
+            .iter()
+            .position(|left| left.is_of(&pods, &row.name))
+            .map(|at| left.swap_remove(at));
     }
     if args.json {
         out::json(&rows.iter().map(json).collect());
@@ -152,9 +167,16 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         print(&rows, env);
     }
     if !args.json {
-        let of_rows = rows.iter().any(|row| row.left.is_some()).then(|| "help: ".to_owned() + HELP);
-        let others =
-            left.iter().map(|left| format!("{}, left by a killed run that is not listed; {HELP}", left.text()));
+        let of_rows = rows
+            .iter()
+            .any(|row| row.left.is_some())
+            .then(|| "help: ".to_owned() + HELP);
+        let others = left.iter().map(|left| {
+            format!(
+                "{}, left by a killed run that is not listed; {HELP}",
+                left.text()
+            )
+        });
         others.chain(of_rows).for_each(|line| out::line(&line));
     }
     Ok(Exit::Done)
@@ -163,7 +185,11 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
 /// The pods that run or need a person, for a screen that lists them; what needs a person first.
 pub(super) fn entries(env: &Env) -> Result<Vec<PodEntry>, Failure> {
     let pods = Pods::of(env)?;
-    let mut rows: Vec<PodRow> = pods.names()?.iter().map(|name| row(&pods, name, None, &mut || {})).collect();
+    let mut rows: Vec<PodRow> = pods
+        .names()?
+        .iter()
+        .map(|name| row(&pods, name, None, &mut || {}))
+        .collect();
     ask_live(&pods, &mut rows)?;
     rows.retain(|row| row.live || !row.approvals.is_empty());
     rows.sort_by_key(|row| (row.rank(), Reverse(row.last)));
@@ -179,13 +205,19 @@ pub(super) fn entries(env: &Env) -> Result<Vec<PodEntry>, Failure> {
 
 /// Asks every live pod for its state. One that does not answer in time has the state of its files.
 fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
-    let live: Vec<_> = rows.iter().filter(|row| row.live).map(|row| (pods.dir(&row.name), row.name.clone())).collect();
+    let live: Vec<_> = rows
+        .iter()
+        .filter(|row| row.live)
+        .map(|row| (pods.dir(&row.name), row.name.clone()))
+        .collect();
     if live.is_empty() {
         return Ok(());
     }
     let mut found = block_on(statuses(live, "yoi ls", ASKED))?;
     for row in rows {
-        let Some(status) = found.remove(&row.name) else { continue };
+        let Some(status) = found.remove(&row.name) else {
+            continue;
+        };
         row.state = state_text(status.state);
         row.held = status.held.as_ref().and_then(hold);
         row.is_full = client::model::is_context_full(&status);
@@ -197,9 +229,18 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
 }
 
 /// A pod as its files tell of it.
-pub(super) fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &mut impl FnMut()) -> PodRow {
+pub(super) fn row(
+    pods: &Pods,
+    name: &str,
+    config: Option<&Config>,
+    patience: &mut impl FnMut(),
+) -> PodRow {
     let dir = pods.dir(name);
-    let mut row = PodRow { name: name.to_owned(), state: "damaged", ..PodRow::default() };
+    let mut row = PodRow {
+        name: name.to_owned(),
+        state: "damaged",
+        ..PodRow::default()
+    };
     let folded = match Reader::open(&dir) {
         // Ended before anything was recorded: nothing is lost.
         Err(ReadError::NoSuch(_)) => Ok(Summary::default()),
@@ -207,18 +248,33 @@ pub(super) fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &m
         Ok(reader) => Summary::read(&reader, patience).map_err(|e| e.to_string()),
     };
     match folded {
-        Ok(Summary { state, last_time, prompt }) => {
+        Ok(Summary {
+            state,
+            last_time,
+            prompt,
+        }) => {
             row.outcome = outcome(&state);
             row.prompt = prompt;
             row.queued = !state.queued.is_empty();
             let live = matches!(Session::owner(&dir), Ok(Some(_)));
             row.live = live;
             let window = |model: &str| config.and_then(|config| context_window(model, config));
-            let window = state.surface.as_ref().and_then(|(surface, _)| window(&surface.model));
+            let window = state
+                .surface
+                .as_ref()
+                .and_then(|(surface, _)| window(&surface.model));
             row.context_percent = state.context(window).and_then(|context| context.percent());
-            row.is_full = state.held.as_ref().is_some_and(|hold| is_context_full(hold, state.last_outcome.as_ref()));
+            row.is_full = state
+                .held
+                .as_ref()
+                .is_some_and(|hold| is_context_full(hold, state.last_outcome.as_ref()));
             row.held = state.held;
-            row.approvals = state.approvals.open.values().map(|open| pod::ipc::approval(open)).collect();
+            row.approvals = state
+                .approvals
+                .open
+                .values()
+                .map(|open| pod::ipc::approval(open))
+                .collect();
             row.state = match (live, state.turn_open || (!live && state.hosted)) {
                 (false, _) if last_time == 0 => "empty",
                 (true, _) if row.held.is_some() => "held",
@@ -229,7 +285,10 @@ pub(super) fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &m
                 (false, false) => "stopped",
             };
             row.directory = state.started.map(|started| started.project);
-            row.model = state.surface.map(|(surface, _)| surface.model).unwrap_or_default();
+            row.model = state
+                .surface
+                .map(|(surface, _)| surface.model)
+                .unwrap_or_default();
             row.turns = state.turns;
             row.cost = state.cost;
             row.tokens = state.usage.input.saturating_add(state.usage.output);
@@ -242,17 +301,22 @@ pub(super) fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &m
 
 /// How the newest turn ended, as far as it did.
 fn outcome(state: &SessionState) -> Option<&'static str> {
-    Some(match state.last_outcome.as_ref().filter(|_| !state.turn_open)? {
-        Outcome::Done if state.refused.is_none() && state.shortfall.is_none() => "done",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Interrupted | Outcome::Waiting => return None,
-        _ => "failed",
-    })
+    Some(
+        match state.last_outcome.as_ref().filter(|_| !state.turn_open)? {
+            Outcome::Done if state.refused.is_none() && state.shortfall.is_none() => "done",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Interrupted | Outcome::Waiting => return None,
+            _ => "failed",
+        },
+    )
 }
 
 /// What a pod waits for: the first question, and how many more there are.
 fn asked(approvals: &[ApprovalStatus]) -> String {
-    let first = approvals.first().map(|first| approval_line(first, WHY)).unwrap_or_default();
+    let first = approvals
+        .first()
+        .map(|first| approval_line(first, WHY))
+        .unwrap_or_default();
     match approvals.len().saturating_sub(1) {
         0 => first,
         more => format!("{first}, and {more} more"),
@@ -283,10 +347,19 @@ fn last(row: &PodRow, now: u64) -> String {
 
 /// The first line of the prompt, behind the directory where that is another one.
 fn prompt(row: &PodRow, here: &Path, env: &Env) -> Line {
-    let elsewhere = row.directory.as_deref().map(Path::new).filter(|directory| *directory != here);
-    let at = elsewhere.map(|directory| format!("{}: ", env.shown(directory))).unwrap_or_default();
+    let elsewhere = row
+        .directory
+        .as_deref()
+        .map(Path::new)
+        .filter(|directory| *directory != here);
+    let at = elsewhere
+        .map(|directory| format!("{}: ", env.shown(directory)))
+        .unwrap_or_default();
     let text = row.prompt.as_deref().unwrap_or_default();
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
     Line::of(&at, Tone::Dim).with(first.trim(), Tone::Plain)
 }
 
@@ -306,7 +379,9 @@ fn held_text(hold: &Hold, is_full: bool, name: &str) -> String {
     let why = line(&hold.reason, WHY);
     match (hold.cause, hold.budget) {
         _ if is_full => format!("held: {why}; `{}`", drop_turns(name)),
-        (HoldCause::Budget, Some(BudgetScope::Pod)) => format!("held: {why}; `yoi resume {name} --more`"),
+        (HoldCause::Budget, Some(BudgetScope::Pod)) => {
+            format!("held: {why}; `yoi resume {name} --more`")
+        }
         (HoldCause::Budget, _) => format!("held: {why}; `yoi resume {name}`"),
         (_, _) => format!("held: {why}"),
     }
@@ -314,20 +389,36 @@ fn held_text(hold: &Hold, is_full: bool, name: &str) -> String {
 
 /// What else there is to say about a pod.
 fn details(row: &PodRow) -> Vec<String> {
-    let waits = (!row.approvals.is_empty()).then(|| format!("waiting for {}", asked(&row.approvals)));
-    let held = row.held.as_ref().map(|hold| held_text(hold, row.is_full, &row.name));
-    let model = row.model_wait.as_ref().map(|wait| format!("waiting {}", model_wait(wait)));
+    let waits =
+        (!row.approvals.is_empty()).then(|| format!("waiting for {}", asked(&row.approvals)));
+    let held = row
+        .held
+        .as_ref()
+        .map(|hold| held_text(hold, row.is_full, &row.name));
+    let model = row
+        .model_wait
+        .as_ref()
+        .map(|wait| format!("waiting {}", model_wait(wait)));
     let first = waits.or(held).or(model);
     let left = row.left.as_ref().map(LeftRunning::text);
-    row.problem.clone().into_iter().chain(first).chain(left).collect()
+    row.problem
+        .clone()
+        .into_iter()
+        .chain(first)
+        .chain(left)
+        .collect()
 }
 
 /// A row for each pod. A terminal gets as much of it as has room; a pipe gets all of it.
 fn print(rows: &[PodRow], env: &Env) {
     let (now, here, look) = (now(), Project::around(env).root, Look::of_stdout());
-    let (theme, columns) = look.map_or((Theme::Plain, usize::MAX), |look| (look.theme, look.width()));
+    let (theme, columns) = look.map_or((Theme::Plain, usize::MAX), |look| {
+        (look.theme, look.width())
+    });
     let cells = |row: &PodRow| {
-        let cost = row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
+        let cost = row
+            .cost
+            .map_or_else(|| "-".to_owned(), |cost| cost.to_string());
         let plain = |text: &str| Line::of(text, Tone::Plain);
         let state = Line::of(row.shown(), tone(row.shown()));
         [
@@ -342,15 +433,28 @@ fn print(rows: &[PodRow], env: &Env) {
     let titles = ["NAME", "STATE", "LAST", "COST", "MODEL"].map(title);
     let table: Vec<_> = rows.iter().map(cells).collect();
     let widths: Vec<usize> = (0..titles.len())
-        .map(|at| table.iter().chain([&titles]).filter_map(|row| row.get(at)).map(Line::width).max().unwrap_or(0))
+        .map(|at| {
+            table
+                .iter()
+                .chain([&titles])
+                .filter_map(|row| row.get(at))
+                .map(Line::width)
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let used: usize = widths.iter().map(|width| width + 2).sum();
     let beside = columns.saturating_sub(used) >= PROMPT;
     let margin = Line::of("  ", Tone::Plain);
-    let mut lines = vec![aligned(&titles, &widths, &title(if beside { "PROMPT" } else { "" })).cut(columns)];
+    let mut lines =
+        vec![aligned(&titles, &widths, &title(if beside { "PROMPT" } else { "" })).cut(columns)];
     for (row, cells) in rows.iter().zip(&table) {
         let prompt = prompt(row, &here, env);
-        let in_row = if beside { prompt.clone() } else { Line::default() };
+        let in_row = if beside {
+            prompt.clone()
+        } else {
+            Line::default()
+        };
         lines.push(aligned(cells, &widths, &in_row).cut(columns));
         if !beside && !prompt.is_empty() {
             lines.push(margin_of(&margin, &prompt).cut(columns));
@@ -398,21 +502,49 @@ mod tests {
 
     #[test]
     fn what_needs_a_person_is_first() {
-        let row = |state, outcome| PodRow { state, outcome, ..PodRow::default() };
+        let row = |state, outcome| PodRow {
+            state,
+            outcome,
+            ..PodRow::default()
+        };
         let (call, tool, question) = (String::new(), String::new(), String::new());
-        let asked = ApprovalStatus { approval: 1, call, tool, question, expires_ms: None };
+        let asked = ApprovalStatus {
+            approval: 1,
+            call,
+            tool,
+            question,
+            expires_ms: None,
+        };
         let mut rows = [
             row("stopped", Some("done")),
             row("stopped", Some("failed")),
-            PodRow { queued: true, ..row("stopped", Some("done")) },
+            PodRow {
+                queued: true,
+                ..row("stopped", Some("done"))
+            },
             row("idle", Some("failed")),
             row("working", Some("done")),
             row("held", None),
             row("crashed", None),
-            PodRow { approvals: vec![asked], ..row("stopped", None) },
+            PodRow {
+                approvals: vec![asked],
+                ..row("stopped", None)
+            },
         ];
         rows.sort_by_key(PodRow::rank);
         let shown = rows.each_ref().map(PodRow::shown);
-        assert_eq!(shown, ["waiting for you", "crashed", "held", "working", "idle", "done", "failed", "stopped"]);
+        assert_eq!(
+            shown,
+            [
+                "waiting for you",
+                "crashed",
+                "held",
+                "working",
+                "idle",
+                "done",
+                "failed",
+                "stopped"
+            ]
+        );
     }
 }

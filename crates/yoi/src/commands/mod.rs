@@ -50,7 +50,9 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 
 pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Failure> {
-    let Some(command) = cli.command else { return bare::run(cli.directory.is_some(), env, points) };
+    let Some(command) = cli.command else {
+        return bare::run(cli.directory.is_some(), env, points);
+    };
     match command {
         Command::Run(args) => run::run(&args, env, points),
         Command::Start(args) => start::run(&args, cli.directory.is_some(), env, points),
@@ -76,9 +78,9 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Features(args) => features::run(&args, env),
         Command::Feature(FeatureAction::New(args)) => feature_new::run(&args, env),
         // Answered before the environment is read.
-        Command::Help(_) | Command::Feature(FeatureAction::Help(_)) | Command::Plugin(PluginAction::Help(_)) => {
-            Ok(Exit::Done)
-        }
+        Command::Help(_)
+        | Command::Feature(FeatureAction::Help(_))
+        | Command::Plugin(PluginAction::Help(_)) => Ok(Exit::Done),
         Command::Plugin(action) => plugin::run(&action, env),
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Config(args) => config::run(&args, env),

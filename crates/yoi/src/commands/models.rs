@@ -59,9 +59,17 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     }
     out::line(&format!("default: {} ({})", choice.name, choice.why));
     if choice.name != OFFLINE {
-        out::line(&format!("  price: {}", costs.map_or_else(|| "unknown".to_owned(), amounts)));
+        out::line(&format!(
+            "  price: {}",
+            costs.map_or_else(|| "unknown".to_owned(), amounts)
+        ));
     }
-    checklist::item("✓", OFFLINE, NAMES, "a rule-based planner that is built into yoi, not a language model");
+    checklist::item(
+        "✓",
+        OFFLINE,
+        NAMES,
+        "a rule-based planner that is built into yoi, not a language model",
+    );
     for endpoint in &found {
         let mark = if endpoint.ready { "✓" } else { "-" };
         checklist::item(mark, &endpoint.provider, NAMES, &endpoint.state);
@@ -72,10 +80,17 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             checklist::below("", model);
         }
         if endpoint.models.len() > SHOWN {
-            checklist::below("", &format!("… {} more (--json)", endpoint.models.len() - SHOWN));
+            checklist::below(
+                "",
+                &format!("… {} more (--json)", endpoint.models.len() - SHOWN),
+            );
         }
     }
-    if let Some(model) = found.iter().filter(|f| f.ready).find_map(|f| f.models.first()) {
+    if let Some(model) = found
+        .iter()
+        .filter(|f| f.ready)
+        .find_map(|f| f.models.first())
+    {
         out::line(&format!(
             "to set a default, add to the configuration (`yoi config path`): model = \"{}\"",
             escape_line(model)
@@ -87,35 +102,73 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
 /// Every endpoint of the configuration and the catalogue.
 pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<EndpointModels>, Failure> {
     let ambient = ambient::claim();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| {
-        Failure::new(Exit::Unavailable, format!("the asynchronous runtime cannot start: {}", authority::explain(&e)))
-    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| {
+            Failure::new(
+                Exit::Unavailable,
+                format!(
+                    "the asynchronous runtime cannot start: {}",
+                    authority::explain(&e)
+                ),
+            )
+        })?;
     let configured = config.providers.keys().map(String::as_str);
-    let known = catalog::PROVIDERS.iter().filter(|p| !config.providers.contains_key(p.name));
+    let known = catalog::PROVIDERS
+        .iter()
+        .filter(|p| !config.providers.contains_key(p.name));
     let names: Vec<&str> = configured.chain(known.map(|p| p.name)).collect();
-    Ok(names.into_iter().map(|name| one(&ambient, &runtime, name, config, env)).collect())
+    Ok(names
+        .into_iter()
+        .map(|name| one(&ambient, &runtime, name, config, env))
+        .collect())
 }
 
-fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config: &Config, env: &Env) -> EndpointModels {
-    let found =
-        |state: String, models, ready| EndpointModels { provider: name.to_owned(), state, models, ready, asked: false };
+fn one(
+    ambient: &Ambient,
+    runtime: &tokio::runtime::Runtime,
+    name: &str,
+    config: &Config,
+    env: &Env,
+) -> EndpointModels {
+    let found = |state: String, models, ready| EndpointModels {
+        provider: name.to_owned(),
+        state,
+        models,
+        ready,
+        asked: false,
+    };
     let known = catalog::find(name).filter(|_| !config.providers.contains_key(name));
     let reached = match reach(ambient, name, config, env) {
         Ok(reached) => reached,
         Err(failure) => {
             let next = failure.help.unwrap_or(failure.message);
-            let own = next.strip_suffix(OTHER_MODEL).and_then(|next| next.strip_suffix(", or "));
+            let own = next
+                .strip_suffix(OTHER_MODEL)
+                .and_then(|next| next.strip_suffix(", or "));
             return found(own.unwrap_or(&next).to_owned(), Vec::new(), false);
         }
     };
     if let Some(known) = known.filter(|known| !known.is_local()) {
-        let models = known.default_model.map(|model| format!("{name}/{model}")).into_iter().collect();
+        let models = known
+            .default_model
+            .map(|model| format!("{name}/{model}"))
+            .into_iter()
+            .collect();
         let key = reached.key_source.as_deref().unwrap_or("a key");
-        return found(format!("{} (key from {key}; not contacted)", reached.url), models, true);
+        return found(
+            format!("{} (key from {key}; not contacted)", reached.url),
+            models,
+            true,
+        );
     }
     let answered = match probe(ambient, runtime, &reached) {
         Ok(models) => {
-            let models = models.into_iter().map(|model| format!("{name}/{model}")).collect();
+            let models = models
+                .into_iter()
+                .map(|model| format!("{name}/{model}"))
+                .collect();
             found(reached.url.to_string(), models, true)
         }
         Err(error) => {
@@ -131,11 +184,31 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
             found(text, Vec::new(), false)
         }
     };
-    EndpointModels { asked: true, ..answered }
+    EndpointModels {
+        asked: true,
+        ..answered
+    }
 }
 
-fn probe(ambient: &Ambient, runtime: &tokio::runtime::Runtime, reach: &Reach) -> Result<Vec<String>, String> {
+fn probe(
+    ambient: &Ambient,
+    runtime: &tokio::runtime::Runtime,
+    reach: &Reach,
+) -> Result<Vec<String>, String> {
     let net = Net::to(ambient, [reach.url.host_port()]);
-    let timeouts = Timeouts { connect: PROBE, first_byte: PROBE, between_bytes: PROBE, ..Timeouts::USUAL };
-    runtime.block_on(list_models(reach.api, &reach.url, &net, reach.key.as_ref(), timeouts)).map_err(|e| e.message)
+    let timeouts = Timeouts {
+        connect: PROBE,
+        first_byte: PROBE,
+        between_bytes: PROBE,
+        ..Timeouts::USUAL
+    };
+    runtime
+        .block_on(list_models(
+            reach.api,
+            &reach.url,
+            &net,
+            reach.key.as_ref(),
+            timeouts,
+        ))
+        .map_err(|e| e.message)
 }

@@ -18,7 +18,12 @@ pub(crate) fn run(args: &NotifyArgs, env: &Env) -> Result<Exit, Failure> {
     block_on(async {
         let mut pod = live(&pods, &name, "yoi notify").await?;
         let before = pod.status().await?;
-        pod.tell(|cmd_id| Notify { text, wake: args.wake, cmd_id }).await?;
+        pod.tell(|cmd_id| Notify {
+            text,
+            wake: args.wake,
+            cmd_id,
+        })
+        .await?;
         out::line(&format!("{name} {}", delivery(&before, args.wake)));
         Ok(Exit::Done)
     })?
@@ -28,9 +33,13 @@ pub(crate) fn run(args: &NotifyArgs, env: &Env) -> Result<Exit, Failure> {
 fn delivery(before: &Status, wake: bool) -> &'static str {
     match (before.state, wake) {
         (State::Held, _) => "is held and delivers the notification after `yoi resume`",
-        (State::Waiting, _) => "waits for your approval, and delivers the notification at the next step of its turn",
+        (State::Waiting, _) => {
+            "waits for your approval, and delivers the notification at the next step of its turn"
+        }
         (State::Working, _) => "delivers the notification at the next step of its turn",
         (State::Idle, true) => "starts a turn that delivers the notification",
-        (State::Idle | State::Stopping | State::Unknown, _) => "delivers the notification in its next turn",
+        (State::Idle | State::Stopping | State::Unknown, _) => {
+            "delivers the notification in its next turn"
+        }
     }
 }

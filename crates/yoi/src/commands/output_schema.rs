@@ -39,22 +39,30 @@ impl OutputSchema {
     /// Reads and compiles the schema in a file.
     pub(crate) fn load(file: &Path, env: &Env) -> Result<Self, Failure> {
         let wrong = |what: String| {
-            Failure::new(Exit::Usage, format!("--output-schema {}: {what}", file.display()))
-                .help("use a file with one valid JSON Schema that refers to no other file")
+            Failure::new(
+                Exit::Usage,
+                format!("--output-schema {}: {what}", file.display()),
+            )
+            .help("use a file with one valid JSON Schema that refers to no other file")
         };
         let mut bytes = Vec::new();
-        let read = File::open(env.cwd.join(file))
-            .and_then(|file| file.take(MAX_OUTPUT_SCHEMA as u64 + 1).read_to_end(&mut bytes));
+        let read = File::open(env.cwd.join(file)).and_then(|file| {
+            file.take(MAX_OUTPUT_SCHEMA as u64 + 1)
+                .read_to_end(&mut bytes)
+        });
         read.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Failure::new(Exit::Usage, format!("{} does not exist", file.display()))
-                .help("choose an existing file with --output-schema"),
+            std::io::ErrorKind::NotFound => {
+                Failure::new(Exit::Usage, format!("{} does not exist", file.display()))
+                    .help("choose an existing file with --output-schema")
+            }
             _ => wrong(error.to_string()),
         })?;
         if bytes.len() > MAX_OUTPUT_SCHEMA {
             return Err(wrong(format!("over {} KiB", MAX_OUTPUT_SCHEMA / 1024)));
         }
         let text = plain_file::text(&bytes).map_err(wrong)?;
-        let json: Value = serde_json::from_str(text).map_err(|e| wrong(format!("not JSON: {e}")))?;
+        let json: Value =
+            serde_json::from_str(text).map_err(|e| wrong(format!("not JSON: {e}")))?;
         let compiled = AnswerSchema::of(json.clone()).map_err(wrong)?;
         Ok(Self { json, compiled })
     }
@@ -63,12 +71,19 @@ impl OutputSchema {
 impl AnswerForm {
     /// Checks the answer of a turn against the schema of its input, if it has one.
     pub(crate) fn of(end: &TurnEnd, schema: Option<&OutputSchema>) -> Self {
-        let Some(schema) = schema else { return Self::Free };
+        let Some(schema) = schema else {
+            return Self::Free;
+        };
         match (&end.outcome, &end.answer) {
             // An answer that says that nothing was done is none.
-            (Outcome::Done, Some(answer)) if matches!(end.shortfall, None | Some(Shortfall::NotAccepted)) => {
+            (Outcome::Done, Some(answer))
+                if matches!(end.shortfall, None | Some(Shortfall::NotAccepted)) =>
+            {
                 match schema.compiled.read(answer) {
-                    Ok((text, value)) => Self::Fits { text: text.to_owned(), value },
+                    Ok((text, value)) => Self::Fits {
+                        text: text.to_owned(),
+                        value,
+                    },
                     Err(problems) => Self::Misfit(problems),
                 }
             }

@@ -9,7 +9,9 @@ use crate::show::terminal::Terminal;
 
 /// The terminal of a person who reads standard output and can answer questions.
 pub(crate) fn terminal(env: &Env) -> Option<Terminal> {
-    (env.stdin_terminal && env.stdout_terminal).then(|| Terminal::of_process(std::io::stdout())).flatten()
+    (env.stdin_terminal && env.stdout_terminal)
+        .then(|| Terminal::of_process(std::io::stdout()))
+        .flatten()
 }
 
 /// The pod that is named, or without a name that of the last run in this directory.
@@ -17,8 +19,11 @@ pub(crate) fn meant(pods: &Pods, name: Option<&str>, env: &Env) -> Result<String
     let Some(name) = name else {
         let root = Project::around(env).root;
         return pods.last_run(&root).ok_or_else(|| {
-            Failure::new(Exit::Usage, format!("there is no run in {}", authority::escape(&root)))
-                .help("name a pod; `yoi ls` lists the names")
+            Failure::new(
+                Exit::Usage,
+                format!("there is no run in {}", authority::escape(&root)),
+            )
+            .help("name a pod; `yoi ls` lists the names")
         });
     };
     pods.find(name)

@@ -14,20 +14,30 @@ use protocol::status::{PinStatus, Status};
 pub(crate) fn run(args: &PinArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
-    let text = args.text.as_ref().map(|text| input::given(text, env)).transpose()?;
+    let text = args
+        .text
+        .as_ref()
+        .map(|text| input::given(text, env))
+        .transpose()?;
     block_on(async {
         let mut pod = live(&pods, &name, "yoi pin").await?;
         match (text, args.remove) {
             (Some(text), _) => {
                 pod.tell(|cmd_id| Pin { text, cmd_id }).await?;
-                out::line(&format!("{name}: pinned; the model gets it with the next request"));
+                out::line(&format!(
+                    "{name}: pinned; the model gets it with the next request"
+                ));
             }
             (None, Some(pin)) => {
                 let help = format!("`yoi pin {name}` lists the pins");
-                pod.tell(|cmd_id| Unpin { pin, cmd_id }).await.map_err(|failure| failure.help(help))?;
+                pod.tell(|cmd_id| Unpin { pin, cmd_id })
+                    .await
+                    .map_err(|failure| failure.help(help))?;
                 out::line(&format!("{name}: pin {pin} is removed"));
             }
-            (None, None) => listed(&name, &pod.status().await?).iter().for_each(|line| out::line(line)),
+            (None, None) => listed(&name, &pod.status().await?)
+                .iter()
+                .for_each(|line| out::line(line)),
         }
         Ok(Exit::Done)
     })?
@@ -37,5 +47,9 @@ fn listed(name: &str, status: &Status) -> Vec<String> {
     if status.pins.is_empty() {
         return vec![format!("{name} has no pins")];
     }
-    status.pins.iter().map(|PinStatus { pin, text }| format!("{pin}  {}", text.replace('\n', "\n   "))).collect()
+    status
+        .pins
+        .iter()
+        .map(|PinStatus { pin, text }| format!("{pin}  {}", text.replace('\n', "\n   ")))
+        .collect()
 }

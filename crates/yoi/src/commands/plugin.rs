@@ -23,9 +23,18 @@ use std::path::{Path, PathBuf};
 
 /// The package that `yoi plugin new` writes under another name.
 const TEMPLATE: [(&str, &str); 3] = [
-    ("plugin.toml", include_str!("../../../../docs/plugins/hello/plugin.toml")),
-    ("greet.sh", include_str!("../../../../docs/plugins/hello/greet.sh")),
-    ("tests/greet.json", include_str!("../../../../docs/plugins/hello/tests/greet.json")),
+    (
+        "plugin.toml",
+        include_str!("../../../../docs/plugins/hello/plugin.toml"),
+    ),
+    (
+        "greet.sh",
+        include_str!("../../../../docs/plugins/hello/greet.sh"),
+    ),
+    (
+        "tests/greet.json",
+        include_str!("../../../../docs/plugins/hello/tests/greet.json"),
+    ),
 ];
 
 /// The name of that package.
@@ -49,17 +58,32 @@ fn list(args: &PluginListArgs, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load_with_plugins(env, &args.plugins.plugin_dir)?;
     let found = &config.plugins(env).found;
     if args.json {
-        let plugins: Vec<Value> = found.iter().map(|package| described(package, env)).collect();
+        let plugins: Vec<Value> = found
+            .iter()
+            .map(|package| described(package, env))
+            .collect();
         out::json(&json!({ "plugins": plugins, "problems": config.plugins(env).problems }));
         return Ok(Exit::Done);
     }
     for package in found {
-        let version = package.manifest.as_ref().map(|manifest| format!(" {}", manifest.package.version));
+        let version = package
+            .manifest
+            .as_ref()
+            .map(|manifest| format!(" {}", manifest.package.version));
         let state = state(package, env);
-        out::line(&format!("{}{}  {state}  ({})", package.name, version.unwrap_or_default(), env.shown(&package.dir)));
+        out::line(&format!(
+            "{}{}  {state}  ({})",
+            package.name,
+            version.unwrap_or_default(),
+            env.shown(&package.dir)
+        ));
         unread(package, env);
     }
-    config.plugins(env).problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+    config
+        .plugins(env)
+        .problems
+        .iter()
+        .for_each(|problem| out::line(&format!("! {problem}")));
     if found.is_empty() {
         out::line("there are no plugins; `yoi plugin new NAME` creates one");
     }
@@ -67,11 +91,22 @@ fn list(args: &PluginListArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn show(args: &PluginShowArgs, env: &Env) -> Result<Exit, Failure> {
-    let PluginShowArgs { name, plugins, json } = args;
+    let PluginShowArgs {
+        name,
+        plugins,
+        json,
+    } = args;
     let config = Config::load_with_plugins(env, &plugins.plugin_dir)?;
-    let Some(package) = config.plugins(env).found.iter().find(|package| package.name == *name) else {
-        return Err(Failure::new(Exit::Usage, format!("there is no plugin `{name}`"))
-            .help("`yoi plugin list` lists the plugins"));
+    let Some(package) = config
+        .plugins(env)
+        .found
+        .iter()
+        .find(|package| package.name == *name)
+    else {
+        return Err(
+            Failure::new(Exit::Usage, format!("there is no plugin `{name}`"))
+                .help("`yoi plugin list` lists the plugins"),
+        );
     };
     if *json {
         out::json(&described(package, env));
@@ -90,10 +125,18 @@ fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
     let mut problems = defects(&package, env);
     problems.extend(plugin_test::unreadable(&package.dir));
     problems.extend(missing_programs(&package, env));
-    problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+    problems
+        .iter()
+        .for_each(|problem| out::line(&format!("! {problem}")));
     if problems.is_empty() {
-        let digest = package.content().map(|content| content.digest()).unwrap_or_default();
-        out::line(&format!("valid (digest {})", digest.get(..12).unwrap_or(&digest)));
+        let digest = package
+            .content()
+            .map(|content| content.digest())
+            .unwrap_or_default();
+        out::line(&format!(
+            "valid (digest {})",
+            digest.get(..12).unwrap_or(&digest)
+        ));
         return Ok(Exit::Done);
     }
     Ok(Exit::Data)
@@ -116,36 +159,65 @@ fn missing_files(package: &FoundPackage, content: &Content) -> Vec<String> {
     let programs = package.features().flat_map(|feature| &feature.programs);
     let named = programs.flat_map(|(tool, program)| program.files().map(move |path| (tool, path)));
     let missing = named.filter(|(_, path)| !content.has_path(path));
-    missing.map(|(tool, path)| format!("the file `{path}` of {tool} is not in the package")).collect()
+    missing
+        .map(|(tool, path)| format!("the file `{path}` of {tool} is not in the package"))
+        .collect()
 }
 
 /// Programs that are in no directory of `PATH`.
 fn missing_programs(package: &FoundPackage, env: &Env) -> Vec<String> {
-    let path = env.var("PATH").map(std::env::split_paths).into_iter().flatten().collect::<Vec<_>>();
+    let path = env
+        .var("PATH")
+        .map(std::env::split_paths)
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>();
     let is_there = |name: &str| path.iter().any(|dir| dir.join(name).is_file());
     let programs = package.features().flat_map(|feature| &feature.programs);
     let missing = programs.filter(|(_, program)| !is_there(&program.program));
-    missing.map(|(tool, program)| format!("the program `{}` of {tool} is not in PATH", program.program)).collect()
+    missing
+        .map(|(tool, program)| {
+            format!("the program `{}` of {tool} is not in PATH", program.program)
+        })
+        .collect()
 }
 
 fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if args.name.is_empty() || args.name.len() > 32 || args.name == "strict" || !args.name.bytes().all(fits) {
-        return Err(Failure::new(Exit::Usage, format!("`{}` is not a valid name of a plugin", args.name))
-            .help("use 1 to 32 characters of a-z, 0-9 and -, and not `strict`"));
+    if args.name.is_empty()
+        || args.name.len() > 32
+        || args.name == "strict"
+        || !args.name.bytes().all(fits)
+    {
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("`{}` is not a valid name of a plugin", args.name),
+        )
+        .help("use 1 to 32 characters of a-z, 0-9 and -, and not `strict`"));
     }
-    let dir = env.cwd.join(args.dir.as_deref().unwrap_or(Path::new(""))).join(&args.name);
+    let dir = env
+        .cwd
+        .join(args.dir.as_deref().unwrap_or(Path::new("")))
+        .join(&args.name);
     create(&dir)?;
     for (path, text) in TEMPLATE {
         let tool = args.name.replace('-', "_");
         let text = text.replace("hello_greet", &format!("{tool}_greet"));
-        let text = text.replace(&format!("name = \"{TEMPLATE_NAME}\""), &format!("name = \"{}\"", args.name));
+        let text = text.replace(
+            &format!("name = \"{TEMPLATE_NAME}\""),
+            &format!("name = \"{}\"", args.name),
+        );
         write(&dir.join(path), text.as_bytes())?;
     }
     out::line(&format!("wrote {}", dir.display()));
     let shown = dir.display();
-    out::line(&format!("to try it: yoi plugin check {shown} && yoi plugin test {shown}"));
-    out::line(&format!("to use it: yoi plugin add {shown} && yoi grant plugin:{}", args.name));
+    out::line(&format!(
+        "to try it: yoi plugin check {shown} && yoi plugin test {shown}"
+    ));
+    out::line(&format!(
+        "to use it: yoi plugin add {shown} && yoi grant plugin:{}",
+        args.name
+    ));
     Ok(Exit::Done)
 }
 
@@ -153,9 +225,13 @@ fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
     only_a_person("add a plugin")?;
     let package = Config::load(env)?.package_at(&args.dir, env);
     if let Some(problem) = defects(&package, env).into_iter().next() {
-        return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
+        return Err(
+            Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems")
+        );
     }
-    missing_programs(&package, env).iter().for_each(|missing| out::line(&format!("! {missing}")));
+    missing_programs(&package, env)
+        .iter()
+        .for_each(|missing| out::line(&format!("! {missing}")));
     let dir = plugins_dir(env)?;
     let to = dir.join(&package.name);
     make_private(&dir)?;
@@ -164,12 +240,19 @@ fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
     }
     // Not where starts look for plugins: what is not whole yet is none.
     let place = env.config_dir()?;
-    let staged = Scratch::create(&ambient::claim(), &place, ".plugin-").map_err(|error| unavailable(&error))?;
+    let staged = Scratch::create(&ambient::claim(), &place, ".plugin-")
+        .map_err(|error| unavailable(&error))?;
     let new = staged.path().join(&package.name);
     create(&new)?;
-    package.copy_to(&new).map_err(|why| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name)))?;
+    package
+        .copy_to(&new)
+        .map_err(|why| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name)))?;
     let placed = |how| renameat_with(CWD, &new, CWD, &to, how);
-    let replaced = if args.replace { placed(RenameFlags::EXCHANGE) } else { Err(Errno::NOENT) };
+    let replaced = if args.replace {
+        placed(RenameFlags::EXCHANGE)
+    } else {
+        Err(Errno::NOENT)
+    };
     let what = match replaced.map(|()| "replaced") {
         Err(Errno::NOENT) => placed(RenameFlags::NOREPLACE).map(|()| "added"),
         other => other,
@@ -177,8 +260,10 @@ fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
     match what {
         Ok(what) => out::line(&format!("{what} {} as {}", package.name, env.shown(&to))),
         Err(Errno::EXIST) => {
-            return Err(Failure::new(Exit::Usage, format!("{} already exists", env.shown(&to)))
-                .help("`--replace` replaces it; it runs again after you grant what changed"));
+            return Err(
+                Failure::new(Exit::Usage, format!("{} already exists", env.shown(&to)))
+                    .help("`--replace` replaces it; it runs again after you grant what changed"),
+            );
         }
         Err(error) => return Err(disk(&to, &error.into())),
     }
@@ -188,12 +273,25 @@ fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
 
 /// Refuses to replace what is more than an added plugin: it would be gone.
 fn replaceable(package: &FoundPackage, to: &Path, env: &Env) -> Result<(), Failure> {
-    let refused = |what: &str| Err(Failure::new(Exit::Usage, format!("{} {what}", env.shown(to))));
-    let Ok(there) = to.symlink_metadata() else { return Ok(()) };
+    let refused = |what: &str| {
+        Err(Failure::new(
+            Exit::Usage,
+            format!("{} {what}", env.shown(to)),
+        ))
+    };
+    let Ok(there) = to.symlink_metadata() else {
+        return Ok(());
+    };
     match () {
-        () if !there.is_dir() || !to.join(MANIFEST).exists() => refused("is no plugin that was added; remove it first"),
-        () if to.join(".git").exists() => refused("is a repository of git; update it there, and grant it again"),
-        () if to.canonicalize().is_ok_and(|to| to == package.dir) => refused("is this package itself"),
+        () if !there.is_dir() || !to.join(MANIFEST).exists() => {
+            refused("is no plugin that was added; remove it first")
+        }
+        () if to.join(".git").exists() => {
+            refused("is a repository of git; update it there, and grant it again")
+        }
+        () if to.canonicalize().is_ok_and(|to| to == package.dir) => {
+            refused("is this package itself")
+        }
         () => Ok(()),
     }
 }
@@ -207,13 +305,22 @@ fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load(env)?;
     let own = plugins_dir(env)?;
     let own = own.canonicalize().unwrap_or(own);
-    let found = config.plugins(env).found.iter().find(|package| package.name == name);
+    let found = config
+        .plugins(env)
+        .found
+        .iter()
+        .find(|package| package.name == name);
     let Some(package) = found.filter(|package| package.dir.parent() == Some(&own)) else {
         let what = format!("{} has no plugin `{name}`", env.shown(&own));
-        return Err(Failure::new(Exit::Usage, what).help("`yoi plugin list` shows where each plugin is"));
+        return Err(
+            Failure::new(Exit::Usage, what).help("`yoi plugin list` shows where each plugin is")
+        );
     };
     let _lock = grants::lock(env)?;
-    for granted in grant_plugin::granted(env)?.iter().filter(|granted| granted.is_of(&package.dir)) {
+    for granted in grant_plugin::granted(env)?
+        .iter()
+        .filter(|granted| granted.is_of(&package.dir))
+    {
         granted.revoke(env)?;
     }
     authority::remove_dir(&ambient::claim(), &package.dir).map_err(|error| unavailable(&error))?;
@@ -227,54 +334,92 @@ fn plugins_dir(env: &Env) -> Result<PathBuf, Failure> {
 
 fn create(dir: &Path) -> Result<(), Failure> {
     fs::create_dir(dir).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Failure::new(Exit::Usage, format!("{} already exists", dir.display()))
-            .help("choose another name, or remove it first"),
+        io::ErrorKind::AlreadyExists => {
+            Failure::new(Exit::Usage, format!("{} already exists", dir.display()))
+                .help("choose another name, or remove it first")
+        }
         _ => disk(dir, &error),
     })
 }
 
 fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-    made.and_then(|()| fs::write(path, text)).map_err(|error| disk(path, &error))
+    made.and_then(|()| fs::write(path, text))
+        .map_err(|error| disk(path, &error))
 }
 
 /// Whether it is granted, in words.
 fn state(package: &FoundPackage, env: &Env) -> String {
     match &package.manifest {
         Err(why) => format!("unusable: {why}"),
-        Ok(_) => package.standing(env).obstacle().unwrap_or_else(|| "granted".to_owned()),
+        Ok(_) => package
+            .standing(env)
+            .obstacle()
+            .unwrap_or_else(|| "granted".to_owned()),
     }
 }
 
 /// Says which features of a package cannot be used, whatever is granted.
 fn unread(package: &FoundPackage, env: &Env) {
-    let problems = packages::told(package, env).into_iter().filter(|_| package.manifest.is_ok());
+    let problems = packages::told(package, env)
+        .into_iter()
+        .filter(|_| package.manifest.is_ok());
     problems.for_each(|what| out::line(&format!("    ! {what}")));
 }
 
 /// What a package is, for people.
 fn page(package: &FoundPackage, env: &Env) {
-    let Ok(manifest) = &package.manifest else { return };
-    let plugin::Package { name, version, authors, license, homepage, .. } = &manifest.package;
+    let Ok(manifest) = &package.manifest else {
+        return;
+    };
+    let plugin::Package {
+        name,
+        version,
+        authors,
+        license,
+        homepage,
+        ..
+    } = &manifest.package;
     out::line(&format!("{name} {version}  ({})", env.shown(&package.dir)));
-    let about = [("authors", authors.join(", ")), ("license", license.clone().unwrap_or_default())];
-    let about = about.into_iter().chain([("homepage", homepage.clone().unwrap_or_default())]);
-    about.filter(|(_, text)| !text.is_empty()).for_each(|(what, text)| out::line(&format!("    {what}: {text}")));
+    let about = [
+        ("authors", authors.join(", ")),
+        ("license", license.clone().unwrap_or_default()),
+    ];
+    let about = about
+        .into_iter()
+        .chain([("homepage", homepage.clone().unwrap_or_default())]);
+    about
+        .filter(|(_, text)| !text.is_empty())
+        .for_each(|(what, text)| out::line(&format!("    {what}: {text}")));
     for feature in package.features() {
         out::line(&format!("    feature {}", feature.descriptor.id));
         for (tool, program) in &feature.programs {
-            let network = if program.network { ", with network access" } else { "" };
+            let network = if program.network {
+                ", with network access"
+            } else {
+                ""
+            };
             out::line(&format!("        tool {tool} runs `{program}`{network}"));
         }
-        feature.descriptor.rules.iter().for_each(|rule| out::line(&format!("        rule: {rule}")));
+        feature
+            .descriptor
+            .rules
+            .iter()
+            .for_each(|rule| out::line(&format!("        rule: {rule}")));
         for text in &feature.descriptor.instructions {
-            out::line(&format!("        adds to the system prompt: {}", text.text.trim()));
+            out::line(&format!(
+                "        adds to the system prompt: {}",
+                text.text.trim()
+            ));
         }
     }
 }
 
 fn described(package: &FoundPackage, env: &Env) -> Value {
-    let granted = match (&package.manifest, package.manifest.is_ok().then(|| package.standing(env))) {
+    let granted = match (
+        &package.manifest,
+        package.manifest.is_ok().then(|| package.standing(env)),
+    ) {
         (Ok(_), Some(Standing::Granted { digest })) => json!(digest),
         _ => Value::Null,
     };

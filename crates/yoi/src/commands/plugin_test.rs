@@ -78,7 +78,9 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load(env)?;
     let package = config.package_at(dir, env);
     if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
-        return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
+        return Err(
+            Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems")
+        );
     }
     let unfit = |why: String| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name));
     let mut examples = examples(&package.dir).map_err(unfit)?;
@@ -89,7 +91,9 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
             example.tool.clone_from(other);
         }
     }
-    let parent = env.var("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let parent = env
+        .var("TMPDIR")
+        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let place = Scratch::create(&ambient::claim(), &parent, "yoi-plugin-test-")
         .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;
     let (project, copy) = (place.path().join("project"), place.path().join("package"));
@@ -102,26 +106,38 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     let failed = ended.iter().filter(|end| !end.passed).count();
     if json {
         let passed = ended.len() - failed;
-        out::json(&json!({ "plugin": package.name, "examples": ended, "passed": passed, "failed": failed }));
+        out::json(
+            &json!({ "plugin": package.name, "examples": ended, "passed": passed, "failed": failed }),
+        );
     } else {
         for ExampleEnd { name, problem, .. } in &ended {
-            out::line(
-                &problem.as_ref().map_or_else(|| format!("ok      {name}"), |why| format!("failed  {name}: {why}")),
-            );
+            out::line(&problem.as_ref().map_or_else(
+                || format!("ok      {name}"),
+                |why| format!("failed  {name}: {why}"),
+            ));
         }
         out::line(&format!("{} passed, {failed} failed", ended.len() - failed));
     }
-    Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
+    Ok(if failed == 0 {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
 /// Why the examples of a package cannot be read; none where it has none.
 pub(super) fn unreadable(package: &Path) -> Option<String> {
-    package.join(EXAMPLES).is_dir().then(|| examples(package).err()).flatten()
+    package
+        .join(EXAMPLES)
+        .is_dir()
+        .then(|| examples(package).err())
+        .flatten()
 }
 
 /// The examples of all files, by file and number.
 fn examples(package: &Path) -> Result<Vec<(String, Example)>, String> {
-    let entries = fs::read_dir(package.join(EXAMPLES)).map_err(|error| format!("{EXAMPLES}: {error}"))?;
+    let entries =
+        fs::read_dir(package.join(EXAMPLES)).map_err(|error| format!("{EXAMPLES}: {error}"))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().is_some_and(|end| end == "json"));
     files.sort();
@@ -129,14 +145,23 @@ fn examples(package: &Path) -> Result<Vec<(String, Example)>, String> {
     for path in files {
         let name = authority::escape(Path::new(path.file_name().unwrap_or_default()));
         let unfit = |why: String| format!("{EXAMPLES}/{name}: {why}");
-        let file =
-            plain_file::open(&path, Links::Refused).map_err(unfit)?.ok_or_else(|| unfit("it is gone".to_owned()))?;
+        let file = plain_file::open(&path, Links::Refused)
+            .map_err(unfit)?
+            .ok_or_else(|| unfit("it is gone".to_owned()))?;
         let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
-        let read: Vec<Example> =
-            serde_json::from_slice(bytes_without_bom(&bytes)).map_err(|error| unfit(error.to_string()))?;
-        all.extend(read.into_iter().enumerate().map(|(number, example)| (format!("{name} {}", number + 1), example)));
+        let read: Vec<Example> = serde_json::from_slice(bytes_without_bom(&bytes))
+            .map_err(|error| unfit(error.to_string()))?;
+        all.extend(
+            read.into_iter()
+                .enumerate()
+                .map(|(number, example)| (format!("{name} {}", number + 1), example)),
+        );
     }
-    if all.is_empty() { Err(format!("there is no example in {EXAMPLES}/*.json")) } else { Ok(all) }
+    if all.is_empty() {
+        Err(format!("there is no example in {EXAMPLES}/*.json"))
+    } else {
+        Ok(all)
+    }
 }
 
 fn all(
@@ -148,24 +173,45 @@ fn all(
     let ambient = ambient::claim();
     let config = Config::load_for(Project::alone(&env.cwd), env)?;
     let composed = compose(&ambient, &config, env, Added::default())?.reading(copy.clone());
-    let unavailable = |why: String| Failure::new(Exit::Unavailable, format!("commands cannot run here: {why}"));
+    let unavailable = |why: String| {
+        Failure::new(
+            Exit::Unavailable,
+            format!("commands cannot run here: {why}"),
+        )
+    };
     // Only the parent of what a program leaves behind in its own group sees it.
     authority::become_subreaper(&ambient).map_err(|error| unavailable(error.to_string()))?;
     let project = composed.workspace.cwd().to_owned();
     // The marks of its processes begin with a name that no other test has.
-    let tag = project.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-    let spawner = composed.spawner(&ambient, env, &tag)?.map_err(unavailable)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let tag = project
+        .parent()
+        .and_then(Path::file_name)
+        .unwrap_or_default()
+        .to_string_lossy();
+    let spawner = composed
+        .spawner(&ambient, env, &tag)?
+        .map_err(unavailable)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
-    let bench = Bench { spawner, project, copy, runtime };
-    let ended = examples.iter().enumerate().map(|(number, (name, example))| {
-        let problem = bench.problem(package, example, &number.to_string()).err();
-        ExampleEnd {
-            name: format!("{name} ({})", authority::text::escape_line(&example.tool)),
-            passed: problem.is_none(),
-            problem,
-        }
-    });
+    let bench = Bench {
+        spawner,
+        project,
+        copy,
+        runtime,
+    };
+    let ended = examples
+        .iter()
+        .enumerate()
+        .map(|(number, (name, example))| {
+            let problem = bench.problem(package, example, &number.to_string()).err();
+            ExampleEnd {
+                name: format!("{name} ({})", authority::text::escape_line(&example.tool)),
+                passed: problem.is_none(),
+                problem,
+            }
+        });
     Ok(ended.collect())
 }
 
@@ -173,16 +219,29 @@ impl Bench {
     /// Runs an example in a new directory; the error says in what it differs.
     fn problem(&self, package: &FoundPackage, example: &Example, dir: &str) -> Result<(), String> {
         let tools = package.features().flat_map(|feature| {
-            feature.descriptor.declared_tools.iter().filter_map(|tool| Some((tool, feature.programs.get(&tool.name)?)))
+            feature
+                .descriptor
+                .declared_tools
+                .iter()
+                .filter_map(|tool| Some((tool, feature.programs.get(&tool.name)?)))
         });
-        let (tool, program) =
-            tools.into_iter().find(|(tool, _)| tool.name == example.tool).ok_or("there is no such tool")?;
+        let (tool, program) = tools
+            .into_iter()
+            .find(|(tool, _)| tool.name == example.tool)
+            .ok_or("there is no such tool")?;
         if !fits(&tool.schema, example)? {
             return Ok(());
         }
         let cwd = self.project.join(dir);
         prepare(&cwd, &example.files)?;
-        let call = || self.called(program, example, &cwd, Duration::from_millis(tool.deadline_ms));
+        let call = || {
+            self.called(
+                program,
+                example,
+                &cwd,
+                Duration::from_millis(tool.deadline_ms),
+            )
+        };
         let before = self.files();
         let (how, output) = call()?;
         answers(example, how, &output)?;
@@ -191,9 +250,10 @@ impl Bench {
             ToolEffect::ReadOnly if after != before => {
                 Err("the tool is `read_only`, but the call changed files of the project".to_owned())
             }
-            ToolEffect::Idempotent if call()?.0 != how || self.files() != after => {
-                Err("the tool is `idempotent`, but a second call ended or left files in another way".to_owned())
-            }
+            ToolEffect::Idempotent if call()?.0 != how || self.files() != after => Err(
+                "the tool is `idempotent`, but a second call ended or left files in another way"
+                    .to_owned(),
+            ),
             ToolEffect::ReadOnly | ToolEffect::Idempotent | ToolEffect::Effectful => Ok(()),
         }
     }
@@ -211,12 +271,15 @@ impl Bench {
         deadline: Duration,
     ) -> Result<(ChildExit, Vec<u8>), String> {
         let named = [program.program.clone().into()];
-        let limited = self.spawner.limited(&named, program.network).map_err(|error| error.to_string())?;
+        let limited = self
+            .spawner
+            .limited(&named, program.network)
+            .map_err(|error| error.to_string())?;
         let spawner = limited.with_guarded_path();
         // As a call has them.
         let given = Value::Object(example.arguments.clone()).to_string();
-        let (_, arguments) =
-            parse_arguments::<Map<String, Value>>(&program.program, &given).map_err(|error| error.to_string())?;
+        let (_, arguments) = parse_arguments::<Map<String, Value>>(&program.program, &given)
+            .map_err(|error| error.to_string())?;
         let job = Job {
             program: program.program.clone().into(),
             args: program.words(&arguments, &self.copy)?,
@@ -228,13 +291,22 @@ impl Bench {
         let mut output = Vec::new();
         let write = |bytes: &[u8]| {
             output.extend_from_slice(bytes);
-            if output.len() > MAX_OUTPUT { Err(io::Error::other("too much output")) } else { Ok(()) }
+            if output.len() > MAX_OUTPUT {
+                Err(io::Error::other("too much output"))
+            } else {
+                Ok(())
+            }
         };
-        let ended = self.runtime.block_on(spawner.run(job, write, &CancellationToken::new()));
+        let ended = self
+            .runtime
+            .block_on(spawner.run(job, write, &CancellationToken::new()));
         let ended = ended.map_err(|error| error.to_string())?;
         match ended.leftovers {
             0 => Ok((ended.how, output)),
-            some => Err(format!("it left {} behind, which was ended", tui::count(some.into(), "process"))),
+            some => Err(format!(
+                "it left {} behind, which was ended",
+                tui::count(some.into(), "process")
+            )),
         }
     }
 }
@@ -244,11 +316,19 @@ fn prepare(cwd: &Path, files: &BTreeMap<PathBuf, String>) -> Result<(), String> 
     fs::create_dir(cwd).map_err(|error| authority::explain(&error))?;
     for (path, text) in files {
         let shown = authority::escape(path);
-        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(format!("`{shown}` of `files` is not a relative path without `..`"));
+        if !path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
+            return Err(format!(
+                "`{shown}` of `files` is not a relative path without `..`"
+            ));
         }
         let path = cwd.join(path);
-        let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+        let made = path
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&path, text));
         made.map_err(|error| format!("{shown}: {}", authority::explain(&error)))?;
     }
     Ok(())
@@ -259,13 +339,30 @@ fn answers(example: &Example, how: ChildExit, output: &[u8]) -> Result<(), Strin
     let text = String::from_utf8_lossy(output);
     let shown = |text: &str| authority::text::escape_within(text, authority::text::Lines::One, 400);
     if how != ChildExit::Exit(example.exit) {
-        return Err(format!("{} instead of exit {}; output: {}", ended(how), example.exit, shown(&text)));
+        return Err(format!(
+            "{} instead of exit {}; output: {}",
+            ended(how),
+            example.exit,
+            shown(&text)
+        ));
     }
-    if let Some(words) = example.contains.as_ref().filter(|words| !text.contains(words.as_str())) {
-        return Err(format!("the output does not contain \"{}\": {}", shown(words), shown(&text)));
+    if let Some(words) = example
+        .contains
+        .as_ref()
+        .filter(|words| !text.contains(words.as_str()))
+    {
+        return Err(format!(
+            "the output does not contain \"{}\": {}",
+            shown(words),
+            shown(&text)
+        ));
     }
     match example.equals.as_ref().filter(|whole| **whole != text) {
-        Some(whole) => Err(format!("the output is \"{}\", not \"{}\"", shown(&text), shown(whole))),
+        Some(whole) => Err(format!(
+            "the output is \"{}\", not \"{}\"",
+            shown(&text),
+            shown(whole)
+        )),
         None => Ok(()),
     }
 }
@@ -282,20 +379,28 @@ fn ended(how: ChildExit) -> String {
 
 /// Whether the schema of the tool lets the arguments reach the program, as the example says.
 fn fits(schema: &str, example: &Example) -> Result<bool, String> {
-    let schema = serde_json::from_str(schema).map_err(|error| error.to_string()).and_then(Schema::compile)?;
-    match (schema.check(&Value::Object(example.arguments.clone())), example.refused) {
+    let schema = serde_json::from_str(schema)
+        .map_err(|error| error.to_string())
+        .and_then(Schema::compile)?;
+    match (
+        schema.check(&Value::Object(example.arguments.clone())),
+        example.refused,
+    ) {
         (Ok(()), false) => Ok(true),
         (Err(_), true) => Ok(false),
         (Ok(()), true) => Err("the schema does not refuse the arguments".to_owned()),
-        (Err(problems), false) => {
-            Err(format!("the schema refuses the arguments: {}; is this `\"refused\": true`?", problems.join("; ")))
-        }
+        (Err(problems), false) => Err(format!(
+            "the schema refuses the arguments: {}; is this `\"refused\": true`?",
+            problems.join("; ")
+        )),
     }
 }
 
 /// Tools of which no example shows what they do.
 fn untested(package: &FoundPackage, examples: &[(String, Example)]) -> Vec<ExampleEnd> {
-    let tools = package.features().flat_map(|feature| feature.programs.keys());
+    let tools = package
+        .features()
+        .flat_map(|feature| feature.programs.keys());
     let untested = tools.filter(|tool| examples.iter().all(|(_, example)| example.tool != **tool));
     let end = |tool: &String| ExampleEnd {
         name: tool.clone(),

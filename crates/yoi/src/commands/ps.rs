@@ -65,7 +65,9 @@ pub(crate) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
 /// The host of a pod and what it started; nothing of a pod that is not live.
 fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
     let dir = pods.dir(&name);
-    let Some(owner) = owner(&dir)? else { return Ok(Vec::new()) };
+    let Some(owner) = owner(&dir)? else {
+        return Ok(Vec::new());
+    };
     let ambient = ambient::claim();
     let mut rows = vec![Row {
         pod: name.clone(),
@@ -77,15 +79,33 @@ fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
         task: None,
         job: None,
     }];
-    let started = session(&dir).map(|session| processes_of(&ambient, &session)).unwrap_or_default();
+    let started = session(&dir)
+        .map(|session| processes_of(&ambient, &session))
+        .unwrap_or_default();
     rows.extend(started.into_iter().map(|process| {
-        let PodProcess { pid, owner, age, memory, command, .. } = process;
+        let PodProcess {
+            pid,
+            owner,
+            age,
+            memory,
+            command,
+            ..
+        } = process;
         let owner = match owner {
             ProcessOwner::Call(call) => call,
             ProcessOwner::Host => "host".to_owned(),
             ProcessOwner::Unknown => "-".to_owned(),
         };
-        Row { pod: name.clone(), pid, owner, age, memory, command, task: None, job: None }
+        Row {
+            pod: name.clone(),
+            pid,
+            owner,
+            age,
+            memory,
+            command,
+            task: None,
+            job: None,
+        }
     }));
     Ok(rows)
 }
@@ -99,21 +119,47 @@ fn list_tasks(pods: &Pods, rows: &mut Vec<Row>) -> Result<(), Failure> {
     if hosts.is_empty() {
         return Ok(());
     }
-    let asked = hosts.iter().map(|(pod, _)| (pods.dir(pod), pod.clone())).collect();
+    let asked = hosts
+        .iter()
+        .map(|(pod, _)| (pods.dir(pod), pod.clone()))
+        .collect();
     let mut told = block_on(statuses(asked, "yoi ps", ASKED))?;
     for (pod, pid) in hosts {
-        let Some(status) = told.remove(&pod) else { continue };
+        let Some(status) = told.remove(&pod) else {
+            continue;
+        };
         for row in rows.iter_mut().filter(|row| row.pod == pod) {
-            row.job = status.jobs.iter().find(|job| row.owner == format!("job-{}", job.job)).cloned();
+            row.job = status
+                .jobs
+                .iter()
+                .find(|job| row.owner == format!("job-{}", job.job))
+                .cloned();
         }
         let running = status.tasks.into_iter().filter_map(|task| {
             let run = task.run?;
             let age = Duration::from_millis((now() / 1000).saturating_sub(run.since_ms));
-            let command = format!("background task {} of {} ({})", task.task, task.feature, run_text(&run));
+            let command = format!(
+                "background task {} of {} ({})",
+                task.task,
+                task.feature,
+                run_text(&run)
+            );
             let (owner, task) = ("task".to_owned(), Some((task.feature, task.task)));
-            Some(Row { pod: pod.clone(), pid, owner, age, memory: None, command, task, job: None })
+            Some(Row {
+                pod: pod.clone(),
+                pid,
+                owner,
+                age,
+                memory: None,
+                command,
+                task,
+                job: None,
+            })
         });
-        let behind = rows.iter().rposition(|row| row.pod == pod).map_or(rows.len(), |last| last + 1);
+        let behind = rows
+            .iter()
+            .rposition(|row| row.pod == pod)
+            .map_or(rows.len(), |last| last + 1);
         rows.splice(behind..behind, running.collect::<Vec<_>>());
     }
     Ok(())
@@ -129,16 +175,37 @@ fn document(row: &Row) -> Value {
 
 fn print(rows: &[Row]) {
     let widest = |of: fn(&Row) -> &str, least: usize| {
-        rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).max(least)
+        rows.iter()
+            .map(|row| of(row).chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(least)
     };
     let (pods, owners) = (widest(|row| &row.pod, 3), widest(|row| &row.owner, 5));
-    let head = format!("{:pods$}  {:>7}  {:owners$}  {:>12}  {:>11}  COMMAND", "POD", "PID", "OWNER", "AGE", "MEMORY");
+    let head = format!(
+        "{:pods$}  {:>7}  {:owners$}  {:>12}  {:>11}  COMMAND",
+        "POD", "PID", "OWNER", "AGE", "MEMORY"
+    );
     out::line(&head);
-    for Row { pod, pid, owner, age, memory, command, task: _, job } in rows {
+    for Row {
+        pod,
+        pid,
+        owner,
+        age,
+        memory,
+        command,
+        task: _,
+        job,
+    } in rows
+    {
         let age = duration(Duration::from_secs(age.as_secs()));
         let memory = memory.map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
-        let of_job = job.as_ref().map(|job| format!(" (job {} {})", job.job, job_text(job, now() / 1000)));
+        let of_job = job
+            .as_ref()
+            .map(|job| format!(" (job {} {})", job.job, job_text(job, now() / 1000)));
         let command = format!("{}{}", line(command, COMMAND), of_job.unwrap_or_default());
-        out::line(&format!("{pod:pods$}  {pid:>7}  {owner:owners$}  {age:>12}  {memory:>11}  {command}"));
+        out::line(&format!(
+            "{pod:pods$}  {pid:>7}  {owner:owners$}  {age:>12}  {memory:>11}  {command}"
+        ));
     }
 }

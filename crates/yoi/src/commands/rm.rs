@@ -29,12 +29,16 @@ pub(crate) fn run(args: &RmArgs, env: &Env, points: &Points) -> Result<Exit, Fai
         return several(args, env, &pods, points);
     }
     let (_, exit) = each(&args.names, |name| {
-        let left: Vec<_> = LeftRunning::find(env).into_iter().filter(|left| left.is_of(&pods, name)).collect();
+        let left: Vec<_> = LeftRunning::find(env)
+            .into_iter()
+            .filter(|left| left.is_of(&pods, name))
+            .collect();
         out::wrapped(&match remove(&pods, name, args.purge, points)? {
             Some(target) => format!("moved {name} to {}", target.display()),
             None => format!("deleted {name}"),
         });
-        left.iter().for_each(|left| out::wrapped(&format!("{name}: {}; {HELP}", left.text())));
+        left.iter()
+            .for_each(|left| out::wrapped(&format!("{name}: {}; {HELP}", left.text())));
         Ok(())
     });
     Ok(exit)
@@ -59,22 +63,33 @@ fn each(names: &[String], mut remove: impl FnMut(&str) -> Result<(), Failure>) -
 fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exit, Failure> {
     let (names, running) = chosen(args, pods)?;
     if running > 0 {
-        let stay =
-            if running == 1 { "1 running pod is kept".to_owned() } else { format!("{running} running pods are kept") };
+        let stay = if running == 1 {
+            "1 running pod is kept".to_owned()
+        } else {
+            format!("{running} running pods are kept")
+        };
         out::wrapped(&stay);
     }
     if names.is_empty() {
         out::wrapped("no pod to remove");
         return Ok(Exit::Done);
     }
-    let (number, them) = (count(names.len() as u64, "pod"), if names.len() == 1 { "it" } else { "them" });
+    let (number, them) = (
+        count(names.len() as u64, "pod"),
+        if names.len() == 1 { "it" } else { "them" },
+    );
     if !args.yes {
         let Some(mut terminal) = terminal(env) else {
             let refused = format!("{number} would be removed, and there is no terminal to ask at");
-            return Err(Failure::new(Exit::Usage, refused).help(format!("-y removes {them} without asking")));
+            return Err(Failure::new(Exit::Usage, refused)
+                .help(format!("-y removes {them} without asking")));
         };
         out::wrapped(&format!("{number}: {}", listed(&names)));
-        let what = if args.purge { format!("delete {them} for good") } else { format!("move {them} to the trash") };
+        let what = if args.purge {
+            format!("delete {them} for good")
+        } else {
+            format!("move {them} to the trash")
+        };
         let agreed = terminal.agrees(&format!("{what}? y or n: "), &mut || true, &mut out::raw);
         if !agreed.unwrap_or_else(|_left| {
             out::raw("\n");
@@ -84,7 +99,9 @@ fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exi
             return Ok(Exit::Failed);
         }
     }
-    let (removed, exit) = each(&names, |name| remove(pods, name, args.purge, points).map(drop));
+    let (removed, exit) = each(&names, |name| {
+        remove(pods, name, args.purge, points).map(drop)
+    });
     let removed = count(removed, "pod");
     out::wrapped(&match args.purge {
         true => format!("deleted {removed}"),
@@ -117,22 +134,40 @@ fn chosen(args: &RmArgs, pods: &Pods) -> Result<(Vec<String>, u64), Failure> {
 
 /// When a pod last changed; one that begins now has no log yet.
 fn active(pods: &Pods, name: &str) -> SystemTime {
-    let made = fs::metadata(pods.dir(name)).and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let made = fs::metadata(pods.dir(name))
+        .and_then(|meta| meta.modified())
+        .unwrap_or(SystemTime::UNIX_EPOCH);
     pods.touched(name).max(made)
 }
 
 fn listed(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMED);
-    let shown = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if more == 0 { shown } else { format!("{shown} and {more} more") }
+    let shown = names
+        .iter()
+        .take(NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if more == 0 {
+        shown
+    } else {
+        format!("{shown} and {more} more")
+    }
 }
 
 /// Gives the place in the trash, if it went there. The lock is held until the name is free.
-fn remove(pods: &Pods, name: &str, purge: bool, points: &Points) -> Result<Option<PathBuf>, Failure> {
+fn remove(
+    pods: &Pods,
+    name: &str,
+    purge: bool,
+    points: &Points,
+) -> Result<Option<PathBuf>, Failure> {
     let dir = pods.dir(name);
     if !dir.exists() {
-        return Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
-            .help("`yoi ls --all` lists all pods; rm needs the full name"));
+        return Err(
+            Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
+                .help("`yoi ls --all` lists all pods; rm needs the full name"),
+        );
     }
     let _held = patient(&ambient::claim(), || Session::hold(&dir, now()))
         .map_err(|error| open_failure(&error, now(), Some(name)))?;
@@ -147,7 +182,10 @@ fn remove(pods: &Pods, name: &str, purge: bool, points: &Points) -> Result<Optio
     make_private(&trash)?;
     let free = |n: u32| Some(trash.join(format!("{name}.{n}"))).filter(|path| !path.exists());
     let Some(target) = (1..=u32::MAX).find_map(free) else {
-        return Err(Failure::new(Exit::Journal, format!("{} is full", trash.display())));
+        return Err(Failure::new(
+            Exit::Journal,
+            format!("{} is full", trash.display()),
+        ));
     };
     fs::rename(&dir, &target).map_err(|e| disk(&target, &e))?;
     Ok(Some(target))
@@ -170,11 +208,17 @@ mod tests {
             let dir = pods.dir("p");
             let points = Points::new(move |point| {
                 let opened = Session::open(&dir, options());
-                assert!(point != "rm.held" || matches!(opened, Err(OpenError::Busy { .. })), "{opened:?}");
+                assert!(
+                    point != "rm.held" || matches!(opened, Err(OpenError::Busy { .. })),
+                    "{opened:?}"
+                );
             });
             let target = remove(&pods, "p", purge, &points).unwrap();
             assert!(!pods.dir("p").exists());
-            assert_eq!(target.is_some_and(|target| target.join("LOCK").exists()), !purge);
+            assert_eq!(
+                target.is_some_and(|target| target.join("LOCK").exists()),
+                !purge
+            );
             assert_eq!(fs::read_dir(pods.root()).unwrap().count(), 0);
         }
     }

@@ -61,10 +61,18 @@ fn run_prompt(
     mut swept: Swept,
 ) -> Result<Exit, Failure> {
     let began = Instant::now();
-    let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
+    let agent = args
+        .agent
+        .as_deref()
+        .map(|file| Agent::load(file, &args.arg, env))
+        .transpose()?;
     let prompt = input::prompt(args, env)?;
     let log_wanted = host_log::Wanted::of(env)?;
-    let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
+    let schema = args
+        .output_schema
+        .as_deref()
+        .map(|file| OutputSchema::load(file, env))
+        .transpose()?;
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
     let (json, quiet, terminal) = (args.json, args.quiet, env.stdout_terminal);
@@ -72,7 +80,15 @@ fn run_prompt(
     let is_logged = args.ephemeral && log_wanted.is_wanted();
     let cells = Look::of_stderr().filter(|_| !(json || quiet || is_logged));
     let answer = Look::of_stdout().filter(|_| stream);
-    let style = OutputStyle { json, terminal, quiet, stream, colour: env.colour(), cells, answer };
+    let style = OutputStyle {
+        json,
+        terminal,
+        quiet,
+        stream,
+        colour: env.colour(),
+        cells,
+        answer,
+    };
     let own = cmd_id();
     let key = args.key.as_deref().unwrap_or(&own);
     let sent = Cell::new(false);
@@ -99,10 +115,22 @@ fn run_prompt(
             swept.again(env, &messages);
         }
         let (signals, swept, log_wanted, launch) = (&signals, &swept, &log_wanted, &launch);
-        let host = HostRun { args, env, points, signals, messages, swept, log_wanted, launch };
+        let host = HostRun {
+            args,
+            env,
+            points,
+            signals,
+            messages,
+            swept,
+            log_wanted,
+            launch,
+        };
         match host.run(&client) {
             // Another process was faster: it has the pod by now, or soon.
-            Err(failure) if failure.exit == Exit::Busy && (may_hand_over(busy) || began.elapsed() < JOIN_PATIENCE) => {
+            Err(failure)
+                if failure.exit == Exit::Busy
+                    && (may_hand_over(busy) || began.elapsed() < JOIN_PATIENCE) =>
+            {
                 busy += 1;
                 thread::sleep(JOIN_PAUSE);
             }
@@ -133,8 +161,24 @@ struct HostRun<'a> {
 
 impl HostRun<'_> {
     fn run(&self, client: &ClientRun<'_>) -> Result<Exit, Failure> {
-        let Self { args, env, points, signals, messages, swept, log_wanted, launch } = *self;
-        let ClientRun { style, prompt, schema, key, began, .. } = *client;
+        let Self {
+            args,
+            env,
+            points,
+            signals,
+            messages,
+            swept,
+            log_wanted,
+            launch,
+        } = *self;
+        let ClientRun {
+            style,
+            prompt,
+            schema,
+            key,
+            began,
+            ..
+        } = *client;
         let key = (args.key.is_some() || client.sent.get()).then_some(key);
         let config = launch.over(Config::load(env)?, env)?;
         let ambient = ambient::claim();
@@ -155,7 +199,15 @@ impl HostRun<'_> {
         let is_planner = prepared.is_planner();
         let hosting = Hosting::new(context, signals.tag(), swept.clone(), log_wanted.clone())?;
         let asks = !(args.json || args.quiet || args.no_ask) && env.stderr_terminal;
-        let run = HeadlessRun { context, style, signals, schema, prompt, key, asks };
+        let run = HeadlessRun {
+            context,
+            style,
+            signals,
+            schema,
+            prompt,
+            key,
+            asks,
+        };
         let result = run.run(&hosting, &mut place, prepared);
         hosting.end();
         if result.is_err() {
@@ -164,7 +216,10 @@ impl HostRun<'_> {
         let removed = place.close().err();
         match result {
             Ok(ended) => {
-                let ended = FinishedRun { late: ended.late.or(removed), ..ended };
+                let ended = FinishedRun {
+                    late: ended.late.or(removed),
+                    ..ended
+                };
                 Ok(ending::report(
                     &ended,
                     EndedIn::own(place.name(), args.pod.is_some(), is_planner),
@@ -211,10 +266,13 @@ impl HeadlessRun<'_> {
     ) -> Result<FinishedRun, Failure> {
         let clock: Clock = Arc::new(now);
         self.signals.begin();
-        let opened =
-            place.open(self.context.ambient, &clock, self.context.points).map_err(|failure| {
+        let opened = place
+            .open(self.context.ambient, &clock, self.context.points)
+            .map_err(|failure| {
                 match failure.help.clone().filter(|_| failure.exit == Exit::Busy) {
-                    Some(help) => failure.help(format!("{help}, or use another pod with --pod NAME")),
+                    Some(help) => {
+                        failure.help(format!("{help}, or use another pod with --pod NAME"))
+                    }
                     None => failure,
                 }
             })?;
@@ -223,15 +281,31 @@ impl HeadlessRun<'_> {
         let outputs = outbox.outputs().follow();
         let journal = JournalLines::from(place.dir(), opened.0.recovered.last + 1);
         let terminal = self.terminal(&prepared);
-        let rules = Box::new(RunRules { file: UserRules::of(self.context.env)?, shown: None });
-        let (asker, outcomes) =
-            terminal.map(|terminal| Asker::new(terminal, self.signals.cancel.clone(), rules)).unzip();
+        let rules = Box::new(RunRules {
+            file: UserRules::of(self.context.env)?,
+            shown: None,
+        });
+        let (asker, outcomes) = terminal
+            .map(|terminal| Asker::new(terminal, self.signals.cancel.clone(), rules))
+            .unzip();
         let screen = self.screen(events, outputs, journal, asker)?;
         let dir = || place.dir().to_path_buf();
         let mut asked = outcomes.map(|outcomes| PersonAsked::new(self.signals, outcomes, dir()));
-        let person = if asked.is_some() { Person::Later } else { Person::Never };
-        let session = OpenedSession { place, opened, prepared, outbox, person };
-        let cancel = asked.as_ref().map_or_else(|| self.signals.cancel.clone(), PersonAsked::cancel);
+        let person = if asked.is_some() {
+            Person::Later
+        } else {
+            Person::Never
+        };
+        let session = OpenedSession {
+            place,
+            opened,
+            prepared,
+            outbox,
+            person,
+        };
+        let cancel = asked
+            .as_ref()
+            .map_or_else(|| self.signals.cancel.clone(), PersonAsked::cancel);
         let at = dir();
         let ask = async |client: &Client| self.ask(client, asked.as_mut(), &at).await;
         let driven = hosting.run(session, &cancel, DONE, ask);
@@ -240,13 +314,20 @@ impl HeadlessRun<'_> {
         // The pod let go of its end, so the screen thread ends once everything is shown.
         let streamed = screen.join().unwrap_or(false);
         hosting.clean_up(done.is_err());
-        done.map(|(end, output, late)| FinishedRun { end, streamed, output, ending, late })
+        done.map(|(end, output, late)| FinishedRun {
+            end,
+            streamed,
+            output,
+            ending,
+            late,
+        })
     }
 
     /// The terminal at which a person is asked. Only commands without a sandbox could type there.
     fn terminal(&self, prepared: &Prepared) -> Option<Terminal> {
         let asks = self.asks && !(prepared.is_unconfined() && children_can_type());
-        asks.then(|| Terminal::of_process(std::io::stderr())).flatten()
+        asks.then(|| Terminal::of_process(std::io::stderr()))
+            .flatten()
     }
 
     async fn ask(
@@ -257,13 +338,20 @@ impl HeadlessRun<'_> {
     ) -> Result<(TurnEnd, AnswerForm), SubmitError> {
         let output_schema = self.schema.map(|schema| schema.json.to_string());
         let key = self.key.map(str::to_owned);
-        let input = NewInput { text: self.prompt.to_owned(), output_schema, key, ..NewInput::default() };
+        let input = NewInput {
+            text: self.prompt.to_owned(),
+            output_schema,
+            key,
+            ..NewInput::default()
+        };
         let end = match asked {
             Some(asked) => asked.submit(client, input).await,
             None => client.submit_input(input).await,
         };
         let end = match end {
-            Err(SubmitError::Over(input)) => past_end(dir, input).ok_or(SubmitError::Over(input))?,
+            Err(SubmitError::Over(input)) => {
+                past_end(dir, input).ok_or(SubmitError::Over(input))?
+            }
             end => end?,
         };
         let output = AnswerForm::of(&end, self.schema);
@@ -295,9 +383,10 @@ fn finished(
     match work {
         Some(Ok((turn, output))) => Ok((turn, output, end.err().map(|fatal| fail(fatal.into())))),
         // Why is the pod's to say.
-        Some(Err(SubmitError::Closed)) | None => {
-            Err(fail(end.err().map_or(SubmitError::Closed.into(), HostError::from)))
-        }
+        Some(Err(SubmitError::Closed)) | None => Err(fail(
+            end.err()
+                .map_or(SubmitError::Closed.into(), HostError::from),
+        )),
         Some(Err(error)) => Err(fail(error.into())),
     }
 }

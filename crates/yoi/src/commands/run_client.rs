@@ -76,7 +76,9 @@ impl ClientRun<'_> {
     /// Takes the prompt through the pod that the flags name, if another process hosts it. None if no process does, or if
     /// that process ended before the turn: the pod then is this one's to host.
     pub(crate) fn run_if_live(&self) -> Result<Option<Exit>, Failure> {
-        let Some((pods, name)) = self.named()? else { return Ok(None) };
+        let Some((pods, name)) = self.named()? else {
+            return Ok(None);
+        };
         block_on(async {
             match LiveClient::reach(&pods.dir(&name), &name, COMMAND).await? {
                 Reached::Live(live) => self.run(&pods, &name, *live).await,
@@ -88,24 +90,42 @@ impl ClientRun<'_> {
 
     /// The pod that the flags name, as far as it exists.
     fn named(&self) -> Result<Option<(Pods, String)>, Failure> {
-        let RunArgs { pod, resume, ephemeral, .. } = self.args;
+        let RunArgs {
+            pod,
+            resume,
+            ephemeral,
+            ..
+        } = self.args;
         if *ephemeral || (pod.is_none() && !resume) {
             return Ok(None);
         }
         let pods = Pods::of(self.env)?;
         let last = || pods.last_run(&Project::around(self.env).root);
-        let name = pod.clone().or_else(last).filter(|name| check_name(name).is_ok() && pods.dir(name).is_dir());
+        let name = pod
+            .clone()
+            .or_else(last)
+            .filter(|name| check_name(name).is_ok() && pods.dir(name).is_dir());
         Ok(name.map(|name| (pods, name)))
     }
 
     /// Hands in the prompt, shows its turn, and reports as a run that hosts the pod does.
-    async fn run(&self, pods: &Pods, name: &str, mut live: LiveClient) -> Result<Option<Exit>, Failure> {
+    async fn run(
+        &self,
+        pods: &Pods,
+        name: &str,
+        mut live: LiveClient,
+    ) -> Result<Option<Exit>, Failure> {
         self.check_flags(name)?;
         self.signals.begin();
         let dir = pods.dir(name);
         let from = Reader::open(&dir).map_or(1, |reader| reader.durable() + 1);
         let screen = Follower::start(&dir, name, self.style, from)?;
-        let target = Target { name, screen, folded: Cell::new(None), is_planner: Cell::new(false) };
+        let target = Target {
+            name,
+            screen,
+            folded: Cell::new(None),
+            is_planner: Cell::new(false),
+        };
         let done = self.turn(&target, &mut live).await;
         let handed_over = match &done {
             Err(Broken::Failed(failure)) if failure.exit == Exit::Unavailable => {
@@ -122,15 +142,29 @@ impl ClientRun<'_> {
         match done {
             Ok(end) => {
                 let output = AnswerForm::of(&end, self.schema);
-                let ended = FinishedRun { end, streamed, output, ending, late: None };
+                let ended = FinishedRun {
+                    end,
+                    streamed,
+                    output,
+                    ending,
+                    late: None,
+                };
                 let pod = EndedIn::live(name, target.is_planner.get());
-                Ok(Some(ending::report(&ended, pod, self.style, self.began.elapsed())))
+                Ok(Some(ending::report(
+                    &ended,
+                    pod,
+                    self.style,
+                    self.began.elapsed(),
+                )))
             }
             Err(Broken::Failed(failure)) => Err(failure),
             Err(Broken::Withdrawn) => {
                 let exit = ending.map_or(Exit::Failed, Ending::exit);
-                Err(Failure::new(exit, format!("interrupted; the prompt was withdrawn before {name} started it"))
-                    .help("run the command again"))
+                Err(Failure::new(
+                    exit,
+                    format!("interrupted; the prompt was withdrawn before {name} started it"),
+                )
+                .help("run the command again"))
             }
         }
     }
@@ -157,42 +191,76 @@ impl ClientRun<'_> {
         let limits = ["--max-steps", "--max-cost", "--max-tokens"];
         let given = LaunchOptions::new(&self.args.options).flags();
         let agent = self.args.agent.iter().map(|_| "--agent");
-        let given: Vec<_> = given.into_iter().filter(|flag| !limits.contains(flag)).chain(agent).collect();
-        let Some((last, rest)) = given.split_last() else { return Ok(()) };
+        let given: Vec<_> = given
+            .into_iter()
+            .filter(|flag| !limits.contains(flag))
+            .chain(agent)
+            .collect();
+        let Some((last, rest)) = given.split_last() else {
+            return Ok(());
+        };
         let (flags, verb) = match rest {
             [] => ((*last).to_owned(), "applies"),
             rest => (format!("{} and {last}", rest.join(", ")), "apply"),
         };
-        Err(Failure::new(Exit::Usage, format!("{name} is running: {flags} {verb} only when a pod starts"))
-            .help(format!("omit {flags}, or run `yoi stop {name}` first")))
+        Err(Failure::new(
+            Exit::Usage,
+            format!("{name} is running: {flags} {verb} only when a pod starts"),
+        )
+        .help(format!("omit {flags}, or run `yoi stop {name}` first")))
     }
 
     /// The prompt, with what the flags say about its turn.
     fn input(&self) -> SendInput {
         let max_steps = self.args.options.max_steps;
-        let max_cost = self.args.options.max_cost.and_then(Cost::of_dollars).map(Cost::count);
+        let max_cost = self
+            .args
+            .options
+            .max_cost
+            .and_then(Cost::of_dollars)
+            .map(Cost::count);
         let max_tokens = self.args.options.max_tokens;
         let max_wall_s = self.args.options.max_wall;
-        let budget = TurnBudget { max_steps, max_cost, max_tokens, max_wall_s };
+        let budget = TurnBudget {
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall_s,
+        };
         let limits = (budget != TurnBudget::default()).then_some(budget);
         let output_schema = self.schema.map(|schema| schema.json.clone());
         let (text, cmd_id) = (self.prompt.to_owned(), self.key.to_owned());
-        SendInput { text, limits, output_schema, cmd_id, ..SendInput::default() }
+        SendInput {
+            text,
+            limits,
+            output_schema,
+            cmd_id,
+            ..SendInput::default()
+        }
     }
 
     /// The input from its acceptance to the end of its turn.
     async fn turn(&self, target: &Target<'_>, live: &mut LiveClient) -> Result<TurnEnd, Broken> {
         let before = live.status().await.ok();
-        let is_working = before.as_ref().is_some_and(|before| before.state == State::Working);
-        target.is_planner.set(before.is_some_and(|before| before.model == OFFLINE));
+        let is_working = before
+            .as_ref()
+            .is_some_and(|before| before.state == State::Working);
+        target
+            .is_planner
+            .set(before.is_some_and(|before| before.model == OFFLINE));
         self.sent.set(true);
         let input = live.send(self.input()).await.map_err(Broken::Failed)?;
         target.screen.show(input);
         self.tell_waiting(target, live, is_working).await;
-        let ended = self.ended(live, input).await.map_err(|failure| match failure {
-            failure if failure.exit == Exit::Failed && self.signals.cancel.is_cancelled() => Broken::Withdrawn,
-            failure => Broken::Failed(kept(failure, target.name, input)),
-        })?;
+        let ended = self
+            .ended(live, input)
+            .await
+            .map_err(|failure| match failure {
+                failure if failure.exit == Exit::Failed && self.signals.cancel.is_cancelled() => {
+                    Broken::Withdrawn
+                }
+                failure => Broken::Failed(kept(failure, target.name, input)),
+            })?;
         target.folded.set(Some(ended.folded));
         Ok(ended.end)
     }
@@ -204,26 +272,43 @@ impl ClientRun<'_> {
             ended = live.end(&wait, input) => return ended,
             () = self.signals.cancel.cancelled() => {}
         }
-        live.tell(|cmd_id| Cancel { input: Some(input), cmd_id }).await?;
+        live.tell(|cmd_id| Cancel {
+            input: Some(input),
+            cmd_id,
+        })
+        .await?;
         live.end(&wait, input).await
     }
 
     /// Says why the turn of the input does not begin now, if it does not.
     async fn tell_waiting(&self, target: &Target<'_>, live: &mut LiveClient, is_working: bool) {
-        let messages = Messages { quiet: self.args.quiet };
+        let messages = Messages {
+            quiet: self.args.quiet,
+        };
         let name = target.name;
         if is_working {
-            return messages.say(&format!("{name} is working; the prompt starts when the running turn has ended"));
+            return messages.say(&format!(
+                "{name} is working; the prompt starts when the running turn has ended"
+            ));
         }
-        let Ok(status) = live.status().await else { return };
-        waits(&status, name).iter().for_each(|text| messages.say(text));
+        let Ok(status) = live.status().await else {
+            return;
+        };
+        waits(&status, name)
+            .iter()
+            .for_each(|text| messages.say(text));
     }
 }
 
 /// Whether the newest host of a pod was a run that was done, or whose process was killed.
 fn is_free(dir: &Path) -> bool {
-    let Ok(reader) = Reader::open(dir) else { return false };
-    let records = reader.frames().map_while(Result::ok).filter_map(|frame| decode(&frame).ok());
+    let Ok(reader) = Reader::open(dir) else {
+        return false;
+    };
+    let records = reader
+        .frames()
+        .map_while(Result::ok)
+        .filter_map(|frame| decode(&frame).ok());
     records.fold(false, |is_free, record| match record {
         Record::HostStarted(started) => started.launch.is_some_and(|launch| launch.run),
         Record::HostStopped(stopped) => stopped.reason == DONE,

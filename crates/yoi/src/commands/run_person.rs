@@ -22,8 +22,18 @@ pub(crate) struct PersonAsked<'a> {
 }
 
 impl<'a> PersonAsked<'a> {
-    pub(crate) fn new(signals: &'a Signals, outcomes: mpsc::UnboundedReceiver<QuestionOutcome>, dir: PathBuf) -> Self {
-        Self { signals, cancel: CancellationToken::new(), outcomes, dir, left: false }
+    pub(crate) fn new(
+        signals: &'a Signals,
+        outcomes: mpsc::UnboundedReceiver<QuestionOutcome>,
+        dir: PathBuf,
+    ) -> Self {
+        Self {
+            signals,
+            cancel: CancellationToken::new(),
+            outcomes,
+            dir,
+            left: false,
+        }
     }
 
     /// What ends the turns of the pod in good order.
@@ -32,7 +42,11 @@ impl<'a> PersonAsked<'a> {
     }
 
     /// Submits an input, and waits until its turn has ended or the person leaves what it asks.
-    pub(crate) async fn submit(&mut self, client: &Client, input: NewInput) -> Result<TurnEnd, SubmitError> {
+    pub(crate) async fn submit(
+        &mut self,
+        client: &Client,
+        input: NewInput,
+    ) -> Result<TurnEnd, SubmitError> {
         let end = self.end_of(client, input).await;
         // The thread of the screen may wait for a reply.
         self.outcomes.close();
@@ -107,5 +121,9 @@ impl<'a> PersonAsked<'a> {
 /// What waits for a person.
 async fn open(client: &Client) -> Vec<ApprovalId> {
     let status = client.status().await;
-    status.into_iter().flat_map(|status| status.approvals).map(|open| open.approval).collect()
+    status
+        .into_iter()
+        .flat_map(|status| status.approvals)
+        .map(|open| open.approval)
+        .collect()
 }

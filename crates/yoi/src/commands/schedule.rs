@@ -35,22 +35,39 @@ pub(crate) fn run(args: &ScheduleArgs, env: &Env) -> Result<Exit, Failure> {
     };
     block_on(async {
         let mut pod = live(&pods, &name, COMMAND).await?;
-        let ToolAnswer { summary, .. } = call(&mut pod, &name, tool, arguments, Some(cmd_id())).await?;
+        let ToolAnswer { summary, .. } =
+            call(&mut pod, &name, tool, arguments, Some(cmd_id())).await?;
         out::line(&format!("prompt {}", line(&summary, SHOWN)));
         Ok(Exit::Done)
     })?
 }
 
 fn creation(new: &ScheduleAddArgs, env: &Env) -> Result<Value, Failure> {
-    let ScheduleAddArgs { text, time: ScheduleTime { at, after, cron }, time_zone } = new;
+    let ScheduleAddArgs {
+        text,
+        time: ScheduleTime { at, after, cron },
+        time_zone,
+    } = new;
     let mut arguments = Map::from_iter([("text".to_owned(), input::given(text, env)?.into())]);
-    let mut add = |key: &str, value: Option<Value>| arguments.extend(value.map(|value| (key.to_owned(), value)));
+    let mut add = |key: &str, value: Option<Value>| {
+        arguments.extend(value.map(|value| (key.to_owned(), value)))
+    };
     add("at", at.clone().map(Value::from));
     // A prompt does not come earlier than was asked for.
     let seconds = after.map(|after| after.as_millis().div_ceil(1000));
     let is_minutes = seconds.is_some_and(|seconds| seconds.is_multiple_of(60));
-    add("in_minutes", seconds.filter(|_| is_minutes).map(|seconds| json!(seconds / 60)));
-    add("in_seconds", seconds.filter(|_| !is_minutes).map(|seconds| json!(seconds)));
+    add(
+        "in_minutes",
+        seconds
+            .filter(|_| is_minutes)
+            .map(|seconds| json!(seconds / 60)),
+    );
+    add(
+        "in_seconds",
+        seconds
+            .filter(|_| !is_minutes)
+            .map(|seconds| json!(seconds)),
+    );
     add("cron", cron.clone().map(Value::from));
     add("time_zone", time_zone.clone().map(Value::from));
     Ok(arguments.into())
@@ -64,10 +81,17 @@ async fn call(
     cmd_id: Option<String>,
 ) -> Result<ToolAnswer, Failure> {
     let report = pod.ask(&GetFeatures {}).await?.report;
-    let part = |feature: &Value, key: &str| feature.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let part = |feature: &Value, key: &str| {
+        feature
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let all = report.get("features").and_then(Value::as_array);
     let is_installed = |feature: &Value| {
-        part(feature, "feature_id") == ID.to_string() && ["installed", "degraded"].contains(&&*part(feature, "outcome"))
+        part(feature, "feature_id") == ID.to_string()
+            && ["installed", "degraded"].contains(&&*part(feature, "outcome"))
     };
     if !all.is_some_and(|all| all.iter().any(is_installed)) {
         let text = format!("{name} has no schedule: {ID} is not installed in it");
@@ -77,26 +101,47 @@ async fn call(
         );
         return Err(Failure::new(Exit::Config, text).help(help));
     }
-    let arguments = if let Value::Object(arguments) = arguments { arguments } else { Map::new() };
-    pod.ask(&CallTool { tool: tool.to_owned(), arguments, cmd_id }).await
+    let arguments = if let Value::Object(arguments) = arguments {
+        arguments
+    } else {
+        Map::new()
+    };
+    pod.ask(&CallTool {
+        tool: tool.to_owned(),
+        arguments,
+        cmd_id,
+    })
+    .await
 }
 
 fn list(pods: &Pods, name: &str) -> Result<Exit, Failure> {
     let told = block_on(async {
         match reach(pods, name, COMMAND).await? {
-            Some(mut pod) => call(&mut pod, name, "ScheduleList", json!({}), None).await.map(Some),
+            Some(mut pod) => call(&mut pod, name, "ScheduleList", json!({}), None)
+                .await
+                .map(Some),
             None => Ok(None),
         }
     })??;
     let (summary, lines) = match told {
-        Some(ToolAnswer { summary, content }) => (summary, content.lines().map(str::to_owned).collect()),
+        Some(ToolAnswer { summary, content }) => {
+            (summary, content.lines().map(str::to_owned).collect())
+        }
         None => {
             let lines = recorded_lines(&recorded(pods, name)?, now() / 1000);
-            (format!("{}; {name} is not running", count(lines.len() as u64, "prompt")), lines)
+            (
+                format!(
+                    "{}; {name} is not running",
+                    count(lines.len() as u64, "prompt")
+                ),
+                lines,
+            )
         }
     };
     out::line(&line(&summary, SHOWN));
-    lines.iter().for_each(|prompt| out::line(&format!("  {}", line(prompt, SHOWN))));
+    lines
+        .iter()
+        .for_each(|prompt| out::line(&format!("  {}", line(prompt, SHOWN))));
     Ok(Exit::Done)
 }
 
@@ -109,7 +154,9 @@ fn recorded(pods: &Pods, name: &str) -> Result<Prompts, Failure> {
     };
     let unread = |e: &dyn std::fmt::Display| Failure::new(Exit::Data, format!("{name}: {e}"));
     let state = Summary::read(&reader, || {}).map_err(|e| unread(&e))?.state;
-    let known = state.features.get(&(ID.to_string(), PROMPTS.name().to_owned()));
+    let known = state
+        .features
+        .get(&(ID.to_string(), PROMPTS.name().to_owned()));
     known.map_or_else(
         || Ok(Prompts::default()),
         |known| Prompts::deserialize(known.value.as_ref()).map_err(|e| unread(&e)),

@@ -44,11 +44,22 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         };
         let mut pod = live_as(&pods, &name, COMMAND, role).await?;
         let cmd_id = args.key.clone().unwrap_or_else(cmd_id);
-        let input = pod.send(SendInput { text, mode, cmd_id, ..SendInput::default() }).await?;
+        let input = pod
+            .send(SendInput {
+                text,
+                mode,
+                cmd_id,
+                ..SendInput::default()
+            })
+            .await?;
         let status = pod.status().await.ok();
-        let is_planner = status.as_ref().is_some_and(|status| status.model == OFFLINE);
+        let is_planner = status
+            .as_ref()
+            .is_some_and(|status| status.model == OFFLINE);
         let waiting = status.and_then(|status| waits(&status, &name));
-        waiting.iter().for_each(|line| Messages { quiet: false }.warn(line));
+        waiting
+            .iter()
+            .for_each(|line| Messages { quiet: false }.warn(line));
         if !args.wait {
             match args.json {
                 true => out::json(&json!({ "pod": name, "input": input })),
@@ -57,39 +68,93 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             return Ok(Exit::Done);
         }
         let wait = pod.begin_wait(input)?;
-        let Ended { end, folded } = pod.end(&wait, input).await.map_err(|failure| kept(failure, &name, input))?;
+        let Ended { end, folded } = pod
+            .end(&wait, input)
+            .await
+            .map_err(|failure| kept(failure, &name, input))?;
         if args.run && end.outcome == Outcome::Done {
             let result = result_of(&mut pod, input, folded).await?;
             return told(&name, input, result, args.json);
         }
-        let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
+        let ended = FinishedRun {
+            end,
+            streamed: false,
+            output: AnswerForm::Free,
+            ending: None,
+            late: None,
+        };
         let (json, terminal, colour) = (args.json, env.stdout_terminal, env.colour());
-        let style =
-            OutputStyle { json, terminal, quiet: true, stream: false, colour, cells: None, answer: Look::of_stdout() };
-        Ok(ending::report(&ended, EndedIn::live(&name, is_planner), style, began.elapsed()))
+        let style = OutputStyle {
+            json,
+            terminal,
+            quiet: true,
+            stream: false,
+            colour,
+            cells: None,
+            answer: Look::of_stdout(),
+        };
+        Ok(ending::report(
+            &ended,
+            EndedIn::live(&name, is_planner),
+            style,
+            began.elapsed(),
+        ))
     })?
 }
 
 /// The result of a person's command, whose turn took this input. None if it is not among the newest records.
-async fn result_of(pod: &mut LiveClient, input: u64, folded: u64) -> Result<Option<ToolOutcome>, Failure> {
-    let page = pod.ask(&Page { before: folded.saturating_add(1), limit: MAX_PAGE }).await?;
-    let records = page.records.iter().filter_map(|line| line.read().ok()).map(|view| view.body);
-    let turn = records.skip_while(|body| !matches!(body, RecordBody::InputConsumed(taken) if taken.input == input));
-    let result = |body| if let RecordBody::ToolFinished(finished) = body { Some(finished.outcome) } else { None };
+async fn result_of(
+    pod: &mut LiveClient,
+    input: u64,
+    folded: u64,
+) -> Result<Option<ToolOutcome>, Failure> {
+    let page = pod
+        .ask(&Page {
+            before: folded.saturating_add(1),
+            limit: MAX_PAGE,
+        })
+        .await?;
+    let records = page
+        .records
+        .iter()
+        .filter_map(|line| line.read().ok())
+        .map(|view| view.body);
+    let turn = records.skip_while(
+        |body| !matches!(body, RecordBody::InputConsumed(taken) if taken.input == input),
+    );
+    let result = |body| {
+        if let RecordBody::ToolFinished(finished) = body {
+            Some(finished.outcome)
+        } else {
+            None
+        }
+    };
     Ok(turn.filter_map(result).next())
 }
 
 /// Prints what a command printed. A command that failed is not done.
 fn told(name: &str, input: u64, result: Option<ToolOutcome>, json: bool) -> Result<Exit, Failure> {
-    let Some(ToolOutcome { status, summary, content, .. }) = result else {
+    let Some(ToolOutcome {
+        status,
+        summary,
+        content,
+        ..
+    }) = result
+    else {
         let why = format!("the result of input {input} is not among the newest records");
         return Err(Failure::new(Exit::Failed, why).help(format!("`yoi log {name}` shows it")));
     };
     let content = content.unwrap_or_default();
     if json {
-        out::json(&json!({ "pod": name, "input": input, "status": status, "summary": summary, "output": content }));
+        out::json(
+            &json!({ "pod": name, "input": input, "status": status, "summary": summary, "output": content }),
+        );
     } else if !content.is_empty() {
         out::lines(for_people(&content).trim_end());
     }
-    if status == "ok" { Ok(Exit::Done) } else { Err(Failure::new(Exit::Failed, summary)) }
+    if status == "ok" {
+        Ok(Exit::Done)
+    } else {
+        Err(Failure::new(Exit::Failed, summary))
+    }
 }

@@ -127,43 +127,77 @@ impl Signals {
     /// from [`Self::begin`] on that cancels it, and the next signal leaves at once; what was committed is on disk. A
     /// signal that the program was started with ignored stays ignored (`nohup`).
     pub(crate) fn watch(timeout: Option<Duration>, json: bool) -> Result<Self, Failure> {
-        Self::start(timeout, Standing { json, ..Standing::default() })
+        Self::start(
+            timeout,
+            Standing {
+                json,
+                ..Standing::default()
+            },
+        )
     }
 
     /// The same for a host without a time limit: from [`Self::begin`] on the first signal asks it to end in good order,
     /// the next one or 20 seconds make it leave at once.
     pub(crate) fn of_host(plan: SignalPlan) -> Result<Self, Failure> {
-        Self::start(None, Standing { plan, ..Standing::default() })
+        Self::start(
+            None,
+            Standing {
+                plan,
+                ..Standing::default()
+            },
+        )
     }
 
     fn start(timeout: Option<Duration>, standing: Standing) -> Result<Self, Failure> {
         let (cancel, reload) = (CancellationToken::new(), Arc::default());
-        let signals = Self { cancel, reload, standing: Arc::new(Mutex::new(standing)) };
+        let signals = Self {
+            cancel,
+            reload,
+            standing: Arc::new(Mutex::new(standing)),
+        };
         let fail = |what: std::io::Error| {
-            Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&what)))
+            Failure::new(
+                Exit::Unavailable,
+                format!("signals cannot be handled: {}", authority::explain(&what)),
+            )
         };
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         if files.is_some_and(|files| files < MIN_FILES) {
-            return Err(Failure::new(Exit::Unavailable, format!("the limit on open files is below {MIN_FILES}"))
-                .help(format!("raise `ulimit -n` to {MIN_FILES} or more")));
+            return Err(Failure::new(
+                Exit::Unavailable,
+                format!("the limit on open files is below {MIN_FILES}"),
+            )
+            .help(format!("raise `ulimit -n` to {MIN_FILES} or more")));
         }
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(fail)?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(fail)?;
         let entered = runtime.enter();
         let ignored = ignored();
         let listen = |kind: SignalKind| -> Result<Option<Signal>, Failure> {
             let ignored = ignored & (1 << (kind.as_raw_value() - 1)) != 0;
-            if ignored { Ok(None) } else { signal(kind).map(Some).map_err(fail) }
+            if ignored {
+                Ok(None)
+            } else {
+                signal(kind).map(Some).map_err(fail)
+            }
         };
         // A file over the limit of `ulimit -f` then is an error of the write, not the program's end.
         listen(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
         let mut listened = Vec::new();
         for number in ENDING.into_iter().chain(REAL_TIME) {
-            listened.extend(listen(SignalKind::from_raw(number.into()))?.map(|signal| (number, signal)));
+            listened.extend(
+                listen(SignalKind::from_raw(number.into()))?.map(|signal| (number, signal)),
+            );
         }
         drop(entered);
         let watcher = signals.clone();
         let wait = move || runtime.block_on(watcher.wait(timeout, listened));
-        thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(fail)?;
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(wait)
+            .map_err(fail)?;
         Ok(signals)
     }
 
@@ -265,8 +299,9 @@ impl Standing {
 /// The next of these signals.
 async fn next(listened: &mut [(u8, Signal)]) -> u8 {
     poll_fn(|cx| {
-        let mut came =
-            listened.iter_mut().filter_map(|(number, signal)| signal.poll_recv(cx).is_ready().then_some(*number));
+        let mut came = listened
+            .iter_mut()
+            .filter_map(|(number, signal)| signal.poll_recv(cx).is_ready().then_some(*number));
         came.next().map_or(Poll::Pending, Poll::Ready)
     })
     .await
@@ -276,7 +311,8 @@ async fn next(listened: &mut [(u8, Signal)]) -> u8 {
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -288,7 +324,13 @@ mod tests {
         let effects = |plan: SignalPlan| [1, 2, 3, 15].map(|signal| plan.effect(signal));
         assert_eq!(effects(SignalPlan::Run), [Effect::End; 4]);
         assert_eq!(effects(SignalPlan::Terminal), [Effect::End; 4]);
-        assert_eq!(effects(SignalPlan::Service), [Effect::Reload, Effect::End, Effect::End, Effect::End]);
-        assert_eq!(effects(SignalPlan::Detached), [Effect::Reload, Effect::Nothing, Effect::End, Effect::End]);
+        assert_eq!(
+            effects(SignalPlan::Service),
+            [Effect::Reload, Effect::End, Effect::End, Effect::End]
+        );
+        assert_eq!(
+            effects(SignalPlan::Detached),
+            [Effect::Reload, Effect::Nothing, Effect::End, Effect::End]
+        );
     }
 }

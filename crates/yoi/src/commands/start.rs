@@ -48,7 +48,12 @@ const ENDS: u32 = 5_000;
 pub(crate) const SELF: &str = "/proc/self/exe";
 
 /// Starts the pod, or tells that it runs. `placed`: the command line says in which directory.
-pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    args: &StartArgs,
+    placed: bool,
+    env: &Env,
+    points: &Points,
+) -> Result<Exit, Failure> {
     Ok(match started(args, placed, env, points)? {
         Started::Ready(ready) => {
             print(args, &ready);
@@ -59,14 +64,22 @@ pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) ->
 }
 
 /// Starts the pod and prints nothing, unless it runs already.
-pub(crate) fn quietly(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<(), Failure> {
+pub(crate) fn quietly(
+    args: &StartArgs,
+    placed: bool,
+    env: &Env,
+    points: &Points,
+) -> Result<(), Failure> {
     started(args, placed, env, points).map(drop)
 }
 
 /// The directory of a pod that does not run, as its last start recorded it.
 pub(crate) fn stopped_in(dir: &Path) -> Option<PathBuf> {
     let is_stopped = running(dir).is_none();
-    recorded(dir).started.filter(|_| is_stopped).map(|started| started.cwd.into())
+    recorded(dir)
+        .started
+        .filter(|_| is_stopped)
+        .map(|started| started.cwd.into())
 }
 
 enum Started {
@@ -84,7 +97,10 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     let flags = LaunchOptions::new(&args.options);
     let (owner, last) = (running(&dir), recorded(&dir));
     // It lacks something, and does nothing until it is started with that.
-    let is_suspended = last.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Required);
+    let is_suspended = last
+        .held
+        .as_ref()
+        .is_some_and(|hold| hold.cause == HoldCause::Required);
     if let Some(owner) = owner.as_ref().filter(|_| !is_suspended) {
         return already(args, &flags, prompt.is_some(), owner, &last).map(Started::Told);
     }
@@ -102,7 +118,11 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     }
     let (name, quiet) = (args.name.clone(), args.quiet);
     if args.foreground {
-        let plan = if env.stdin_terminal { SignalPlan::Terminal } else { SignalPlan::Service };
+        let plan = if env.stdin_terminal {
+            SignalPlan::Terminal
+        } else {
+            SignalPlan::Service
+        };
         let log_wanted = host_log::Wanted::of(&env)?.or_warnings();
         let ready = Cell::new(false);
         return PodThatStays {
@@ -124,14 +144,31 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     let child = spawn(&config, &env)?;
     let pid = child.id();
     let (cwd, launch) = (env.cwd.clone(), launch.message());
-    let message = StartMessage { name, cwd, launch, model, secrets, prompt, quiet };
+    let message = StartMessage {
+        name,
+        cwd,
+        launch,
+        model,
+        secrets,
+        prompt,
+        quiet,
+    };
     match ready(child, &message) {
         Ok(ready) => Ok(Started::Ready(ready)),
         Err(failure) if failure.exit == Exit::Busy => {
             // Another start was faster. The process of this one may be the owner, too: it only takes long.
-            let owner = running(&dir).filter(|owner| owner.pid != pid).ok_or(failure)?;
+            let owner = running(&dir)
+                .filter(|owner| owner.pid != pid)
+                .ok_or(failure)?;
             let flags = LaunchOptions::new(&args.options);
-            already(args, &flags, message.prompt.is_some(), &owner, &recorded(&dir)).map(Started::Told)
+            already(
+                args,
+                &flags,
+                message.prompt.is_some(),
+                &owner,
+                &recorded(&dir),
+            )
+            .map(Started::Told)
         }
         Err(failure) => Err(failure),
     }
@@ -154,7 +191,12 @@ impl Start {
         messages: Messages,
     ) -> Result<Self, Failure> {
         let name = &args.name;
-        let Some(started) = started else { return Ok(Self { launch: flags, env: env.clone() }) };
+        let Some(started) = started else {
+            return Ok(Self {
+                launch: flags,
+                env: env.clone(),
+            });
+        };
         if started.launch.is_none() {
             messages.say(&format!(
                 "{name} was last started by an older version of yoi, which recorded no options: the current configuration is used"
@@ -180,7 +222,9 @@ impl Start {
 
 /// The state of a pod, as far as its journal can be read; what is wrong with it is told when the pod is opened.
 fn recorded(dir: &Path) -> SessionState {
-    let summary = Reader::open(dir).ok().and_then(|reader| Summary::read(&reader, || {}).ok());
+    let summary = Reader::open(dir)
+        .ok()
+        .and_then(|reader| Summary::read(&reader, || {}).ok());
     summary.unwrap_or_default().state
 }
 
@@ -195,8 +239,11 @@ fn replace(name: &str, owner: &Owner, dir: &Path) -> Result<(), Failure> {
         }
         thread::sleep(WAIT);
     }
-    Err(Failure::new(Exit::Busy, format!("{name} is held, and its process {} does not end", owner.pid))
-        .help(format!("`yoi stop {name} --now` ends the process")))
+    Err(Failure::new(
+        Exit::Busy,
+        format!("{name} is held, and its process {} does not end", owner.pid),
+    )
+    .help(format!("`yoi stop {name} --now` ends the process")))
 }
 
 /// A pod that runs stays as it is.
@@ -207,7 +254,9 @@ fn already(
     owner: &Owner,
     state: &SessionState,
 ) -> Result<Exit, Failure> {
-    let StartArgs { name, foreground, .. } = args;
+    let StartArgs {
+        name, foreground, ..
+    } = args;
     let held = state.held.as_ref().map(|hold| &hold.reason);
     let text = format!("{name} is already running (process {})", owner.pid);
     let busy = |help: String| Err(Failure::new(Exit::Busy, text.clone()).help(help));
@@ -225,33 +274,52 @@ fn already(
             }
             Ok(Exit::Done)
         }
-        set => {
-            busy(format!("{} can change only while the pod is stopped: run `yoi stop {name}` first", set.join(" and ")))
-        }
+        set => busy(format!(
+            "{} can change only while the pod is stopped: run `yoi stop {name}` first",
+            set.join(" and ")
+        )),
     }
 }
 
 /// Starts the process, which waits for its start. Variables that hold keys are not for it: what it needs is in there.
 fn spawn(config: &Config, env: &Env) -> Result<Child, Failure> {
     let mut command = Command::new(SELF);
-    command.arg0("yoi").arg(HOST).current_dir(&env.cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+        .arg0("yoi")
+        .arg(HOST)
+        .current_dir(&env.cwd)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     for name in keys::variables(config) {
         command.env_remove(name);
     }
     command.spawn().map_err(|error| {
-        Failure::new(Exit::Unavailable, format!("the process of the pod cannot start: {}", authority::explain(&error)))
+        Failure::new(
+            Exit::Unavailable,
+            format!(
+                "the process of the pod cannot start: {}",
+                authority::explain(&error)
+            ),
+        )
     })
 }
 
 /// Hands the start over and waits for the answer.
 fn ready(mut child: Child, message: &StartMessage) -> Result<Ready, Failure> {
-    let broken = |what: String| Failure::new(Exit::Internal, format!("the process of {}: {what}", message.name));
+    let broken = |what: String| {
+        Failure::new(
+            Exit::Internal,
+            format!("the process of {}: {what}", message.name),
+        )
+    };
     let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(broken("no pipe".to_owned()));
     };
     let (told, answer) = mpsc::channel();
     let reads = move || drop(told.send(HostReply::read(stdout)));
-    thread::Builder::new().spawn(reads).map_err(|e| no_thread(&e))?;
+    thread::Builder::new()
+        .spawn(reads)
+        .map_err(|e| no_thread(&e))?;
     let text = serde_json::to_vec(message).map_err(|error| broken(error.to_string()))?;
     // A process that has ended has said why.
     drop(stdin.write_all(&text));
@@ -265,14 +333,25 @@ fn ready(mut child: Child, message: &StartMessage) -> Result<Ready, Failure> {
         }
         Ok(Ok(None)) => {
             let status = child.wait().map_err(|error| broken(error.to_string()))?;
-            Err(broken(format!("it ended before the pod was ready ({status})"))
-                .help(format!("`yoi log {}` and host.log in the pod's directory may show the reason", message.name)))
+            Err(
+                broken(format!("it ended before the pod was ready ({status})")).help(format!(
+                    "`yoi log {}` and host.log in the pod's directory may show the reason",
+                    message.name
+                )),
+            )
         }
         Ok(Err(error)) => Err(broken(error.to_string())),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-            let text = format!("{} is not ready after {} s", message.name, PATIENCE.as_secs());
-            let help =
-                format!("process {} continues to start; `yoi status {}` shows the state", child.id(), message.name);
+            let text = format!(
+                "{} is not ready after {} s",
+                message.name,
+                PATIENCE.as_secs()
+            );
+            let help = format!(
+                "process {} continues to start; `yoi status {}` shows the state",
+                child.id(),
+                message.name
+            );
             Err(Failure::new(Exit::Busy, text).help(help))
         }
     }
@@ -280,7 +359,13 @@ fn ready(mut child: Child, message: &StartMessage) -> Result<Ready, Failure> {
 
 fn print(args: &StartArgs, ready: &Ready) {
     let name = &args.name;
-    let Ready { pid, session, socket, missing, held } = ready;
+    let Ready {
+        pid,
+        session,
+        socket,
+        missing,
+        held,
+    } = ready;
     if args.json {
         let state = match (missing, held) {
             (Some(_), _) => "suspended",

@@ -28,7 +28,8 @@ use pod::session::approvals::AllowedRule;
 use pod::session::fold::{Hold, SessionState};
 use pod::session::summary::Summary;
 use protocol::status::{
-    ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, State, Status,
+    ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, State,
+    Status,
 };
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
@@ -61,7 +62,9 @@ pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
         };
         match told {
             // Its files tell the rest.
-            Err(failure) if failure.exit == Exit::Busy => Ok((None, Some(Unasked::silent(owner.pid, &name)))),
+            Err(failure) if failure.exit == Exit::Busy => {
+                Ok((None, Some(Unasked::silent(owner.pid, &name))))
+            }
             told => Ok((told?, None)),
         }
     })?;
@@ -99,12 +102,24 @@ impl Unasked {
     fn silent(pid: u32, name: &str) -> Self {
         let stopped = format!("if a signal stopped the process, `kill -CONT {pid}` continues it");
         let help = format!("{stopped}; `yoi stop {name} --now` ends it");
-        Self { pid, why: format!("{pid} does not answer"), help }
+        Self {
+            pid,
+            why: format!("{pid} does not answer"),
+            help,
+        }
     }
 
     fn incompatible(pid: u32, failure: Failure) -> Self {
-        let Failure { exit: _, message, help } = failure;
-        Self { pid, why: format!("{pid}: {message}"), help: help.unwrap_or_default() }
+        let Failure {
+            exit: _,
+            message,
+            help,
+        } = failure;
+        Self {
+            pid,
+            why: format!("{pid}: {message}"),
+            help: help.unwrap_or_default(),
+        }
     }
 }
 
@@ -120,8 +135,19 @@ struct Found {
 }
 
 impl Found {
-    fn read(pods: &Pods, name: &str, live: Option<Status>, unasked: Option<Unasked>) -> Result<Self, Failure> {
-        let mut found = Self { name: name.to_owned(), live, unasked, summary: Summary::default(), context: None };
+    fn read(
+        pods: &Pods,
+        name: &str,
+        live: Option<Status>,
+        unasked: Option<Unasked>,
+    ) -> Result<Self, Failure> {
+        let mut found = Self {
+            name: name.to_owned(),
+            live,
+            unasked,
+            summary: Summary::default(),
+            context: None,
+        };
         let reader = match Reader::open(&pods.dir(name)) {
             // Nothing was recorded yet.
             Err(ReadError::NoSuch(_)) => return Ok(found),
@@ -138,7 +164,12 @@ impl Found {
         for (what, text) in self.lines(left) {
             match look {
                 Some(look) => {
-                    let rows = labelled(&format!("{what:9}"), Tone::Strong, &escape_line(&text), look.width());
+                    let rows = labelled(
+                        &format!("{what:9}"),
+                        Tone::Strong,
+                        &escape_line(&text),
+                        look.width(),
+                    );
                     out::raw(&look.text(&rows));
                 }
                 None => out::line(&format!("{what:9} {text}")),
@@ -162,18 +193,31 @@ impl Found {
 
     fn held(&self) -> Option<Hold> {
         let stopped = || self.summary.state.held.clone();
-        self.live.as_ref().map_or_else(stopped, |live| live.held.as_ref().and_then(hold))
+        self.live
+            .as_ref()
+            .map_or_else(stopped, |live| live.held.as_ref().and_then(hold))
     }
 
     fn approvals(&self) -> Vec<ApprovalStatus> {
         let open = &self.summary.state.approvals.open;
         let stopped = || open.values().map(|open| pod::ipc::approval(open)).collect();
-        self.live.as_ref().map_or_else(stopped, |live| live.approvals.clone())
+        self.live
+            .as_ref()
+            .map_or_else(stopped, |live| live.approvals.clone())
     }
 
     fn queued(&self) -> Vec<Queued> {
-        let stopped = || self.summary.state.queued.iter().map(pod::ipc::queued).collect();
-        self.live.as_ref().map_or_else(stopped, |live| live.queued.clone())
+        let stopped = || {
+            self.summary
+                .state
+                .queued
+                .iter()
+                .map(pod::ipc::queued)
+                .collect()
+        };
+        self.live
+            .as_ref()
+            .map_or_else(stopped, |live| live.queued.clone())
     }
 
     /// The background tasks, with how many more there are.
@@ -181,16 +225,22 @@ impl Found {
         let recorded = || {
             let known = self.summary.state.tasks.iter();
             pod::ipc::background_tasks(
-                known.map(|(key, task)| BackgroundTaskView::recorded(key.clone(), Some(task))).collect(),
+                known
+                    .map(|(key, task)| BackgroundTaskView::recorded(key.clone(), Some(task)))
+                    .collect(),
             )
         };
-        self.live.as_ref().map_or_else(recorded, |live| (live.tasks.clone(), live.more_tasks))
+        self.live
+            .as_ref()
+            .map_or_else(recorded, |live| (live.tasks.clone(), live.more_tasks))
     }
 
     /// The jobs that run; of a pod that does not run, those without an end.
     fn jobs(&self) -> Vec<JobStatus> {
         let recorded = || self.summary.state.open_jobs().map(pod::ipc::job).collect();
-        self.live.as_ref().map_or_else(recorded, |live| live.jobs.clone())
+        self.live
+            .as_ref()
+            .map_or_else(recorded, |live| live.jobs.clone())
     }
 
     /// Whether a process has the pod.
@@ -200,28 +250,58 @@ impl Found {
 
     /// The calls that run, or that a crash left open.
     fn calls(&self) -> impl Iterator<Item = String> {
-        let call = |name: &str, arguments: &str| format!("{name} {}", line(&brief(arguments), SHOWN));
-        self.summary.state.open_calls.values().map(move |open| call(&open.name, &open.arguments))
+        let call =
+            |name: &str, arguments: &str| format!("{name} {}", line(&brief(arguments), SHOWN));
+        self.summary
+            .state
+            .open_calls
+            .values()
+            .map(move |open| call(&open.name, &open.arguments))
     }
 
     fn model(&self) -> String {
-        let recorded = || self.summary.state.surface.as_ref().map(|(surface, _)| surface.model.clone());
-        self.live.as_ref().map(|live| live.model.clone()).or_else(recorded).unwrap_or_else(|| "-".to_owned())
+        let recorded = || {
+            self.summary
+                .state
+                .surface
+                .as_ref()
+                .map(|(surface, _)| surface.model.clone())
+        };
+        self.live
+            .as_ref()
+            .map(|live| live.model.clone())
+            .or_else(recorded)
+            .unwrap_or_else(|| "-".to_owned())
     }
 
     fn sandbox(&self) -> Option<&str> {
         let live = self.live.as_ref().map(|live| live.host.sandbox.as_str());
-        live.or_else(|| self.summary.state.started.as_ref().map(|start| start.sandbox.as_str()))
+        live.or_else(|| {
+            self.summary
+                .state
+                .started
+                .as_ref()
+                .map(|start| start.sandbox.as_str())
+        })
     }
 
     fn lines(&self, left: Option<&LeftRunning>) -> Vec<(&'static str, String)> {
         let mut lines = vec![("state", self.state_line())];
         let mut add = |what: &'static str, text: String| lines.push((what, text));
         self.calls().for_each(|call| add("", call));
-        self.approval_lines().into_iter().for_each(|(what, text)| add(what, text));
-        self.rule_lines().into_iter().for_each(|(what, text)| add(what, text));
+        self.approval_lines()
+            .into_iter()
+            .for_each(|(what, text)| add(what, text));
+        self.rule_lines()
+            .into_iter()
+            .for_each(|(what, text)| add(what, text));
         if let Some(held) = self.held() {
-            let next = next_step(&held, self.summary.state.last_outcome.as_ref(), &self.name, self.is_hosted());
+            let next = next_step(
+                &held,
+                self.summary.state.last_outcome.as_ref(),
+                &self.name,
+                self.is_hosted(),
+            );
             add("held", held.reason);
             add("", next);
         }
@@ -229,19 +309,40 @@ impl Found {
             add("waiting", model_wait(wait));
         }
         if let Some(disk) = self.live.as_ref().and_then(|live| live.disk.as_ref()) {
-            add("disk", format!("{disk}; yoi retries until the write succeeds"));
+            add(
+                "disk",
+                format!("{disk}; yoi retries until the write succeeds"),
+            );
         }
         let queued = self.queued();
         if !queued.is_empty() {
             let verb = if queued.len() == 1 { "waits" } else { "wait" };
-            add("queue", format!("{} {verb}", count(queued.len() as u64, "input")));
+            add(
+                "queue",
+                format!("{} {verb}", count(queued.len() as u64, "input")),
+            );
         }
         for queued in queued.iter().take(LISTED) {
-            let steered = if queued.mode == DeliveryMode::Steer { " (steered)" } else { "" };
-            add("", format!("{:>4}{steered}  {}", queued.input, line(&queued.text, SHOWN)));
+            let steered = if queued.mode == DeliveryMode::Steer {
+                " (steered)"
+            } else {
+                ""
+            };
+            add(
+                "",
+                format!(
+                    "{:>4}{steered}  {}",
+                    queued.input,
+                    line(&queued.text, SHOWN)
+                ),
+            );
         }
-        self.task_lines().into_iter().for_each(|(what, text)| add(what, text));
-        self.job_lines().into_iter().for_each(|(what, text)| add(what, text));
+        self.task_lines()
+            .into_iter()
+            .for_each(|(what, text)| add(what, text));
+        self.job_lines()
+            .into_iter()
+            .for_each(|(what, text)| add(what, text));
         add("model", self.model());
         if let Some(sandbox) = self.sandbox() {
             add("sandbox", sandbox.to_owned());
@@ -250,19 +351,43 @@ impl Found {
         if let Some(cost) = self.summary.state.cost {
             add("cost", cost.to_string());
         }
-        self.context.iter().flat_map(context_lines).for_each(|(what, text)| add(what, text));
+        self.context
+            .iter()
+            .flat_map(context_lines)
+            .for_each(|(what, text)| add(what, text));
         if let Some(outcome) = self.summary.state.last_outcome.as_ref() {
             let unaccepted = self.summary.state.shortfall == Some(Shortfall::NotAccepted);
-            add("last turn", if unaccepted { "answer not accepted".to_owned() } else { outcome_text(outcome) });
+            add(
+                "last turn",
+                if unaccepted {
+                    "answer not accepted".to_owned()
+                } else {
+                    outcome_text(outcome)
+                },
+            );
         }
         if let Some(live) = &self.live {
-            let age = duration(Duration::from_micros(now().saturating_sub(live.host.since_us)));
-            add("process", format!("{}, running for {age} (yoi {})", live.host.pid, live.host.version));
+            let age = duration(Duration::from_micros(
+                now().saturating_sub(live.host.since_us),
+            ));
+            add(
+                "process",
+                format!(
+                    "{}, running for {age} (yoi {})",
+                    live.host.pid, live.host.version
+                ),
+            );
             if live.stuck > 0 {
-                add("stuck", format!("{} did not return", count(live.stuck, "tool or hook call")));
+                add(
+                    "stuck",
+                    format!("{} did not return", count(live.stuck, "tool or hook call")),
+                );
             }
             if let Some(why) = &live.host.reload.refused {
-                add("config", format!("not changed by the newest reload: {}", line(why, REASON)));
+                add(
+                    "config",
+                    format!("not changed by the newest reload: {}", line(why, REASON)),
+                );
             }
             if !live.host.reload.next_start.is_empty() {
                 let keys = line(&live.host.reload.next_start.join(", "), REASON);
@@ -276,7 +401,12 @@ impl Found {
         if self.summary.last_time > 0 {
             add(
                 "active",
-                format!("{} ago", duration(Duration::from_micros(now().saturating_sub(self.summary.last_time)))),
+                format!(
+                    "{} ago",
+                    duration(Duration::from_micros(
+                        now().saturating_sub(self.summary.last_time)
+                    ))
+                ),
             );
         }
         if let Some(left) = left {
@@ -292,12 +422,28 @@ impl Found {
         }
         let what = std::iter::once("approval").chain(std::iter::repeat(""));
         let asked = |approval: &ApprovalStatus| {
-            let end = end(approval.expires_ms, Some(now() / 1000)).map(|end| format!("; {end}")).unwrap_or_default();
-            format!("{:>4}  {}{end}", approval.approval, line(&approval.question, SHOWN))
+            let end = end(approval.expires_ms, Some(now() / 1000))
+                .map(|end| format!("; {end}"))
+                .unwrap_or_default();
+            format!(
+                "{:>4}  {}{end}",
+                approval.approval,
+                line(&approval.question, SHOWN)
+            )
         };
         let mut lines: Vec<_> = what.zip(approvals.iter().map(asked)).collect();
-        let start = if self.is_hosted() { String::new() } else { format!("`yoi start {}`, then ", self.name) };
-        lines.push(("", format!("{start}`yoi approve {}` shows the calls that wait", self.name)));
+        let start = if self.is_hosted() {
+            String::new()
+        } else {
+            format!("`yoi start {}`, then ", self.name)
+        };
+        lines.push((
+            "",
+            format!(
+                "{start}`yoi approve {}` shows the calls that wait",
+                self.name
+            ),
+        ));
         lines
     }
 
@@ -309,11 +455,25 @@ impl Found {
         }
         let what = std::iter::once("allowed").chain(std::iter::repeat(""));
         let text = |allowed: &AllowedRule| {
-            format!("{:>4}  {}", allowed.number, line(&short(&Rule::from(&allowed.rule)), SHOWN))
+            format!(
+                "{:>4}  {}",
+                allowed.number,
+                line(&short(&Rule::from(&allowed.rule)), SHOWN)
+            )
         };
         let mut lines: Vec<_> = what.zip(rules.iter().take(LISTED).map(text)).collect();
-        let all = if rules.len() > LISTED { format!("{} rules; ", rules.len()) } else { String::new() };
-        lines.push(("", format!("{all}`yoi approve {} --forget` lists them and takes them back", self.name)));
+        let all = if rules.len() > LISTED {
+            format!("{} rules; ", rules.len())
+        } else {
+            String::new()
+        };
+        lines.push((
+            "",
+            format!(
+                "{all}`yoi approve {} --forget` lists them and takes them back",
+                self.name
+            ),
+        ));
         lines
     }
 
@@ -323,10 +483,18 @@ impl Found {
             return Vec::new();
         }
         let mut lines = vec![("tasks", tasks_text(&tasks, more, self.is_hosted()))];
-        lines.extend(tasks.iter().take(LISTED).map(|task| ("", task_line(task, self.is_hosted(), now() / 1000))));
+        lines.extend(
+            tasks
+                .iter()
+                .take(LISTED)
+                .map(|task| ("", task_line(task, self.is_hosted(), now() / 1000))),
+        );
         let hidden = (tasks.len().saturating_sub(LISTED) as u64).saturating_add(more);
         if hidden > 0 {
-            lines.push(("", format!("{hidden} more; --json lists up to {}", protocol::MAX_TASKS)));
+            lines.push((
+                "",
+                format!("{hidden} more; --json lists up to {}", protocol::MAX_TASKS),
+            ));
         }
         lines
     }
@@ -336,22 +504,46 @@ impl Found {
         if jobs.is_empty() {
             return Vec::new();
         }
-        let what = if self.is_hosted() { "running" } else { "did not end; the next start ends their processes" };
-        let mut lines = vec![("jobs", format!("{} {what}", count(jobs.len() as u64, "job")))];
+        let what = if self.is_hosted() {
+            "running"
+        } else {
+            "did not end; the next start ends their processes"
+        };
+        let mut lines = vec![(
+            "jobs",
+            format!("{} {what}", count(jobs.len() as u64, "job")),
+        )];
         lines.extend(jobs.iter().map(|job| ("", job_line(job, now() / 1000))));
         lines
     }
 
     fn state_line(&self) -> String {
-        let waits = self.live.as_ref().is_some_and(|live| live.state == State::Working && live.model_wait.is_some());
-        let state = if waits { "waiting for the model" } else { self.state() };
-        match self.live.as_ref().and_then(|live| live.turn.zip(Some(live.step.unwrap_or_default()))) {
+        let waits = self
+            .live
+            .as_ref()
+            .is_some_and(|live| live.state == State::Working && live.model_wait.is_some());
+        let state = if waits {
+            "waiting for the model"
+        } else {
+            self.state()
+        };
+        match self
+            .live
+            .as_ref()
+            .and_then(|live| live.turn.zip(Some(live.step.unwrap_or_default())))
+        {
             Some((turn, 0)) => format!("{state} (turn {turn})"),
             Some((turn, step)) => format!("{state} (turn {turn}, step {step})"),
-            None if self.held().is_some_and(|hold| hold.cause == HoldCause::Budget) && self.is_hosted() => {
+            None if self
+                .held()
+                .is_some_and(|hold| hold.cause == HoldCause::Budget)
+                && self.is_hosted() =>
+            {
                 format!("{state}, {WAITING}")
             }
-            None if state == "crashed" => format!("{state}; `yoi start {}` starts it again", self.name),
+            None if state == "crashed" => {
+                format!("{state}; `yoi start {}` starts it again", self.name)
+            }
             None => state.to_owned(),
         }
     }
@@ -388,15 +580,22 @@ impl Found {
 fn recorded_context(state: &SessionState, env: &Env) -> Option<ContextStatus> {
     let (surface, _) = state.surface.as_ref()?;
     let config = Config::load(env).ok();
-    let window = config.as_ref().and_then(|config| context_window(&surface.model, config));
-    let policy = config.as_ref().map(Config::context_policy).unwrap_or_default();
+    let window = config
+        .as_ref()
+        .and_then(|config| context_window(&surface.model, config));
+    let policy = config
+        .as_ref()
+        .map(Config::context_policy)
+        .unwrap_or_default();
     state.context_under(window, policy).map(pod::ipc::context)
 }
 
 /// Whether a pod is held because its next request does not fit the model's context; its provider may have said so.
 pub(crate) fn is_context_full(hold: &Hold, last: Option<&Outcome>) -> bool {
     let is_full = match last {
-        Some(Outcome::ModelFailed { help: Some(help), .. }) => client::model::drops_turns(help),
+        Some(Outcome::ModelFailed {
+            help: Some(help), ..
+        }) => client::model::drops_turns(help),
         last => last == Some(&Outcome::ContextLimit),
     };
     hold.cause == HoldCause::Budget && hold.budget.is_none() && is_full
@@ -414,23 +613,38 @@ fn next_step(hold: &Hold, last: Option<&Outcome>, name: &str, live: bool) -> Str
     }
     match (hold.cause, live) {
         _ if is_context_full(hold, last) => {
-            let start = if live { String::new() } else { format!("run `yoi start {name}`, then ") };
+            let start = if live {
+                String::new()
+            } else {
+                format!("run `yoi start {name}`, then ")
+            };
             let failed = matches!(last, Some(Outcome::ModelFailed { .. }));
             let then = if failed {
                 format!("; `yoi send {name} \"continue\"` then continues the turn")
             } else {
                 String::new()
             };
-            format!("{start}`{}` continues it without the oldest turns{then}", drop_turns(name))
+            format!(
+                "{start}`{}` continues it without the oldest turns{then}",
+                drop_turns(name)
+            )
         }
         (HoldCause::Disk, _) => "free disk space; the pod then continues by itself".to_owned(),
         (HoldCause::Required, _) => format!("run `yoi start {name}` again once the key is set"),
-        (HoldCause::Cancel, true) => format!("`yoi send {name} \"INPUT\"` or `yoi resume {name}` ends the hold"),
-        (HoldCause::Bug, true) => format!("`yoi log {name}` shows the last turns; `yoi resume {name}` tries again"),
-        (HoldCause::Budget, true) if matches!(last, Some(Outcome::ModelFailed { .. })) => {
-            format!("`yoi resume {name}` ends the hold, and `yoi send {name} \"continue\"` then continues the turn")
+        (HoldCause::Cancel, true) => {
+            format!("`yoi send {name} \"INPUT\"` or `yoi resume {name}` ends the hold")
         }
-        (HoldCause::Person | HoldCause::Budget | HoldCause::Gate, true) => format!("`yoi resume {name}` continues it"),
+        (HoldCause::Bug, true) => {
+            format!("`yoi log {name}` shows the last turns; `yoi resume {name}` tries again")
+        }
+        (HoldCause::Budget, true) if matches!(last, Some(Outcome::ModelFailed { .. })) => {
+            format!(
+                "`yoi resume {name}` ends the hold, and `yoi send {name} \"continue\"` then continues the turn"
+            )
+        }
+        (HoldCause::Person | HoldCause::Budget | HoldCause::Gate, true) => {
+            format!("`yoi resume {name}` continues it")
+        }
         (_, false) => format!("run `yoi start {name}`, then `yoi resume {name}`"),
     }
 }

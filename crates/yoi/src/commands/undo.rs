@@ -6,7 +6,9 @@ mod tally;
 use self::tally::{SkipReason, Tally, UndoAction};
 use crate::Points;
 use crate::cli::UndoArgs;
-use crate::commands::changes::{CurrentFile, before, itself, locate_moved, look, read, there, warn};
+use crate::commands::changes::{
+    CurrentFile, before, itself, locate_moved, look, read, there, warn,
+};
 use crate::commands::live::reach;
 use crate::commands::person::{meant, terminal};
 use crate::config::Config;
@@ -30,7 +32,10 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// Puts files back as they were before the pod, or before what came after `--to`. In a live pod its process does that.
 pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let (name, to) = (meant(&pods, args.name.as_deref(), env)?, args.to.unwrap_or(0));
+    let (name, to) = (
+        meant(&pods, args.name.as_deref(), env)?,
+        args.to.unwrap_or(0),
+    );
     if !args.yes && !is_wanted(args, env, &pods, &name, to)? {
         out::wrapped("nothing was undone");
         return Ok(Exit::Failed);
@@ -43,49 +48,80 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     })??;
     if let Some(undone) = live {
         undone.lines.iter().for_each(|line| out::wrapped(line));
-        return undone.failure.map_or(Ok(Exit::Done), |failure| Err(of_wire(failure)));
+        return undone
+            .failure
+            .map_or(Ok(Exit::Done), |failure| Err(of_wire(failure)));
     }
     let clock: Clock = Arc::new(now);
     // What can be taken back does not depend on a configuration that reads.
     let any_file_system = Config::load(env).is_ok_and(|config| config.any_file_system.value);
     let dir = pods.dir(&name);
-    let options = Options { any_file_system, ..Options::new(name.clone(), clock) };
+    let options = Options {
+        any_file_system,
+        ..Options::new(name.clone(), clock)
+    };
     let opened = Session::open(&dir, options).map_err(|e| open_failure(&e, now(), Some(&name)))?;
     let (changes, view) = read(&dir, &name, to)?;
     let undo = Undo::new(opened, view, points)?;
     clear(&dir, &undo.files);
     let done = undo.all(&name, changes, &out::wrapped);
-    if let Some(Writes { log: UndoLog::Own(journal, _), .. }) = &undo.writes {
+    if let Some(Writes {
+        log: UndoLog::Own(journal, _),
+        ..
+    }) = &undo.writes
+    {
         journal.close();
     }
     done.map(|()| Exit::Done)
 }
 
 /// Whether a person at a terminal agrees, who is shown what would be done. Where there is none, the pod has to be named.
-fn is_wanted(args: &UndoArgs, env: &Env, pods: &Pods, name: &str, to: u64) -> Result<bool, Failure> {
+fn is_wanted(
+    args: &UndoArgs,
+    env: &Env,
+    pods: &Pods,
+    name: &str,
+    to: u64,
+) -> Result<bool, Failure> {
     let Some(mut terminal) = terminal(env) else {
         if args.name.is_some() {
             return Ok(true);
         }
-        let refused =
-            Failure::new(Exit::Usage, "`yoi undo` without NAME asks first, and there is no terminal to ask at");
-        return Err(refused.help(format!("`yoi undo -y` undoes the changes of {name} without asking")));
+        let refused = Failure::new(
+            Exit::Usage,
+            "`yoi undo` without NAME asks first, and there is no terminal to ask at",
+        );
+        return Err(refused.help(format!(
+            "`yoi undo -y` undoes the changes of {name} without asking"
+        )));
     };
     let dir = pods.dir(name);
     let (mut changes, view) = read(&dir, name, to)?;
     let session = session(&dir).ok_or_else(|| empty(name, Exit::Usage))?;
-    let (files, points, lines) = (everything(&ambient::claim())?, Points::none(), RefCell::new(Vec::new()));
-    let preview = Undo { files, session, view, writes: None, points: &points };
+    let (files, points, lines) = (
+        everything(&ambient::claim())?,
+        Points::none(),
+        RefCell::new(Vec::new()),
+    );
+    let preview = Undo {
+        files,
+        session,
+        view,
+        writes: None,
+        points: &points,
+    };
     let say = |line: &str| lines.borrow_mut().push(line.to_owned());
     if preview.each(&mut changes, &say)?.undone == 0 {
         return Ok(true);
     }
     lines.borrow().iter().for_each(|line| out::wrapped(line));
     let question = format!("undo these changes of {name}? y or n: ");
-    Ok(terminal.agrees(&question, &mut || true, &mut out::raw).unwrap_or_else(|_left| {
-        out::raw("\n");
-        false
-    }))
+    Ok(terminal
+        .agrees(&question, &mut || true, &mut out::raw)
+        .unwrap_or_else(|_left| {
+            out::raw("\n");
+            false
+        }))
 }
 
 /// The same in a pod of this process, between two turns. Runs on a thread that may block.
@@ -100,10 +136,25 @@ pub(crate) fn in_live_pod(
     let done = (|| {
         let (changes, view) = read(dir, name, to)?;
         let session = session(dir).ok_or_else(|| empty(name, Exit::Usage))?;
-        let (files, blobs, points) = (everything(&ambient::claim())?, turns.blobs().clone(), Points::none());
-        let writes = Some(Writes { log: UndoLog::Live(turns, runtime.clone()), blobs });
-        let undo = Undo { files, session, view, writes, points: &points };
-        undo.all(name, changes, &|line| lines.borrow_mut().push(line.to_owned()))
+        let (files, blobs, points) = (
+            everything(&ambient::claim())?,
+            turns.blobs().clone(),
+            Points::none(),
+        );
+        let writes = Some(Writes {
+            log: UndoLog::Live(turns, runtime.clone()),
+            blobs,
+        });
+        let undo = Undo {
+            files,
+            session,
+            view,
+            writes,
+            points: &points,
+        };
+        undo.all(name, changes, &|line| {
+            lines.borrow_mut().push(line.to_owned())
+        })
     })();
     (lines.into_inner(), done)
 }
@@ -138,28 +189,46 @@ impl UndoLog {
         match self {
             Self::Own(journal, runtime) => {
                 let committed = runtime.block_on(journal.append(Batch::of(vec![record])));
-                committed.map(drop).map_err(|refused| refused.why.to_string())
+                committed
+                    .map(drop)
+                    .map_err(|refused| refused.why.to_string())
             }
-            Self::Live(turns, runtime) => {
-                runtime.block_on(turns.append(vec![record])).map_err(|error| error.to_string())
-            }
+            Self::Live(turns, runtime) => runtime
+                .block_on(turns.append(vec![record]))
+                .map_err(|error| error.to_string()),
         }
     }
 }
 
 impl<'a> Undo<'a> {
     fn new(opened: Opened, view: BlobView, points: &'a Points) -> Result<Self, Failure> {
-        let Opened { journal, blobs, recovered } = opened;
+        let Opened {
+            journal,
+            blobs,
+            recovered,
+        } = opened;
         let runtime = Builder::new_current_thread().build();
         let runtime = runtime.map_err(|e| {
             Failure::new(
                 Exit::Unavailable,
-                format!("the asynchronous runtime cannot start: {}", authority::explain(&e)),
+                format!(
+                    "the asynchronous runtime cannot start: {}",
+                    authority::explain(&e)
+                ),
             )
         })?;
         let (files, session) = (everything(&ambient::claim())?, recovered.session);
-        let writes = Some(Writes { log: UndoLog::Own(journal, runtime), blobs });
-        Ok(Self { files, session, view, writes, points })
+        let writes = Some(Writes {
+            log: UndoLog::Own(journal, runtime),
+            blobs,
+        });
+        Ok(Self {
+            files,
+            session,
+            view,
+            writes,
+            points,
+        })
     }
 
     /// Takes back every change, and says what it does about each path.
@@ -167,7 +236,10 @@ impl<'a> Undo<'a> {
         let mut tally = self.each(&mut changes, say)?;
         // Those below first.
         tally.gone.sort_by(|(_, one), (_, other)| other.cmp(one));
-        tally.gone.iter().for_each(|(path, made)| self.emptied(Path::new(path), Path::new(made)));
+        tally
+            .gone
+            .iter()
+            .for_each(|(path, made)| self.emptied(Path::new(path), Path::new(made)));
         let refused = tally.left.len();
         if refused == 0 && tally.undone == 0 {
             say(&format!("{name}: nothing to undo"));
@@ -178,8 +250,9 @@ impl<'a> Undo<'a> {
                 1 => "1 path was skipped; the reason is above".to_owned(),
                 more => format!("{more} paths were skipped; the reasons are above"),
             };
-            return Err(Failure::new(Exit::Failed, skipped)
-                .help(format!("`yoi diff {name}` shows the remaining changes; undo them by hand")));
+            return Err(Failure::new(Exit::Failed, skipped).help(format!(
+                "`yoi diff {name}` shows the remaining changes; undo them by hand"
+            )));
         }
         Ok(())
     }
@@ -208,7 +281,8 @@ impl<'a> Undo<'a> {
             }
         }
         for moved in whole {
-            if tally.note(&moved.from, self.directory(moved, &tally.left))? == UndoAction::MovedBack {
+            if tally.note(&moved.from, self.directory(moved, &tally.left))? == UndoAction::MovedBack
+            {
                 tally.moved_back(&moved.to, &moved.from);
                 tally.gone.extend_from_slice(&moved.made);
             }
@@ -229,7 +303,8 @@ impl<'a> Undo<'a> {
             FileStatus::AsLeft => {}
         }
         if changed.doubtful {
-            let why = "records before its first known change are lost, so its earlier content is unknown";
+            let why =
+                "records before its first known change are lost, so its earlier content is unknown";
             return Err(SkipReason::File(format!("{path}: {why}")));
         }
         if let Between::Other(seq) = changed.between {
@@ -239,16 +314,29 @@ impl<'a> Undo<'a> {
             );
             return Err(SkipReason::File(why));
         }
-        Ok(Some((now, before(changed, &self.view).map_err(SkipReason::File)?)))
+        Ok(Some((
+            now,
+            before(changed, &self.view).map_err(SkipReason::File)?,
+        )))
     }
 
     /// The record first, then the file: after a crash in between, the file simply still stands as the pod left it.
     fn file(&self, changed: &Changed) -> Result<UndoAction, SkipReason> {
-        let Some((now, was)) = self.both(changed)? else { return Ok(UndoAction::Nothing) };
-        let Some(writes) = &self.writes else {
-            return Ok(if was.is_some() { UndoAction::Restored } else { UndoAction::Removed });
+        let Some((now, was)) = self.both(changed)? else {
+            return Ok(UndoAction::Nothing);
         };
-        let kept = now.bytes.as_ref().map(|bytes| writes.blobs.put(bytes).map(Stored::from)).transpose();
+        let Some(writes) = &self.writes else {
+            return Ok(if was.is_some() {
+                UndoAction::Restored
+            } else {
+                UndoAction::Removed
+            });
+        };
+        let kept = now
+            .bytes
+            .as_ref()
+            .map(|bytes| writes.blobs.put(bytes).map(Stored::from))
+            .transpose();
         let record = FileChanged {
             call: None,
             path: changed.path.clone(),
@@ -261,8 +349,11 @@ impl<'a> Undo<'a> {
         self.unchanged(&now, changed, "undo.found")?;
         self.record(record.into())?;
         let number = staged(&self.session, None, &changed.path);
-        let staged =
-            was.as_deref().map(|bytes| self.files.stage(&now.at, number, bytes)).transpose().map_err(refused)?;
+        let staged = was
+            .as_deref()
+            .map(|bytes| self.files.stage(&now.at, number, bytes))
+            .transpose()
+            .map_err(refused)?;
         let staged = match (staged, changed.mode.filter(|_| now.bytes.is_none())) {
             // It was not there to keep its own.
             (Some(staged), Some(mode)) => Some(staged.with_mode(mode).map_err(refused)?),
@@ -270,8 +361,15 @@ impl<'a> Undo<'a> {
         };
         self.unchanged(&now, changed, "undo.staged")?;
         match staged {
-            Some(staged) => staged.publish().map(|_| UndoAction::Restored).map_err(refused),
-            None => self.files.remove(&now.at).map(|()| UndoAction::Removed).map_err(refused),
+            Some(staged) => staged
+                .publish()
+                .map(|_| UndoAction::Restored)
+                .map_err(refused),
+            None => self
+                .files
+                .remove(&now.at)
+                .map(|()| UndoAction::Removed)
+                .map_err(refused),
         }
     }
 
@@ -279,22 +377,29 @@ impl<'a> Undo<'a> {
     /// nothing of it is touched.
     fn whole(&self, moved: &Moved, changes: &Changes) -> Result<(), SkipReason> {
         let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
-        let mut inside = changes.files().filter(|changed| relocated(&changed.path, &moved.to, "").is_some()).peekable();
+        let mut inside = changes
+            .files()
+            .filter(|changed| relocated(&changed.path, &moved.to, "").is_some())
+            .peekable();
         let why = match (there(&self.files, &from), self.stands(&to)) {
             (true, true) => "its original location is in use again",
             (false, true) => {
                 let left = |why| match why {
-                    SkipReason::File(why) => {
-                        SkipReason::File(format!("{}: was not moved back: {why}", escape(to.path())))
-                    }
+                    SkipReason::File(why) => SkipReason::File(format!(
+                        "{}: was not moved back: {why}",
+                        escape(to.path())
+                    )),
                     SkipReason::Journal(why) => SkipReason::Journal(why),
                 };
-                return inside.try_for_each(|changed| self.both(changed).map(drop)).map_err(left);
+                return inside
+                    .try_for_each(|changed| self.both(changed).map(drop))
+                    .map_err(left);
             }
             // Made and gone again, or never moved.
             (true, false) => return Ok(()),
             (false, false)
-                if inside.peek().is_some() && inside.all(|changed| matches!(self.both(changed), Ok(None))) =>
+                if inside.peek().is_some()
+                    && inside.all(|changed| matches!(self.both(changed), Ok(None))) =>
             {
                 return Ok(());
             }
@@ -304,7 +409,9 @@ impl<'a> Undo<'a> {
     }
 
     fn stands(&self, at: &Located) -> bool {
-        self.files.metadata(at).is_ok_and(|meta| meta.kind == FileKind::Dir)
+        self.files
+            .metadata(at)
+            .is_ok_and(|meta| meta.kind == FileKind::Dir)
     }
 
     /// Moves a directory back, with all it holds by now.
@@ -314,7 +421,10 @@ impl<'a> Undo<'a> {
         if !self.stands(&to) {
             return Ok(UndoAction::Nothing);
         }
-        if left.iter().any(|path| relocated(path, &moved.to, "").is_some()) {
+        if left
+            .iter()
+            .any(|path| relocated(path, &moved.to, "").is_some())
+        {
             let why = "was not moved back: a file in it was skipped";
             return Err(SkipReason::File(format!("{}: {why}", escape(to.path()))));
         }
@@ -330,12 +440,20 @@ impl<'a> Undo<'a> {
     }
 
     fn moving(&self, from: &str, to: &str) -> Result<(), SkipReason> {
-        let moved = DirectoryMoved { call: None, from: from.to_owned(), to: to.to_owned(), made: None };
+        let moved = DirectoryMoved {
+            call: None,
+            from: from.to_owned(),
+            to: to.to_owned(),
+            made: None,
+        };
         self.record(moved.into())
     }
 
     fn record(&self, record: Record) -> Result<(), SkipReason> {
-        self.writes.iter().try_for_each(|writes| writes.log.append(record.clone())).map_err(SkipReason::Journal)
+        self.writes
+            .iter()
+            .try_for_each(|writes| writes.log.append(record.clone()))
+            .map_err(SkipReason::Journal)
     }
 
     /// The place itself, not what a link leads to.
@@ -345,7 +463,11 @@ impl<'a> Undo<'a> {
 
     /// Removes the directories above what is gone, up to the one that was made for it, as long as nothing is in them.
     fn emptied(&self, path: &Path, made: &Path) {
-        for dir in path.ancestors().skip(1).take_while(|dir| dir.starts_with(made)) {
+        for dir in path
+            .ancestors()
+            .skip(1)
+            .take_while(|dir| dir.starts_with(made))
+        {
             let at = dir.to_str().and_then(|dir| self.place(dir).ok());
             if at.is_none_or(|at| self.files.remove_dir(&at).is_err()) {
                 return;
@@ -354,13 +476,21 @@ impl<'a> Undo<'a> {
     }
 
     /// Somebody may be working on the file at this moment; what they write is not lost.
-    fn unchanged(&self, was: &CurrentFile, changed: &Changed, point: &str) -> Result<(), SkipReason> {
+    fn unchanged(
+        &self,
+        was: &CurrentFile,
+        changed: &Changed,
+        point: &str,
+    ) -> Result<(), SkipReason> {
         (self.points.0)(point);
         let now = look(&self.files, &changed.path).map_err(SkipReason::File)?;
         if now.bytes == was.bytes {
             return Ok(());
         }
-        Err(SkipReason::File(format!("{} was modified while this command ran", changed.path)))
+        Err(SkipReason::File(format!(
+            "{} was modified while this command ran",
+            changed.path
+        )))
     }
 }
 

@@ -20,17 +20,33 @@ const QUARANTINE: &str = "quarantine";
 
 /// The project's repository, where it is elsewhere and commands may use it: its own link back was seen when the run
 /// started, and it holds nothing that is withheld from commands.
-pub(crate) fn elsewhere(ambient: &Ambient, project: &Project, inherited: &EnvPolicy) -> Option<PathBuf> {
-    let whole = &project.linked.as_ref().filter(|_| project.too_wide.is_none())?.whole;
-    let fits = !whole.starts_with(&project.root) && Withheld::of(ambient, inherited).conflict(whole).is_none();
+pub(crate) fn elsewhere(
+    ambient: &Ambient,
+    project: &Project,
+    inherited: &EnvPolicy,
+) -> Option<PathBuf> {
+    let whole = &project
+        .linked
+        .as_ref()
+        .filter(|_| project.too_wide.is_none())?
+        .whole;
+    let fits = !whole.starts_with(&project.root)
+        && Withheld::of(ambient, inherited).conflict(whole).is_none();
     fits.then(|| whole.clone())
 }
 
 /// The directories of other repositories' objects that the project's repository uses, for reading.
-pub(crate) fn borrowed(ambient: &Ambient, project: &Project, inherited: &EnvPolicy) -> Vec<PathBuf> {
+pub(crate) fn borrowed(
+    ambient: &Ambient,
+    project: &Project,
+    inherited: &EnvPolicy,
+) -> Vec<PathBuf> {
     let whole = project.linked.as_ref().map(|linked| linked.whole.clone());
     let git = whole.or_else(|| Some(project.root.canonicalize().ok()?.join(".git")));
-    let mut dirs = git.filter(|_| project.too_wide.is_none()).map(|git| borrowed_objects(&git)).unwrap_or_default();
+    let mut dirs = git
+        .filter(|_| project.too_wide.is_none())
+        .map(|git| borrowed_objects(&git))
+        .unwrap_or_default();
     if !dirs.is_empty() {
         let withheld = Withheld::of(ambient, inherited);
         dirs.retain(|dir| !dir.starts_with(&project.root) && withheld.conflict(dir).is_none());
@@ -46,7 +62,10 @@ pub(crate) fn guard(
     permission: &Permission,
     elsewhere: Option<PathBuf>,
 ) -> Result<Option<Arc<GitGuard>>, Failure> {
-    let roots = permission.workspace.roots().filter(|(_, access)| *access == Access::ReadWrite);
+    let roots = permission
+        .workspace
+        .roots()
+        .filter(|(_, access)| *access == Access::ReadWrite);
     let mut roots: Vec<PathBuf> = roots.map(|(root, _)| root.to_owned()).collect();
     if roots.is_empty() {
         return Ok(None);
@@ -54,22 +73,42 @@ pub(crate) fn guard(
     roots.extend(elsewhere);
     let quarantine = env.state_dir().ok().map(|state| state.join(QUARANTINE));
     let project = permission.workspace.project().to_owned();
-    let (policy, workspace, now) = (permission.policy.clone(), permission.workspace.clone(), permission.sandbox);
+    let (policy, workspace, now) = (
+        permission.policy.clone(),
+        permission.workspace.clone(),
+        permission.sandbox,
+    );
     let allows = move |path: &Path| {
         let touches = [Touch::Write(path.to_owned())];
         let feature = &builtins::files::ID;
-        let call = CallFacts { tool: WRITE, effect: ToolEffect::Idempotent, touches: &touches, feature };
+        let call = CallFacts {
+            tool: WRITE,
+            effect: ToolEffect::Idempotent,
+            touches: &touches,
+            feature,
+        };
         policy.allows_by_rule(&call, &workspace, now)
     };
     let help = move |path: &Path| {
         let below = path.strip_prefix(&project).unwrap_or(path);
         // The hooks of a repository are allowed together, its configuration by itself.
-        let hooks = below.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "hooks"));
+        let hooks = below
+            .ancestors()
+            .find(|dir| dir.file_name().is_some_and(|name| name == "hooks"));
         let glob = hooks.map_or_else(|| below.to_owned(), |hooks| hooks.join("**"));
         let plain = |c: char| c.is_alphanumeric() || "/._-*".contains(c);
-        let glob = glob.to_str().filter(|text| text.chars().all(plain)).unwrap_or(".git/**").to_owned();
-        format!("to let commands change it, start with {}", allow(WRITE, Some(&glob)))
+        let glob = glob
+            .to_str()
+            .filter(|text| text.chars().all(plain))
+            .unwrap_or(".git/**")
+            .to_owned();
+        format!(
+            "to let commands change it, start with {}",
+            allow(WRITE, Some(&glob))
+        )
     };
     let guard = GitGuard::new(ambient, &roots, quarantine, allows, help);
-    guard.map(|guard| Some(Arc::new(guard))).map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))
+    guard
+        .map(|guard| Some(Arc::new(guard)))
+        .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))
 }

@@ -40,7 +40,10 @@ pub(super) struct KeyCommandError {
 
 impl<T: Into<String>> From<T> for KeyCommandError {
     fn from(what: T) -> Self {
-        Self { what: what.into(), help: None }
+        Self {
+            what: what.into(),
+            help: None,
+        }
     }
 }
 
@@ -49,22 +52,40 @@ pub(super) fn printed(file: &Path, words: &[String], env: &Env) -> Result<String
     within(file, words, env, LIMIT)
 }
 
-fn within(file: &Path, words: &[String], env: &Env, limit: Duration) -> Result<String, KeyCommandError> {
+fn within(
+    file: &Path,
+    words: &[String],
+    env: &Env,
+    limit: Duration,
+) -> Result<String, KeyCommandError> {
     let (program, args) = words.split_first().ok_or("names no program")?;
     let mark = match env.text(INHERITED) {
         Some(outer) => format!("{outer}/key-{}", std::process::id()),
         None => format!(
             "key-{}-{}",
             std::process::id(),
-            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_nanos()
         ),
     };
     let mut command = Command::new(file);
-    command.arg0(program).args(args).current_dir(PLACE).env("PWD", PLACE).env_remove("OLDPWD").env(INHERITED, &mark);
-    command.stdin(Stdio::inherit()).stderr(Stdio::inherit()).stdout(Stdio::piped());
+    command
+        .arg0(program)
+        .args(args)
+        .current_dir(PLACE)
+        .env("PWD", PLACE)
+        .env_remove("OLDPWD")
+        .env(INHERITED, &mark);
+    command
+        .stdin(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .stdout(Stdio::piped());
     // In a pod that runs calls, their ends do not end it.
     let started = HostChild::spawn(&ambient::claim(), &mut command);
-    let mut child = started.map_err(|error| format!("cannot start: {}", authority::explain(&error)))?;
+    let mut child =
+        started.map_err(|error| format!("cannot start: {}", authority::explain(&error)))?;
     let (status, bytes) = match watch(&mut child, limit) {
         Ok(done) => done,
         Err(what) => {
@@ -93,12 +114,17 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), Ke
         let mut stdout = stdout.take(MAX_PRINTED + 1);
         let mut piece = [0; 4096];
         while let Ok(length @ 1..) = stdout.read(&mut piece) {
-            if pieces.send(piece.get(..length).unwrap_or_default().to_vec()).is_err() {
+            if pieces
+                .send(piece.get(..length).unwrap_or_default().to_vec())
+                .is_err()
+            {
                 return;
             }
         }
     };
-    thread::Builder::new().spawn(reads).map_err(|_| "cannot be read: no thread can be started")?;
+    thread::Builder::new()
+        .spawn(reads)
+        .map_err(|_| "cannot be read: no thread can be started")?;
     let (mut bytes, mut open, begun, mut ended) = (Vec::new(), true, Instant::now(), None);
     loop {
         match read.recv_timeout(LOOK) {
@@ -108,15 +134,23 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), Ke
         }
         if bytes.len() as u64 > MAX_PRINTED {
             let what = format!("prints more than {} KiB", MAX_PRINTED >> 10);
-            return Err(KeyCommandError { what, help: Some("use a command that prints only the key") });
+            return Err(KeyCommandError {
+                what,
+                help: Some("use a command that prints only the key"),
+            });
         }
         if ended.is_none() {
-            ended = child.try_wait().map_err(|error| error.to_string())?.map(|status| (status, Instant::now()));
+            ended = child
+                .try_wait()
+                .map_err(|error| error.to_string())?
+                .map(|status| (status, Instant::now()));
         }
         match ended {
             Some((status, at)) if !open || at.elapsed() > LAST_WORDS => return Ok((status, bytes)),
             None if begun.elapsed() > limit => {
-                return Err(format!("took longer than {} s and was stopped", limit.as_secs()).into());
+                return Err(
+                    format!("took longer than {} s and was stopped", limit.as_secs()).into(),
+                );
             }
             Some(_) => {}
             // The rest of its life is not waited for in a circle.
@@ -130,7 +164,10 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), Ke
 /// The error is a sentence.
 pub(super) fn program(program: &str, env: &Env) -> Result<PathBuf, KeyCommandError> {
     if let Some(rest) = program.strip_prefix("~/") {
-        return env.home().map(|home| home.join(rest)).map_err(|failure| failure.message.into());
+        return env
+            .home()
+            .map(|home| home.join(rest))
+            .map_err(|failure| failure.message.into());
     }
     let path = Path::new(program);
     if path.is_absolute() {
@@ -138,12 +175,23 @@ pub(super) fn program(program: &str, env: &Env) -> Result<PathBuf, KeyCommandErr
     }
     if program.contains('/') {
         let what = format!("`{program}` is a relative path, but the command runs in {PLACE}");
-        return Err(KeyCommandError { what, help: Some("use an absolute path, ~/… or a name on PATH") });
+        return Err(KeyCommandError {
+            what,
+            help: Some("use an absolute path, ~/… or a name on PATH"),
+        });
     }
-    let runs =
-        |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
-    let dirs = env.var("PATH").map(|dirs| std::env::split_paths(dirs).collect::<Vec<_>>()).unwrap_or_default();
-    let mut files = dirs.iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(program));
+    let runs = |file: &PathBuf| {
+        file.metadata()
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    let dirs = env
+        .var("PATH")
+        .map(|dirs| std::env::split_paths(dirs).collect::<Vec<_>>())
+        .unwrap_or_default();
+    let mut files = dirs
+        .iter()
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(program));
     files.find(runs).ok_or_else(|| KeyCommandError {
         what: format!("there is no program `{program}` in the directories of PATH (relative ones are not searched)"),
         help: Some("install the program, or write its absolute path"),
@@ -156,24 +204,42 @@ mod tests {
 
     fn run(script: &str, limit: Duration) -> Result<String, KeyCommandError> {
         let words = ["sh", "-c", script].map(str::to_owned);
-        within(Path::new("/bin/sh"), &words, &Env::of_process(None).unwrap(), limit)
+        within(
+            Path::new("/bin/sh"),
+            &words,
+            &Env::of_process(None).unwrap(),
+            limit,
+        )
     }
 
     #[test]
     fn what_takes_too_long_is_ended_with_all_it_started() {
         let noted = tempfile::NamedTempFile::new().unwrap();
-        let script = format!("setsid sleep 613 & echo $! > {}; sleep 614", noted.path().display());
+        let script = format!(
+            "setsid sleep 613 & echo $! > {}; sleep 614",
+            noted.path().display()
+        );
         let failure = run(&script, Duration::from_secs(2)).unwrap_err();
         assert!(failure.what.contains("took longer than 2 s"), "{failure:?}");
         let pid = std::fs::read_to_string(noted.path()).unwrap();
-        assert!(!pid.trim().is_empty() && !Path::new("/proc").join(pid.trim()).join("exe").exists(), "{pid}");
+        assert!(
+            !pid.trim().is_empty() && !Path::new("/proc").join(pid.trim()).join("exe").exists(),
+            "{pid}"
+        );
     }
 
     /// An agent that the command leaves behind holds its output open, and is nobody's to end.
     #[test]
     fn what_goes_on_behind_it_is_not_waited_for() {
         let begun = Instant::now();
-        assert_eq!(run("echo key; sleep 20 & echo more", LIMIT), Ok("key\nmore\n".to_owned()));
-        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        assert_eq!(
+            run("echo key; sleep 20 & echo more", LIMIT),
+            Ok("key\nmore\n".to_owned())
+        );
+        assert!(
+            begun.elapsed() < Duration::from_secs(15),
+            "{:?}",
+            begun.elapsed()
+        );
     }
 }

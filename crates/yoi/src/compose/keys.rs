@@ -35,12 +35,20 @@ pub(crate) enum ResolvedKey {
 impl ResolvedKey {
     /// Resolves the key that the model of this name needs.
     pub(crate) fn resolve(ambient: &Ambient, model: &str, config: &Config, env: &Env) -> Self {
-        let Some((provider, _model)) = catalog::split(model) else { return Self::Unneeded };
+        let Some((provider, _model)) = catalog::split(model) else {
+            return Self::Unneeded;
+        };
         match of(ambient, provider, config, env) {
             Ok(None) => Self::Unneeded,
             Ok(Some(secret)) => match secret.expose() {
-                Ok(value) => Self::Known { id: secret.id().to_owned(), value: value.to_owned() },
-                Err(revoked) => Self::Missing { message: revoked.to_string(), help: None },
+                Ok(value) => Self::Known {
+                    id: secret.id().to_owned(),
+                    value: value.to_owned(),
+                },
+                Err(revoked) => Self::Missing {
+                    message: revoked.to_string(),
+                    help: None,
+                },
             },
             Err(Failure { message, help, .. }) => Self::Missing { message, help },
         }
@@ -57,8 +65,14 @@ impl ResolvedKey {
     /// What is missing, and the next step.
     pub(crate) fn missing(&self) -> Option<String> {
         match self {
-            Self::Missing { message, help: Some(help) } => Some(format!("{message}; {help}")),
-            Self::Missing { message, help: None } => Some(message.clone()),
+            Self::Missing {
+                message,
+                help: Some(help),
+            } => Some(format!("{message}; {help}")),
+            Self::Missing {
+                message,
+                help: None,
+            } => Some(message.clone()),
             Self::Unneeded | Self::Known { .. } => None,
         }
     }
@@ -66,8 +80,13 @@ impl ResolvedKey {
 
 /// The variables that may hold keys and secrets, as far as the configuration and the catalogue name them.
 pub(crate) fn variables(config: &Config) -> impl Iterator<Item = String> {
-    let catalogue = catalog::PROVIDERS.iter().flat_map(|provider| provider.key_variables().iter());
-    let keys = config.providers.values().filter_map(|provider| provider.value.key.as_ref());
+    let catalogue = catalog::PROVIDERS
+        .iter()
+        .flat_map(|provider| provider.key_variables().iter());
+    let keys = config
+        .providers
+        .values()
+        .filter_map(|provider| provider.value.key.as_ref());
     let sources = keys.chain(config.named_secrets.values().map(|secret| &secret.value));
     let named = sources.filter_map(|source| match source {
         KeySource::Env(name) => Some(name.clone()),
@@ -77,7 +96,12 @@ pub(crate) fn variables(config: &Config) -> impl Iterator<Item = String> {
 }
 
 /// The key of a provider; none if it needs none.
-pub(crate) fn of(ambient: &Ambient, provider: &str, config: &Config, env: &Env) -> Result<Option<Secret>, Failure> {
+pub(crate) fn of(
+    ambient: &Ambient,
+    provider: &str,
+    config: &Config,
+    env: &Env,
+) -> Result<Option<Secret>, Failure> {
     if let Some(configured) = config.providers.get(provider) {
         let wanted = KeyPurpose {
             what: format!("API key for {provider}"),
@@ -85,24 +109,46 @@ pub(crate) fn of(ambient: &Ambient, provider: &str, config: &Config, env: &Env) 
             setting: format!("providers.{provider}.key"),
             id: None,
         };
-        return configured.value.key.as_ref().map(|key| read(ambient, &wanted, key, env)).transpose();
+        return configured
+            .value
+            .key
+            .as_ref()
+            .map(|key| read(ambient, &wanted, key, env))
+            .transpose();
     }
-    let Some(known) = catalog::find(provider) else { return Ok(None) };
-    let variable = known.key_variables().iter().find(|name| env.var(name).is_some());
+    let Some(known) = catalog::find(provider) else {
+        return Ok(None);
+    };
+    let variable = known
+        .key_variables()
+        .iter()
+        .find(|name| env.var(name).is_some());
     match (known.key, variable) {
         (KeyRule::None, _) => Ok(None),
         (KeyRule::Required(_), Some(variable)) => {
-            let key = env.text(variable).map(str::trim).filter(|key| !key.is_empty()).ok_or_else(|| {
-                Failure::new(Exit::Config, format!("no API key for {provider}: {variable} is empty"))
+            let key = env
+                .text(variable)
+                .map(str::trim)
+                .filter(|key| !key.is_empty())
+                .ok_or_else(|| {
+                    Failure::new(
+                        Exit::Config,
+                        format!("no API key for {provider}: {variable} is empty"),
+                    )
                     .help(format!("set {variable}, or choose another model with -m"))
-            })?;
+                })?;
             Ok(Some(Secret::new(ambient, variable, key.to_owned())))
         }
         (KeyRule::Required(names), None) => {
             let unset = if names.len() == 1 { "is" } else { "are" };
-            let message = format!("no API key for {provider}: {} {unset} not set", names.join(" and "));
-            Err(Failure::new(Exit::Config, message)
-                .help(format!("set {}, or choose another model with -m", names.join(" or "))))
+            let message = format!(
+                "no API key for {provider}: {} {unset} not set",
+                names.join(" and ")
+            );
+            Err(Failure::new(Exit::Config, message).help(format!(
+                "set {}, or choose another model with -m",
+                names.join(" or ")
+            )))
         }
     }
 }
@@ -129,8 +175,18 @@ pub(super) struct KeyPurpose {
 }
 
 /// Reads a key or a secret from its place.
-pub(super) fn read(ambient: &Ambient, wanted: &KeyPurpose, key: &KeySource, env: &Env) -> Result<Secret, Failure> {
-    let KeyPurpose { what, kind, setting, id } = wanted;
+pub(super) fn read(
+    ambient: &Ambient,
+    wanted: &KeyPurpose,
+    key: &KeySource,
+    env: &Env,
+) -> Result<Secret, Failure> {
+    let KeyPurpose {
+        what,
+        kind,
+        setting,
+        id,
+    } = wanted;
     let place = describe(key);
     let other = format!("or change `{setting}`");
     let fail = |why: &str| {
@@ -138,7 +194,10 @@ pub(super) fn read(ambient: &Ambient, wanted: &KeyPurpose, key: &KeySource, env:
             KeySource::Env(name) => format!("export {name}=…, {other}"),
             KeySource::File(_) => format!("write the {kind} into {place}, {other}"),
             KeySource::Command(_) => {
-                format!("test the command in {}, where yoi runs it; use absolute paths for files", key_command::PLACE)
+                format!(
+                    "test the command in {}, where yoi runs it; use absolute paths for files",
+                    key_command::PLACE
+                )
             }
         };
         Failure::new(Exit::Config, format!("no {what}: {place} {why}")).help(help)
@@ -156,7 +215,8 @@ pub(super) fn read(ambient: &Ambient, wanted: &KeyPurpose, key: &KeySource, env:
                 (Ok(rest), _) => env.home()?.join(rest),
                 (Err(_), Ok(rest)) => {
                     let dir = env.var(CREDENTIALS.trim_start_matches('$'));
-                    PathBuf::from(dir.ok_or_else(|| fail("is in a directory that is not set"))?).join(rest)
+                    PathBuf::from(dir.ok_or_else(|| fail("is in a directory that is not set"))?)
+                        .join(rest)
                 }
                 (Err(_), Err(_)) => path.clone(),
             };
@@ -172,12 +232,17 @@ pub(super) fn read(ambient: &Ambient, wanted: &KeyPurpose, key: &KeySource, env:
                 Some(help) => failure.help(help),
                 None => failure,
             };
-            let file = key_command::program(program, env).map_err(|e| explained(none(e.what), e.help))?;
+            let file =
+                key_command::program(program, env).map_err(|e| explained(none(e.what), e.help))?;
             key_command::printed(&file, words, env).map_err(|e| explained(fail(&e.what), e.help))?
         }
     };
     match without_bom(&text).lines().next().map(str::trim) {
-        Some(line) if !line.is_empty() => Ok(Secret::new(ambient, id.as_deref().unwrap_or(&place), line.to_owned())),
+        Some(line) if !line.is_empty() => Ok(Secret::new(
+            ambient,
+            id.as_deref().unwrap_or(&place),
+            line.to_owned(),
+        )),
         Some(_) | None if matches!(key, KeySource::Command(_)) => {
             Err(fail("printed no key").help("use a command that prints the key"))
         }

@@ -21,15 +21,15 @@ use crate::instructions::Instructions;
 use crate::project::Project;
 use crate::show::remedy::{TERMS, TERMS_READ_ONLY, TERMS_TOO_WIDE};
 use authority::{
-    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HelperProgram, HostPattern, HostPort, HostProxy, Net,
-    Redactor, Secret, Spawner, Workspace,
+    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HelperProgram, HostPattern,
+    HostPort, HostProxy, Net, Redactor, Secret, Spawner, Workspace,
 };
 use llm_worker::Cost;
 use packages::Packages;
 use pod::control::{self, LimitSources, Permission, RunLimits};
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability,
-    HostReport, HostSandbox, HostServices, InstallPlan, PodLink,
+    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, FeatureRuntimeKind,
+    HostCapability, HostReport, HostSandbox, HostServices, InstallPlan, PodLink,
 };
 use pod::host::SystemText;
 use pod::permission::{Person, Policy, SandboxState};
@@ -89,32 +89,70 @@ pub(crate) struct Installed {
 }
 
 /// Builds the handles and the plan. Nothing runs and nothing is written.
-pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Added<'_>) -> Result<Composed, Failure> {
+pub(crate) fn compose(
+    ambient: &Ambient,
+    config: &Config,
+    env: &Env,
+    added: Added<'_>,
+) -> Result<Composed, Failure> {
     let project = config.project.clone();
     let mode = packages::mode(config);
-    let access = if mode == Mode::ReadOnly { Access::Read } else { Access::ReadWrite };
+    let access = if mode == Mode::ReadOnly {
+        Access::Read
+    } else {
+        Access::ReadWrite
+    };
     let refused = |error: authority::Error| Failure::new(Exit::Unavailable, error.to_string());
     let workspace = Workspace::open(ambient, &project.root, &env.cwd, access).map_err(refused)?;
     let workspace = workspace.with_home(env.home().ok());
     let workspace = workspace.with_secrets(config.secret_names()?);
     let inherited = inherited(env, &[])?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
-    let now = SandboxState { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
+    let now = SandboxState {
+        mode: mode.into(),
+        enforced: authority::support().in_force(mode.into()),
+    };
     let policy = rules(config, config, env)?;
     let host = host(config, &policy, mode, now);
-    let Switched { policy: capabilities, modules, on, webhook, packages } = switched(config, env)?;
-    let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
+    let Switched {
+        policy: capabilities,
+        modules,
+        on,
+        webhook,
+        packages,
+    } = switched(config, env)?;
+    let builder = FeatureRegistryBuilder::new(capabilities.clone())
+        .with_all(modules)
+        .host(host);
     let builder = packages.report(builder.runtime(FeatureRuntimeKind::Declarative));
     let repository = git::elsewhere(ambient, &project, &inherited);
-    let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
+    let written =
+        std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let written = written.chain(repository.clone());
-    let read = added.read.iter().cloned().chain(git::borrowed(ambient, &project, &inherited));
-    let confinement = Confinement { mode: mode.into(), read: read.collect(), write: written.collect() };
+    let read = added
+        .read
+        .iter()
+        .cloned()
+        .chain(git::borrowed(ambient, &project, &inherited));
+    let confinement = Confinement {
+        mode: mode.into(),
+        read: read.collect(),
+        write: written.collect(),
+    };
     // What reads only keeps its promise that it sends nothing.
-    let most = if mode == Mode::ReadOnly { NetworkMode::Loopback } else { NetworkMode::On };
+    let most = if mode == Mode::ReadOnly {
+        NetworkMode::Loopback
+    } else {
+        NetworkMode::On
+    };
     let network = config.network.value.min(most);
     let hosts = (network == NetworkMode::Hosts).then(|| hosts::all(&config.hosts.value));
-    let permission = Permission { policy, workspace: workspace.clone(), sandbox: now, person: Person::Never };
+    let permission = Permission {
+        policy,
+        workspace: workspace.clone(),
+        sandbox: now,
+        person: Person::Never,
+    };
     Ok(Composed {
         project,
         workspace,
@@ -142,7 +180,10 @@ pub(crate) fn rules(config: &Config, started: &Config, env: &Env) -> Result<Poli
         sandbox if sandbox.source == "--read-only" => TERMS_READ_ONLY,
         _ => TERMS,
     };
-    let layers = config.layers()?.into_iter().chain(packages::layers(started, env));
+    let layers = config
+        .layers()?
+        .into_iter()
+        .chain(packages::layers(started, env));
     Ok(Policy::new(terms, layers.collect()))
 }
 
@@ -151,9 +192,15 @@ pub(crate) fn limits(config: &Config) -> RunLimits {
     RunLimits {
         max_steps: config.max_steps.value,
         tool_concurrency: config.tool_concurrency.value,
-        max_cost: config.max_cost.as_ref().and_then(|dollars| Cost::of_dollars(dollars.value)),
+        max_cost: config
+            .max_cost
+            .as_ref()
+            .and_then(|dollars| Cost::of_dollars(dollars.value)),
         max_tokens: config.max_tokens.as_ref().map(|tokens| tokens.value),
-        max_wall: config.max_wall_s.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
+        max_wall: config
+            .max_wall_s
+            .as_ref()
+            .map(|seconds| Duration::from_secs(seconds.value)),
     }
 }
 
@@ -163,15 +210,27 @@ fn host(config: &Config, policy: &Policy, mode: Mode, now: SandboxState) -> Host
         steps: &config.max_steps.source,
         calls: &config.tool_concurrency.source,
         cost: config.max_cost.as_ref().map_or("", |cost| &cost.source),
-        tokens: config.max_tokens.as_ref().map_or("", |tokens| &tokens.source),
-        wall: config.max_wall_s.as_ref().map_or("", |seconds| &seconds.source),
+        tokens: config
+            .max_tokens
+            .as_ref()
+            .map_or("", |tokens| &tokens.source),
+        wall: config
+            .max_wall_s
+            .as_ref()
+            .map_or("", |seconds| &seconds.source),
     };
-    let built_in =
-        config.project.too_wide.map(|why| format!("built-in, because {}", why.replacen("it", "the project", 1)));
+    let built_in = config
+        .project
+        .too_wide
+        .map(|why| format!("built-in, because {}", why.replacen("it", "the project", 1)));
     let source = built_in.as_ref().unwrap_or(&config.sandbox.source);
     HostReport {
         gates: control::gates(),
-        sandbox: Some(HostSandbox { mode: mode.text().to_owned(), enforced: now.enforced, source: source.to_owned() }),
+        sandbox: Some(HostSandbox {
+            mode: mode.text().to_owned(),
+            enforced: now.enforced,
+            source: source.to_owned(),
+        }),
         limits: control::limits(&limits(config), &sources),
         ..policy.describe(now)
     }
@@ -212,7 +271,9 @@ impl Composed {
         let git = git::guard(ambient, env, &self.permission, self.repository.take())?;
         let (copies, problems) = self.packages.copied();
         self.confinement.read.extend(copies);
-        self.builder = problems.iter().fold(self.builder, |builder, what| builder.problem(None, what));
+        self.builder = problems
+            .iter()
+            .fold(self.builder, |builder, what| builder.problem(None, what));
         let spawner = self.spawner(ambient, env, tag)?.map(|spawner| match &git {
             Some(git) => spawner.with_git_guard(Arc::clone(git)),
             None => spawner,
@@ -224,31 +285,62 @@ impl Composed {
             self.workspace.also_read(ambient, spawner.readable());
         }
         let internet = Net::public(ambient, [HostPattern::any()]);
-        let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
-        let redactor = Redactor::new(keys).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
+        let services = HostServices::none()
+            .root(HostCapability::WORKSPACE, self.workspace)
+            .net(internet)
+            .link(link);
+        let redactor =
+            Redactor::new(keys).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
         let services = services.endpoints(Net::to(ambient, endpoints(&self.builder.plan())));
         let services = secrets.offer(services, &redactor, ambient)?;
-        let services = webhook::offer(services, &redactor, ambient, env, self.webhook.as_ref())?.redact(redactor);
-        let services = stores::offer(services, &self.on, ambient, env, &self.project, self.access, session)?;
+        let services = webhook::offer(services, &redactor, ambient, env, self.webhook.as_ref())?
+            .redact(redactor);
+        let services = stores::offer(
+            services,
+            &self.on,
+            ambient,
+            env,
+            &self.project,
+            self.access,
+            session,
+        )?;
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),
             Err(why) => (services.no_spawner(&why), Some(why)),
         };
         let registry = self.builder.install(&services);
-        let wanted = registry.report().feature(&builtins::shell::ID).is_some_and(|shell| shell.enabled);
-        Ok(Installed { registry, permission: self.permission, no_shell: no_shell.filter(|_| wanted), git })
+        let wanted = registry
+            .report()
+            .feature(&builtins::shell::ID)
+            .is_some_and(|shell| shell.enabled);
+        Ok(Installed {
+            registry,
+            permission: self.permission,
+            no_shell: no_shell.filter(|_| wanted),
+            git,
+        })
     }
 
     /// Where cargo is told to build; relative to the working directory.
     fn target_dir(&self, env: &Env) -> Option<PathBuf> {
         let dir = env.cwd.join(env.var(TARGET_DIR)?);
-        let known = dir.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+        let known = dir
+            .ancestors()
+            .find_map(|there| Some((there, there.canonicalize().ok()?)));
         known.and_then(|(there, real)| Some(real.join(dir.strip_prefix(there).ok()?)))
     }
 
     fn can_build_in(&self, dir: &Path) -> bool {
-        let plain = dir.components().all(|part| !matches!(part, Component::ParentDir));
-        plain && (self.mode == Mode::Off || self.confinement.write.iter().any(|root| dir.starts_with(root)))
+        let plain = dir
+            .components()
+            .all(|part| !matches!(part, Component::ParentDir));
+        plain
+            && (self.mode == Mode::Off
+                || self
+                    .confinement
+                    .write
+                    .iter()
+                    .any(|root| dir.starts_with(root)))
     }
 
     /// A note about the directory in which commands build a Rust project, where it is not the one that the person chose.
@@ -263,15 +355,31 @@ impl Composed {
 
     /// Starts children as this run would; for `yoi doctor` too. Or why they cannot be confined: the kernel lacks what
     /// is needed, or keys and other sessions lie below what they would be given.
-    pub(crate) fn spawner(&self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Result<Spawner, String>, Failure> {
-        let target = self.target_dir(env).filter(|dir| self.can_build_in(dir)).map(|_| TARGET_DIR.to_owned());
+    pub(crate) fn spawner(
+        &self,
+        ambient: &Ambient,
+        env: &Env,
+        tag: &str,
+    ) -> Result<Result<Spawner, String>, Failure> {
+        let target = self
+            .target_dir(env)
+            .filter(|dir| self.can_build_in(dir))
+            .map(|_| TARGET_DIR.to_owned());
         let inherited = inherited(env, target.as_slice())?;
         match Spawner::new(ambient, self.confinement.clone(), inherited, tag.to_owned()) {
             Ok(spawner) => {
                 let helper = HelperProgram::new(ambient, "/proc/self/exe".into(), HELPER.into());
-                let spawner = spawner.with_helper(helper).with_network(self.network.into());
-                let own = self.hosts.as_ref().map(|hosts| Net::public(ambient, hosts.iter().cloned()));
-                Ok(Ok(spawner.with_proxy(HostProxy::new(own, Net::public(ambient, [HostPattern::any()])))))
+                let spawner = spawner
+                    .with_helper(helper)
+                    .with_network(self.network.into());
+                let own = self
+                    .hosts
+                    .as_ref()
+                    .map(|hosts| Net::public(ambient, hosts.iter().cloned()));
+                Ok(Ok(spawner.with_proxy(HostProxy::new(
+                    own,
+                    Net::public(ambient, [HostPattern::any()]),
+                ))))
             }
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Denied) => {
                 Ok(Err(env.homeless(&error.to_string())))
@@ -283,28 +391,48 @@ impl Composed {
 
 /// The endpoints that features are granted.
 fn endpoints(plan: &InstallPlan) -> Vec<HostPort> {
-    let grants = plan.features.iter().flat_map(|feature| feature.grants.granted());
+    let grants = plan
+        .features
+        .iter()
+        .flat_map(|feature| feature.grants.granted());
     let at = grants.filter_map(|grant| match grant {
         HostCapability::Endpoint { at, .. } => Some(at),
         _ => None,
     });
-    at.flat_map(|at| at.iter()).filter_map(|at| at.parse().ok()).collect()
+    at.flat_map(|at| at.iter())
+        .filter_map(|at| at.parse().ok())
+        .collect()
 }
 
 /// What children get of the environment, with these variables.
 fn inherited(env: &Env, more: &[String]) -> Result<EnvPolicy, Failure> {
-    let vars = env.vars().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let vars = env
+        .vars()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
     EnvPolicy::from_vars(vars, more).map_err(|error| Failure::new(Exit::Config, error.to_string()))
 }
 
 /// The system prompt with the features' instructions, in install order, that of the agent, and those that were read from files.
-pub(crate) fn system_prompt(registry: &FeatureRegistry, agent: Option<&str>, files: &Instructions) -> Vec<SystemText> {
+pub(crate) fn system_prompt(
+    registry: &FeatureRegistry,
+    agent: Option<&str>,
+    files: &Instructions,
+) -> Vec<SystemText> {
     let features = registry
         .instructions()
         .iter()
-        .map(|instruction| SystemText { source: instruction.feature.to_string(), text: instruction.text.clone() });
+        .map(|instruction| SystemText {
+            source: instruction.feature.to_string(),
+            text: instruction.text.clone(),
+        });
     let agent = agent.map(|prompt| registry.redactor().text(prompt).into_owned());
     let files = agent.into_iter().chain(files.texts(registry.redactor()));
-    let files = files.map(|text| SystemText { source: SurfaceSources::INSTRUCTIONS.to_owned(), text });
-    std::iter::once(SystemText::of_host(SYSTEM)).chain(features).chain(files).collect()
+    let files = files.map(|text| SystemText {
+        source: SurfaceSources::INSTRUCTIONS.to_owned(),
+        text,
+    });
+    std::iter::once(SystemText::of_host(SYSTEM))
+        .chain(features)
+        .chain(files)
+        .collect()
 }

@@ -13,9 +13,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file for answers of this model: its name, the time and the process.
 pub(crate) fn file(model: &str, env: &Env) -> Result<PathBuf, Failure> {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' };
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') {
+            c
+        } else {
+            '-'
+        }
+    };
     let model: String = model.chars().take(60).map(plain).collect();
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     let name = format!("{model}-{seconds}-{}.jsonl", std::process::id());
     Ok(env.state_dir()?.join("recordings").join(name))
 }
@@ -39,5 +47,9 @@ fn create(path: &Path) -> io::Result<File> {
     if let Some(dir) = path.parent() {
         make_private(dir).map_err(|failure| io::Error::other(failure.message))?;
     }
-    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }

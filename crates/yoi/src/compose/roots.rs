@@ -39,7 +39,11 @@ pub(crate) fn add(
         return Ok((workspace, dirs));
     }
     let withheld = Withheld::of(ambient, inherited);
-    let most = workspace.roots().map(|(_, access)| access).next().unwrap_or(Access::Read);
+    let most = workspace
+        .roots()
+        .map(|(_, access)| access)
+        .next()
+        .unwrap_or(Access::Read);
     for written in added.write {
         let dir = directory(env, &withheld, ADD_WRITE_DIR, written)?;
         workspace = opened(ambient, workspace, ADD_WRITE_DIR, &dir, most)?;
@@ -47,7 +51,8 @@ pub(crate) fn add(
     }
     for written in added.read {
         let dir = directory(env, &withheld, ADD_DIR, written)?;
-        let more = |(root, access): (&Path, Access)| access == Access::ReadWrite && dir.starts_with(root);
+        let more =
+            |(root, access): (&Path, Access)| access == Access::ReadWrite && dir.starts_with(root);
         if !workspace.roots().any(more) && workspace.project() != dir {
             workspace = opened(ambient, workspace, ADD_DIR, &dir, Access::Read)?;
         }
@@ -56,15 +61,31 @@ pub(crate) fn add(
     Ok((workspace, dirs))
 }
 
-fn opened(ambient: &Ambient, to: Workspace, flag: &str, dir: &Path, access: Access) -> Result<Workspace, Failure> {
-    to.with_dir(ambient, dir, access).map_err(|error| refused(flag, &error.to_string()))
+fn opened(
+    ambient: &Ambient,
+    to: Workspace,
+    flag: &str,
+    dir: &Path,
+    access: Access,
+) -> Result<Workspace, Failure> {
+    to.with_dir(ambient, dir, access)
+        .map_err(|error| refused(flag, &error.to_string()))
 }
 
 /// The directory that a flag means, if a run may have it.
-fn directory(env: &Env, withheld: &Withheld, flag: &str, written: &Path) -> Result<PathBuf, Failure> {
+fn directory(
+    env: &Env,
+    withheld: &Withheld,
+    flag: &str,
+    written: &Path,
+) -> Result<PathBuf, Failure> {
     let dir = env.cwd.join(written);
-    let dir = dir.canonicalize().map_err(|error| refused(flag, &authority::explain_at(&env.shown(&dir), &error)))?;
-    let Some(Conflict { place, why }) = withheld.conflict(&dir) else { return Ok(dir) };
+    let dir = dir
+        .canonicalize()
+        .map_err(|error| refused(flag, &authority::explain_at(&env.shown(&dir), &error)))?;
+    let Some(Conflict { place, why }) = withheld.conflict(&dir) else {
+        return Ok(dir);
+    };
     let what = match why {
         WithheldReason::Home => "the home directory",
         WithheldReason::Keys => "keys and passwords",
@@ -74,7 +95,8 @@ fn directory(env: &Env, withheld: &Withheld, flag: &str, written: &Path) -> Resu
     };
     let (shown, place) = (env.shown(&dir), env.shown(&place));
     let text = format!("{flag} {shown} would give access to {what} ({place})");
-    Err(Failure::new(Exit::Usage, text).help("choose a directory that does not contain it and is not inside of it"))
+    Err(Failure::new(Exit::Usage, text)
+        .help("choose a directory that does not contain it and is not inside of it"))
 }
 
 fn refused(flag: &str, why: &str) -> Failure {

@@ -30,10 +30,18 @@ impl ResolvedSecrets {
     pub(crate) fn of(ambient: &Ambient, config: &Config, env: &Env) -> Result<Self, Failure> {
         let mut resolved = BTreeMap::new();
         for name in granted(config, env)? {
-            let Some(source) = config.named_secrets.get(&name) else { continue };
+            let Some(source) = config.named_secrets.get(&name) else {
+                continue;
+            };
             let setting = format!("secrets.{name}");
-            let wanted = KeyPurpose { what: format!("secret {name}"), kind: "secret", setting, id: Some(name.clone()) };
-            let read = keys::read(ambient, &wanted, &source.value, env).and_then(|secret| redactable(&name, &secret));
+            let wanted = KeyPurpose {
+                what: format!("secret {name}"),
+                kind: "secret",
+                setting,
+                id: Some(name.clone()),
+            };
+            let read = keys::read(ambient, &wanted, &source.value, env)
+                .and_then(|secret| redactable(&name, &secret));
             let secret = read.map_or_else(ResolvedSecret::missing, ResolvedSecret::Known);
             resolved.insert(name, secret);
         }
@@ -55,14 +63,18 @@ impl ResolvedSecrets {
         redactor: &Redactor,
         ambient: &Ambient,
     ) -> Result<HostServices, Failure> {
-        self.0.iter().try_fold(services, |services, (name, secret)| match secret {
-            ResolvedSecret::Known(value) => {
-                let secret = Secret::new(ambient, name, value.clone());
-                redactor.add(&secret).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
-                Ok(services.secret(secret))
-            }
-            ResolvedSecret::Missing(why) => Ok(services.no_secret(name, why)),
-        })
+        self.0
+            .iter()
+            .try_fold(services, |services, (name, secret)| match secret {
+                ResolvedSecret::Known(value) => {
+                    let secret = Secret::new(ambient, name, value.clone());
+                    redactor
+                        .add(&secret)
+                        .map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
+                    Ok(services.secret(secret))
+                }
+                ResolvedSecret::Missing(why) => Ok(services.no_secret(name, why)),
+            })
     }
 }
 
@@ -75,10 +87,16 @@ impl ResolvedSecret {
 
 /// The value of a secret that is long enough to be found in texts.
 fn redactable(name: &str, secret: &Secret) -> Result<String, Failure> {
-    let value = secret.expose().map_err(|revoked| Failure::new(Exit::Config, revoked.to_string()))?;
+    let value = secret
+        .expose()
+        .map_err(|revoked| Failure::new(Exit::Config, revoked.to_string()))?;
     if value.len() < MIN_REDACTED {
-        let message = format!("no secret {name}: it has {} bytes, too few to keep it out of texts", value.len());
-        return Err(Failure::new(Exit::Config, message).help(format!("use one of at least {MIN_REDACTED} bytes")));
+        let message = format!(
+            "no secret {name}: it has {} bytes, too few to keep it out of texts",
+            value.len()
+        );
+        return Err(Failure::new(Exit::Config, message)
+            .help(format!("use one of at least {MIN_REDACTED} bytes")));
     }
     Ok(value.to_owned())
 }
@@ -88,12 +106,21 @@ fn granted(config: &Config, env: &Env) -> Result<BTreeSet<String>, Failure> {
     if config.named_secrets.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let Switched { policy, modules, .. } = switched(config, env)?;
+    let Switched {
+        policy, modules, ..
+    } = switched(config, env)?;
     let plan = FeatureRegistryBuilder::new(policy).with_all(modules).plan();
-    let live = plan.features.iter().filter(|feature| feature.outcome.is_live());
-    let granted = live.flat_map(|feature| feature.grants.granted()).filter_map(|grant| match grant {
-        HostCapability::SecretRef { id } => Some(id.to_string()),
-        _ => None,
-    });
-    Ok(granted.filter(|name| config.named_secrets.contains_key(name)).collect())
+    let live = plan
+        .features
+        .iter()
+        .filter(|feature| feature.outcome.is_live());
+    let granted = live
+        .flat_map(|feature| feature.grants.granted())
+        .filter_map(|grant| match grant {
+            HostCapability::SecretRef { id } => Some(id.to_string()),
+            _ => None,
+        });
+    Ok(granted
+        .filter(|name| config.named_secrets.contains_key(name))
+        .collect())
 }

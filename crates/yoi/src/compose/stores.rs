@@ -29,7 +29,8 @@ pub(crate) fn offer(
     session: &Path,
 ) -> Result<HostServices, Failure> {
     let open_with = |dir: &Path, access: Access| {
-        Workspace::open(ambient, dir, dir, access).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))
+        Workspace::open(ambient, dir, dir, access)
+            .map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))
     };
     let open = |dir: &Path| open_with(dir, access);
     let records = project.root.join(work_item::ROOT);
@@ -48,7 +49,10 @@ pub(crate) fn offer(
     }
     if on.contains(&step_tracer::ID) {
         let traces = session.join(step_tracer::ROOT);
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&traces);
+        let made = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&traces);
         made.map_err(|e| Failure::new(Exit::Unavailable, format!("{}: {e}", env.shown(&traces))))?;
         // Beside the journal, which a run that may only read writes, too.
         services = services.root(step_tracer::ROOT, open_with(&traces, Access::ReadWrite)?);
@@ -58,7 +62,10 @@ pub(crate) fn offer(
 
 /// A name for a project that says which one it is and that no other one has.
 fn key(root: &Path) -> String {
-    let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = root
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let name: String = name.chars().take(NAME).map(plain).collect();
     let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
@@ -72,7 +79,10 @@ mod tests {
     #[test]
     fn projects_of_one_name_have_notes_of_their_own() {
         let (one, other) = (key(Path::new("/a/my app")), key(Path::new("/b/my app")));
-        assert!(one.starts_with("my-app-") && other.starts_with("my-app-") && one != other, "{one} {other}");
+        assert!(
+            one.starts_with("my-app-") && other.starts_with("my-app-") && one != other,
+            "{one} {other}"
+        );
         assert_eq!(one, key(Path::new("/a/my app")));
         assert_eq!(key(Path::new("/")).len(), 1 + DIGITS);
     }

@@ -27,30 +27,47 @@ pub(super) fn offer(
     env: &Env,
     file: Option<&Sourced<PathBuf>>,
 ) -> Result<HostServices, Failure> {
-    let Some(file) = file else { return Ok(services) };
+    let Some(file) = file else {
+        return Ok(services);
+    };
     let url = url(file, env)?;
     // A text may have the URL without its host. A short path is a word that other texts have, too.
-    let path = url.splitn(4, '/').nth(3).filter(|path| path.len() >= MIN_SECRET_PATH);
+    let path = url
+        .splitn(4, '/')
+        .nth(3)
+        .filter(|path| path.len() >= MIN_SECRET_PATH);
     let whole = Secret::new(ambient, WEBHOOK, url.clone());
     let path = path.map(|path| Secret::new(ambient, WEBHOOK, path.to_owned()));
     for secret in [Some(&whole), path.as_ref()].into_iter().flatten() {
-        redactor.add(secret).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
+        redactor
+            .add(secret)
+            .map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
     }
     Ok(services.secret(whole))
 }
 
 /// The first line of the file. No error has any of it.
-fn url(Sourced { value: path, source }: &Sourced<PathBuf>, env: &Env) -> Result<String, Failure> {
+fn url(
+    Sourced {
+        value: path,
+        source,
+    }: &Sourced<PathBuf>,
+    env: &Env,
+) -> Result<String, Failure> {
     let path = match path.strip_prefix("~") {
         Ok(rest) => env.home()?.join(rest),
         Err(_) => path.clone(),
     };
     let fail = |what: &str| {
-        Failure::new(Exit::Config, format!("{source}: {}: {what}", env.shown(&path)))
-            .help("write the URL of the webhook into the first line of that file")
+        Failure::new(
+            Exit::Config,
+            format!("{source}: {}: {what}", env.shown(&path)),
+        )
+        .help("write the URL of the webhook into the first line of that file")
     };
     let mut text = String::new();
-    let read = File::open::<&Path>(&path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
+    let read =
+        File::open::<&Path>(&path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
     read.map_err(|error| fail(&authority::explain(&error)))?;
     let url = without_bom(&text).lines().next().unwrap_or_default().trim();
     let base = url.split(['?', '#']).next().unwrap_or_default();

@@ -46,27 +46,47 @@ impl<'a> Attaching<'a> {
 
     /// Whether a feature is on by now.
     pub(crate) fn is_on(&self, id: &str) -> bool {
-        let by_default = !OPT_IN.iter().any(|known| known.to_string() == id) || id == output_validate::ID.to_string();
+        let by_default = !OPT_IN.iter().any(|known| known.to_string() == id)
+            || id == output_validate::ID.to_string();
         let switches = self.config.features.get(id);
-        switches.map_or(by_default, |switches| if by_default { switches.off().is_none() } else { switches.on() })
+        switches.map_or(by_default, |switches| {
+            if by_default {
+                switches.off().is_none()
+            } else {
+                switches.on()
+            }
+        })
     }
 
     /// Switches a feature on.
-    pub(crate) fn on(&mut self, id: &str, source: &Source, addition: Attached) -> Result<(), Failure> {
+    pub(crate) fn on(
+        &mut self,
+        id: &str,
+        source: &Source,
+        addition: Attached,
+    ) -> Result<(), Failure> {
         self.known(id, source)?;
         let was_on = self.is_on(id);
-        let Attached { settings, grants, required } = addition;
+        let Attached {
+            settings,
+            grants,
+            required,
+        } = addition;
         let switches = self.config.features.entry(id.to_owned()).or_default();
         if let Some(place) = switches.off() {
             let what = format!("{source}: {id} is switched off in {place}");
-            return Err(Failure::new(Exit::Config, what).help("set enabled = true there, or leave it off"));
+            return Err(
+                Failure::new(Exit::Config, what).help("set enabled = true there, or leave it off")
+            );
         }
         let adds = !settings.is_empty() || !grants.is_empty();
         if was_on && adds && switches.is_chosen() {
-            let what = format!("{source}: {id} is on already, with the settings of {}", switches.at);
-            return Err(
-                Failure::new(Exit::Config, what).help("change these settings there, or attach it without settings")
+            let what = format!(
+                "{source}: {id} is on already, with the settings of {}",
+                switches.at
             );
+            return Err(Failure::new(Exit::Config, what)
+                .help("change these settings there, or attach it without settings"));
         }
         if !was_on {
             switches.enabled = Some(Sourced::new(true, source.clone()));
@@ -94,16 +114,27 @@ impl<'a> Attaching<'a> {
         }
         let switches = self.config.features.entry(id.to_owned()).or_default();
         let refused = |why: String, help: String| {
-            Err(Failure::new(Exit::Config, format!("{source}: {id} {why}")).help(format!("{help}, or leave it on")))
+            Err(Failure::new(Exit::Config, format!("{source}: {id} {why}"))
+                .help(format!("{help}, or leave it on")))
         };
         if let Some(place) = switches.required() {
-            return refused(format!("is required by {place}"), "change it there".to_owned());
+            return refused(
+                format!("is required by {place}"),
+                "change it there".to_owned(),
+            );
         }
         let own = switches.attached && who == Detacher::Person;
         if !(own || is_plain) {
-            let place = switches.enabled.as_ref().map_or("default", |enabled| &enabled.source);
-            let help = format!("set enabled = false under [features.\"{id}\"] in your own configuration");
-            return refused(format!("judges or watches what the model does, and is switched on by {place}"), help);
+            let place = switches
+                .enabled
+                .as_ref()
+                .map_or("default", |enabled| &enabled.source);
+            let help =
+                format!("set enabled = false under [features.\"{id}\"] in your own configuration");
+            return refused(
+                format!("judges or watches what the model does, and is switched on by {place}"),
+                help,
+            );
         }
         switches.enabled = Some(Sourced::new(false, source.clone()));
         switches.attached = true;
@@ -116,16 +147,42 @@ impl<'a> Attaching<'a> {
             let known: Vec<&str> = self.config.profiles.keys().map(String::as_str).collect();
             let what = format!("{}: there is no profile `{}`", name.source, name.value);
             let help = match known.as_slice() {
-                [] => format!("write [profiles.{}.features.\"ID\"] into your configuration file", name.value),
-                known => format!("{}known: {}", did_you_mean(&name.value, known), known.join(", ")),
+                [] => format!(
+                    "write [profiles.{}.features.\"ID\"] into your configuration file",
+                    name.value
+                ),
+                known => format!(
+                    "{}known: {}",
+                    did_you_mean(&name.value, known),
+                    known.join(", ")
+                ),
             };
             return Err(Failure::new(Exit::Config, what).help(help));
         };
-        for (id, Switches { at, enabled, required, grants, settings, .. }) in profile {
+        for (
+            id,
+            Switches {
+                at,
+                enabled,
+                required,
+                grants,
+                settings,
+                ..
+            },
+        ) in profile
+        {
             let source = format!("profile {} ({at})", name.value);
             match enabled {
                 Some(Sourced { value: false, .. }) => self.off(&id, &source, Detacher::Person)?,
-                _ => self.on(&id, &source, Attached { settings, grants, required })?,
+                _ => self.on(
+                    &id,
+                    &source,
+                    Attached {
+                        settings,
+                        grants,
+                        required,
+                    },
+                )?,
             }
         }
         Ok(())
@@ -133,9 +190,17 @@ impl<'a> Attaching<'a> {
 
     /// Keeps these tools only.
     pub(crate) fn only_tools(&mut self, tools: Sourced<Vec<String>>) -> Result<(), Failure> {
-        let known: Vec<&str> =
-            self.declared.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.as_str()).collect();
-        if let Some(tool) = tools.value.iter().find(|tool| !known.contains(&tool.as_str())) {
+        let known: Vec<&str> = self
+            .declared
+            .iter()
+            .flat_map(|feature| &feature.declared_tools)
+            .map(|tool| tool.name.as_str())
+            .collect();
+        if let Some(tool) = tools
+            .value
+            .iter()
+            .find(|tool| !known.contains(&tool.as_str()))
+        {
             let what = format!("{}: there is no tool `{tool}`", tools.source);
             let help = format!("{}known: {}", did_you_mean(tool, &known), known.join(", "));
             return Err(Failure::new(Exit::Config, what).help(help));
@@ -145,12 +210,23 @@ impl<'a> Attaching<'a> {
     }
 
     fn known(&self, id: &str, source: &Source) -> Result<&FeatureDescriptor, Failure> {
-        self.declared.iter().find(|feature| feature.id.to_string() == id).ok_or_else(|| {
-            let ids: Vec<String> = self.declared.iter().map(|feature| feature.id.to_string()).collect();
-            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-            let help = format!("{}known: {}", did_you_mean(id, &ids), ids.join(", "));
-            Failure::new(Exit::Config, format!("{source}: there is no feature `{id}`")).help(help)
-        })
+        self.declared
+            .iter()
+            .find(|feature| feature.id.to_string() == id)
+            .ok_or_else(|| {
+                let ids: Vec<String> = self
+                    .declared
+                    .iter()
+                    .map(|feature| feature.id.to_string())
+                    .collect();
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                let help = format!("{}known: {}", did_you_mean(id, &ids), ids.join(", "));
+                Failure::new(
+                    Exit::Config,
+                    format!("{source}: there is no feature `{id}`"),
+                )
+                .help(help)
+            })
     }
 }
 

@@ -22,27 +22,63 @@ const MAX_SECRET_NAME: usize = 64;
 impl Config {
     pub(super) fn check(&self) -> Result<(), Failure> {
         if let Some(Sourced { value, source }) = &self.model {
-            let at = if source.starts_with("YOI_") { "" } else { " `model`:" };
-            model::named(value, self)
-                .map_err(|failure| Failure { message: format!("{source}:{at} {}", failure.message), ..failure })?;
+            let at = if source.starts_with("YOI_") {
+                ""
+            } else {
+                " `model`:"
+            };
+            model::named(value, self).map_err(|failure| Failure {
+                message: format!("{source}:{at} {}", failure.message),
+                ..failure
+            })?;
         }
         let steps = &self.max_steps;
-        range("max_steps", steps.value >= 1, &steps.source, "at least 1", Some(&steps.value))?;
+        range(
+            "max_steps",
+            steps.value >= 1,
+            &steps.source,
+            "at least 1",
+            Some(&steps.value),
+        )?;
         if let Some(Sourced { value, source }) = &self.max_cost {
             let ok = *value > 0.0 && *value <= MAX_COST;
-            range("max_cost_usd", ok, source, "more than 0 and at most 1000000 US dollars", Some(value))?;
+            range(
+                "max_cost_usd",
+                ok,
+                source,
+                "more than 0 and at most 1000000 US dollars",
+                Some(value),
+            )?;
         }
         if let Some(Sourced { value, source }) = &self.max_tokens {
             range("max_tokens", *value >= 1, source, "at least 1", Some(value))?;
         }
         if let Some(Sourced { value, source }) = &self.max_wall_s {
-            range("max_wall_s", *value >= 1, source, "at least 1 second", Some(value))?;
+            range(
+                "max_wall_s",
+                *value >= 1,
+                source,
+                "at least 1 second",
+                Some(value),
+            )?;
         }
         self.check_pod_limits()?;
         let at = &self.prune_at;
-        range("prune_at", (10..=95).contains(&at.value), &at.source, "10 to 95 percent", Some(&at.value))?;
+        range(
+            "prune_at",
+            (10..=95).contains(&at.value),
+            &at.source,
+            "10 to 95 percent",
+            Some(&at.value),
+        )?;
         let at = &self.compact_at;
-        range("compact_at", (10..=95).contains(&at.value), &at.source, "10 to 95 percent", Some(&at.value))?;
+        range(
+            "compact_at",
+            (10..=95).contains(&at.value),
+            &at.source,
+            "10 to 95 percent",
+            Some(&at.value),
+        )?;
         for (name, known) in &self.models {
             self.check_model(name, known)?;
         }
@@ -56,7 +92,13 @@ impl Config {
         self.check_hosts()?;
         let threads = 1..=pod::foreign::MAX_THREADS / 2;
         let calls = &self.tool_concurrency;
-        range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32", Some(&calls.value))
+        range(
+            "tool_concurrency",
+            threads.contains(&calls.value),
+            &calls.source,
+            "1 to 32",
+            Some(&calls.value),
+        )
     }
 
     fn check_hosts(&self) -> Result<(), Failure> {
@@ -64,25 +106,41 @@ impl Config {
         for entry in value {
             hosts::named(entry).map_err(|why| {
                 let entry = authority::text::escape_line(entry);
-                Failure::new(Exit::Config, format!("{source}: sandbox.hosts: `{entry}`: {why}"))
-                    .help("write names and presets, such as hosts = [\"crates.io\", \"preset:rust\"]")
+                Failure::new(
+                    Exit::Config,
+                    format!("{source}: sandbox.hosts: `{entry}`: {why}"),
+                )
+                .help("write names and presets, such as hosts = [\"crates.io\", \"preset:rust\"]")
             })?;
         }
         Ok(())
     }
 
     fn check_pod_limits(&self) -> Result<(), Failure> {
-        let PodLimitSettings { max_steps, max_cost, max_tokens, max_wall_s } = &self.pod_limits;
+        let PodLimitSettings {
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall_s,
+        } = &self.pod_limits;
         if let Some(Sourced { value, source }) = max_cost {
             let ok = *value > 0.0 && *value <= MAX_COST;
-            range("pod.max_cost_usd", ok, source, "more than 0 and at most 1000000 US dollars", Some(value))?;
+            range(
+                "pod.max_cost_usd",
+                ok,
+                source,
+                "more than 0 and at most 1000000 US dollars",
+                Some(value),
+            )?;
         }
         for (name, most, least) in [
             ("pod.max_steps", max_steps, "at least 1"),
             ("pod.max_tokens", max_tokens, "at least 1"),
             ("pod.max_wall_s", max_wall_s, "at least 1 second"),
         ] {
-            let Some(Sourced { value, source }) = most else { continue };
+            let Some(Sourced { value, source }) = most else {
+                continue;
+            };
             range(name, *value >= 1, source, least, Some(value))?;
         }
         Ok(())
@@ -91,7 +149,12 @@ impl Config {
     fn check_model(&self, name: &str, known: &ModelSettings) -> Result<(), Failure> {
         let at = format!("models.\"{name}\"");
         let remote = !(name == model::OFFLINE || name.starts_with(model::SCRIPTED));
-        let ModelSettings { price, max_output, context, timeouts } = known;
+        let ModelSettings {
+            price,
+            max_output,
+            context,
+            timeouts,
+        } = known;
         let source = [
             price.as_ref().map(|price| &price.source),
             max_output.as_ref().map(|most| &most.source),
@@ -99,20 +162,46 @@ impl Config {
             timeouts.as_ref().map(|waits| &waits.source),
         ];
         if let Some(source) = source.into_iter().flatten().next() {
-            model::named(name, self)
-                .map_err(|failure| Failure { message: format!("{source}: {at}: {}", failure.message), ..failure })?;
+            model::named(name, self).map_err(|failure| Failure {
+                message: format!("{source}: {at}: {}", failure.message),
+                ..failure
+            })?;
         }
         if let Some(Sourced { value, source }) = price {
             let ok = value.counted().is_some();
-            range(&format!("{at}.price"), ok, source, "US dollars for a million tokens, each at least 0", None)?;
+            range(
+                &format!("{at}.price"),
+                ok,
+                source,
+                "US dollars for a million tokens, each at least 0",
+                None,
+            )?;
         }
         if let Some(Sourced { value, source }) = max_output {
-            range(&format!("{at}.max_output"), *value != 0, source, "at least 1", Some(value))?;
-            range(&format!("{at}.max_output"), remote, source, "left out: this model has no such limit", None)?;
+            range(
+                &format!("{at}.max_output"),
+                *value != 0,
+                source,
+                "at least 1",
+                Some(value),
+            )?;
+            range(
+                &format!("{at}.max_output"),
+                remote,
+                source,
+                "left out: this model has no such limit",
+                None,
+            )?;
         }
         if let Some(Sourced { value, source }) = context {
             let ok = (MIN_CONTEXT..=MAX_CONTEXT).contains(value);
-            range(&format!("{at}.context"), ok, source, "1000 to 100000000 tokens", Some(value))?;
+            range(
+                &format!("{at}.context"),
+                ok,
+                source,
+                "1000 to 100000000 tokens",
+                Some(value),
+            )?;
         }
         if let Some(Sourced { value, source }) = timeouts {
             check_timeouts(&at, value, source)?;
@@ -124,18 +213,35 @@ impl Config {
 fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
     let (value, at) = (&endpoint.value, format!("providers.{name}"));
     BaseUrl::parse(&value.base_url).map_err(|e| {
-        Failure::new(Exit::Config, format!("{}: {at}.base_url: {e}", endpoint.place("base_url")))
-            .help("write a URL such as http://127.0.0.1:8080/v1")
+        Failure::new(
+            Exit::Config,
+            format!("{}: {at}.base_url: {e}", endpoint.place("base_url")),
+        )
+        .help("write a URL such as http://127.0.0.1:8080/v1")
     })?;
     let ok = value.attempts.is_none_or(|n| (1..=20).contains(&n));
     let attempts = value.attempts.unwrap_or_default();
-    range(&format!("{at}.attempts"), ok, endpoint.place("attempts"), "1 to 20", Some(&attempts))?;
+    range(
+        &format!("{at}.attempts"),
+        ok,
+        endpoint.place("attempts"),
+        "1 to 20",
+        Some(&attempts),
+    )?;
     check_timeouts(&at, &value.timeouts, endpoint.place("timeouts"))
 }
 
 fn check_timeouts(at: &str, waits: &TimeoutsConfig, source: &str) -> Result<(), Failure> {
-    let TimeoutsConfig { connect_s, first_byte_s, between_bytes_s } = *waits;
-    let waits = [("connect_s", connect_s), ("first_byte_s", first_byte_s), ("between_bytes_s", between_bytes_s)];
+    let TimeoutsConfig {
+        connect_s,
+        first_byte_s,
+        between_bytes_s,
+    } = *waits;
+    let waits = [
+        ("connect_s", connect_s),
+        ("first_byte_s", first_byte_s),
+        ("between_bytes_s", between_bytes_s),
+    ];
     for (key, seconds) in waits {
         let ok = seconds.is_none_or(|seconds| (0.001..=86_400.0).contains(&seconds));
         range(
@@ -151,29 +257,53 @@ fn check_timeouts(at: &str, waits: &TimeoutsConfig, source: &str) -> Result<(), 
 
 fn check_secret(name: &str, source: &str) -> Result<(), Failure> {
     let fits = (1..=MAX_SECRET_NAME).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
     let bad = |what: String| Failure::new(Exit::Config, format!("{source}: {what}"));
     if !fits {
-        return Err(bad(format!("`{}` is not a valid name of a secret", authority::text::escape_line(name)))
-            .help(format!("use 1 to {MAX_SECRET_NAME} characters of A-Z, a-z, 0-9, _ and -")));
+        return Err(bad(format!(
+            "`{}` is not a valid name of a secret",
+            authority::text::escape_line(name)
+        ))
+        .help(format!(
+            "use 1 to {MAX_SECRET_NAME} characters of A-Z, a-z, 0-9, _ and -"
+        )));
     }
     if name == WEBHOOK {
-        return Err(bad(format!("the secret `{name}` is set by `webhook_file` of {}", builtins::notify_person::ID))
-            .help("use another name"));
+        return Err(bad(format!(
+            "the secret `{name}` is set by `webhook_file` of {}",
+            builtins::notify_person::ID
+        ))
+        .help("use another name"));
     }
     Ok(())
 }
 
 /// Refuses a value that is not `ok`; `found` is the value, if the message can show it.
-fn range(name: &str, ok: bool, source: &str, range: &str, found: Option<&dyn Display>) -> Result<(), Failure> {
+fn range(
+    name: &str,
+    ok: bool,
+    source: &str,
+    range: &str,
+    found: Option<&dyn Display>,
+) -> Result<(), Failure> {
     if ok {
         return Ok(());
     }
-    let found = found.map(|found| format!(", not {found}")).unwrap_or_default();
+    let found = found
+        .map(|found| format!(", not {found}"))
+        .unwrap_or_default();
     Err(match source.starts_with("YOI_") {
-        true => Failure::new(Exit::Config, format!("{source}: the value must be {range}{found}"))
-            .help(format!("set {source} to such a value, or unset it")),
-        false => Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}{found}"))
-            .help("change the value, or delete the line to use the default"),
+        true => Failure::new(
+            Exit::Config,
+            format!("{source}: the value must be {range}{found}"),
+        )
+        .help(format!("set {source} to such a value, or unset it")),
+        false => Failure::new(
+            Exit::Config,
+            format!("{source}: `{name}` must be {range}{found}"),
+        )
+        .help("change the value, or delete the line to use the default"),
     })
 }

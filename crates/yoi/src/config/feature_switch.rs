@@ -29,31 +29,60 @@ impl UserRules {
         let table = read::parse(&old, self.shown.clone())?.table;
         if enabled(&table, id) == Some(on) {
             let what = if on { "on" } else { "off" };
-            return Err(Failure::new(Exit::Config, format!("{} switches {id} {what} already", self.shown))
-                .help("it counts from the next start of the pod"));
+            return Err(Failure::new(
+                Exit::Config,
+                format!("{} switches {id} {what} already", self.shown),
+            )
+            .help("it counts from the next start of the pod"));
         }
         let header = header(id);
         let key = format!("enabled = {on}\n");
-        let candidates = [replaced(&old, id, on), inserted(&old, id, &key), Some(appended(&old, &header, &key))];
+        let candidates = [
+            replaced(&old, id, on),
+            inserted(&old, id, &key),
+            Some(appended(&old, &header, &key)),
+        ];
         let fits = |(whole, _): &(String, Option<usize>)| {
-            let now: Option<Table> = read::parse(whole, self.shown.clone()).ok().map(|text| text.table);
-            whole.len() as u64 <= MAX_FILE && now.is_some_and(|now| is_only_change(table.clone(), now, id, on))
+            let now: Option<Table> = read::parse(whole, self.shown.clone())
+                .ok()
+                .map(|text| text.table);
+            whole.len() as u64 <= MAX_FILE
+                && now.is_some_and(|now| is_only_change(table.clone(), now, id, on))
         };
         let Some((whole, line)) = candidates.into_iter().flatten().find(fits) else {
             let place = KeyLines::of(&old).at(&["features", id]);
-            let place = place.map_or_else(|| self.shown.clone(), |line| format!("{}:{line}", self.shown));
-            return Err(Failure::new(Exit::Config, format!("{place}: this form cannot be changed here"))
-                .help(format!("set enabled = {on} under {} yourself", header.trim())));
+            let place = place.map_or_else(
+                || self.shown.clone(),
+                |line| format!("{}:{line}", self.shown),
+            );
+            return Err(Failure::new(
+                Exit::Config,
+                format!("{place}: this form cannot be changed here"),
+            )
+            .help(format!(
+                "set enabled = {on} under {} yourself",
+                header.trim()
+            )));
         };
-        Ok(SwitchChange { toml: format!("{header}{key}"), line, old, whole })
+        Ok(SwitchChange {
+            toml: format!("{header}{key}"),
+            line,
+            old,
+            whole,
+        })
     }
 
     /// Writes a change, if the file is still what it was planned for. The caller holds the lock.
     pub(crate) fn write_switch(&self, change: &SwitchChange) -> Result<(), Failure> {
         if self.text()? != change.old {
-            return Err(Failure::new(Exit::Config, format!("{} was changed meanwhile", self.shown)).help("look again"));
+            return Err(Failure::new(
+                Exit::Config,
+                format!("{} was changed meanwhile", self.shown),
+            )
+            .help("look again"));
         }
-        self.write(&change.whole).map_err(|why| Failure::new(Exit::Config, format!("{}: {why}", self.shown)))
+        self.write(&change.whole)
+            .map_err(|why| Failure::new(Exit::Config, format!("{}: {why}", self.shown)))
     }
 }
 
@@ -69,7 +98,12 @@ fn enabled(table: &Table, id: &str) -> Option<bool> {
 fn replaced(old: &str, id: &str, on: bool) -> Option<(String, Option<usize>)> {
     let table = DeTable::parse(old).ok()?;
     let features = table.get_ref().get("features")?.get_ref().as_table()?;
-    let span = features.get(id)?.get_ref().as_table()?.get("enabled")?.span();
+    let span = features
+        .get(id)?
+        .get_ref()
+        .as_table()?
+        .get("enabled")?
+        .span();
     let (before, rest) = old.split_at_checked(span.start)?;
     let behind = rest.get(span.end.checked_sub(span.start)?..)?;
     let line = before.matches('\n').count() + 1;
@@ -105,9 +139,15 @@ fn is_only_change(mut old: Table, mut new: Table, id: &str, on: bool) -> bool {
         return false;
     }
     let without = |table: &mut Table| {
-        let features = table.entry("features").or_insert_with(|| Value::Table(Table::new()));
-        let feature = features.as_table_mut().map(|all| all.entry(id).or_insert_with(|| Value::Table(Table::new())));
-        feature.and_then(Value::as_table_mut).map(|feature| drop(feature.remove("enabled")))
+        let features = table
+            .entry("features")
+            .or_insert_with(|| Value::Table(Table::new()));
+        let feature = features
+            .as_table_mut()
+            .map(|all| all.entry(id).or_insert_with(|| Value::Table(Table::new())));
+        feature
+            .and_then(Value::as_table_mut)
+            .map(|feature| drop(feature.remove("enabled")))
     };
     without(&mut old).is_some() && without(&mut new).is_some() && old == new
 }
@@ -119,14 +159,23 @@ mod tests {
 
     fn switched(old: &str, on: bool) -> Result<(String, Option<usize>), String> {
         let home = tempfile::tempdir().unwrap();
-        let env = Env::with(&[("XDG_CONFIG_HOME", home.path()), ("XDG_STATE_HOME", home.path())]);
+        let env = Env::with(&[
+            ("XDG_CONFIG_HOME", home.path()),
+            ("XDG_STATE_HOME", home.path()),
+        ]);
         let path = home.path().join("yoi/config.toml");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, old).unwrap();
         let file = UserRules::of(&env).unwrap();
-        let change = file.switch("builtin:web", on).map_err(|failure| failure.message)?;
-        file.write_switch(&change).map_err(|failure| failure.message)?;
-        assert!(file.write_switch(&change).is_err(), "the file is another one now");
+        let change = file
+            .switch("builtin:web", on)
+            .map_err(|failure| failure.message)?;
+        file.write_switch(&change)
+            .map_err(|failure| failure.message)?;
+        assert!(
+            file.write_switch(&change).is_err(),
+            "the file is another one now"
+        );
         Ok((std::fs::read_to_string(path).unwrap(), change.line))
     }
 
@@ -135,7 +184,11 @@ mod tests {
         let web = "[features.\"builtin:web\"]";
         let cases = [
             ("", format!("{web}\nenabled = false\n"), None),
-            ("# mine\nmodel = \"m\"", format!("# mine\nmodel = \"m\"\n\n{web}\nenabled = false\n"), None),
+            (
+                "# mine\nmodel = \"m\"",
+                format!("# mine\nmodel = \"m\"\n\n{web}\nenabled = false\n"),
+                None,
+            ),
             (
                 "[features.\"builtin:web\"] # w\nenabled = true # why\n[limits]\n",
                 format!("{web} # w\nenabled = false # why\n[limits]\n"),
@@ -146,7 +199,11 @@ mod tests {
                 "[features]\n\"builtin:web\" = { enabled = false }\n".to_owned(),
                 Some(2),
             ),
-            ("[features.'builtin:web']", "[features.'builtin:web']\nenabled = false\n".to_owned(), Some(1)),
+            (
+                "[features.'builtin:web']",
+                "[features.'builtin:web']\nenabled = false\n".to_owned(),
+                Some(1),
+            ),
             (
                 "[features.\"builtin:web\".grant]\n",
                 format!("[features.\"builtin:web\".grant]\n\n{web}\nenabled = false\n"),
@@ -163,7 +220,10 @@ mod tests {
         let said = switched("[features.\"builtin:web\"]\nenabled = false\n", false).unwrap_err();
         assert!(said.ends_with("switches builtin:web off already"), "{said}");
         let said = switched("[features]\n\"builtin:web\" = {}\n", false).unwrap_err();
-        assert!(said.ends_with(":2: this form cannot be changed here"), "{said}");
+        assert!(
+            said.ends_with(":2: this form cannot be changed here"),
+            "{said}"
+        );
         assert!(switched("model = ", false).is_err());
     }
 }

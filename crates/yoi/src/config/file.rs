@@ -188,10 +188,26 @@ impl<'de> Deserialize<'de> for KeySource {
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KeySource, A::Error> {
                 match KeyTable::deserialize(de::value::MapAccessDeserializer::new(map))? {
-                    KeyTable { env: Some(name), file: None, command: None } => Ok(KeySource::Env(name)),
-                    KeyTable { env: None, file: Some(path), command: None } => Ok(KeySource::File(path)),
-                    KeyTable { env: None, file: None, command: Some(words) } => Ok(KeySource::Command(words)),
-                    KeyTable { env: None, file: None, command: None } => Err(de::Error::custom(NO_SOURCE)),
+                    KeyTable {
+                        env: Some(name),
+                        file: None,
+                        command: None,
+                    } => Ok(KeySource::Env(name)),
+                    KeyTable {
+                        env: None,
+                        file: Some(path),
+                        command: None,
+                    } => Ok(KeySource::File(path)),
+                    KeyTable {
+                        env: None,
+                        file: None,
+                        command: Some(words),
+                    } => Ok(KeySource::Command(words)),
+                    KeyTable {
+                        env: None,
+                        file: None,
+                        command: None,
+                    } => Err(de::Error::custom(NO_SOURCE)),
                     KeyTable { .. } => Err(de::Error::custom(MORE_SOURCES)),
                 }
             }
@@ -379,7 +395,9 @@ pub(crate) struct TerminalConfig {
 
 /// A sandbox mode, as in files and on the command line.
 // From what lets commands do least to what lets them do most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, ValueEnum,
+)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
     /// Commands can write only their temporary and cache directories.
@@ -440,10 +458,19 @@ pub(crate) fn parse_as<T: DeserializeOwned>(text: &str) -> Result<T, ParseProble
         let at = error.span().map_or(0, |span| span.start);
         let before = text.get(..at).unwrap_or(text);
         let start = before.rfind('\n').map_or(0, |end| end + 1);
-        let line = text.get(start..).unwrap_or_default().lines().next().unwrap_or_default();
+        let line = text
+            .get(start..)
+            .unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default();
         let message = error.message().lines().next().unwrap_or_default();
         let (what, help) = explain(message, line, before.get(start..).unwrap_or_default());
-        ParseProblem { line: before.matches('\n').count() + 1, what, help }
+        ParseProblem {
+            line: before.matches('\n').count() + 1,
+            what,
+            help,
+        }
     })
 }
 

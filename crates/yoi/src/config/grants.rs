@@ -63,20 +63,30 @@ impl Grants {
         let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
         let path = dir.join(format!("{digest}.json"));
         let unfit = |path: &Path, what: &str| {
-            Failure::new(Exit::Config, format!("{}: {what}; all grants are ignored", authority::escape(path)))
-                .help("inspect it, remove it, then grant again with `yoi grant`")
+            Failure::new(
+                Exit::Config,
+                format!(
+                    "{}: {what}; all grants are ignored",
+                    authority::escape(path)
+                ),
+            )
+            .help("inspect it, remove it, then grant again with `yoi grant`")
         };
-        let Some(bytes) =
-            plain_file::of_user_alone(&dir, &path, MAX_FILE).map_err(|(path, what)| unfit(path, &what))?
+        let Some(bytes) = plain_file::of_user_alone(&dir, &path, MAX_FILE)
+            .map_err(|(path, what)| unfit(path, &what))?
         else {
             return Ok(Self::empty(path, root));
         };
-        let kept: Kept =
-            serde_json::from_slice(bytes_without_bom(&bytes)).map_err(|error| unfit(&path, &error.to_string()))?;
+        let kept: Kept = serde_json::from_slice(bytes_without_bom(&bytes))
+            .map_err(|error| unfit(&path, &error.to_string()))?;
         match kept {
-            Kept { format, .. } if format != FORMAT => Err(unfit(&path, "was written by another version of yoi")),
+            Kept { format, .. } if format != FORMAT => {
+                Err(unfit(&path, "was written by another version of yoi"))
+            }
             Kept { root, .. } if root != digest => Err(unfit(&path, "belongs to another project")),
-            Kept { grants, .. } if grants.len() > MAX_GRANTS => Err(unfit(&path, "has too many entries")),
+            Kept { grants, .. } if grants.len() > MAX_GRANTS => {
+                Err(unfit(&path, "has too many entries"))
+            }
             kept => Ok(Self { path, kept }),
         }
     }
@@ -97,10 +107,15 @@ impl Grants {
             return Ok(());
         }
         if self.kept.grants.len() >= MAX_GRANTS {
-            return Err(Failure::new(Exit::Config, format!("this project has {MAX_GRANTS} grants already"))
-                .help("`yoi revoke` removes grants that are not needed"));
+            return Err(Failure::new(
+                Exit::Config,
+                format!("this project has {MAX_GRANTS} grants already"),
+            )
+            .help("`yoi revoke` removes grants that are not needed"));
         }
-        let PendingGrant { key, value, digest, .. } = asked.clone();
+        let PendingGrant {
+            key, value, digest, ..
+        } = asked.clone();
         self.kept.grants.push(Grant { key, value, digest });
         Ok(())
     }
@@ -111,13 +126,19 @@ impl Grants {
 
     /// Writes them, in one step and durably.
     pub(crate) fn save(&self) -> Result<(), Failure> {
-        let text = serde_json::to_vec_pretty(&self.kept).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
+        let text = serde_json::to_vec_pretty(&self.kept)
+            .map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
         plain_file::replace(&self.path, &text, 0o600).map_err(|error| disk(&self.path, &error))
     }
 
     fn empty(path: PathBuf, root: &Path) -> Self {
         let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
-        let kept = Kept { format: FORMAT, project: root.display().to_string(), root: digest, grants: Vec::new() };
+        let kept = Kept {
+            format: FORMAT,
+            project: root.display().to_string(),
+            root: digest,
+            grants: Vec::new(),
+        };
         Self { path, kept }
     }
 }
@@ -130,9 +151,11 @@ pub(crate) fn lock(env: &Env) -> Result<File, Failure> {
     let held = File::open(&dir).map_err(|e| disk(&dir, &e))?;
     match rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(held),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(Failure::new(Exit::Busy, "another process is changing the grants or the rules").help("try again"))
-        }
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Failure::new(
+            Exit::Busy,
+            "another process is changing the grants or the rules",
+        )
+        .help("try again")),
         Err(error) => Err(disk(&dir, &error.into())),
     }
 }

@@ -9,39 +9,58 @@ const PRESET: &str = "preset:";
 /// The public hosts that the package managers of an ecosystem need. Hosts at which anyone can publish content of any kind
 /// are left out: storage of clouds, and repositories of sources.
 const PRESETS: &[(&str, &str)] = &[
-    ("rust", "index.crates.io static.crates.io crates.io static.rust-lang.org"),
+    (
+        "rust",
+        "index.crates.io static.crates.io crates.io static.rust-lang.org",
+    ),
     ("node", "registry.npmjs.org registry.yarnpkg.com nodejs.org"),
     ("python", "pypi.org files.pythonhosted.org"),
     ("debian", "deb.debian.org security.debian.org"),
     ("go", "proxy.golang.org sum.golang.org"),
-    ("maven", "repo.maven.apache.org repo1.maven.org plugins.gradle.org services.gradle.org"),
+    (
+        "maven",
+        "repo.maven.apache.org repo1.maven.org plugins.gradle.org services.gradle.org",
+    ),
 ];
 
 /// The hosts that an entry of `hosts` stands for; or why it stands for none.
 pub(crate) fn named(entry: &str) -> Result<Vec<HostPattern>, String> {
     let names = match entry.strip_prefix(PRESET) {
-        Some(wanted) => PRESETS.iter().find(|(name, _)| *name == wanted).map(|(_, hosts)| *hosts).ok_or_else(|| {
-            let known = PRESETS.iter().fold(String::new(), |mut all, (name, _)| {
-                write!(all, " {PRESET}{name}").ok();
-                all
-            });
-            format!("no such preset; there are{known}")
-        })?,
+        Some(wanted) => PRESETS
+            .iter()
+            .find(|(name, _)| *name == wanted)
+            .map(|(_, hosts)| *hosts)
+            .ok_or_else(|| {
+                let known = PRESETS.iter().fold(String::new(), |mut all, (name, _)| {
+                    write!(all, " {PRESET}{name}").ok();
+                    all
+                });
+                format!("no such preset; there are{known}")
+            })?,
         None if entry.contains(char::is_whitespace) => return Err("write one host".to_owned()),
         None => entry,
     };
-    names.split(' ').map(|name| HostPattern::named(name).map_err(|error| error.to_string())).collect()
+    names
+        .split(' ')
+        .map(|name| HostPattern::named(name).map_err(|error| error.to_string()))
+        .collect()
 }
 
 /// The hosts of all entries; those that stand for none are left out.
 pub(crate) fn all(entries: &[String]) -> Vec<HostPattern> {
-    entries.iter().filter_map(|entry| named(entry).ok()).flatten().collect()
+    entries
+        .iter()
+        .filter_map(|entry| named(entry).ok())
+        .flatten()
+        .collect()
 }
 
 /// Whether these entries stand for no other hosts than those.
 pub(super) fn is_within(entries: &[String], those: &[String]) -> bool {
     let those = all(those);
-    all(entries).iter().all(|host| those.iter().any(|own| own.covers(host)))
+    all(entries)
+        .iter()
+        .all(|host| those.iter().any(|own| own.covers(host)))
 }
 
 #[cfg(test)]
@@ -53,10 +72,18 @@ mod tests {
         for (name, hosts) in PRESETS {
             let meant = named(&format!("{PRESET}{name}")).unwrap();
             assert_eq!(meant.len(), hosts.split(' ').count(), "{name}");
-            assert!(meant.iter().all(|host| !host.names_port() && host.to_string().contains('.')), "{meant:?}");
+            assert!(
+                meant
+                    .iter()
+                    .all(|host| !host.names_port() && host.to_string().contains('.')),
+                "{meant:?}"
+            );
         }
         let rust = ["preset:rust".to_owned()];
-        assert!(is_within(&["crates.io".to_owned(), "Static.Crates.IO.".to_owned()], &rust));
+        assert!(is_within(
+            &["crates.io".to_owned(), "Static.Crates.IO.".to_owned()],
+            &rust
+        ));
         for wider in ["pypi.org", "crates.io:8443", "x.crates.io"] {
             assert!(!is_within(&[wider.to_owned()], &rust), "{wider}");
         }

@@ -25,13 +25,36 @@ impl Config {
         set(&mut self.model, model, || place(&["model"]));
         for (name, provider) in providers {
             let keys = ["base_url", "timeouts", "attempts"];
-            let keys = keys.into_iter().map(|key| (key, place(&["providers", &name, key]))).collect();
+            let keys = keys
+                .into_iter()
+                .map(|key| (key, place(&["providers", &name, key])))
+                .collect();
             let source = place(&["providers", &name]);
-            self.providers.insert(name, Endpoint { value: provider, source, keys });
+            self.providers.insert(
+                name,
+                Endpoint {
+                    value: provider,
+                    source,
+                    keys,
+                },
+            );
         }
         let sourced = |key, name: &str| Sourced::new(key, place(&["secrets", name]));
-        self.named_secrets.extend(secrets.into_iter().map(|(name, key)| (name.clone(), sourced(key, &name))));
-        for (name, ModelConfig { price, max_output, context, timeouts }) in models {
+        self.named_secrets.extend(
+            secrets
+                .into_iter()
+                .map(|(name, key)| (name.clone(), sourced(key, &name))),
+        );
+        for (
+            name,
+            ModelConfig {
+                price,
+                max_output,
+                context,
+                timeouts,
+            },
+        ) in models
+        {
             let at = |key: &str| place(&["models", &name, key]);
             let known = self.models.entry(name.clone()).or_default();
             set(&mut known.price, price, || at("price"));
@@ -40,48 +63,79 @@ impl Config {
             set(&mut known.timeouts, timeouts, || at("timeouts"));
         }
         self.layer_limits(limits, place);
-        self.protect_tokens.set(context.protect_tokens, || place(&["context", "protect_tokens"]));
-        self.prune_at.set(context.prune_at, || place(&["context", "prune_at"]));
-        self.compact_at.set(context.compact_at, || place(&["context", "compact_at"]));
+        self.protect_tokens.set(context.protect_tokens, || {
+            place(&["context", "protect_tokens"])
+        });
+        self.prune_at
+            .set(context.prune_at, || place(&["context", "prune_at"]));
+        self.compact_at
+            .set(context.compact_at, || place(&["context", "compact_at"]));
         self.add_secrets(permissions.secrets, place);
         let rules = permissions.rules.into_iter().enumerate();
-        self.rules.extend(FileRules::of(place(&[]), rules.map(|(index, rule)| WrittenRule::new(rule, index, place))));
+        self.rules.extend(FileRules::of(
+            place(&[]),
+            rules.map(|(index, rule)| WrittenRule::new(rule, index, place)),
+        ));
         for (id, feature) in features {
             let at = |below: &[&str]| {
-                let path: Vec<&str> = ["features", &id].into_iter().chain(below.iter().copied()).collect();
+                let path: Vec<&str> = ["features", &id]
+                    .into_iter()
+                    .chain(below.iter().copied())
+                    .collect();
                 place(&path)
             };
-            self.features.entry(id.clone()).or_default().layer(feature, at);
+            self.features
+                .entry(id.clone())
+                .or_default()
+                .layer(feature, at);
         }
         for (name, ProfileConfig { features }) in profiles {
             let profile = self.profiles.entry(name.clone()).or_default();
             for (id, feature) in features {
                 let at = |below: &[&str]| {
-                    let path: Vec<&str> =
-                        ["profiles", &name, "features", &id].into_iter().chain(below.iter().copied()).collect();
+                    let path: Vec<&str> = ["profiles", &name, "features", &id]
+                        .into_iter()
+                        .chain(below.iter().copied())
+                        .collect();
                     place(&path)
                 };
                 profile.entry(id.clone()).or_default().layer(feature, at);
             }
         }
         self.layer_plugins(plugins, place);
-        self.sandbox.set(sandbox.mode, || place(&["sandbox", "mode"]));
-        self.network.set(sandbox.network, || place(&["sandbox", "network"]));
-        self.hosts.set(sandbox.hosts, || place(&["sandbox", "hosts"]));
-        self.any_file_system.set(state.any_file_system, || place(&["state", "any_file_system"]));
-        self.vi_keys.set(terminal.vi_keys, || place(&["terminal", "vi_keys"]));
-        self.instructions.set(instructions, || place(&["instructions"]));
+        self.sandbox
+            .set(sandbox.mode, || place(&["sandbox", "mode"]));
+        self.network
+            .set(sandbox.network, || place(&["sandbox", "network"]));
+        self.hosts
+            .set(sandbox.hosts, || place(&["sandbox", "hosts"]));
+        self.any_file_system.set(state.any_file_system, || {
+            place(&["state", "any_file_system"])
+        });
+        self.vi_keys
+            .set(terminal.vi_keys, || place(&["terminal", "vi_keys"]));
+        self.instructions
+            .set(instructions, || place(&["instructions"]));
     }
 
     /// The limits of runs and of the pod.
     fn layer_limits(&mut self, limits: LimitsConfig, place: &dyn Fn(&[&str]) -> Source) {
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s, pod } = limits;
+        let LimitsConfig {
+            max_steps,
+            tool_concurrency,
+            max_cost_usd,
+            max_tokens,
+            max_wall_s,
+            pod,
+        } = limits;
         let at = |key: &str| place(&["limits", key]);
         self.max_steps.set(max_steps, || at("max_steps"));
-        self.tool_concurrency.set(tool_concurrency, || at("tool_concurrency"));
+        self.tool_concurrency
+            .set(tool_concurrency, || at("tool_concurrency"));
         set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
         set(&mut self.max_tokens, max_tokens, || at("max_tokens"));
         set(&mut self.max_wall_s, max_wall_s, || at("max_wall_s"));
-        self.pod_limits.layer(&pod, &|key| place(&["limits", "pod", key]));
+        self.pod_limits
+            .layer(&pod, &|key| place(&["limits", "pod", key]));
     }
 }

@@ -14,7 +14,9 @@ impl KeyLines {
         let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         let mut lines = Self::default();
         if let Ok(table) = DeTable::parse(text) {
-            lines.table(table.get_ref(), &mut Vec::new(), &|at| ends.partition_point(|end| *end < at) + 1);
+            lines.table(table.get_ref(), &mut Vec::new(), &|at| {
+                ends.partition_point(|end| *end < at) + 1
+            });
         }
         lines
     }
@@ -22,10 +24,17 @@ impl KeyLines {
     /// The line of a key, or of the nearest thing around it.
     pub(crate) fn at(&self, path: &[&str]) -> Option<usize> {
         let whole: Vec<String> = path.iter().map(|part| (*part).to_owned()).collect();
-        (1..=whole.len()).rev().find_map(|length| self.0.get(whole.get(..length)?).copied())
+        (1..=whole.len())
+            .rev()
+            .find_map(|length| self.0.get(whole.get(..length)?).copied())
     }
 
-    fn table(&mut self, table: &DeTable<'_>, path: &mut Vec<String>, line: &dyn Fn(usize) -> usize) {
+    fn table(
+        &mut self,
+        table: &DeTable<'_>,
+        path: &mut Vec<String>,
+        line: &dyn Fn(usize) -> usize,
+    ) {
         for (key, value) in table {
             path.push(key.get_ref().to_string());
             self.0.insert(path.clone(), line(key.span().start));
@@ -34,7 +43,12 @@ impl KeyLines {
         }
     }
 
-    fn value(&mut self, value: &Spanned<DeValue<'_>>, path: &mut Vec<String>, line: &dyn Fn(usize) -> usize) {
+    fn value(
+        &mut self,
+        value: &Spanned<DeValue<'_>>,
+        path: &mut Vec<String>,
+        line: &dyn Fn(usize) -> usize,
+    ) {
         match value.get_ref() {
             DeValue::Table(table) => self.table(table, path, line),
             DeValue::Array(values) => {

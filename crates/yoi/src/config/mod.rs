@@ -187,14 +187,19 @@ impl Config {
         let mut vi_keys = false;
         for path in Self::paths(env)? {
             let text = read::read(&path, Links::Followed, env)?;
-            vi_keys = text.and_then(|text| text.file.terminal.vi_keys).unwrap_or(vi_keys);
+            vi_keys = text
+                .and_then(|text| text.file.terminal.vi_keys)
+                .unwrap_or(vi_keys);
         }
         Ok(vi_keys)
     }
 
     /// The files that are read wherever one stands, outermost first.
     pub(crate) fn paths(env: &Env) -> Result<Vec<PathBuf>, Failure> {
-        Ok(vec![PathBuf::from(SYSTEM_FILE), env.config_dir()?.join(USER_FILE)])
+        Ok(vec![
+            PathBuf::from(SYSTEM_FILE),
+            env.config_dir()?.join(USER_FILE),
+        ])
     }
 
     /// When old results leave the context.
@@ -255,6 +260,9 @@ fn own_alone(text: &read::Text) -> Result<(), Failure> {
         return Ok(());
     }
     let place = text.place(&["terminal", "vi_keys"]);
-    Err(Failure::new(Exit::Config, format!("{place}: a project cannot set `terminal.vi_keys`"))
-        .help("delete the line; `yoi config path` prints where your own configuration is"))
+    Err(Failure::new(
+        Exit::Config,
+        format!("{place}: a project cannot set `terminal.vi_keys`"),
+    )
+    .help("delete the line; `yoi config path` prints where your own configuration is"))
 }

@@ -11,24 +11,45 @@ impl Config {
     /// The keys whose values a pod that was started with this configuration takes from `newer` at its next start, sorted
     /// by kind, at most 32. Limits, permission rules and prices are not among them: a live pod takes them at once.
     pub(crate) fn next_start(&self, newer: &Self) -> Vec<String> {
-        let secrets = |config: &Self| -> Vec<String> { config.secrets.iter().map(|glob| glob.value.clone()).collect() };
+        let secrets = |config: &Self| -> Vec<String> {
+            config
+                .secrets
+                .iter()
+                .map(|glob| glob.value.clone())
+                .collect()
+        };
         let single = [
             ("model", !same(self.model.as_ref(), newer.model.as_ref())),
             ("sandbox.mode", self.sandbox.value != newer.sandbox.value),
             ("sandbox.network", self.network.value != newer.network.value),
             ("sandbox.hosts", self.hosts.value != newer.hosts.value),
             ("permissions.secrets", secrets(self) != secrets(newer)),
-            ("state.any_file_system", self.any_file_system.value != newer.any_file_system.value),
-            ("instructions", self.instructions.value != newer.instructions.value),
+            (
+                "state.any_file_system",
+                self.any_file_system.value != newer.any_file_system.value,
+            ),
+            (
+                "instructions",
+                self.instructions.value != newer.instructions.value,
+            ),
         ];
-        let single = single.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_owned());
+        let single = single
+            .into_iter()
+            .filter(|(_, changed)| *changed)
+            .map(|(key, _)| key.to_owned());
         let providers = changed(&self.providers, &newer.providers, Endpoint::is_same);
         let named = changed(&self.named_secrets, &newer.named_secrets, same);
         let output = changed(&self.models, &newer.models, |one, other| {
-            same(one.and_then(|one| one.max_output.as_ref()), other.and_then(|other| other.max_output.as_ref()))
+            same(
+                one.and_then(|one| one.max_output.as_ref()),
+                other.and_then(|other| other.max_output.as_ref()),
+            )
         });
         let waits = changed(&self.models, &newer.models, |one, other| {
-            same(one.and_then(|one| one.timeouts.as_ref()), other.and_then(|other| other.timeouts.as_ref()))
+            same(
+                one.and_then(|one| one.timeouts.as_ref()),
+                other.and_then(|other| other.timeouts.as_ref()),
+            )
         });
         let features = changed(&self.features, &newer.features, Switches::is_same);
         let all = single
@@ -48,7 +69,9 @@ fn changed<'a, T>(
     is_same: impl Fn(Option<&T>, Option<&T>) -> bool,
 ) -> impl Iterator<Item = &'a str> {
     let names: BTreeSet<&str> = old.keys().chain(new.keys()).map(String::as_str).collect();
-    names.into_iter().filter(move |name| !is_same(old.get(*name), new.get(*name)))
+    names
+        .into_iter()
+        .filter(move |name| !is_same(old.get(*name), new.get(*name)))
 }
 
 fn same<T: PartialEq>(one: Option<&Sourced<T>>, other: Option<&Sourced<T>>) -> bool {
@@ -66,9 +89,17 @@ impl Switches {
     fn is_same(one: Option<&Self>, other: Option<&Self>) -> bool {
         let unnamed = Self::default();
         let (one, other) = (one.unwrap_or(&unnamed), other.unwrap_or(&unnamed));
-        let tables = |of: &Self| of.grants.iter().map(|granted| granted.table.clone()).collect::<Vec<_>>();
+        let tables = |of: &Self| {
+            of.grants
+                .iter()
+                .map(|granted| granted.table.clone())
+                .collect::<Vec<_>>()
+        };
         let settings = |of: &Self| -> BTreeMap<String, toml::Value> {
-            of.settings.iter().map(|(key, setting)| (key.clone(), setting.value.clone())).collect()
+            of.settings
+                .iter()
+                .map(|(key, setting)| (key.clone(), setting.value.clone()))
+                .collect()
         };
         same(one.enabled.as_ref(), other.enabled.as_ref())
             && same(one.required.as_ref(), other.required.as_ref())

@@ -20,7 +20,11 @@ const DIR_VARIABLE: &str = "YOI_PLUGIN_DIR";
 impl PluginsConfig {
     /// Makes the paths absolute: `~/` is the home directory, others are below `base`.
     pub(super) fn resolve(&mut self, base: Option<&Path>, env: &Env) -> Result<(), Failure> {
-        for path in self.by_name.values_mut().filter_map(|plugin| plugin.path.as_mut()) {
+        for path in self
+            .by_name
+            .values_mut()
+            .filter_map(|plugin| plugin.path.as_mut())
+        {
             *path = match path.strip_prefix("~") {
                 Ok(rest) => env.home()?.join(rest),
                 Err(_) => base.unwrap_or(&env.cwd).join(&path),
@@ -33,25 +37,47 @@ impl PluginsConfig {
 impl Config {
     /// Everything that is declared: by this program, and by the plugins that were found, granted or not.
     pub(crate) fn declared(&self, env: &Env) -> Vec<FeatureDescriptor> {
-        crate::program::declared().into_iter().chain(self.plugins(env).declared().cloned()).collect()
+        crate::program::declared()
+            .into_iter()
+            .chain(self.plugins(env).declared().cloned())
+            .collect()
     }
 
-    pub(super) fn layer_plugins(&mut self, plugins: PluginsConfig, place: &dyn Fn(&[&str]) -> Source) {
+    pub(super) fn layer_plugins(
+        &mut self,
+        plugins: PluginsConfig,
+        place: &dyn Fn(&[&str]) -> Source,
+    ) {
         let PluginsConfig { strict, by_name } = plugins;
         self.strict_plugins.set(strict, || place(&[DIR, "strict"]));
         for (name, PluginConfig { path, rename }) in by_name {
-            self.plugin_places.renames.entry(name.clone()).or_default().extend(rename);
+            self.plugin_places
+                .renames
+                .entry(name.clone())
+                .or_default()
+                .extend(rename);
             let Some(path) = path else { continue };
             let source = place(&[DIR, &name, "path"]);
-            self.plugin_places.entries.retain(|entry| entry.name != name);
-            self.plugin_places.entries.push(NamedPackage { name, path, source });
+            self.plugin_places
+                .entries
+                .retain(|entry| entry.name != name);
+            self.plugin_places
+                .entries
+                .push(NamedPackage { name, path, source });
         }
     }
 
     /// Takes `strict = true`; gives what was granted and the person's own files have not.
-    pub(super) fn narrow_plugins(&mut self, plugins: PluginsConfig, asking: &mut Narrowing<'_>) -> PluginsConfig {
+    pub(super) fn narrow_plugins(
+        &mut self,
+        plugins: PluginsConfig,
+        asking: &mut Narrowing<'_>,
+    ) -> PluginsConfig {
         let PluginsConfig { strict, by_name } = plugins;
-        self.strict_plugins.set(strict.filter(|strict| *strict), || asking.text.place(&[DIR, "strict"]));
+        self.strict_plugins
+            .set(strict.filter(|strict| *strict), || {
+                asking.text.place(&[DIR, "strict"])
+            });
         let mut granted = PluginsConfig::default();
         for (name, mut plugin) in by_name {
             if !asking.granted(&[DIR, &name]) {
@@ -61,7 +87,11 @@ impl Config {
                 let source = granted_at(asking.text, &[DIR, &name, "path"]);
                 let entries = &mut self.plugin_places.project.entries;
                 entries.retain(|entry| entry.name != name);
-                entries.push(NamedPackage { name: name.clone(), path, source });
+                entries.push(NamedPackage {
+                    name: name.clone(),
+                    path,
+                    source,
+                });
             }
             if let Some(own) = self.plugin_places.renames.get(&name) {
                 plugin.rename.retain(|tool, _| !own.contains_key(tool));
@@ -89,7 +119,9 @@ impl Config {
         dirs: impl Iterator<Item = &'a Path>,
         env: &Env,
     ) -> Result<(), Failure> {
-        let dirs: Vec<_> = dirs.map(|dir| (env.cwd.join(dir), "--plugin-dir".to_owned())).collect();
+        let dirs: Vec<_> = dirs
+            .map(|dir| (env.cwd.join(dir), "--plugin-dir".to_owned()))
+            .collect();
         if !dirs.is_empty() {
             self.plugin_places.dirs.extend(dirs);
             self.plugins = plugins::OnDemand::default();
@@ -105,7 +137,9 @@ impl Config {
     /// Completes the places where plugins are looked for.
     pub(super) fn place_plugins(&mut self, env: &Env) -> Result<(), Failure> {
         let own = env.config_dir()?.join(DIR);
-        let named = env.var(DIR_VARIABLE).map(|dir| (env.cwd.join(dir), DIR_VARIABLE.to_owned()));
+        let named = env
+            .var(DIR_VARIABLE)
+            .map(|dir| (env.cwd.join(dir), DIR_VARIABLE.to_owned()));
         let shown = |dir: PathBuf| (dir.clone(), env.shown(&dir));
         let places = &mut self.plugin_places;
         places.dirs = std::iter::once(shown(own)).chain(named).collect();

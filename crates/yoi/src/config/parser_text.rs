@@ -19,7 +19,10 @@ const SCHEMA: &str = "`yoi config schema` prints the keys and the values that th
 /// An error and its help. `line` is the text of its line, `before` the part of it before the error.
 pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, String) {
     if message == PLAIN_KEY {
-        return (message.to_owned(), format!("name its source: key = {KEY_PLACES}"));
+        return (
+            message.to_owned(),
+            format!("name its source: key = {KEY_PLACES}"),
+        );
     }
     if message == NO_SOURCE || message == MORE_SOURCES {
         return (message.to_owned(), format!("write key = {KEY_PLACES}"));
@@ -28,9 +31,19 @@ pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, Strin
     if message.starts_with("string values must be quoted") {
         return unquoted(key.or_else(|| key_before(line)), line);
     }
-    if let Some(missing) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
-        let table = if line.trim_start().starts_with('[') { format!(" under {}", line.trim()) } else { String::new() };
-        return (format!("the key `{missing}` is missing"), format!("add {}{table}", example(missing)));
+    if let Some(missing) = message
+        .strip_prefix("missing field `")
+        .and_then(|rest| rest.strip_suffix('`'))
+    {
+        let table = if line.trim_start().starts_with('[') {
+            format!(" under {}", line.trim())
+        } else {
+            String::new()
+        };
+        return (
+            format!("the key `{missing}` is missing"),
+            format!("add {}{table}", example(missing)),
+        );
     }
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let list = |known: &[&str]| known.join(", ");
@@ -38,8 +51,14 @@ pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, Strin
         (_, Some((unknown, known))) if message.starts_with("unknown field") => {
             let help = match known {
                 [] => SCHEMA.to_owned(),
-                _ if known.contains(&"key") && unknown.contains("key") => format!("write key = {KEY_PLACES}"),
-                _ => format!("{}known keys: {}", did_you_mean(unknown, known), list(known)),
+                _ if known.contains(&"key") && unknown.contains("key") => {
+                    format!("write key = {KEY_PLACES}")
+                }
+                _ => format!(
+                    "{}known keys: {}",
+                    did_you_mean(unknown, known),
+                    list(known)
+                ),
             };
             (format!("unknown key `{unknown}`"), help)
         }
@@ -50,9 +69,15 @@ pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, Strin
                 Some(name) => format!("did you mean `{name}`?"),
                 None => SCHEMA.to_owned(),
             };
-            (format!("{name} must be {}, not `{unknown}`", one_of(known)), help)
+            (
+                format!("{name} must be {}, not `{unknown}`", one_of(known)),
+                help,
+            )
         }
-        (_, _) => (in_words(message, key), typed_example(message, key).unwrap_or_else(|| SCHEMA.to_owned())),
+        (_, _) => (
+            in_words(message, key),
+            typed_example(message, key).unwrap_or_else(|| SCHEMA.to_owned()),
+        ),
     }
 }
 
@@ -80,14 +105,25 @@ fn typed_example(message: &str, key: Option<&str>) -> Option<String> {
 /// What a parser says of one value, of this key where that is known.
 pub(crate) fn in_words(message: &str, key: Option<&str>) -> String {
     let name = key.map_or_else(|| "this value".to_owned(), |key| format!("`{key}`"));
-    if let Some(unknown) = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
+    if let Some(unknown) = message
+        .strip_prefix("unknown field `")
+        .and_then(|rest| rest.split('`').next())
+    {
         return format!("unknown key `{unknown}`");
     }
-    let typed = message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "));
+    let typed = message
+        .strip_prefix("invalid type: ")
+        .and_then(|rest| rest.split_once(", expected "));
     if let Some((found, expected)) = typed {
-        return format!("{name} must be {}, not {}", kind(expected), found_kind(found));
+        return format!(
+            "{name} must be {}, not {}",
+            kind(expected),
+            found_kind(found)
+        );
     }
-    let valued = message.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "));
+    let valued = message
+        .strip_prefix("invalid value: ")
+        .and_then(|rest| rest.split_once(", expected "));
     if let Some((found, expected)) = valued {
         let found = found.split('`').nth(1).unwrap_or(found);
         let range = match expected {
@@ -103,19 +139,33 @@ pub(crate) fn in_words(message: &str, key: Option<&str>) -> String {
 /// A value that is missing, or text without quotes.
 fn unquoted(key: Option<&str>, line: &str) -> (String, String) {
     let key = key.unwrap_or("KEY");
-    let nothing = line.split('#').next().unwrap_or_default().trim_end().ends_with('=');
+    let nothing = line
+        .split('#')
+        .next()
+        .unwrap_or_default()
+        .trim_end()
+        .ends_with('=');
     match (nothing, key) {
-        (true, "model") => {
-            ("`model` has no value".to_owned(), "write model = \"offline\" or model = \"PROVIDER/MODEL\"".to_owned())
-        }
-        (true, _) => (format!("`{key}` has no value"), format!("write a value, or delete the line; {SCHEMA}")),
-        (false, _) => (format!("`{key}`: text must be in quotes"), format!("write {key} = \"TEXT\"")),
+        (true, "model") => (
+            "`model` has no value".to_owned(),
+            "write model = \"offline\" or model = \"PROVIDER/MODEL\"".to_owned(),
+        ),
+        (true, _) => (
+            format!("`{key}` has no value"),
+            format!("write a value, or delete the line; {SCHEMA}"),
+        ),
+        (false, _) => (
+            format!("`{key}`: text must be in quotes"),
+            format!("write {key} = \"TEXT\""),
+        ),
     }
 }
 
 /// The key whose value begins where this text ends.
 fn key_before(before: &str) -> Option<&str> {
-    let key = before.split_once('=').map_or(before, |_| before.rsplit_once('=').map_or(before, |(key, _)| key));
+    let key = before.split_once('=').map_or(before, |_| {
+        before.rsplit_once('=').map_or(before, |(key, _)| key)
+    });
     let key = key.rsplit(['{', ',']).next()?.trim();
     (before.contains('=') && !key.is_empty()).then_some(key)
 }
@@ -142,7 +192,10 @@ fn found_kind(found: &str) -> &str {
         ("sequence", "a list"),
         ("map", "a table"),
     ];
-    kinds.into_iter().find(|(start, _)| found.starts_with(start)).map_or(found, |(_, kind)| kind)
+    kinds
+        .into_iter()
+        .find(|(start, _)| found.starts_with(start))
+        .map_or(found, |(_, kind)| kind)
 }
 
 /// How a required key is written.
@@ -175,7 +228,11 @@ mod tests {
                 "invalid type: integer `3`, expected a boolean",
                 "`b` must be true or false, not a whole number",
             ),
-            ("", "invalid type: map, expected a string", "this value must be text in quotes, not a table"),
+            (
+                "",
+                "invalid type: map, expected a string",
+                "this value must be text in quotes, not a table",
+            ),
             (
                 "n = ",
                 "invalid value: integer `-1`, expected u32",
@@ -191,17 +248,32 @@ mod tests {
     #[test]
     fn a_value_of_a_wrong_kind_is_told_with_a_right_one() {
         let help = |message: &str, before: &str| explain(message, before, before).1;
-        assert_eq!(help("invalid type: string \"x\", expected u32", "n = "), "write a value such as n = 20");
+        assert_eq!(
+            help("invalid type: string \"x\", expected u32", "n = "),
+            "write a value such as n = 20"
+        );
         assert_eq!(help("invalid type: map, expected a string", ""), SCHEMA);
     }
 
     #[test]
     fn a_missing_value_or_key_is_told_with_what_to_write() {
-        let quoted = |line: &str| explain("string values must be quoted, expected literal string", line, line);
+        let quoted = |line: &str| {
+            explain(
+                "string values must be quoted, expected literal string",
+                line,
+                line,
+            )
+        };
         assert!(quoted("model =").1.contains("\"offline\""));
         assert_eq!(quoted("x = ").0, "`x` has no value");
-        assert_eq!(explain("string values must be quoted", "x = y", "x = ").1, "write x = \"TEXT\"");
+        assert_eq!(
+            explain("string values must be quoted", "x = y", "x = ").1,
+            "write x = \"TEXT\""
+        );
         let missing = explain("missing field `base_url`", "[providers.x]", "");
-        assert_eq!(missing.1, "add base_url = \"http://HOST:PORT/v1\" under [providers.x]");
+        assert_eq!(
+            missing.1,
+            "add base_url = \"http://HOST:PORT/v1\" under [providers.x]"
+        );
     }
 }

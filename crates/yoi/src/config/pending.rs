@@ -25,11 +25,17 @@ impl PendingGrant {
     /// What stands at a path of a file, if something does.
     pub(super) fn at(text: &Text, path: &[&str]) -> Option<Self> {
         let (first, rest) = path.split_first()?;
-        let value = rest.iter().try_fold(text.table.get(*first)?, |value, part| match value {
-            Value::Table(table) => table.get(*part),
-            Value::Array(values) => values.get(part.parse::<usize>().ok()?),
-            Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => None,
-        })?;
+        let value = rest
+            .iter()
+            .try_fold(text.table.get(*first)?, |value, part| match value {
+                Value::Table(table) => table.get(*part),
+                Value::Array(values) => values.get(part.parse::<usize>().ok()?),
+                Value::String(_)
+                | Value::Integer(_)
+                | Value::Float(_)
+                | Value::Boolean(_)
+                | Value::Datetime(_) => None,
+            })?;
         Some(Self {
             key: key(path),
             value: inline(value),
@@ -45,12 +51,19 @@ impl PendingGrant {
 fn key(path: &[&str]) -> String {
     let mut key = String::new();
     for part in path {
-        let bare = part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) && !part.is_empty();
+        let bare = part
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+            && !part.is_empty();
         match part {
             index if key == "permissions.rules" => key.push_str(&format!("[{index}]")),
             part => {
                 let dot = if key.is_empty() { "" } else { "." };
-                let part = if bare { (*part).to_owned() } else { quoted(part) };
+                let part = if bare {
+                    (*part).to_owned()
+                } else {
+                    quoted(part)
+                };
                 key.push_str(&format!("{dot}{part}"));
             }
         }
@@ -65,7 +78,8 @@ fn digest(path: &[&str], value: &Value) -> String {
         path => path,
     };
     let mut bytes = Vec::new();
-    path.iter().for_each(|part| put(&mut bytes, b'k', part.as_bytes()));
+    path.iter()
+        .for_each(|part| put(&mut bytes, b'k', part.as_bytes()));
     canonical(value, &mut bytes);
     Digest::of(&bytes).to_string()
 }
@@ -104,11 +118,18 @@ fn canonical(value: &Value, out: &mut Vec<u8>) {
 fn inline(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => value.to_string(),
-        Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {
+            value.to_string()
+        }
+        Value::Array(values) => format!(
+            "[{}]",
+            values.iter().map(inline).collect::<Vec<_>>().join(", ")
+        ),
         Value::Table(table) => {
-            let pairs: Vec<String> =
-                table.iter().map(|(name, value)| format!("{} = {}", key(&[name]), inline(value))).collect();
+            let pairs: Vec<String> = table
+                .iter()
+                .map(|(name, value)| format!("{} = {}", key(&[name]), inline(value)))
+                .collect();
             format!("{{ {} }}", pairs.join(", "))
         }
     }
@@ -129,7 +150,8 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["models", _, "timeouts"] => "sets the time limits of requests to this model".to_owned(),
         ["models", ..] => "sets the maximum length of this model's answers".to_owned(),
         ["permissions", ..] => {
-            "such calls run without approval, unless a rule in your own files decides otherwise".to_owned()
+            "such calls run without approval, unless a rule in your own files decides otherwise"
+                .to_owned()
         }
         ["features", id, "enabled"] if value.as_bool() == Some(false) => {
             format!("switches off {id}, which you switched on")
@@ -138,13 +160,24 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["features", id, "grant"] => format!("replaces the default permissions of {id}"),
         ["features", id, ..] => format!("changes a setting of {id}"),
         ["plugins", name, ..] => plugin(name, value),
-        ["sandbox", "hosts"] => "commands reach these hosts, if they use the network `hosts`".to_owned(),
-        ["sandbox", "network"] => format!("commands use the network: {}", value.as_str().unwrap_or_default()),
-        ["sandbox", ..] if value.as_str() == Some("off") => "commands have all of your permissions".to_owned(),
+        ["sandbox", "hosts"] => {
+            "commands reach these hosts, if they use the network `hosts`".to_owned()
+        }
+        ["sandbox", "network"] => format!(
+            "commands use the network: {}",
+            value.as_str().unwrap_or_default()
+        ),
+        ["sandbox", ..] if value.as_str() == Some("off") => {
+            "commands have all of your permissions".to_owned()
+        }
         ["sandbox", ..] => "tools and commands can write in the project".to_owned(),
-        ["instructions"] => "switches instruction files (AGENTS.md, CLAUDE.md) on or off, including yours".to_owned(),
+        ["instructions"] => {
+            "switches instruction files (AGENTS.md, CLAUDE.md) on or off, including yours"
+                .to_owned()
+        }
         ["state", ..] => {
-            "pods can be stored on network and FUSE file systems, where a crash can lose records".to_owned()
+            "pods can be stored on network and FUSE file systems, where a crash can lose records"
+                .to_owned()
         }
         _ => "applies this setting".to_owned(),
     }
@@ -162,8 +195,14 @@ fn model(name: &str) -> String {
 
 fn provider(value: &Value) -> String {
     let url = value.get("base_url").map(inline).unwrap_or_default();
-    let key = value.get("key").and_then(|key| read_from(key, "its key")).map(|key| format!("; {key}"));
-    format!("its models can be used: all messages are sent to {url}{}", key.unwrap_or_default())
+    let key = value
+        .get("key")
+        .and_then(|key| read_from(key, "its key"))
+        .map(|key| format!("; {key}"));
+    format!(
+        "its models can be used: all messages are sent to {url}{}",
+        key.unwrap_or_default()
+    )
 }
 
 fn secret(value: &Value) -> String {
@@ -172,18 +211,29 @@ fn secret(value: &Value) -> String {
 }
 
 fn plugin(name: &str, value: &Value) -> String {
-    let renames = value.get("rename").is_some().then(|| format!("gives tools of the plugin {name} other names"));
+    let renames = value
+        .get("rename")
+        .is_some()
+        .then(|| format!("gives tools of the plugin {name} other names"));
     let path = value.get("path").map(inline);
-    let looks = path.map(|path| format!("looks for the plugin {name} in {path}; its content needs a grant of its own"));
+    let looks = path.map(|path| {
+        format!("looks for the plugin {name} in {path}; its content needs a grant of its own")
+    });
     let parts: Vec<String> = looks.into_iter().chain(renames).collect();
-    if parts.is_empty() { "no effect".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() {
+        "no effect".to_owned()
+    } else {
+        parts.join("; ")
+    }
 }
 
 /// What reading a key or a secret does.
 fn read_from(source: &Value, what: &str) -> Option<String> {
     let of = |place: &str| source.get(place).map(inline);
     match (of("command"), of("file"), of("env")) {
-        (Some(words), ..) => Some(format!("runs {words} as you, outside of the sandbox, to get {what}")),
+        (Some(words), ..) => Some(format!(
+            "runs {words} as you, outside of the sandbox, to get {what}"
+        )),
         (_, Some(file), _) => Some(format!("reads {what} from the file {file}")),
         (.., Some(name)) => Some(format!("reads {what} from the variable {name}")),
         (None, None, None) => None,
@@ -220,11 +270,34 @@ mod tests {
         for other in others {
             assert_ne!(one, digest_of(&path, other), "{other}");
         }
-        for other in [&["providers", "y"][..], &["providersx"], &["models", "x"], &["providers", "x", "y"]] {
-            assert_ne!(one, digest_of(other, "{ a = \"b\", c = [\"d\", \"e\"] }"), "{other:?}");
+        for other in [
+            &["providers", "y"][..],
+            &["providersx"],
+            &["models", "x"],
+            &["providers", "x", "y"],
+        ] {
+            assert_ne!(
+                one,
+                digest_of(other, "{ a = \"b\", c = [\"d\", \"e\"] }"),
+                "{other:?}"
+            );
         }
-        let kinds = ["1", "1.0", "\"1\"", "true", "[1]", "{ 1 = 1 }", "\"true\"", "[]", "{}", "\"\"", "-0.0", "0.0"];
-        let digests: std::collections::BTreeSet<String> = kinds.iter().map(|kind| digest_of(&["x"], kind)).collect();
+        let kinds = [
+            "1",
+            "1.0",
+            "\"1\"",
+            "true",
+            "[1]",
+            "{ 1 = 1 }",
+            "\"true\"",
+            "[]",
+            "{}",
+            "\"\"",
+            "-0.0",
+            "0.0",
+        ];
+        let digests: std::collections::BTreeSet<String> =
+            kinds.iter().map(|kind| digest_of(&["x"], kind)).collect();
         assert_eq!(digests.len(), kinds.len());
         let rule = |index| digest_of(&["permissions", "rules", index], "{ tool = \"Bash\" }");
         assert_eq!(rule("0"), rule("7"));
@@ -234,8 +307,14 @@ mod tests {
     fn a_value_is_shown_whole_and_on_one_line() {
         let text = "v = { \"a b\" = \"x\\ny\\u001b[2J\", c = [1, 2.5, true], d = 1979-05-27 }";
         let table: toml::Table = text.parse().unwrap();
-        assert_eq!(inline(&table["v"]), "{ \"a b\" = \"x\\ny\\u001b[2J\", c = [1, 2.5, true], d = 1979-05-27 }");
-        assert_eq!(key(&["features", "builtin:web", "enabled"]), "features.\"builtin:web\".enabled");
+        assert_eq!(
+            inline(&table["v"]),
+            "{ \"a b\" = \"x\\ny\\u001b[2J\", c = [1, 2.5, true], d = 1979-05-27 }"
+        );
+        assert_eq!(
+            key(&["features", "builtin:web", "enabled"]),
+            "features.\"builtin:web\".enabled"
+        );
         assert_eq!(key(&["permissions", "rules", "3"]), "permissions.rules[3]");
         assert_eq!(key(&["providers", "a\nb"]), "providers.\"a\\nb\"");
     }

@@ -19,7 +19,12 @@ pub(crate) struct PodLimitSettings {
 impl PodLimitSettings {
     /// Takes the keys of a file.
     pub(super) fn layer(&mut self, file: &PodLimitsConfig, at: &dyn Fn(&str) -> Source) {
-        let PodLimitsConfig { max_steps, max_cost_usd, max_tokens, max_wall_s } = *file;
+        let PodLimitsConfig {
+            max_steps,
+            max_cost_usd,
+            max_tokens,
+            max_wall_s,
+        } = *file;
         set(&mut self.max_steps, max_steps, || at("max_steps"));
         set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
         set(&mut self.max_tokens, max_tokens, || at("max_tokens"));
@@ -28,7 +33,12 @@ impl PodLimitSettings {
 
     /// Takes the keys of a file that lower a limit, or set one where there is none.
     pub(crate) fn narrow(&mut self, file: &PodLimitsConfig, at: &dyn Fn(&str) -> Source) {
-        let PodLimitsConfig { max_steps, max_cost_usd, max_tokens, max_wall_s } = *file;
+        let PodLimitsConfig {
+            max_steps,
+            max_cost_usd,
+            max_tokens,
+            max_wall_s,
+        } = *file;
         let lower = PodLimitsConfig {
             max_steps: lower(self.max_steps.as_ref(), max_steps),
             // What is no amount is taken, too, and then refused where everything in force is checked.
@@ -41,12 +51,21 @@ impl PodLimitSettings {
 
     /// As the pod counts them.
     pub(crate) fn limits(&self) -> PodLimits {
-        let Self { max_steps, max_cost, max_tokens, max_wall_s } = self;
+        let Self {
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall_s,
+        } = self;
         PodLimits {
             max_steps: max_steps.as_ref().map(|steps| steps.value),
-            max_cost: max_cost.as_ref().and_then(|dollars| Cost::of_dollars(dollars.value)),
+            max_cost: max_cost
+                .as_ref()
+                .and_then(|dollars| Cost::of_dollars(dollars.value)),
             max_tokens: max_tokens.as_ref().map(|tokens| tokens.value),
-            max_wall: max_wall_s.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
+            max_wall: max_wall_s
+                .as_ref()
+                .map(|seconds| Duration::from_secs(seconds.value)),
         }
     }
 }

@@ -25,7 +25,9 @@ pub(super) struct Narrowing<'a> {
 impl Narrowing<'_> {
     /// Whether what stands there was granted; it is pending otherwise.
     pub(super) fn granted(&mut self, path: &[&str]) -> bool {
-        let Some(asked) = PendingGrant::at(self.text, path) else { return false };
+        let Some(asked) = PendingGrant::at(self.text, path) else {
+            return false;
+        };
         let granted = self.grants.has(&asked.digest);
         if !granted {
             self.pending.push(asked);
@@ -35,7 +37,10 @@ impl Narrowing<'_> {
 
     /// The granted entries of a table.
     fn entries<T>(&mut self, table: &str, entries: BTreeMap<String, T>) -> BTreeMap<String, T> {
-        entries.into_iter().filter(|(name, _)| self.granted(&[table, name])).collect()
+        entries
+            .into_iter()
+            .filter(|(name, _)| self.granted(&[table, name]))
+            .collect()
     }
 }
 
@@ -68,7 +73,11 @@ impl Config {
             terminal: _,
             instructions,
         } = file;
-        let mut asking = Narrowing { text: &text, grants, pending: Vec::new() };
+        let mut asking = Narrowing {
+            text: &text,
+            grants,
+            pending: Vec::new(),
+        };
         let mut accepted = File {
             providers: asking.entries("providers", providers),
             secrets: asking.entries("secrets", secrets),
@@ -76,7 +85,8 @@ impl Config {
             ..File::default()
         };
         self.lower_limits(&limits, |key| text.place(&["limits", key]));
-        self.pod_limits.narrow(&limits.pod, &|key| text.place(&["limits", "pod", key]));
+        self.pod_limits
+            .narrow(&limits.pod, &|key| text.place(&["limits", "pod", key]));
         self.add_secrets(permissions.secrets, &|key| text.place(key));
         self.narrow_rules(permissions.rules, &mut asking);
         for (id, feature) in features {
@@ -92,14 +102,18 @@ impl Config {
         }
         accepted.plugins = self.narrow_plugins(plugins, &mut asking);
         accepted.sandbox = self.narrow_sandbox(sandbox, &mut asking);
-        if state.any_file_system.is_some_and(|any| any != self.any_file_system.value)
+        if state
+            .any_file_system
+            .is_some_and(|any| any != self.any_file_system.value)
             && asking.granted(&["state", "any_file_system"])
         {
             accepted.state.any_file_system = state.any_file_system;
         }
         accepted.context = self.narrow_context(context, &mut asking);
         // The user's own instructions are among those that would be left out.
-        if instructions.is_some_and(|read| read != self.instructions.value) && asking.granted(&["instructions"]) {
+        if instructions.is_some_and(|read| read != self.instructions.value)
+            && asking.granted(&["instructions"])
+        {
             accepted.instructions = instructions;
         }
         self.layer(accepted, &|key| granted_at(&text, key));
@@ -120,8 +134,13 @@ impl Config {
             Some(hosts) if narrows(&hosts) => (Some(hosts), None),
             wider => (None, wider),
         };
-        self.hosts.set(narrower, || asking.text.place(&["sandbox", "hosts"]));
-        Sandbox { mode, network, hosts: wider.filter(|_| asking.granted(&["sandbox", "hosts"])) }
+        self.hosts
+            .set(narrower, || asking.text.place(&["sandbox", "hosts"]));
+        Sandbox {
+            mode,
+            network,
+            hosts: wider.filter(|_| asking.granted(&["sandbox", "hosts"])),
+        }
     }
 
     /// A script or a recording is no choice among models: what they do on this machine is the file's. A model whose
@@ -132,7 +151,9 @@ impl Config {
             // One that can be no model's name is refused where everything in force is checked.
             self.model = Some(Sourced::new(name, asking.text.place(&["model"])));
         } else if model::named(&name, self).is_err() {
-            asking.pending.extend(PendingGrant::at(asking.text, &["model"]));
+            asking
+                .pending
+                .extend(PendingGrant::at(asking.text, &["model"]));
         } else if asking.granted(&["model"]) {
             self.model = Some(Sourced::new(name, granted_at(asking.text, &["model"])));
         }
@@ -140,18 +161,40 @@ impl Config {
 
     /// Takes the limits of a run that are lower than those in force; `at` gives the source of a key.
     pub(crate) fn lower_limits(&mut self, limits: &LimitsConfig, at: impl Fn(&str) -> Source) {
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s, pod: _ } = *limits;
-        self.max_steps.set(max_steps.filter(|steps| *steps < self.max_steps.value), || at("max_steps"));
+        let LimitsConfig {
+            max_steps,
+            tool_concurrency,
+            max_cost_usd,
+            max_tokens,
+            max_wall_s,
+            pod: _,
+        } = *limits;
+        self.max_steps.set(
+            max_steps.filter(|steps| *steps < self.max_steps.value),
+            || at("max_steps"),
+        );
         let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
         self.tool_concurrency.set(calls, || at("tool_concurrency"));
         // What is no amount is taken, too, and then refused where everything in force is checked.
-        let higher = |dollars: &f64| self.max_cost.as_ref().is_some_and(|cost| *dollars >= cost.value);
+        let higher = |dollars: &f64| {
+            self.max_cost
+                .as_ref()
+                .is_some_and(|cost| *dollars >= cost.value)
+        };
         let dollars = max_cost_usd.filter(|dollars| !higher(dollars));
         set(&mut self.max_cost, dollars, || at("max_cost_usd"));
-        let more = |tokens: &u64| self.max_tokens.as_ref().is_some_and(|most| *tokens >= most.value);
+        let more = |tokens: &u64| {
+            self.max_tokens
+                .as_ref()
+                .is_some_and(|most| *tokens >= most.value)
+        };
         let tokens = max_tokens.filter(|tokens| !more(tokens));
         set(&mut self.max_tokens, tokens, || at("max_tokens"));
-        let longer = |seconds: &u64| self.max_wall_s.as_ref().is_some_and(|most| *seconds >= most.value);
+        let longer = |seconds: &u64| {
+            self.max_wall_s
+                .as_ref()
+                .is_some_and(|most| *seconds >= most.value)
+        };
         let seconds = max_wall_s.filter(|seconds| !longer(seconds));
         set(&mut self.max_wall_s, seconds, || at("max_wall_s"));
     }
@@ -172,15 +215,24 @@ impl Config {
                 }
             }
         }
-        if let Some(allowing) = FileRules::of(format!("{}, granted", text.shown()), allowing.into_iter()) {
+        if let Some(allowing) =
+            FileRules::of(format!("{}, granted", text.shown()), allowing.into_iter())
+        {
             self.rules.insert(0, allowing);
         }
         let narrowing = FileRules::of(text.shown().to_owned(), narrowing.into_iter());
-        self.rules.extend(narrowing.map(|rules| FileRules { tightens: true, ..rules }));
+        self.rules.extend(narrowing.map(|rules| FileRules {
+            tightens: true,
+            ..rules
+        }));
     }
 
     fn narrow_context(&self, context: ContextConfig, asking: &mut Narrowing<'_>) -> ContextConfig {
-        let ContextConfig { protect_tokens, prune_at, compact_at } = context;
+        let ContextConfig {
+            protect_tokens,
+            prune_at,
+            compact_at,
+        } = context;
         let most = protect_tokens.filter(|most| *most != self.protect_tokens.value);
         let prune = prune_at.filter(|at| *at != self.prune_at.value);
         let compact = compact_at.filter(|at| *at != self.compact_at.value);
@@ -192,36 +244,81 @@ impl Config {
     }
 
     /// Switches off and requires; gives what else was granted.
-    fn narrow_feature(&mut self, id: &str, feature: Feature, asking: &mut Narrowing<'_>) -> Option<Feature> {
-        let Feature { enabled, required, grant, settings } = feature;
+    fn narrow_feature(
+        &mut self,
+        id: &str,
+        feature: Feature,
+        asking: &mut Narrowing<'_>,
+    ) -> Option<Feature> {
+        let Feature {
+            enabled,
+            required,
+            grant,
+            settings,
+        } = feature;
         let text = asking.text;
         let place = |key: &str| text.place(&["features", id, key]);
         let opt_in = OPT_IN.iter().any(|feature| feature.to_string() == id);
         let switches = self.features.entry(id.to_owned()).or_default();
         switches.at = text.place(&["features", id]);
-        let on = if opt_in { switches.on() } else { switches.off().is_none() };
+        let on = if opt_in {
+            switches.on()
+        } else {
+            switches.off().is_none()
+        };
         let mut granted = |key: &str| asking.granted(&["features", id, key]);
         let switched_on = enabled == Some(true) && !on && granted("enabled");
         // What a person switched on may be a gate, and a plugin that they granted may have rules: only they switch it off.
         let chosen = (opt_in || id.starts_with("plugin:")) && on;
-        set(&mut switches.enabled, enabled.filter(|enabled| !enabled && !chosen), || place("enabled"));
+        set(
+            &mut switches.enabled,
+            enabled.filter(|enabled| !enabled && !chosen),
+            || place("enabled"),
+        );
         let switched_off = enabled == Some(false) && chosen && granted("enabled");
-        set(&mut switches.expected, required.filter(|required| *required), || place("required"));
+        set(
+            &mut switches.expected,
+            required.filter(|required| *required),
+            || place("required"),
+        );
         let grant = grant.filter(|_| granted("grant"));
-        let settings: toml::Table = settings.into_iter().filter(|(key, _)| granted(key)).collect();
+        let settings: toml::Table = settings
+            .into_iter()
+            .filter(|(key, _)| granted(key))
+            .collect();
         let switched = (switched_on || switched_off).then_some(switched_on);
         let something = switched.is_some() || grant.is_some() || !settings.is_empty();
-        something.then_some(Feature { enabled: switched, required: None, grant, settings })
+        something.then_some(Feature {
+            enabled: switched,
+            required: None,
+            grant,
+            settings,
+        })
     }
 }
 
 /// What of the models was granted.
-fn granted_models(models: BTreeMap<String, ModelConfig>, asking: &mut Narrowing<'_>) -> BTreeMap<String, ModelConfig> {
+fn granted_models(
+    models: BTreeMap<String, ModelConfig>,
+    asking: &mut Narrowing<'_>,
+) -> BTreeMap<String, ModelConfig> {
     let mut accepted = BTreeMap::new();
-    for (name, ModelConfig { price, max_output, context, timeouts }) in models {
+    for (
+        name,
+        ModelConfig {
+            price,
+            max_output,
+            context,
+            timeouts,
+        },
+    ) in models
+    {
         let mut part = |key: &str, there: bool| there && asking.granted(&["models", &name, key]);
         let priced = part("price", price.is_some());
-        let (bounded, sized) = (part("max_output", max_output.is_some()), part("context", context.is_some()));
+        let (bounded, sized) = (
+            part("max_output", max_output.is_some()),
+            part("context", context.is_some()),
+        );
         let waits = part("timeouts", timeouts.is_some());
         let granted = ModelConfig {
             price: price.filter(|_| priced),

@@ -23,34 +23,53 @@ pub(super) struct Text {
 /// Reads a file that need not be there.
 pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>, Failure> {
     let shown = env.shown(path);
-    written(path, links, &shown)?.map(|text| parse(&text, shown)).transpose()
+    written(path, links, &shown)?
+        .map(|text| parse(&text, shown))
+        .transpose()
 }
 
 /// The text of a file that need not be there.
 pub(super) fn written(path: &Path, links: Links, shown: &str) -> Result<Option<String>, Failure> {
     let fail = |what: &str| Failure::new(Exit::Config, format!("{shown}: {what}"));
-    let unfit = |what: String| fail(&what).help("replace it with a regular TOML file, or remove it");
-    let Some(file) = plain_file::open(path, links).map_err(unfit)? else { return Ok(None) };
+    let unfit =
+        |what: String| fail(&what).help("replace it with a regular TOML file, or remove it");
+    let Some(file) = plain_file::open(path, links).map_err(unfit)? else {
+        return Ok(None);
+    };
     let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
-    let text =
-        plain_file::text(&bytes).map_err(|why| fail(&format!("the file {why}")).help("save the file as UTF-8"))?;
+    let text = plain_file::text(&bytes)
+        .map_err(|why| fail(&format!("the file {why}")).help("save the file as UTF-8"))?;
     Ok(Some(text.to_owned()))
 }
 
 /// Reads what stands in a file; `shown` is its path for people.
 pub(super) fn parse(text: &str, shown: String) -> Result<Text, Failure> {
     let wrong = |problem: file::ParseProblem| {
-        Failure::new(Exit::Config, format!("{shown}:{}: {}", problem.line, problem.what)).help(problem.help)
+        Failure::new(
+            Exit::Config,
+            format!("{shown}:{}: {}", problem.line, problem.what),
+        )
+        .help(problem.help)
     };
     let file = file::parse(text).map_err(wrong)?;
-    let table = text.parse().map_err(|_| Failure::new(Exit::Internal, format!("{shown}: read twice, parsed once")))?;
-    Ok(Text { file, table, shown, lines: KeyLines::of(text) })
+    let table = text
+        .parse()
+        .map_err(|_| Failure::new(Exit::Internal, format!("{shown}: read twice, parsed once")))?;
+    Ok(Text {
+        file,
+        table,
+        shown,
+        lines: KeyLines::of(text),
+    })
 }
 
 impl Text {
     /// Where a key stands, or the nearest thing around it.
     pub(super) fn place(&self, key: &[&str]) -> Source {
-        self.lines.at(key).map_or_else(|| self.shown.clone(), |line| format!("{}:{line}", self.shown))
+        self.lines.at(key).map_or_else(
+            || self.shown.clone(),
+            |line| format!("{}:{line}", self.shown),
+        )
     }
 
     pub(super) fn shown(&self) -> &str {

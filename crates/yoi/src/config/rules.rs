@@ -29,13 +29,23 @@ impl WrittenRule {
     pub(crate) fn new(rule: Rule, index: usize, place: &dyn Fn(&[&str]) -> Source) -> Self {
         let number = index.to_string();
         let at = |key| (key, place(&["permissions", "rules", &number, key]));
-        let keys = ["tool", "path", "host", "program", "subcommand", "decision"].map(at).to_vec();
-        Self { rule, index, source: place(&["permissions", "rules", &number]), keys }
+        let keys = ["tool", "path", "host", "program", "subcommand", "decision"]
+            .map(at)
+            .to_vec();
+        Self {
+            rule,
+            index,
+            source: place(&["permissions", "rules", &number]),
+            keys,
+        }
     }
 
     /// Where one of its keys stands, or else the rule.
     pub(crate) fn place(&self, key: &str) -> &Source {
-        self.keys.iter().find(|(known, _)| *known == key).map_or(&self.source, |(_, source)| source)
+        self.keys
+            .iter()
+            .find(|(known, _)| *known == key)
+            .map_or(&self.source, |(_, source)| source)
     }
 
     pub(crate) fn key(&self) -> String {
@@ -47,7 +57,11 @@ impl FileRules {
     /// A file's rules; nothing of a file that has none.
     pub(crate) fn of(source: Source, rules: impl Iterator<Item = WrittenRule>) -> Option<Self> {
         let rules: Vec<WrittenRule> = rules.collect();
-        (!rules.is_empty()).then_some(Self { source, rules, tightens: false })
+        (!rules.is_empty()).then_some(Self {
+            source,
+            rules,
+            tightens: false,
+        })
     }
 }
 
@@ -55,16 +69,31 @@ impl Config {
     /// Adds what a file says; nothing takes a name away.
     pub(super) fn add_secrets(&mut self, globs: Vec<String>, place: &dyn Fn(&[&str]) -> Source) {
         let at = |index: usize| place(&["permissions", "secrets", &index.to_string()]);
-        self.secrets.extend(globs.into_iter().enumerate().map(|(index, glob)| Sourced::new(glob, at(index))));
+        self.secrets.extend(
+            globs
+                .into_iter()
+                .enumerate()
+                .map(|(index, glob)| Sourced::new(glob, at(index))),
+        );
     }
 
     pub(crate) fn secret_names(&self) -> Result<SecretNames, Failure> {
         let all: Vec<String> = self.secrets.iter().map(|glob| glob.value.clone()).collect();
         SecretNames::with(&all).map_err(|error| {
-            let wrong = |glob: &&Sourced<String>| SecretNames::with(std::slice::from_ref(&glob.value)).is_err();
-            let source = self.secrets.iter().find(wrong).or(self.secrets.last()).map_or("", |glob| &glob.source);
-            Failure::new(Exit::Config, format!("{source}: permissions.secrets: {error}"))
-                .help("write glob patterns, such as secrets = [\"*.key\"]")
+            let wrong = |glob: &&Sourced<String>| {
+                SecretNames::with(std::slice::from_ref(&glob.value)).is_err()
+            };
+            let source = self
+                .secrets
+                .iter()
+                .find(wrong)
+                .or(self.secrets.last())
+                .map_or("", |glob| &glob.source);
+            Failure::new(
+                Exit::Config,
+                format!("{source}: permissions.secrets: {error}"),
+            )
+            .help("write glob patterns, such as secrets = [\"*.key\"]")
         })
     }
 
@@ -74,13 +103,30 @@ impl Config {
     }
 }
 
-fn layer(FileRules { source, rules, tightens }: &FileRules) -> Result<Layer, Failure> {
-    let placed = rules.iter().map(|written| (written.rule.clone(), written.source.clone())).collect();
+fn layer(
+    FileRules {
+        source,
+        rules,
+        tightens,
+    }: &FileRules,
+) -> Result<Layer, Failure> {
+    let placed = rules
+        .iter()
+        .map(|written| (written.rule.clone(), written.source.clone()))
+        .collect();
     let layer = Layer::placed(source.clone(), placed).map_err(|error| {
-        let RuleError { source_name, index, problem } = error;
+        let RuleError {
+            source_name,
+            index,
+            problem,
+        } = error;
         let key = problem.split('`').nth(1);
         let message = match rules.get(index) {
-            Some(written) => format!("{}: {}: {problem}", written.place(key.unwrap_or_default()), written.key()),
+            Some(written) => format!(
+                "{}: {}: {problem}",
+                written.place(key.unwrap_or_default()),
+                written.key()
+            ),
             None => format!("{source_name}: permissions.rules: {problem}"),
         };
         let example = match key {

@@ -26,7 +26,11 @@ impl<T> Sourced<T> {
 }
 
 /// The same for what need not be set.
-pub(crate) fn set<T>(slot: &mut Option<Sourced<T>>, value: Option<T>, source: impl FnOnce() -> Source) {
+pub(crate) fn set<T>(
+    slot: &mut Option<Sourced<T>>,
+    value: Option<T>,
+    source: impl FnOnce() -> Source,
+) {
     if let Some(value) = value {
         *slot = Some(Sourced::new(value, source()));
     }

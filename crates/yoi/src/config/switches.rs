@@ -40,8 +40,14 @@ impl Switches {
         if let Some(table) = feature.grant {
             let written = serde_json::to_value(&table).unwrap_or_default();
             let keys = written.as_object().into_iter().flat_map(|keys| keys.keys());
-            let keys = keys.map(|key| (key.clone(), place(&["grant", key]))).collect();
-            self.grants.push(Granted { table, at: own("grant"), keys });
+            let keys = keys
+                .map(|key| (key.clone(), place(&["grant", key])))
+                .collect();
+            self.grants.push(Granted {
+                table,
+                at: own("grant"),
+                keys,
+            });
         }
         let settings = feature.settings.into_iter();
         self.settings.extend(settings.map(|(key, value)| {
@@ -58,13 +64,21 @@ impl Switches {
 
     /// Whether a feature that is off by itself is on.
     pub(crate) fn on(&self) -> bool {
-        let required = self.required.as_ref().is_some_and(|required| required.value);
-        self.enabled.as_ref().map_or(required, |enabled| enabled.value)
+        let required = self
+            .required
+            .as_ref()
+            .is_some_and(|required| required.value);
+        self.enabled
+            .as_ref()
+            .map_or(required, |enabled| enabled.value)
     }
 
     /// Where it is switched off, where it is.
     pub(crate) fn off(&self) -> Option<&Source> {
-        self.enabled.as_ref().filter(|enabled| !enabled.value).map(|enabled| &enabled.source)
+        self.enabled
+            .as_ref()
+            .filter(|enabled| !enabled.value)
+            .map(|enabled| &enabled.source)
     }
 
     /// Whether a person switched it off in a file of their own, or granted a project that does.
@@ -75,11 +89,15 @@ impl Switches {
     /// Where nothing starts without it, and that it does not.
     pub(crate) fn required(&self) -> Option<&Source> {
         let said = [&self.required, &self.expected].into_iter().flatten();
-        said.filter(|required| required.value).map(|required| &required.source).next()
+        said.filter(|required| required.value)
+            .map(|required| &required.source)
+            .next()
     }
 
     /// Where one of its keys stands, or else the feature.
     pub(crate) fn place(&self, key: &str) -> &Source {
-        self.settings.get(key).map_or(&self.at, |setting| &setting.source)
+        self.settings
+            .get(key)
+            .map_or(&self.at, |setting| &setting.source)
     }
 }

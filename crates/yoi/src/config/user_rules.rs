@@ -48,7 +48,11 @@ struct RuleList<'a> {
 impl UserRules {
     pub(crate) fn of(env: &Env) -> Result<Self, Failure> {
         let path = env.config_dir()?.join(USER_FILE);
-        Ok(Self { env: env.clone(), shown: env.shown(&path), path })
+        Ok(Self {
+            env: env.clone(),
+            shown: env.shown(&path),
+            path,
+        })
     }
 
     /// What stands there; empty if there is no file.
@@ -69,10 +73,16 @@ impl UserRules {
         let old = self.text()?;
         let text = read::parse(&old, self.shown.clone())?;
         let there = &text.file.permissions.rules;
-        let new: Vec<Rule> = rules.iter().filter(|rule| !stands(there, rule)).cloned().collect();
+        let new: Vec<Rule> = rules
+            .iter()
+            .filter(|rule| !stands(there, rule))
+            .cloned()
+            .collect();
         let new = new.as_slice();
-        if let Some((index, _)) =
-            there.iter().enumerate().find(|(_, rule)| new.iter().any(|new| new.may_override(rule)))
+        if let Some((index, _)) = there
+            .iter()
+            .enumerate()
+            .find(|(_, rule)| new.iter().any(|new| new.may_override(rule)))
         {
             return Err(self.unfit(&format!(
                 "{}: the new rules could override this rule, which denies, because they would come after it",
@@ -81,21 +91,30 @@ impl UserRules {
         }
         let toml = as_toml(new);
         let whole = behind(&old, &toml);
-        let read_again = read::parse(&whole, self.shown.clone()).map(|text| text.file.permissions.rules);
+        let read_again =
+            read::parse(&whole, self.shown.clone()).map(|text| text.file.permissions.rules);
         let expected = [there.as_slice(), new].concat();
         let fits = read_again.is_ok_and(|rules| rules == expected)
             && Layer::new(self.shown.clone(), expected).is_ok()
             && whole.len() as u64 <= MAX_FILE;
         match fits {
             true => Ok(Addition { toml, whole }),
-            false => Err(self.unfit(&format!("{}: rules cannot be added at the end of this file", self.shown))),
+            false => Err(self.unfit(&format!(
+                "{}: rules cannot be added at the end of this file",
+                self.shown
+            ))),
         }
     }
 
     /// Whether the file has all of these rules.
     pub(crate) fn has(&self, rules: &[Rule]) -> bool {
-        let text = read::written(&self.path, Links::Followed, &self.shown).ok().flatten().unwrap_or_default();
-        let there = read::parse(&text, self.shown.clone()).map(|text| text.file.permissions.rules).unwrap_or_default();
+        let text = read::written(&self.path, Links::Followed, &self.shown)
+            .ok()
+            .flatten()
+            .unwrap_or_default();
+        let there = read::parse(&text, self.shown.clone())
+            .map(|text| text.file.permissions.rules)
+            .unwrap_or_default();
         !rules.is_empty() && rules.iter().all(|rule| there.contains(rule))
     }
 
@@ -103,7 +122,8 @@ impl UserRules {
     pub(crate) fn add(&self, rules: &[Rule]) -> Result<Addition, Failure> {
         let addition = self.addition(rules)?;
         if !addition.toml.is_empty() {
-            self.write(&addition.whole).map_err(|why| Failure::new(Exit::Config, format!("{}: {why}", self.shown)))?;
+            self.write(&addition.whole)
+                .map_err(|why| Failure::new(Exit::Config, format!("{}: {why}", self.shown)))?;
         }
         Ok(addition)
     }
@@ -114,7 +134,8 @@ impl UserRules {
             Ok(path) => path,
             Err(_) if self.path.is_symlink() => return Err("this link leads nowhere".to_owned()),
             Err(_) => {
-                make_private(self.path.parent().unwrap_or(Path::new("/"))).map_err(|failure| failure.message)?;
+                make_private(self.path.parent().unwrap_or(Path::new("/")))
+                    .map_err(|failure| failure.message)?;
                 self.path.clone()
             }
         };
@@ -122,20 +143,30 @@ impl UserRules {
         if mode & 0o200 == 0 {
             return Err("the file is read-only".to_owned());
         }
-        plain_file::replace(&path, text.as_bytes(), mode).map_err(|error| authority::explain(&error).to_string())
+        plain_file::replace(&path, text.as_bytes(), mode)
+            .map_err(|error| authority::explain(&error).to_string())
     }
 
     fn unfit(&self, what: &str) -> Failure {
-        let help = format!("allow the call once or in this pod, or edit {} yourself", self.shown);
+        let help = format!(
+            "allow the call once or in this pod, or edit {} yourself",
+            self.shown
+        );
         Failure::new(Exit::Config, what).help(help)
     }
 }
 
 /// The rules as TOML; nothing for none.
 pub(crate) fn as_toml(rules: &[Rule]) -> String {
-    let all = OnlyRules { permissions: RuleList { rules } };
+    let all = OnlyRules {
+        permissions: RuleList { rules },
+    };
     // Texts and lists of texts can always be written.
-    if rules.is_empty() { String::new() } else { toml::to_string(&all).unwrap_or_default() }
+    if rules.is_empty() {
+        String::new()
+    } else {
+        toml::to_string(&all).unwrap_or_default()
+    }
 }
 
 fn place(text: &Text, index: usize) -> String {
@@ -154,7 +185,10 @@ fn behind(old: &str, new: &str) -> String {
 
 /// Whether a rule is there, and none after it can ask or deny.
 fn stands(there: &[Rule], rule: &Rule) -> bool {
-    let behind = there.iter().rev().take_while(|other| other.decision == RuleDecision::Allow);
+    let behind = there
+        .iter()
+        .rev()
+        .take_while(|other| other.decision == RuleDecision::Allow);
     behind.into_iter().any(|other| other == rule)
 }
 
@@ -163,12 +197,18 @@ mod tests {
     use super::*;
 
     fn rule(program: &str, decision: RuleDecision) -> Rule {
-        Rule { program: Some(program.to_owned()), ..Rule::new("Bash", decision) }
+        Rule {
+            program: Some(program.to_owned()),
+            ..Rule::new("Bash", decision)
+        }
     }
 
     #[test]
     fn a_rule_stands_unless_a_later_one_may_win() {
-        let (allow, ask) = (rule("ls", RuleDecision::Allow), Rule::new("*", RuleDecision::Ask));
+        let (allow, ask) = (
+            rule("ls", RuleDecision::Allow),
+            Rule::new("*", RuleDecision::Ask),
+        );
         let other = rule("cat", RuleDecision::Allow);
         assert!(stands(&[ask.clone(), allow.clone(), other.clone()], &allow));
         assert!(!stands(&[allow.clone(), ask], &allow));
@@ -177,8 +217,17 @@ mod tests {
 
     #[test]
     fn the_text_is_that_of_a_file() {
-        let git = Rule { subcommand: Some(vec!["push".to_owned()]), ..rule("git", RuleDecision::Allow) };
-        let text = as_toml(&[git, Rule { path: Some("/p/a b".to_owned()), ..Rule::new("Read", RuleDecision::Allow) }]);
+        let git = Rule {
+            subcommand: Some(vec!["push".to_owned()]),
+            ..rule("git", RuleDecision::Allow)
+        };
+        let text = as_toml(&[
+            git,
+            Rule {
+                path: Some("/p/a b".to_owned()),
+                ..Rule::new("Read", RuleDecision::Allow)
+            },
+        ]);
         let expected = "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"git\"\nsubcommand = [\"push\"]\n\
                         decision = \"allow\"\n\n[[permissions.rules]]\ntool = \"Read\"\npath = \"/p/a b\"\n\
                         decision = \"allow\"\n";

@@ -42,7 +42,13 @@ struct OpenSpan {
 
 impl Subscriber {
     pub(super) fn new(filter: Filter, redactor: Redactor, writer: LogWriter) -> Self {
-        Self { filter, redactor, writer, open: Mutex::default(), next: AtomicU64::new(1) }
+        Self {
+            filter,
+            redactor,
+            writer,
+            open: Mutex::default(),
+            next: AtomicU64::new(1),
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<u64, OpenSpan>> {
@@ -53,7 +59,11 @@ impl Subscriber {
     fn line(&self, metadata: &Metadata<'_>, path: &str, text: &str) {
         let time = humantime::format_rfc3339_millis(authority::dated(SystemTime::now()));
         let between = if path.is_empty() { "" } else { ": " };
-        let line = format!("{time} {:>5} {} {path}{between}{text}", metadata.level(), metadata.target());
+        let line = format!(
+            "{time} {:>5} {} {path}{between}{text}",
+            metadata.level(),
+            metadata.target()
+        );
         let line = escape_within(&self.redactor.text(&line), Lines::One, MAX_LINE);
         self.writer.write(line);
     }
@@ -61,7 +71,11 @@ impl Subscriber {
 
 impl tracing::Subscriber for Subscriber {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if self.filter.takes(metadata) { Interest::always() } else { Interest::never() }
+        if self.filter.takes(metadata) {
+            Interest::always()
+        } else {
+            Interest::never()
+        }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -78,7 +92,9 @@ impl tracing::Subscriber for Subscriber {
         attributes.record(&mut fields);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open();
-        let above = attributes.parent().and_then(|parent| open.get(&parent.into_u64()));
+        let above = attributes
+            .parent()
+            .and_then(|parent| open.get(&parent.into_u64()));
         let mut path = above.map_or_else(String::new, |above| format!("{}:", above.path));
         path.push_str(metadata.name());
         if !fields.0.is_empty() {
@@ -86,7 +102,16 @@ impl tracing::Subscriber for Subscriber {
             write!(path, "{{{}}}", fields.0.trim_start()).ok();
         }
         let (begun, since) = (path.clone(), Instant::now());
-        open.insert(number, OpenSpan { metadata, path, late: String::new(), since, handles: 1 });
+        open.insert(
+            number,
+            OpenSpan {
+                metadata,
+                path,
+                late: String::new(),
+                since,
+                handles: 1,
+            },
+        );
         drop(open);
         self.line(metadata, &begun, "begins");
         Id::from_u64(number)
@@ -105,8 +130,14 @@ impl tracing::Subscriber for Subscriber {
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let path = event.parent().and_then(|parent| Some(self.open().get(&parent.into_u64())?.path.clone()));
-        self.line(event.metadata(), &path.unwrap_or_default(), fields.0.trim_start());
+        let path = event
+            .parent()
+            .and_then(|parent| Some(self.open().get(&parent.into_u64())?.path.clone()));
+        self.line(
+            event.metadata(),
+            &path.unwrap_or_default(),
+            fields.0.trim_start(),
+        );
     }
 
     fn enter(&self, _: &Id) {}
@@ -123,15 +154,30 @@ impl tracing::Subscriber for Subscriber {
     fn try_close(&self, id: Id) -> bool {
         let ended = {
             let mut open = self.open();
-            let Some(span) = open.get_mut(&id.into_u64()) else { return false };
+            let Some(span) = open.get_mut(&id.into_u64()) else {
+                return false;
+            };
             span.handles -= 1;
             if span.handles > 0 {
                 return false;
             }
             open.remove(&id.into_u64())
         };
-        let Some(OpenSpan { metadata, path, late, since, .. }) = ended else { return false };
-        self.line(metadata, &path, &format!("ends after {:.1?}{late}", since.elapsed()));
+        let Some(OpenSpan {
+            metadata,
+            path,
+            late,
+            since,
+            ..
+        }) = ended
+        else {
+            return false;
+        };
+        self.line(
+            metadata,
+            &path,
+            &format!("ends after {:.1?}{late}", since.elapsed()),
+        );
         true
     }
 }
@@ -171,7 +217,11 @@ mod tests {
         let subscriber = Subscriber::new(Filter::parse(filter).unwrap(), redactor, writer.clone());
         tracing::subscriber::with_default(subscriber, work);
         writer.flush();
-        lines.text().lines().map(|line| line.split_once(' ').unwrap().1.trim_start().to_owned()).collect()
+        lines
+            .text()
+            .lines()
+            .map(|line| line.split_once(' ').unwrap().1.trim_start().to_owned())
+            .collect()
     }
 
     #[test]
@@ -189,7 +239,10 @@ mod tests {
             turn.record("outcome", "done");
         });
         let cut = |line: &String| match line.split_once("ends after ") {
-            Some((before, after)) => format!("{before}ends{}", after.split_once(' ').map_or("", |(_, late)| late)),
+            Some((before, after)) => format!(
+                "{before}ends{}",
+                after.split_once(' ').map_or("", |(_, late)| late)
+            ),
             None => line.clone(),
         };
         let lines: Vec<String> = lines.iter().map(cut).collect();
@@ -216,7 +269,10 @@ mod tests {
             span.record("late", CANARY);
         });
         assert_eq!(lines.len(), 4, "{lines:#?}");
-        assert!(lines.iter().all(|line| !line.contains("canary-")), "{lines:#?}");
+        assert!(
+            lines.iter().all(|line| !line.contains("canary-")),
+            "{lines:#?}"
+        );
         assert!(lines[1].matches("the key").count() >= 3, "{lines:#?}");
     }
 
@@ -226,6 +282,9 @@ mod tests {
             info!("two\nlines \u{1b}[2J{}", "x".repeat(2 * MAX_LINE));
         });
         assert_eq!(lines.len(), 1);
-        assert!(lines[0].contains(r"two\nlines \u{1b}[2Jxx") && lines[0].len() < MAX_LINE + 8, "{lines:#?}");
+        assert!(
+            lines[0].contains(r"two\nlines \u{1b}[2Jxx") && lines[0].len() < MAX_LINE + 8,
+            "{lines:#?}"
+        );
     }
 }

@@ -59,7 +59,9 @@ impl LogWriter {
         let (queue, lines) = sync_channel(QUEUE);
         let missing = Arc::new(AtomicU64::new(0));
         let lost = Arc::clone(&missing);
-        thread::Builder::new().name("host log".to_owned()).spawn(move || write_all(to, &lines, &lost))?;
+        thread::Builder::new()
+            .name("host log".to_owned())
+            .spawn(move || write_all(to, &lines, &lost))?;
         Ok(Self { queue, missing })
     }
 
@@ -74,7 +76,9 @@ impl LogWriter {
     /// Standard error goes where the lines go.
     pub(super) fn take_stderr(&self) -> io::Result<()> {
         let (done, over) = sync_channel(1);
-        self.queue.send(Message::TakeStderr(done)).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        self.queue
+            .send(Message::TakeStderr(done))
+            .map_err(|_| io::ErrorKind::BrokenPipe)?;
         over.recv().map_err(|_| io::ErrorKind::BrokenPipe)?
     }
 
@@ -90,7 +94,8 @@ impl LogWriter {
             message = back;
             thread::sleep(AGAIN);
         }
-        over.recv_timeout(until.saturating_duration_since(Instant::now())).ok();
+        over.recv_timeout(until.saturating_duration_since(Instant::now()))
+            .ok();
     }
 }
 
@@ -141,7 +146,14 @@ impl Files {
     pub(super) fn open(path: PathBuf, max: u64) -> io::Result<Self> {
         let file = append(&path)?;
         let size = file.metadata()?.len();
-        Ok(Self { path, file, size, max, torn: false, has_stderr: false })
+        Ok(Self {
+            path,
+            file,
+            size,
+            max,
+            torn: false,
+            has_stderr: false,
+        })
     }
 
     fn take_stderr(&mut self) -> io::Result<()> {
@@ -157,7 +169,11 @@ impl Files {
         if self.size > 0 && self.size + text.len() as u64 > self.max {
             self.rotate()?;
         }
-        let text = if self.torn { [b"\n", text].concat() } else { text.to_vec() };
+        let text = if self.torn {
+            [b"\n", text].concat()
+        } else {
+            text.to_vec()
+        };
         let written = self.file.write_all(&text);
         self.torn = written.is_err();
         self.size = match written {
@@ -186,7 +202,12 @@ impl Files {
 fn append(path: &Path) -> io::Result<File> {
     // Not through a link, and without waiting for the reader of a pipe.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let opened = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags.cast_signed()).open(path);
+    let opened = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(flags.cast_signed())
+        .open(path);
     let file = opened.map_err(|why| match rustix::io::Errno::from_io_error(&why) {
         Some(rustix::io::Errno::LOOP) => io::Error::other("it is a symbolic link"),
         _ => why,
@@ -210,13 +231,22 @@ pub(super) mod tests {
 
     impl Collected {
         pub(crate) fn text(&self) -> String {
-            String::from_utf8(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()).unwrap()
+            String::from_utf8(
+                self.0
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .clone(),
+            )
+            .unwrap()
         }
     }
 
     impl Write for Collected {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -228,7 +258,10 @@ pub(super) mod tests {
     /// A writer, and what it has written.
     pub(crate) fn collector() -> (LogWriter, Collected) {
         let lines = Collected::default();
-        (LogWriter::start(Destination::Other(Box::new(lines.clone()))).unwrap(), lines)
+        (
+            LogWriter::start(Destination::Other(Box::new(lines.clone()))).unwrap(),
+            lines,
+        )
     }
 
     fn size(path: &Path) -> u64 {
@@ -241,7 +274,9 @@ pub(super) mod tests {
         let (path, older) = (dir.path().join("log"), dir.path().join("log.1"));
         for run in 0..2 {
             // The second run goes on with the file of the first.
-            let writer = LogWriter::start(Destination::Files(Files::open(path.clone(), 1000).unwrap())).unwrap();
+            let writer =
+                LogWriter::start(Destination::Files(Files::open(path.clone(), 1000).unwrap()))
+                    .unwrap();
             for n in 0..100 {
                 writer.write(format!("{run} line {n:03} of them"));
                 writer.flush();
@@ -253,7 +288,8 @@ pub(super) mod tests {
         let wanted: Vec<String> = (0..100).map(|n| format!("1 line {n:03} of them")).collect();
         let kept: Vec<&str> = all.lines().collect();
         assert!(
-            kept.len() > 50 && wanted.ends_with(&kept.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>()),
+            kept.len() > 50
+                && wanted.ends_with(&kept.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>()),
             "{all}"
         );
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -277,7 +313,10 @@ pub(super) mod tests {
         assert!(files.write(b"second\n").is_err() && files.write(b"second\n").is_err());
         std::fs::create_dir(&gone).unwrap();
         files.write(b"second\n").unwrap();
-        assert_eq!(std::fs::read_to_string(gone.join("log")).unwrap(), "second\n");
+        assert_eq!(
+            std::fs::read_to_string(gone.join("log")).unwrap(),
+            "second\n"
+        );
     }
 
     #[test]
@@ -289,7 +328,10 @@ pub(super) mod tests {
         files.torn = true;
         files.write(b"whole\n").unwrap();
         files.write(b"next\n").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "half a li\nwhole\nnext\n");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "half a li\nwhole\nnext\n"
+        );
     }
 
     #[test]
@@ -298,7 +340,13 @@ pub(super) mod tests {
         std::os::unix::fs::symlink("target", dir.path().join("link")).unwrap();
         std::fs::create_dir(dir.path().join("dir")).unwrap();
         let fifo = dir.path().join("fifo");
-        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&fifo)
+                .status()
+                .unwrap()
+                .success()
+        );
         for name in ["link", "dir", "fifo"] {
             assert!(Files::open(dir.path().join(name), 1000).is_err(), "{name}");
         }
@@ -325,7 +373,8 @@ pub(super) mod tests {
     fn lines_that_fail_are_counted_and_the_log_goes_on() {
         let (repair, broken) = mpsc::channel();
         let lines = Collected::default();
-        let writer = LogWriter::start(Destination::Other(Box::new(Failing(broken, lines.clone())))).unwrap();
+        let writer =
+            LogWriter::start(Destination::Other(Box::new(Failing(broken, lines.clone())))).unwrap();
         for n in 0..3 {
             writer.write(format!("lost {n}"));
         }
@@ -355,7 +404,8 @@ pub(super) mod tests {
     fn a_writer_that_is_stuck_holds_nobody_up() {
         let (open, stuck) = mpsc::channel();
         let lines = Collected::default();
-        let writer = LogWriter::start(Destination::Other(Box::new(Stuck(stuck, lines.clone())))).unwrap();
+        let writer =
+            LogWriter::start(Destination::Other(Box::new(Stuck(stuck, lines.clone())))).unwrap();
         // One may be in the writer's hands. Without the bound on the queue this would be all of them.
         for n in 0..QUEUE + 100 {
             writer.write(n.to_string());
@@ -364,12 +414,17 @@ pub(super) mod tests {
         assert!((99..=100).contains(&missing), "{missing}");
         let began = Instant::now();
         writer.flush();
-        assert!(began.elapsed() >= FLUSH, "the queue is full for the whole time");
+        assert!(
+            began.elapsed() >= FLUSH,
+            "the queue is full for the whole time"
+        );
         drop(open);
         // It waits for room in the queue.
         writer.flush();
         writer.write("last".to_owned());
         writer.flush();
-        assert!(lines.text().contains("lines are missing here\n") && lines.text().ends_with("last\n"));
+        assert!(
+            lines.text().contains("lines are missing here\n") && lines.text().ends_with("last\n")
+        );
     }
 }

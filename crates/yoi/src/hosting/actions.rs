@@ -19,7 +19,8 @@ const APART: Duration = Duration::from_millis(50);
 
 /// Undoes the file changes after a record, in the pod of this directory and name: what it did in lines for people, and
 /// whether that was all.
-pub(crate) type UndoInPod = fn(&Path, &str, u64, BetweenTurns, &Handle) -> (Vec<String>, Result<(), Failure>);
+pub(crate) type UndoInPod =
+    fn(&Path, &str, u64, BetweenTurns, &Handle) -> (Vec<String>, Result<(), Failure>);
 
 pub(super) struct PodActions {
     pub(super) dir: PathBuf,
@@ -58,5 +59,6 @@ impl HostActions for PodActions {
 }
 
 fn signalled() -> Result<(), String> {
-    kill_process(getpid(), Signal::TERM).map_err(|error| format!("the pod cannot signal itself: {error}"))
+    kill_process(getpid(), Signal::TERM)
+        .map_err(|error| format!("the pod cannot signal itself: {error}"))
 }

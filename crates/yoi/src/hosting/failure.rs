@@ -29,14 +29,20 @@ pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
             failure.help(format!("{first}, then run `yoi run --pod {name} \"continue\"`; all records on disk are kept"))
         }
         (Exit::Data, Some(name)) => failure.help(salvage(name)),
-        (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then continue with --pod {name}")),
+        (Exit::Failed, Some(name)) => failure.help(format!(
+            "ask for less at a time, then continue with --pod {name}"
+        )),
         _ => failure,
     }
 }
 
 /// A pod that ended because it could not continue, without a next step.
 pub(super) fn fatal_failure(fatal: &Fatal) -> Failure {
-    let exit = if matches!(fatal, Fatal::Stuck) { Exit::Internal } else { exit(fatal.kind()) };
+    let exit = if matches!(fatal, Fatal::Stuck) {
+        Exit::Internal
+    } else {
+        exit(fatal.kind())
+    };
     Failure::new(exit, fatal.to_string())
 }
 
@@ -48,8 +54,14 @@ fn remedy(error: &str) -> &'static str {
         ("disk is full", "free space on that disk"),
         ("no storage space", "free space on that disk"),
         ("quota", "free space, or raise your disk quota"),
-        ("permission denied", "make that path writable for your user, or set XDG_STATE_HOME to another directory"),
-        ("read-only", "make that file system writable, or set XDG_STATE_HOME to another directory"),
+        (
+            "permission denied",
+            "make that path writable for your user, or set XDG_STATE_HOME to another directory",
+        ),
+        (
+            "read-only",
+            "make that file system writable, or set XDG_STATE_HOME to another directory",
+        ),
     ];
     let error = error.to_lowercase();
     let known = REMEDIES.iter().find(|(cause, _)| error.contains(cause));
@@ -62,9 +74,11 @@ fn exit(kind: ErrorKind) -> Exit {
         ErrorKind::Bug => Exit::Internal,
         // An answer that fits no record: no disk is to blame.
         ErrorKind::FixInput => Exit::Failed,
-        ErrorKind::Retry | ErrorKind::Denied | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
-            Exit::Journal
-        }
+        ErrorKind::Retry
+        | ErrorKind::Denied
+        | ErrorKind::Unavailable
+        | ErrorKind::Exhausted
+        | ErrorKind::Cancelled => Exit::Journal,
     }
 }
 
@@ -80,12 +94,24 @@ mod tests {
 
     #[test]
     fn an_error_of_the_journal_names_the_limit_to_raise() {
-        let help = |error: &str| host_failure(&HostError::Fatal(Fatal::Journal(error.to_owned())), Some("p")).help;
+        let help = |error: &str| {
+            host_failure(
+                &HostError::Fatal(Fatal::Journal(error.to_owned())),
+                Some("p"),
+            )
+            .help
+        };
         let next = ", then run `yoi run --pod p \"continue\"`; all records on disk are kept";
         for (error, first) in [
-            ("writing x: the file would exceed the file size limit (`ulimit -f`)", "raise the limit with `ulimit -f`"),
+            (
+                "writing x: the file would exceed the file size limit (`ulimit -f`)",
+                "raise the limit with `ulimit -f`",
+            ),
             ("writing x: no storage space", "free space on that disk"),
-            ("writing x: quota exceeded", "free space, or raise your disk quota"),
+            (
+                "writing x: quota exceeded",
+                "free space, or raise your disk quota",
+            ),
             ("writing x: something else", "remove the cause"),
         ] {
             assert_eq!(help(error), Some(format!("{first}{next}")), "{error}");
@@ -94,8 +120,16 @@ mod tests {
 
     #[test]
     fn errors_of_the_program_and_of_the_disk_have_exit_codes_of_their_own() {
-        let exit = |fatal: Fatal| host_failure(&HostError::Fatal(fatal), Some("p")).exit.number();
-        let ends = [Fatal::Panicked("a panic".to_owned()), Fatal::Stuck, Fatal::Journal("no room".to_owned())];
+        let exit = |fatal: Fatal| {
+            host_failure(&HostError::Fatal(fatal), Some("p"))
+                .exit
+                .number()
+        };
+        let ends = [
+            Fatal::Panicked("a panic".to_owned()),
+            Fatal::Stuck,
+            Fatal::Journal("no room".to_owned()),
+        ];
         assert_eq!(ends.map(exit), [70, 70, 74]);
     }
 }

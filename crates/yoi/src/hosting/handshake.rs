@@ -56,7 +56,9 @@ impl Ready {
         match (&self.missing, &self.held) {
             (Some(missing), _) => suspended(name, pid, missing),
             (None, Some(held)) => {
-                format!("{name} is held (process {pid}): {held}; `yoi status {name}` shows what ends the hold")
+                format!(
+                    "{name} is held (process {pid}): {held}; `yoi status {name}` shows what ends the hold"
+                )
             }
             (None, None) => format!(
                 "{name} is running (process {pid}): yoi send {name} \"INPUT\" · yoi log {name} --follow · yoi stop {name}"
@@ -76,8 +78,11 @@ impl StartMessage {
         let bytes = bounded(from, MAX_START);
         let parsed = bytes.and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
         parsed.map_err(|error| {
-            Failure::new(Exit::Usage, format!("standard input contains no start message: {error}"))
-                .help("only `yoi start` uses this command; run `yoi start NAME`")
+            Failure::new(
+                Exit::Usage,
+                format!("standard input contains no start message: {error}"),
+            )
+            .help("only `yoi start` uses this command; run `yoi start NAME`")
         })
     }
 }
@@ -87,12 +92,20 @@ impl HostReply {
     pub(crate) fn read(from: impl Read) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
         BufReader::new(from.take(MAX_REPLY)).read_until(b'\n', &mut bytes)?;
-        if bytes.is_empty() { Ok(None) } else { Ok(Some(serde_json::from_slice(&bytes)?)) }
+        if bytes.is_empty() {
+            Ok(None)
+        } else {
+            Ok(Some(serde_json::from_slice(&bytes)?))
+        }
     }
 }
 
 fn bounded(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(io::Error::other(format!("over {most} bytes"))) } else { Ok(bytes) }
+    if bytes.len() as u64 > most {
+        Err(io::Error::other(format!("over {most} bytes")))
+    } else {
+        Ok(bytes)
+    }
 }

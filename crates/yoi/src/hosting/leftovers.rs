@@ -31,7 +31,9 @@ impl Swept {
             messages.say(&text);
         }
         if let Err(error) = done {
-            messages.warn(&format!("warning: cleaning up after a killed run failed: {error}"));
+            messages.warn(&format!(
+                "warning: cleaning up after a killed run failed: {error}"
+            ));
         }
         clear_killed(env, ended.iter().map(|(session, _)| session.as_str()));
         self.0.extend(ended);
@@ -39,7 +41,11 @@ impl Swept {
 
     /// Processes of this session that were ended.
     pub(crate) fn of(&self, session: &str) -> u32 {
-        self.0.iter().filter(|(of, _)| of == session).map(|(_, count)| *count).sum()
+        self.0
+            .iter()
+            .filter(|(of, _)| of == session)
+            .map(|(_, count)| *count)
+            .sum()
     }
 }
 
@@ -53,11 +59,15 @@ fn text(ended: u32) -> Option<String> {
 
 /// Removes what killed runs of a pod, or killed undos, left beside files. To be called under the pod's lock.
 pub(crate) fn clear(pod: &Path, files: &Workspace) {
-    let (Ok(reader), Some(session)) = (Reader::open(pod), session(pod)) else { return };
+    let (Ok(reader), Some(session)) = (Reader::open(pod), session(pod)) else {
+        return;
+    };
     let mut state = SessionState::default();
     // What does not read any more is not known any more.
     for frame in reader.frames().map_while(Result::ok) {
-        let Ok(Ok(_)) = decode(&frame).map(|record| state.apply(&record)) else { break };
+        let Ok(Ok(_)) = decode(&frame).map(|record| state.apply(&record)) else {
+            break;
+        };
     }
     for left in &state.changing {
         sweep(files, &session, left);
@@ -70,15 +80,21 @@ fn clear_killed<'a>(env: &Env, killed: impl Iterator<Item = &'a str>) {
     if killed.is_empty() {
         return;
     }
-    let Ok(files) = everything(&ambient::claim()) else { return };
-    let is_killed = |dir: &Path| session(dir).is_some_and(|session| killed.contains(&session.as_str()));
+    let Ok(files) = everything(&ambient::claim()) else {
+        return;
+    };
+    let is_killed =
+        |dir: &Path| session(dir).is_some_and(|session| killed.contains(&session.as_str()));
     let clear = |dir: &Path| {
         if let (true, Ok(_held)) = (is_killed(dir), Session::hold(dir, now())) {
             clear(dir, &files);
         }
     };
     if let Ok(pods) = Pods::of(env) {
-        pods.names().unwrap_or_default().iter().for_each(|name| clear(&pods.dir(name)));
+        pods.names()
+            .unwrap_or_default()
+            .iter()
+            .for_each(|name| clear(&pods.dir(name)));
     }
     ephemeral_left(env).for_each(|(dir, _held)| clear(&dir));
 }
@@ -90,11 +106,14 @@ pub(crate) fn session(dir: &Path) -> Option<String> {
         session: String,
     }
     let first = Reader::open(dir).ok()?.frames().next()?.ok()?;
-    serde_json::from_str(&first.line).ok().map(|First { session }| session)
+    serde_json::from_str(&first.line)
+        .ok()
+        .map(|First { session }| session)
 }
 
 /// All files there are, so that a link on the way is seen instead of followed.
 pub(crate) fn everything(ambient: &Ambient) -> Result<Workspace, Failure> {
     let root = Path::new("/");
-    Workspace::open(ambient, root, root, Access::ReadWrite).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))
+    Workspace::open(ambient, root, root, Access::ReadWrite)
+        .map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))
 }

@@ -39,12 +39,38 @@ pub(crate) struct OpenedSession<'a> {
 
 impl Hosting<'_> {
     /// Opens the pod, and tells the person what recovery found. Nothing of a turn runs yet.
-    pub(super) async fn open(&self, session: OpenedSession<'_>) -> Result<(Actor, Client), Failure> {
-        let OpenedSession { place, opened, prepared, outbox, person } = session;
-        let HostContext { env, config, ambient, messages, resolved, .. } = self.context;
-        let Prepared { model_name, model, keys, secrets, composed, instructions } = prepared;
+    pub(super) async fn open(
+        &self,
+        session: OpenedSession<'_>,
+    ) -> Result<(Actor, Client), Failure> {
+        let OpenedSession {
+            place,
+            opened,
+            prepared,
+            outbox,
+            person,
+        } = session;
+        let HostContext {
+            env,
+            config,
+            ambient,
+            messages,
+            resolved,
+            ..
+        } = self.context;
+        let Prepared {
+            model_name,
+            model,
+            keys,
+            secrets,
+            composed,
+            instructions,
+        } = prepared;
         let recovered = &opened.0.recovered;
-        let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
+        let (tag, known) = (
+            format!("{}/{}", recovered.session, recovered.epoch),
+            recovered.existed,
+        );
         self.tag.set(&tag);
         authority::label_descendants(ambient, &tag);
         let about = about(&self.context, &model_name, &composed);
@@ -52,25 +78,45 @@ impl Hosting<'_> {
         let environment = Box::new(move || {
             let branch = project.branch();
             let text = environment(&project, &cwd, branch.as_deref(), SystemTime::now());
-            host.send_if_modified(|host| std::mem::replace(&mut host.branch, branch.clone()) != branch);
+            host.send_if_modified(|host| {
+                std::mem::replace(&mut host.branch, branch.clone()) != branch
+            });
             text
         });
         let survivors = ambient::claim();
         let end_survivors = move |session: &str| {
-            let ended = authority::end_survivors(&survivors, session).map_err(|error| error.to_string());
+            let ended =
+                authority::end_survivors(&survivors, session).map_err(|error| error.to_string());
             ended.map(|ended| ended.saturating_add(self.swept.of(session)))
         };
         let fail = |error: HostError| host_failure(&error, place.name());
         // Also what features had written outside of the project, and also in a run that may only read.
         let files = everything(&ambient::claim())?;
-        let after = CrashCleanup { now: now(), end_survivors: &end_survivors, files: Some(&files) };
+        let after = CrashCleanup {
+            now: now(),
+            end_survivors: &end_survivors,
+            files: Some(&files),
+        };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         self.is_of_agent(place, opening.started_before())?;
-        let Installed { registry, permission, no_shell, git } =
-            composed.install(ambient, env, &tag, opening.link(), (&keys, &secrets), &place.dir())?;
+        let Installed {
+            registry,
+            permission,
+            no_shell,
+            git,
+        } = composed.install(
+            ambient,
+            env,
+            &tag,
+            opening.link(),
+            (&keys, &secrets),
+            &place.dir(),
+        )?;
         self.git.set(git).ok();
         self.begin_log(place, registry.redactor().clone());
-        let lacking = self.context.required(&registry.report().unmet, registry.report());
+        let lacking = self
+            .context
+            .required(&registry.report().unmet, registry.report());
         if !known {
             lacking.clone()?;
         }
@@ -82,7 +128,12 @@ impl Hosting<'_> {
             self.may_go_on(place, &opening.drift(registry.report()))?;
         }
         let parts = PodDeps {
-            permission: Arc::clone(self.permission.get_or_init(|| Arc::new(Permission { person, ..permission }))),
+            permission: Arc::clone(self.permission.get_or_init(|| {
+                Arc::new(Permission {
+                    person,
+                    ..permission
+                })
+            })),
             model,
             callbacks: self.callbacks.clone(),
             outbox,
@@ -96,54 +147,94 @@ impl Hosting<'_> {
         let agent = self.context.launch.agent().map(Agent::prompt);
         let system = system_prompt(&parts.registry, agent, &instructions);
         let mode = mode(resolved);
-        let start = PodConfig { about, system, environment, mode, parts };
+        let start = PodConfig {
+            about,
+            system,
+            environment,
+            mode,
+            parts,
+        };
         let (actor, client, found) = host::open(opening, start).await.map_err(fail)?;
         self.tell(&found);
-        let Err(failure) = lacking else { return Ok((actor, client)) };
+        let Err(failure) = lacking else {
+            return Ok((actor, client));
+        };
         client.close(&failure.message).await;
         if let Err(error) = actor.run(CancellationToken::new()).await.result {
-            messages.warn(&format!("warning: the install report was not saved in this pod: {error}"));
+            messages.warn(&format!(
+                "warning: the install report was not saved in this pod: {error}"
+            ));
         }
         Err(failure)
     }
 
     /// A pod of an agent goes on as that agent: without its file, or with another one, it would have other tools and limits.
-    fn is_of_agent(&self, place: &SessionLocation, before: Option<&HostStarted>) -> Result<(), Failure> {
+    fn is_of_agent(
+        &self,
+        place: &SessionLocation,
+        before: Option<&HostStarted>,
+    ) -> Result<(), Failure> {
         let Some(before) = before else { return Ok(()) };
-        let before = before.launch.as_ref().and_then(|launch| launch.agent.as_ref());
+        let before = before
+            .launch
+            .as_ref()
+            .and_then(|launch| launch.agent.as_ref());
         let now = self.context.launch.agent().map(Agent::launched);
         let name = place.name().unwrap_or_default();
         match before {
             _ if before == now => Ok(()),
-            None => Err(Failure::new(Exit::Usage, format!("{name} exists, and is not of this agent"))
-                .help("omit --agent, or use another name with --pod")),
+            None => Err(Failure::new(
+                Exit::Usage,
+                format!("{name} exists, and is not of this agent"),
+            )
+            .help("omit --agent, or use another name with --pod")),
             Some(_) if self.context.launch.adopts() => Ok(()),
             Some(LaunchedAgent { file, .. }) => {
                 let is_same = now.is_some_and(|now| now.file == *file);
                 let file = authority::escape(Path::new(file));
-                let why = if is_same { "the agent file changed" } else { "it is the pod of an agent" };
+                let why = if is_same {
+                    "the agent file changed"
+                } else {
+                    "it is the pod of an agent"
+                };
                 let goes_on = format!("yoi run --pod {name} --agent '{file}'");
                 let help = match is_same {
-                    true => format!("read {file}, then accept it: `{goes_on} --adopt \"continue\"`"),
+                    true => {
+                        format!("read {file}, then accept it: `{goes_on} --adopt \"continue\"`")
+                    }
                     false => format!(
                         "go on as the agent: `{goes_on} \"continue\"`; without it, with other tools and limits: add --adopt"
                     ),
                 };
-                Err(Failure::new(Exit::Config, format!("{name} does not go on: {why} ({file})")).help(help))
+                Err(Failure::new(
+                    Exit::Config,
+                    format!("{name} does not go on: {why} ({file})"),
+                )
+                .help(help))
             }
         }
     }
 
     /// A pod whose gates or required features changed goes on only with the person's consent.
     fn may_go_on(&self, place: &SessionLocation, drift: &Drift) -> Result<(), Failure> {
-        let Drift::Breaking(found) = drift else { return Ok(()) };
+        let Drift::Breaking(found) = drift else {
+            return Ok(());
+        };
         if self.context.launch.adopts() {
             return Ok(());
         }
-        let broken = found.iter().filter(|difference| difference.grade == DriftGrade::Breaking);
-        let broken: Vec<String> = broken.take(MAX_DIFFERENCES).map(ToString::to_string).collect();
+        let broken = found
+            .iter()
+            .filter(|difference| difference.grade == DriftGrade::Breaking);
+        let broken: Vec<String> = broken
+            .take(MAX_DIFFERENCES)
+            .map(ToString::to_string)
+            .collect();
         let name = place.name().unwrap_or_default();
-        let what = format!("{name} does not go on, because since its last start {}", broken.join("; "));
+        let what = format!(
+            "{name} does not go on, because since its last start {}",
+            broken.join("; ")
+        );
         Err(Failure::new(Exit::Config, what).help(format!(
             "undo that, or accept it: `yoi run --pod {name} --adopt \"continue\"` or `yoi start {name} --adopt`"
         )))
@@ -152,10 +243,20 @@ impl Hosting<'_> {
     /// Names features of the command line that are not installed: the model would only find their tools missing.
     fn tell_missing(&self, report: &RegistryReport) {
         let asked_for = |by: &String| by.starts_with("--with");
-        let skipped = report.features.iter().filter(|feature| feature.outcome == InstallOutcome::Skipped);
-        for feature in skipped.filter(|feature| feature.attached_by.as_ref().is_some_and(asked_for)) {
-            let why = feature.diagnostics.first().map_or("", |found| found.message.as_str());
-            self.context.messages.warn(&format!("warning: {} is not installed: {why}", feature.feature_id));
+        let skipped = report
+            .features
+            .iter()
+            .filter(|feature| feature.outcome == InstallOutcome::Skipped);
+        for feature in skipped.filter(|feature| feature.attached_by.as_ref().is_some_and(asked_for))
+        {
+            let why = feature
+                .diagnostics
+                .first()
+                .map_or("", |found| found.message.as_str());
+            self.context.messages.warn(&format!(
+                "warning: {} is not installed: {why}",
+                feature.feature_id
+            ));
         }
     }
 
@@ -170,10 +271,15 @@ impl Hosting<'_> {
                 DriftGrade::Compatible | DriftGrade::Degraded => self.context.messages.say(&line),
             }
         }
-        if let Some(more) = found.len().checked_sub(MAX_DIFFERENCES).filter(|more| *more > 0) {
-            self.context
-                .messages
-                .say(&format!("and {}; `yoi features NAME --diff N` shows all", count(more as u64, "more change")));
+        if let Some(more) = found
+            .len()
+            .checked_sub(MAX_DIFFERENCES)
+            .filter(|more| *more > 0)
+        {
+            self.context.messages.say(&format!(
+                "and {}; `yoi features NAME --diff N` shows all",
+                count(more as u64, "more change")
+            ));
         }
     }
 
@@ -182,7 +288,9 @@ impl Hosting<'_> {
         let dir = place.name().map(|_| place.dir());
         match self.log_wanted.begin(dir.as_deref(), redactor) {
             Ok(log) => log.into_iter().for_each(|log| drop(self.host_log.set(log))),
-            Err(why) => self.context.messages.warn(&format!("warning: the log of the host cannot be written: {why}")),
+            Err(why) => self.context.messages.warn(&format!(
+                "warning: the log of the host cannot be written: {why}"
+            )),
         }
     }
 
@@ -192,7 +300,10 @@ impl Hosting<'_> {
         let note = Mutex::new(Some(place.note()));
         Arc::new(move |point| {
             let durable = !point.starts_with("commit:");
-            let note = note.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| durable);
+            let note = note
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take_if(|_| durable);
             if let Some(warning) = note.and_then(|note| note()) {
                 messages.warn(&warning);
             }
@@ -226,16 +337,22 @@ impl Hosting<'_> {
             messages.say(&format!("restored after a crash: {calls}{tasks}{cut}"));
         }
         if let Some(lost) = &found.lost {
-            messages.say(&format!("restored from a damaged journal: {lost}; the model is informed of the loss"));
+            messages.say(&format!(
+                "restored from a damaged journal: {lost}; the model is informed of the loss"
+            ));
         }
         if let Some(why) = &found.survivors {
             // Said even to those who want no progress: two may be writing now.
-            messages.warn(&format!("warning: processes of an earlier run may still be running: {why}"));
+            messages.warn(&format!(
+                "warning: processes of an earlier run may still be running: {why}"
+            ));
         }
         if found.waiting > 0 {
             let inputs = count(found.waiting, "earlier input");
             let them = if found.waiting == 1 { "it" } else { "them" };
-            messages.say(&format!("{inputs} had not been processed; the model gets {them} first"));
+            messages.say(&format!(
+                "{inputs} had not been processed; the model gets {them} first"
+            ));
         }
         if found.existed && found.new_surface {
             messages.say(&found.old_model.as_ref().map_or_else(
@@ -247,7 +364,9 @@ impl Hosting<'_> {
             ));
         }
         if found.old_system {
-            messages.say("the instruction files changed; this pod keeps the instructions it started with");
+            messages.say(
+                "the instruction files changed; this pod keeps the instructions it started with",
+            );
         }
     }
 }
@@ -255,7 +374,9 @@ impl Hosting<'_> {
 /// A run does what it is asked; a pod that stays can wait for its key.
 fn mode(resolved: Option<&ResolvedModel>) -> HostMode {
     match resolved {
-        Some(model) => HostMode::Stay { missing: model.key.missing() },
+        Some(model) => HostMode::Stay {
+            missing: model.key.missing(),
+        },
         None => HostMode::Run,
     }
 }
@@ -271,6 +392,9 @@ fn about(context: &HostContext<'_>, model: &str, composed: &Composed) -> HostSta
         config_digest: context.config.digest(),
         add_dirs: shown(&composed.added.read),
         add_write_dirs: shown(&composed.added.write),
-        launch: Some(Launch { run: context.resolved.is_none(), ..context.launch.record(model, context.env) }),
+        launch: Some(Launch {
+            run: context.resolved.is_none(),
+            ..context.launch.record(model, context.env)
+        }),
     }
 }

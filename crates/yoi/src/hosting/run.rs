@@ -31,7 +31,8 @@ const MIN_THREADS: usize = 8;
 fn check_threads() -> io::Result<()> {
     let (stay, ends) = mpsc::channel::<()>();
     let ends = Arc::new(Mutex::new(ends));
-    let wait = |ends: Arc<Mutex<mpsc::Receiver<()>>>| move || drop(ends.lock().map(|ends| ends.recv()));
+    let wait =
+        |ends: Arc<Mutex<mpsc::Receiver<()>>>| move || drop(ends.lock().map(|ends| ends.recv()));
     let start = |_| thread::Builder::new().spawn(wait(Arc::clone(&ends)));
     let started: io::Result<Vec<_>> = (0..MIN_THREADS).map(start).collect();
     drop(stay);
@@ -76,10 +77,16 @@ impl<'a> Hosting<'a> {
         let fail = |what: String| Failure::new(Exit::Unavailable, what);
         let mut builder = Builder::new_current_thread();
         // The pool panics where it has no thread and can start none: one stays for good, and takes what waits.
-        builder.max_blocking_threads(pod::foreign::MAX_THREADS).thread_keep_alive(Duration::MAX);
+        builder
+            .max_blocking_threads(pod::foreign::MAX_THREADS)
+            .thread_keep_alive(Duration::MAX);
         let runtime = builder.enable_all().build();
-        let runtime =
-            runtime.map_err(|e| fail(format!("the asynchronous runtime cannot start: {}", authority::explain(&e))))?;
+        let runtime = runtime.map_err(|e| {
+            fail(format!(
+                "the asynchronous runtime cannot start: {}",
+                authority::explain(&e)
+            ))
+        })?;
         check_threads().map_err(|error| no_thread(&error))?;
         drop(runtime.spawn_blocking(|| ()));
         authority::become_subreaper(context.ambient).map_err(|e| fail(e.to_string()))?;
@@ -95,7 +102,18 @@ impl<'a> Hosting<'a> {
             reload: ReloadReport::default(),
         };
         let host = watch::Sender::new(host);
-        Ok(Self { context, runtime, callbacks, tag, swept, log_wanted, host_log, permission, host, git })
+        Ok(Self {
+            context,
+            runtime,
+            callbacks,
+            tag,
+            swept,
+            log_wanted,
+            host_log,
+            permission,
+            host,
+            git,
+        })
     }
 
     /// Opens the pod and runs it until it ends. `work` uses it; once `work` is done, the pod is closed with `reason`.
@@ -146,20 +164,41 @@ impl<'a> Hosting<'a> {
 
     /// Standard error goes into the log of the host from now on. Whether that worked.
     pub(crate) fn log_takes_stderr(&self) -> bool {
-        self.host_log.get().is_some_and(|log| log.take_stderr().is_ok())
+        self.host_log
+            .get()
+            .is_some_and(|log| log.take_stderr().is_ok())
     }
 
     /// Lets other commands reach the pod. A pod that is not kept has no name to be reached by.
-    fn serve(&self, place: &SessionLocation, client: &Client, session: String) -> Option<(SocketFile, Served)> {
+    fn serve(
+        &self,
+        place: &SessionLocation,
+        client: &Client,
+        session: String,
+    ) -> Option<(SocketFile, Served)> {
         let name = place.name()?.to_owned();
         let HostContext { messages, undo, .. } = self.context;
         let (dir, runtime) = (place.dir(), self.runtime.handle().clone());
-        let actions = Arc::new(PodActions { dir: dir.clone(), name: name.clone(), undo, runtime });
-        let pod = ServedPod { client: client.clone(), dir, name, session, host: self.host.subscribe(), actions };
+        let actions = Arc::new(PodActions {
+            dir: dir.clone(),
+            name: name.clone(),
+            undo,
+            runtime,
+        });
+        let pod = ServedPod {
+            client: client.clone(),
+            dir,
+            name,
+            session,
+            host: self.host.subscribe(),
+            actions,
+        };
         let path = authority::escape(&pod.dir.join(SOCKET));
         let told = |error: io::Error| {
             let why = authority::explain(&error);
-            messages.warn(&format!("warning: other commands cannot reach this pod: the socket {path}: {why}"));
+            messages.warn(&format!(
+                "warning: other commands cannot reach this pod: the socket {path}: {why}"
+            ));
         };
         let bound = SocketFile::bind(&pod.dir).and_then(|(socket, listener)| {
             let served = Served::start(ambient::claim(), listener, pod)?;
@@ -176,8 +215,16 @@ impl<'a> Hosting<'a> {
             self.end_children();
         }
         // Of commands whose call was given up, and that ended after it.
-        for found in self.git.get().into_iter().flatten().flat_map(|guard| guard.untold()) {
-            self.context.messages.warn(&format!("warning: {}", found.text(authority::escape)));
+        for found in self
+            .git
+            .get()
+            .into_iter()
+            .flatten()
+            .flat_map(|guard| guard.untold())
+        {
+            self.context
+                .messages
+                .warn(&format!("warning: {}", found.text(authority::escape)));
         }
     }
 
@@ -189,7 +236,9 @@ impl<'a> Hosting<'a> {
     fn end_children(&self) {
         let ambient = self.context.ambient;
         let descendants = authority::end_descendants(ambient).map(drop);
-        let marked = self.tag.get().map_or(Ok(()), |tag| authority::end_survivors(ambient, tag).map(drop));
+        let marked = self.tag.get().map_or(Ok(()), |tag| {
+            authority::end_survivors(ambient, tag).map(drop)
+        });
         for error in [descendants, marked].into_iter().filter_map(Result::err) {
             self.context.messages.warn(&format!("warning: {error}"));
         }

@@ -6,7 +6,9 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, check_name, damaged, empty, make_private, newer_format};
 use authority::{Ambient, Scratch};
-use session_store::{Clock, OpenError, Opened, Options, ReadError, Reader, Session, SessionRecords, Tail};
+use session_store::{
+    Clock, OpenError, Opened, Options, ReadError, Reader, Session, SessionRecords, Tail,
+};
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -51,9 +53,16 @@ pub(crate) struct SessionLocation {
 
 enum Keep {
     /// A pod that stays; a new run has no name before it is opened.
-    Pod { name: Option<String>, pods: Pods, project: PathBuf },
+    Pod {
+        name: Option<String>,
+        pods: Pods,
+        project: PathBuf,
+    },
     /// Nothing stays of what is made below `parent`.
-    Nothing { parent: PathBuf, scratch: Option<Scratch> },
+    Nothing {
+        parent: PathBuf,
+        scratch: Option<Scratch>,
+    },
 }
 
 impl SessionLocation {
@@ -66,9 +75,18 @@ impl SessionLocation {
         roots: &[&Path],
     ) -> Result<Self, Failure> {
         let any_file_system = config.any_file_system.value;
-        let place = |keep| Self { dir: PathBuf::new(), id: fresh_id(), keep, made: false, any_file_system };
+        let place = |keep| Self {
+            dir: PathBuf::new(),
+            id: fresh_id(),
+            keep,
+            made: false,
+            any_file_system,
+        };
         if matches!(wanted, WantedSession::Ephemeral) {
-            return Ok(place(Keep::Nothing { parent: beside(env, roots)?, scratch: None }));
+            return Ok(place(Keep::Nothing {
+                parent: beside(env, roots)?,
+                scratch: None,
+            }));
         }
         let pods = Pods::of(env)?;
         let name = match wanted {
@@ -77,18 +95,32 @@ impl SessionLocation {
                 Some(name.to_owned())
             }
             WantedSession::Last => Some(pods.last_run(project).ok_or_else(|| {
-                Failure::new(Exit::Usage, format!("there is no run in {} to continue", authority::escape(project)))
-                    .help("write yoi run \"PROMPT\" to start a new run")
+                Failure::new(
+                    Exit::Usage,
+                    format!(
+                        "there is no run in {} to continue",
+                        authority::escape(project)
+                    ),
+                )
+                .help("write yoi run \"PROMPT\" to start a new run")
             })?),
             WantedSession::New | WantedSession::Ephemeral => None,
         };
-        Ok(place(Keep::Pod { name, pods, project: project.to_path_buf() }))
+        Ok(place(Keep::Pod {
+            name,
+            pods,
+            project: project.to_path_buf(),
+        }))
     }
 
     /// Whether the session is there already and holds something.
     pub(crate) fn is_known(&self) -> bool {
         match &self.keep {
-            Keep::Pod { name: Some(name), pods, .. } => {
+            Keep::Pod {
+                name: Some(name),
+                pods,
+                ..
+            } => {
                 Reader::open(&pods.dir(name)).is_ok_and(|session| session.frames().next().is_some())
             }
             Keep::Pod { name: None, .. } | Keep::Nothing { .. } => false,
@@ -112,19 +144,28 @@ impl SessionLocation {
         let opened = match &mut self.keep {
             Keep::Nothing { parent, scratch } => {
                 let made = Scratch::create(ambient, parent, EPHEMERAL).map_err(|error| {
-                    Failure::new(Exit::Unavailable, error.to_string()).help("set TMPDIR to a writable directory")
+                    Failure::new(Exit::Unavailable, error.to_string())
+                        .help("set TMPDIR to a writable directory")
                 })?;
                 self.dir = scratch.insert(made).path().join(SESSION);
                 made_new(Session::create(&self.dir, options()))
             }
-            Keep::Pod { name: name @ None, pods, .. } => {
+            Keep::Pod {
+                name: name @ None,
+                pods,
+                ..
+            } => {
                 pods.prepare()?;
                 let claimed = pods.claim(self.id.as_u128())?;
                 self.dir = pods.dir(name.insert(claimed));
                 self.made = true;
                 made_new(Session::create(&self.dir, options()))
             }
-            Keep::Pod { name: Some(name), pods, .. } => {
+            Keep::Pod {
+                name: Some(name),
+                pods,
+                ..
+            } => {
                 pods.prepare()?;
                 self.dir = pods.dir(name);
                 // A directory that a crash left empty is made a session like one that is not there; somebody else may
@@ -147,10 +188,25 @@ impl SessionLocation {
     /// After a start that failed: takes back the pod that it made, if nothing was committed there and nobody else has
     /// it. Best effort: what stays is an empty pod.
     pub(crate) fn abandon(&self) {
-        let Keep::Pod { name: Some(name), pods, .. } = &self.keep else { return };
-        let Some(_held) = self.made.then(|| Session::hold(&self.dir, now()).ok()).flatten() else { return };
+        let Keep::Pod {
+            name: Some(name),
+            pods,
+            ..
+        } = &self.keep
+        else {
+            return;
+        };
+        let Some(_held) = self
+            .made
+            .then(|| Session::hold(&self.dir, now()).ok())
+            .flatten()
+        else {
+            return;
+        };
         let empty = match Reader::open(&self.dir) {
-            Ok(reader) => reader.frames().next().is_none() && matches!(reader.tail(), Ok(Tail::Clean)),
+            Ok(reader) => {
+                reader.frames().next().is_none() && matches!(reader.tail(), Ok(Tail::Clean))
+            }
             Err(error) => matches!(error, ReadError::NoSuch(_)),
         };
         if empty {
@@ -162,13 +218,20 @@ impl SessionLocation {
     /// fails.
     pub(crate) fn note(&self) -> impl FnOnce() -> Option<String> + Send + 'static {
         let noted = match &self.keep {
-            Keep::Pod { name: Some(name), pods, project } => Some((name.clone(), pods.clone(), project.clone())),
+            Keep::Pod {
+                name: Some(name),
+                pods,
+                project,
+            } => Some((name.clone(), pods.clone(), project.clone())),
             Keep::Pod { name: None, .. } | Keep::Nothing { .. } => None,
         };
         move || {
             let (name, pods, project) = noted?;
             let failure = pods.note_run(&project, &name).err()?;
-            Some(format!("warning: -c will not find this run ({}); use --pod {name}", failure.message))
+            Some(format!(
+                "warning: -c will not find this run ({}); use --pod {name}",
+                failure.message
+            ))
         }
     }
 
@@ -188,24 +251,35 @@ impl SessionLocation {
     /// The directory that is not to be kept, if nothing is and it was made.
     pub(crate) fn scratch(&self) -> Option<PathBuf> {
         match &self.keep {
-            Keep::Nothing { scratch: Some(scratch), .. } => Some(scratch.path().to_path_buf()),
+            Keep::Nothing {
+                scratch: Some(scratch),
+                ..
+            } => Some(scratch.path().to_path_buf()),
             Keep::Nothing { scratch: None, .. } | Keep::Pod { .. } => None,
         }
     }
 
     /// Removes what is not to be kept.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
-        let Keep::Nothing { scratch, .. } = &mut self.keep else { return Ok(()) };
+        let Keep::Nothing { scratch, .. } = &mut self.keep else {
+            return Ok(());
+        };
         let removed = scratch.take().map_or(Ok(()), Scratch::remove);
-        removed.map_err(|e| Failure::new(Exit::Unavailable, e.to_string()).help("delete it manually"))
+        removed
+            .map_err(|e| Failure::new(Exit::Unavailable, e.to_string()).help("delete it manually"))
     }
 }
 
 /// Takes a lock; while a process has it that is no more, again for up to a second. A living owner is not waited for.
-pub(crate) fn patient<T>(ambient: &Ambient, mut take: impl FnMut() -> Result<T, OpenError>) -> Result<T, OpenError> {
+pub(crate) fn patient<T>(
+    ambient: &Ambient,
+    mut take: impl FnMut() -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
     for _ in 0..WAITS {
         match take() {
-            Err(OpenError::Busy { owner: Some(owner), .. }) if !authority::is_running(ambient, owner.pid) => {
+            Err(OpenError::Busy {
+                owner: Some(owner), ..
+            }) if !authority::is_running(ambient, owner.pid) => {
                 thread::sleep(WAIT);
             }
             taken => return taken,
@@ -216,14 +290,25 @@ pub(crate) fn patient<T>(ambient: &Ambient, mut take: impl FnMut() -> Result<T, 
 
 /// Where directories of sessions that are not kept are, the first that will do.
 fn parents(env: &Env) -> [Option<PathBuf>; 3] {
-    let runtime = env.var("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute() && dir.is_dir());
-    [Some(std::env::temp_dir()), runtime, env.state_dir().ok().map(|state| state.join("ephemeral"))]
+    let runtime = env
+        .var("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute() && dir.is_dir());
+    [
+        Some(std::env::temp_dir()),
+        runtime,
+        env.state_dir().ok().map(|state| state.join("ephemeral")),
+    ]
 }
 
 /// Sessions that were not to be kept and whose runs were killed; each stays while its file is kept.
 pub(crate) fn ephemeral_left(env: &Env) -> impl Iterator<Item = (PathBuf, File)> {
     let left = |parent: PathBuf| Scratch::left(&ambient::claim(), &parent, EPHEMERAL);
-    parents(env).into_iter().flatten().flat_map(left).map(|(dir, held)| (dir.join(SESSION), held))
+    parents(env)
+        .into_iter()
+        .flatten()
+        .flat_map(left)
+        .map(|(dir, held)| (dir.join(SESSION), held))
 }
 
 /// A new session has no past.
@@ -254,13 +339,21 @@ fn beside(env: &Env, roots: &[&Path]) -> Result<PathBuf, Failure> {
 
 /// A session's id; a clock before 1970 counts as 1970, and the rest of it is chance.
 fn fresh_id() -> Uuid {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Uuid::new_v7(Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos()))
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Uuid::new_v7(Timestamp::from_unix(
+        NoContext,
+        since.as_secs(),
+        since.subsec_nanos(),
+    ))
 }
 
 /// Microseconds since 1970.
 pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// A session that does not open, as an exit code and a next step. `now` is in microseconds; a pod that is not kept
@@ -297,9 +390,16 @@ mod tests {
 
     #[test]
     fn a_file_system_that_is_refused_is_told_with_what_allows_it() {
-        let error = OpenError::Place { dir: "/mnt/x".into(), file_system: "NFS" };
+        let error = OpenError::Place {
+            dir: "/mnt/x".into(),
+            file_system: "NFS",
+        };
         let failure = open_failure(&error, 0, None);
         assert_eq!(failure.exit, Exit::Journal);
-        assert!(failure.help.is_some_and(|help| help.contains("any_file_system = true under [state]")));
+        assert!(
+            failure
+                .help
+                .is_some_and(|help| help.contains("any_file_system = true under [state]"))
+        );
     }
 }

@@ -28,22 +28,34 @@ const GIT: &str = ".git";
 ///
 /// # Errors
 /// A link, a file that is neither a directory nor regular, a name that is not UTF-8, or a package that is too large.
-fn read(dir: &Path, mut each: impl FnMut(&str, bool, &[u8]) -> Result<(), String>) -> Result<Content, String> {
+fn read(
+    dir: &Path,
+    mut each: impl FnMut(&str, bool, &[u8]) -> Result<(), String>,
+) -> Result<Content, String> {
     let (mut content, mut left, mut dirs) = (Content::default(), MAX_BYTES, 0_usize);
     let mut open = vec![(String::new(), 0)];
     while let Some((below, depth)) = open.pop() {
         let shown = |name: &str| authority::text::escape_line(name).into_owned();
-        let entries = fs::read_dir(dir.join(&below)).map_err(|error| format!("{}: {error}", shown(&below)))?;
+        let entries = fs::read_dir(dir.join(&below))
+            .map_err(|error| format!("{}: {error}", shown(&below)))?;
         for entry in entries {
             let entry = entry.map_err(|error| format!("{}: {error}", shown(&below)))?;
             let name = entry.file_name();
-            let name = name.to_str().ok_or_else(|| format!("a name in `{}` is not UTF-8", shown(&below)))?;
+            let name = name
+                .to_str()
+                .ok_or_else(|| format!("a name in `{}` is not UTF-8", shown(&below)))?;
             if depth == 0 && name == GIT {
                 continue;
             }
-            let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+            let path = if below.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{below}/{name}")
+            };
             let unfit = |why: &str| format!("{}: {why}", shown(&path));
-            let kind = entry.file_type().map_err(|error| unfit(&error.to_string()))?;
+            let kind = entry
+                .file_type()
+                .map_err(|error| unfit(&error.to_string()))?;
             if kind.is_dir() {
                 dirs += 1;
                 if depth >= MAX_DEPTH || dirs > MAX_FILES {
@@ -55,7 +67,9 @@ fn read(dir: &Path, mut each: impl FnMut(&str, bool, &[u8]) -> Result<(), String
             let (executable, bytes) = file(&entry.path(), left).map_err(|why| unfit(&why))?;
             left = left.saturating_sub(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
             each(&path, executable, &bytes)?;
-            content.add(path, executable, &bytes).map_err(|why| why.to_string())?;
+            content
+                .add(path, executable, &bytes)
+                .map_err(|why| why.to_string())?;
         }
     }
     Ok(content)
@@ -69,7 +83,11 @@ pub(crate) fn of(dir: &Path) -> Result<Content, String> {
 /// Whether a file can be executed, and its bytes.
 fn file(path: &Path, most: u64) -> Result<(bool, Vec<u8>), String> {
     let file = plain_file::open(path, Links::Refused)?.ok_or("it is not there any more")?;
-    let mode = file.metadata().map_err(|error| error.to_string())?.permissions().mode();
+    let mode = file
+        .metadata()
+        .map_err(|error| error.to_string())?
+        .permissions()
+        .mode();
     Ok((mode & 0o111 != 0, plain_file::whole(file, most)?))
 }
 
@@ -77,9 +95,18 @@ fn file(path: &Path, most: u64) -> Result<(bool, Vec<u8>), String> {
 pub(super) fn write(package: &Path, to: &Path, modes: (u32, u32)) -> Result<Content, String> {
     read(package, |path, executable, bytes| {
         let (path, mode) = (to.join(path), if executable { modes.1 } else { modes.0 });
-        let made = path.parent().map_or(Ok(()), |dir| private_dirs().create(dir));
-        let file = made.and_then(|()| OpenOptions::new().write(true).create_new(true).mode(mode).open(path));
-        file.and_then(|mut file| file.write_all(bytes)).map_err(|error| failed(&error))
+        let made = path
+            .parent()
+            .map_or(Ok(()), |dir| private_dirs().create(dir));
+        let file = made.and_then(|()| {
+            OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(mode)
+                .open(path)
+        });
+        file.and_then(|mut file| file.write_all(bytes))
+            .map_err(|error| failed(&error))
     })
 }
 
@@ -103,7 +130,8 @@ impl CopyPlace {
     /// # Errors
     /// The cache directory is in the one of the configuration or of the state, which no child may read.
     pub(crate) fn of(env: &Env) -> Result<Self, String> {
-        let place = |dir: Result<PathBuf, crate::exit::Failure>| dir.map_err(|failure| failure.message);
+        let place =
+            |dir: Result<PathBuf, crate::exit::Failure>| dir.map_err(|failure| failure.message);
         let packages = settled(&place(env.cache_dir())?.join(PACKAGES));
         let hidden = [place(env.state_dir())?, place(env.config_dir())?].map(|dir| settled(&dir));
         if hidden.iter().any(|dir| packages.starts_with(dir)) {
@@ -118,7 +146,10 @@ impl CopyPlace {
     /// Children that may write this directory could change the copies between a check and a call.
     pub(crate) fn outside(self, written: &Path) -> Result<Self, String> {
         let overlaps = |dir: &Path| self.0.starts_with(dir) || dir.starts_with(&self.0);
-        match [written, Path::new(SHARED_MEMORY)].into_iter().any(overlaps) {
+        match [written, Path::new(SHARED_MEMORY)]
+            .into_iter()
+            .any(overlaps)
+        {
             true => Err(format!(
                 "commands can write {}, where copies of plugins are kept; set XDG_CACHE_HOME to another directory",
                 authority::escape(&self.0)
@@ -141,12 +172,17 @@ impl CopyPlace {
         if of(&to).is_ok_and(|there| there.digest() == digest) {
             return self.is_private().map(|()| to);
         }
-        private_dirs().create(&self.0).map_err(|error| failed(&error))?;
+        private_dirs()
+            .create(&self.0)
+            .map_err(|error| failed(&error))?;
         self.is_private()?;
         // Removed when dropped, and with it what a process left that was killed while it copied.
-        let staged = Scratch::create(&ambient::claim(), &self.0, STAGED).map_err(|error| failed(&error))?;
+        let staged =
+            Scratch::create(&ambient::claim(), &self.0, STAGED).map_err(|error| failed(&error))?;
         let new = staged.path().join(digest);
-        private_dirs().create(&new).map_err(|error| failed(&error))?;
+        private_dirs()
+            .create(&new)
+            .map_err(|error| failed(&error))?;
         if write(package, &new, (0o400, 0o500))?.digest() != digest {
             return Err("it changed while it was copied".to_owned());
         }
@@ -162,9 +198,19 @@ impl CopyPlace {
 
     /// Another user who can write there could change a copy between a check and a call.
     fn is_private(&self) -> Result<(), String> {
-        let unfit = |dir: &Path| plain_file::is_of_user_alone(dir).map_err(|why| (dir.to_owned(), why));
-        let checked = self.0.parent().map_or(Ok(()), unfit).and_then(|()| unfit(&self.0));
-        checked.map_err(|(dir, why)| format!("its copy would not be safe: {}: {why}", authority::escape(&dir)))
+        let unfit =
+            |dir: &Path| plain_file::is_of_user_alone(dir).map_err(|why| (dir.to_owned(), why));
+        let checked = self
+            .0
+            .parent()
+            .map_or(Ok(()), unfit)
+            .and_then(|()| unfit(&self.0));
+        checked.map_err(|(dir, why)| {
+            format!(
+                "its copy would not be safe: {}: {why}",
+                authority::escape(&dir)
+            )
+        })
     }
 
     /// Removes a copy; calls that use it are refused from then on.
@@ -199,14 +245,22 @@ mod tests {
         }
         assert_eq!(of(package.path()), Ok(Content::default()));
         fs::create_dir(package.path().join("one-more")).unwrap();
-        assert!(of(package.path()).unwrap_err().contains("too many directories"));
+        assert!(
+            of(package.path())
+                .unwrap_err()
+                .contains("too many directories")
+        );
     }
 
     #[test]
     fn files_and_bytes_are_bounded() {
         let package = tempfile::tempdir().unwrap();
-        let sparse =
-            |name: &str, bytes: u64| fs::File::create(package.path().join(name)).unwrap().set_len(bytes).unwrap();
+        let sparse = |name: &str, bytes: u64| {
+            fs::File::create(package.path().join(name))
+                .unwrap()
+                .set_len(bytes)
+                .unwrap()
+        };
         sparse("a", MAX_BYTES - 1);
         sparse("b", 1);
         assert!(of(package.path()).is_ok());
@@ -218,7 +272,11 @@ mod tests {
         for number in 0..=MAX_FILES {
             fs::write(package.path().join(number.to_string()), "").unwrap();
         }
-        assert!(of(package.path()).unwrap_err().contains("more than 4096 files"));
+        assert!(
+            of(package.path())
+                .unwrap_err()
+                .contains("more than 4096 files")
+        );
     }
 
     #[test]
@@ -229,10 +287,18 @@ mod tests {
         symlink("/etc/passwd", at(".git/link")).unwrap();
         fs::write(at("file"), "x").unwrap();
         let content = of(package.path()).unwrap();
-        assert_eq!(content.lines().map(|(path, _)| path).collect::<Vec<_>>(), ["file"], "git is no part of it");
+        assert_eq!(
+            content.lines().map(|(path, _)| path).collect::<Vec<_>>(),
+            ["file"],
+            "git is no part of it"
+        );
         fs::create_dir_all(at("below/.git")).unwrap();
         fs::write(at("below/.git/config"), "x").unwrap();
-        assert_eq!(of(package.path()).unwrap().lines().count(), 2, "another directory of git is content");
+        assert_eq!(
+            of(package.path()).unwrap().lines().count(),
+            2,
+            "another directory of git is content"
+        );
         // A link with another name counts as what it leads to: its bytes are in the digest, and the copy is a file of its own.
         fs::hard_link(at("file"), at("other")).unwrap();
         let to = tempfile::tempdir().unwrap();
@@ -243,10 +309,14 @@ mod tests {
         for (what, make) in [
             (
                 "symbolic link",
-                Box::new(|path: &Path| symlink("file", path)) as Box<dyn Fn(&Path) -> std::io::Result<()>>,
+                Box::new(|path: &Path| symlink("file", path))
+                    as Box<dyn Fn(&Path) -> std::io::Result<()>>,
             ),
             ("symbolic link", Box::new(|path: &Path| symlink(".", path))),
-            ("", Box::new(|path: &Path| UnixListener::bind(path).map(drop))),
+            (
+                "",
+                Box::new(|path: &Path| UnixListener::bind(path).map(drop)),
+            ),
         ] {
             make(&at("bad")).unwrap();
             assert!(of(package.path()).unwrap_err().contains(what), "{what}");

@@ -68,13 +68,17 @@ impl Plugins {
 
     /// What the packages declare, granted or not.
     pub(crate) fn declared(&self) -> impl Iterator<Item = &FeatureDescriptor> {
-        self.found.iter().flat_map(|package| package.features().map(|feature| &feature.descriptor))
+        self.found
+            .iter()
+            .flat_map(|package| package.features().map(|feature| &feature.descriptor))
     }
 
     /// Whether something that was found, and so perhaps a tool that is named elsewhere, cannot be read.
     pub(crate) fn is_incomplete(&self) -> bool {
         let is_bad = |package: &Arc<FoundPackage>| {
-            package.manifest.as_ref().map_or(true, |manifest| manifest.features.values().any(Result::is_err))
+            package.manifest.as_ref().map_or(true, |manifest| {
+                manifest.features.values().any(Result::is_err)
+            })
         };
         !self.problems.is_empty() || self.found.iter().any(is_bad)
     }
@@ -99,11 +103,25 @@ impl fmt::Debug for OnDemand {
 
 /// The package in a directory, whatever else is found; `renames` are those of the person.
 pub(crate) fn at(dir: &Path, renames: Renames, env: &Env) -> Arc<FoundPackage> {
-    let places = Places { renames, ..Places::default() };
+    let places = Places {
+        renames,
+        ..Places::default()
+    };
     let mut finding = Finding::new(&places, env);
     finding.package(dir, None, "", None);
-    let nothing = || FoundPackage::new(String::new(), dir.to_owned(), String::new(), Err("it is not there".to_owned()));
-    finding.plugins.found.pop().unwrap_or_else(|| Arc::new(nothing()))
+    let nothing = || {
+        FoundPackage::new(
+            String::new(),
+            dir.to_owned(),
+            String::new(),
+            Err("it is not there".to_owned()),
+        )
+    };
+    finding
+        .plugins
+        .found
+        .pop()
+        .unwrap_or_else(|| Arc::new(nothing()))
 }
 
 struct Finding<'a> {
@@ -122,7 +140,15 @@ struct Finding<'a> {
 impl<'a> Finding<'a> {
     fn new(places: &'a Places, env: &'a Env) -> Self {
         let (names, plugins) = (BTreeSet::new(), Plugins::default());
-        Self { places, env, names, bytes: 0, is_full: false, within: None, plugins }
+        Self {
+            places,
+            env,
+            names,
+            bytes: 0,
+            is_full: false,
+            within: None,
+            plugins,
+        }
     }
 }
 
@@ -143,26 +169,38 @@ impl Finding<'_> {
         let entries = match fs::read_dir(dir) {
             Ok(entries) => entries,
             Err(error) => {
-                let what = format!("{source}: {}", authority::explain_at(&self.env.shown(dir), &error));
+                let what = format!(
+                    "{source}: {}",
+                    authority::explain_at(&self.env.shown(dir), &error)
+                );
                 self.plugins.problems.extend(is_named.then_some(what));
                 return;
             }
         };
         if is_named && dir.join(MANIFEST).symlink_metadata().is_ok() {
-            let what = format!("{source}: {} is a plugin; name the directory that contains it", self.env.shown(dir));
+            let what = format!(
+                "{source}: {} is a plugin; name the directory that contains it",
+                self.env.shown(dir)
+            );
             self.plugins.problems.push(what);
         }
         // A directory in it that is no link has its own name there: resolving one path is enough.
         let place = dir.canonicalize().ok();
         let package = |entry: fs::DirEntry| {
             let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let resolved = place.as_ref().filter(|_| is_dir).map(|place| place.join(entry.file_name()));
+            let resolved = place
+                .as_ref()
+                .filter(|_| is_dir)
+                .map(|place| place.join(entry.file_name()));
             (entry.path(), resolved)
         };
         let mut packages: Vec<_> = entries.flatten().take(MAX_NAMES + 1).map(package).collect();
         if packages.len() > MAX_NAMES {
             packages.truncate(MAX_NAMES);
-            self.plugins.problems.push(format!("{}: only {MAX_NAMES} names are read", self.env.shown(dir)));
+            self.plugins.problems.push(format!(
+                "{}: only {MAX_NAMES} names are read",
+                self.env.shown(dir)
+            ));
         }
         packages.sort();
         for (package, resolved) in packages {
@@ -174,16 +212,28 @@ impl Finding<'_> {
 
     /// One package. `resolved` is its path without links, where that is known; `entry` is the name that a configuration has
     /// for it.
-    fn package(&mut self, path: &Path, resolved: Option<PathBuf>, source: &str, entry: Option<&str>) {
+    fn package(
+        &mut self,
+        path: &Path,
+        resolved: Option<PathBuf>,
+        source: &str,
+        entry: Option<&str>,
+    ) {
         if self.plugins.found.len() >= MAX_PACKAGES {
             if !self.is_full {
-                let what = format!("{}: only {MAX_PACKAGES} plugins are read", self.env.shown(path));
+                let what = format!(
+                    "{}: only {MAX_PACKAGES} plugins are read",
+                    self.env.shown(path)
+                );
                 self.plugins.problems.push(what);
             }
             self.is_full = true;
             return;
         }
-        let named = path.file_name().map(|name| authority::escape(Path::new(name))).unwrap_or_default();
+        let named = path
+            .file_name()
+            .map(|name| authority::escape(Path::new(name)))
+            .unwrap_or_default();
         let name = entry.map_or(named, str::to_owned);
         let resolved = resolved.map_or_else(|| path.canonicalize(), Ok);
         let found = resolved.map_err(|error| authority::explain(&error)).and_then(|dir| {
@@ -194,26 +244,43 @@ impl Finding<'_> {
             Ok((dir, manifest))
         });
         let (dir, manifest) = match found {
-            Ok((dir, (manifest, text))) => (dir, self.counts(manifest, entry).map(|manifest| (manifest, text))),
+            Ok((dir, (manifest, text))) => (
+                dir,
+                self.counts(manifest, entry)
+                    .map(|manifest| (manifest, text)),
+            ),
             Err(why) => (path.to_owned(), Err(why)),
         };
-        let name = manifest.as_ref().map_or(name, |(manifest, _)| manifest.package.name.clone());
-        self.plugins.found.push(Arc::new(FoundPackage::new(name, dir, source.to_owned(), manifest)));
+        let name = manifest
+            .as_ref()
+            .map_or(name, |(manifest, _)| manifest.package.name.clone());
+        self.plugins.found.push(Arc::new(FoundPackage::new(
+            name,
+            dir,
+            source.to_owned(),
+            manifest,
+        )));
     }
 
     /// A manifest and its text.
     fn manifest(&mut self, dir: &Path) -> Result<(Manifest, String), String> {
-        let file = plain_file::open(&dir.join(MANIFEST), Links::Refused).map_err(|why| format!("{MANIFEST} {why}"))?;
+        let file = plain_file::open(&dir.join(MANIFEST), Links::Refused)
+            .map_err(|why| format!("{MANIFEST} {why}"))?;
         let file = file.ok_or_else(|| format!("there is no {MANIFEST}"))?;
         let most = u64::try_from(MAX_MANIFEST).unwrap_or(u64::MAX);
         let bytes = plain_file::whole(file, most).map_err(|why| format!("{MANIFEST} {why}"))?;
         self.bytes += bytes.len();
         if self.bytes > MAX_MANIFESTS {
-            return Err(format!("the manifests before it have {} MiB", MAX_MANIFESTS >> 20));
+            return Err(format!(
+                "the manifests before it have {} MiB",
+                MAX_MANIFESTS >> 20
+            ));
         }
         let text = plain_file::text(&bytes).map_err(|why| format!("{MANIFEST} {why}"))?;
-        let version = Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?;
-        let manifest = Manifest::read(text, &version, &self.places.renames).map_err(|why| why.to_string())?;
+        let version =
+            Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?;
+        let manifest =
+            Manifest::read(text, &version, &self.places.renames).map_err(|why| why.to_string())?;
         Ok((manifest, text.to_owned()))
     }
 
@@ -221,12 +288,19 @@ impl Finding<'_> {
     fn counts(&mut self, manifest: Manifest, entry: Option<&str>) -> Result<Manifest, String> {
         let name = &manifest.package.name;
         if let Some(entry) = entry.filter(|entry| entry != name) {
-            return Err(format!("its name is {name}, not {entry}; write [plugins.{name}]"));
+            return Err(format!(
+                "its name is {name}, not {entry}; write [plugins.{name}]"
+            ));
         }
         if !self.names.insert(name.clone()) {
-            let first = self.plugins.found.iter().find(|found| found.name == *name && found.manifest.is_ok());
-            let first =
-                first.map_or_else(String::new, |found| format!(": {}, which is used", self.env.shown(&found.dir)));
+            let first = self
+                .plugins
+                .found
+                .iter()
+                .find(|found| found.name == *name && found.manifest.is_ok());
+            let first = first.map_or_else(String::new, |found| {
+                format!(": {}, which is used", self.env.shown(&found.dir))
+            });
             return Err(format!("another plugin is called {name}, too{first}"));
         }
         Ok(manifest)
@@ -235,20 +309,31 @@ impl Finding<'_> {
     /// A name that is given to no tool is a slip of the pen.
     fn unknown_renames(&mut self) {
         for (package, tools) in &self.places.renames {
-            let Some(found) = self.plugins.found.iter().find(|found| found.manifest.is_ok() && found.name == *package)
+            let Some(found) = self
+                .plugins
+                .found
+                .iter()
+                .find(|found| found.manifest.is_ok() && found.name == *package)
             else {
                 continue;
             };
             let has = |name: &String| {
-                let mut tools = found.features().flat_map(|feature| &feature.descriptor.declared_tools);
+                let mut tools = found
+                    .features()
+                    .flat_map(|feature| &feature.descriptor.declared_tools);
                 tools.any(|tool| tool.name == *name)
             };
             // A feature that does not read has tools that nobody knows.
-            if found.manifest.iter().any(|manifest| manifest.features.values().any(Result::is_err)) {
+            if found
+                .manifest
+                .iter()
+                .any(|manifest| manifest.features.values().any(Result::is_err))
+            {
                 continue;
             }
             let unknown = tools.iter().filter(|(_, name)| !has(name));
-            let problems = unknown.map(|(tool, _)| format!("plugins.{package}.rename: it has no tool `{tool}`"));
+            let problems = unknown
+                .map(|(tool, _)| format!("plugins.{package}.rename: it has no tool `{tool}`"));
             self.plugins.problems.extend(problems);
         }
     }
@@ -264,7 +349,13 @@ mod tests {
 
     fn found(dir: &Path) -> Plugins {
         let dirs = vec![(dir.to_owned(), "here".to_owned())];
-        Plugins::find(&Places { dirs, ..Places::default() }, &Env::with(&[]))
+        Plugins::find(
+            &Places {
+                dirs,
+                ..Places::default()
+            },
+            &Env::with(&[]),
+        )
     }
 
     fn package(dir: &Path, name: &str, text: &str) {
@@ -281,19 +372,35 @@ mod tests {
         assert!(found(dir.path()).problems.is_empty());
         fs::create_dir(dir.path().join("one-more")).unwrap();
         let plugins = found(dir.path());
-        assert!(plugins.problems.concat().contains("only 1024 names are read"), "{:?}", plugins.problems);
+        assert!(
+            plugins
+                .problems
+                .concat()
+                .contains("only 1024 names are read"),
+            "{:?}",
+            plugins.problems
+        );
     }
 
     #[test]
     fn packages_are_bounded() {
         let dir = tempfile::tempdir().unwrap();
         for number in 0..MAX_PACKAGES {
-            package(dir.path(), &format!("p{number:02}"), &manifest(&format!("p{number:02}")));
+            package(
+                dir.path(),
+                &format!("p{number:02}"),
+                &manifest(&format!("p{number:02}")),
+            );
         }
         assert!(found(dir.path()).problems.is_empty());
         package(dir.path(), "q", &manifest("q"));
         let plugins = found(dir.path());
-        assert_eq!((plugins.found.len(), plugins.problems.len()), (MAX_PACKAGES, 1), "{:?}", plugins.problems);
+        assert_eq!(
+            (plugins.found.len(), plugins.problems.len()),
+            (MAX_PACKAGES, 1),
+            "{:?}",
+            plugins.problems
+        );
     }
 
     #[test]
@@ -305,8 +412,12 @@ mod tests {
             package(dir.path(), &format!("p{number}"), &[head, rest].concat());
         }
         let plugins = found(dir.path());
-        let unread: Vec<&str> =
-            plugins.found.iter().filter(|found| found.manifest.is_err()).map(|found| found.name.as_str()).collect();
+        let unread: Vec<&str> = plugins
+            .found
+            .iter()
+            .filter(|found| found.manifest.is_err())
+            .map(|found| found.name.as_str())
+            .collect();
         assert_eq!(unread, ["p8"], "8 of 256 KiB are 2 MiB");
         fs::write(dir.path().join("p0").join(MANIFEST), manifest("p0")).unwrap();
         package(dir.path(), "a", &"#".repeat(MAX_MANIFEST + 1));

@@ -49,9 +49,18 @@ pub(crate) struct PackageGrant {
 impl PackageGrant {
     pub(crate) fn new(dir: &Path, manifest: &Manifest, content: &Content) -> Self {
         let package = &manifest.package;
-        let features = manifest.features.values().flatten().map(|feature| &feature.descriptor);
+        let features = manifest
+            .features
+            .values()
+            .flatten()
+            .map(|feature| &feature.descriptor);
         let rules = features.filter(|feature| !feature.rules.is_empty());
-        let rules = rules.map(|of| (of.id.to_string(), of.rules.iter().map(ToString::to_string).collect()));
+        let rules = rules.map(|of| {
+            (
+                of.id.to_string(),
+                of.rules.iter().map(ToString::to_string).collect(),
+            )
+        });
         Self {
             rules: Some(rules.collect()),
             format: FORMAT,
@@ -76,13 +85,18 @@ impl PackageGrant {
                 "inspect it; make it yours alone with `chmod go-w`, or remove it and grant again with `yoi grant`",
             )
         };
-        let bytes = plain_file::of_user_alone(dir, &path, MAX_FILE).map_err(|(path, what)| unfit(path, &what))?;
+        let bytes = plain_file::of_user_alone(dir, &path, MAX_FILE)
+            .map_err(|(path, what)| unfit(path, &what))?;
         let Some(bytes) = bytes else { return Ok(None) };
-        let grant: Self =
-            serde_json::from_slice(bytes_without_bom(&bytes)).map_err(|error| unfit(&path, &error.to_string()))?;
+        let grant: Self = serde_json::from_slice(bytes_without_bom(&bytes))
+            .map_err(|error| unfit(&path, &error.to_string()))?;
         match grant {
-            Self { format, .. } if format != FORMAT => Err(unfit(&path, "was written by another version of yoi")),
-            Self { place: of, .. } if of != place => Err(unfit(&path, "belongs to another package")),
+            Self { format, .. } if format != FORMAT => {
+                Err(unfit(&path, "was written by another version of yoi"))
+            }
+            Self { place: of, .. } if of != place => {
+                Err(unfit(&path, "belongs to another package"))
+            }
             grant => Ok(Some(grant)),
         }
     }
@@ -109,10 +123,17 @@ impl PackageGrant {
             Err(_) if !env.state_dir()?.is_dir() => return Ok(Vec::new()),
             Err(error) => return Err(disk(&dir, &error)),
         };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let places: Vec<String> =
-            names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).take(MAX_GRANTS).collect();
-        Ok(places.iter().filter_map(|place| Self::at(&dir, place).transpose()).collect())
+        let names = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        let places: Vec<String> = names
+            .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+            .take(MAX_GRANTS)
+            .collect();
+        Ok(places
+            .iter()
+            .filter_map(|place| Self::at(&dir, place).transpose())
+            .collect())
     }
 
     /// Writes it, in one step and durably. The caller holds the lock of the grants.
@@ -120,9 +141,13 @@ impl PackageGrant {
         let dir = grants_dir(env)?;
         make_private(&dir)?;
         let path = dir.join(format!("{}.json", self.place));
-        let text = serde_json::to_vec_pretty(self).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
+        let text = serde_json::to_vec_pretty(self)
+            .map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
         if text.len() as u64 > MAX_FILE {
-            return Err(Failure::new(Exit::Config, format!("the names of the files of {} are too long", self.package)));
+            return Err(Failure::new(
+                Exit::Config,
+                format!("the names of the files of {} are too long", self.package),
+            ));
         }
         plain_file::replace(&path, &text, 0o600).map_err(|error| disk(&path, &error))
     }

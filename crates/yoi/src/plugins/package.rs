@@ -48,7 +48,14 @@ impl FoundPackage {
             Ok((manifest, text)) => (Ok(manifest), text),
             Err(why) => (Err(why), String::new()),
         };
-        Self { name, dir, source, manifest, text, standing: OnceLock::new() }
+        Self {
+            name,
+            dir,
+            source,
+            manifest,
+            text,
+            standing: OnceLock::new(),
+        }
     }
 
     /// The content as it is now, with the manifest that was read: another one may declare other programs.
@@ -58,7 +65,8 @@ impl FoundPackage {
 
     /// Writes its content into an empty directory, with the manifest that was read.
     pub(crate) fn copy_to(&self, dir: &Path) -> Result<(), String> {
-        self.with_manifest(content::write(&self.dir, dir, (0o600, 0o700))?).map(drop)
+        self.with_manifest(content::write(&self.dir, dir, (0o600, 0o700))?)
+            .map(drop)
     }
 
     fn with_manifest(&self, content: Content) -> Result<Content, String> {
@@ -70,20 +78,25 @@ impl FoundPackage {
 
     /// Compares the content with what was granted, once. Opens no file of a package that was never granted.
     pub(crate) fn standing(&self, env: &Env) -> &Standing {
-        self.standing.get_or_init(|| match PackageGrant::load(env, &self.dir) {
-            Err(failure) => Standing::Unreadable(failure.message),
-            Ok(None) => Standing::NotGranted,
-            Ok(Some(grant)) => match self.content() {
-                Err(why) => Standing::Unreadable(why),
-                Ok(content) if content.digest() == grant.digest => Standing::Granted { digest: grant.digest },
-                Ok(content) => Standing::Changed(content.since(&grant.files)),
-            },
-        })
+        self.standing
+            .get_or_init(|| match PackageGrant::load(env, &self.dir) {
+                Err(failure) => Standing::Unreadable(failure.message),
+                Ok(None) => Standing::NotGranted,
+                Ok(Some(grant)) => match self.content() {
+                    Err(why) => Standing::Unreadable(why),
+                    Ok(content) if content.digest() == grant.digest => Standing::Granted {
+                        digest: grant.digest,
+                    },
+                    Ok(content) => Standing::Changed(content.since(&grant.files)),
+                },
+            })
     }
 
     /// The features that can be read.
     pub(crate) fn features(&self) -> impl Iterator<Item = &DeclaredFeature> {
-        self.manifest.iter().flat_map(|manifest| manifest.features.values().flatten())
+        self.manifest
+            .iter()
+            .flat_map(|manifest| manifest.features.values().flatten())
     }
 
     /// A feature of the granted package, whose programs see the copy.
@@ -94,7 +107,12 @@ impl FoundPackage {
         copies: &CopyPlace,
         env: &Env,
     ) -> DeclarativeFeature {
-        let (dir, copy, granted, env) = (self.dir.clone(), copies.at(digest), digest.to_owned(), env.clone());
+        let (dir, copy, granted, env) = (
+            self.dir.clone(),
+            copies.at(digest),
+            digest.to_owned(),
+            env.clone(),
+        );
         let unchanged = move || {
             match PackageGrant::load(&env, &dir) {
                 Ok(Some(grant)) if grant.digest == granted => {}
@@ -102,15 +120,20 @@ impl FoundPackage {
             }
             is_granted(&dir, &granted, CHANGED).and_then(|()| is_granted(&copy, &granted, COPY))
         };
-        DeclarativeFeature::new(declared.clone(), copies.at(digest), digest.to_owned(), unchanged)
+        DeclarativeFeature::new(
+            declared.clone(),
+            copies.at(digest),
+            digest.to_owned(),
+            unchanged,
+        )
     }
 }
 
 /// Why a call is refused, for the model.
-const REVOKED: &str =
-    "the grant of this plugin was revoked or replaced; it runs again after `yoi grant` and a new start";
+const REVOKED: &str = "the grant of this plugin was revoked or replaced; it runs again after `yoi grant` and a new start";
 const CHANGED: &str = "this plugin changed since a person granted it; it runs again after `yoi grant` and a new start";
-const COPY: &str = "yoi's own copy of this plugin is gone or changed; it runs again after a new start of the pod";
+const COPY: &str =
+    "yoi's own copy of this plugin is gone or changed; it runs again after a new start of the pod";
 
 /// Whether a directory has the granted content now; `otherwise` is said where it does not.
 fn is_granted(dir: &Path, granted: &str, otherwise: &str) -> Result<(), String> {
@@ -126,7 +149,14 @@ fn is_granted(dir: &Path, granted: &str, otherwise: &str) -> Result<(), String> 
 /// Without the standing, which is found later than the rest.
 impl fmt::Debug for FoundPackage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, dir, source, manifest, text: _, standing: _ } = self;
+        let Self {
+            name,
+            dir,
+            source,
+            manifest,
+            text: _,
+            standing: _,
+        } = self;
         f.debug_struct("FoundPackage")
             .field("name", name)
             .field("dir", dir)
@@ -142,7 +172,9 @@ impl Standing {
         match self {
             Self::Granted { .. } => None,
             Self::NotGranted => Some("not granted; `yoi grant` lists it".to_owned()),
-            Self::Changed(_) => Some("changed since it was granted; `yoi grant` lists the files".to_owned()),
+            Self::Changed(_) => {
+                Some("changed since it was granted; `yoi grant` lists the files".to_owned())
+            }
             Self::Unreadable(why) => Some(why.clone()),
         }
     }
@@ -161,8 +193,18 @@ mod tests {
         let package = super::super::at(dir.path(), Default::default(), &Env::with(&[]));
         assert!(package.content().is_ok());
         std::fs::write(dir.path().join(MANIFEST), format!("{text}# more\n")).unwrap();
-        assert!(package.content().unwrap_err().contains("changed while it was read"));
+        assert!(
+            package
+                .content()
+                .unwrap_err()
+                .contains("changed while it was read")
+        );
         let to = tempfile::tempdir().unwrap();
-        assert!(package.copy_to(to.path()).unwrap_err().contains("changed while it was read"));
+        assert!(
+            package
+                .copy_to(to.path())
+                .unwrap_err()
+                .contains("changed while it was read")
+        );
     }
 }

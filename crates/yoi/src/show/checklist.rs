@@ -9,7 +9,8 @@ pub(crate) fn item(mark: &str, name: &str, columns: usize, text: &str) {
     let plain = format!("{mark} {name:columns$} {text}");
     match Look::of_stdout() {
         Some(look) => {
-            let first = Line::of(mark, tone(mark)).with(&format!(" {name:columns$} "), Tone::Strong);
+            let first =
+                Line::of(mark, tone(mark)).with(&format!(" {name:columns$} "), Tone::Strong);
             let rest = Line::of(&" ".repeat(columns + 3), Tone::Plain);
             out::raw(&look.text(&Line::of(text, Tone::Plain).wrap(look.width(), &first, &rest)));
         }
@@ -19,10 +20,18 @@ pub(crate) fn item(mark: &str, name: &str, columns: usize, text: &str) {
 
 /// Prints a text below an item, behind a label such as `help:`; without one, the text stands back.
 pub(crate) fn below(label: &str, text: &str) {
-    let label = if label.is_empty() { String::new() } else { format!("{label} ") };
+    let label = if label.is_empty() {
+        String::new()
+    } else {
+        format!("{label} ")
+    };
     match Look::of_stdout() {
         Some(look) => {
-            let tone = if label.starts_with("warning") { Tone::Refused } else { Tone::Dim };
+            let tone = if label.starts_with("warning") {
+                Tone::Refused
+            } else {
+                Tone::Dim
+            };
             let first = Line::of("    ", Tone::Plain).with(&label, tone);
             let rest = Line::of(&" ".repeat(first.width()), Tone::Plain);
             out::raw(&look.text(&Line::of(text, Tone::Plain).wrap(look.width(), &first, &rest)));

@@ -31,7 +31,9 @@ pub(crate) fn line(text: &str) {
 
 /// One line of a result for people: on a terminal it breaks between words, and what goes on is indented.
 pub(crate) fn wrapped(text: &str) {
-    let Some(look) = Look::of_stdout() else { return line(text) };
+    let Some(look) = Look::of_stdout() else {
+        return line(text);
+    };
     let rest = Line::of("  ", Tone::Plain);
     raw(&look.text(&Line::of(text, Tone::Plain).wrap(look.width(), &Line::default(), &rest)));
 }
@@ -58,8 +60,13 @@ pub(crate) fn bytes(bytes: &[u8]) {
 
 /// Resolves when the reader of standard output has closed its end; never for a file, of which the kernel tells nothing.
 pub(crate) async fn reader_left() {
-    let stdout = io::stdout().as_fd().try_clone_to_owned().and_then(Sender::from_owned_fd_unchecked);
-    let Ok(stdout) = stdout else { return pending().await };
+    let stdout = io::stdout()
+        .as_fd()
+        .try_clone_to_owned()
+        .and_then(Sender::from_owned_fd_unchecked);
+    let Ok(stdout) = stdout else {
+        return pending().await;
+    };
     if stdout.ready(Interest::ERROR).await.is_err() {
         pending().await
     }
@@ -70,13 +77,24 @@ pub(crate) fn noted(written: io::Result<()>) -> bool {
     let Err(error) = written else { return true };
     UNREAD.store(true, Ordering::Relaxed);
     if error.kind() != io::ErrorKind::BrokenPipe {
-        REFUSED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
+        REFUSED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error.to_string());
     }
     false
 }
 
 /// A result that did not arrive whole, for the end of the program.
 pub(crate) fn refused() -> Option<Failure> {
-    let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner).take();
-    refused.map(|what| Failure::new(Exit::Journal, format!("standard output cannot be written: {what}")))
+    let refused = REFUSED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    refused.map(|what| {
+        Failure::new(
+            Exit::Journal,
+            format!("standard output cannot be written: {what}"),
+        )
+    })
 }

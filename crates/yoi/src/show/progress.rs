@@ -66,14 +66,28 @@ pub(crate) fn show(
     let mut screen = RunOutput::of_process(style);
     let mut clock = None;
     // What calls write is shown in cells only.
-    let mut outputs = style.cells.map(|_| Rested { outputs, until: Instant::now() });
+    let mut outputs = style.cells.map(|_| Rested {
+        outputs,
+        until: Instant::now(),
+    });
     let (mut taken, mut held, mut newest) = (Vec::new(), VecDeque::new(), 0);
-    while take(&mut events, &mut taken, screen.tick(Instant::now()), &mut outputs, &mut clock) {
+    while take(
+        &mut events,
+        &mut taken,
+        screen.tick(Instant::now()),
+        &mut outputs,
+        &mut clock,
+    ) {
         held.extend(taken.drain(..));
         while let Some(event) = held.pop_front() {
             match (asker.as_mut(), question(&event)) {
                 (Some(person), Some(asked)) => {
-                    let goes_on = person.ask(asked, &mut |shown| screen.ask(shown), &mut events, &mut held);
+                    let goes_on = person.ask(
+                        asked,
+                        &mut |shown| screen.ask(shown),
+                        &mut events,
+                        &mut held,
+                    );
                     asker.take_if(|_| !goes_on);
                 }
                 _ => screen.event(&event),
@@ -91,7 +105,11 @@ pub(crate) fn show(
             drop(journal.show(newest, &mut screen));
         }
     }
-    let unread = if style.json { journal.show(newest, &mut screen).err() } else { None };
+    let unread = if style.json {
+        journal.show(newest, &mut screen).err()
+    } else {
+        None
+    };
     if let Some(error) = unread {
         screen.note(&format!("warning: {error}"));
     }
@@ -122,7 +140,9 @@ fn take(
     if clock.is_none() && (changes.is_some() || outputs.is_some()) {
         *clock = Builder::new_current_thread().enable_time().build().ok();
     }
-    let Some(clock) = clock else { return events.blocking_recv_many(taken, TAKEN) > 0 };
+    let Some(clock) = clock else {
+        return events.blocking_recv_many(taken, TAKEN) > 0;
+    };
     clock.block_on(async {
         tokio::select! {
             more = events.recv_many(taken, TAKEN) => more > 0,
@@ -203,7 +223,8 @@ impl RunOutput<Stdout, Stderr> {
 impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     fn new(style: OutputStyle, out: Out, err: Err) -> Self {
         let escaper = Escaper::new(Lines::Many);
-        let (shown, pending, cells, drawn) = (String::new(), String::new(), Cells::new(), Drawn::default());
+        let (shown, pending, cells, drawn) =
+            (String::new(), String::new(), Cells::new(), Drawn::default());
         // The model's name is above.
         let last = (!style.quiet).then_some(Part::Progress);
         Self {
@@ -227,7 +248,10 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
             Event::Record { record, .. } => self.record(record),
             Event::Suspended { reason } => self.tell(&format!("! {reason}; trying again")),
             Event::Alert(alert) => {
-                let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
+                let from = alert
+                    .from
+                    .as_ref()
+                    .map_or_else(String::new, |feature| format!("{feature}: "));
                 self.tell(&format!("! {from}{}", alert.text));
             }
         }
@@ -241,7 +265,11 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                 self.streamed = true;
                 self.answer(text);
             }
-            Delta::Retrying { attempt, delay, why } => {
+            Delta::Retrying {
+                attempt,
+                delay,
+                why,
+            } => {
                 self.shown.clear();
                 self.pending.clear();
                 let wait = delay.as_secs_f64();
@@ -256,24 +284,43 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         let look = self.style.cells?;
         // The last column stays free: some terminals begin the next line when it is written.
         let width = look.width().saturating_sub(1).max(1);
-        let answer = if self.style.answer.is_some() { self.pending.as_str() } else { "" };
+        let answer = if self.style.answer.is_some() {
+            self.pending.as_str()
+        } else {
+            ""
+        };
         let live = self.cells.live(answer, (width, look.rows()), now);
-        let soon = self.drawn.at.map(|at| at + REDRAWN).filter(|soon| now < *soon);
+        let soon = self
+            .drawn
+            .at
+            .map(|at| at + REDRAWN)
+            .filter(|soon| now < *soon);
         if live.lines == self.drawn.lines {
             return live.changes;
         }
         if soon.is_some() && !live.lines.is_empty() {
             return soon;
         }
-        let lines: Vec<String> = live.lines.iter().map(|line| line.ansi(look.theme)).collect();
+        let lines: Vec<String> = live
+            .lines
+            .iter()
+            .map(|line| line.ansi(look.theme))
+            .collect();
         let text = format!("{}{}", self.erased(), lines.join("\n"));
         self.draw(&text);
-        self.drawn = Drawn { lines: live.lines, at: Some(now) };
+        self.drawn = Drawn {
+            lines: live.lines,
+            at: Some(now),
+        };
         live.changes
     }
 
     fn draw(&mut self, text: &str) {
-        drop(self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush()));
+        drop(
+            self.err
+                .write_all(text.as_bytes())
+                .and_then(|()| self.err.flush()),
+        );
     }
 
     /// Removes what is drawn over again.
@@ -288,7 +335,9 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     /// known.
     fn erased(&mut self) -> String {
         let lines = std::mem::take(&mut self.drawn.lines);
-        let (Some(look), false) = (self.style.cells, lines.is_empty()) else { return String::new() };
+        let (Some(look), false) = (self.style.cells, lines.is_empty()) else {
+            return String::new();
+        };
         if lines.len() > look.rows() || lines.iter().any(|line| line.width() >= look.width()) {
             return "\n".to_owned();
         }
@@ -309,7 +358,9 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     fn record(&mut self, record: &Record) {
         if let (Record::ToolFinished(done), None) = (record, self.style.cells) {
             // Said even to those who want no progress.
-            done.warnings.iter().for_each(|warning| self.note(&format!("warning: {warning}")));
+            done.warnings
+                .iter()
+                .for_each(|warning| self.note(&format!("warning: {warning}")));
         }
         if self.style.json {
             return;
@@ -323,7 +374,11 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                 self.begin(Part::Progress);
                 self.draw(&look.text(&lines));
             }
-            if let Record::VerdictGiven(VerdictGiven { decision: Decision::Abort { reason }, .. }) = record {
+            if let Record::VerdictGiven(VerdictGiven {
+                decision: Decision::Abort { reason },
+                ..
+            }) = record
+            {
                 self.tell(&format!("! {reason}"));
             }
             return;
@@ -338,18 +393,28 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                     ResultStatus::Cancelled | ResultStatus::Interrupted => "  … ",
                 };
                 // A refusal says what would allow it, so it is not cut where a result may be.
-                let width = if done.outcome.status == ResultStatus::Refused { 400 } else { 100 };
+                let width = if done.outcome.status == ResultStatus::Refused {
+                    400
+                } else {
+                    100
+                };
                 self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
                 if matches!(done.outcome.status, ResultStatus::Ok | ResultStatus::Error) {
-                    sandboxed::remedy(&done.outcome.content).iter().for_each(|note| self.tell(&format!("  ! {note}")));
+                    sandboxed::remedy(&done.outcome.content)
+                        .iter()
+                        .for_each(|note| self.tell(&format!("  ! {note}")));
                 }
             }
             Record::ApprovalRequested(asked) => {
-                let end = end(asked.expires.map(|expires| expires.at_ms), None).map(|end| format!("; {end}"));
+                let end = end(asked.expires.map(|expires| expires.at_ms), None)
+                    .map(|end| format!("; {end}"));
                 let (question, end) = (line(&asked.question, 400), end.unwrap_or_default());
                 self.tell(&format!("? approval {}: {question}{end}", asked.approval));
             }
-            Record::VerdictGiven(VerdictGiven { decision: Decision::Abort { reason }, .. }) => {
+            Record::VerdictGiven(VerdictGiven {
+                decision: Decision::Abort { reason },
+                ..
+            }) => {
                 self.tell(&format!("! {reason}"));
             }
             _ => {}
@@ -393,10 +458,15 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                 }
             }
             Item::ToolCall { .. } if self.style.cells.is_some() => {}
-            Item::ToolCall { name, arguments, .. } => {
+            Item::ToolCall {
+                name, arguments, ..
+            } => {
                 self.tell(format!("• {name} {}", line(&brief(arguments), 90)).trim_end());
             }
-            Item::User { .. } | Item::System { .. } | Item::Reasoning { .. } | Item::ToolResult { .. } => {}
+            Item::User { .. }
+            | Item::System { .. }
+            | Item::Reasoning { .. }
+            | Item::ToolResult { .. } => {}
         }
     }
 
@@ -412,7 +482,11 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         let is_full = self.pending.len() > MAX_BLOCK;
         // Blocks end with lines.
         if is_full || piece.contains('\n') {
-            let end = if is_full { self.pending.len() } else { finished(&self.pending) };
+            let end = if is_full {
+                self.pending.len()
+            } else {
+                finished(&self.pending)
+            };
             let blocks: String = self.pending.drain(..end).collect();
             self.blocks(&blocks);
         }
@@ -420,7 +494,9 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
 
     /// Prints blocks of an answer behind those that are there.
     fn blocks(&mut self, source: &str) {
-        let Some(look) = self.style.answer else { return };
+        let Some(look) = self.style.answer else {
+            return;
+        };
         let lines = markdown(source, look.width(), look.theme);
         if lines.is_empty() {
             return;
@@ -450,7 +526,10 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         if !noted(out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
             self.out = None;
         }
-        self.mid_line = text.chars().next_back().map_or(self.mid_line, |last| last != '\n');
+        self.mid_line = text
+            .chars()
+            .next_back()
+            .map_or(self.mid_line, |last| last != '\n');
     }
 
     fn tell(&mut self, text: &str) {
@@ -463,7 +542,11 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     fn ask(&mut self, shown: Shown<'_>) {
         self.begin(Part::Progress);
         let text = shown.text(self.style.cells);
-        let text = if self.style.cells.is_some() { text } else { escape_lines(&text).into_owned() };
+        let text = if self.style.cells.is_some() {
+            text
+        } else {
+            escape_lines(&text).into_owned()
+        };
         self.draw(&text);
     }
 
@@ -474,7 +557,11 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         }
         self.end_line();
         let text = escape_line(text);
-        let text = if self.style.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };
+        let text = if self.style.colour {
+            format!("\u{1b}[2m{text}\u{1b}[0m\n")
+        } else {
+            format!("{text}\n")
+        };
         // Progress nobody can see is not worth ending a run for.
         drop(self.err.write_all(text.as_bytes()));
     }

@@ -25,7 +25,9 @@ pub(crate) enum TypedAnswer {
 
 /// The question as clients get it.
 pub(crate) fn mirror(asked: &pod::record::ApprovalRequested) -> Option<ApprovalRequested> {
-    serde_json::to_value(asked).and_then(serde_json::from_value).ok()
+    serde_json::to_value(asked)
+        .and_then(serde_json::from_value)
+        .ok()
 }
 
 /// When the call is denied if nobody answers; none if it waits without an end. Times are milliseconds since 1970. Without
@@ -33,10 +35,15 @@ pub(crate) fn mirror(asked: &pod::record::ApprovalRequested) -> Option<ApprovalR
 pub(crate) fn end(expires_ms: Option<u64>, now_ms: Option<u64>) -> Option<String> {
     let at_ms = expires_ms?;
     let at = utc(at_ms.saturating_mul(1000));
-    let Some(now_ms) = now_ms else { return Some(format!("denied at {at} if nobody answers")) };
+    let Some(now_ms) = now_ms else {
+        return Some(format!("denied at {at} if nobody answers"));
+    };
     Some(match at_ms.saturating_sub(now_ms) {
         0 => format!("nobody answered until {at}: the pod denies the call"),
-        left => format!("denied in {} ({at}) if nobody answers", duration(Duration::from_millis(left))),
+        left => format!(
+            "denied in {} ({at}) if nobody answers",
+            duration(Duration::from_millis(left))
+        ),
     })
 }
 
@@ -86,15 +93,30 @@ impl QuestionLine {
 /// Everything that will run and what asks, and when that ends, in lines.
 pub(crate) fn lines(asked: &ApprovalRequested, now_ms: Option<u64>) -> Vec<QuestionLine> {
     let mut lines = Vec::new();
-    for AskedField { name, value, marked } in asked_fields(asked, Tone::Plain) {
+    for AskedField {
+        name,
+        value,
+        marked,
+    } in asked_fields(asked, Tone::Plain)
+    {
         for (at, part) in value.split('\n').enumerate() {
-            let before = if at == 0 { format!("    {name}: ") } else { "      ".to_owned() };
-            let marked = marked.as_ref().and_then(|marked| marked.get(at)).map(|part| {
-                let mut line = Line::of(&before, Tone::Plain);
-                line.append(part);
-                line
+            let before = if at == 0 {
+                format!("    {name}: ")
+            } else {
+                "      ".to_owned()
+            };
+            let marked = marked
+                .as_ref()
+                .and_then(|marked| marked.get(at))
+                .map(|part| {
+                    let mut line = Line::of(&before, Tone::Plain);
+                    line.append(part);
+                    line
+                });
+            lines.push(QuestionLine {
+                text: format!("{before}{part}"),
+                marked,
             });
-            lines.push(QuestionLine { text: format!("{before}{part}"), marked });
         }
     }
     let mut say = |text: &str| lines.push(format!("  {text}").into());
@@ -112,7 +134,11 @@ pub(crate) fn rules(asked: &ApprovalRequested) -> Vec<Rule> {
 
 /// Rules as a pod sends them; none if one of them is not understood.
 pub(crate) fn read_rules<'a>(rules: impl Iterator<Item = &'a Value>) -> Vec<Rule> {
-    let rule = |rule: &Value| serde_json::from_value::<ProposedRule>(rule.clone()).ok().map(|rule| Rule::from(&rule));
+    let rule = |rule: &Value| {
+        serde_json::from_value::<ProposedRule>(rule.clone())
+            .ok()
+            .map(|rule| Rule::from(&rule))
+    };
     rules.map(rule).collect::<Option<_>>().unwrap_or_default()
 }
 
@@ -127,14 +153,21 @@ pub(crate) fn scopes(asked: &ApprovalRequested) -> &'static [&'static str] {
 
 /// A rule without its decision, in the form that `--allow` takes.
 pub(crate) fn short(rule: &Rule) -> String {
-    rule.about().map_or_else(|| rule.tool.clone(), |about| format!("{} {about}", rule.tool))
+    rule.about().map_or_else(
+        || rule.tool.clone(),
+        |about| format!("{} {about}", rule.tool),
+    )
 }
 
 /// What an allowance for the pod adds, behind what a person types for it.
 pub(crate) fn also_allows(asked: &ApprovalRequested, typed: &str) -> Option<String> {
     let rules: Vec<_> = rules(asked).iter().map(short).collect();
-    (!rules.is_empty())
-        .then(|| format!("  {typed} allows it and later calls of this pod that match: {}", rules.join("; ")))
+    (!rules.is_empty()).then(|| {
+        format!(
+            "  {typed} allows it and later calls of this pod that match: {}",
+            rules.join("; ")
+        )
+    })
 }
 
 /// Asks until an answer is typed; `show` prints a line, or a part of one without ending it, and `preview` gives the text
@@ -155,7 +188,9 @@ pub(crate) fn ask(
     };
     terminal.settle(stands)?;
     loop {
-        show(&format!("  allow this call? y: once; {wider}n, or n WORDS for the model: deny; {skip}: "));
+        show(&format!(
+            "  allow this call? y: once; {wider}n, or n WORDS for the model: deny; {skip}: "
+        ));
         match (terminal.line(stands), scopes.len()) {
             (TypedLine::Line(line), scopes) => match read(&line, scopes) {
                 Some(TypedAnswer::Allow(AllowScope::Rule)) => match preview() {
@@ -206,18 +241,33 @@ const GOES_ON: &str = "    │ ";
 fn drawn(text: &str, look: Look) -> String {
     let rest = Line::of(GOES_ON, Tone::Dim);
     if text.starts_with("    ") {
-        return chopped(&Line::of_output(text.trim_end_matches('\n'), Tone::Plain), look);
+        return chopped(
+            &Line::of_output(text.trim_end_matches('\n'), Tone::Plain),
+            look,
+        );
     }
     let line = text.trim();
-    let tone = if line.starts_with("? ") { Tone::Waiting } else { Tone::Plain };
+    let tone = if line.starts_with("? ") {
+        Tone::Waiting
+    } else {
+        Tone::Plain
+    };
     let indent = Line::of(if text.starts_with("  ") { "  " } else { "" }, Tone::Plain);
     let shown = look.text(&Line::of_output(line, tone).wrap(look.width(), &indent, &rest));
-    if text.ends_with('\n') { shown } else { format!("{} ", shown.trim_end()) }
+    if text.ends_with('\n') {
+        shown
+    } else {
+        format!("{} ", shown.trim_end())
+    }
 }
 
 /// What will run, broken only where it is too long.
 fn chopped(line: &Line, look: Look) -> String {
-    look.text(&line.chop(look.width(), &Line::default(), &Line::of(GOES_ON, Tone::Dim)))
+    look.text(&line.chop(
+        look.width(),
+        &Line::default(),
+        &Line::of(GOES_ON, Tone::Dim),
+    ))
 }
 
 #[cfg(test)]
@@ -231,8 +281,15 @@ mod tests {
             "effect": "effectful", "arguments": arguments, "arguments_digest": "d", "question": "ه\u{200d}?", "rule": "r",
             "sandbox": "off"});
         let asked: ApprovalRequested = serde_json::from_value(asked).unwrap();
-        let wanted = [r"    command: rm ک\u{200c}ه", r"      ❤\u{fe0f}", r"  ه\u{200d}?"];
-        let shown: Vec<String> = lines(&asked, None).into_iter().map(|line| line.text).collect();
+        let wanted = [
+            r"    command: rm ک\u{200c}ه",
+            r"      ❤\u{fe0f}",
+            r"  ه\u{200d}?",
+        ];
+        let shown: Vec<String> = lines(&asked, None)
+            .into_iter()
+            .map(|line| line.text)
+            .collect();
         assert_eq!(shown, wanted);
     }
 
@@ -240,21 +297,56 @@ mod tests {
     fn an_end_is_shown_until_it_comes() {
         let hour = 3_600_000;
         let shown = |now| end(Some(2 * hour), Some(now)).unwrap_or_default();
-        assert_eq!(shown(hour / 2), "denied in 1 h 30 min (1970-01-01T02:00:00Z) if nobody answers");
-        assert_eq!(shown(2 * hour), "nobody answered until 1970-01-01T02:00:00Z: the pod denies the call");
-        assert_eq!((end(None, None), end(Some(u64::MAX), Some(0)).is_some()), (None, true));
-        assert_eq!(end(Some(0), None).as_deref(), Some("denied at 1970-01-01T00:00:00Z if nobody answers"));
+        assert_eq!(
+            shown(hour / 2),
+            "denied in 1 h 30 min (1970-01-01T02:00:00Z) if nobody answers"
+        );
+        assert_eq!(
+            shown(2 * hour),
+            "nobody answered until 1970-01-01T02:00:00Z: the pod denies the call"
+        );
+        assert_eq!(
+            (end(None, None), end(Some(u64::MAX), Some(0)).is_some()),
+            (None, true)
+        );
+        assert_eq!(
+            end(Some(0), None).as_deref(),
+            Some("denied at 1970-01-01T00:00:00Z if nobody answers")
+        );
     }
 
     #[test]
     fn only_a_whole_word_is_an_answer() {
         let allow = |scope| Some(TypedAnswer::Allow(scope));
-        assert_eq!((read("y", 1), read("YES", 2)), (allow(AllowScope::Once), allow(AllowScope::Once)));
+        assert_eq!(
+            (read("y", 1), read("YES", 2)),
+            (allow(AllowScope::Once), allow(AllowScope::Once))
+        );
         assert_eq!((read("p", 2), read("p", 1)), (allow(AllowScope::Pod), None));
-        assert_eq!((read("r", 3), read("r", 2)), (allow(AllowScope::Rule), None));
-        assert_eq!(read("n not today ", 1), Some(TypedAnswer::Deny(Some("not today".to_owned()))));
-        assert_eq!((read("no", 3), read("s", 3)), (Some(TypedAnswer::Deny(None)), Some(TypedAnswer::Skip)));
-        for line in ["", " ", "yy", "y n", "yes please", "always", "p now", "r now", "skip it", "1"] {
+        assert_eq!(
+            (read("r", 3), read("r", 2)),
+            (allow(AllowScope::Rule), None)
+        );
+        assert_eq!(
+            read("n not today ", 1),
+            Some(TypedAnswer::Deny(Some("not today".to_owned())))
+        );
+        assert_eq!(
+            (read("no", 3), read("s", 3)),
+            (Some(TypedAnswer::Deny(None)), Some(TypedAnswer::Skip))
+        );
+        for line in [
+            "",
+            " ",
+            "yy",
+            "y n",
+            "yes please",
+            "always",
+            "p now",
+            "r now",
+            "skip it",
+            "1",
+        ] {
             assert_eq!(read(line, 3), None, "{line}");
         }
     }

@@ -14,12 +14,16 @@ pub(crate) const TERMS: HostTerms = HostTerms {
 };
 
 /// As [`TERMS`], for a run with `--read-only`.
-pub(crate) const TERMS_READ_ONLY: HostTerms =
-    HostTerms { remedy: |remedy| words(remedy, "without --read-only"), ..TERMS };
+pub(crate) const TERMS_READ_ONLY: HostTerms = HostTerms {
+    remedy: |remedy| words(remedy, "without --read-only"),
+    ..TERMS
+};
 
 /// As [`TERMS`], for a run in a directory that is never written.
-pub(crate) const TERMS_TOO_WIDE: HostTerms =
-    HostTerms { remedy: |remedy| words(remedy, "in a project directory"), ..TERMS };
+pub(crate) const TERMS_TOO_WIDE: HostTerms = HostTerms {
+    remedy: |remedy| words(remedy, "in a project directory"),
+    ..TERMS
+};
 
 /// The tool with which the model reads the parts of outputs that results leave out.
 pub(crate) const READ_OUTPUT: &str = "ReadOutput";
@@ -27,7 +31,12 @@ pub(crate) const READ_OUTPUT: &str = "ReadOutput";
 /// What it calls the ways out of a failed request to a model.
 pub(crate) fn model_terms(proxies: String) -> provider::HelpTerms {
     let (other_model, model_list, full_context) = (OTHER_MODEL, "yoi models", FULL_CONTEXT);
-    provider::HelpTerms { other_model, model_list, full_context, proxies }
+    provider::HelpTerms {
+        other_model,
+        model_list,
+        full_context,
+        proxies,
+    }
 }
 
 pub(crate) const OTHER_MODEL: &str = "choose another model with -m";
@@ -38,7 +47,9 @@ pub(crate) const FULL_CONTEXT: &str = "`yoi compact NAME --drop-turns` continues
 
 /// A help text with the pod's own name in its commands.
 pub(crate) fn of_pod(help: &str, name: Option<&str>) -> String {
-    let Some(name) = name else { return help.to_owned() };
+    let Some(name) = name else {
+        return help.to_owned();
+    };
     help.replace("compact NAME ", &format!("compact {name} "))
 }
 
@@ -53,8 +64,14 @@ pub(crate) fn allow(tool: &str, about: Option<&str>) -> String {
 /// A path as an argument of a shell command.
 pub(super) fn argument(path: &Path) -> String {
     let text = authority::escape(path);
-    let plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+,@:".contains(c));
-    if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    let plain = text
+        .chars()
+        .all(|c| c.is_alphanumeric() || "/._-+,@:".contains(c));
+    if plain {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// What would allow a path that a tool refused: a clause of its error.
@@ -63,7 +80,8 @@ pub(crate) fn in_tools(remedy: Refused<'_>) -> String {
         Refused::AddDir(dir) => format!("the flag `--add-dir {dir}` would allow it"),
         Refused::AddWriteDir(dir) => format!("the flag `--add-write-dir {dir}` would allow it"),
         Refused::LeaveReadOnly => {
-            "running without `--read-only`, or with `--add-write-dir DIR`, would allow it".to_owned()
+            "running without `--read-only`, or with `--add-write-dir DIR`, would allow it"
+                .to_owned()
         }
     }
 }
@@ -77,7 +95,9 @@ pub(crate) fn more_budget(name: Option<&str>, live: bool) -> String {
              `yoi resume {name}`; `yoi stop {name}` stops the pod"
         ),
         Some(name) => {
-            format!("{higher}, or allow as much again: `yoi start {name}`, then `yoi resume {name} --more`")
+            format!(
+                "{higher}, or allow as much again: `yoi start {name}`, then `yoi resume {name} --more`"
+            )
         }
         None => higher.to_owned(),
     }
@@ -86,9 +106,17 @@ pub(crate) fn more_budget(name: Option<&str>, live: bool) -> String {
 /// A remedy in words; `leave` says how a run is started that may write.
 fn words(remedy: &Remedy, leave: &str) -> String {
     let (rules, alternative) = match remedy {
-        Remedy::AddDir(dir) => return format!("to allow this call, start yoi with --add-dir {}", argument(dir)),
+        Remedy::AddDir(dir) => {
+            return format!(
+                "to allow this call, start yoi with --add-dir {}",
+                argument(dir)
+            );
+        }
         Remedy::AddWriteDir(dir) => {
-            return format!("to allow this call, start yoi with --add-write-dir {}", argument(dir));
+            return format!(
+                "to allow this call, start yoi with --add-write-dir {}",
+                argument(dir)
+            );
         }
         Remedy::LeaveReadOnly => return format!("to allow this call, start yoi {leave}"),
         Remedy::AskPerson => {
@@ -98,7 +126,8 @@ fn words(remedy: &Remedy, leave: &str) -> String {
         }
         Remedy::FixPath => return "use a path that exists or can be created".to_owned(),
         Remedy::ChangeRule => {
-            return "to allow this call, change that rule; a more specific rule cannot override it".to_owned();
+            return "to allow this call, change that rule; a more specific rule cannot override it"
+                .to_owned();
         }
         Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
         Remedy::RaiseTokens => return "raise --max-tokens".to_owned(),
@@ -117,17 +146,29 @@ fn words(remedy: &Remedy, leave: &str) -> String {
         }
         Remedy::Rule { rules, alternative } => (rules, alternative),
     };
-    let options = rules.iter().map(|RuleRemedy { tool, about }| allow(tool, about.as_deref())).collect::<Vec<_>>();
+    let options = rules
+        .iter()
+        .map(|RuleRemedy { tool, about }| allow(tool, about.as_deref()))
+        .collect::<Vec<_>>();
     let mut start = format!("to allow this call, start yoi with {}", options.join(" "));
-    if let Some(rule) = rules.iter().find(|rule| rule.about.is_none() && *alternative == AlternativeRemedy::Secret) {
+    if let Some(rule) = rules
+        .iter()
+        .find(|rule| rule.about.is_none() && *alternative == AlternativeRemedy::Secret)
+    {
         start.push_str(&format!(" (which allows {} on every file)", rule.tool));
     }
-    let such = if rules.len() == 1 { "such a rule" } else { "such rules" };
+    let such = if rules.len() == 1 {
+        "such a rule"
+    } else {
+        "such rules"
+    };
     let written = format!("or add {such} under [[permissions.rules]] in your configuration");
     match alternative {
         AlternativeRemedy::Nothing => format!("{start}, {written}"),
         AlternativeRemedy::Secret => {
-            format!("{start}, {written} (a command that does not name the file can read it even without such a rule)")
+            format!(
+                "{start}, {written} (a command that does not name the file can read it even without such a rule)"
+            )
         }
         AlternativeRemedy::AskingRule => format!("{start}, or change that rule"),
         AlternativeRemedy::Sandbox => format!("{start}, or with --sandbox workspace-write"),
@@ -144,8 +185,14 @@ mod tests {
     #[test]
     fn each_remedy_names_its_flag() {
         let rule = |about: Option<&str>, alternative| {
-            let rule = RuleRemedy { tool: "Bash".to_owned(), about: about.map(str::to_owned) };
-            (TERMS.remedy)(&Remedy::Rule { rules: vec![rule], alternative })
+            let rule = RuleRemedy {
+                tool: "Bash".to_owned(),
+                about: about.map(str::to_owned),
+            };
+            (TERMS.remedy)(&Remedy::Rule {
+                rules: vec![rule],
+                alternative,
+            })
         };
         let words = TERMS.remedy;
         let start = "to allow this call, start yoi with";
@@ -205,9 +252,18 @@ mod tests {
             ),
         ];
         let in_tools = [
-            (Refused::AddDir("/x y"), "the flag `--add-dir /x y` would allow it"),
-            (Refused::AddWriteDir("/x"), "the flag `--add-write-dir /x` would allow it"),
-            (Refused::LeaveReadOnly, "running without `--read-only`, or with `--add-write-dir DIR`, would allow it"),
+            (
+                Refused::AddDir("/x y"),
+                "the flag `--add-dir /x y` would allow it",
+            ),
+            (
+                Refused::AddWriteDir("/x"),
+                "the flag `--add-write-dir /x` would allow it",
+            ),
+            (
+                Refused::LeaveReadOnly,
+                "running without `--read-only`, or with `--add-write-dir DIR`, would allow it",
+            ),
         ];
         for (remedy, expected) in in_tools {
             assert_eq!(super::in_tools(remedy), expected);

@@ -36,7 +36,11 @@ impl Terminal {
     /// The terminal, if this process is in its foreground and `shows`, which shows questions, is the same one.
     pub(crate) fn of_process(shows: impl AsFd) -> Option<Self> {
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open("/dev/tty").ok()?;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open("/dev/tty")
+            .ok()?;
         (is_ours(&shows) && is_ours(&file)).then_some(Self(file))
     }
 
@@ -79,7 +83,8 @@ impl Terminal {
             match self.0.read(&mut bytes) {
                 Ok(0) => return TypedLine::Left,
                 Ok(read) => typed.extend_from_slice(bytes.get(..read).unwrap_or_default()),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 Err(_gone) => return TypedLine::Left,
             }
             if typed.ends_with(b"\n") || typed.len() >= MAX_LINE {
@@ -98,7 +103,10 @@ impl Terminal {
     }
 
     fn is_readable(&self) -> bool {
-        let wait = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
+        let wait = Timespec {
+            tv_sec: 0,
+            tv_nsec: TICK.subsec_nanos().into(),
+        };
         let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
         poll(&mut polled, Some(&wait)).is_ok_and(|ready| ready > 0)
     }
@@ -112,5 +120,6 @@ fn is_ours(terminal: impl AsFd) -> bool {
 /// Whether a process without a sandbox can type on the terminal that started it (`TIOCSTI`). A sandbox prevents that.
 pub(crate) fn children_can_type() -> bool {
     // Kernels without this setting allow it.
-    fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti").map_or(true, |setting| setting.trim() != "0")
+    fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti")
+        .map_or(true, |setting| setting.trim() != "0")
 }

@@ -63,38 +63,60 @@ fn refused(error: &Error, name: &str) -> Failure {
     let Error { kind, message } = error;
     let fail = |exit: Exit, help: String| Failure::new(exit, message.clone()).help(help);
     match kind {
-        ErrorKind::Disk => fail(Exit::Journal, "nothing was accepted; free disk space, then try again".to_owned()),
-        ErrorKind::TooLong => {
-            fail(Exit::Data, "save the text to a file in the project and name that file in the prompt".to_owned())
-        }
-        ErrorKind::Refused => Failure::new(Exit::Refused, format!("a hook refused the input: {message}")),
+        ErrorKind::Disk => fail(
+            Exit::Journal,
+            "nothing was accepted; free disk space, then try again".to_owned(),
+        ),
+        ErrorKind::TooLong => fail(
+            Exit::Data,
+            "save the text to a file in the project and name that file in the prompt".to_owned(),
+        ),
+        ErrorKind::Refused => Failure::new(
+            Exit::Refused,
+            format!("a hook refused the input: {message}"),
+        ),
         ErrorKind::Failed => Failure::new(Exit::Failed, message.clone()),
-        ErrorKind::NotAllowed => fail(Exit::Refused, "run this command in your own terminal".to_owned()),
+        ErrorKind::NotAllowed => fail(
+            Exit::Refused,
+            "run this command in your own terminal".to_owned(),
+        ),
         ErrorKind::Busy => fail(Exit::Busy, "try again when a turn has ended".to_owned()),
-        ErrorKind::NotWaiting => fail(Exit::Usage, format!("`yoi status {name}` lists the inputs that wait")),
-        ErrorKind::NoApproval => {
-            fail(Exit::Usage, format!("`yoi approve {name}` lists the calls that wait for approval"))
-        }
+        ErrorKind::NotWaiting => fail(
+            Exit::Usage,
+            format!("`yoi status {name}` lists the inputs that wait"),
+        ),
+        ErrorKind::NoApproval => fail(
+            Exit::Usage,
+            format!("`yoi approve {name}` lists the calls that wait for approval"),
+        ),
         ErrorKind::Over => fail(Exit::Failed, format!("`yoi log {name}` shows its answer")),
         ErrorKind::Required => fail(
             Exit::Config,
-            format!("`yoi resume {name}` lets it go on; if a key is missing, set it and run `yoi start {name}` again"),
+            format!(
+                "`yoi resume {name}` lets it go on; if a key is missing, set it and run `yoi start {name}` again"
+            ),
         ),
         ErrorKind::Budget => fail(
             Exit::Limit,
-            format!("`yoi resume {name} --more` allows as much again; `yoi status {name}` shows what else can be done"),
+            format!(
+                "`yoi resume {name} --more` allows as much again; `yoi status {name}` shows what else can be done"
+            ),
         ),
-        ErrorKind::Working => {
-            Failure::new(Exit::Busy, format!("{name} is working; undo is possible only between turns"))
-                .help(format!("`yoi cancel {name}` ends the turn"))
-        }
-        ErrorKind::Closing => Failure::new(Exit::Unavailable, format!("{name} is stopping"))
-            .help(format!("`yoi start {name}` starts it again once it has stopped")),
+        ErrorKind::Working => Failure::new(
+            Exit::Busy,
+            format!("{name} is working; undo is possible only between turns"),
+        )
+        .help(format!("`yoi cancel {name}` ends the turn")),
+        ErrorKind::Closing => Failure::new(Exit::Unavailable, format!("{name} is stopping")).help(
+            format!("`yoi start {name}` starts it again once it has stopped"),
+        ),
         // The pod is older than the method.
         ErrorKind::Version | ErrorKind::Method => another_version(name),
-        ErrorKind::Parse | ErrorKind::Request | ErrorKind::Params | ErrorKind::Internal | ErrorKind::Unknown => {
-            Failure::new(Exit::Internal, format!("{name}: {message}"))
-        }
+        ErrorKind::Parse
+        | ErrorKind::Request
+        | ErrorKind::Params
+        | ErrorKind::Internal
+        | ErrorKind::Unknown => Failure::new(Exit::Internal, format!("{name}: {message}")),
     }
 }
 
@@ -105,7 +127,11 @@ pub(crate) fn removed(name: &str) -> Failure {
 }
 
 fn another_version(name: &str) -> Failure {
-    Failure::new(Exit::Unavailable, format!("{name} runs in another version of yoi")).help(restart(name))
+    Failure::new(
+        Exit::Unavailable,
+        format!("{name} runs in another version of yoi"),
+    )
+    .help(restart(name))
 }
 
 fn restart(name: &str) -> String {
@@ -123,7 +149,8 @@ pub(super) async fn gone(dir: &Path, name: &str, before: &Owner) -> Failure {
     while holds() {
         if began.elapsed() >= ENDING {
             let text = format!("the connection to {name} was closed; the process {pid} still runs");
-            return Failure::new(Exit::Busy, text).help(format!("`yoi status {name}` shows its state"));
+            return Failure::new(Exit::Busy, text)
+                .help(format!("`yoi status {name}` shows its state"));
         }
         sleep(LOOK).await;
     }
@@ -133,19 +160,49 @@ pub(super) async fn gone(dir: &Path, name: &str, before: &Owner) -> Failure {
 
 /// What an undo did, for the client that asked for it.
 pub(crate) fn undone(lines: Vec<String>, done: Result<(), Failure>) -> Undone {
-    Undone { lines, failure: done.err().map(to_wire) }
+    Undone {
+        lines,
+        failure: done.err().map(to_wire),
+    }
 }
 
 /// A failure of the pod's process, for its clients.
 pub(crate) fn to_wire(failure: Failure) -> method::Failure {
-    let Failure { exit, message, help } = failure;
-    method::Failure { exit: exit.number(), message, help }
+    let Failure {
+        exit,
+        message,
+        help,
+    } = failure;
+    method::Failure {
+        exit: exit.number(),
+        message,
+        help,
+    }
 }
 
 /// A failure of the pod's process, as a command reports it.
 pub(crate) fn of_wire(failure: method::Failure) -> Failure {
-    let method::Failure { exit, message, help } = failure;
-    let exits = [Exit::Usage, Exit::Data, Exit::Unavailable, Exit::Internal, Exit::Journal, Exit::Busy, Exit::Config];
-    let exit = exits.into_iter().find(|known| known.number() == exit).unwrap_or(Exit::Failed);
-    Failure { exit, message, help }
+    let method::Failure {
+        exit,
+        message,
+        help,
+    } = failure;
+    let exits = [
+        Exit::Usage,
+        Exit::Data,
+        Exit::Unavailable,
+        Exit::Internal,
+        Exit::Journal,
+        Exit::Busy,
+        Exit::Config,
+    ];
+    let exit = exits
+        .into_iter()
+        .find(|known| known.number() == exit)
+        .unwrap_or(Exit::Failed);
+    Failure {
+        exit,
+        message,
+        help,
+    }
 }

@@ -38,7 +38,13 @@ const TOLD: Duration = Duration::from_secs(2);
 pub(crate) fn block_on<T>(asking: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| {
-        Failure::new(Exit::Unavailable, format!("the asynchronous runtime cannot start: {}", authority::explain(&e)))
+        Failure::new(
+            Exit::Unavailable,
+            format!(
+                "the asynchronous runtime cannot start: {}",
+                authority::explain(&e)
+            ),
+        )
     })?;
     Ok(runtime.block_on(asking))
 }
@@ -77,7 +83,11 @@ pub(crate) fn owner(dir: &Path) -> Result<Option<Owner>, Failure> {
 
 impl LiveClient {
     /// Connects to a pod, for this command. Waits for a pod that is starting.
-    pub(crate) async fn reach(dir: &Path, name: &str, command: &'static str) -> Result<Reached, Failure> {
+    pub(crate) async fn reach(
+        dir: &Path,
+        name: &str,
+        command: &'static str,
+    ) -> Result<Reached, Failure> {
         Self::reach_as(dir, name, command, Role::Driver).await
     }
 
@@ -90,13 +100,22 @@ impl LiveClient {
     ) -> Result<Reached, Failure> {
         let began = Instant::now();
         loop {
-            let Some(owner) = owner(dir)? else { return Ok(Reached::Free) };
+            let Some(owner) = owner(dir)? else {
+                return Ok(Reached::Free);
+            };
             match Connection::connect(dir, &hello(command, role)).await {
                 Ok((connection, _)) => {
                     let (dir, name) = (dir.to_owned(), name.to_owned());
-                    return Ok(Reached::Live(Box::new(Self { connection, dir, name, owner })));
+                    return Ok(Reached::Live(Box::new(Self {
+                        connection,
+                        dir,
+                        name,
+                        owner,
+                    })));
                 }
-                Err(ClientError::Unreachable(error)) if is_starting(&error) && began.elapsed() < STARTING => {
+                Err(ClientError::Unreachable(error))
+                    if is_starting(&error) && began.elapsed() < STARTING =>
+                {
                     sleep(LOOK).await;
                 }
                 Err(ClientError::Unreachable(_)) => return Ok(Reached::Locked(owner)),
@@ -141,7 +160,10 @@ impl LiveClient {
     }
 
     /// Asks for something that changes the pod, which is answered when it is done.
-    pub(crate) async fn tell<A: Ask<Answer = Done>>(&mut self, ask: impl FnOnce(String) -> A) -> Result<Done, Failure> {
+    pub(crate) async fn tell<A: Ask<Answer = Done>>(
+        &mut self,
+        ask: impl FnOnce(String) -> A,
+    ) -> Result<Done, Failure> {
         self.ask(&ask(cmd_id())).await
     }
 
@@ -160,7 +182,11 @@ impl LiveClient {
 
     /// Undoes file changes after this record.
     pub(crate) async fn undo(&mut self, to: u64) -> Result<Undone, Failure> {
-        self.ask(&Undo { to, cmd_id: cmd_id() }).await
+        self.ask(&Undo {
+            to,
+            cmd_id: cmd_id(),
+        })
+        .await
     }
 
     /// Hands in an input; gives its number once it is durable.
@@ -171,35 +197,61 @@ impl LiveClient {
     /// Begins to wait for the end of the turn that takes an input, or until the pod waits for a person. Other things can be asked meanwhile.
     pub(crate) fn begin_wait(&mut self, input: InputId) -> Result<Begun<Wait>, Failure> {
         self.connection
-            .begin(&Wait { input, until_asked: true })
+            .begin(&Wait {
+                input,
+                until_asked: true,
+            })
             .map_err(|error| failure(error, &self.name, &self.owner))
     }
 
     /// The end of the turn that was waited for. Cancel-safe.
-    pub(crate) async fn end(&mut self, wait: &Begun<Wait>, input: InputId) -> Result<Ended, Failure> {
+    pub(crate) async fn end(
+        &mut self,
+        wait: &Begun<Wait>,
+        input: InputId,
+    ) -> Result<Ended, Failure> {
         let ended = match self.connection.finish(wait).await {
-            Err(ClientError::Refused(error)) if error.kind == protocol::error::ErrorKind::NotWaiting => {
-                return Err(Failure::new(Exit::Failed, format!("input {input} was withdrawn")));
+            Err(ClientError::Refused(error))
+                if error.kind == protocol::error::ErrorKind::NotWaiting =>
+            {
+                return Err(Failure::new(
+                    Exit::Failed,
+                    format!("input {input} was withdrawn"),
+                ));
             }
             Err(ClientError::Refused(error)) if error.kind == protocol::error::ErrorKind::Over => {
                 let past = past_end(&self.dir, input).zip(Reader::open(&self.dir).ok());
                 let refused = || failure(ClientError::Refused(error), &self.name, &self.owner);
                 let (end, reader) = past.ok_or_else(refused)?;
-                return Ok(Ended { end, folded: reader.durable() });
+                return Ok(Ended {
+                    end,
+                    folded: reader.durable(),
+                });
             }
             ended => self.answered(ended).await?,
         };
         let folded = ended.seq;
-        let garbled = |_| failure(ClientError::Garbled("the end of a turn".to_owned()), &self.name, &self.owner);
+        let garbled = |_| {
+            failure(
+                ClientError::Garbled("the end of a turn".to_owned()),
+                &self.name,
+                &self.owner,
+            )
+        };
         // Both ends are of one program, or fields are missing and it says so.
-        let end = serde_json::to_value(ended).and_then(serde_json::from_value).map_err(garbled)?;
+        let end = serde_json::to_value(ended)
+            .and_then(serde_json::from_value)
+            .map_err(garbled)?;
         Ok(Ended { end, folded })
     }
 }
 
 /// Whether the socket is not there yet, or no longer: a killed process left one without a listener.
 fn is_starting(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+    )
 }
 
 /// The states of many pods, for this command. None of one that does not answer within `bound`, in which all are asked.
@@ -211,7 +263,9 @@ pub(crate) async fn statuses(
     let mut asked = JoinSet::new();
     for (dir, name) in pods {
         asked.spawn(async move {
-            let (mut connection, _) = Connection::connect(&dir, &hello(command, Role::Viewer)).await.ok()?;
+            let (mut connection, _) = Connection::connect(&dir, &hello(command, Role::Viewer))
+                .await
+                .ok()?;
             Some((name, connection.ask(&GetStatus {}).await.ok()?))
         });
     }
@@ -249,6 +303,13 @@ pub(crate) fn state_word(state: &'static str) -> &'static str {
 /// The hold of a live pod; none if its cause is one of a later version.
 pub(crate) fn hold(held: &HoldStatus) -> Option<Hold> {
     let cause = serde_json::from_value(held.cause.clone().into()).ok()?;
-    let budget = held.budget.clone().and_then(|scope| serde_json::from_value(scope.into()).ok());
-    Some(Hold { cause, reason: held.reason.clone(), budget })
+    let budget = held
+        .budget
+        .clone()
+        .and_then(|scope| serde_json::from_value(scope.into()).ok());
+    Some(Hold {
+        cause,
+        reason: held.reason.clone(),
+        budget,
+    })
 }

@@ -61,7 +61,8 @@ impl Decoder {
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             if let Some(paste) = &mut self.paste {
                 let end = end_of_paste(rest);
-                let text = end.map_or_else(|| kept(rest), |end| rest.get(..end).unwrap_or_default());
+                let text =
+                    end.map_or_else(|| kept(rest), |end| rest.get(..end).unwrap_or_default());
                 let room = (MAX_PASTE + 1).saturating_sub(paste.len()).min(text.len());
                 paste.extend_from_slice(text.get(..room).unwrap_or_default());
                 at += text.len();
@@ -71,7 +72,11 @@ impl Decoder {
                 at += PASTE_END.len();
                 let paste = self.paste.take().unwrap_or_default();
                 let is_long = paste.len() > MAX_PASTE;
-                typed.push(if is_long { TerminalInput::LongPaste } else { TerminalInput::Paste(pasted(&paste)) });
+                typed.push(if is_long {
+                    TerminalInput::LongPaste
+                } else {
+                    TerminalInput::Paste(pasted(&paste))
+                });
                 continue;
             }
             match read(rest, is_all) {
@@ -92,7 +97,9 @@ impl Decoder {
 
 /// Where the paste ends.
 fn end_of_paste(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END)
+    bytes
+        .windows(PASTE_END.len())
+        .position(|window| window == PASTE_END)
 }
 
 /// The bytes that are no beginning of the end of a paste.
@@ -104,7 +111,9 @@ fn kept(bytes: &[u8]) -> &[u8] {
 
 /// Terminals send the lines of a paste with carriage returns.
 fn pasted(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n")
+    String::from_utf8_lossy(bytes)
+        .replace("\r\n", "\n")
+        .replace('\r', "\n")
 }
 
 fn read(bytes: &[u8], is_all: bool) -> Read {
@@ -128,7 +137,9 @@ fn read(bytes: &[u8], is_all: bool) -> Read {
 
 /// A character or a control character.
 fn character(bytes: &[u8], is_all: bool) -> Read {
-    let Some(first) = bytes.first().copied() else { return Read::Part };
+    let Some(first) = bytes.first().copied() else {
+        return Read::Part;
+    };
     let key = match first {
         b'\r' => Key::Enter,
         b'\t' => Key::Tab,
@@ -148,7 +159,10 @@ fn wide(bytes: &[u8], is_all: bool) -> Read {
     let chunk = bytes.utf8_chunks().next();
     let (valid, invalid) = chunk.map_or(("", &[][..]), |chunk| (chunk.valid(), chunk.invalid()));
     match valid.chars().next() {
-        Some(c) => Read::Whole(c.len_utf8(), (!c.is_control()).then_some(TerminalInput::Key(Key::Char(c)))),
+        Some(c) => Read::Whole(
+            c.len_utf8(),
+            (!c.is_control()).then_some(TerminalInput::Key(Key::Char(c))),
+        ),
         None if invalid.len() == bytes.len() && bytes.len() < 4 && !is_all => Read::Part,
         None => Read::Whole(invalid.len(), None),
     }
@@ -171,7 +185,9 @@ fn sequence(bytes: &[u8], is_all: bool) -> Read {
     // The console of Linux: F1 to F5.
     if let [b'[', rest @ ..] = body {
         return match rest {
-            [letter @ b'A'..=b'E', ..] => Read::Whole(4, Some(TerminalInput::Key(Key::F(letter - b'A' + 1)))),
+            [letter @ b'A'..=b'E', ..] => {
+                Read::Whole(4, Some(TerminalInput::Key(Key::F(letter - b'A' + 1))))
+            }
             [_, ..] => Read::Whole(4, None),
             [] if is_all => Read::Whole(3, None),
             [] => Read::Part,
@@ -179,9 +195,16 @@ fn sequence(bytes: &[u8], is_all: bool) -> Read {
     }
     let Some(end) = body.iter().position(|byte| !matches!(byte, 0x20..=0x3f)) else {
         let is_over = is_all || bytes.len() > MAX_SEQUENCE;
-        return if is_over { Read::Whole(bytes.len(), None) } else { Read::Part };
+        return if is_over {
+            Read::Whole(bytes.len(), None)
+        } else {
+            Read::Part
+        };
     };
-    let (params, last) = (body.get(..end).unwrap_or_default(), body.get(end).copied().unwrap_or_default());
+    let (params, last) = (
+        body.get(..end).unwrap_or_default(),
+        body.get(end).copied().unwrap_or_default(),
+    );
     // Another sequence began within this one.
     if last < 0x20 {
         return Read::Whole(2 + end, None);
@@ -211,7 +234,10 @@ fn numbers(params: &[u8]) -> [u32; 3] {
     let mut numbers = [0; 3];
     for (number, text) in numbers.iter_mut().zip(params.split(|byte| *byte == b';')) {
         let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
-        *number = digits.fold(0_u32, |sum, digit| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')));
+        *number = digits.fold(0_u32, |sum, digit| {
+            sum.saturating_mul(10)
+                .saturating_add(u32::from(digit - b'0'))
+        });
     }
     numbers
 }
@@ -297,8 +323,9 @@ fn coded(code: u32, modifiers: u32) -> Option<Key> {
 mod tests {
     use super::*;
     use Key::{
-        Alt, AltDown, AltEnter, AltUp, BackTab, Backspace, Char, Ctrl, CtrlEnd, CtrlHome, Delete, Down, End, Enter,
-        Esc, F, Home, Left, PageDown, PageUp, Right, Tab, Up, WheelDown, WheelUp, WordLeft, WordRight,
+        Alt, AltDown, AltEnter, AltUp, BackTab, Backspace, Char, Ctrl, CtrlEnd, CtrlHome, Delete,
+        Down, End, Enter, Esc, F, Home, Left, PageDown, PageUp, Right, Tab, Up, WheelDown, WheelUp,
+        WordLeft, WordRight,
     };
 
     fn keys(bytes: &[u8]) -> Vec<TerminalInput> {
@@ -362,10 +389,23 @@ mod tests {
             (b"\x1b[<69;10;4M", WheelDown),
         ];
         for (bytes, wanted) in table {
-            assert_eq!(keys(bytes), key(*wanted), "{:?}", String::from_utf8_lossy(bytes));
+            assert_eq!(
+                keys(bytes),
+                key(*wanted),
+                "{:?}",
+                String::from_utf8_lossy(bytes)
+            );
             let mut decoder = Decoder::default();
-            let typed: Vec<TerminalInput> = bytes.iter().flat_map(|byte| decoder.push(&[*byte])).collect();
-            assert_eq!(typed, key(*wanted), "byte by byte: {:?}", String::from_utf8_lossy(bytes));
+            let typed: Vec<TerminalInput> = bytes
+                .iter()
+                .flat_map(|byte| decoder.push(&[*byte]))
+                .collect();
+            assert_eq!(
+                typed,
+                key(*wanted),
+                "byte by byte: {:?}",
+                String::from_utf8_lossy(bytes)
+            );
         }
     }
 
@@ -375,7 +415,10 @@ mod tests {
         assert_eq!(decoder.push(b"\x1b"), []);
         assert!(decoder.is_undecided());
         assert_eq!(decoder.decide(), key(Esc));
-        assert_eq!(decoder.push(b"\x1b\x1b[A"), [TerminalInput::Key(Esc), TerminalInput::Key(Up)]);
+        assert_eq!(
+            decoder.push(b"\x1b\x1b[A"),
+            [TerminalInput::Key(Esc), TerminalInput::Key(Up)]
+        );
         assert!(!decoder.is_undecided());
     }
 
@@ -383,10 +426,16 @@ mod tests {
     fn a_paste_is_one_text_whatever_is_in_it() {
         let text = "one\rtwo\x1b[A \x1b[20\r\nthree";
         let bytes = format!("\x1b[200~{text}\x1b[201~x");
-        let wanted = [TerminalInput::Paste("one\ntwo\x1b[A \x1b[20\nthree".to_owned()), TerminalInput::Key(Char('x'))];
+        let wanted = [
+            TerminalInput::Paste("one\ntwo\x1b[A \x1b[20\nthree".to_owned()),
+            TerminalInput::Key(Char('x')),
+        ];
         assert_eq!(keys(bytes.as_bytes()), wanted);
         let mut decoder = Decoder::default();
-        let typed: Vec<TerminalInput> = bytes.bytes().flat_map(|byte| decoder.push(&[byte])).collect();
+        let typed: Vec<TerminalInput> = bytes
+            .bytes()
+            .flat_map(|byte| decoder.push(&[byte]))
+            .collect();
         assert_eq!(typed, wanted);
         assert_eq!(decoder.push(b"\x1b[200~part"), []);
         assert!(!decoder.is_undecided(), "a paste has its own end");
@@ -395,17 +444,29 @@ mod tests {
         let typed = decoder.push(b"\x1b[201~");
         assert!(matches!(&typed[..], [TerminalInput::Paste(text)] if text.len() == MAX_PASTE));
         // A longer one is not cut.
-        assert_eq!(decoder.push(&[&b"\x1b[200~long"[..], &whole, b"y\x1b[201~"].concat()), [TerminalInput::LongPaste]);
+        assert_eq!(
+            decoder.push(&[&b"\x1b[200~long"[..], &whole, b"y\x1b[201~"].concat()),
+            [TerminalInput::LongPaste]
+        );
     }
 
     #[test]
     fn what_is_no_key_is_dropped() {
-        assert_eq!(keys(b"\x1b[?1;2c\x1b[<0;5;5M\x1b[57441;2u\x1b[99xa"), key(Char('a')));
+        assert_eq!(
+            keys(b"\x1b[?1;2c\x1b[<0;5;5M\x1b[57441;2u\x1b[99xa"),
+            key(Char('a'))
+        );
         // Super, Hyper and Meta with a letter; the locks of the keyboard are none of them.
-        assert_eq!(keys(b"\x1b[112;9u\x1b[112;17u\x1b[112;33u\x1b[27;9;112~\x1b[112;65u"), key(Char('p')));
+        assert_eq!(
+            keys(b"\x1b[112;9u\x1b[112;17u\x1b[112;33u\x1b[27;9;112~\x1b[112;65u"),
+            key(Char('p'))
+        );
         assert_eq!(keys(b"\xff\xc3\x28"), key(Char('(')));
         assert_eq!(keys("\u{9b}".as_bytes()), []);
-        assert_eq!(keys(b"\x1b[I\x1b[O"), [TerminalInput::Focus(true), TerminalInput::Focus(false)]);
+        assert_eq!(
+            keys(b"\x1b[I\x1b[O"),
+            [TerminalInput::Focus(true), TerminalInput::Focus(false)]
+        );
         let mut endless = b"\x1b[".to_vec();
         endless.extend([b'1'; 100]);
         let mut decoder = Decoder::default();

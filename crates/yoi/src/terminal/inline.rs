@@ -12,7 +12,11 @@ pub(crate) struct InlinePainter {
 
 impl InlinePainter {
     pub(crate) fn new(theme: Theme) -> Self {
-        Self { theme, columns: 0, shown: Frame::default() }
+        Self {
+            theme,
+            columns: 0,
+            shown: Frame::default(),
+        }
     }
 
     /// The terminal is at the begin of an empty line.
@@ -26,8 +30,14 @@ impl InlinePainter {
             return Vec::new();
         }
         let mut text = format!("\x1b[?2026h\x1b[?25l\x1b[0m{}", self.erased(columns));
-        printed.iter().for_each(|line| text.push_str(&format!("{}\r\n", line.placed(self.theme))));
-        let rows: Vec<String> = frame.rows.iter().map(|line| line.placed(self.theme)).collect();
+        printed
+            .iter()
+            .for_each(|line| text.push_str(&format!("{}\r\n", line.placed(self.theme))));
+        let rows: Vec<String> = frame
+            .rows
+            .iter()
+            .map(|line| line.placed(self.theme))
+            .collect();
         text.push_str(&rows.join("\r\n"));
         (self.columns, self.shown) = (columns, frame);
         if let Some((column, row)) = self.shown.cursor {
@@ -52,9 +62,20 @@ impl InlinePainter {
     /// To the begin of what stands there, and that erased. When a terminal becomes narrower, some make two rows of a row
     /// that is too wide now, and others do not: then nobody knows where it begins, and it stays.
     fn erased(&self, columns: u16) -> String {
-        let row = self.shown.cursor.map_or(self.last(), |(_, row)| usize::from(row));
-        if self.shown.rows.iter().any(|line| line.width() > usize::from(columns)) {
-            return format!("{}\r\n\x1b[J", vertical(self.last().saturating_sub(row), 'B'));
+        let row = self
+            .shown
+            .cursor
+            .map_or(self.last(), |(_, row)| usize::from(row));
+        if self
+            .shown
+            .rows
+            .iter()
+            .any(|line| line.width() > usize::from(columns))
+        {
+            return format!(
+                "{}\r\n\x1b[J",
+                vertical(self.last().saturating_sub(row), 'B')
+            );
         }
         format!("\r{}\x1b[J", vertical(row, 'A'))
     }
@@ -62,7 +83,11 @@ impl InlinePainter {
 
 /// So many rows up (`A`) or down (`B`).
 fn vertical(rows: usize, letter: char) -> String {
-    if rows == 0 { String::new() } else { format!("\x1b[{rows}{letter}") }
+    if rows == 0 {
+        String::new()
+    } else {
+        format!("\x1b[{rows}{letter}")
+    }
 }
 
 #[cfg(test)]
@@ -73,7 +98,10 @@ mod tests {
     use vt100::Parser;
 
     fn frame(rows: &[&str], cursor: Option<(u16, u16)>) -> Frame {
-        Frame { rows: lines(rows), cursor }
+        Frame {
+            rows: lines(rows),
+            cursor,
+        }
     }
 
     fn lines(rows: &[&str]) -> Vec<Line> {
@@ -95,8 +123,16 @@ mod tests {
                 let (height, columns) = terminal.screen().size();
                 (height.into(), columns.into())
             };
-            let seen: Vec<String> = terminal.screen().rows(0, columns).take(usize::from(height)).collect();
-            if at == 0 { rows.extend(seen) } else { rows.extend(seen.into_iter().take(1)) }
+            let seen: Vec<String> = terminal
+                .screen()
+                .rows(0, columns)
+                .take(usize::from(height))
+                .collect();
+            if at == 0 {
+                rows.extend(seen)
+            } else {
+                rows.extend(seen.into_iter().take(1))
+            }
         }
         while rows.last().is_some_and(String::is_empty) {
             rows.pop();
@@ -135,12 +171,23 @@ mod tests {
         for (columns, stays) in [(12, true), (10, false)] {
             let mut terminal = Parser::new(some(9), some(20), 100);
             let mut painter = InlinePainter::new(Theme::Plain);
-            terminal.process(&painter.paint(20, &lines(&["one"]), frame(&["work 67890a", "> x"], Some((2, 1)))));
+            terminal.process(&painter.paint(
+                20,
+                &lines(&["one"]),
+                frame(&["work 67890a", "> x"], Some((2, 1))),
+            ));
             terminal.screen_mut().set_size(some(9), some(columns));
-            terminal.process(&painter.paint(columns, &lines(&["two"]), frame(&["> x"], Some((2, 0)))));
+            terminal.process(&painter.paint(
+                columns,
+                &lines(&["two"]),
+                frame(&["> x"], Some((2, 0))),
+            ));
             let rows = all(&mut terminal);
-            let wanted: &[&str] =
-                if stays { &["one", "two", "> x"] } else { &["one", "work 67890", "> x", "two", "> x"] };
+            let wanted: &[&str] = if stays {
+                &["one", "two", "> x"]
+            } else {
+                &["one", "work 67890", "> x", "two", "> x"]
+            };
             assert_eq!(rows, wanted, "{columns}");
         }
     }
@@ -150,7 +197,12 @@ mod tests {
         let mut terminal = avt::Terminal::with_scrollback(20, 5, Some(100)).unwrap();
         let mut painter = InlinePainter::new(Theme::Plain);
         let mut printed = Vec::new();
-        for (n, columns) in [20, 20, 12, 7, 30, 30, 9].into_iter().cycle().take(70).enumerate() {
+        for (n, columns) in [20, 20, 12, 7, 30, 30, 9]
+            .into_iter()
+            .cycle()
+            .take(70)
+            .enumerate()
+        {
             terminal.resize(usize::from(columns), 5);
             let one = format!("{n:02}");
             let frame = frame(&["", "calling", "> text", "state"], Some((3, 2)));
@@ -159,12 +211,23 @@ mod tests {
             printed.push(one);
         }
         let all = |terminal: &avt::Terminal| -> Vec<String> {
-            terminal.primary_screen().all_lines().map(|line| line.text().trim_end().to_owned()).collect()
+            terminal
+                .primary_screen()
+                .all_lines()
+                .map(|line| line.text().trim_end().to_owned())
+                .collect()
         };
         let seen = all(&terminal);
-        let numbers: Vec<&String> = seen.iter().filter(|row| row.parse::<u8>().is_ok()).collect();
+        let numbers: Vec<&String> = seen
+            .iter()
+            .filter(|row| row.parse::<u8>().is_ok())
+            .collect();
         assert_eq!(numbers, printed.iter().collect::<Vec<_>>(), "{seen:#?}");
-        assert_eq!(seen.iter().filter(|row| *row == "> text").count(), 1, "no row was ever too wide: {seen:#?}");
+        assert_eq!(
+            seen.iter().filter(|row| *row == "> text").count(),
+            1,
+            "no row was ever too wide: {seen:#?}"
+        );
         terminal.resize(5, 5);
         let bytes = painter.paint(5, &lines(&["70"]), self::frame(&["> x"], Some((2, 0))));
         terminal.feed(String::from_utf8(bytes).unwrap());

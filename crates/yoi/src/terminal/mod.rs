@@ -15,7 +15,9 @@ pub(crate) use paint::Painter;
 use decode::Decoder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr, ttyname};
+use rustix::termios::{
+    LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr, ttyname,
+};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -34,16 +36,21 @@ const PIECE: usize = 4096;
 const SEQUENCE: Duration = Duration::from_millis(30);
 
 /// How long a terminal that takes no bytes is waited for when it is given back.
-const LAST: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const LAST: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 /// The alternate screen, with a title of its own, pastes in brackets, notes about the focus, keys with modifiers as
 /// kitty and xterm report them; lines do not wrap.
 const ENTER: &str = "\x1b[?1049h\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>1u\x1b[>4;1m\x1b[?7l\x1b[2J";
-const LEAVE: &str = "\x1b[?2026l\x1b[0m\x1b[<u\x1b[>4m\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[23;2t\x1b[?1049l\x1b[?25h";
+const LEAVE: &str =
+    "\x1b[?2026l\x1b[0m\x1b[<u\x1b[>4m\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[23;2t\x1b[?1049l\x1b[?25h";
 
 /// The same without the alternate screen; what stands from the row of the caret on goes.
 const ENTER_INLINE: &str = "\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>1u\x1b[>4;1m\x1b[?7l";
-const LEAVE_INLINE: &str = "\x1b[?2026l\x1b[0m\r\x1b[J\x1b[<u\x1b[>4m\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[23;2t\x1b[?25h";
+const LEAVE_INLINE: &str =
+    "\x1b[?2026l\x1b[0m\r\x1b[J\x1b[<u\x1b[>4m\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[23;2t\x1b[?25h";
 
 /// The wheel of the mouse.
 const MOUSE: &str = "\x1b[?1000h\x1b[?1006h";
@@ -108,9 +115,14 @@ impl FullTerminal {
     /// # Errors
     /// There is no such terminal, or it cannot be opened or set.
     pub(crate) fn begin(takes: Takes) -> io::Result<Self> {
-        let (input, output) = (ttyname(io::stdin(), Vec::new())?, ttyname(io::stdout(), Vec::new())?);
+        let (input, output) = (
+            ttyname(io::stdin(), Vec::new())?,
+            ttyname(io::stdout(), Vec::new())?,
+        );
         if input != output {
-            return Err(io::Error::other("standard input and standard output are two terminals"));
+            return Err(io::Error::other(
+                "standard input and standard output are two terminals",
+            ));
         }
         // After `su`, the terminal can be opened by the first name only; without a session of its own, by the second.
         let by_name = |_none| open(Path::new(OsStr::from_bytes(input.as_bytes())));
@@ -120,7 +132,12 @@ impl FullTerminal {
 
     /// Takes over a terminal that was opened for it, to read and write without blocking.
     fn over(file: File, takes: Takes) -> io::Result<Self> {
-        let mut terminal = Self { file: driven(file)?, takes, decoder: Decoder::default(), unsent: Vec::new() };
+        let mut terminal = Self {
+            file: driven(file)?,
+            takes,
+            decoder: Decoder::default(),
+            unsent: Vec::new(),
+        };
         terminal.enter()?;
         Ok(terminal)
     }
@@ -133,9 +150,14 @@ impl FullTerminal {
         raw.make_raw();
         let again = file.try_clone()?;
         // Of a terminal that was not given back, the mode is that of the screen.
-        lock().get_or_insert(Taken { file: again, before, leave: self.takes.leave().concat() });
+        lock().get_or_insert(Taken {
+            file: again,
+            before,
+            leave: self.takes.leave().concat(),
+        });
         tcsetattr(file, OptionalActions::Now, &raw)?;
-        self.unsent.extend_from_slice(self.takes.enter().concat().as_bytes());
+        self.unsent
+            .extend_from_slice(self.takes.enter().concat().as_bytes());
         Ok(())
     }
 
@@ -161,7 +183,11 @@ impl FullTerminal {
     /// Columns and rows.
     pub(crate) fn size(&self) -> (u16, u16) {
         match tcgetwinsize(self.file.get_ref()) {
-            Ok(Winsize { ws_col: columns @ 1.., ws_row: rows @ 1.., .. }) => (columns, rows),
+            Ok(Winsize {
+                ws_col: columns @ 1..,
+                ws_row: rows @ 1..,
+                ..
+            }) => (columns, rows),
             _ => SIZE,
         }
     }
@@ -243,14 +269,21 @@ impl Drop for FullTerminal {
     }
 }
 
-#[expect(deprecated, reason = "what replaces it is unsafe, for descriptors that change while they are owned")]
+#[expect(
+    deprecated,
+    reason = "what replaces it is unsafe, for descriptors that change while they are owned"
+)]
 fn driven(file: File) -> io::Result<AsyncFd<File>> {
     AsyncFd::new(file)
 }
 
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    OpenOptions::new().read(true).write(true).custom_flags(flags.bits().cast_signed()).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
 }
 
 fn lock() -> std::sync::MutexGuard<'static, Option<Taken>> {
@@ -259,7 +292,14 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Taken>> {
 
 /// Gives the terminal back as it was, once.
 fn give_back() {
-    let Some(Taken { mut file, before, leave }) = lock().take() else { return };
+    let Some(Taken {
+        mut file,
+        before,
+        leave,
+    }) = lock().take()
+    else {
+        return;
+    };
     tcsetattr(&file, OptionalActions::Now, &before).ok();
     // A frame may be at the terminal in part: what follows a broken sequence is read whole.
     let mut text = leave.into_bytes();
@@ -303,7 +343,10 @@ mod tests {
         grantpt(&shows).unwrap();
         unlockpt(&shows).unwrap();
         let name = ptsname(&shows, Vec::new()).unwrap();
-        (shows, open(Path::new(OsStr::from_bytes(name.as_bytes()))).unwrap())
+        (
+            shows,
+            open(Path::new(OsStr::from_bytes(name.as_bytes()))).unwrap(),
+        )
     }
 
     fn modes(file: &File) -> (LocalModes, String) {
@@ -337,7 +380,10 @@ mod tests {
         drop(terminal);
         assert_eq!(modes(&watched), before);
         let written = shown(&shows);
-        assert!(written.ends_with("\x1b[?1049l\x1b[?25h") && written.contains(NO_MOUSE), "{written:?}");
+        assert!(
+            written.ends_with("\x1b[?1049l\x1b[?25h") && written.contains(NO_MOUSE),
+            "{written:?}"
+        );
 
         let again = watched.try_clone().unwrap();
         let terminal = FullTerminal::over(again, Takes::Screen { mouse: false }).unwrap();
@@ -364,7 +410,13 @@ mod tests {
         let mut decoder = Decoder::default();
         rustix::io::write(&shows, b"a\x1b[A").unwrap();
         let typed = runtime.block_on(read(&file, &mut decoder)).unwrap();
-        assert_eq!(typed, [TerminalInput::Key(tui::Key::Char('a')), TerminalInput::Key(tui::Key::Up)]);
+        assert_eq!(
+            typed,
+            [
+                TerminalInput::Key(tui::Key::Char('a')),
+                TerminalInput::Key(tui::Key::Up)
+            ]
+        );
         drop(shows);
         assert_eq!(runtime.block_on(read(&file, &mut decoder)), Err(HungUp));
     }

@@ -8,14 +8,26 @@ use serde_json::Value;
 fn asked(scene: &Scene, key: &str) -> (Vec<String>, Done) {
     let endpoint = Endpoint::start(|_, _| text("hello"));
     let url = format!("http://127.0.0.1:{}/v1", endpoint.port);
-    scene.config(&format!("[providers.x]\napi = \"openai-chat\"\nbase_url = \"{url}\"\nkey = {key}\n"));
+    scene.config(&format!(
+        "[providers.x]\napi = \"openai-chat\"\nbase_url = \"{url}\"\nkey = {key}\n"
+    ));
     let done = scene.yoi(&["run", "--ephemeral", "-m", "x/y", "hi"]);
     let bearer = |head: &str| {
-        let line =
-            head.lines().find_map(|line| line.to_lowercase().strip_prefix("authorization: bearer ").map(str::to_owned));
+        let line = head.lines().find_map(|line| {
+            line.to_lowercase()
+                .strip_prefix("authorization: bearer ")
+                .map(str::to_owned)
+        });
         line.unwrap_or_default()
     };
-    (endpoint.requests().iter().map(|request| bearer(&request.head)).collect(), done)
+    (
+        endpoint
+            .requests()
+            .iter()
+            .map(|request| bearer(&request.head))
+            .collect(),
+        done,
+    )
 }
 
 #[test]
@@ -24,15 +36,26 @@ fn a_key_command_runs_outside_of_the_project_and_is_bounded() {
     scene.write("evil", "#!/bin/sh\necho from-the-project\n");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(scene.file("evil"), mode).unwrap();
-    let (keys, _) = asked(&scene, "{ command = [\"sh\", \"-c\", \"echo $PWD:$(pwd)\"] }");
+    let (keys, _) = asked(
+        &scene,
+        "{ command = [\"sh\", \"-c\", \"echo $PWD:$(pwd)\"] }",
+    );
     assert_eq!(keys, ["/:/"]);
-    let (keys, _) =
-        asked(&scene, "{ command = [\"sh\", \"-c\", \"head -c 60000 /dev/zero | tr '\\\\0' x | fold -w 64\"] }");
+    let (keys, _) = asked(
+        &scene,
+        "{ command = [\"sh\", \"-c\", \"head -c 60000 /dev/zero | tr '\\\\0' x | fold -w 64\"] }",
+    );
     assert_eq!(keys, ["x".repeat(64)], "the first line");
     let table = [
         ("[\"sh\", \"-c\", \"yes\"]", "prints more than 64 KiB"),
-        ("[\"sh\", \"-c\", \"yes | tr -d '\\\\n'\"]", "prints more than 64 KiB"),
-        ("[\"./evil\"]", "is a relative path, but the command runs in /"),
+        (
+            "[\"sh\", \"-c\", \"yes | tr -d '\\\\n'\"]",
+            "prints more than 64 KiB",
+        ),
+        (
+            "[\"./evil\"]",
+            "is a relative path, but the command runs in /",
+        ),
         ("[\"../project/evil\"]", "is a relative path"),
         ("[\"evil\"]", "there is no program `evil`"),
         ("[\"cat\", \"evil\"]", "use absolute paths for files"),
@@ -46,10 +69,14 @@ fn a_key_command_runs_outside_of_the_project_and_is_bounded() {
         "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\nkey = { command = [\"evil\"] }\n",
     );
     let path = format!(".::{}", std::env::var("PATH").unwrap());
-    let relative = scene.command(&["run", "-m", "x/y", "hi"]).env("PATH", path).spawn().unwrap();
-    finish(relative)
-        .ends(78)
-        .says(&["there is no program `evil` in the directories of PATH (relative ones are not searched)"]);
+    let relative = scene
+        .command(&["run", "-m", "x/y", "hi"])
+        .env("PATH", path)
+        .spawn()
+        .unwrap();
+    finish(relative).ends(78).says(&[
+        "there is no program `evil` in the directories of PATH (relative ones are not searched)",
+    ]);
     let home = scene.path("home/key");
     std::fs::write(&home, "#!/bin/sh\necho from-home\n").unwrap();
     std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -60,12 +87,20 @@ fn a_key_command_runs_outside_of_the_project_and_is_bounded() {
 #[test]
 fn a_mark_and_line_ends_around_a_key_are_not_sent() {
     let scene = Scene::new();
-    for text in ["sk-right\r\nother\r\n", "\u{feff}sk-right\n", "\u{feff}sk-right\r\n", "sk-right"] {
+    for text in [
+        "sk-right\r\nother\r\n",
+        "\u{feff}sk-right\n",
+        "\u{feff}sk-right\r\n",
+        "sk-right",
+    ] {
         let file = scene.path("key");
         std::fs::write(&file, text).unwrap();
         let (keys, _) = asked(&scene, &format!("{{ file = \"{}\" }}", file.display()));
         assert_eq!(keys, ["sk-right"], "{text:?}");
-        let (keys, _) = asked(&scene, &format!("{{ command = [\"cat\", \"{}\"] }}", file.display()));
+        let (keys, _) = asked(
+            &scene,
+            &format!("{{ command = [\"cat\", \"{}\"] }}", file.display()),
+        );
         assert_eq!(keys, ["sk-right"], "{text:?}");
     }
 }
@@ -91,14 +126,30 @@ fn a_key_that_goes_unencrypted_to_a_public_host_is_told() {
             &["run", "--quiet", "--ephemeral", "-m", "x/y", "hi"][..],
             &["run", "--json", "--ephemeral", "-m", "x/y", "hi"],
         ] {
-            let done = finish(scene.command(args).env("FAKE_KEY", "k-1234567").spawn().unwrap());
+            let done = finish(
+                scene
+                    .command(args)
+                    .env("FAKE_KEY", "k-1234567")
+                    .spawn()
+                    .unwrap(),
+            );
             assert_eq!(done.err.contains(warning), told, "{url}: {}", done.err);
         }
-        let doctor = finish(scene.command(&["doctor"]).env("FAKE_KEY", "k-1234567").spawn().unwrap());
+        let doctor = finish(
+            scene
+                .command(&["doctor"])
+                .env("FAKE_KEY", "k-1234567")
+                .spawn()
+                .unwrap(),
+        );
         assert_eq!(doctor.out.contains(warning), told, "{url}: {}", doctor.out);
         scene.config(&provider);
         let keyless = scene.yoi(&["run", "--ephemeral", "-m", "x/y", "hi"]);
-        assert!(!keyless.err.contains("unencrypted"), "without a key: {}", keyless.err);
+        assert!(
+            !keyless.err.contains("unencrypted"),
+            "without a key: {}",
+            keyless.err
+        );
     }
 }
 
@@ -117,15 +168,29 @@ fn an_anthropic_base_url_works_with_and_without_version() {
     ];
     for (path, asked) in table {
         let scene = Scene::new();
-        let endpoint = Endpoint::start(|_, _| crate::endpoint::Reply::Status("400 Bad Request", "", String::new()));
+        let endpoint = Endpoint::start(|_, _| {
+            crate::endpoint::Reply::Status("400 Bad Request", "", String::new())
+        });
         let url = format!("http://127.0.0.1:{}{path}", endpoint.port);
-        scene.config(&format!("[providers.x]\napi = \"anthropic\"\nbase_url = \"{url}\"\n"));
+        scene.config(&format!(
+            "[providers.x]\napi = \"anthropic\"\nbase_url = \"{url}\"\n"
+        ));
         scene.yoi(&["run", "--ephemeral", "-m", "x/y", "hi"]);
         scene.yoi(&["models"]);
-        let lines: Vec<String> =
-            endpoint.requests().iter().map(|r| r.head.lines().next().unwrap().to_owned()).collect();
+        let lines: Vec<String> = endpoint
+            .requests()
+            .iter()
+            .map(|r| r.head.lines().next().unwrap().to_owned())
+            .collect();
         let models = asked.replace("/messages", "/models");
-        assert_eq!(lines, [format!("POST {asked} HTTP/1.1"), format!("GET {models} HTTP/1.1")], "{path}");
+        assert_eq!(
+            lines,
+            [
+                format!("POST {asked} HTTP/1.1"),
+                format!("GET {models} HTTP/1.1")
+            ],
+            "{path}"
+        );
         assert!(endpoint.requests()[1].body == Value::Null);
     }
 }

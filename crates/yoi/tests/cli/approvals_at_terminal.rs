@@ -12,7 +12,11 @@ fn the_inbox_takes_answers_that_are_typed_behind_the_question() {
     let asked = Asked::start();
     let scene = &asked.scene;
     let mut person = AtTerminal::start(scene, "y\ny\n", &["approve"]);
-    for shown in ["p 1  Bash (sandbox off)", "command: echo ran >> made", "requires your approval"] {
+    for shown in [
+        "p 1  Bash (sandbox off)",
+        "command: echo ran >> made",
+        "requires your approval",
+    ] {
         person.sees(shown);
     }
     person.sees(PROMPT);
@@ -20,7 +24,11 @@ fn the_inbox_takes_answers_that_are_typed_behind_the_question() {
         person.types(nothing);
         person.sees(PROMPT);
     }
-    assert_eq!(asked.kinds("approval_resolved"), 0, "what was typed before, or is no answer, answers nothing");
+    assert_eq!(
+        asked.kinds("approval_resolved"),
+        0,
+        "what was typed before, or is no answer, answers nothing"
+    );
     person.types("y\n");
     person.sees("allowed: Bash echo ran >> made");
     person.ends(0);
@@ -41,8 +49,15 @@ fn a_question_that_is_wider_than_the_terminal_goes_on_behind_a_margin() {
     person.sees("for the model: deny; s: not now: ");
     person.types("s\n");
     let shown = person.ends(0);
-    let begins = |line: &str| line.starts_with("p 1  Bash") || line.starts_with("  ") || line.trim().is_empty();
-    assert!(shown.lines().all(|line| begins(line) && line.chars().count() <= 44), "{shown}");
+    let begins = |line: &str| {
+        line.starts_with("p 1  Bash") || line.starts_with("  ") || line.trim().is_empty()
+    };
+    assert!(
+        shown
+            .lines()
+            .all(|line| begins(line) && line.chars().count() <= 44),
+        "{shown}"
+    );
     asked.host.as_ref().unwrap().end(Signal::TERM);
 }
 
@@ -57,8 +72,14 @@ fn what_is_not_answered_goes_on_waiting() {
         person.ends(0);
     }
     let listed = AtTerminal::start(scene, "", &["approve", "--json"]).ends(0);
-    assert!(listed.contains("\"approval\":1") && !listed.contains(PROMPT), "{listed}");
-    assert_eq!((asked.state(), asked.kinds("approval_resolved")), ("waiting".into(), 0));
+    assert!(
+        listed.contains("\"approval\":1") && !listed.contains(PROMPT),
+        "{listed}"
+    );
+    assert_eq!(
+        (asked.state(), asked.kinds("approval_resolved")),
+        ("waiting".into(), 0)
+    );
     let mut person = AtTerminal::start(scene, "", &["approve"]);
     person.sees(PROMPT);
     person.types("n not today\n");
@@ -66,7 +87,10 @@ fn what_is_not_answered_goes_on_waiting() {
     person.ends(0);
     asked.done();
     let result = newest(scene, "tool_finished").unwrap();
-    assert_eq!(result["outcome"]["summary"], "a person denied this call: not today");
+    assert_eq!(
+        result["outcome"]["summary"],
+        "a person denied this call: not today"
+    );
     asked.host.as_ref().unwrap().end(Signal::TERM);
     scene.sound("p");
 }

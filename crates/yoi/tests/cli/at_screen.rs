@@ -39,25 +39,47 @@ impl AtScreen {
     #[track_caller]
     pub(crate) fn start(scene: &Scene, args: &[&str]) -> Self {
         let person = Self::start_on(scene, (80, 24), "xterm-256color", args);
-        person.until("no caret", |screen| screen.alternate_screen() && !screen.hide_cursor() && !is_blank(screen));
+        person.until("no caret", |screen| {
+            screen.alternate_screen() && !screen.hide_cursor() && !is_blank(screen)
+        });
         person
     }
 
     /// Starts it on a terminal of this kind and size.
-    pub(crate) fn start_on(scene: &Scene, (columns, rows): (u16, u16), kind: &str, args: &[&str]) -> Self {
+    pub(crate) fn start_on(
+        scene: &Scene,
+        (columns, rows): (u16, u16),
+        kind: &str,
+        args: &[&str],
+    ) -> Self {
         let (shows, end) = terminal();
         tcsetwinsize(&shows, size(columns, rows)).unwrap();
         let keys = shows.try_clone().unwrap();
         let before = modes(&keys);
         let model = scene.command(args);
         let mut command = Command::new("setsid");
-        command.arg("-c").arg(model.get_program()).args(model.get_args()).current_dir(scene.path("project"));
-        command.env_clear().envs(model.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+            .arg("-c")
+            .arg(model.get_program())
+            .args(model.get_args())
+            .current_dir(scene.path("project"));
+        command.env_clear().envs(
+            model
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
         command.env("TERM", kind).env("EDITOR", "cat");
-        command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+        command
+            .stdin(end.try_clone().unwrap())
+            .stdout(end.try_clone().unwrap())
+            .stderr(end);
         let program = command.spawn().unwrap();
         drop(command);
-        let shown = Shown { parser: Parser::new(some(rows), some(columns), 0), raw: Vec::new(), over: false };
+        let shown = Shown {
+            parser: Parser::new(some(rows), some(columns), 0),
+            raw: Vec::new(),
+            over: false,
+        };
         let shown = Arc::new((Mutex::new(shown), Condvar::new()));
         let told = Arc::clone(&shown);
         let reads = Arc::new(Mutex::new(()));
@@ -67,7 +89,9 @@ impl AtScreen {
             let mut bytes = [0; 4096];
             loop {
                 drop(may_read.lock().unwrap());
-                let Ok(read @ 1..) = reader.read(&mut bytes) else { break };
+                let Ok(read @ 1..) = reader.read(&mut bytes) else {
+                    break;
+                };
                 let mut shown = told.0.lock().unwrap();
                 shown.parser.process(&bytes[..read]);
                 shown.raw.extend_from_slice(&bytes[..read]);
@@ -76,7 +100,13 @@ impl AtScreen {
             told.0.lock().unwrap().over = true;
             told.1.notify_all();
         });
-        Self { keys, program, shown, reads, before }
+        Self {
+            keys,
+            program,
+            shown,
+            reads,
+            before,
+        }
     }
 
     /// Waits until the screen is so; gives its text.
@@ -84,8 +114,13 @@ impl AtScreen {
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Screen) -> bool) -> String {
         let (shown, changed) = &*self.shown;
         let waits = |shown: &mut Shown| !is_so(shown.parser.screen()) && !shown.over;
-        let (shown, _) = changed.wait_timeout_while(shown.lock().unwrap(), PATIENCE, waits).unwrap();
-        let (fits, text) = (is_so(shown.parser.screen()), shown.parser.screen().contents());
+        let (shown, _) = changed
+            .wait_timeout_while(shown.lock().unwrap(), PATIENCE, waits)
+            .unwrap();
+        let (fits, text) = (
+            is_so(shown.parser.screen()),
+            shown.parser.screen().contents(),
+        );
         drop(shown);
         assert!(fits, "{what}:\n{text}");
         text
@@ -94,13 +129,17 @@ impl AtScreen {
     /// Waits until the screen shows this text.
     #[track_caller]
     pub(crate) fn sees(&self, text: &str) -> String {
-        self.until(&format!("`{text}` is not shown"), |screen| screen.contents().contains(text))
+        self.until(&format!("`{text}` is not shown"), |screen| {
+            screen.contents().contains(text)
+        })
     }
 
     /// Waits until the screen does not show this text.
     #[track_caller]
     pub(crate) fn misses(&self, text: &str) -> String {
-        self.until(&format!("`{text}` is shown"), |screen| !screen.contents().contains(text))
+        self.until(&format!("`{text}` is shown"), |screen| {
+            !screen.contents().contains(text)
+        })
     }
 
     pub(crate) fn types(&mut self, text: &str) {
@@ -115,7 +154,13 @@ impl AtScreen {
     }
 
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
-        self.shown.0.lock().unwrap().parser.screen_mut().set_size(some(rows), some(columns));
+        self.shown
+            .0
+            .lock()
+            .unwrap()
+            .parser
+            .screen_mut()
+            .set_size(some(rows), some(columns));
         tcsetwinsize(&self.keys, size(columns, rows)).unwrap();
     }
 
@@ -134,7 +179,11 @@ impl AtScreen {
         }
         // What it wrote last may still be on its way.
         let (shown, changed) = &*self.shown;
-        drop(changed.wait_timeout_while(shown.lock().unwrap(), PATIENCE, |shown| !shown.over).unwrap());
+        drop(
+            changed
+                .wait_timeout_while(shown.lock().unwrap(), PATIENCE, |shown| !shown.over)
+                .unwrap(),
+        );
         self.is_given_back();
         let status = self.program.wait().unwrap();
         let text = self.until("the end", |screen| !screen.alternate_screen());
@@ -178,11 +227,19 @@ fn some(number: u16) -> NonZero<u16> {
 }
 
 fn size(columns: u16, rows: u16) -> Winsize {
-    Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 }
+    Winsize {
+        ws_col: columns,
+        ws_row: rows,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    }
 }
 
 /// Of the end for programs: both ends have one mode.
 fn modes(terminal: &File) -> Modes {
     let modes = tcgetattr(terminal).unwrap();
-    format!("{:?} {:?} {:?} {:?}", modes.input_modes, modes.output_modes, modes.control_modes, modes.local_modes)
+    format!(
+        "{:?} {:?} {:?} {:?}",
+        modes.input_modes, modes.output_modes, modes.control_modes, modes.local_modes
+    )
 }

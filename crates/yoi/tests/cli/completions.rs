@@ -12,15 +12,29 @@ fn offered(scene: &Scene, line: &[&str]) -> Vec<String> {
                printf '%s\\n' \"${COMPREPLY[@]}\"";
     let plain = scene.command(&[]);
     let mut bash = Command::new("bash");
-    bash.args(["--norc", "-c", ask]).arg(scene.path("completions")).arg("yoi").args(line);
-    bash.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    bash.args(["--norc", "-c", ask])
+        .arg(scene.path("completions"))
+        .arg("yoi")
+        .args(line);
+    bash.env_clear().envs(
+        plain
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     let beside = Path::new(plain.get_program()).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
-    bash.env("PATH", format!("{}:{path}", beside.display())).current_dir(scene.path("project"));
-    bash.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    bash.env("PATH", format!("{}:{path}", beside.display()))
+        .current_dir(scene.path("project"));
+    bash.stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let done = finish(bash.spawn().unwrap()).ends(0);
     assert_eq!(done.err, "");
-    done.out.lines().map(|word| word.trim_end().to_owned()).filter(|word| !word.is_empty()).collect()
+    done.out
+        .lines()
+        .map(|word| word.trim_end().to_owned())
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 #[test]
@@ -78,7 +92,11 @@ fn every_shell_has_a_script() {
         assert!(script.contains("YOI_COMPLETE"), "{shell}: {script}");
         let file = scene.path(shell);
         fs::write(&file, script).unwrap();
-        let checked = Command::new(shell).arg("-n").arg(&file).stdin(Stdio::null()).output();
+        let checked = Command::new(shell)
+            .arg("-n")
+            .arg(&file)
+            .stdin(Stdio::null())
+            .output();
         match checked {
             Ok(done) if shell != "elvish" => assert!(done.status.success(), "{shell}: {done:?}"),
             Ok(_) | Err(_) => println!("skipped: {shell} is not here, or checks nothing"),

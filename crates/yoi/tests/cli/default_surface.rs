@@ -26,18 +26,32 @@ fn the_default_surface_is_pinned() {
     let scene = Scene::new();
     let model = scene.script("answers.jsonl", &[json!({ "text": "done" })]);
     // The shell is there on a kernel that cannot confine it, too.
-    scene.yoi(&["run", "--sandbox", "off", "--pod", "p", "-m", &model, "x"]).ends(0);
+    scene
+        .yoi(&["run", "--sandbox", "off", "--pod", "p", "-m", &model, "x"])
+        .ends(0);
     let records = scene.records("p");
-    let surface = &records.iter().find(|record| record["k"] == "surface").unwrap()["surface"];
+    let surface = &records
+        .iter()
+        .find(|record| record["k"] == "surface")
+        .unwrap()["surface"];
     let row = |name: &str, text: &str| {
         let digest = Digest::of(text.as_bytes()).to_string();
         format!("{name} {} {}", text.len(), &digest[..16])
     };
     let tool = |tool: &Value| {
         let part = |key: &str| tool[key].as_str().unwrap();
-        row(part("name"), &["name", "description", "schema", "effect"].map(part).join("\n"))
+        row(
+            part("name"),
+            &["name", "description", "schema", "effect"]
+                .map(part)
+                .join("\n"),
+        )
     };
     let mut rows = vec![row("system", surface["system"].as_str().unwrap())];
     rows.extend(surface["tools"].as_array().unwrap().iter().map(tool));
-    assert_eq!(rows.join("\n"), PINNED, "the surface changed; if on purpose, pin what stands on the left");
+    assert_eq!(
+        rows.join("\n"),
+        PINNED,
+        "the surface changed; if on purpose, pin what stands on the left"
+    );
 }

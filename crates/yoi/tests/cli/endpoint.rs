@@ -89,20 +89,33 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<Request>>, answer: &Answerer) {
         };
         let begin = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         let (bytes, goes_on) = match reply {
-            Reply::Answer(pieces) => {
-                (format!("{begin}{}{}0\r\n\r\n", chunks(&pieces), chunk("data: [DONE]\n\n")), true)
-            }
+            Reply::Answer(pieces) => (
+                format!(
+                    "{begin}{}{}0\r\n\r\n",
+                    chunks(&pieces),
+                    chunk("data: [DONE]\n\n")
+                ),
+                true,
+            ),
             Reply::Stream(text) => (format!("{begin}{}0\r\n\r\n", chunk(&text)), true),
             Reply::Cut(pieces) => (format!("{begin}{}", chunks(&pieces)), false),
             Reply::Hang(pieces) => {
-                let begun = if pieces.is_empty() { String::new() } else { format!("{begin}{}", chunks(&pieces)) };
+                let begun = if pieces.is_empty() {
+                    String::new()
+                } else {
+                    format!("{begin}{}", chunks(&pieces))
+                };
                 drop(to.write_all(begun.as_bytes()));
                 drop(from.read(&mut [0]));
                 return;
             }
-            Reply::Status(status, headers, body) => {
-                (format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len()), true)
-            }
+            Reply::Status(status, headers, body) => (
+                format!(
+                    "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}",
+                    body.len()
+                ),
+                true,
+            ),
         };
         if to.write_all(bytes.as_bytes()).is_err() || !goes_on {
             return;
@@ -117,14 +130,24 @@ fn request(from: &mut BufReader<TcpStream>) -> Option<Request> {
             return None;
         }
     }
-    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    let length = head.lines().find_map(|line| {
+        line.to_lowercase()
+            .strip_prefix("content-length: ")
+            .map(str::to_owned)
+    });
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     from.read_exact(&mut body).ok()?;
-    Some(Request { head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) })
+    Some(Request {
+        head,
+        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+    })
 }
 
 fn chunks(pieces: &[Value]) -> String {
-    pieces.iter().map(|piece| chunk(&format!("data: {piece}\n\n"))).collect()
+    pieces
+        .iter()
+        .map(|piece| chunk(&format!("data: {piece}\n\n")))
+        .collect()
 }
 
 fn chunk(text: &str) -> String {
@@ -144,7 +167,10 @@ pub(crate) fn stop(reason: &str) -> Value {
 
 /// A whole answer of text.
 pub(crate) fn text(text: &str) -> Reply {
-    Reply::Answer(vec![delta(&json!({ "role": "assistant", "content": text })), stop("stop")])
+    Reply::Answer(vec![
+        delta(&json!({ "role": "assistant", "content": text })),
+        stop("stop"),
+    ])
 }
 
 /// A whole answer that makes these calls; arguments as they are sent.
@@ -157,5 +183,8 @@ pub(crate) fn calls(calls: &[(&str, String)]) -> Reply {
                     "function": { "name": name, "arguments": arguments } })
         })
         .collect();
-    Reply::Answer(vec![delta(&json!({ "role": "assistant", "tool_calls": calls })), stop("tool_calls")])
+    Reply::Answer(vec![
+        delta(&json!({ "role": "assistant", "tool_calls": calls })),
+        stop("tool_calls"),
+    ])
 }

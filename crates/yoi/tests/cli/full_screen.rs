@@ -18,14 +18,20 @@ const KEYS: &str = "y allow once";
 
 fn scene(answers: &[Value]) -> (Scene, Host) {
     let scene = Scene::new();
-    scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n");
+    scene.config(
+        "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n",
+    );
     let model = scene.script("s.jsonl", answers);
     let host = Host::start(&scene, &["-m", &model]);
     (scene, host)
 }
 
 fn asking() -> (Scene, Host) {
-    scene(&[json!({ "calls": [bash("touch made")] }), json!({ "text": "all is done" }), json!({ "text": "once more" })])
+    scene(&[
+        json!({ "calls": [bash("touch made")] }),
+        json!({ "text": "all is done" }),
+        json!({ "text": "once more" }),
+    ])
 }
 
 /// Types an answer to the question that is shown, after the time in which no key answers.
@@ -49,7 +55,11 @@ fn a_person_sends_approves_detaches_and_comes_back() {
     assert!(scene.file("made").exists());
     person.types(DETACH);
     let left = person.ends(0);
-    for text in ["> make the file", "all is done", "[detached: p keeps running]"] {
+    for text in [
+        "> make the file",
+        "all is done",
+        "[detached: p keeps running]",
+    ] {
         assert!(left.contains(text), "{left}");
     }
     let mut person = AtScreen::start(&scene, &["attach"]);
@@ -68,12 +78,18 @@ fn a_person_sends_approves_detaches_and_comes_back() {
 #[test]
 fn a_command_that_runs_shows_its_last_lines() {
     let command = "touch made; echo first; printf ' 10%%\\r 20%%'; while [ ! -e go ]; do sleep 0.1; done; echo last";
-    let (scene, host) = scene(&[json!({ "calls": [bash(command)] }), json!({ "text": "all is done" })]);
+    let (scene, host) = scene(&[
+        json!({ "calls": [bash(command)] }),
+        json!({ "text": "all is done" }),
+    ]);
     let mut person = AtScreen::start(&scene, &["attach", "p"]);
     person.types("make the file\r");
     answers(&mut person, "y");
     let shown = person.sees("   20%");
-    assert!(shown.contains("first") && !shown.contains("   10%"), "{shown}");
+    assert!(
+        shown.contains("first") && !shown.contains("   10%"),
+        "{shown}"
+    );
     let other = AtScreen::start(&scene, &["attach", "p"]);
     other.sees("   20%");
     fs::write(scene.file("go"), "").unwrap();
@@ -136,7 +152,10 @@ fn a_pod_that_ends_is_shown_and_comes_back() {
     person.sees("ended");
     person.types(DETACH);
     let left = person.ends(0);
-    assert!(left.contains("[p has ended; `yoi start p` starts it again]"), "{left}");
+    assert!(
+        left.contains("[p has ended; `yoi start p` starts it again]"),
+        "{left}"
+    );
 }
 
 #[test]
@@ -164,9 +183,13 @@ fn a_stopped_screen_gives_the_terminal_back_and_goes_on() {
     person.is_given_back();
     // A signal to continue that comes before would be in vain.
     let stat = format!("/proc/{}/stat", person.pid());
-    until("it has stopped", || fs::read_to_string(&stat).unwrap().contains(") T "));
+    until("it has stopped", || {
+        fs::read_to_string(&stat).unwrap().contains(") T ")
+    });
     signal(person.pid(), Signal::CONT);
-    person.until("not drawn again", |screen| screen.alternate_screen() && screen.contents().contains("idle"));
+    person.until("not drawn again", |screen| {
+        screen.alternate_screen() && screen.contents().contains("idle")
+    });
     person.types(DETACH);
     person.ends(0);
 }
@@ -180,14 +203,19 @@ fn the_screen_is_drawn_again_for_another_size_while_an_answer_comes() {
     fifo(&scene.file("started"));
     fifo(&scene.file("gate"));
     let command = "echo $$ > started; read line < gate; echo through";
-    let answers = [json!({ "calls": [bash(command)] }), json!({ "text": "all is done" })];
+    let answers = [
+        json!({ "calls": [bash(command)] }),
+        json!({ "text": "all is done" }),
+    ];
     let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &answers)]);
     let mut person = AtScreen::start(&scene, &["attach", "p"]);
     person.types("go\r");
     reached(&scene.file("started"));
     for (columns, rows) in [(40, 12), (140, 45), (20, 5), (80, 24)] {
         person.resize(columns, rows);
-        person.until("not drawn for this size", |screen| lines(screen) == usize::from(rows));
+        person.until("not drawn for this size", |screen| {
+            lines(screen) == usize::from(rows)
+        });
     }
     fs::write(scene.file("gate"), "on\n").unwrap();
     person.sees("all is done");
@@ -200,7 +228,8 @@ fn the_screen_is_drawn_again_for_another_size_while_an_answer_comes() {
 fn a_dumb_terminal_and_a_pipe_get_plain_lines() {
     let (scene, _host) = scene(&[json!({ "text": "one" })]);
     for (kind, flags) in [("dumb", &[][..]), ("xterm", &["--plain"])] {
-        let mut person = AtScreen::start_on(&scene, (80, 24), kind, &[&["attach", "p"], flags].concat());
+        let mut person =
+            AtScreen::start_on(&scene, (80, 24), kind, &[&["attach", "p"], flags].concat());
         person.sees("[attached to p, which is");
         person.types("/detach\n");
         person.sees("[detached: p keeps running]");
@@ -208,13 +237,21 @@ fn a_dumb_terminal_and_a_pipe_get_plain_lines() {
         assert!(!raw.contains("\u{1b}[?"), "{raw:?}");
         person.ends(0);
     }
-    scene.fed(&["attach", "p"], b"").ends(0).prints(&["[attached to p, which is", "[detached: p keeps running]"]);
+    scene
+        .fed(&["attach", "p"], b"")
+        .ends(0)
+        .prints(&["[attached to p, which is", "[detached: p keeps running]"]);
 }
 
 #[test]
 fn inline_prints_what_is_finished_into_the_terminal() {
     let (scene, host) = asking();
-    let mut person = AtScreen::start_on(&scene, (80, 60), "xterm-256color", &["attach", "p", "--inline"]);
+    let mut person = AtScreen::start_on(
+        &scene,
+        (80, 60),
+        "xterm-256color",
+        &["attach", "p", "--inline"],
+    );
     person.sees("idle");
     person.types("make the file\r");
     answers(&mut person, "y");
@@ -227,9 +264,18 @@ fn inline_prints_what_is_finished_into_the_terminal() {
     person.sees("── keys");
     person.types(DETACH);
     let raw = person.raw();
-    assert!(!raw.contains("\u{1b}[?1049") && !raw.contains("\u{1b}[2J"), "{raw:?}");
+    assert!(
+        !raw.contains("\u{1b}[?1049") && !raw.contains("\u{1b}[2J"),
+        "{raw:?}"
+    );
     let left = person.ends(0);
-    for text in ["> make the file", "all is done", "> again", "once more", "[detached: p keeps running]"] {
+    for text in [
+        "> make the file",
+        "all is done",
+        "> again",
+        "once more",
+        "[detached: p keeps running]",
+    ] {
         assert_eq!(left.matches(text).count(), 1, "{text}:\n{left}");
     }
     for text in [KEYS, "F1 keys", "›", "── keys"] {
@@ -242,9 +288,15 @@ fn inline_prints_what_is_finished_into_the_terminal() {
 #[test]
 fn an_approval_that_is_answered_disappears_at_the_other_terminal() {
     let command = "touch made; read line < gate";
-    let (scene, host) = scene(&[json!({ "calls": [bash(command)] }), json!({ "text": "all is done" })]);
+    let (scene, host) = scene(&[
+        json!({ "calls": [bash(command)] }),
+        json!({ "text": "all is done" }),
+    ]);
     fifo(&scene.file("gate"));
-    let (mut one, mut two) = (AtScreen::start(&scene, &["attach", "p"]), AtScreen::start(&scene, &["attach", "p"]));
+    let (mut one, mut two) = (
+        AtScreen::start(&scene, &["attach", "p"]),
+        AtScreen::start(&scene, &["attach", "p"]),
+    );
     two.resize(60, 20);
     one.types("make the file\r");
     two.sees(KEYS);
@@ -265,8 +317,15 @@ fn an_approval_that_is_answered_disappears_at_the_other_terminal() {
         person.types("\u{1b}OP");
         // Also where a part of the line was not painted yet.
         let state = |screen: &str| {
-            let line = screen.lines().find(|line| line.trim_start().starts_with("state "))?.trim().to_owned();
-            line.rsplit(':').next().is_some_and(|hash| hash.len() == 16).then_some(line)
+            let line = screen
+                .lines()
+                .find(|line| line.trim_start().starts_with("state "))?
+                .trim()
+                .to_owned();
+            line.rsplit(':')
+                .next()
+                .is_some_and(|hash| hash.len() == 16)
+                .then_some(line)
         };
         let text = person.until("no state", |screen| state(&screen.contents()).is_some());
         states.extend(state(&text));
@@ -283,7 +342,11 @@ fn an_approval_that_is_answered_disappears_at_the_other_terminal() {
 fn what_waits_in_another_pod_is_answered_from_here() {
     let (scene, host) = asking();
     let model = scene.script("other.jsonl", &[json!({ "text": "here" })]);
-    let other = Host::of(&scene.yoi(&["start", "q", "--json", "-q", "-m", &model]).ends(0));
+    let other = Host::of(
+        &scene
+            .yoi(&["start", "q", "--json", "-q", "-m", &model])
+            .ends(0),
+    );
     let mut first = AtScreen::start(&scene, &["attach", "p"]);
     first.types("make the file\r");
     first.sees(KEYS);
@@ -354,10 +417,18 @@ fn the_whole_conversation_is_opened_and_printed() {
     person.sees("what was changed in the editor is not kept");
     person.types("/print\r");
     person.sees("the conversation is in the terminal's scrollback");
-    let left = fs::read_dir(scene.path("tmp")).unwrap().map(|entry| entry.unwrap().path());
-    assert!(left.into_iter().all(|path| path.extension().is_none()), "the file stays");
+    let left = fs::read_dir(scene.path("tmp"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    assert!(
+        left.into_iter().all(|path| path.extension().is_none()),
+        "the file stays"
+    );
     let log = scene.yoi(&["log", "p"]).ends(0).out.clone();
-    assert!(person.raw().replace('\r', "").contains(log.trim_end()), "{log}");
+    assert!(
+        person.raw().replace('\r', "").contains(log.trim_end()),
+        "{log}"
+    );
     fs::rename(scene.path("state"), scene.path("away")).unwrap();
     person.types("/log\r");
     person.sees("`yoi log p`: error: ");
@@ -372,9 +443,18 @@ fn the_whole_conversation_is_opened_and_printed() {
 #[test]
 fn a_terminal_that_nobody_reads_costs_no_memory_and_answers_nothing() {
     const TURNS: usize = 100;
-    let page = |turn: usize| (0..24).map(|line| format!("{turn} {line} {}\n\n", "x".repeat(70))).collect::<String>();
-    let mut answers: Vec<Value> = (0..TURNS).map(|turn| json!({ "text": page(turn) })).collect();
-    answers.extend([json!({ "calls": [bash("touch made")] }), json!({ "text": "all is done" })]);
+    let page = |turn: usize| {
+        (0..24)
+            .map(|line| format!("{turn} {line} {}\n\n", "x".repeat(70)))
+            .collect::<String>()
+    };
+    let mut answers: Vec<Value> = (0..TURNS)
+        .map(|turn| json!({ "text": page(turn) }))
+        .collect();
+    answers.extend([
+        json!({ "calls": [bash("touch made")] }),
+        json!({ "text": "all is done" }),
+    ]);
     let (scene, host) = scene(&answers);
     let mut person = AtScreen::start(&scene, &["attach", "p"]);
     person.sees("idle");
@@ -386,7 +466,9 @@ fn a_terminal_that_nobody_reads_costs_no_memory_and_answers_nothing() {
             scene.yoi(&["send", "--wait", "p", "go"]).ends(0);
         }
         scene.yoi(&["send", "p", "go"]).ends(0);
-        until("it asks", || scene.yoi(&["approve", "p"]).out.contains("touch made"));
+        until("it asks", || {
+            scene.yoi(&["approve", "p"]).out.contains("touch made")
+        });
         thread::sleep(Duration::from_millis(400));
         person.types("y");
         thread::sleep(Duration::from_millis(400));
@@ -407,10 +489,15 @@ fn a_terminal_that_nobody_reads_costs_no_memory_and_answers_nothing() {
 fn waits(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let count = |status: String| -> u64 {
-        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))
+            .unwrap();
         line.trim().parse().unwrap()
     };
-    tasks.map(|task| count(fs::read_to_string(task.unwrap().path().join("status")).unwrap())).sum()
+    tasks
+        .map(|task| count(fs::read_to_string(task.unwrap().path().join("status")).unwrap()))
+        .sum()
 }
 
 #[test]
@@ -467,18 +554,31 @@ fn a_log_shows_what_a_client_showed() {
     person.types("make the file\r");
     person.sees(KEYS);
     let records = scene.records("p");
-    let asked = records.iter().find(|record| record["k"] == "approval_requested").unwrap()["q"].as_u64().unwrap();
+    let asked = records
+        .iter()
+        .find(|record| record["k"] == "approval_requested")
+        .unwrap()["q"]
+        .as_u64()
+        .unwrap();
     answers(&mut person, "n");
     person.sees("all is done");
     person.types(DETACH);
     person.ends(0);
     let at = asked.to_string();
-    let done = scene.yoi(&["log", "p", "--screen", "--at", &at, "--size", "80x24"]).ends(0);
+    let done = scene
+        .yoi(&["log", "p", "--screen", "--at", &at, "--size", "80x24"])
+        .ends(0);
     assert_eq!(done.out.lines().count(), 24, "{}", done.out);
     let done = done.prints(&["make the file", "touch made", KEYS]);
     assert!(!done.out.contains("all is done"), "{}", done.out);
-    scene.yoi(&["log", "p", "--screen"]).ends(0).prints(&["all is done"]);
-    scene.yoi(&["log", "p", "--screen", "--at", "99999"]).ends(2).says(&["p has no record 99999"]);
+    scene
+        .yoi(&["log", "p", "--screen"])
+        .ends(0)
+        .prints(&["all is done"]);
+    scene
+        .yoi(&["log", "p", "--screen", "--at", "99999"])
+        .ends(2)
+        .says(&["p has no record 99999"]);
     scene.yoi(&["log", "p", "--at", "3"]).ends(2);
     host.end(Signal::TERM);
 }
@@ -546,7 +646,12 @@ fn a_full_context_is_a_question_that_keys_answer() {
     const QUESTION: &str = "1 drop the oldest turns";
     let scene = Scene::new();
     let third = json!({ "text": "three", "usage": { "input": 20_000, "output": 10, "cached": 0 } });
-    let answers = [json!({ "text": "one" }), json!({ "text": "two" }), third, json!({ "text": "went on" })];
+    let answers = [
+        json!({ "text": "one" }),
+        json!({ "text": "two" }),
+        third,
+        json!({ "text": "went on" }),
+    ];
     let model = scene.script("s.jsonl", &answers);
     scene.config(&format!("[models.\"{model}\"]\ncontext = 8000\n"));
     let host = Host::start(&scene, &["-m", &model]);
@@ -554,9 +659,17 @@ fn a_full_context_is_a_question_that_keys_answer() {
     for bytes in [10_000, 3_000, 10_000] {
         send(bytes).ends(0);
     }
-    send(10).ends(4).says(&["help: `yoi compact p --drop-turns` continues it without the oldest turns"]);
-    scene.yoi(&["ls"]).ends(0).prints(&["waiting for you", "`yoi compact p --drop-turns`"]);
-    scene.yoi(&["status", "p"]).ends(0).prints(&["`yoi compact p --drop-turns` continues it"]);
+    send(10)
+        .ends(4)
+        .says(&["help: `yoi compact p --drop-turns` continues it without the oldest turns"]);
+    scene
+        .yoi(&["ls"])
+        .ends(0)
+        .prints(&["waiting for you", "`yoi compact p --drop-turns`"]);
+    scene
+        .yoi(&["status", "p"])
+        .ends(0)
+        .prints(&["`yoi compact p --drop-turns` continues it"]);
     let press = |person: &mut AtScreen, key: &str| {
         person.sees(QUESTION);
         thread::sleep(Duration::from_millis(400));

@@ -29,7 +29,9 @@ impl Host {
     /// Starts the pod `p` and takes the process from the answer.
     #[track_caller]
     pub(crate) fn start(scene: &Scene, flags: &[&str]) -> Self {
-        let done = scene.yoi(&[&["start", "p", "--json", "-q"], flags].concat()).ends(0);
+        let done = scene
+            .yoi(&[&["start", "p", "--json", "-q"], flags].concat())
+            .ends(0);
         Self::of(&done)
     }
 
@@ -37,7 +39,9 @@ impl Host {
     pub(crate) fn of(done: &Done) -> Self {
         let answer = done.json();
         assert_eq!(answer["started"], true, "{answer}");
-        Self { pid: u32::try_from(answer["pid"].as_u64().unwrap()).unwrap() }
+        Self {
+            pid: u32::try_from(answer["pid"].as_u64().unwrap()).unwrap(),
+        }
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -70,19 +74,27 @@ impl Drop for Host {
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(
+            began.elapsed() < PATIENCE,
+            "not within {PATIENCE:?}: {what}"
+        );
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// How long a pod is stopped, in milliseconds; `.ci/long` sets a minute.
 pub(crate) fn pause() -> u64 {
-    std::env::var("YOI_TEST_PAUSE_MS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+    std::env::var("YOI_TEST_PAUSE_MS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(300)
 }
 
 /// The newest record of a kind in a pod's journal, as it is on disk: the pod may be running.
 pub(crate) fn newest(scene: &Scene, kind: &str) -> Option<Value> {
     let text = fs::read_to_string(scene.log_file("p")).unwrap_or_default();
-    let mut records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut records = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     records.rfind(|record| record["k"] == kind)
 }

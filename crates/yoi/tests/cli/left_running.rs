@@ -26,9 +26,11 @@ impl Begun {
         fifo(&scene.file("bare"));
         // In the sandbox the kernel ends them, where it has namespaces.
         let off = ["--sandbox", "off", "--allow", "Bash"];
-        let mut command = scene.command(&[&["run", "-m", &leaving(scene)][..], &off, flags, &["go"]].concat());
+        let mut command =
+            scene.command(&[&["run", "-m", &leaving(scene)][..], &off, flags, &["go"]].concat());
         let run = command.env("TMPDIR", temp).spawn().unwrap();
-        let [bare, command] = ["bare", "started"].map(|name| reached(&scene.file(name)).trim().to_owned());
+        let [bare, command] =
+            ["bare", "started"].map(|name| reached(&scene.file(name)).trim().to_owned());
         Self { run, command, bare }
     }
 
@@ -36,7 +38,10 @@ impl Begun {
         signal(self.run.id(), Signal::KILL);
         assert_eq!(finish(self.run).code(), None);
         let left = [self.command, self.bare];
-        assert!(!left.iter().any(|pid| gone(pid)), "they ended with it; this shows nothing");
+        assert!(
+            !left.iter().any(|pid| gone(pid)),
+            "they ended with it; this shows nothing"
+        );
         left
     }
 }
@@ -60,8 +65,14 @@ fn any_next_start_ends_what_a_killed_run_left() {
         let doctor = scene.yoi(&["doctor"]);
         for text in [&listed.out, &doctor.out] {
             let swapped = format!("2 processes still run ({}, {})", left[1], left[0]);
-            assert!(text.contains(&said) || text.contains(&swapped), "{flags:?}: {text}");
-            assert!(text.contains("the next `yoi run` or `yoi start` stops such processes"), "{text}");
+            assert!(
+                text.contains(&said) || text.contains(&swapped),
+                "{flags:?}: {text}"
+            );
+            assert!(
+                text.contains("the next `yoi run` or `yoi start` stops such processes"),
+                "{text}"
+            );
         }
         // Asking ends nothing.
         assert!(!left.iter().any(|pid| gone(pid)));
@@ -76,15 +87,25 @@ fn any_next_start_ends_what_a_killed_run_left() {
 fn a_start_that_fails_ends_them_too_and_the_record_says_so() {
     let scene = Scene::new();
     let left = Begun::in_scene(&scene, &["--pod", "p"], &scene.path("tmp")).kill();
-    scene.yoi(&["run", "--pod", "no/name", "-m", &hello(&scene), "hello"]).ends(2);
+    scene
+        .yoi(&["run", "--pod", "no/name", "-m", &hello(&scene), "hello"])
+        .ends(2);
     assert!(left.iter().all(|pid| gone(pid)));
     let other = Scene::new();
     let left = Begun::in_scene(&other, &["--pod", "p"], &other.path("tmp")).kill();
-    other.yoi(&["run", "--pod", "p", "-m", &leaving(&other), "hello"]).ends(0);
+    other
+        .yoi(&["run", "--pod", "p", "-m", &leaving(&other), "hello"])
+        .ends(0);
     assert!(left.iter().all(|pid| gone(pid)));
     let records = other.records("p");
-    let recovery = records.iter().find(|record| record["k"] == "recovery").unwrap();
-    assert_eq!((&recovery["ended_processes"], &recovery["survivors"]), (&json!(2), &json!(null)));
+    let recovery = records
+        .iter()
+        .find(|record| record["k"] == "recovery")
+        .unwrap();
+    assert_eq!(
+        (&recovery["ended_processes"], &recovery["survivors"]),
+        (&json!(2), &json!(null))
+    );
 }
 
 /// Its own directory for temporary files is elsewhere now: the pod still finds them, by their labels.
@@ -94,7 +115,9 @@ fn a_pod_ends_what_it_left_wherever_that_was() {
     fs::create_dir(scene.path("elsewhere")).unwrap();
     let elsewhere = scene.path("elsewhere");
     let left = Begun::in_scene(&scene, &["--pod", "p"], &elsewhere).kill();
-    scene.yoi(&["run", "--pod", "p", "-m", &leaving(&scene), "hello"]).ends(0);
+    scene
+        .yoi(&["run", "--pod", "p", "-m", &leaving(&scene), "hello"])
+        .ends(0);
     assert!(left.iter().all(|pid| gone(pid)));
 }
 
@@ -102,7 +125,11 @@ fn a_pod_ends_what_it_left_wherever_that_was() {
 fn rm_says_what_still_runs() {
     let scene = Scene::new();
     let left = Begun::in_scene(&scene, &["--pod", "p"], &scene.path("tmp")).kill();
-    scene.yoi(&["rm", "p", "--purge"]).ends(0).prints(&["deleted p", "p: 2 processes still run", "the next `yoi run`"]);
+    scene.yoi(&["rm", "p", "--purge"]).ends(0).prints(&[
+        "deleted p",
+        "p: 2 processes still run",
+        "the next `yoi run`",
+    ]);
     scene.yoi(&["run", "-m", &hello(&scene), "hello"]).ends(0);
     assert!(left.iter().all(|pid| gone(pid)));
 }
@@ -129,7 +156,9 @@ fn no_signal_that_can_be_handled_leaves_anything() {
     for sent in [3, 6, 10, 12, 14, 24, 30, 34, 64] {
         let scene = Scene::new();
         let begun = Begun::in_scene(&scene, &["--ephemeral"], &scene.path("tmp"));
-        let kill = Command::new("kill").args([format!("-{sent}"), begun.run.id().to_string()]).status();
+        let kill = Command::new("kill")
+            .args([format!("-{sent}"), begun.run.id().to_string()])
+            .status();
         assert!(kill.unwrap().success());
         finish(begun.run).ends(128 + sent);
         assert!(gone(&begun.command) && gone(&begun.bare), "{sent}");
@@ -140,8 +169,19 @@ fn no_signal_that_can_be_handled_leaves_anything() {
 /// process, and as a later one.
 #[test]
 fn in_a_namespace_that_its_session_did_not_begin_in() {
-    let apart = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
-    if !Command::new("unshare").args(apart).arg("true").status().is_ok_and(|status| status.success()) {
+    let apart = [
+        "--user",
+        "--map-root-user",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+    ];
+    if !Command::new("unshare")
+        .args(apart)
+        .arg("true")
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         println!("skipped: no namespace of processes can be made here");
         return;
     }
@@ -152,23 +192,54 @@ fn in_a_namespace_that_its_session_did_not_begin_in() {
         let model = scene.script("s.jsonl", &[call, json!({ "text": "done" })]);
         let run = scene.command(&["run", "--pod", "p", "-m", &model, "go"]);
         let mut outside = Command::new("unshare");
-        outside.args(apart).args(["sh", "-c", shell, "sh"]).arg(run.get_program()).args(run.get_args());
-        let vars = run.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        outside.env_clear().envs(vars).current_dir(run.get_current_dir().unwrap());
+        outside
+            .args(apart)
+            .args(["sh", "-c", shell, "sh"])
+            .arg(run.get_program())
+            .args(run.get_args());
+        let vars = run
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        outside
+            .env_clear()
+            .envs(vars)
+            .current_dir(run.get_current_dir().unwrap());
         assert_eq!(
-            finish(outside.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).ends(0).out,
+            finish(
+                outside
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            )
+            .ends(0)
+            .out,
             "done\n"
         );
         let records = scene.records("p");
-        let ended = records.iter().find(|record| record["k"] == "tool_finished").unwrap();
-        assert!(ended.to_string().contains("ended with the call: 2 processes"), "{ended}");
+        let ended = records
+            .iter()
+            .find(|record| record["k"] == "tool_finished")
+            .unwrap();
+        assert!(
+            ended
+                .to_string()
+                .contains("ended with the call: 2 processes"),
+            "{ended}"
+        );
     }
 }
 
 /// A pod whose lock somebody has, and who that says it is.
 fn locked(scene: &Scene, pid: u32) -> File {
-    scene.yoi(&["run", "--pod", "p", "-m", &hello(scene), "hello"]).ends(0);
-    let file = File::options().read(true).write(true).open(scene.pod("p").join("LOCK")).unwrap();
+    scene
+        .yoi(&["run", "--pod", "p", "-m", &hello(scene), "hello"])
+        .ends(0);
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(scene.pod("p").join("LOCK"))
+        .unwrap();
     file.lock().unwrap();
     let text = format!("{:<63}\n", json!({ "pid": pid, "since": 1 }).to_string());
     file.write_all_at(text.as_bytes(), 0).unwrap();
@@ -187,12 +258,22 @@ fn nobody() -> u32 {
 fn a_lock_of_an_owner_that_is_dead_is_waited_for() {
     let scene = Scene::new();
     let lock = locked(&scene, nobody());
-    let two = scene.script("two.jsonl", &[json!({ "text": "hello" }), json!({ "text": "again" })]);
-    let next = scene.command(&["run", "--pod", "p", "-m", &two, "hello"]).spawn().unwrap();
+    let two = scene.script(
+        "two.jsonl",
+        &[json!({ "text": "hello" }), json!({ "text": "again" })],
+    );
+    let next = scene
+        .command(&["run", "--pod", "p", "-m", &two, "hello"])
+        .spawn()
+        .unwrap();
     // Until it has tried.
     let tries = |fd: &Path| fs::read_link(fd).is_ok_and(|file| file == scene.pod("p").join("LOCK"));
     let fds = format!("/proc/{}/fd", next.id());
-    while !fs::read_dir(&fds).into_iter().flatten().flatten().any(|fd| tries(&fd.path()))
+    while !fs::read_dir(&fds)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|fd| tries(&fd.path()))
         && !gone(&next.id().to_string())
     {}
     // Long enough to give up, and a tenth of what it waits.
@@ -207,6 +288,7 @@ fn a_lock_is_not_waited_for_without_end() {
         let scene = Scene::new();
         let _lock = locked(&scene, pid);
         let next = scene.yoi(&["run", "--pod", "p", "-m", &hello(&scene), "hello"]);
-        next.ends(75).says(&[&format!("p is in use by process {pid}")]);
+        next.ends(75)
+            .says(&[&format!("p is in use by process {pid}")]);
     }
 }

@@ -66,7 +66,11 @@ fn help() {
             page.yoi(&short);
         }
     }
-    assert_eq!(fs::read_dir(page.scene.path("state")).unwrap().count(), 0, "help writes nothing");
+    assert_eq!(
+        fs::read_dir(page.scene.path("state")).unwrap().count(),
+        0,
+        "help writes nothing"
+    );
     page.keep("help");
 }
 
@@ -75,7 +79,11 @@ fn help() {
 fn help_at_80_columns() {
     let mut page = Page::new();
     for command in ["", "run", "start", "send", "config", "completions"] {
-        let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).chain(["--help"]).collect();
+        let words: Vec<&str> = command
+            .split(' ')
+            .filter(|word| !word.is_empty())
+            .chain(["--help"])
+            .collect();
         page.var("COLUMNS", "80", &words);
         page.fits(80);
     }
@@ -86,16 +94,29 @@ fn help_at_80_columns() {
         (&["help", "config", "show"], &["config", "show", "--help"]),
         (&["config", "help", "show"], &["config", "show", "--help"]),
         (&["feature", "help"], &["feature", "--help"]),
-        (&["help", "--", "run", "--", "list files"], &["run", "--help"]),
+        (
+            &["help", "--", "run", "--", "list files"],
+            &["run", "--help"],
+        ),
     ] {
         assert_eq!(page.output(help), page.output(option), "{help:?}");
     }
-    page.scene.yoi(&["help", "rnu"]).ends(2).says(&["`rnu` is not a command"]);
+    page.scene
+        .yoi(&["help", "rnu"])
+        .ends(2)
+        .says(&["`rnu` is not a command"]);
     // What no person calls was suggested: "did you mean `__host`?".
     for word in ["__hos", "host", "__host x", "hots"] {
         let args: Vec<_> = word.split(' ').collect();
-        let said = page.scene.yoi(&[&["help"], args.as_slice()].concat()).ends(2).err;
-        assert!(!said.replace("`__host` is not", "").contains("__host"), "{word}: {said}");
+        let said = page
+            .scene
+            .yoi(&[&["help"], args.as_slice()].concat())
+            .ends(2)
+            .err;
+        assert!(
+            !said.replace("`__host` is not", "").contains("__host"),
+            "{word}: {said}"
+        );
     }
     page.keep("help_at_80_columns");
 }
@@ -155,15 +176,21 @@ fn command_line() {
     page.scene.write("bad.json", "{\"type\": \"strin\"}");
     for line in wrong {
         page.yoi(&line.split(' ').collect::<Vec<_>>());
-        assert!(page.last_code() == Some(2) || line.contains("output-schema"), "{line}: {:?}", page.last_code());
+        assert!(
+            page.last_code() == Some(2) || line.contains("output-schema"),
+            "{line}: {:?}",
+            page.last_code()
+        );
     }
-    page.yoi(&["run", "--allow", "Bahs git", "x"]).yoi(&["run", "--allow", "Bash git:*", "x"]);
+    page.yoi(&["run", "--allow", "Bahs git", "x"])
+        .yoi(&["run", "--allow", "Bash git:*", "x"]);
     page.yoi(&["run", ""]).yoi(&["log", ""]);
     assert_eq!(page.scene.pods(), Vec::<String>::new());
     page.keep("command_line");
 }
 
-const PROVIDER: &str = "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+const PROVIDER: &str =
+    "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
 
 #[test]
 fn configuration() {
@@ -221,20 +248,35 @@ fn configuration() {
     }
     page.scene.config("");
     for text in ["[limits]\nmax_stepps = 1\n", "model = \"x\"\n"] {
-        page.given(&format!("yoi.toml of the project:\n{text}")).scene.write("yoi.toml", text);
+        page.given(&format!("yoi.toml of the project:\n{text}"))
+            .scene
+            .write("yoi.toml", text);
         page.yoi(&["config", "check"]);
     }
-    page.given("yoi.toml of the project is not UTF-8").scene.write("yoi.toml", b"model = \"\xff\"\n");
+    page.given("yoi.toml of the project is not UTF-8")
+        .scene
+        .write("yoi.toml", b"model = \"\xff\"\n");
     page.yoi(&["config", "check"]);
     let asks = "[sandbox]\nmode = \"off\"\n[state]\nany_file_system = true\n";
-    page.given(&format!("yoi.toml of the project:\n{asks}")).scene.write("yoi.toml", asks);
-    page.yoi(&["run", "--ephemeral", "list the files"]).yoi(&["config", "check"]).yoi(&["grant"]);
-    page.yoi(&["grant", "sandbox"]).yoi(&["grant", "1"]).yoi(&["grant", "--all"]).yoi(&["revoke"]);
+    page.given(&format!("yoi.toml of the project:\n{asks}"))
+        .scene
+        .write("yoi.toml", asks);
+    page.yoi(&["run", "--ephemeral", "list the files"])
+        .yoi(&["config", "check"])
+        .yoi(&["grant"]);
+    page.yoi(&["grant", "sandbox"])
+        .yoi(&["grant", "1"])
+        .yoi(&["grant", "--all"])
+        .yoi(&["revoke"]);
     page.yoi(&["revoke", "--all"]).yoi(&["revoke", "--all"]);
-    page.given("inside a run").var("YOI_CALL", "a/1/c00000001", &["grant", "--all"]);
+    page.given("inside a run")
+        .var("YOI_CALL", "a/1/c00000001", &["grant", "--all"]);
     fs::remove_file(page.scene.file("yoi.toml")).unwrap();
     fs::remove_file(page.scene.path("config/yoi/config.toml")).unwrap();
-    page.given("no file").yoi(&["config", "init"]).yoi(&["config", "init"]).yoi(&["config", "check"]);
+    page.given("no file")
+        .yoi(&["config", "init"])
+        .yoi(&["config", "init"])
+        .yoi(&["config", "check"]);
     for (name, value) in [
         ("YOI_MAX_STEPS", "many"),
         ("YOI_MAX_STEPS", "0"),
@@ -251,8 +293,16 @@ fn configuration() {
 #[test]
 fn models() {
     let mut page = Page::new();
-    page.scene.write("bad.jsonl", "{\"text\":\"x\"}\n{\"txet\":1}\n");
-    for model in ["nope", "nowhere/x", "openai/x", "anthropic/x", "scripted:none.jsonl", "scripted:bad.jsonl"] {
+    page.scene
+        .write("bad.jsonl", "{\"text\":\"x\"}\n{\"txet\":1}\n");
+    for model in [
+        "nope",
+        "nowhere/x",
+        "openai/x",
+        "anthropic/x",
+        "scripted:none.jsonl",
+        "scripted:bad.jsonl",
+    ] {
         page.yoi(&["run", "-m", model, "x"]);
     }
     page.var("OPENAI_API_KEY", " ", &["run", "-m", "openai/x", "x"]);
@@ -266,10 +316,14 @@ fn models() {
         "{ command = [\"no-such-program\"] }",
         "{ command = [\"sh\", \"-c\", \"yes\"] }",
     ] {
-        page.given(&format!("key = {key}")).scene.config(&format!("{PROVIDER}key = {key}\n"));
+        page.given(&format!("key = {key}"))
+            .scene
+            .config(&format!("{PROVIDER}key = {key}\n"));
         page.yoi(&["run", "-m", "x/y", "hi"]);
     }
-    page.given("nobody listens").scene.config(&format!("{PROVIDER}attempts = 1\n"));
+    page.given("nobody listens")
+        .scene
+        .config(&format!("{PROVIDER}attempts = 1\n"));
     page.yoi(&["run", "-m", "x/y", "--pod", "p", "hi"]);
     let status = |line: &'static str| {
         move || {
@@ -282,11 +336,23 @@ fn models() {
     };
     type Always = Box<dyn Fn() -> Reply + Send + Sync>;
     let always: [(&str, Always); 14] = [
-        ("the connection breaks in an answer", Box::new(|| Reply::Cut(vec![delta(&json!({ "content": "half" }))]))),
-        ("the connection breaks before an answer", Box::new(|| Reply::Cut(Vec::new()))),
+        (
+            "the connection breaks in an answer",
+            Box::new(|| Reply::Cut(vec![delta(&json!({ "content": "half" }))])),
+        ),
+        (
+            "the connection breaks before an answer",
+            Box::new(|| Reply::Cut(Vec::new())),
+        ),
         ("no answer begins", Box::new(|| Reply::Hang(Vec::new()))),
-        ("an answer stops", Box::new(|| Reply::Hang(vec![delta(&json!({ "content": "half" }))]))),
-        ("what comes is no JSON", Box::new(|| Reply::Stream("data: {no\n\n".into()))),
+        (
+            "an answer stops",
+            Box::new(|| Reply::Hang(vec![delta(&json!({ "content": "half" }))])),
+        ),
+        (
+            "what comes is no JSON",
+            Box::new(|| Reply::Stream("data: {no\n\n".into())),
+        ),
         ("status 400", Box::new(status("400 Bad Request"))),
         ("status 401", Box::new(status("401 Unauthorized"))),
         ("status 402", Box::new(status("402 Payment Required"))),
@@ -316,18 +382,27 @@ fn pods() {
     page.yoi(&["ls"]);
     let write = call("Write", json!({ "path": "sub/a.txt", "content": "x\n" }));
     let bash = call("Bash", json!({ "command": "echo x" }));
-    let answers = [json!({ "calls": [write] }), json!({ "calls": [bash] }), json!({ "text": "done" })];
+    let answers = [
+        json!({ "calls": [write] }),
+        json!({ "calls": [bash] }),
+        json!({ "text": "done" }),
+    ];
     let model = page.scene.script("s.jsonl", &answers);
     for name in ["alpha", "alpine"] {
         page.yoi(&["run", "--pod", name, "-m", &model, "go"]);
         fs::remove_dir_all(page.scene.file("sub")).unwrap();
     }
-    page.yoi(&["log", "al"]).yoi(&["rm", "alp"]).yoi(&["verify", "alpha"]);
+    page.yoi(&["log", "al"])
+        .yoi(&["rm", "alp"])
+        .yoi(&["verify", "alpha"]);
     page.scene.write("sub/a.txt", "mine\n");
     page.yoi(&["diff", "alpha"]).yoi(&["undo", "alpha"]);
     page.scene.write("sub/a.txt", "x\n");
-    page.yoi(&["undo", "alpha"]).yoi(&["undo", "alpha"]).yoi(&["diff", "alpha"]);
-    page.yoi(&["features", "alpha", "--diff", "4"]).yoi(&["features", "alpha", "--diff", "1..1"]);
+    page.yoi(&["undo", "alpha"])
+        .yoi(&["undo", "alpha"])
+        .yoi(&["diff", "alpha"]);
+    page.yoi(&["features", "alpha", "--diff", "4"])
+        .yoi(&["features", "alpha", "--diff", "1..1"]);
     page.yoi(&["log", "alpha", "--from", "9"]);
 
     page.given("a pod of a run that ended at once");
@@ -339,11 +414,23 @@ fn pods() {
     page.given("a pod in use");
     fifo(&page.scene.file("go"));
     let wait = call("Bash", json!({ "command": "read line < go" }));
-    let waiting = page.scene.script("wait.jsonl", &[json!({ "calls": [wait] }), json!({ "text": "done" })]);
-    let run = page.scene.command(&["run", "--pod", "busy", "-m", &waiting, "go"]).spawn().unwrap();
+    let waiting = page.scene.script(
+        "wait.jsonl",
+        &[json!({ "calls": [wait] }), json!({ "text": "done" })],
+    );
+    let run = page
+        .scene
+        .command(&["run", "--pod", "busy", "-m", &waiting, "go"])
+        .spawn()
+        .unwrap();
     // It is open once the command waits for the other end.
-    let mut gate = fs::OpenOptions::new().write(true).open(page.scene.file("go")).unwrap();
-    page.yoi(&["run", "--pod", "busy", "-m", &model, "x"]).yoi(&["rm", "busy"]).yoi(&["undo", "busy"]);
+    let mut gate = fs::OpenOptions::new()
+        .write(true)
+        .open(page.scene.file("go"))
+        .unwrap();
+    page.yoi(&["run", "--pod", "busy", "-m", &model, "x"])
+        .yoi(&["rm", "busy"])
+        .yoi(&["undo", "busy"]);
     std::io::Write::write_all(&mut gate, b"\n").unwrap();
     drop(gate);
     crate::scene::finish(run).ends(0);
@@ -351,7 +438,11 @@ fn pods() {
     page.given("a damaged pod");
     let path = page.scene.log_file("busy");
     let good = fs::read_to_string(&path).unwrap();
-    fs::write(&path, good.replacen("\"k\":\"response\"", "\"k\":\"respinse\"", 1)).unwrap();
+    fs::write(
+        &path,
+        good.replacen("\"k\":\"response\"", "\"k\":\"respinse\"", 1),
+    )
+    .unwrap();
     for args in [
         &["verify", "busy"][..],
         &["log", "busy", "--from", "12"],
@@ -368,8 +459,19 @@ fn pods() {
     }
     page.given("a pod that was cut off in a write");
     let path = page.scene.log_file("alpine");
-    fs::write(&path, [&fs::read(&path).unwrap()[..], b"{\"c\":\"12345678\",\"n\":"].concat()).unwrap();
-    page.yoi(&["verify", "alpine"]).yoi(&["run", "--pod", "alpine", "-m", "offline", "list the files"]);
+    fs::write(
+        &path,
+        [&fs::read(&path).unwrap()[..], b"{\"c\":\"12345678\",\"n\":"].concat(),
+    )
+    .unwrap();
+    page.yoi(&["verify", "alpine"]).yoi(&[
+        "run",
+        "--pod",
+        "alpine",
+        "-m",
+        "offline",
+        "list the files",
+    ]);
     page.yoi(&["rm", "alpine"]).yoi(&["rm", "alpha", "--purge"]);
 
     page.given("a state directory that is a file");
@@ -387,51 +489,106 @@ fn endings() {
     let refused = json!({ "calls": [call("Write", json!({ "path": ".env", "content": "x\n" }))] });
     let done = json!({ "text": "done" });
     let number = json!({ "text": "{\"n\": 1}" });
-    page.scene.write("text.json", "{\"type\": \"object\", \"required\": [\"text\"]}");
+    page.scene.write(
+        "text.json",
+        "{\"type\": \"object\", \"required\": [\"text\"]}",
+    );
     let table: [(&str, Vec<Value>, &[&str]); 10] = [
         ("a refused call", vec![refused, done.clone()], &[]),
-        ("the step limit", vec![read.clone(), done.clone()], &["--max-steps", "1"]),
-        ("an answer that is cut", vec![json!({ "text": "half", "stop": "max_tokens" })], &[]),
+        (
+            "the step limit",
+            vec![read.clone(), done.clone()],
+            &["--max-steps", "1"],
+        ),
+        (
+            "an answer that is cut",
+            vec![json!({ "text": "half", "stop": "max_tokens" })],
+            &[],
+        ),
         ("an empty answer", vec![json!({ "text": " " })], &[]),
-        ("a model that refuses", vec![json!({ "text": "no", "stop": "refusal" })], &[]),
+        (
+            "a model that refuses",
+            vec![json!({ "text": "no", "stop": "refusal" })],
+            &[],
+        ),
         ("a script that is over", vec![read.clone()], &[]),
-        ("a record that is too large", vec![json!({ "text": "\u{1}".repeat(300 * 1024) })], &[]),
-        ("an answer that does not fit", vec![number; 9], &["--output-schema", "text.json"]),
+        (
+            "a record that is too large",
+            vec![json!({ "text": "\u{1}".repeat(300 * 1024) })],
+            &[],
+        ),
+        (
+            "an answer that does not fit",
+            vec![number; 9],
+            &["--output-schema", "text.json"],
+        ),
         ("no price", vec![done.clone()], &["--max-cost", "1"]),
         ("done", vec![read, done], &[]),
     ];
     for (what, answers, flags) in table {
         let model = page.scene.script("s.jsonl", &answers);
-        page.given(what).yoi(&[&["run", "-m", &model][..], flags, &["go"]].concat());
+        page.given(what)
+            .yoi(&[&["run", "-m", &model][..], flags, &["go"]].concat());
     }
-    page.given("the planner does not understand").yoi(&["run", "-q", "why is the sky blue?"]);
-    page.given("the planner cannot do it").yoi(&["run", "-q", "show none.txt"]);
+    page.given("the planner does not understand")
+        .yoi(&["run", "-q", "why is the sky blue?"]);
+    page.given("the planner cannot do it")
+        .yoi(&["run", "-q", "show none.txt"]);
     page.given("no file may grow over 50 KiB");
     let list = json!({ "calls": [call("List", json!({}))] });
     let model = page.scene.script("s.jsonl", &vec![list; 200]);
-    page.limited("ulimit -f 100", &["run", "--pod", "p", "-q", "-m", &model, "x"]);
-    page.given("no file may be opened").limited("ulimit -n 10", &["run", "--ephemeral", "-q", "-m", &model, "x"]);
+    page.limited(
+        "ulimit -f 100",
+        &["run", "--pod", "p", "-q", "-m", &model, "x"],
+    );
+    page.given("no file may be opened").limited(
+        "ulimit -n 10",
+        &["run", "--ephemeral", "-q", "-m", &model, "x"],
+    );
     page.keep("endings");
 }
 
 #[test]
 fn live_pods() {
     let mut page = Page::new();
-    let model = page.scene.script("s.jsonl", &vec![json!({ "text": "done" }); 9]);
+    let model = page
+        .scene
+        .script("s.jsonl", &vec![json!({ "text": "done" }); 9]);
     let host = Host::start(&page.scene, &["-m", &model, "--max-steps", "3"]);
-    page.yoi(&["start", "p"]).yoi(&["start", "p", "more"]).yoi(&["start", "p", "--max-steps", "9"]);
+    page.yoi(&["start", "p"])
+        .yoi(&["start", "p", "more"])
+        .yoi(&["start", "p", "--max-steps", "9"]);
     page.yoi(&["send", "p", "hello", "--wait"]);
     let is_idle = |scene: &Scene| scene.yoi(&["status", "p", "--json"]).json()["state"] == "idle";
     until("the turn is over", || is_idle(&page.scene));
     page.yoi(&["cancel", "p"]).yoi(&["resume", "p"]);
-    page.given("held").yoi(&["pause", "p"]).yoi(&["send", "p", "count the files"]).yoi(&["status", "p"]);
-    page.yoi(&["notify", "p", "the branch was rebased"]).yoi(&["rm", "p"]);
-    page.yoi(&["run", "--pod", "p", "-m", "offline", "--sandbox", "off", "x"]);
-    page.given("continued").yoi(&["resume", "p"]).yoi(&["send", "p", "and then?", "--wait"]);
+    page.given("held")
+        .yoi(&["pause", "p"])
+        .yoi(&["send", "p", "count the files"])
+        .yoi(&["status", "p"]);
+    page.yoi(&["notify", "p", "the branch was rebased"])
+        .yoi(&["rm", "p"]);
+    page.yoi(&[
+        "run",
+        "--pod",
+        "p",
+        "-m",
+        "offline",
+        "--sandbox",
+        "off",
+        "x",
+    ]);
+    page.given("continued")
+        .yoi(&["resume", "p"])
+        .yoi(&["send", "p", "and then?", "--wait"]);
     until("all turns are over", || is_idle(&page.scene));
     page.yoi(&["stop", "p"]);
     until("the host has ended", || host.is_gone());
-    page.given("stopped").yoi(&["send", "p", "x"]).yoi(&["stop", "p"]).yoi(&["status", "p"]).yoi(&["attach"]);
+    page.given("stopped")
+        .yoi(&["send", "p", "x"])
+        .yoi(&["stop", "p"])
+        .yoi(&["status", "p"])
+        .yoi(&["attach"]);
     page.keep("live_pods");
 }
 
@@ -439,9 +596,19 @@ fn live_pods() {
 #[test]
 fn refusals() {
     let mut page = Page::new();
-    page.scene.write("a.txt", "one\ntwo\ntwo\n").write("b.txt", "b\n").write("bin", [0, 159, 1]).write(".env", "k=v\n");
-    page.scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"rm\"\ndecision = \"deny\"\n");
-    let edit = |old: &str| call("Edit", json!({ "path": "a.txt", "edits": [{ "old": old, "new": "x" }] }));
+    page.scene
+        .write("a.txt", "one\ntwo\ntwo\n")
+        .write("b.txt", "b\n")
+        .write("bin", [0, 159, 1])
+        .write(".env", "k=v\n");
+    page.scene
+        .config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"rm\"\ndecision = \"deny\"\n");
+    let edit = |old: &str| {
+        call(
+            "Edit",
+            json!({ "path": "a.txt", "edits": [{ "old": old, "new": "x" }] }),
+        )
+    };
     let calls = [
         call("Raed", json!({})),
         call("Read", json!({})),
@@ -478,12 +645,26 @@ fn refusals() {
         call("WorkItemList", json!({})),
     ];
     page.calls(&calls, &[]);
-    page.given("--read-only").calls(&calls[12..13], &["--read-only"]);
-    page.calls(&[call("Bash", json!({ "command": "{ echo x > c.txt; } 2>/dev/null" }))], &["--read-only"]);
-    page.given("--sandbox off").calls(&[call("Bash", json!({ "command": "echo one && true" }))], &["--sandbox", "off"]);
-    let outside = call("Write", json!({ "path": page.scene.path("other/x"), "content": "x" }));
+    page.given("--read-only")
+        .calls(&calls[12..13], &["--read-only"]);
+    page.calls(
+        &[call(
+            "Bash",
+            json!({ "command": "{ echo x > c.txt; } 2>/dev/null" }),
+        )],
+        &["--read-only"],
+    );
+    page.given("--sandbox off").calls(
+        &[call("Bash", json!({ "command": "echo one && true" }))],
+        &["--sandbox", "off"],
+    );
+    let outside = call(
+        "Write",
+        json!({ "path": page.scene.path("other/x"), "content": "x" }),
+    );
     fs::create_dir(page.scene.path("other")).unwrap();
-    page.given("--add-dir").calls(&[outside], &["--add-dir", "../other"]);
+    page.given("--add-dir")
+        .calls(&[outside], &["--add-dir", "../other"]);
     page.keep("refusals");
 }
 
@@ -496,13 +677,21 @@ fn reports() {
          [features.\"builtin:shell\"]\ngrant = { process = [] }\n[features.\"builtin:work-item\"]\nenabled = true\n",
     );
     page.given("with refusals").yoi(&["features"]);
-    page.yoi(&["features", "--explain", "Write"]).yoi(&["features", "--explain", "Bash"]);
+    page.yoi(&["features", "--explain", "Write"])
+        .yoi(&["features", "--explain", "Bash"]);
     page.yoi(&["features", "--explain", "Grep"]);
-    let model = page.scene.script("s.jsonl", &[json!({ "text": "done" }), json!({ "text": "done" })]);
-    page.yoi(&["run", "--pod", "p", "-m", &model, "go"]).yoi(&["features", "p", "--unused"]);
+    let model = page.scene.script(
+        "s.jsonl",
+        &[json!({ "text": "done" }), json!({ "text": "done" })],
+    );
+    page.yoi(&["run", "--pod", "p", "-m", &model, "go"])
+        .yoi(&["features", "p", "--unused"]);
     page.scene.config("");
-    page.yoi(&["run", "--pod", "p", "-m", &model, "go"]).yoi(&["features", "p", "--diff", "1"]);
-    page.yoi(&["config", "path"]).yoi(&["config", "show"]).yoi(&["log", "p"]);
+    page.yoi(&["run", "--pod", "p", "-m", &model, "go"])
+        .yoi(&["features", "p", "--diff", "1"]);
+    page.yoi(&["config", "path"])
+        .yoi(&["config", "show"])
+        .yoi(&["log", "p"]);
     page.keep("reports");
 }
 
@@ -512,10 +701,19 @@ fn wire() {
     let mut page = Page::new();
     let write = call("Write", json!({ "path": "a.txt", "content": "x\n" }));
     let refused = call("Write", json!({ "path": ".env", "content": "x\n" }));
-    let answers = [json!({ "calls": [write] }), json!({ "calls": [refused] }), json!({ "text": "done" })];
+    let answers = [
+        json!({ "calls": [write] }),
+        json!({ "calls": [refused] }),
+        json!({ "text": "done" }),
+    ];
     let model = page.scene.script("s.jsonl", &answers);
     page.json(&["run", "--pod", "p", "--json", "-m", &model, "go"]);
-    for args in [&["verify", "p", "--json"][..], &["diff", "p", "--json"], &["ls", "--json"], &["grant", "--json"]] {
+    for args in [
+        &["verify", "p", "--json"][..],
+        &["diff", "p", "--json"],
+        &["ls", "--json"],
+        &["grant", "--json"],
+    ] {
         page.json(args);
     }
     page.json(&["run", "--json", "-m", "nope", "go"]);

@@ -37,30 +37,61 @@ impl AtTerminal {
 
     /// The same by this script of bash, to which the program is `$YOI`.
     pub(crate) fn start_by_script(scene: &Scene, typed: &str, script: &str) -> Self {
-        Self::start_by(scene, typed, &["bash".into(), "-c".into(), script.into()], &[])
+        Self::start_by(
+            scene,
+            typed,
+            &["bash".into(), "-c".into(), script.into()],
+            &[],
+        )
     }
 
     /// The program on a terminal of this many columns that can draw, with colours or without.
     pub(crate) fn start_drawing(scene: &Scene, columns: u16, colour: bool, args: &[&str]) -> Self {
         let command = scene.command(args);
         let size = format!("stty cols {columns}; exec \"$YOI\" \"$@\"");
-        let mut argv = ["bash", "-c", &size, "yoi"].map(std::ffi::OsString::from).to_vec();
+        let mut argv = ["bash", "-c", &size, "yoi"]
+            .map(std::ffi::OsString::from)
+            .to_vec();
         argv.extend(command.get_args().map(ToOwned::to_owned));
         let no_colour = if colour { "" } else { "1" };
-        Self::start_by(scene, "", &argv, &[("TERM", "xterm-256color"), ("NO_COLOR", no_colour)])
+        Self::start_by(
+            scene,
+            "",
+            &argv,
+            &[("TERM", "xterm-256color"), ("NO_COLOR", no_colour)],
+        )
     }
 
-    fn start_by(scene: &Scene, typed: &str, argv: &[std::ffi::OsString], variables: &[(&str, &str)]) -> Self {
+    fn start_by(
+        scene: &Scene,
+        typed: &str,
+        argv: &[std::ffi::OsString],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let (shows, end) = terminal();
         let mut keys = shows.try_clone().unwrap();
         keys.write_all(typed.as_bytes()).unwrap();
         let model = scene.command(&[]);
         let mut command = Command::new("setsid");
-        command.arg("-c").args(argv).env_clear().current_dir(scene.path("project"));
-        command.envs(model.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("YOI", model.get_program()).env("TERM", "dumb").env("NO_COLOR", "1");
+        command
+            .arg("-c")
+            .args(argv)
+            .env_clear()
+            .current_dir(scene.path("project"));
+        command.envs(
+            model
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command
+            .env("YOI", model.get_program())
+            .env("TERM", "dumb")
+            .env("NO_COLOR", "1");
         command.envs(variables.iter().copied());
-        command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+        command
+            .stdin(end.try_clone().unwrap())
+            .stdout(end.try_clone().unwrap())
+            .stderr(end);
         let program = command.spawn().unwrap();
         // Only the program holds its end now; when it is gone, reading fails.
         drop(command);
@@ -70,22 +101,37 @@ impl AtTerminal {
             let mut reader = shows;
             let mut bytes = [0; 4096];
             while let Ok(read @ 1..) = reader.read(&mut bytes) {
-                told.0.lock().unwrap().text.push_str(&String::from_utf8_lossy(&bytes[..read]));
+                told.0
+                    .lock()
+                    .unwrap()
+                    .text
+                    .push_str(&String::from_utf8_lossy(&bytes[..read]));
                 told.1.notify_all();
             }
             told.0.lock().unwrap().over = true;
             told.1.notify_all();
         });
-        Self { keys, program, shown, read: 0 }
+        Self {
+            keys,
+            program,
+            shown,
+            read: 0,
+        }
     }
 
     /// Waits until this is shown, behind what was waited for before.
     #[track_caller]
     pub(crate) fn sees(&mut self, text: &str) {
         let (shown, changed) = &*self.shown;
-        let found = |shown: &Shown| shown.text[self.read..].find(text).map(|at| self.read + at + text.len());
+        let found = |shown: &Shown| {
+            shown.text[self.read..]
+                .find(text)
+                .map(|at| self.read + at + text.len())
+        };
         let waits = |shown: &mut Shown| found(shown).is_none() && !shown.over;
-        let (shown, _) = changed.wait_timeout_while(shown.lock().unwrap(), PATIENCE, waits).unwrap();
+        let (shown, _) = changed
+            .wait_timeout_while(shown.lock().unwrap(), PATIENCE, waits)
+            .unwrap();
         let (found, rest) = (found(&shown), shown.text[self.read..].to_owned());
         drop(shown);
         assert!(found.is_some(), "`{text}` is not in\n{rest}");
@@ -104,7 +150,9 @@ impl AtTerminal {
     #[track_caller]
     pub(crate) fn ends(mut self, code: i32) -> String {
         let (shown, changed) = &*self.shown;
-        let (shown, _) = changed.wait_timeout_while(shown.lock().unwrap(), PATIENCE, |shown| !shown.over).unwrap();
+        let (shown, _) = changed
+            .wait_timeout_while(shown.lock().unwrap(), PATIENCE, |shown| !shown.over)
+            .unwrap();
         let (over, text) = (shown.over, shown.text.clone());
         drop(shown);
         assert!(over, "it did not end:\n{text}");

@@ -29,9 +29,21 @@ fn a_command_on_the_screen_runs_and_the_model_reads_of_it_later() {
     person.types(DETACH);
     person.ends(0);
     let log = scene.yoi(&["log", "p"]).ends(0).out;
-    let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no {text} in {log}"));
-    assert!(at("> ! echo") < at("• c00000001 Bash") && at("turn 1: done") < at("> what did it print?"), "{log}");
-    assert!(scene.yoi(&["ls"]).ends(0).out.contains("! echo $((6 * 7)) > made"));
+    let at = |text: &str| {
+        log.find(text)
+            .unwrap_or_else(|| panic!("no {text} in {log}"))
+    };
+    assert!(
+        at("> ! echo") < at("• c00000001 Bash") && at("turn 1: done") < at("> what did it print?"),
+        "{log}"
+    );
+    assert!(
+        scene
+            .yoi(&["ls"])
+            .ends(0)
+            .out
+            .contains("! echo $((6 * 7)) > made")
+    );
     host.end(Signal::TERM);
     scene.sound("p");
 }
@@ -39,21 +51,41 @@ fn a_command_on_the_screen_runs_and_the_model_reads_of_it_later() {
 #[test]
 fn a_script_sends_one_and_a_pod_without_bash_says_what_to_do() {
     let (scene, host) = scene(&[], &[]);
-    let made = scene.yoi(&["send", "p", "--run", "--wait", "echo made | tee made"]).ends(0);
-    assert_eq!((scene.read("made").as_str(), made.out.as_str()), ("made\n", "made\n"));
-    let failed = scene.yoi(&["send", "p", "--run", "--wait", "echo why; exit 3"]).ends(1).says(&["error: exit 3 in "]);
+    let made = scene
+        .yoi(&["send", "p", "--run", "--wait", "echo made | tee made"])
+        .ends(0);
+    assert_eq!(
+        (scene.read("made").as_str(), made.out.as_str()),
+        ("made\n", "made\n")
+    );
+    let failed = scene
+        .yoi(&["send", "p", "--run", "--wait", "echo why; exit 3"])
+        .ends(1)
+        .says(&["error: exit 3 in "]);
     assert_eq!(failed.out, "why\n");
-    let told = scene.yoi(&["send", "p", "--run", "--wait", "--json", "exit 4"]).ends(1).json();
-    assert_eq!((&told["status"], &told["input"]), (&json!("error"), &json!(3)));
+    let told = scene
+        .yoi(&["send", "p", "--run", "--wait", "--json", "exit 4"])
+        .ends(1)
+        .json();
+    assert_eq!(
+        (&told["status"], &told["input"]),
+        (&json!("error"), &json!(3))
+    );
     let both = scene.yoi(&["send", "p", "--run", "--steer", "ls"]).ends(2);
-    assert!(both.err.contains("--run and --steer cannot be used together"), "{}", both.err);
+    assert!(
+        both.err
+            .contains("--run and --steer cannot be used together"),
+        "{}",
+        both.err
+    );
     host.end(Signal::TERM);
     scene.sound("p");
     let (scene, host) = self::scene(&[], &["--without", "builtin:shell"]);
     let refused = scene.yoi(&["send", "p", "--run", "ls"]).ends(1);
-    for words in
-        ["this pod has no tool Bash, so it runs no commands", "`yoi features` shows what left out `builtin:shell`"]
-    {
+    for words in [
+        "this pod has no tool Bash, so it runs no commands",
+        "`yoi features` shows what left out `builtin:shell`",
+    ] {
         assert!(refused.err.contains(words), "{}", refused.err);
     }
     host.end(Signal::TERM);

@@ -14,7 +14,10 @@ fn greet(scene: &Scene, pod: &str, tool: &str) -> (bool, String) {
 
 #[track_caller]
 fn outcome(scene: &Scene, id: &str) -> String {
-    feature(scene, id).unwrap_or_else(|| panic!("no {id}"))["outcome"].as_str().unwrap().to_owned()
+    feature(scene, id).unwrap_or_else(|| panic!("no {id}"))["outcome"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// The same package with a schema that has these properties.
@@ -32,32 +35,68 @@ fn a_schema_costs_its_package_only() {
     let scene = Scene::new();
     own(&scene, "good", SCRIPT);
     let plugins = scene.path("config/yoi/plugins");
-    let many: Value = (0..1000).map(|n| (format!("p{n}"), json!({ "pattern": "^\\w{1,1000}$" }))).collect();
-    write(&plugins.join("many"), &with_properties("many", &many), SCRIPT);
+    let many: Value = (0..1000)
+        .map(|n| (format!("p{n}"), json!({ "pattern": "^\\w{1,1000}$" })))
+        .collect();
+    write(
+        &plugins.join("many"),
+        &with_properties("many", &many),
+        SCRIPT,
+    );
     let huge = json!({ "a": { "pattern": "^\\p{L}{500}$" } });
-    write(&plugins.join("huge"), &with_properties("huge", &huge), SCRIPT);
+    write(
+        &plugins.join("huge"),
+        &with_properties("huge", &huge),
+        SCRIPT,
+    );
     let began = std::time::Instant::now();
     scene.yoi(&["features"]).ends(0);
-    assert!(began.elapsed().as_secs() < 5, "without a grant no schema is compiled: {:?}", began.elapsed());
-    scene.yoi(&["plugin", "check", plugins.join("many").to_str().unwrap()]).ends(65).prints(&["at most 64 patterns"]);
+    assert!(
+        began.elapsed().as_secs() < 5,
+        "without a grant no schema is compiled: {:?}",
+        began.elapsed()
+    );
+    scene
+        .yoi(&["plugin", "check", plugins.join("many").to_str().unwrap()])
+        .ends(65)
+        .prints(&["at most 64 patterns"]);
     scene.yoi(&["grant", "--all"]).ends(0);
     let plan = table(&scene);
     for words in ["at most 64 patterns", "a pattern is too large"] {
         assert!(plan.contains(words), "{words}: {plan}");
     }
-    assert!(greet(&scene, "p", "good_greet").1.contains("hello --who=you"));
+    assert!(
+        greet(&scene, "p", "good_greet")
+            .1
+            .contains("hello --who=you")
+    );
 }
 
 #[test]
 fn a_link_in_a_project_leads_to_no_grant() {
     let scene = Scene::new();
     let elsewhere = scene.path("elsewhere");
-    write(&elsewhere.join("acme"), &manifest("acme", "acme_greet"), SCRIPT);
-    let with = |args: &[&str]| finish(scene.command(args).env("YOI_PLUGIN_DIR", &elsewhere).spawn().unwrap());
+    write(
+        &elsewhere.join("acme"),
+        &manifest("acme", "acme_greet"),
+        SCRIPT,
+    );
+    let with = |args: &[&str]| {
+        finish(
+            scene
+                .command(args)
+                .env("YOI_PLUGIN_DIR", &elsewhere)
+                .spawn()
+                .unwrap(),
+        )
+    };
     with(&["grant", "plugin:acme"]).ends(0);
     fs::create_dir_all(scene.file(".yoi/plugins")).unwrap();
     symlink(elsewhere.join("acme"), scene.file(".yoi/plugins/acme")).unwrap();
-    assert!(feature(&scene, "plugin:acme/main").is_none(), "it was granted to be used elsewhere");
+    assert!(
+        feature(&scene, "plugin:acme/main").is_none(),
+        "it was granted to be used elsewhere"
+    );
     assert!(table(&scene).contains("it leads out of the project"));
     fs::remove_dir_all(scene.file(".yoi")).unwrap();
     symlink(&elsewhere, scene.file("tools")).unwrap();
@@ -66,7 +105,11 @@ fn a_link_in_a_project_leads_to_no_grant() {
     assert!(feature(&scene, "plugin:acme/main").is_none());
     // Inside the project a link is as good as a directory.
     fs::remove_file(scene.file("tools")).unwrap();
-    write(&scene.file("real/acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    write(
+        &scene.file("real/acme"),
+        &manifest("acme", "acme_greet"),
+        SCRIPT,
+    );
     symlink(scene.file("real"), scene.file("tools")).unwrap();
     scene.yoi(&["grant", "--all"]).ends(0);
     assert_eq!(outcome(&scene, "plugin:acme/main"), "installed");
@@ -78,14 +121,39 @@ fn a_project_takes_the_place_of_no_plugin_of_the_person() {
     own(&scene, "acme", SCRIPT);
     scene.yoi(&["grant", "--all"]).ends(0);
     let other = SCRIPT.replace("hello", "hollo");
-    write(&scene.file("tools/acme"), &manifest("acme", "acme_greet"), &other);
-    write(&scene.file(".yoi/plugins/acme"), &manifest("acme", "acme_greet"), &other);
-    scene.write("yoi.toml", "[plugins.acme]\npath = \"tools/acme\"\nrename = { acme_greet = \"Read\" }\n");
-    assert!(greet(&scene, "a", "acme_greet").1.contains("hello --who=you"), "nothing of the project is granted");
+    write(
+        &scene.file("tools/acme"),
+        &manifest("acme", "acme_greet"),
+        &other,
+    );
+    write(
+        &scene.file(".yoi/plugins/acme"),
+        &manifest("acme", "acme_greet"),
+        &other,
+    );
+    scene.write(
+        "yoi.toml",
+        "[plugins.acme]\npath = \"tools/acme\"\nrename = { acme_greet = \"Read\" }\n",
+    );
+    assert!(
+        greet(&scene, "a", "acme_greet")
+            .1
+            .contains("hello --who=you"),
+        "nothing of the project is granted"
+    );
     scene.write("yoi.toml", "[plugins.acme]\npath = \"tools/acme\"\n");
     scene.yoi(&["grant", "--all"]).ends(0);
-    assert!(greet(&scene, "b", "acme_greet").1.contains("hello --who=you"));
-    assert_eq!(table(&scene).matches("another plugin is called acme, too").count(), 2);
+    assert!(
+        greet(&scene, "b", "acme_greet")
+            .1
+            .contains("hello --who=you")
+    );
+    assert_eq!(
+        table(&scene)
+            .matches("another plugin is called acme, too")
+            .count(),
+        2
+    );
 }
 
 /// A command that can write a copy could change it between the check and the call, and so get what the plugin was granted.
@@ -95,7 +163,15 @@ fn copies_are_kept_where_no_command_writes() {
     own(&scene, "acme", SCRIPT);
     scene.yoi(&["grant", "--all"]).ends(0);
     let with = |cache: &Path, args: &[&str]| {
-        finish(scene.command(args).env("XDG_CACHE_HOME", cache).spawn().unwrap()).ends(0).out
+        finish(
+            scene
+                .command(args)
+                .env("XDG_CACHE_HOME", cache)
+                .spawn()
+                .unwrap(),
+        )
+        .ends(0)
+        .out
     };
     for cache in [scene.file("cache"), "/dev/shm".into()] {
         let plan = with(&cache, &["features"]);
@@ -103,12 +179,22 @@ fn copies_are_kept_where_no_command_writes() {
         assert!(plan.contains("where copies of plugins are kept"), "{plan}");
         assert!(!cache.join("yoi").exists());
     }
-    assert!(with(&scene.file("cache"), &["features", "--json"]).contains("where copies of plugins are kept"));
+    assert!(
+        with(&scene.file("cache"), &["features", "--json"])
+            .contains("where copies of plugins are kept")
+    );
     scene.config("[sandbox]\nmode = \"read-only\"\n");
-    assert!(!with(&scene.file("cache"), &["features"]).contains("where copies of plugins are kept"));
-    for cache in [scene.path("config"), scene.path("state"), scene.path("state/yoi/below")] {
+    assert!(
+        !with(&scene.file("cache"), &["features"]).contains("where copies of plugins are kept")
+    );
+    for cache in [
+        scene.path("config"),
+        scene.path("state"),
+        scene.path("state/yoi/below"),
+    ] {
         assert!(
-            with(&cache, &["features", "--json"]).contains("XDG_CACHE_HOME is in the directory of yoi's"),
+            with(&cache, &["features", "--json"])
+                .contains("XDG_CACHE_HOME is in the directory of yoi's"),
             "{cache:?}"
         );
     }
@@ -119,18 +205,45 @@ fn a_copy_that_is_not_safe_is_not_run() {
     let scene = Scene::new();
     own(&scene, "acme", SCRIPT);
     scene.yoi(&["grant", "--all"]).ends(0);
-    assert!(greet(&scene, "a", "acme_greet").1.contains("hello --who=you"));
+    assert!(
+        greet(&scene, "a", "acme_greet")
+            .1
+            .contains("hello --who=you")
+    );
     let copies = scene.path("home/.cache/yoi/packages");
-    let copy = fs::read_dir(&copies).unwrap().next().unwrap().unwrap().path().join("run.sh");
+    let copy = fs::read_dir(&copies)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("run.sh");
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&copy, SCRIPT.replace("hello", "hollo")).unwrap();
-    assert!(greet(&scene, "b", "acme_greet").1.contains("hello --who=you"), "it is made anew");
+    assert!(
+        greet(&scene, "b", "acme_greet")
+            .1
+            .contains("hello --who=you"),
+        "it is made anew"
+    );
     fs::remove_dir_all(&copies).unwrap();
     fs::write(&copies, "no directory").unwrap();
     let (is_error, text) = greet(&scene, "c", "acme_greet");
-    assert!(is_error && text.contains("yoi's own copy of this plugin is gone or changed"), "{text}");
-    let report = scene.yoi(&["features", "c"]).ends(0).out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(report.contains("plugin acme: its tools do not run: its copy cannot be written"), "{report}");
+    assert!(
+        is_error && text.contains("yoi's own copy of this plugin is gone or changed"),
+        "{text}"
+    );
+    let report = scene
+        .yoi(&["features", "c"])
+        .ends(0)
+        .out
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        report.contains("plugin acme: its tools do not run: its copy cannot be written"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -143,18 +256,32 @@ fn copies_that_others_can_write_are_not_used() {
         fs::create_dir_all(&dir).unwrap();
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
         greet(&scene, pod, "acme_greet");
-        let report = scene.yoi(&["features", pod]).ends(0).out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let report = scene
+            .yoi(&["features", pod])
+            .ends(0)
+            .out
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         assert!(report.contains("its copy would not be safe"), "{report}");
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
     }
-    assert!(greet(&scene, "c", "acme_greet").1.contains("hello --who=you"));
+    assert!(
+        greet(&scene, "c", "acme_greet")
+            .1
+            .contains("hello --who=you")
+    );
 }
 
 /// What a command left in the project is not the program that the person granted.
 #[test]
 fn a_program_of_the_project_is_not_taken_for_the_granted_one() {
     let scene = Scene::new();
-    own(&scene, "acme", "echo script\ntrue-of-the-machine 2>&1 || echo not there\n");
+    own(
+        &scene,
+        "acme",
+        "echo script\ntrue-of-the-machine 2>&1 || echo not there\n",
+    );
     scene.yoi(&["grant", "--all"]).ends(0);
     let bin = scene.file("bin");
     fs::create_dir(&bin).unwrap();
@@ -164,13 +291,29 @@ fn a_program_of_the_project_is_not_taken_for_the_granted_one() {
     }
     for (number, first) in [bin.to_str().unwrap(), "bin", ""].iter().enumerate() {
         let call = json!({ "calls": [{ "name": "acme_greet", "arguments": { "who": "you" } }] });
-        let model = scene.script(&format!("{number}.jsonl"), &[call, json!({ "text": "done" })]);
+        let model = scene.script(
+            &format!("{number}.jsonl"),
+            &[call, json!({ "text": "done" })],
+        );
         let pod = format!("p{number}");
         let mut command = scene.command(&["run", "--pod", &pod, "-m", &model, "go"]);
-        finish(command.env("PATH", format!("{first}:/usr/bin:/bin")).spawn().unwrap()).ends(0);
+        finish(
+            command
+                .env("PATH", format!("{first}:/usr/bin:/bin"))
+                .spawn()
+                .unwrap(),
+        )
+        .ends(0);
         let records = scene.records(&pod);
-        let result = records.iter().find(|record| record["k"] == "tool_finished").unwrap()["outcome"].to_string();
-        assert!(result.contains("script") && result.contains("not there"), "{first}: {result}");
+        let result = records
+            .iter()
+            .find(|record| record["k"] == "tool_finished")
+            .unwrap()["outcome"]
+            .to_string();
+        assert!(
+            result.contains("script") && result.contains("not there"),
+            "{first}: {result}"
+        );
         assert!(!result.contains("from the project"), "{first}: {result}");
     }
 }
@@ -178,16 +321,29 @@ fn a_program_of_the_project_is_not_taken_for_the_granted_one() {
 #[test]
 fn a_program_sees_no_secret_of_the_environment() {
     let scene = Scene::new();
-    own(&scene, "acme", "env\ncat /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'\n");
+    own(
+        &scene,
+        "acme",
+        "env\ncat /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'\n",
+    );
     scene.yoi(&["grant", "--all"]).ends(0);
     let call = json!({ "calls": [{ "name": "acme_greet", "arguments": { "who": "you" } }] });
     let model = scene.script("m.jsonl", &[call, json!({ "text": "done" })]);
     let mut command = scene.command(&["run", "--pod", "p", "-m", &model, "go"]);
-    command.env("ANTHROPIC_API_KEY", "the-first-secret").env("MY_PLAIN_NAME", "the-second-secret");
+    command
+        .env("ANTHROPIC_API_KEY", "the-first-secret")
+        .env("MY_PLAIN_NAME", "the-second-secret");
     finish(command.spawn().unwrap()).ends(0);
     let records = scene.records("p");
-    let result = records.iter().find(|record| record["k"] == "tool_finished").unwrap()["outcome"].to_string();
-    assert!(result.contains("PATH=") && !result.contains("-secret"), "{result}");
+    let result = records
+        .iter()
+        .find(|record| record["k"] == "tool_finished")
+        .unwrap()["outcome"]
+        .to_string();
+    assert!(
+        result.contains("PATH=") && !result.contains("-secret"),
+        "{result}"
+    );
 }
 
 /// A call of a client is judged by no rule, so no program of a plugin runs for one.
@@ -204,10 +360,14 @@ fn a_tool_for_clients_is_refused() {
 fn a_project_switches_no_plugin_of_the_person_off() {
     let scene = Scene::new();
     let rules = "rules = [{ tool = \"Bash\", program = \"echo\", decision = \"deny\" }]";
-    let text = format!("[package]\nname = \"calm\"\nversion = \"1.0.0\"\n[features.main]\n{rules}\n");
+    let text =
+        format!("[package]\nname = \"calm\"\nversion = \"1.0.0\"\n[features.main]\n{rules}\n");
     write(&scene.path("config/yoi/plugins/calm"), &text, SCRIPT);
     scene.yoi(&["grant", "--all"]).ends(0);
-    scene.write("yoi.toml", "[features.\"plugin:calm/main\"]\nenabled = false\n");
+    scene.write(
+        "yoi.toml",
+        "[features.\"plugin:calm/main\"]\nenabled = false\n",
+    );
     assert_eq!(outcome(&scene, "plugin:calm/main"), "installed");
     assert!(called_once(&scene, "a", "Bash", json!({ "command": "echo said" })).0);
     scene.yoi(&["grant", "--all"]).ends(0);
@@ -219,21 +379,43 @@ fn a_project_switches_no_plugin_of_the_person_off() {
 fn a_revoked_plugin_answers_no_more_calls_of_a_running_pod() {
     let scene = Scene::new();
     for place in ["one", "two"] {
-        write(&scene.path(place).join("acme"), &manifest("acme", "acme_greet"), SCRIPT);
-        scene.yoi(&["grant", "--all", "--plugin-dir", scene.path(place).to_str().unwrap()]).ends(0);
+        write(
+            &scene.path(place).join("acme"),
+            &manifest("acme", "acme_greet"),
+            SCRIPT,
+        );
+        scene
+            .yoi(&[
+                "grant",
+                "--all",
+                "--plugin-dir",
+                scene.path(place).to_str().unwrap(),
+            ])
+            .ends(0);
     }
     let (started, gate) = (scene.file("started"), scene.file("gate"));
     fifo(&started);
     fifo(&gate);
     let wait = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "echo > started; read line < gate" } }] });
     let greet = json!({ "calls": [{ "name": "acme_greet", "arguments": { "who": "you" } }] });
-    let model = scene.script("m.jsonl", &[greet.clone(), wait, greet, json!({ "text": "done" })]);
+    let model = scene.script(
+        "m.jsonl",
+        &[greet.clone(), wait, greet, json!({ "text": "done" })],
+    );
     let mut command = scene.command(&["run", "--pod", "p", "-m", &model, "go"]);
-    let run = command.env("YOI_PLUGIN_DIR", scene.path("one")).spawn().unwrap();
+    let run = command
+        .env("YOI_PLUGIN_DIR", scene.path("one"))
+        .spawn()
+        .unwrap();
     fs::read(&started).unwrap();
     let granted = scene.yoi(&["revoke", "--json"]).ends(0).json();
     let one = scene.path("one/acme").display().to_string();
-    let at = granted["granted"].as_array().unwrap().iter().position(|grant| grant["directory"] == *one).unwrap();
+    let at = granted["granted"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .position(|grant| grant["directory"] == *one)
+        .unwrap();
     scene.yoi(&["revoke", &(at + 1).to_string()]).ends(0);
     fs::write(&gate, "on\n").unwrap();
     finish(run).ends(0);
@@ -244,7 +426,10 @@ fn a_revoked_plugin_answers_no_more_calls_of_a_running_pod() {
         .map(|record| record["outcome"].to_string())
         .collect();
     assert!(results[0].contains("hello --who=you"), "{results:?}");
-    assert!(results[2].contains("was revoked") && !results[2].contains("hello"), "{results:?}");
+    assert!(
+        results[2].contains("was revoked") && !results[2].contains("hello"),
+        "{results:?}"
+    );
 }
 
 /// Values that look like options, shell text and paths stay values.
@@ -253,12 +438,27 @@ fn hostile_arguments_stay_values() {
     let scene = Scene::new();
     own(&scene, "acme", "printf '%s\\n' $# \"$1\"\n");
     scene.yoi(&["grant", "--all"]).ends(0);
-    let values =
-        ["--help", "$(touch pwned)", "`touch pwned`", "a\nb", "../../etc/passwd", "{package}", "; touch pwned #"];
+    let values = [
+        "--help",
+        "$(touch pwned)",
+        "`touch pwned`",
+        "a\nb",
+        "../../etc/passwd",
+        "{package}",
+        "; touch pwned #",
+    ];
     for (number, value) in values.iter().enumerate() {
-        let (is_error, text) = called_once(&scene, &format!("p{number}"), "acme_greet", json!({ "who": value }));
+        let (is_error, text) = called_once(
+            &scene,
+            &format!("p{number}"),
+            "acme_greet",
+            json!({ "who": value }),
+        );
         let expected = json!(format!("1\n--who={value}\n")).to_string();
-        assert!(!is_error && text.contains(expected.trim_matches('"')), "{value}: {text}");
+        assert!(
+            !is_error && text.contains(expected.trim_matches('"')),
+            "{value}: {text}"
+        );
     }
     assert!(!scene.file("pwned").exists());
 }
@@ -267,7 +467,8 @@ fn hostile_arguments_stay_values() {
 fn rules_of_a_granted_plugin_narrow() {
     let scene = Scene::new();
     let rules = "rules = [{ tool = \"Bash\", program = \"echo\", decision = \"deny\" }]";
-    let text = format!("[package]\nname = \"calm\"\nversion = \"1.0.0\"\n[features.main]\n{rules}\n");
+    let text =
+        format!("[package]\nname = \"calm\"\nversion = \"1.0.0\"\n[features.main]\n{rules}\n");
     let dir = write(&scene.path("config/yoi/plugins/calm"), &text, SCRIPT);
     let echo = |pod: &str| called_once(&scene, pod, "Bash", json!({ "command": "echo said" }));
     assert!(!echo("a").0, "without a grant there is no rule");
@@ -277,24 +478,47 @@ fn rules_of_a_granted_plugin_narrow() {
     assert!(is_error && !text.contains("said\\n"), "{text}");
     scene.config("[features.\"plugin:calm/main\"]\nenabled = false\n");
     assert!(!echo("c").0, "a person switches it off");
-    scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"echo\"\ndecision = \"allow\"\n");
+    scene.config(
+        "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"echo\"\ndecision = \"allow\"\n",
+    );
     assert!(echo("d").0, "it is stricter than what the person allows");
-    fs::write(dir.join("plugin.toml"), fs::read_to_string(dir.join("plugin.toml")).unwrap().replace("deny", "allow"))
-        .unwrap();
+    fs::write(
+        dir.join("plugin.toml"),
+        fs::read_to_string(dir.join("plugin.toml"))
+            .unwrap()
+            .replace("deny", "allow"),
+    )
+    .unwrap();
     assert!(table(&scene).contains("can `ask` and `deny`, not `allow`"));
 }
 
 #[test]
 fn the_end_of_a_program_is_the_outcome_of_its_call() {
     let scene = Scene::new();
-    own(&scene, "acme", "echo said\ncase $1 in *=kill) kill -9 $$ ;; *) exit \"${1#--who=}\" ;; esac\n");
+    own(
+        &scene,
+        "acme",
+        "echo said\ncase $1 in *=kill) kill -9 $$ ;; *) exit \"${1#--who=}\" ;; esac\n",
+    );
     scene.yoi(&["grant", "--all"]).ends(0);
-    let ends =
-        [("0", "ok", "exit 0"), ("75", "error", "try later"), ("3", "error", "exit 3"), ("kill", "error", "signal 9")];
+    let ends = [
+        ("0", "ok", "exit 0"),
+        ("75", "error", "try later"),
+        ("3", "error", "exit 3"),
+        ("kill", "error", "signal 9"),
+    ];
     for (who, kind, says) in ends {
-        let (is_error, text) = called_once(&scene, &format!("p{who}"), "acme_greet", json!({ "who": who }));
+        let (is_error, text) = called_once(
+            &scene,
+            &format!("p{who}"),
+            "acme_greet",
+            json!({ "who": who }),
+        );
         assert_eq!(is_error, who != "0");
-        assert!(text.contains(kind) && text.contains(says) && text.contains("said"), "{who}: {text}");
+        assert!(
+            text.contains(kind) && text.contains(says) && text.contains("said"),
+            "{who}: {text}"
+        );
     }
 }
 
@@ -302,9 +526,18 @@ fn the_end_of_a_program_is_the_outcome_of_its_call() {
 fn only_a_program_that_says_so_has_the_network() {
     let scene = Scene::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{} && echo connected\n", listener.local_addr().unwrap().port());
-    let text = |name: &str| manifest(name, &format!("{name}_greet")).replace("program = \"sh\"", "program = \"bash\"");
-    write(&scene.path("config/yoi/plugins/without"), &text("without"), &script);
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{} && echo connected\n",
+        listener.local_addr().unwrap().port()
+    );
+    let text = |name: &str| {
+        manifest(name, &format!("{name}_greet")).replace("program = \"sh\"", "program = \"bash\"")
+    };
+    write(
+        &scene.path("config/yoi/plugins/without"),
+        &text("without"),
+        &script,
+    );
     let with = format!("{}network = true\n", text("with"));
     write(&scene.path("config/yoi/plugins/with"), &with, &script);
     scene
@@ -323,10 +556,18 @@ fn features_without_a_grant_are_few_in_a_plan() {
     for package in ["one", "two", "three"] {
         let features: String = (0..32).map(|n| format!("[features.f{n}]\n")).collect();
         let text = format!("[package]\nname = \"{package}\"\nversion = \"1.0.0\"\n{features}");
-        write(&scene.file(&format!(".yoi/plugins/{package}")), &text, SCRIPT);
+        write(
+            &scene.file(&format!(".yoi/plugins/{package}")),
+            &text,
+            SCRIPT,
+        );
     }
     let plan = scene.yoi(&["features", "--json"]).ends(0).json();
-    let declarative = plan["features"].as_array().unwrap().iter().filter(|feature| feature["runtime"] == "declarative");
+    let declarative = plan["features"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|feature| feature["runtime"] == "declarative");
     assert_eq!(declarative.count(), 64);
 }
 
@@ -334,22 +575,44 @@ fn features_without_a_grant_are_few_in_a_plan() {
 #[test]
 fn an_error_of_the_machine_has_no_details() {
     let scene = Scene::new();
-    let text = manifest("acme", "acme_greet").replace("program = \"sh\"", "program = \"broken-program\"");
+    let text =
+        manifest("acme", "acme_greet").replace("program = \"sh\"", "program = \"broken-program\"");
     write(&scene.path("config/yoi/plugins/acme"), &text, SCRIPT);
     scene.yoi(&["grant", "--all"]).ends(0);
     let bin = scene.path("bin");
     fs::create_dir(&bin).unwrap();
     fs::write(bin.join("broken-program"), [0x7f, b'E', b'L', b'F', 0]).unwrap();
-    fs::set_permissions(bin.join("broken-program"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(
+        bin.join("broken-program"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
     let run = |pod: &str, log: &str| {
         let call = json!({ "calls": [{ "name": "acme_greet", "arguments": { "who": "you" } }] });
         let model = scene.script(&format!("{pod}.jsonl"), &[call, json!({ "text": "done" })]);
         let mut command = scene.command(&["run", "--pod", pod, "-m", &model, "go"]);
-        finish(command.env("PATH", &bin).env("YOI_LOG", log).spawn().unwrap()).ends(0);
+        finish(
+            command
+                .env("PATH", &bin)
+                .env("YOI_LOG", log)
+                .spawn()
+                .unwrap(),
+        )
+        .ends(0);
         let records = scene.records(pod);
-        let result = records.iter().find(|record| record["k"] == "tool_finished").unwrap()["outcome"].to_string();
-        assert!(result.contains("the program of this tool did not run"), "{result}");
-        assert!(!result.contains("bin/") && !result.contains("os error"), "{result}");
+        let result = records
+            .iter()
+            .find(|record| record["k"] == "tool_finished")
+            .unwrap()["outcome"]
+            .to_string();
+        assert!(
+            result.contains("the program of this tool did not run"),
+            "{result}"
+        );
+        assert!(
+            !result.contains("bin/") && !result.contains("os error"),
+            "{result}"
+        );
         fs::read_to_string(scene.pod(pod).join("host.log")).unwrap_or_default()
     };
     let broken = bin.join("broken-program").display().to_string();
@@ -371,20 +634,33 @@ const CALM: &str = "[package]\nname = \"calm\"\nversion = \"1.0.0\"\n[features.m
 impl Calm {
     fn new() -> Self {
         let scene = Scene::new();
-        let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "touch made" } }] });
-        let answers: Vec<Value> = (0..64).flat_map(|_| [call.clone(), json!({ "text": "done" })]).collect();
+        let call =
+            json!({ "calls": [{ "name": "Bash", "arguments": { "command": "touch made" } }] });
+        let answers: Vec<Value> = (0..64)
+            .flat_map(|_| [call.clone(), json!({ "text": "done" })])
+            .collect();
         let model = scene.script("m.jsonl", &answers);
         write(&scene.file(".yoi/plugins/calm"), CALM, SCRIPT);
         scene.yoi(&["grant", "plugin:calm"]).ends(0);
-        let file = fs::read_dir(scene.path("state/yoi/grants/plugins")).unwrap().next().unwrap().unwrap().path();
+        let file = fs::read_dir(scene.path("state/yoi/grants/plugins"))
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
         let grant = (file.clone(), fs::read(file).unwrap());
-        let calm = Self { scene, model, grant };
+        let calm = Self {
+            scene,
+            model,
+            grant,
+        };
         calm.refuses("p", &[]);
         calm
     }
 
     fn run(&self, pod: &str, args: &[&str]) -> crate::scene::Done {
-        self.scene.yoi(&[&["run", "--pod", pod, "-m", &self.model, "go"], args].concat())
+        self.scene
+            .yoi(&[&["run", "--pod", pod, "-m", &self.model, "go"], args].concat())
     }
 
     /// The rule holds.
@@ -397,7 +673,9 @@ impl Calm {
     /// Nothing starts.
     #[track_caller]
     fn ends(&self, pod: &str, args: &[&str], says: &[&str]) {
-        self.run(pod, args).ends(78).says(&[says, &["help: "]].concat());
+        self.run(pod, args)
+            .ends(78)
+            .says(&[says, &["help: "]].concat());
         assert!(!self.scene.file("made").exists());
     }
 
@@ -429,34 +707,77 @@ fn no_change_of_a_plugin_takes_its_rules_away() {
     let (file, _) = &calm.grant;
     let dir = file.parent().unwrap();
     let attacks: [(&str, &str, &dyn Fn()); 13] = [
-        ("a byte", "changed since it was granted", &|| append("# x\n")),
-        ("a byte with the old time", "changed since it was granted", &|| {
-            let before = fs::metadata(at("calm/run.sh")).unwrap().modified().unwrap();
-            fs::write(at("calm/run.sh"), SCRIPT.replace("hello", "hollo")).unwrap();
-            fs::File::options().write(true).open(at("calm/run.sh")).unwrap().set_modified(before).unwrap();
+        ("a byte", "changed since it was granted", &|| {
+            append("# x\n")
         }),
+        (
+            "a byte with the old time",
+            "changed since it was granted",
+            &|| {
+                let before = fs::metadata(at("calm/run.sh")).unwrap().modified().unwrap();
+                fs::write(at("calm/run.sh"), SCRIPT.replace("hello", "hollo")).unwrap();
+                fs::File::options()
+                    .write(true)
+                    .open(at("calm/run.sh"))
+                    .unwrap()
+                    .set_modified(before)
+                    .unwrap();
+            },
+        ),
         ("no rules", "changed since it was granted", &|| {
             fs::write(at("calm/plugin.toml"), CALM.replace("deny", "ask")).unwrap();
         }),
-        ("a mode", "changed since it was granted", &|| mode(&at("calm/run.sh"), 0o755)),
-        ("a file", "changed since it was granted", &|| fs::write(at("calm/new"), "").unwrap()),
-        ("no manifest any more", "lacks its rules (deny Bash touch)", &|| append("[[[")),
-        ("gone", "no plugin was found in", &|| fs::remove_dir_all(at("calm")).unwrap()),
-        ("renamed", "no plugin was found in", &|| fs::rename(at("calm"), at("calm2")).unwrap()),
+        ("a mode", "changed since it was granted", &|| {
+            mode(&at("calm/run.sh"), 0o755)
+        }),
+        ("a file", "changed since it was granted", &|| {
+            fs::write(at("calm/new"), "").unwrap()
+        }),
+        (
+            "no manifest any more",
+            "lacks its rules (deny Bash touch)",
+            &|| append("[[["),
+        ),
+        ("gone", "no plugin was found in", &|| {
+            fs::remove_dir_all(at("calm")).unwrap()
+        }),
+        ("renamed", "no plugin was found in", &|| {
+            fs::rename(at("calm"), at("calm2")).unwrap()
+        }),
         ("a link", "no plugin was found in", &|| {
             fs::rename(at("calm"), scene.file("real")).unwrap();
             symlink(scene.file("real"), at("calm")).unwrap();
         }),
-        ("another of its name", "another plugin is called calm, too", &|| {
-            write(&at("a"), CALM.split("rules").next().unwrap(), SCRIPT);
-        }),
-        ("more plugins than are read", "no plugin was found in", &|| {
-            (0..64).for_each(|number| {
-                drop(write(&at(&format!("a{number}")), &manifest(&format!("a{number}"), "a_b"), SCRIPT))
-            });
-        }),
-        ("grants that others can write", "others can write it (mode 777)", &|| mode(dir, 0o777)),
-        ("a grant that others can write", "others can write it (mode 666)", &|| mode(file, 0o666)),
+        (
+            "another of its name",
+            "another plugin is called calm, too",
+            &|| {
+                write(&at("a"), CALM.split("rules").next().unwrap(), SCRIPT);
+            },
+        ),
+        (
+            "more plugins than are read",
+            "no plugin was found in",
+            &|| {
+                (0..64).for_each(|number| {
+                    drop(write(
+                        &at(&format!("a{number}")),
+                        &manifest(&format!("a{number}"), "a_b"),
+                        SCRIPT,
+                    ))
+                });
+            },
+        ),
+        (
+            "grants that others can write",
+            "others can write it (mode 777)",
+            &|| mode(dir, 0o777),
+        ),
+        (
+            "a grant that others can write",
+            "others can write it (mode 666)",
+            &|| mode(file, 0o666),
+        ),
     ];
     for (what, says, attack) in attacks {
         attack();
@@ -469,9 +790,13 @@ fn no_change_of_a_plugin_takes_its_rules_away() {
     assert!(!scene.pods().contains(&"new".to_owned()));
     // A person accepts it, once for each pod.
     append("# x\n");
-    calm.run("p", &["--adopt"]).ends(0).says(&["warning: since the last start, plugin:calm/main was switched off"]);
+    calm.run("p", &["--adopt"])
+        .ends(0)
+        .says(&["warning: since the last start, plugin:calm/main was switched off"]);
     calm.run("p", &[]).ends(0);
-    calm.run("new", &["--adopt"]).ends(0).says(&["warning: plugin:calm/main lacks its rules"]);
+    calm.run("new", &["--adopt"])
+        .ends(0)
+        .says(&["warning: plugin:calm/main lacks its rules"]);
     calm.run("new", &[]).ends(0);
     fs::remove_file(scene.file("made")).unwrap();
     calm.ends("other", &[], &["changed since it was granted"]);
@@ -485,21 +810,43 @@ fn no_checkout_takes_the_rules_of_a_plugin_away() {
     git(scene, &["init", "-q", "-b", "calm", "."]);
     let commit = || {
         git(scene, &["add", "-A", "."]);
-        git(scene, &["-c", "user.name=a", "-c", "user.email=a@x", "commit", "-q", "-m", "x"]);
+        git(
+            scene,
+            &[
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@x",
+                "commit",
+                "-q",
+                "-m",
+                "x",
+            ],
+        );
     };
     commit();
     let plugins = scene.file(".yoi/plugins");
     let branches: [(&str, &str, &dyn Fn()); 4] = [
         ("weak", "changed since it was granted", &|| {
-            fs::write(plugins.join("calm/plugin.toml"), CALM.replace("deny", "ask")).unwrap();
+            fs::write(
+                plugins.join("calm/plugin.toml"),
+                CALM.replace("deny", "ask"),
+            )
+            .unwrap();
         }),
-        ("gone", "no plugin was found in", &|| fs::remove_dir_all(&plugins).unwrap()),
+        ("gone", "no plugin was found in", &|| {
+            fs::remove_dir_all(&plugins).unwrap()
+        }),
         ("link", "no plugin was found in", &|| {
             fs::rename(plugins.join("calm"), scene.file("real")).unwrap();
             symlink("../../real", plugins.join("calm")).unwrap();
         }),
         ("named", "another plugin is called calm, too", &|| {
-            write(&plugins.join("a"), CALM.split("rules").next().unwrap(), SCRIPT);
+            write(
+                &plugins.join("a"),
+                CALM.split("rules").next().unwrap(),
+                SCRIPT,
+            );
         }),
     ];
     for (branch, _, change) in &branches {
@@ -510,9 +857,15 @@ fn no_checkout_takes_the_rules_of_a_plugin_away() {
     git(scene, &["checkout", "-q", "calm"]);
     for (branch, says, _) in &branches {
         let bash = |command: String| ("Bash", json!({ "command": command }));
-        let calls = [bash(format!("git checkout -q {branch}")), bash("touch made".to_owned())];
+        let calls = [
+            bash(format!("git checkout -q {branch}")),
+            bash("touch made".to_owned()),
+        ];
         let results = crate::plugins::called(scene, branch, &calls);
-        assert!(!results[0].0 && results[1].1.contains("deny Bash touch"), "the running pod keeps them: {results:?}");
+        assert!(
+            !results[0].0 && results[1].1.contains("deny Bash touch"),
+            "the running pod keeps them: {results:?}"
+        );
         assert!(scene.read(".git/HEAD").ends_with(&format!("/{branch}\n")));
         calm.ends(&format!("new-{branch}"), &[], &[says]);
         calm.run("p", &[]).ends(78).says(&["help: "]);
@@ -536,10 +889,17 @@ fn a_grant_that_is_gone_is_drift() {
     calm.restore();
     // A pod that is older than the grant has no drift, and lacks the rules as a new one does.
     let old = "[features.\"plugin:calm/main\"]\nenabled = false\n";
-    calm.scene.config(old).yoi(&["run", "--pod", "old", "list the files"]).ends(0);
+    calm.scene
+        .config(old)
+        .yoi(&["run", "--pod", "old", "list the files"])
+        .ends(0);
     fs::write(calm.scene.file(".yoi/plugins/calm/new"), "").unwrap();
     calm.scene.config("");
-    calm.ends("old", &[], &["plugin:calm/main lacks its rules (deny Bash touch)"]);
+    calm.ends(
+        "old",
+        &[],
+        &["plugin:calm/main lacks its rules (deny Bash touch)"],
+    );
 }
 
 #[test]
@@ -549,18 +909,34 @@ fn no_start_and_no_project_switches_rules_off() {
     let off = "[features.\"plugin:calm/main\"]\nenabled = false\n";
     let agent = |keys: &str| {
         let file = scene.path("agent.toml");
-        fs::write(&file, format!("description = \"x\"\nprompt = \"x\"\n{keys}\n")).unwrap();
+        fs::write(
+            &file,
+            format!("description = \"x\"\nprompt = \"x\"\n{keys}\n"),
+        )
+        .unwrap();
         file.display().to_string()
     };
     let without = agent("without = [\"plugin:calm/main\"]");
     scene.config("[profiles.calm.features.\"plugin:calm/main\"]\nenabled = false\n");
     let refused = "plugin:calm/main judges or watches what the model does";
-    for args in [["--without", "plugin:calm/main"], ["--agent", &without], ["--profile", "calm"]] {
+    for args in [
+        ["--without", "plugin:calm/main"],
+        ["--agent", &without],
+        ["--profile", "calm"],
+    ] {
         calm.ends("new", &args, &[refused]);
     }
     // Also where the plugin does not say any more that it has rules.
-    fs::write(scene.file(".yoi/plugins/calm/plugin.toml"), CALM.split("rules").next().unwrap()).unwrap();
-    calm.ends("new", &["--without", "plugin:calm/main"], &["changed since it was granted"]);
+    fs::write(
+        scene.file(".yoi/plugins/calm/plugin.toml"),
+        CALM.split("rules").next().unwrap(),
+    )
+    .unwrap();
+    calm.ends(
+        "new",
+        &["--without", "plugin:calm/main"],
+        &["changed since it was granted"],
+    );
     calm.restore();
     scene.config("");
     let kept = agent("tools = [\"Bash\"]");
@@ -583,7 +959,11 @@ fn no_start_and_no_project_switches_rules_off() {
     fs::remove_file(scene.file("yoi.toml")).unwrap();
     // The person does, in their own file; a pod that had the rules needs consent.
     scene.config(off);
-    calm.ends("p", &[], &["was switched off by", "(rule `deny Bash touch`)"]);
+    calm.ends(
+        "p",
+        &[],
+        &["was switched off by", "(rule `deny Bash touch`)"],
+    );
     calm.run("mine", &[]).ends(0);
     assert!(scene.file("made").exists());
 }
@@ -596,7 +976,10 @@ fn a_model_does_not_write_plugins_without_a_question() {
     let bash = |command: String| ("Bash", json!({ "command": command }));
     let calls = [
         ("Write", json!({ "path": path, "content": "" })),
-        ("Write", json!({ "path": ".yoi/plugins/a/plugin.toml", "content": "" })),
+        (
+            "Write",
+            json!({ "path": ".yoi/plugins/a/plugin.toml", "content": "" }),
+        ),
         bash(format!("chmod u+x {path}")),
         bash(format!("echo x >> {path}")),
         bash("mv .yoi/plugins/calm .yoi/plugins/calm2".to_owned()),
@@ -604,7 +987,10 @@ fn a_model_does_not_write_plugins_without_a_question() {
     ];
     let results = crate::plugins::called(&calm.scene, "m", &calls);
     for (call, (is_error, text)) in calls.iter().zip(&results) {
-        assert!(*is_error && text.contains("requires approval"), "{call:?}: {text}");
+        assert!(
+            *is_error && text.contains("requires approval"),
+            "{call:?}: {text}"
+        );
     }
     assert_eq!(results.len(), calls.len());
     calm.refuses("n", &[]);
@@ -616,15 +1002,26 @@ fn grants_that_are_not_trusted_drop_no_gate() {
     let scene = Scene::new();
     let dir = scene.path("state/yoi/grants");
     for (text, starts) in [
-        ("[features.\"builtin:confirm-gate\"]\nenabled = true\ntools = [\"Write\"]\n", false),
-        ("[features.\"builtin:loop-detect\"]\nenabled = true\n", false),
-        ("[profiles.p.features.\"builtin:loop-detect\"]\nenabled = true\n", false),
+        (
+            "[features.\"builtin:confirm-gate\"]\nenabled = true\ntools = [\"Write\"]\n",
+            false,
+        ),
+        (
+            "[features.\"builtin:loop-detect\"]\nenabled = true\n",
+            false,
+        ),
+        (
+            "[profiles.p.features.\"builtin:loop-detect\"]\nenabled = true\n",
+            false,
+        ),
         ("[sandbox]\nmode = \"off\"\n", true),
     ] {
         scene.write("yoi.toml", text);
         scene.yoi(&["grant", "--all"]).ends(0);
         mode(&dir, 0o777);
-        let done = scene.yoi(&["run", "list the files"]).ends(if starts { 0 } else { 78 });
+        let done = scene
+            .yoi(&["run", "list the files"])
+            .ends(if starts { 0 } else { 78 });
         done.says(&["others can write it (mode 777)", "all grants are ignored"]);
         mode(&dir, 0o700);
         scene.yoi(&["run", "list the files"]).ends(0);

@@ -41,16 +41,28 @@ impl Packages {
     fn plan(&self) -> (BTreeMap<String, Value>, String) {
         let plan = self.yoi(&["features", "--json"]).ends(0).json();
         let id = |feature: &Value| feature["feature_id"].as_str().unwrap().to_owned();
-        let features = plan["features"].as_array().unwrap().iter().map(|feature| (id(feature), feature.clone()));
-        let features: BTreeMap<_, _> = features.filter(|(id, _)| id.starts_with("plugin:")).collect();
-        let own = features.values().map(|feature| feature["diagnostics"].to_string());
-        let problems = [plan["diagnostics"].to_string()].into_iter().chain(own).collect();
+        let features = plan["features"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|feature| (id(feature), feature.clone()));
+        let features: BTreeMap<_, _> = features
+            .filter(|(id, _)| id.starts_with("plugin:"))
+            .collect();
+        let own = features
+            .values()
+            .map(|feature| feature["diagnostics"].to_string());
+        let problems = [plan["diagnostics"].to_string()]
+            .into_iter()
+            .chain(own)
+            .collect();
         (features, problems)
     }
 
     /// What becomes of each feature of a plugin.
     fn outcomes(&self) -> Vec<(String, String)> {
-        let outcome = |(id, feature): (String, Value)| (id, feature["outcome"].as_str().unwrap().to_owned());
+        let outcome =
+            |(id, feature): (String, Value)| (id, feature["outcome"].as_str().unwrap().to_owned());
         self.plan().0.into_iter().map(outcome).collect()
     }
 
@@ -59,15 +71,25 @@ impl Packages {
         let list = self.yoi(&["plugin", "list", "--json"]).ends(0).json();
         assert_eq!(list["problems"], json!([]), "{list}");
         let name = |plugin: &Value| {
-            let dir = Path::new(plugin["directory"].as_str().unwrap()).file_name().unwrap();
+            let dir = Path::new(plugin["directory"].as_str().unwrap())
+                .file_name()
+                .unwrap();
             dir.to_str().unwrap().to_owned()
         };
-        list["plugins"].as_array().unwrap().iter().map(|plugin| (name(plugin), plugin.clone())).collect()
+        list["plugins"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|plugin| (name(plugin), plugin.clone()))
+            .collect()
     }
 
     /// Which of them are granted.
     fn grants(&self) -> Vec<(String, bool)> {
-        self.listed().into_iter().map(|(name, plugin)| (name, plugin["granted"].is_string())).collect()
+        self.listed()
+            .into_iter()
+            .map(|(name, plugin)| (name, plugin["granted"].is_string()))
+            .collect()
     }
 
     fn called(&self, pod: &str, calls: &[(&str, Value)]) -> Vec<(bool, String)> {
@@ -94,7 +116,10 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn pairs<T: Copy, U: From<T>>(expected: &[(&str, T)]) -> Vec<(String, U)> {
-    expected.iter().map(|(name, value)| ((*name).to_owned(), U::from(*value))).collect()
+    expected
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), U::from(*value)))
+        .collect()
 }
 
 /// Asserts that a call succeeded with these words.
@@ -106,7 +131,12 @@ fn says((is_error, text): &(bool, String), words: &str) {
 #[test]
 fn registration() {
     let packages = Packages::of("registration");
-    let both = |outcome| pairs::<_, String>(&[("plugin:acme/calm", outcome), ("plugin:acme/words", outcome)]);
+    let both = |outcome| {
+        pairs::<_, String>(&[
+            ("plugin:acme/calm", outcome),
+            ("plugin:acme/words", outcome),
+        ])
+    };
     assert_eq!(packages.outcomes(), both("disabled"));
     assert_eq!(packages.grants(), pairs::<_, bool>(&[("acme", false)]));
     let push = || ("Bash", json!({ "command": "git push" }));
@@ -120,15 +150,35 @@ fn registration() {
     let (features, problems) = packages.plan();
     assert!(!problems.contains("acme"), "{problems}");
     let contributed = |id: &str| {
-        let tools = features[id]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone());
-        (features[id]["instructions"].clone(), tools.collect::<Value>())
+        let tools = features[id]["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["name"].clone());
+        (
+            features[id]["instructions"].clone(),
+            tools.collect::<Value>(),
+        )
     };
-    assert_eq!(contributed("plugin:acme/calm"), (json!(["calm"]), json!([])));
-    assert_eq!(contributed("plugin:acme/words"), (json!(["words"]), json!(["acme_count", "acme_line"])));
+    assert_eq!(
+        contributed("plugin:acme/calm"),
+        (json!(["calm"]), json!([]))
+    );
+    assert_eq!(
+        contributed("plugin:acme/words"),
+        (json!(["words"]), json!(["acme_count", "acme_line"]))
+    );
     assert_eq!(features["plugin:acme/words"]["version"], "1.2.3");
     let listed = &packages.listed()["acme"];
-    assert_eq!((&listed["state"], &listed["problems"]), (&json!("granted"), &json!([])), "{listed}");
-    assert_eq!(listed["features"][1]["tools"][0]["program"], "sh {package}/count.sh", "{listed}");
+    assert_eq!(
+        (&listed["state"], &listed["problems"]),
+        (&json!("granted"), &json!([])),
+        "{listed}"
+    );
+    assert_eq!(
+        listed["features"][1]["tools"][0]["program"], "sh {package}/count.sh",
+        "{listed}"
+    );
 
     let calls = [
         ("acme_count", json!({ "text": "one two  three" })),
@@ -139,9 +189,17 @@ fn registration() {
     let results = packages.called("after", &calls);
     says(&results[0], "3 words");
     says(&results[1], "green");
-    assert!(results[2].0 && results[2].1.contains("number"), "the schema refuses it: {results:?}");
+    assert!(
+        results[2].0 && results[2].1.contains("number"),
+        "the schema refuses it: {results:?}"
+    );
     assert!(results[3].0 && results[3].1.contains(rule), "{results:?}");
-    let surface = packages.scene.records("after").into_iter().find(|record| record["k"] == "surface").unwrap();
+    let surface = packages
+        .scene
+        .records("after")
+        .into_iter()
+        .find(|record| record["k"] == "surface")
+        .unwrap();
     let system = surface["surface"]["system"].as_str().unwrap();
     for words in ["Count words with acme_count", "Leave pushes to the person"] {
         assert!(system.contains(words), "{system}");
@@ -160,10 +218,22 @@ fn collision() {
         ("plugin:tool-b/main", "skipped"),
     ];
     assert_eq!(packages.outcomes(), pairs::<_, String>(&expected));
-    let granted = [("built-in", true), ("name-a", true), ("name-b", false), ("tool-a", true), ("tool-b", true)];
+    let granted = [
+        ("built-in", true),
+        ("name-a", true),
+        ("name-b", false),
+        ("tool-a", true),
+        ("tool-b", true),
+    ];
     assert_eq!(packages.grants(), pairs::<_, bool>(&granted));
-    let unusable = packages.listed()["name-b"]["state"].as_str().unwrap().to_owned();
-    assert!(unusable.contains("another plugin is called same, too"), "{unusable}");
+    let unusable = packages.listed()["name-b"]["state"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        unusable.contains("another plugin is called same, too"),
+        "{unusable}"
+    );
     let (_, problems) = packages.plan();
     let reasons = [
         "another plugin is called same, too",
@@ -177,33 +247,66 @@ fn collision() {
 
     packages.scene.write("a.txt", "of the project\n");
     let none = || json!({});
-    let calls = [("Read", json!({ "path": "a.txt" })), ("a_say", none()), ("b_say", none()), ("shared_say", none())];
+    let calls = [
+        ("Read", json!({ "path": "a.txt" })),
+        ("a_say", none()),
+        ("b_say", none()),
+        ("shared_say", none()),
+    ];
     let results = packages.called("p", &calls);
     says(&results[0], "of the project");
     says(&results[1], "from name-a");
-    assert!(results[2].0 && !results[2].1.contains("from name-b"), "{results:?}");
+    assert!(
+        results[2].0 && !results[2].1.contains("from name-b"),
+        "{results:?}"
+    );
     says(&results[3], "from tool-a");
     fs::remove_dir_all(packages.dir.join("tool-a")).unwrap();
-    says(&packages.called("q", &[("shared_say", none())])[0], "from tool-b");
+    says(
+        &packages.called("q", &[("shared_say", none())])[0],
+        "from tool-b",
+    );
 }
 
 #[test]
 fn isolation() {
     let packages = Packages::of("isolation").granted();
-    let installed = [("plugin:good/main", "installed"), ("plugin:mixed/main", "installed")];
+    let installed = [
+        ("plugin:good/main", "installed"),
+        ("plugin:mixed/main", "installed"),
+    ];
     assert_eq!(packages.outcomes(), pairs::<_, String>(&installed));
-    assert_eq!(packages.grants(), pairs::<_, bool>(&[("bad-manifest", false), ("good", true), ("mixed", true)]));
+    assert_eq!(
+        packages.grants(),
+        pairs::<_, bool>(&[("bad-manifest", false), ("good", true), ("mixed", true)])
+    );
     let listed = packages.listed();
     let bad = |name: &str| listed[name]["problems"].to_string();
-    assert!(bad("bad-manifest").contains("the manifest is not valid"), "{listed:?}");
-    assert!(bad("mixed").contains("plugin:mixed/bad: tool `mixed_lost` has no program"), "{listed:?}");
+    assert!(
+        bad("bad-manifest").contains("the manifest is not valid"),
+        "{listed:?}"
+    );
+    assert!(
+        bad("mixed").contains("plugin:mixed/bad: tool `mixed_lost` has no program"),
+        "{listed:?}"
+    );
     assert_eq!(bad("good"), "[]");
     let none = || json!({});
-    let results = packages.called("p", &[("good_say", none()), ("mixed_say", none()), ("mixed_lost", none())]);
+    let results = packages.called(
+        "p",
+        &[
+            ("good_say", none()),
+            ("mixed_say", none()),
+            ("mixed_lost", none()),
+        ],
+    );
     says(&results[0], "from good");
     says(&results[1], "from mixed");
     assert!(results[2].0, "{results:?}");
-    packages.strict().ends(78).says(&["plugin bad-manifest (", "plugin:mixed/bad: "]);
+    packages
+        .strict()
+        .ends(78)
+        .says(&["plugin bad-manifest (", "plugin:mixed/bad: "]);
 }
 
 #[test]
@@ -213,13 +316,19 @@ fn strictness() {
     packages.yoi(&["run", "list the files"]).ends(0);
     packages.strict().ends(78).says(&waits);
     packages.yoi(&["grant", "plugin:one"]).ends(0);
-    assert_eq!(packages.grants(), pairs::<_, bool>(&[("one", true), ("two", false)]));
+    assert_eq!(
+        packages.grants(),
+        pairs::<_, bool>(&[("one", true), ("two", false)])
+    );
     let done = packages.strict().ends(78).says(&waits[1..]);
     assert!(!done.err.contains("plugin one"), "{}", done.err);
     packages.yoi(&["grant", "plugin:two"]).ends(0);
     packages.strict().ends(0);
     packages.scene.yoi(&["revoke", "plugin:one"]).ends(0);
-    let outcomes = [("plugin:one/main", "disabled"), ("plugin:two/main", "installed")];
+    let outcomes = [
+        ("plugin:one/main", "disabled"),
+        ("plugin:two/main", "installed"),
+    ];
     assert_eq!(packages.outcomes(), pairs::<_, String>(&outcomes));
     packages.strict().ends(78).says(&waits[..1]);
 }
@@ -227,17 +336,35 @@ fn strictness() {
 #[test]
 fn versions() {
     let packages = Packages::of("versions").granted();
-    assert_eq!(packages.outcomes(), pairs::<_, String>(&[("plugin:fits/main", "installed")]));
-    assert_eq!(packages.grants(), pairs::<_, bool>(&[("fits", true), ("later", false)]));
+    assert_eq!(
+        packages.outcomes(),
+        pairs::<_, String>(&[("plugin:fits/main", "installed")])
+    );
+    assert_eq!(
+        packages.grants(),
+        pairs::<_, bool>(&[("fits", true), ("later", false)])
+    );
     let listed = packages.listed();
-    assert_eq!(listed["fits"]["package"]["requires"], json!({ "yoi": ">=0.2" }));
-    let needs = format!("the package needs yoi >=99; this is {}", env!("CARGO_PKG_VERSION"));
-    assert!(listed["later"]["state"].as_str().unwrap().contains(&needs), "{listed:?}");
+    assert_eq!(
+        listed["fits"]["package"]["requires"],
+        json!({ "yoi": ">=0.2" })
+    );
+    let needs = format!(
+        "the package needs yoi >=99; this is {}",
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(
+        listed["later"]["state"].as_str().unwrap().contains(&needs),
+        "{listed:?}"
+    );
     assert!(packages.plan().1.contains(&needs));
     packages.strict().ends(78).says(&[&needs]);
     let results = packages.called("p", &[("fits_say", json!({})), ("later_say", json!({}))]);
     says(&results[0], "from fits");
-    assert!(results[1].0 && !results[1].1.contains("from later"), "{results:?}");
+    assert!(
+        results[1].0 && !results[1].1.contains("from later"),
+        "{results:?}"
+    );
     fs::remove_dir_all(packages.dir.join("later")).unwrap();
     packages.strict().ends(0);
 }
@@ -249,23 +376,50 @@ fn drift() {
     let data = packages.dir.join("acme/data.txt");
     let write = |from: &str, to: &str| {
         let time = fs::metadata(&data).unwrap().modified().unwrap();
-        fs::write(&data, fs::read_to_string(&data).unwrap().replacen(from, to, 1)).unwrap();
-        File::options().write(true).open(&data).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+        fs::write(
+            &data,
+            fs::read_to_string(&data).unwrap().replacen(from, to, 1),
+        )
+        .unwrap();
+        File::options()
+            .write(true)
+            .open(&data)
+            .unwrap()
+            .set_times(FileTimes::new().set_modified(time))
+            .unwrap();
     };
     let call = |pod: &str| packages.called(pod, &[("acme_data", json!({}))]).remove(0);
-    let stands = || (packages.outcomes().remove(0).1, packages.grants().remove(0).1);
+    let stands = || {
+        (
+            packages.outcomes().remove(0).1,
+            packages.grants().remove(0).1,
+        )
+    };
     assert_eq!(stands(), ("installed".to_owned(), true));
     says(&call("a"), "the weight is 10 kg");
     write("10", "90");
     assert_eq!(stands(), ("disabled".to_owned(), false));
-    let state = packages.listed()["acme"]["state"].as_str().unwrap().to_owned();
+    let state = packages.listed()["acme"]["state"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(state.starts_with("changed since it was granted"), "{state}");
     let (is_error, text) = call("b");
     assert!(is_error && !text.contains("kg"), "{text}");
-    packages.strict().ends(78).says(&["plugin acme: changed since it was granted"]);
-    packages.yoi(&["grant"]).ends(0).prints(&["changed: data.txt"]);
+    packages
+        .strict()
+        .ends(78)
+        .says(&["plugin acme: changed since it was granted"]);
+    packages
+        .yoi(&["grant"])
+        .ends(0)
+        .prints(&["changed: data.txt"]);
     write("90", "10");
-    assert_eq!(stands(), ("installed".to_owned(), true), "what was granted is there again");
+    assert_eq!(
+        stands(),
+        ("installed".to_owned(), true),
+        "what was granted is there again"
+    );
     says(&call("c"), "the weight is 10 kg");
     write("10", "90");
     packages.yoi(&["grant", "--all"]).ends(0);

@@ -19,14 +19,24 @@ fn scene() -> Scene {
 /// The answers to calls: whether each is an error, and its text.
 fn answers(scene: &Scene, calls: &[(&str, Value)]) -> Vec<(bool, String)> {
     let call = |(name, arguments): &(&str, Value)| json!({ "calls": [{ "name": name, "arguments": arguments }] });
-    let script: Vec<Value> = calls.iter().map(call).chain([json!({ "text": "done" })]).collect();
+    let script: Vec<Value> = calls
+        .iter()
+        .map(call)
+        .chain([json!({ "text": "done" })])
+        .collect();
     let model = scene.script("stac.jsonl", &script);
     let mut command = scene.command(&["run", "--pod", "p", "-m", &model, "go"]);
     finish(command.env("PATH", SYSTEM_PATH).spawn().unwrap()).ends(0);
-    let finished = scene.records("p").into_iter().filter(|record| record["k"] == "tool_finished");
+    let finished = scene
+        .records("p")
+        .into_iter()
+        .filter(|record| record["k"] == "tool_finished");
     let text = |record: Value| {
         let outcome = &record["outcome"];
-        (outcome["status"] != "ok", outcome["content"].as_str().unwrap_or_default().to_owned())
+        (
+            outcome["status"] != "ok",
+            outcome["content"].as_str().unwrap_or_default().to_owned(),
+        )
     };
     finished.map(text).collect()
 }
@@ -71,25 +81,47 @@ fn matches(item: &Value, arguments: &Value) -> bool {
         let time = item["properties"]["datetime"].as_str().unwrap();
         (start == ".." || time >= start) && (end == ".." || time <= end)
     });
-    let in_collections = arguments["collections"].as_array().is_none_or(|wanted| wanted.contains(&item["collection"]));
+    let in_collections = arguments["collections"]
+        .as_array()
+        .is_none_or(|wanted| wanted.contains(&item["collection"]));
     let none = Map::new();
     let conditions = arguments["query"].as_object().unwrap_or(&none).iter();
-    let mut conditions = conditions.flat_map(|(name, all)| all.as_object().unwrap().iter().map(move |one| (name, one)));
+    let mut conditions = conditions
+        .flat_map(|(name, all)| all.as_object().unwrap().iter().map(move |one| (name, one)));
     in_box
         && in_time
         && in_collections
-        && conditions.all(|(name, (operator, wanted))| holds(&item["properties"][name], operator, wanted))
+        && conditions
+            .all(|(name, (operator, wanted))| holds(&item["properties"][name], operator, wanted))
 }
 
 /// What `stac_search` should answer: the number that matches, the ids of the page, and the next offset.
 fn searched(arguments: &Value) -> (usize, Vec<String>, Option<u64>) {
-    let mut found: Vec<Value> = items().into_iter().filter(|item| matches(item, arguments)).collect();
+    let mut found: Vec<Value> = items()
+        .into_iter()
+        .filter(|item| matches(item, arguments))
+        .collect();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    found.sort_by_key(|item| (std::cmp::Reverse(text(&item["properties"]["datetime"])), text(&item["id"])));
-    let (limit, offset) = (arguments["limit"].as_u64().unwrap_or(10), arguments["offset"].as_u64().unwrap_or(0));
+    found.sort_by_key(|item| {
+        (
+            std::cmp::Reverse(text(&item["properties"]["datetime"])),
+            text(&item["id"]),
+        )
+    });
+    let (limit, offset) = (
+        arguments["limit"].as_u64().unwrap_or(10),
+        arguments["offset"].as_u64().unwrap_or(0),
+    );
     let next = offset + limit;
-    let page = found.iter().skip(offset.try_into().unwrap()).take(limit.try_into().unwrap());
-    (found.len(), page.map(|item| text(&item["id"])).collect(), (next < found.len() as u64).then_some(next))
+    let page = found
+        .iter()
+        .skip(offset.try_into().unwrap())
+        .take(limit.try_into().unwrap());
+    (
+        found.len(),
+        page.map(|item| text(&item["id"])).collect(),
+        (next < found.len() as u64).then_some(next),
+    )
 }
 
 /// Of each collection: count, min, mean, median, max.
@@ -97,30 +129,62 @@ fn covered(arguments: &Value) -> BTreeMap<String, [f64; 5]> {
     let mut covers: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for item in items().iter().filter(|item| matches(item, arguments)) {
         if let Some(cover) = item["properties"]["eo:cloud_cover"].as_f64() {
-            covers.entry(item["collection"].as_str().unwrap().to_owned()).or_default().push(cover);
+            covers
+                .entry(item["collection"].as_str().unwrap().to_owned())
+                .or_default()
+                .push(cover);
         }
     }
     let statistics = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
         let (count, middle) = (all.len() as f64, all.len() / 2);
-        let median = if all.len() % 2 == 1 { all[middle] } else { f64::midpoint(all[middle - 1], all[middle]) };
-        [count, all[0], all.iter().sum::<f64>() / count, median, all[all.len() - 1]]
+        let median = if all.len() % 2 == 1 {
+            all[middle]
+        } else {
+            f64::midpoint(all[middle - 1], all[middle])
+        };
+        [
+            count,
+            all[0],
+            all.iter().sum::<f64>() / count,
+            median,
+            all[all.len() - 1],
+        ]
     };
-    covers.into_iter().map(|(name, all)| (name, statistics(all))).collect()
+    covers
+        .into_iter()
+        .map(|(name, all)| (name, statistics(all)))
+        .collect()
 }
 
 fn search_arguments() -> Vec<Value> {
-    let boxes = [None, Some([0.0, 40.0, 20.0, 60.0]), Some([-20.0, 35.0, 5.0, 50.0]), Some([10.0, 45.0, 10.5, 45.5])];
-    let some_time = items()[7]["properties"]["datetime"].as_str().unwrap().to_owned();
-    let times =
-        ["2024-03-01T00:00:00Z/2024-08-31T23:59:59Z", "../2024-06-01T00:00:00Z", "2024-04-01T00:00:00Z/..", &some_time];
+    let boxes = [
+        None,
+        Some([0.0, 40.0, 20.0, 60.0]),
+        Some([-20.0, 35.0, 5.0, 50.0]),
+        Some([10.0, 45.0, 10.5, 45.5]),
+    ];
+    let some_time = items()[7]["properties"]["datetime"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let times = [
+        "2024-03-01T00:00:00Z/2024-08-31T23:59:59Z",
+        "../2024-06-01T00:00:00Z",
+        "2024-04-01T00:00:00Z/..",
+        &some_time,
+    ];
     let queries = [
         json!({ "eo:cloud_cover": { "lt": 40 } }),
         json!({ "platform": { "eq": "landsat-9" } }),
         json!({ "eo:cloud_cover": { "gte": 20, "lte": 80.5 }, "gsd": { "neq": 30 } }),
         json!({ "platform": { "gt": "m" }, "eo:cloud_cover": { "gt": 10 } }),
     ];
-    let collections = [json!(["sentinel-2-l2a"]), json!(["landsat-c2-l2"]), json!(["landsat-c2-l2", "sentinel-2-l2a"])];
+    let collections = [
+        json!(["sentinel-2-l2a"]),
+        json!(["landsat-c2-l2"]),
+        json!(["landsat-c2-l2", "sentinel-2-l2a"]),
+    ];
     let of = |n: usize| {
         let mut arguments = Map::new();
         if let Some(around) = boxes[n % 4] {
@@ -164,9 +228,17 @@ fn forty_answers_equal_values_computed_here() {
         })
         .collect();
     let ids = ["S2-000", "LC-003", "S2-057", "LC-059"];
-    let calls = searches.iter().map(|arguments| ("stac_search", arguments.clone()));
-    let calls = calls.chain(covers.iter().map(|arguments| ("stac_cloud_cover", arguments.clone())));
-    let calls: Vec<_> = calls.chain(ids.iter().map(|id| ("stac_item", json!({ "id": id })))).collect();
+    let calls = searches
+        .iter()
+        .map(|arguments| ("stac_search", arguments.clone()));
+    let calls = calls.chain(
+        covers
+            .iter()
+            .map(|arguments| ("stac_cloud_cover", arguments.clone())),
+    );
+    let calls: Vec<_> = calls
+        .chain(ids.iter().map(|id| ("stac_item", json!({ "id": id }))))
+        .collect();
     assert_eq!(calls.len(), 40);
     let answers = answers(&scene, &calls);
     assert_eq!(answers.len(), 40);
@@ -178,8 +250,16 @@ fn forty_answers_equal_values_computed_here() {
     let mut found = 0;
     for (at, arguments) in searches.iter().enumerate() {
         let answer = answer(at);
-        let ids = answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
-        let has = (answer["matched"].as_u64().unwrap().try_into().unwrap(), ids.collect(), answer["next"].as_u64());
+        let ids = answer["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].as_str().unwrap().to_owned());
+        let has = (
+            answer["matched"].as_u64().unwrap().try_into().unwrap(),
+            ids.collect(),
+            answer["next"].as_u64(),
+        );
         assert_eq!(has, searched(arguments), "{arguments}");
         found += usize::from(has.0 > 0);
     }
@@ -187,11 +267,17 @@ fn forty_answers_equal_values_computed_here() {
     for (at, arguments) in covers.iter().enumerate() {
         let answer = answer(searches.len() + at);
         let expected = covered(arguments);
-        assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+        assert_eq!(
+            answer.as_object().unwrap().keys().collect::<Vec<_>>(),
+            expected.keys().collect::<Vec<_>>()
+        );
         for (collection, values) in &expected {
             for (key, value) in ["count", "min", "mean", "median", "max"].iter().zip(values) {
                 let has = number(&answer[collection][key]);
-                assert!((has - value).abs() < 0.0051, "{arguments} {collection} {key}: {has}, not {value}");
+                assert!(
+                    (has - value).abs() < 0.0051,
+                    "{arguments} {collection} {key}: {has}, not {value}"
+                );
             }
         }
     }
@@ -210,10 +296,22 @@ fn items_of_one_time_are_in_the_order_of_their_ids() {
     const TIME: &str = "2024-06-15T10:36:00Z";
     let at_once = json!({ "datetime": TIME });
     let (_, ids, _) = searched(&at_once);
-    let stored: Vec<Value> = items().into_iter().filter(|item| item["properties"]["datetime"] == TIME).collect();
-    let stored: Vec<&str> = stored.iter().map(|item| item["id"].as_str().unwrap()).collect();
-    assert!(stored.len() > 3 && !stored.is_sorted(), "the catalogue has them in another order: {stored:?}");
-    assert!(!stored.iter().rev().is_sorted() && ids.is_sorted(), "{stored:?} {ids:?}");
+    let stored: Vec<Value> = items()
+        .into_iter()
+        .filter(|item| item["properties"]["datetime"] == TIME)
+        .collect();
+    let stored: Vec<&str> = stored
+        .iter()
+        .map(|item| item["id"].as_str().unwrap())
+        .collect();
+    assert!(
+        stored.len() > 3 && !stored.is_sorted(),
+        "the catalogue has them in another order: {stored:?}"
+    );
+    assert!(
+        !stored.iter().rev().is_sorted() && ids.is_sorted(),
+        "{stored:?} {ids:?}"
+    );
     let mut asked = vec![
         at_once,
         json!({ "datetime": TIME, "collections": ["sentinel-2-l2a"] }),
@@ -231,14 +329,25 @@ fn items_of_one_time_are_in_the_order_of_their_ids() {
 /// Asks for each of these, and compares all answers.
 #[track_caller]
 fn equal_values_computed_here(asked: &[Value]) {
-    let calls: Vec<_> = asked.iter().map(|arguments| ("stac_search", arguments.clone())).collect();
+    let calls: Vec<_> = asked
+        .iter()
+        .map(|arguments| ("stac_search", arguments.clone()))
+        .collect();
     let answers = answers(&scene(), &calls);
     assert_eq!(answers.len(), asked.len());
     for (arguments, (is_error, text)) in asked.iter().zip(answers) {
         assert!(!is_error, "{arguments}: {text}");
         let answer: Value = serde_json::from_str(&text).unwrap();
-        let ids = answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
-        let has = (answer["matched"].as_u64().unwrap().try_into().unwrap(), ids.collect(), answer["next"].as_u64());
+        let ids = answer["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].as_str().unwrap().to_owned());
+        let has = (
+            answer["matched"].as_u64().unwrap().try_into().unwrap(),
+            ids.collect(),
+            answer["next"].as_u64(),
+        );
         assert_eq!(has, searched(arguments), "{arguments}");
     }
 }
@@ -253,7 +362,10 @@ fn the_ends_of_conditions_belong_to_them() {
     let item = &all[7];
     let time = item["properties"]["datetime"].as_str().unwrap();
     let edge = |index: usize| number(&item["bbox"][index]);
-    let cover = all.iter().find_map(|item| item["properties"]["eo:cloud_cover"].as_f64()).unwrap();
+    let cover = all
+        .iter()
+        .find_map(|item| item["properties"]["eo:cloud_cover"].as_f64())
+        .unwrap();
     let asked = [
         json!({ "datetime": time }),
         json!({ "datetime": format!("{time}/..") }),
@@ -284,11 +396,23 @@ fn a_bad_question_is_answered_with_what_it_should_be() {
         ("stac_search", json!({ "query": { "gsd": { "like": 3 } } })),
         ("stac_search", json!({ "bbox": [1, 2] })),
         ("stac_item", json!({ "id": "$(id)" })),
-        ("stac_search", json!({ "datetime": "2024-05-01T00:00:00Z and later" })),
-        ("stac_search", json!({ "bbox": [170, 80, 171, 81], "datetime": "yesterday" })),
-        ("stac_cloud_cover", json!({ "bbox": [170, 80, 171, 81], "datetime": "yesterday" })),
+        (
+            "stac_search",
+            json!({ "datetime": "2024-05-01T00:00:00Z and later" }),
+        ),
+        (
+            "stac_search",
+            json!({ "bbox": [170, 80, 171, 81], "datetime": "yesterday" }),
+        ),
+        (
+            "stac_cloud_cover",
+            json!({ "bbox": [170, 80, 171, 81], "datetime": "yesterday" }),
+        ),
         ("stac_search", json!({ "bbox": [3, 1, 2, 4] })),
-        ("stac_search", json!({ "datetime": "2024-05-01T00:00:00Z/2023-05-01T00:00:00Z" })),
+        (
+            "stac_search",
+            json!({ "datetime": "2024-05-01T00:00:00Z/2023-05-01T00:00:00Z" }),
+        ),
     ];
     let answers = answers(&scene(), &calls);
     assert!(answers.iter().all(|(is_error, _)| *is_error), "{answers:?}");

@@ -12,22 +12,34 @@ const PROMPT: &str = "allow this call? y: once; p: in this pod; r: by a rule (sh
 /// A project in which `touch` asks, and a model that calls it.
 fn scene() -> (Scene, String) {
     let scene = Scene::new();
-    scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n");
-    let answers = [json!({ "text": "I touch it", "calls": [bash("touch made")] }), json!({ "text": "all is done" })];
+    scene.config(
+        "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n",
+    );
+    let answers = [
+        json!({ "text": "I touch it", "calls": [bash("touch made")] }),
+        json!({ "text": "all is done" }),
+    ];
     let model = scene.script("s.jsonl", &answers);
     (scene, model)
 }
 
 fn run(scene: &Scene, model: &str, typed: &str, more: &[&str]) -> AtTerminal {
-    AtTerminal::start(scene, typed, &[&["run", "--pod", "r", "-m", model, "go"], more].concat())
+    AtTerminal::start(
+        scene,
+        typed,
+        &[&["run", "--pod", "r", "-m", model, "go"], more].concat(),
+    )
 }
 
 /// A run that has asked.
 fn asked(scene: &Scene, model: &str, more: &[&str]) -> AtTerminal {
     let mut person = run(scene, model, "y\ny\n", more);
-    for shown in
-        ["I touch it", "? approval 1: Bash (sandbox workspace-write)", "command: touch made", "requires your approval"]
-    {
+    for shown in [
+        "I touch it",
+        "? approval 1: Bash (sandbox workspace-write)",
+        "command: touch made",
+        "requires your approval",
+    ] {
         person.sees(shown);
     }
     person.sees("`p` allows it and later calls of this pod that match: Bash touch made");
@@ -38,10 +50,22 @@ fn asked(scene: &Scene, model: &str, more: &[&str]) -> AtTerminal {
 /// It still waits, and can be answered later.
 fn left(scene: &Scene) {
     let records = scene.records("r");
-    let last = |kind: &str| records.iter().rev().find(|record| record["k"] == kind).cloned();
-    assert_eq!(last("turn_finished").unwrap()["outcome"]["outcome"], "waiting");
+    let last = |kind: &str| {
+        records
+            .iter()
+            .rev()
+            .find(|record| record["k"] == kind)
+            .cloned()
+    };
+    assert_eq!(
+        last("turn_finished").unwrap()["outcome"]["outcome"],
+        "waiting"
+    );
     assert!(last("approval_resolved").is_none() && last("tool_started").is_none());
-    scene.yoi(&["approve"]).ends(0).prints(&["r 1  Bash", "`yoi start r`, then `yoi approve r 1`"]);
+    scene
+        .yoi(&["approve"])
+        .ends(0)
+        .prints(&["r 1  Bash", "`yoi start r`, then `yoi approve r 1`"]);
     assert!(!scene.file("made").exists());
 }
 
@@ -49,15 +73,25 @@ fn left(scene: &Scene) {
 fn what_is_typed_behind_the_question_counts_and_the_run_goes_on() {
     let (scene, model) = scene();
     let mut person = asked(&scene, &model, &[]);
-    assert!(!scene.file("made").exists(), "what was typed before answered");
+    assert!(
+        !scene.file("made").exists(),
+        "what was typed before answered"
+    );
     person.types("\n");
     person.sees(PROMPT);
     person.types("y\n");
     person.sees("all is done");
     person.ends(0);
     assert!(scene.file("made").exists());
-    let answer = scene.records("r").into_iter().find(|record| record["k"] == "approval_resolved").unwrap();
-    assert_eq!((&answer["decision"], &answer["by"]["client"]), (&json!("allow"), &json!("yoi run")));
+    let answer = scene
+        .records("r")
+        .into_iter()
+        .find(|record| record["k"] == "approval_resolved")
+        .unwrap();
+    assert_eq!(
+        (&answer["decision"], &answer["by"]["client"]),
+        (&json!("allow"), &json!("yoi run"))
+    );
     scene.sound("r");
 }
 
@@ -101,7 +135,8 @@ fn the_time_limit_leaves_it_waiting() {
 #[test]
 fn a_run_that_loses_the_foreground_leaves_it_waiting() {
     let (scene, model) = scene();
-    let script = format!("set -m; $YOI run --pod r -m {model} go; bg >bg.out; wait %1; echo ended $?");
+    let script =
+        format!("set -m; $YOI run --pod r -m {model} go; bg >bg.out; wait %1; echo ended $?");
     let mut person = AtTerminal::start_by_script(&scene, "", &script);
     person.sees(PROMPT);
     person.types("\u{1a}");
@@ -117,9 +152,16 @@ fn ctrl_c_cancels() {
     person.types("\u{3}");
     person.ends(130);
     let records = scene.records("r");
-    let end = records.iter().rev().find(|record| record["k"] == "turn_finished").unwrap();
+    let end = records
+        .iter()
+        .rev()
+        .find(|record| record["k"] == "turn_finished")
+        .unwrap();
     assert_eq!(end["outcome"]["outcome"], "cancelled");
-    scene.yoi(&["approve"]).ends(0).prints(&["no call waits for approval"]);
+    scene
+        .yoi(&["approve"])
+        .ends(0)
+        .prints(&["no call waits for approval"]);
     assert!(!scene.file("made").exists());
     scene.sound("r");
 }
@@ -128,7 +170,10 @@ fn ctrl_c_cancels() {
 fn another_terminal_can_answer() {
     let (scene, model) = scene();
     let mut person = asked(&scene, &model, &[]);
-    scene.yoi(&["approve", "r", "1"]).ends(0).prints(&["allowed: Bash touch made"]);
+    scene
+        .yoi(&["approve", "r", "1"])
+        .ends(0)
+        .prints(&["allowed: Bash touch made"]);
     person.sees("all is done");
     person.ends(0);
     assert!(scene.file("made").exists());
@@ -154,7 +199,13 @@ fn where_nobody_is_to_be_asked_the_call_is_refused() {
         let (scene, model) = scene();
         let shown = run(&scene, &model, "y\ny\n", &[flag]).ends(3);
         assert!(!shown.contains("allow this call?"), "{flag}: {shown}");
-        assert!(scene.records("r").iter().all(|record| record["k"] != "approval_requested"), "{flag}");
+        assert!(
+            scene
+                .records("r")
+                .iter()
+                .all(|record| record["k"] != "approval_requested"),
+            "{flag}"
+        );
         assert!(!scene.file("made").exists(), "{flag}");
     }
     // In the background of its terminal.
@@ -169,7 +220,8 @@ fn where_nobody_is_to_be_asked_the_call_is_refused() {
 #[test]
 fn other_calls_of_the_answer_go_on_while_it_asks() {
     let (scene, _) = scene();
-    let write = |path: &str| json!({ "name": "Write", "arguments": { "path": path, "content": "x" } });
+    let write =
+        |path: &str| json!({ "name": "Write", "arguments": { "path": path, "content": "x" } });
     let calls = json!({ "calls": [write(".env"), write("other")] });
     let model = scene.script("t.jsonl", &[calls, json!({ "text": "all is done" })]);
     let mut person = run(&scene, &model, "", &[]);

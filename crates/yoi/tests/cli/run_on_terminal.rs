@@ -43,7 +43,19 @@ fn kept(shown: &str) -> String {
 #[test]
 fn each_call_is_a_cell_with_its_result() {
     let (scene, model) = scene("seq 1 9; exit 0");
-    let args = ["run", "--sandbox", "off", "--allow", "Bash", "--allow", "Edit", "--ephemeral", "-m", &model, "go"];
+    let args = [
+        "run",
+        "--sandbox",
+        "off",
+        "--allow",
+        "Bash",
+        "--allow",
+        "Edit",
+        "--ephemeral",
+        "-m",
+        &model,
+        "go",
+    ];
     let shown = kept(&AtTerminal::start_drawing(&scene, 40, false, &args).ends(0));
     let cells = "\n\nI *look*.\n\n✓ Read a.txt · lines 1-3 of 3\n✓ Edit a.txt · 1 replacement\n  1   l1\n  2 - l2\n  2 + line two\n  3   l3\n";
     let output = "  … 4 more lines\n  5\n  6\n  7\n  8\n  9\n";
@@ -51,20 +63,47 @@ fn each_call_is_a_cell_with_its_result() {
     for part in [cells, output, answer] {
         assert!(shown.contains(part), "{part}\nis not in\n{shown}");
     }
-    assert!(shown.lines().all(|line| line.chars().count() <= 40), "{shown}");
+    assert!(
+        shown.lines().all(|line| line.chars().count() <= 40),
+        "{shown}"
+    );
     let coloured = kept(&AtTerminal::start_drawing(&scene, 40, true, &args).ends(0));
-    assert!(coloured.contains("\u{1b}[32m✓\u{1b}[0m \u{1b}[1mRead\u{1b}[0m a.txt"), "{coloured}");
-    assert!(coloured.contains("All \u{1b}[1mis\u{1b}[0m done"), "{coloured}");
+    assert!(
+        coloured.contains("\u{1b}[32m✓\u{1b}[0m \u{1b}[1mRead\u{1b}[0m a.txt"),
+        "{coloured}"
+    );
+    assert!(
+        coloured.contains("All \u{1b}[1mis\u{1b}[0m done"),
+        "{coloured}"
+    );
     // A program that reads the output gets what it got before.
     let piped = scene.yoi(&args).ends(0);
     assert_eq!(piped.out, ANSWER);
-    assert!(piped.err.contains("• Read a.txt\n  a.txt: lines 1-3 of 3\n"), "{}", piped.err);
+    assert!(
+        piped
+            .err
+            .contains("• Read a.txt\n  a.txt: lines 1-3 of 3\n"),
+        "{}",
+        piped.err
+    );
 }
 
 #[test]
 fn a_call_that_runs_shows_its_time_and_leaves_one_line() {
     let (scene, model) = scene("while [ ! -e go ]; do sleep 0.1; done; echo ran; exit 3");
-    let args = ["run", "--sandbox", "off", "--allow", "Bash", "--allow", "Edit", "--ephemeral", "-m", &model, "go"];
+    let args = [
+        "run",
+        "--sandbox",
+        "off",
+        "--allow",
+        "Bash",
+        "--allow",
+        "Edit",
+        "--ephemeral",
+        "-m",
+        &model,
+        "go",
+    ];
     let mut person = AtTerminal::start_drawing(&scene, 60, false, &args);
     person.sees("\r\u{1b}[K");
     person.sees("◦ Bash while [ ! -e go ];");
@@ -80,9 +119,22 @@ fn a_call_that_runs_shows_its_time_and_leaves_one_line() {
 
 #[test]
 fn the_last_lines_of_a_running_command_are_shown() {
-    let (scene, model) =
-        scene("echo built; printf ' 10%%\\r 20%%\\r'; while [ ! -e go ]; do sleep 0.1; done; echo; echo over");
-    let args = ["run", "--sandbox", "off", "--allow", "Bash", "--allow", "Edit", "--ephemeral", "-m", &model, "go"];
+    let (scene, model) = scene(
+        "echo built; printf ' 10%%\\r 20%%\\r'; while [ ! -e go ]; do sleep 0.1; done; echo; echo over",
+    );
+    let args = [
+        "run",
+        "--sandbox",
+        "off",
+        "--allow",
+        "Bash",
+        "--allow",
+        "Edit",
+        "--ephemeral",
+        "-m",
+        &model,
+        "go",
+    ];
     let mut person = AtTerminal::start_drawing(&scene, 60, false, &args);
     person.sees("◦ Bash echo built;");
     person.sees("\r\n  built\r\n   20%");
@@ -101,7 +153,9 @@ fn the_last_lines_of_a_running_command_are_shown() {
 #[test]
 fn a_question_is_asked_between_cells() {
     let (scene, model) = scene("touch made");
-    scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n");
+    scene.config(
+        "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n",
+    );
     let args = ["run", "--pod", "r", "-m", &model, "go"];
     let mut person = AtTerminal::start_drawing(&scene, 44, false, &args);
     for shown in [
@@ -123,8 +177,7 @@ fn a_question_is_asked_between_cells() {
 fn a_rule_is_shown_in_lines_before_it_is_written() {
     let (scene, model) = scene("touch one");
     let asks = "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n";
-    let rule =
-        "    [[permissions.rules]]\r\n    tool = \"Bash\"\r\n    program = \"touch\"\r\n    subcommand = [\"one\"]\r\n";
+    let rule = "    [[permissions.rules]]\r\n    tool = \"Bash\"\r\n    program = \"touch\"\r\n    subcommand = [\"one\"]\r\n";
     let args = ["run", "--pod", "r", "-m", &model, "go"];
     scene.config(asks);
     let mut person = AtTerminal::start_drawing(&scene, 100, true, &args);

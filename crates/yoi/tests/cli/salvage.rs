@@ -16,27 +16,43 @@ fn sealed(scene: &Scene) -> Vec<PathBuf> {
     for run in ["one", "two", "three"] {
         let content = format!("{run}\n");
         let write = json!({ "calls": [{ "name": "Write", "arguments": { "path": "a.txt", "content": content } }] });
-        answers.extend([json!({ "calls": [{ "name": "Read", "arguments": { "path": "a.txt" } }] })]);
+        answers
+            .extend([json!({ "calls": [{ "name": "Read", "arguments": { "path": "a.txt" } }] })]);
         answers.extend([write, json!({ "text": "written" })]);
     }
     let model = scene.script("answers", &answers);
     for run in ["one", "two", "three"] {
-        scene.yoi(&["run", "--pod", "whole", "-m", &model, run]).ends(0);
+        scene
+            .yoi(&["run", "--pod", "whole", "-m", &model, run])
+            .ends(0);
     }
     // A segment gets 16 MiB long: the same records are written again, in shorter ones.
-    let options = Options { segment_bytes: 8000, ..Options::new("s-1", Arc::new(|| 1_790_000_000_000_000)) };
+    let options = Options {
+        segment_bytes: 8000,
+        ..Options::new("s-1", Arc::new(|| 1_790_000_000_000_000))
+    };
     let opened = Session::create(&scene.pod("p"), options).unwrap();
     for frame in Reader::open(&scene.pod("whole")).unwrap().frames() {
         let record = decode(&frame.unwrap()).unwrap();
         if !matches!(record, Record::Other { .. }) {
-            opened.journal.append(Batch::of(vec![record])).wait().unwrap();
+            opened
+                .journal
+                .append(Batch::of(vec![record]))
+                .wait()
+                .unwrap();
         }
     }
     opened.journal.close();
-    fs::rename(scene.pod("whole").join("blobs"), scene.pod("p").join("blobs")).unwrap();
+    fs::rename(
+        scene.pod("whole").join("blobs"),
+        scene.pod("p").join("blobs"),
+    )
+    .unwrap();
     fs::remove_dir_all(scene.pod("whole")).unwrap();
-    let mut segments: Vec<_> =
-        fs::read_dir(scene.pod("p").join("log")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut segments: Vec<_> = fs::read_dir(scene.pod("p").join("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     segments.sort();
     assert!(segments.len() > 3, "{segments:?}");
     segments
@@ -50,12 +66,21 @@ fn model(scene: &Scene) -> String {
 fn damage(segments: &[PathBuf], kind: &str) -> u64 {
     let marked = format!("\"k\":\"{kind}\"");
     let (_newest, sealed) = segments.split_last().unwrap();
-    let file = sealed.iter().find(|file| fs::read_to_string(file).unwrap().contains(&marked)).unwrap();
+    let file = sealed
+        .iter()
+        .find(|file| fs::read_to_string(file).unwrap().contains(&marked))
+        .unwrap();
     let text = fs::read_to_string(file).unwrap();
     let line = text.lines().find(|line| line.contains(&marked)).unwrap();
-    let seq = serde_json::from_str::<Value>(line).unwrap()["q"].as_u64().unwrap();
+    let seq = serde_json::from_str::<Value>(line).unwrap()["q"]
+        .as_u64()
+        .unwrap();
     fs::remove_file(file).unwrap();
-    fs::write(file, text.replacen(line, &line.replacen("\"v\":1", "\"v\":3", 1), 1)).unwrap();
+    fs::write(
+        file,
+        text.replacen(line, &line.replacen("\"v\":1", "\"v\":3", 1), 1),
+    )
+    .unwrap();
     seq
 }
 
@@ -70,18 +95,30 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
     let next = seq + 1;
     let found = scene.yoi(&["verify", "p"]).ends(65);
     found
-        .says(&["the pod `p` is damaged: 2 records are lost", "--salvage NEW"])
+        .says(&[
+            "the pod `p` is damaged: 2 records are lost",
+            "--salvage NEW",
+        ])
         .prints(&[&format!("lost: records {seq} to {next} (at byte ")]);
-    let refused = scene.yoi(&["run", "--pod", "p", "-m", &model, "go on"]).ends(65);
+    let refused = scene
+        .yoi(&["run", "--pod", "p", "-m", &model, "go on"])
+        .ends(65);
     refused.says(&[
         &format!("the pod `p` is damaged: records {seq} to {next} are lost (at byte "),
         "`yoi verify p --salvage NEW`",
     ]);
 
-    scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0).prints(&[&format!("lost: records {seq} to {next} (")]);
-    let ran = scene.yoi(&["run", "--pod", "q", "-m", &model, "go on"]).ends(0);
+    scene
+        .yoi(&["verify", "p", "--salvage", "q"])
+        .ends(0)
+        .prints(&[&format!("lost: records {seq} to {next} (")]);
+    let ran = scene
+        .yoi(&["run", "--pod", "q", "-m", &model, "go on"])
+        .ends(0);
     assert_eq!(ran.out, "went on\n");
-    ran.says(&[&format!("restored from a damaged journal: records {seq} to {next} are lost")]);
+    ran.says(&[&format!(
+        "restored from a damaged journal: records {seq} to {next} are lost"
+    )]);
     let good = scene.yoi(&["verify", "q"]).ends(0);
     good.prints(&[
         &format!(
@@ -96,12 +133,25 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
         "went on",
     ]);
     // And again, as any other pod.
-    let again = scene.yoi(&["run", "--pod", "q", "-m", &model, "and on"]).ends(0);
+    let again = scene
+        .yoi(&["run", "--pod", "q", "-m", &model, "and on"])
+        .ends(0);
     assert!(!again.err.contains("damaged"), "{}", again.err);
     scene.yoi(&["verify", "q"]).ends(0);
     let rows = scene.yoi(&["ls", "--json"]).ends(0).json();
-    let states: Vec<_> = rows.as_array().unwrap().iter().map(|row| (&row["name"], &row["state"])).collect();
-    assert_eq!(states, [(&json!("p"), &json!("damaged")), (&json!("q"), &json!("stopped"))]);
+    let states: Vec<_> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (&row["name"], &row["state"]))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            (&json!("p"), &json!("damaged")),
+            (&json!("q"), &json!("stopped"))
+        ]
+    );
 }
 
 #[test]
@@ -110,7 +160,10 @@ fn undo_takes_back_only_what_it_knows() {
     let scene = Scene::new();
     damage(&sealed(&scene), "turn_finished");
     scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0);
-    scene.yoi(&["undo", "q"]).ends(0).prints(&["removed: ", "are lost; their file changes are unknown"]);
+    scene
+        .yoi(&["undo", "q"])
+        .ends(0)
+        .prints(&["removed: ", "are lost; their file changes are unknown"]);
     assert!(!scene.file("a.txt").exists());
 
     // It is lost: the change behind it began with something that nobody knows the beginning of.
@@ -118,6 +171,9 @@ fn undo_takes_back_only_what_it_knows() {
     damage(&sealed(&scene), "file_changed");
     scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0);
     let left = scene.yoi(&["undo", "q"]).ends(1);
-    left.prints(&["skipped: ", "records before its first known change are lost"]);
+    left.prints(&[
+        "skipped: ",
+        "records before its first known change are lost",
+    ]);
     assert_eq!(scene.read("a.txt"), "three\n");
 }

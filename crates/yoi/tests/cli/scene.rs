@@ -38,7 +38,14 @@ impl Done {
     /// Asserts the exit code.
     #[track_caller]
     pub(crate) fn ends(self, code: i32) -> Self {
-        assert_eq!(self.code(), Some(code), "{:?}\n--- out\n{}\n--- err\n{}", self.status, self.out, self.err);
+        assert_eq!(
+            self.code(),
+            Some(code),
+            "{:?}\n--- out\n{}\n--- err\n{}",
+            self.status,
+            self.out,
+            self.err
+        );
         self
     }
 
@@ -69,7 +76,10 @@ impl Done {
 
     /// Standard output as JSON Lines.
     pub(crate) fn lines(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).expect(line))
+            .collect()
     }
 
     /// Standard output as one JSON document.
@@ -80,7 +90,9 @@ impl Done {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let scene = Self { dir: tempfile::tempdir().unwrap() };
+        let scene = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
         for name in ["home", "config/yoi", "state", "tmp", "project/.git"] {
             fs::create_dir_all(scene.path(name)).unwrap();
         }
@@ -123,14 +135,23 @@ impl Scene {
 
     /// The newest segment of a pod's log.
     pub(crate) fn log_file(&self, name: &str) -> PathBuf {
-        let files = fs::read_dir(self.pod(name).join("log")).unwrap().map(|entry| entry.unwrap().path());
-        files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).max().unwrap()
+        let files = fs::read_dir(self.pod(name).join("log"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        files
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+            .max()
+            .unwrap()
     }
 
     /// The pods there are.
     pub(crate) fn pods(&self) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.path("state/yoi/pods")) else { return Vec::new() };
-        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let Ok(entries) = fs::read_dir(self.path("state/yoi/pods")) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -147,11 +168,21 @@ impl Scene {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         heed_signals();
         let mut command = Command::new(env!("CARGO_BIN_EXE_yoi"));
-        command.args(args).current_dir(self.path("project")).env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.path("home"));
-        command.env("XDG_STATE_HOME", self.path("state")).env("XDG_CONFIG_HOME", self.path("config"));
+        command
+            .args(args)
+            .current_dir(self.path("project"))
+            .env_clear();
+        command
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path("home"));
+        command
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("XDG_CONFIG_HOME", self.path("config"));
         command.env("TMPDIR", self.path("tmp"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -159,7 +190,14 @@ impl Scene {
     /// for writing, and then it cannot run.
     pub(crate) fn own_program(&self) -> PathBuf {
         let copy = self.path("yoi");
-        assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_yoi")).arg(&copy).status().unwrap().success());
+        assert!(
+            Command::new("cp")
+                .arg(env!("CARGO_BIN_EXE_yoi"))
+                .arg(&copy)
+                .status()
+                .unwrap()
+                .success()
+        );
         copy
     }
 
@@ -193,12 +231,18 @@ impl Scene {
         assert_eq!(verified["bodies"], verified["requests"]);
         let records = self.records(pod);
         let of = |kind: &str, id: &dyn Fn(&Value) -> Option<String>| {
-            let mut ids: Vec<String> = records.iter().filter(|r| r["k"] == kind).filter_map(id).collect();
+            let mut ids: Vec<String> = records
+                .iter()
+                .filter(|r| r["k"] == kind)
+                .filter_map(id)
+                .collect();
             ids.sort();
             ids
         };
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let calls = of("item", &|r| text(&r["item"]["id"]).filter(|_| r["item"]["type"] == "tool_call"));
+        let calls = of("item", &|r| {
+            text(&r["item"]["id"]).filter(|_| r["item"]["type"] == "tool_call")
+        });
         let results = of("tool_finished", &|r| text(&r["call"]));
         assert_eq!(calls, results, "every call has exactly one result");
         calls.len()
@@ -206,7 +250,10 @@ impl Scene {
 
     /// What is left in the temporary directory.
     pub(crate) fn left_behind(&self) -> Vec<PathBuf> {
-        fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect()
+        fs::read_dir(self.path("tmp"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect()
     }
 }
 
@@ -217,7 +264,9 @@ pub(crate) fn holding(dir: &Path, text: &str) -> Vec<String> {
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
             found.extend(holding(&entry.path(), text));
-        } else if kind.is_file() && String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).contains(text) {
+        } else if kind.is_file()
+            && String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).contains(text)
+        {
             found.push(entry.path().display().to_string());
         }
     }
@@ -237,7 +286,11 @@ pub(crate) fn finish(child: Child) -> Done {
     drop(done);
     watchdog.join().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Done { status: output.status, out: text(output.stdout), err: text(output.stderr) }
+    Done {
+        status: output.status,
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 /// A shell ignores SIGINT and SIGQUIT for what it puts in the background, `nohup` ignores SIGHUP, and the program
@@ -247,11 +300,22 @@ fn heed_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let status = fs::read_to_string("/proc/self/status").unwrap();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigIgn:"))
+            .unwrap();
         let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let _entered = runtime.enter();
-        for kind in [SignalKind::interrupt(), SignalKind::quit(), SignalKind::hangup(), SignalKind::terminate()] {
+        for kind in [
+            SignalKind::interrupt(),
+            SignalKind::quit(),
+            SignalKind::hangup(),
+            SignalKind::terminate(),
+        ] {
             if ignored & (1 << (kind.as_raw_value() - 1)) != 0 {
                 drop(tokio::signal::unix::signal(kind).unwrap());
             }
@@ -266,7 +330,15 @@ pub(crate) fn terminal() -> (File, File) {
     unlockpt(&shows).unwrap();
     let name = ptsname(&shows, Vec::new()).unwrap().into_string().unwrap();
     let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
-    (File::from(shows), OpenOptions::new().read(true).write(true).custom_flags(flags).open(name).unwrap())
+    (
+        File::from(shows),
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(flags)
+            .open(name)
+            .unwrap(),
+    )
 }
 
 /// Sends a signal to a process of this test.
@@ -278,10 +350,15 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
 /// Whether no such process runs any more; one that its parent has not asked after yet does not run.
 pub(crate) fn gone(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let Some((_, rest)) = stat.rsplit_once(')') else { return true };
+    let Some((_, rest)) = stat.rsplit_once(')') else {
+        return true;
+    };
     let fields: Vec<&str> = rest.split_whitespace().collect();
     // The files of a process are closed when its last thread has ended.
-    matches!(fields.first(), Some(&("Z" | "X"))) && fields.get(17).is_none_or(|threads| matches!(*threads, "0" | "1"))
+    matches!(fields.first(), Some(&("Z" | "X")))
+        && fields
+            .get(17)
+            .is_none_or(|threads| matches!(*threads, "0" | "1"))
 }
 
 /// Makes a FIFO.
@@ -310,10 +387,19 @@ pub(crate) fn reached(path: &Path) -> String {
 /// The number here of the process in this directory with this number in a namespace of its own.
 fn here(number: &str, dir: &Path) -> Option<String> {
     let dir = dir.canonicalize().ok()?;
-    fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()).find_map(|process| {
-        let status = fs::read_to_string(process.join("status")).ok()?;
-        let inside = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?;
-        let is_it = inside == number && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == dir);
-        is_it.then(|| process.file_name().unwrap().to_string_lossy().into_owned())
-    })
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .find_map(|process| {
+            let status = fs::read_to_string(process.join("status")).ok()?;
+            let inside = status
+                .lines()
+                .find_map(|line| line.strip_prefix("NSpid:"))?
+                .split_whitespace()
+                .last()?;
+            let is_it =
+                inside == number && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == dir);
+            is_it.then(|| process.file_name().unwrap().to_string_lossy().into_owned())
+        })
 }

@@ -25,8 +25,13 @@ fn leave(mut person: AtScreen, scene: &Scene, host: Host) {
 #[test]
 fn a_question_shows_the_parts_of_its_command() {
     let scene = Scene::new();
-    scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n");
-    let answers = [json!({ "calls": [bash("cd . && touch \"$(echo made)\"")] }), json!({ "text": "done" })];
+    scene.config(
+        "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n",
+    );
+    let answers = [
+        json!({ "calls": [bash("cd . && touch \"$(echo made)\"")] }),
+        json!({ "text": "done" }),
+    ];
     let host = Host::start(&scene, &["go", "-m", &scene.script("s.jsonl", &answers)]);
     let asked = |record: &Value| record["k"] == "approval_requested";
     until("a question", || scene.records("p").iter().any(asked));
@@ -38,10 +43,15 @@ fn a_question_shows_the_parts_of_its_command() {
     ] });
     assert_eq!(record["command"], parts);
     let listed = "parts: `cd .`, `echo made`, `touch \"$(echo made)\"` (asked about)";
-    scene.yoi(&["approve"]).ends(0).prints(&["    command: cd . && touch \"$(echo made)\"", listed]);
+    scene
+        .yoi(&["approve"])
+        .ends(0)
+        .prints(&["    command: cd . && touch \"$(echo made)\"", listed]);
     // With colours, the program that is asked about stands out from the others.
     let mut terminal = AtTerminal::start_drawing(&scene, 100, true, &["approve"]);
-    terminal.sees("\u{1b}[1mcd\u{1b}[0m . && \u{1b}[1;35mtouch\u{1b}[0m \"$(\u{1b}[1mecho\u{1b}[0m made)\"");
+    terminal.sees(
+        "\u{1b}[1mcd\u{1b}[0m . && \u{1b}[1;35mtouch\u{1b}[0m \"$(\u{1b}[1mecho\u{1b}[0m made)\"",
+    );
     terminal.sees("s: not now: ");
     terminal.types("s\n");
     terminal.ends(0);
@@ -59,7 +69,10 @@ fn a_question_shows_the_parts_of_its_command() {
 #[test]
 fn plain_lines_break_between_words_on_a_terminal() {
     let scene = Scene::new();
-    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "done" })])]);
+    let host = Host::start(
+        &scene,
+        &["-m", &scene.script("s.jsonl", &[json!({ "text": "done" })])],
+    );
     let mut person = AtTerminal::start_drawing(&scene, 40, false, &["attach", "--plain", "p"]);
     person.sees("[attached to p, which is idle; /help\r\n  lists the commands]\r\n");
     person.types("\u{4}");
@@ -76,13 +89,23 @@ fn plain_lines_break_between_words_on_a_terminal() {
 fn a_job_is_stopped_on_the_screen() {
     let scene = Scene::new();
     scene.config("[features.\"builtin:jobs\"]\nenabled = true\n");
-    let start = json!({ "calls": [{ "name": "JobStart", "arguments": { "command": "sleep 600" } }] });
-    let model = scene.script("s.jsonl", &[start, json!({ "text": "started" }), json!({ "text": "told" })]);
+    let start =
+        json!({ "calls": [{ "name": "JobStart", "arguments": { "command": "sleep 600" } }] });
+    let model = scene.script(
+        "s.jsonl",
+        &[
+            start,
+            json!({ "text": "started" }),
+            json!({ "text": "told" }),
+        ],
+    );
     let host = Host::start(&scene, &["go", "-m", &model]);
     let mut person = AtScreen::start(&scene, &["attach", "p"]);
     person.sees("started");
     person.types(F3);
-    let shown = person.until("no memory", |screen| screen.contents().contains("iB · of builtin:jobs"));
+    let shown = person.until("no memory", |screen| {
+        screen.contents().contains("iB · of builtin:jobs")
+    });
     assert!(shown.contains("job 1 · sleep 600"), "{shown}");
     person.types(UP);
     person.sees("x stop");
@@ -91,9 +114,16 @@ fn a_job_is_stopped_on_the_screen() {
     person.types("y");
     person.sees("job 1 was stopped");
     person.misses("job 1 ·");
-    let end = scene.records("p").into_iter().find(|record| record["ended"].is_object()).unwrap();
+    let end = scene
+        .records("p")
+        .into_iter()
+        .find(|record| record["ended"].is_object())
+        .unwrap();
     let reason = "a person stopped it with `yoi attach`";
-    assert_eq!((&end["ended"]["how"], &end["ended"]["reason"]), (&json!("stopped"), &json!(reason)));
+    assert_eq!(
+        (&end["ended"]["how"], &end["ended"]["reason"]),
+        (&json!("stopped"), &json!(reason))
+    );
     person.types(F3);
     leave(person, &scene, host);
 }
@@ -108,9 +138,17 @@ fn a_feature_is_granted_and_switched_on_the_screen() {
     person.sees("idle");
     person.types(F2);
     person.sees("choose a feature");
-    let chosen = |shown: &str| shown.lines().find(|line| line.starts_with('▶')).map(str::to_owned);
+    let chosen = |shown: &str| {
+        shown
+            .lines()
+            .find(|line| line.starts_with('▶'))
+            .map(str::to_owned)
+    };
     let mut before = None;
-    while before.as_ref().is_none_or(|line: &String| !line.starts_with("▶ builtin:jobs")) {
+    while before
+        .as_ref()
+        .is_none_or(|line: &String| !line.starts_with("▶ builtin:jobs"))
+    {
         person.types(UP);
         let shown = person.until("nothing else is chosen", |screen| {
             let now = chosen(&screen.contents());
@@ -122,18 +160,34 @@ fn a_feature_is_granted_and_switched_on_the_screen() {
     person.types("g");
     person.sees("features.\"builtin:jobs\".enabled = true");
     person.sees("effect: switches builtin:jobs on");
-    assert!(scene.yoi(&["revoke"]).ends(0).out.contains("nothing is granted"), "it was only shown");
+    assert!(
+        scene
+            .yoi(&["revoke"])
+            .ends(0)
+            .out
+            .contains("nothing is granted"),
+        "it was only shown"
+    );
     person.sees("y change it");
     person.types("y");
     person.sees("granted: ");
-    scene.yoi(&["revoke"]).ends(0).prints(&["features.\"builtin:jobs\".enabled"]);
+    scene
+        .yoi(&["revoke"])
+        .ends(0)
+        .prints(&["features.\"builtin:jobs\".enabled"]);
     // The file of the project decides now, behind that of the person.
     person.sees("▶ builtin:jobs: x revoke");
     person.types("x");
     person.sees("y change it");
     person.types("y");
     person.sees("revoked: ");
-    assert!(scene.yoi(&["revoke"]).ends(0).out.contains("nothing is granted"));
+    assert!(
+        scene
+            .yoi(&["revoke"])
+            .ends(0)
+            .out
+            .contains("nothing is granted")
+    );
     person.sees("e enable · g grant");
     person.types("e");
     person.sees("enabled = true");

@@ -23,14 +23,19 @@ fn endless(scene: &Scene, flags: &[&str], command: &str) -> (Child, String) {
     fifo(&scene.file("asked"));
     let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": command, "timeout_s": 3600 } }] });
     let model = scene.script("endless.jsonl", &[call, json!({ "text": "going on" })]);
-    let run = scene.command(&[&["run", "-m", &model][..], flags, &["go"]].concat()).spawn().unwrap();
+    let run = scene
+        .command(&[&["run", "-m", &model][..], flags, &["go"]].concat())
+        .spawn()
+        .unwrap();
     let pid = reached(&scene.file("started"));
     (run, pid.trim().to_owned())
 }
 
 fn outcome(scene: &Scene) -> Option<String> {
     let records = scene.records("p");
-    let last = records.iter().rfind(|record| record["k"] == "turn_finished")?;
+    let last = records
+        .iter()
+        .rfind(|record| record["k"] == "turn_finished")?;
     last["outcome"]["outcome"].as_str().map(str::to_owned)
 }
 
@@ -40,13 +45,19 @@ fn one_signal_cancels_the_turn_and_closes_it() {
         let scene = Scene::new();
         let (run, pid) = endless(&scene, &["--pod", "p"], PATIENT);
         signal(run.id(), sent);
-        finish(run).ends(code).says(&["cancelled", "continue with `yoi run --pod p"]);
+        finish(run)
+            .ends(code)
+            .says(&["cancelled", "continue with `yoi run --pod p"]);
         assert!(gone(&pid));
         assert_eq!(outcome(&scene).as_deref(), Some("cancelled"));
         assert_eq!(scene.sound("p"), 1);
         let model = format!("scripted:{}", scene.path("endless.jsonl").display());
         let next = scene.yoi(&["run", "-c", "-m", &model, "go on"]).ends(0);
-        assert!(!next.err.contains("restored"), "a closed turn needs no repair: {}", next.err);
+        assert!(
+            !next.err.contains("restored"),
+            "a closed turn needs no repair: {}",
+            next.err
+        );
     }
 }
 
@@ -61,7 +72,9 @@ fn a_second_signal_leaves_at_once_and_takes_the_children_along() {
     finish(run).ends(143);
     assert!(gone(&pid), "no child survives");
     let model = format!("scripted:{}", scene.path("endless.jsonl").display());
-    scene.yoi(&["run", "--pod", "p", "-m", &model, "go on"]).ends(0);
+    scene
+        .yoi(&["run", "--pod", "p", "-m", &model, "go on"])
+        .ends(0);
     assert_eq!(scene.sound("p"), 1);
 }
 
@@ -74,8 +87,11 @@ fn leaving_at_once_leaves_nothing_of_an_ephemeral_run() {
     signal(run.id(), Signal::INT);
     finish(run).ends(130);
     assert!(gone(&pid));
-    let kept: Vec<PathBuf> =
-        scene.left_behind().into_iter().filter(|p| p.to_string_lossy().contains("ephemeral")).collect();
+    let kept: Vec<PathBuf> = scene
+        .left_behind()
+        .into_iter()
+        .filter(|p| p.to_string_lossy().contains("ephemeral"))
+        .collect();
     assert_eq!(kept, Vec::<PathBuf>::new());
 }
 
@@ -88,7 +104,11 @@ fn a_signal_while_the_model_is_silent() {
     });
     let scene = Scene::new();
     scene.config(&endpoint.config(""));
-    let run = scene.command(&["run", "--pod", "p", "go"]).env("FAKE_KEY", "k").spawn().unwrap();
+    let run = scene
+        .command(&["run", "--pod", "p", "go"])
+        .env("FAKE_KEY", "k")
+        .spawn()
+        .unwrap();
     told.recv().unwrap();
     signal(run.id(), Signal::INT);
     finish(run).ends(130);
@@ -101,14 +121,24 @@ fn a_hangup_that_was_ignored_from_the_start_stays_ignored() {
     let scene = Scene::new();
     fifo(&scene.file("started"));
     fifo(&scene.file("gate"));
-    let call =
-        json!({ "calls": [{ "name": "Bash", "arguments": { "command": "echo x > started; read line < gate" } }] });
+    let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "echo x > started; read line < gate" } }] });
     let model = scene.script("gate.jsonl", &[call, json!({ "text": "done" })]);
     let plain = scene.command(&["run", "-m", &model, "go"]);
     let mut nohup = Command::new("sh");
-    nohup.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
-    nohup.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    nohup.current_dir(scene.path("project")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    nohup
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+        .arg(plain.get_program())
+        .args(plain.get_args());
+    nohup.env_clear().envs(
+        plain
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    nohup
+        .current_dir(scene.path("project"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let run = nohup.spawn().unwrap();
     reached(&scene.file("started"));
     signal(run.id(), Signal::HUP);

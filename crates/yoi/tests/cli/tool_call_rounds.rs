@@ -8,7 +8,9 @@ use std::process::Child;
 
 fn with(endpoint: &Endpoint, more: &str) -> Scene {
     let scene = Scene::new();
-    scene.config(&endpoint.config(more)).write("a.txt", "one\ntwo\n");
+    scene
+        .config(&endpoint.config(more))
+        .write("a.txt", "one\ntwo\n");
     scene
 }
 
@@ -19,13 +21,19 @@ fn started(scene: &Scene, args: &[&str]) -> Child {
 /// What the model was told of its calls in a request.
 fn told(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().unwrap().iter();
-    messages.filter(|m| m["role"] == "tool").map(|m| m["content"].as_str().unwrap().to_owned()).collect()
+    messages
+        .filter(|m| m["role"] == "tool")
+        .map(|m| m["content"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn chain(length: usize) {
     let endpoint = Endpoint::start(move |n, _| {
         if n < length {
-            calls(&[("Read", json!({ "path": "a.txt", "offset": 1 + n % 2 }).to_string())])
+            calls(&[(
+                "Read",
+                json!({ "path": "a.txt", "offset": 1 + n % 2 }).to_string(),
+            )])
         } else {
             text("that was it")
         }
@@ -39,7 +47,11 @@ fn chain(length: usize) {
     assert_eq!(requests.len(), length + 1);
     let messages = |request: &Request| request.body["messages"].as_array().unwrap().clone();
     for (n, pair) in requests.windows(2).enumerate() {
-        assert!(messages(&pair[1]).starts_with(&messages(&pair[0])), "request {} does not go on from {n}", n + 1);
+        assert!(
+            messages(&pair[1]).starts_with(&messages(&pair[0])),
+            "request {} does not go on from {n}",
+            n + 1
+        );
         let told = told(&pair[1].body);
         assert_eq!(told.len(), n + 1);
         assert!(told.iter().all(|result| result.contains("a.txt: line")));
@@ -62,17 +74,36 @@ fn eight_commands_run_in_their_order() {
     const MANY: usize = 8;
     let commands: Vec<(&str, String)> = (0..MANY)
         .map(|n| {
-            let command = format!("mkdir busy && sleep 0.0{n} && echo {n} >> order && rmdir busy && echo got {n}");
+            let command = format!(
+                "mkdir busy && sleep 0.0{n} && echo {n} >> order && rmdir busy && echo got {n}"
+            );
             ("Bash", json!({ "command": command }).to_string())
         })
         .collect();
-    let endpoint = Endpoint::start(move |n, _| if n == 0 { calls(&commands) } else { text("all done") });
+    let endpoint = Endpoint::start(move |n, _| {
+        if n == 0 {
+            calls(&commands)
+        } else {
+            text("all done")
+        }
+    });
     let scene = with(&endpoint, "");
-    assert_eq!(finish(started(&scene, &["run", "--pod", "eight", "go"])).ends(0).out, "all done\n");
+    assert_eq!(
+        finish(started(&scene, &["run", "--pod", "eight", "go"]))
+            .ends(0)
+            .out,
+        "all done\n"
+    );
     assert_eq!(scene.sound("eight"), MANY);
-    assert_eq!(fs::read_to_string(scene.file("order")).unwrap(), "0\n1\n2\n3\n4\n5\n6\n7\n");
+    assert_eq!(
+        fs::read_to_string(scene.file("order")).unwrap(),
+        "0\n1\n2\n3\n4\n5\n6\n7\n"
+    );
     let told = told(&endpoint.requests()[1].body);
-    assert!((0..MANY).all(|n| told[n].contains(&format!("got {n}"))), "{told:?}");
+    assert!(
+        (0..MANY).all(|n| told[n].contains(&format!("got {n}"))),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -86,10 +117,15 @@ fn a_call_that_makes_no_sense_is_answered_and_the_run_goes_on() {
         ("Read", "{\"path\":\"a.txt\",\"colour\":1}", "colour"),
         ("Fly", "{}", "there is no tool called `Fly`"),
     ];
-    let list: Vec<(&str, String)> = wrong.iter().map(|(name, arguments, _)| (*name, (*arguments).to_owned())).collect();
+    let list: Vec<(&str, String)> = wrong
+        .iter()
+        .map(|(name, arguments, _)| (*name, (*arguments).to_owned()))
+        .collect();
     let endpoint = Endpoint::start(move |n, _| if n == 0 { calls(&list) } else { text("sorry") });
     let scene = with(&endpoint, "");
-    let done = finish(started(&scene, &["run", "--pod", "wrong", "go"])).ends(0).says(&["✗"]);
+    let done = finish(started(&scene, &["run", "--pod", "wrong", "go"]))
+        .ends(0)
+        .says(&["✗"]);
     assert_eq!(done.out, "sorry\n");
     assert_eq!(scene.sound("wrong"), wrong.len());
     let told = told(&endpoint.requests()[1].body);
@@ -102,17 +138,55 @@ fn a_call_that_makes_no_sense_is_answered_and_the_run_goes_on() {
 fn how_an_answer_can_end() {
     let part = || delta(&json!({ "role": "assistant", "content": "half an ans" }));
     let ends: [(&str, Vec<Value>, i32, &str, &str); 6] = [
-        ("length", vec![part(), stop("length")], 1, "", "the answer reached the model's output limit"),
-        ("filter", vec![part(), stop("content_filter")], 1, "", "refused to answer"),
-        ("refusal", vec![delta(&json!({ "refusal": "I will not." })), stop("stop")], 1, "", "refused to answer"),
-        ("empty", vec![stop("stop")], 1, "", "the model returned an empty answer"),
-        ("nothing", vec![delta(&json!({ "content": "" })), stop("stop")], 1, "", "the model returned an empty answer"),
-        ("good", vec![part(), stop("stop")], 0, "half an ans\n", "1 step"),
+        (
+            "length",
+            vec![part(), stop("length")],
+            1,
+            "",
+            "the answer reached the model's output limit",
+        ),
+        (
+            "filter",
+            vec![part(), stop("content_filter")],
+            1,
+            "",
+            "refused to answer",
+        ),
+        (
+            "refusal",
+            vec![delta(&json!({ "refusal": "I will not." })), stop("stop")],
+            1,
+            "",
+            "refused to answer",
+        ),
+        (
+            "empty",
+            vec![stop("stop")],
+            1,
+            "",
+            "the model returned an empty answer",
+        ),
+        (
+            "nothing",
+            vec![delta(&json!({ "content": "" })), stop("stop")],
+            1,
+            "",
+            "the model returned an empty answer",
+        ),
+        (
+            "good",
+            vec![part(), stop("stop")],
+            0,
+            "half an ans\n",
+            "1 step",
+        ),
     ];
     for (pod, pieces, code, out, says) in ends {
         let endpoint = Endpoint::start(move |_, _| Reply::Answer(pieces.clone()));
         let scene = with(&endpoint, "");
-        let done = finish(started(&scene, &["run", "--pod", pod, "go"])).ends(code).says(&[says]);
+        let done = finish(started(&scene, &["run", "--pod", pod, "go"]))
+            .ends(code)
+            .says(&[says]);
         assert_eq!(done.out, out, "{pod}");
         scene.sound(pod);
     }
@@ -126,28 +200,61 @@ fn an_output_over_the_bound_is_cut_and_can_be_paged() {
             let result = told(body).remove(0);
             let (_, after) = result.split_once("\"handle\":\"").expect(&result);
             let handle = after.split('"').next().unwrap();
-            calls(&[("ReadOutput", json!({ "handle": handle, "offset": 100_000, "lines": 1 }).to_string())])
+            calls(&[(
+                "ReadOutput",
+                json!({ "handle": handle, "offset": 100_000, "lines": 1 }).to_string(),
+            )])
         }
         _ => text("paged"),
     });
     let scene = with(&endpoint, "");
-    assert_eq!(finish(started(&scene, &["run", "--pod", "long", "go"])).ends(0).out, "paged\n");
+    assert_eq!(
+        finish(started(&scene, &["run", "--pod", "long", "go"]))
+            .ends(0)
+            .out,
+        "paged\n"
+    );
     let told = told(&endpoint.requests()[2].body);
-    assert!(told[0].len() < 40_000 && told[1].contains("100000"), "{}", told[1]);
+    assert!(
+        told[0].len() < 40_000 && told[1].contains("100000"),
+        "{}",
+        told[1]
+    );
     scene.sound("long");
 }
 
 #[test]
 fn models_of_an_endpoint_are_listed() {
-    let listed = json!({ "object": "list", "data": [{ "id": "tiny" }, { "id": "large" }] }).to_string();
-    let endpoint =
-        Endpoint::start(move |_, _| Reply::Status("200 OK", "content-type: application/json\r\n", listed.clone()));
+    let listed =
+        json!({ "object": "list", "data": [{ "id": "tiny" }, { "id": "large" }] }).to_string();
+    let endpoint = Endpoint::start(move |_, _| {
+        Reply::Status(
+            "200 OK",
+            "content-type: application/json\r\n",
+            listed.clone(),
+        )
+    });
     let scene = with(&endpoint, "");
     let listing = |args: &[&str]| finish(started(&scene, args)).ends(0);
-    listing(&["models"]).prints(&["default: fake/one", "✓ fake", "    fake/tiny", "    fake/large", "✓ offline"]);
+    listing(&["models"]).prints(&[
+        "default: fake/one",
+        "✓ fake",
+        "    fake/tiny",
+        "    fake/large",
+        "✓ offline",
+    ]);
     let json = listing(&["models", "--json"]).json();
-    let fake = json["endpoints"].as_array().unwrap().iter().find(|e| e["provider"] == "fake").unwrap().clone();
-    assert_eq!((&fake["ready"], &fake["models"]), (&json!(true), &json!(["fake/large", "fake/tiny"])));
+    let fake = json["endpoints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|e| e["provider"] == "fake")
+        .unwrap()
+        .clone();
+    assert_eq!(
+        (&fake["ready"], &fake["models"]),
+        (&json!(true), &json!(["fake/large", "fake/tiny"]))
+    );
     finish(started(&scene, &["doctor"])).prints(&["fake: ", "2 models"]);
     let gone = Scene::new();
     gone.config("[providers.gone]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n");

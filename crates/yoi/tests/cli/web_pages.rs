@@ -8,7 +8,11 @@ const ENABLED: &str = "[features.\"builtin:web\"]\nenabled = true\n";
 /// A run that fetches these, one after the other; how each call ended.
 fn fetched(scene: &Scene, pod: &str, urls: &[&str]) -> Vec<(String, String)> {
     let call = |url: &&str| json!({ "calls": [{ "name": "Fetch", "arguments": { "url": url } }] });
-    let answers: Vec<Value> = urls.iter().map(call).chain([json!({ "text": "done" })]).collect();
+    let answers: Vec<Value> = urls
+        .iter()
+        .map(call)
+        .chain([json!({ "text": "done" })])
+        .collect();
     let model = scene.script("script.jsonl", &answers);
     scene.yoi(&["run", "--pod", pod, "-m", &model, "go"]);
     let ended = |record: &Value| {
@@ -25,10 +29,20 @@ fn it_is_off_until_hosts_are_named() {
     assert_ne!(fetched(&scene, "p1", &["https://example.org/"])[0].0, "ok");
     scene.yoi(&["features"]).ends(0).prints(&["builtin:web"]);
     scene.config(ENABLED);
-    scene.yoi(&["features", "--plan"]).ends(0).prints(&["builtin:web"]);
-    scene.yoi(&["features", "--explain", "Fetch"]).prints(&["[\"docs.example.org\"] }"]);
-    scene.config(&format!("{ENABLED}grant = {{ network = [\"*.example.org\"] }}\n"));
-    scene.yoi(&["features", "--plan"]).ends(0).prints(&["builtin:web", "Fetch"]);
+    scene
+        .yoi(&["features", "--plan"])
+        .ends(0)
+        .prints(&["builtin:web"]);
+    scene
+        .yoi(&["features", "--explain", "Fetch"])
+        .prints(&["[\"docs.example.org\"] }"]);
+    scene.config(&format!(
+        "{ENABLED}grant = {{ network = [\"*.example.org\"] }}\n"
+    ));
+    scene
+        .yoi(&["features", "--plan"])
+        .ends(0)
+        .prints(&["builtin:web", "Fetch"]);
 }
 
 /// No request leaves this machine: what is asked for is refused by name, or leads nowhere outside.
@@ -36,10 +50,20 @@ fn it_is_off_until_hosts_are_named() {
 fn only_named_hosts_of_the_public_internet_are_reached() {
     let scene = Scene::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let inside = format!("http://127.0.0.1:{}/", listener.local_addr().unwrap().port());
-    scene.config(&format!("{ENABLED}grant = {{ network = [\"*.example.org\", \"127.0.0.1:*\", \"localhost\"] }}\n"));
-    let urls =
-        ["https://example.net/", "http://localhost/", &inside, "http://169.254.169.254/latest/", "file:///etc/passwd"];
+    let inside = format!(
+        "http://127.0.0.1:{}/",
+        listener.local_addr().unwrap().port()
+    );
+    scene.config(&format!(
+        "{ENABLED}grant = {{ network = [\"*.example.org\", \"127.0.0.1:*\", \"localhost\"] }}\n"
+    ));
+    let urls = [
+        "https://example.net/",
+        "http://localhost/",
+        &inside,
+        "http://169.254.169.254/latest/",
+        "file:///etc/passwd",
+    ];
     let ended = fetched(&scene, "p2", &urls);
     let words = [
         "example.net:443 is not granted",
@@ -53,16 +77,26 @@ fn only_named_hosts_of_the_public_internet_are_reached() {
         assert!(status != "ok" && text.contains(word), "{word}: {text}");
     }
     listener.set_nonblocking(true).unwrap();
-    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody knocked");
+    assert_eq!(
+        listener.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock,
+        "nobody knocked"
+    );
 }
 
 #[test]
 fn rules_can_name_hosts() {
     let scene = Scene::new();
-    let rule = "[[permissions.rules]]\ntool = \"Fetch\"\nhost = \"*.example.org\"\ndecision = \"deny\"\n";
+    let rule =
+        "[[permissions.rules]]\ntool = \"Fetch\"\nhost = \"*.example.org\"\ndecision = \"deny\"\n";
     scene.config(&format!("{ENABLED}grant = {{ network = [\"*\"] }}\n{rule}"));
     let ended = fetched(&scene, "p3", &["https://docs.Example.org/", "ftp://x"]);
-    assert!(ended[0].1.contains("deny Fetch on *.example.org"), "{ended:?}");
+    assert!(
+        ended[0].1.contains("deny Fetch on *.example.org"),
+        "{ended:?}"
+    );
     assert!(!ended[1].1.contains("deny Fetch"), "{ended:?}");
-    scene.yoi(&["features", "--explain", "Fetch"]).prints(&["*.example.org"]);
+    scene
+        .yoi(&["features", "--explain", "Fetch"])
+        .prints(&["*.example.org"]);
 }

@@ -32,7 +32,11 @@ pub(crate) fn library(dir: &Path) -> PathBuf {
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    cc.stdin.take().unwrap().write_all(CLOCK.as_bytes()).unwrap();
+    cc.stdin
+        .take()
+        .unwrap()
+        .write_all(CLOCK.as_bytes())
+        .unwrap();
     assert!(cc.wait().unwrap().success());
     file
 }
@@ -55,7 +59,11 @@ fn no_clock_ends_the_program() {
     );
     let yoi = |args: &[&str], clock: (&str, &str)| {
         let mut command = scene.command(args);
-        command.env("LD_PRELOAD", &library).env("CLOCK_AT", clock.0).env("CLOCK_JUMP", clock.1).env("FAKE_KEY", "k");
+        command
+            .env("LD_PRELOAD", &library)
+            .env("CLOCK_AT", clock.0)
+            .env("CLOCK_JUMP", clock.1)
+            .env("FAKE_KEY", "k");
         let done = finish(command.spawn().unwrap());
         for said in [&done.err, &done.out] {
             assert!(!said.contains("panicked"), "{args:?} at {clock:?}:\n{said}");
@@ -74,9 +82,19 @@ fn no_clock_ends_the_program() {
         let pod = format!("p{n}");
         yoi(&["run", "--pod", &pod, "-m", &model, "go"], clock).ends(0);
         yoi(&["run", "--pod", "shared", "go"], clock).ends(0);
-        yoi(&["run", "--ephemeral", "-m", "record:fake/one", "go"], clock).ends(0);
+        yoi(
+            &["run", "--ephemeral", "-m", "record:fake/one", "go"],
+            clock,
+        )
+        .ends(0);
         yoi(&["run", "-m", "safe/x", "go"], clock).ends(5);
-        for args in [&["log", &pod][..], &["ls"], &["verify", &pod], &["features", &pod], &["undo", &pod]] {
+        for args in [
+            &["log", &pod][..],
+            &["ls"],
+            &["verify", &pod],
+            &["features", &pod],
+            &["undo", &pod],
+        ] {
             yoi(args, clock).ends(0);
         }
         yoi(&["doctor"], clock);

@@ -52,10 +52,22 @@ impl Plan {
         assert_eq!(checks::calls(&place), Ok(script::CALLS));
         let (names, named) = moments::named(&reached);
         let mut dice = Dice(seed.rotate_left(32) | 1);
-        let clock = (0..CLOCK).map(|_| took.mul_f64((dice.roll() % 1000) as f64 / 1000.0)).collect();
-        let groups = reached.iter().filter(|name| *name == "journal:written").count();
+        let clock = (0..CLOCK)
+            .map(|_| took.mul_f64((dice.roll() % 1000) as f64 / 1000.0))
+            .collect();
+        let groups = reached
+            .iter()
+            .filter(|name| *name == "journal:written")
+            .count();
         let base = format!("journal:written:{}", groups * 8 / 10);
-        Self { reached: reached.len(), names, named, random: moments::random(reached.len(), seed), clock, base }
+        Self {
+            reached: reached.len(),
+            names,
+            named,
+            random: moments::random(reached.len(), seed),
+            clock,
+            base,
+        }
     }
 }
 
@@ -101,10 +113,15 @@ pub(crate) fn survivors(tally: &mut Tally) {
             let outside = ["--sandbox", "off", "--allow", "Bash"];
             let mut child = place.run_command(None).args(outside).spawn().unwrap();
             let began = Instant::now();
-            while fs::read_to_string(place.project().join("up")).map_or(true, |text| text.is_empty()) {
+            while fs::read_to_string(place.project().join("up"))
+                .map_or(true, |text| text.is_empty())
+            {
                 if began.elapsed() > PATIENCE {
                     child.kill().unwrap();
-                    return Err(format!("no child came up: {}", said(&child.wait_with_output().unwrap())));
+                    return Err(format!(
+                        "no child came up: {}",
+                        said(&child.wait_with_output().unwrap())
+                    ));
                 }
                 thread::sleep(Duration::from_millis(5));
             }
@@ -125,7 +142,10 @@ type Spoil = fn(&Scene);
 const TAILS: [(&str, Spoil); 4] = [
     ("a whole batch that nobody proved", |_| {}),
     ("a torn batch", |place| {
-        let file = OpenOptions::new().write(true).open(place.segment()).unwrap();
+        let file = OpenOptions::new()
+            .write(true)
+            .open(place.segment())
+            .unwrap();
         file.set_len(file.metadata().unwrap().len() - 20).unwrap();
     }),
     ("zeros", |place| append(place, &[0; 4096])),
@@ -133,7 +153,12 @@ const TAILS: [(&str, Spoil); 4] = [
 ];
 
 fn append(place: &Scene, bytes: &[u8]) {
-    OpenOptions::new().append(true).open(place.segment()).unwrap().write_all(bytes).unwrap();
+    OpenOptions::new()
+        .append(true)
+        .open(place.segment())
+        .unwrap()
+        .write_all(bytes)
+        .unwrap();
 }
 
 /// For each kind of end: a recovery that is killed at its own points, up to the turn that follows it.
@@ -147,9 +172,16 @@ pub(crate) fn recoveries(plan: &Plan, tally: &mut Tally) {
         if !output.status.success() {
             return Err(said(&output));
         }
-        let turn = reached.iter().position(|name| name == "commit:turn_started").unwrap_or(reached.len());
+        let turn = reached
+            .iter()
+            .position(|name| name == "commit:turn_started")
+            .unwrap_or(reached.len());
         let points: Vec<usize> = (1..=turn + 1).collect();
-        let points = if moments::all() { points } else { moments::sample(&points, RECOVERY_SAMPLE) };
+        let points = if moments::all() {
+            points
+        } else {
+            moments::sample(&points, RECOVERY_SAMPLE)
+        };
         for point in &points {
             place.restore();
             let at = format!("any:{point} ({})", reached[point - 1]);
@@ -158,7 +190,10 @@ pub(crate) fn recoveries(plan: &Plan, tally: &mut Tally) {
         Ok(points.len())
     });
     let counted: usize = done.iter().filter_map(|(_, done)| done.as_ref().ok()).sum();
-    let failed = done.into_iter().zip(TAILS).filter_map(|((_, done), (name, _))| Some((name, done.err()?)));
+    let failed = done
+        .into_iter()
+        .zip(TAILS)
+        .filter_map(|((_, done), (name, _))| Some((name, done.err()?)));
     failed.for_each(|(name, why)| tally.fail(format!("recovery of {name}: {why}")));
     tally.kills.insert("during recovery", counted);
 }
@@ -211,7 +246,9 @@ pub(crate) fn each<T: Sync, R: Send>(
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 loop {
-                    let Some(at) = next.lock().unwrap().next() else { return };
+                    let Some(at) = next.lock().unwrap().next() else {
+                        return;
+                    };
                     let result = check(&items[at]);
                     done.lock().unwrap().push((at, result));
                 }
@@ -226,7 +263,9 @@ pub(crate) fn each<T: Sync, R: Send>(
 impl Tally {
     pub(crate) fn add(&mut self, what: &'static str, done: Vec<(usize, Result<(), String>)>) {
         self.kills.insert(what, done.len());
-        done.into_iter().filter_map(|(_, done)| done.err()).for_each(|why| self.fail(format!("{what}: {why}")));
+        done.into_iter()
+            .filter_map(|(_, done)| done.err())
+            .for_each(|why| self.fail(format!("{what}: {why}")));
     }
 
     /// Said at once: what follows may hang for the same reason.
@@ -241,6 +280,10 @@ impl Tally {
             println!("{count:>4} kills {what}");
         }
         println!("{} failed, {:.0} s", self.failed.len(), took.as_secs_f64());
-        if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        if self.failed.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
     }
 }

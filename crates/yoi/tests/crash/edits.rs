@@ -36,13 +36,20 @@ pub(crate) fn kills(seed: u64, tally: &mut Tally) {
     let took = began.elapsed();
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(odd(&place.project()), Vec::<String>::new());
-    let first = reached.iter().position(|name| name == "commit:tool_started").unwrap();
-    let count = std::env::var(VARIABLE).map_or(KILLS, |text| text.parse().expect("a number of kills"));
+    let first = reached
+        .iter()
+        .position(|name| name == "commit:tool_started")
+        .unwrap();
+    let count =
+        std::env::var(VARIABLE).map_or(KILLS, |text| text.parse().expect("a number of kills"));
     let mut dice = Dice(seed.rotate_left(16) | 1);
     let moments: Vec<Moment> = (0..count)
         .map(|_| match dice.roll() % BY_CLOCK {
             0 => Moment::After(took.mul_f64((dice.roll() % 1000) as f64 / 1000.0)),
-            _ => Moment::Point(format!("any:{}", first as u64 + dice.roll() % (reached.len() - first) as u64)),
+            _ => Moment::Point(format!(
+                "any:{}",
+                first as u64 + dice.roll() % (reached.len() - first) as u64
+            )),
         })
         .collect();
     tally.add("of runs that edit", each(&moments, killed));
@@ -67,9 +74,14 @@ fn killed(moment: &Moment) -> Result<(), String> {
     let left = odd(&place.project());
     // Taking back finds it as well as going on does.
     let undo = place.yoi(&["undo", POD]).output().unwrap();
-    let undone = undo.status.success().then(|| fs::read_dir(place.project()).unwrap().count());
+    let undone = undo
+        .status
+        .success()
+        .then(|| fs::read_dir(place.project()).unwrap().count());
     if let Some(more @ 1..) = undone {
-        return Err(format!("{what}: {more} things are there after undo; before it: {left:?}"));
+        return Err(format!(
+            "{what}: {more} things are there after undo; before it: {left:?}"
+        ));
     }
     let next = place.run(None);
     if !next.status.success() {
@@ -104,7 +116,9 @@ fn script() -> String {
         let content = format!("round {round}\n{text}");
         let edit = |old: &str, new: String| json!({"name": "Edit", "arguments": {"path": path, "edits": [{"old": old, "new": new}]}});
         let first = format!("round {round}");
-        answers.push(json!({"calls": [{"name": "Write", "arguments": {"path": path, "content": content}}]}));
+        answers.push(
+            json!({"calls": [{"name": "Write", "arguments": {"path": path, "content": content}}]}),
+        );
         answers.push(json!({"calls": [edit(&first, format!("edited {round}"))]}));
         answers.push(json!({"calls": [
             edit("edited", "again".to_owned()),

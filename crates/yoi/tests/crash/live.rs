@@ -59,10 +59,24 @@ pub(crate) fn kills(seed: u64, tally: &mut Tally) {
         &mut told,
     ) {
         Ok(()) => {}
-        Err(Cut::Dead) => return tally.add("of a live pod", vec![(0, Err("it died by itself".to_owned()))]),
-        Err(Cut::Wrong(why)) => return tally.add("of a live pod", vec![(0, Err(format!("undisturbed: {why}")))]),
+        Err(Cut::Dead) => {
+            return tally.add(
+                "of a live pod",
+                vec![(0, Err("it died by itself".to_owned()))],
+            );
+        }
+        Err(Cut::Wrong(why)) => {
+            return tally.add(
+                "of a live pod",
+                vec![(0, Err(format!("undisturbed: {why}")))],
+            );
+        }
     }
-    let reached: Vec<String> = fs::read_to_string(&record).unwrap().lines().map(str::to_owned).collect();
+    let reached: Vec<String> = fs::read_to_string(&record)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
     let undisturbed = go_on(&place, &told).map_err(|why| format!("undisturbed: {why}"));
     let (names, mut points) = moments::named(&reached);
     if !moments::all() {
@@ -70,16 +84,30 @@ pub(crate) fn kills(seed: u64, tally: &mut Tally) {
         points.sort_by_cached_key(|_| dice.roll());
         points.truncate(SAMPLE);
     }
-    println!("live pod: {} points reached, {names} names; killing at {} of them", reached.len(), points.len());
-    let done = each(&points, |point| at(point).map_err(|why| format!("{point}: {why}")));
+    println!(
+        "live pod: {} points reached, {names} names; killing at {} of them",
+        reached.len(),
+        points.len()
+    );
+    let done = each(&points, |point| {
+        at(point).map_err(|why| format!("{point}: {why}"))
+    });
     // How many commits a story has depends on which client is faster.
-    let missed = done.iter().filter(|(_, killed)| matches!(killed, Ok(false))).count();
+    let missed = done
+        .iter()
+        .filter(|(_, killed)| matches!(killed, Ok(false)))
+        .count();
     if missed * 3 > points.len() {
         tally.fail(format!("of a live pod: {missed} points were not reached"));
     }
     println!("live pod: {missed} of the points were not reached again");
     undisturbed.unwrap_or_else(|why| tally.fail(why));
-    tally.add("of a live pod", done.into_iter().map(|(at, done)| (at, done.map(drop))).collect());
+    tally.add(
+        "of a live pod",
+        done.into_iter()
+            .map(|(at, done)| (at, done.map(drop)))
+            .collect(),
+    );
     clients(seed, tally);
 }
 
@@ -100,7 +128,12 @@ fn scene() -> Scene {
     ];
     answers.extend((0..40).map(|_| json!({"text": "continued"})));
     let place = Scene::new();
-    place.script(&answers.iter().map(|answer| format!("{answer}\n")).collect::<String>());
+    place.script(
+        &answers
+            .iter()
+            .map(|answer| format!("{answer}\n"))
+            .collect::<String>(),
+    );
     place
 }
 
@@ -124,7 +157,9 @@ fn story(place: &Scene, prepare: impl Fn(&mut Command), told: &mut Told) -> Resu
     let model = place.model();
     let mut start = place.yoi(&["start", POD, "--json", "-q", "-m", &model]);
     prepare(&mut start);
-    let Some(pid) = pid(&output(&mut start)) else { return Err(Cut::Dead) };
+    let Some(pid) = pid(&output(&mut start)) else {
+        return Err(Cut::Dead);
+    };
     let pod = Live { place, pid };
     pod.send(&["one"], told)?;
     pod.until("the first call", |_| place.effects().contains("effect-1"))?;
@@ -151,10 +186,13 @@ fn go_on(place: &Scene, told: &Told) -> Result<(), String> {
     fs::write(place.project().join(GO), "").unwrap();
     let model = place.model();
     // As it was, if it ever was.
-    let known = checks::records(place).is_ok_and(|all| all.values().any(|r| matches!(r, Record::HostStarted(_))));
+    let known = checks::records(place)
+        .is_ok_and(|all| all.values().any(|r| matches!(r, Record::HostStarted(_))));
     let flags: &[&str] = if known { &[] } else { &["-m", &model] };
     let started = output(&mut place.yoi(&[&["start", POD, "--json", "-q"], flags].concat()));
-    let Some(pid) = pid(&started) else { return Err(format!("the next start: {}", said(&started))) };
+    let Some(pid) = pid(&started) else {
+        return Err(format!("the next start: {}", said(&started)));
+    };
     let pod = Live { place, pid };
     let finished = (|| {
         queue(place, told, false)?;
@@ -177,7 +215,11 @@ fn go_on(place: &Scene, told: &Told) -> Result<(), String> {
     }
     checks::all(place, &[])?;
     let left = left(place);
-    if left.is_empty() { Ok(()) } else { Err(format!("left behind: {left:?}")) }
+    if left.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("left behind: {left:?}"))
+    }
 }
 
 /// Every input that clients were told of is in the journal, and taken at most once; `over`: exactly once.
@@ -196,15 +238,24 @@ fn queue(place: &Scene, told: &Told, over: bool) -> Result<(), Cut> {
     for (input, text) in &told.inputs {
         let is_kept = |kept: &str| kept == *text || kept.strip_prefix("! ") == Some(text);
         if queued.get(input).is_none_or(|(kept, _, _)| !is_kept(kept)) {
-            return wrong(format!("input {input} was acknowledged as {text} and is now {:?}", queued.get(input)));
+            return wrong(format!(
+                "input {input} was acknowledged as {text} and is now {:?}",
+                queued.get(input)
+            ));
         }
     }
-    if let Some(input) = told.withdrawn.iter().find(|input| queued.get(input).is_none_or(|(_, _, gone)| !gone)) {
+    if let Some(input) = told
+        .withdrawn
+        .iter()
+        .find(|input| queued.get(input).is_none_or(|(_, _, gone)| !gone))
+    {
         return wrong(format!("input {input} was withdrawn and is not"));
     }
     for (input, (text, taken, withdrawn)) in &queued {
         if *taken > 1 || (*withdrawn && *taken > 0) || (over && !withdrawn && *taken != 1) {
-            return wrong(format!("input {input} ({text}): withdrawn {withdrawn}, taken {taken} times"));
+            return wrong(format!(
+                "input {input} ({text}): withdrawn {withdrawn}, taken {taken} times"
+            ));
         }
     }
     Ok(())
@@ -214,13 +265,26 @@ fn queue(place: &Scene, told: &Told, over: bool) -> Result<(), Cut> {
 fn left(place: &Scene) -> Vec<String> {
     let names = |dir: &Path| -> Vec<String> {
         let entries = fs::read_dir(dir).into_iter().flatten();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
     };
-    let mut left: Vec<String> = names(&place.pod()).into_iter().filter(|name| name.contains("sock")).collect();
+    let mut left: Vec<String> = names(&place.pod())
+        .into_iter()
+        .filter(|name| name.contains("sock"))
+        .collect();
     for dir in ["", "idx", "log", "blobs", "quarantine"] {
-        left.extend(names(&place.pod().join(dir)).into_iter().filter(|name| name.contains("tmp")));
+        left.extend(
+            names(&place.pod().join(dir))
+                .into_iter()
+                .filter(|name| name.contains("tmp")),
+        );
     }
-    left.extend(names(&place.temporary()).into_iter().filter(|name| !name.ends_with(".lock")));
+    left.extend(
+        names(&place.temporary())
+            .into_iter()
+            .filter(|name| !name.ends_with(".lock")),
+    );
     left
 }
 
@@ -230,25 +294,36 @@ fn clients(seed: u64, tally: &mut Tally) {
     place.script(&"{\"text\":\"fine\"}\n".repeat(100));
     let model = place.model();
     let started = output(&mut place.yoi(&["start", POD, "--json", "-q", "-m", &model]));
-    let Some(pid) = pid(&started) else { return tally.add("of clients", vec![(0, Err(said(&started)))]) };
+    let Some(pid) = pid(&started) else {
+        return tally.add("of clients", vec![(0, Err(said(&started)))]);
+    };
     let pod = Live { place: &place, pid };
     let mut dice = Dice(seed.rotate_left(48) | 1);
     let killed: Vec<_> = (0..CLIENTS[usize::from(moments::all())])
         .map(|number| {
             let (key, text) = (format!("key-{number}"), format!("input {number}"));
             let send = ["send", POD, "--key", &key, &text];
-            let mut child = place.yoi(&send).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let mut child = place
+                .yoi(&send)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
             thread::sleep(Duration::from_micros(dice.roll() % LIFE));
             child.kill().unwrap();
             child.wait().unwrap();
             let again = output(&mut place.yoi(&send));
-            let printed = String::from_utf8_lossy(&again.stdout).trim().parse::<InputId>();
+            let printed = String::from_utf8_lossy(&again.stdout)
+                .trim()
+                .parse::<InputId>();
             let input = printed.map_err(|_| format!("{key}: {}", said(&again)))?;
             Ok((key, input))
         })
         .collect();
-    let ended =
-        pod.until("the end of all inputs", is_settled).and_then(|()| pod.ask(&["stop", POD])).and_then(|_| pod.gone());
+    let ended = pod
+        .until("the end of all inputs", is_settled)
+        .and_then(|()| pod.ask(&["stop", POD]))
+        .and_then(|_| pod.gone());
     let records = checks::records(&place);
     let once = |(key, input): (String, InputId)| {
         let all = records.as_ref().map_err(Clone::clone)?;
@@ -257,7 +332,11 @@ fn clients(seed: u64, tally: &mut Tally) {
             _ => None,
         });
         let named: Vec<_> = named.collect();
-        if named == [input] { Ok(()) } else { Err(format!("{key} is {input} and in the journal {named:?}")) }
+        if named == [input] {
+            Ok(())
+        } else {
+            Err(format!("{key} is {input} and in the journal {named:?}"))
+        }
     };
     let mut done: Vec<_> = killed.into_iter().map(|sent| sent.and_then(once)).collect();
     if let Err(Cut::Wrong(why)) = ended {
@@ -276,17 +355,26 @@ impl Live<'_> {
     /// A command that succeeds while the host lives.
     fn ask(&self, args: &[&str]) -> Result<Output, Cut> {
         let done = output(&mut self.place.yoi(args));
-        if done.status.success() { Ok(done) } else { Err(self.cut(format!("{args:?}: {}", said(&done)))) }
+        if done.status.success() {
+            Ok(done)
+        } else {
+            Err(self.cut(format!("{args:?}: {}", said(&done))))
+        }
     }
 
     /// A host that was killed explains everything.
     fn cut(&self, why: String) -> Cut {
-        if self.gone().is_ok() { Cut::Dead } else { Cut::Wrong(why) }
+        if self.gone().is_ok() {
+            Cut::Dead
+        } else {
+            Cut::Wrong(why)
+        }
     }
 
     fn is_gone(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+        stat.rsplit_once(')')
+            .is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
     }
 
     /// Waits a little for the end of the host.
@@ -307,24 +395,45 @@ impl Live<'_> {
         if let Ok(number) = String::from_utf8_lossy(&done.stdout).trim().parse() {
             told.inputs.insert(number, input.last().unwrap());
         }
-        if done.status.success() { Ok(()) } else { Err(self.cut(said(&done))) }
+        if done.status.success() {
+            Ok(())
+        } else {
+            Err(self.cut(said(&done)))
+        }
     }
 
     /// An input whose client leaves while it waits.
     fn withdrawn(&self, text: &'static str, told: &mut Told) -> Result<(), Cut> {
         let mut run = self.place.yoi(&["run", "--pod", POD, text]);
-        let client = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let client = run
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let number = Cell::new(None);
         let waits = self.until("the input of a run", |status| {
             let queued = status["queued"].as_array().unwrap();
-            number.set(queued.iter().find(|input| input["text"] == text).and_then(|input| input["input"].as_u64()));
+            number.set(
+                queued
+                    .iter()
+                    .find(|input| input["text"] == text)
+                    .and_then(|input| input["input"].as_u64()),
+            );
             number.get().is_some()
         });
-        kill_process(Pid::from_raw(client.id().cast_signed()).unwrap(), Signal::INT).unwrap();
+        kill_process(
+            Pid::from_raw(client.id().cast_signed()).unwrap(),
+            Signal::INT,
+        )
+        .unwrap();
         let ended = client.wait_with_output().unwrap();
         waits?;
         self.until("the end of an input", |status| {
-            !status["queued"].as_array().unwrap().iter().any(|input| input["text"] == text)
+            !status["queued"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|input| input["text"] == text)
         })
         .map_err(|_| self.cut(said(&ended)))?;
         told.withdrawn.extend(number.get());
@@ -365,5 +474,9 @@ fn pid(started: &Output) -> Option<i32> {
 }
 
 fn output(command: &mut Command) -> Output {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap()
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap()
 }

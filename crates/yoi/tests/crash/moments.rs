@@ -10,8 +10,15 @@ const SAMPLE: usize = 48;
 
 /// From the environment, or new.
 pub(crate) fn seed() -> u64 {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-    std::env::var("YOI_TEST_SEED").ok().map_or_else(now, |text| text.parse().expect("YOI_TEST_SEED is a number"))
+    let now = || {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_nanos() as u64
+    };
+    std::env::var("YOI_TEST_SEED")
+        .ok()
+        .map_or_else(now, |text| text.parse().expect("YOI_TEST_SEED is a number"))
 }
 
 /// Whether every point was asked for.
@@ -44,7 +51,9 @@ pub(crate) fn named(reached: &[String]) -> (usize, Vec<String>) {
 /// Random points, counted over all of them.
 pub(crate) fn random(reached: usize, seed: u64) -> Vec<String> {
     let mut dice = Dice(seed | 1);
-    (0..RANDOM).map(|_| format!("any:{}", 1 + dice.roll() % reached as u64)).collect()
+    (0..RANDOM)
+        .map(|_| format!("any:{}", 1 + dice.roll() % reached as u64))
+        .collect()
 }
 
 /// Up to `count` of `from`, evenly, the first and the last among them.
@@ -52,7 +61,9 @@ pub(crate) fn sample<T: Clone>(from: &[T], count: usize) -> Vec<T> {
     if from.len() <= count {
         return from.to_vec();
     }
-    (0..count).map(|at| from[at * (from.len() - 1) / (count - 1)].clone()).collect()
+    (0..count)
+        .map(|at| from[at * (from.len() - 1) / (count - 1)].clone())
+        .collect()
 }
 
 /// Xorshift: the same numbers for the same seed, everywhere.

@@ -16,12 +16,18 @@ pub(crate) struct Scene {
 impl Scene {
     /// In memory where there is such a place, so that the disk's speed does not matter.
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let root = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
         let place = Self { root };
         for dir in ["home", "live/state", "live/project", "tmp", "config"] {
             fs::create_dir_all(place.root.path().join(dir)).unwrap();
         }
-        fs::write(place.root.path().join("script.jsonl"), crate::script::text()).unwrap();
+        fs::write(
+            place.root.path().join("script.jsonl"),
+            crate::script::text(),
+        )
+        .unwrap();
         place
     }
 
@@ -35,8 +41,10 @@ impl Scene {
 
     /// The newest segment of the log.
     pub(crate) fn segment(&self) -> PathBuf {
-        let mut segments: Vec<PathBuf> =
-            fs::read_dir(self.pod().join("log")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut segments: Vec<PathBuf> = fs::read_dir(self.pod().join("log"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         segments.sort();
         segments.pop().unwrap()
     }
@@ -50,10 +58,21 @@ impl Scene {
     pub(crate) fn yoi(&self, args: &[&str]) -> Command {
         let root = self.root.path();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env(victim::ROLE, "1").env("HOME", root.join("home")).env("TMPDIR", root.join("tmp"));
-        command.env("XDG_STATE_HOME", root.join("live/state")).env("XDG_CONFIG_HOME", root.join("config"));
-        command.arg("-C").arg(self.project()).args(args).stdin(Stdio::null());
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env(victim::ROLE, "1")
+            .env("HOME", root.join("home"))
+            .env("TMPDIR", root.join("tmp"));
+        command
+            .env("XDG_STATE_HOME", root.join("live/state"))
+            .env("XDG_CONFIG_HOME", root.join("config"));
+        command
+            .arg("-C")
+            .arg(self.project())
+            .args(args)
+            .stdin(Stdio::null());
         command
     }
 
@@ -74,7 +93,10 @@ impl Scene {
 
     /// The script as a model.
     pub(crate) fn model(&self) -> String {
-        format!("scripted:{}", self.root.path().join("script.jsonl").display())
+        format!(
+            "scripted:{}",
+            self.root.path().join("script.jsonl").display()
+        )
     }
 
     /// For what a process leaves word of.
@@ -90,8 +112,19 @@ impl Scene {
     pub(crate) fn record(&self) -> (Output, Vec<String>) {
         let file = self.record_file();
         drop(fs::remove_file(&file));
-        let output = self.run_command(None).env(victim::RECORD, &file).output().unwrap();
-        (output, fs::read_to_string(&file).unwrap().lines().map(str::to_owned).collect())
+        let output = self
+            .run_command(None)
+            .env(victim::RECORD, &file)
+            .output()
+            .unwrap();
+        (
+            output,
+            fs::read_to_string(&file)
+                .unwrap()
+                .lines()
+                .map(str::to_owned)
+                .collect(),
+        )
     }
 
     /// Keeps state and project as they are now, to come back to.
@@ -106,7 +139,10 @@ impl Scene {
     /// Comes back to what was kept.
     pub(crate) fn restore(&self) {
         fs::remove_dir_all(self.root.path().join("live")).unwrap();
-        copy(&self.root.path().join("kept"), &self.root.path().join("live"));
+        copy(
+            &self.root.path().join("kept"),
+            &self.root.path().join("live"),
+        );
     }
 
     pub(crate) fn effects(&self) -> String {

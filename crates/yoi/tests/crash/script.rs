@@ -20,15 +20,21 @@ pub(crate) fn text() -> String {
     let mut number = 0;
     let mut effect = |rest: &str| {
         number += 1;
-        call("Bash", &json!({"command": format!("{MARK}{number} >> {EFFECTS}{rest}")}))
+        call(
+            "Bash",
+            &json!({"command": format!("{MARK}{number} >> {EFFECTS}{rest}")}),
+        )
     };
     for round in 1..=ROUNDS {
         let file = format!("file-{round}.txt");
-        answers.push(json!({"calls": [call("Write", &json!({"path": file, "content": "one\ntwo\n"}))]}));
+        answers.push(
+            json!({"calls": [call("Write", &json!({"path": file, "content": "one\ntwo\n"}))]}),
+        );
         answers.push(json!({"text": "Two at once.", "calls": [
             effect(""), effect("; sleep 0.02"), call("List", &json!({"path": "."})),
         ]}));
-        let edit = json!({"path": file, "edits": [{"old": "one", "new": format!("edited {round}")}]});
+        let edit =
+            json!({"path": file, "edits": [{"old": "one", "new": format!("edited {round}")}]});
         answers.push(json!({"calls": [call("Edit", &edit)]}));
         answers.push(json!({"calls": [
             call("Read", &json!({"path": file})), call("Grep", &json!({"pattern": "edited"})),

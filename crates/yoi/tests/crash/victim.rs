@@ -29,14 +29,23 @@ const TOO_EARLY: Duration = Duration::from_millis(40);
 /// Whether this process is one.
 pub(crate) fn is_one() -> bool {
     // What holds the namespaces of its commands has another environment.
-    std::env::var_os(ROLE).is_some() || std::env::args().nth(1).is_some_and(|word| word == "__helper")
+    std::env::var_os(ROLE).is_some()
+        || std::env::args()
+            .nth(1)
+            .is_some_and(|word| word == "__helper")
 }
 
 /// Runs `yoi` with this process's arguments.
 pub(crate) fn main() -> ExitCode {
     let seen = Mutex::new(Seen {
         die_at: std::env::var(POINT).ok().map(|text| parse(&text)),
-        record: std::env::var_os(RECORD).map(|path| OpenOptions::new().create(true).append(true).open(path).unwrap()),
+        record: std::env::var_os(RECORD).map(|path| {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .unwrap()
+        }),
         counts: HashMap::new(),
     });
     // The lock is let go before dying, or nobody else could show what they were told too early.
@@ -70,7 +79,10 @@ impl Seen {
         for counted in [name, ANY] {
             let count = self.counts.entry(counted.to_owned()).or_default();
             *count += 1;
-            dies |= self.die_at.as_ref().is_some_and(|(at, number)| at == counted && number == count);
+            dies |= self
+                .die_at
+                .as_ref()
+                .is_some_and(|(at, number)| at == counted && number == count);
         }
         dies
     }

@@ -4,7 +4,14 @@ use std::fs;
 use std::path::Path;
 
 /// Directories and endings the trees ignore.
-const IGNORED: &[&str] = &["target", "__pycache__", "build", "node_modules", "dist", ".git"];
+const IGNORED: &[&str] = &[
+    "target",
+    "__pycache__",
+    "build",
+    "node_modules",
+    "dist",
+    ".git",
+];
 
 /// Every file that is not ignored, relative, sorted.
 pub(crate) fn files(root: &Path) -> Vec<String> {
@@ -19,7 +26,12 @@ pub(crate) fn files(root: &Path) -> Vec<String> {
             if path.is_dir() {
                 open.push(path);
             } else {
-                out.push(path.strip_prefix(root).unwrap().to_string_lossy().into_owned());
+                out.push(
+                    path.strip_prefix(root)
+                        .unwrap()
+                        .to_string_lossy()
+                        .into_owned(),
+                );
             }
         }
     }
@@ -55,11 +67,18 @@ pub(crate) fn text(root: &Path, path: &str) -> String {
 
 /// Lines of the files chosen, and how many files.
 pub(crate) fn lines(root: &Path, which: impl Fn(&str) -> bool) -> usize {
-    files_where(root, which).iter().map(|path| text(root, path).lines().count()).sum()
+    files_where(root, which)
+        .iter()
+        .map(|path| text(root, path).lines().count())
+        .sum()
 }
 
 /// `path:line` of every line that satisfies `fits`, in files that satisfy `which`.
-pub(crate) fn places(root: &Path, which: impl Fn(&str) -> bool, fits: impl Fn(&str) -> bool) -> Vec<String> {
+pub(crate) fn places(
+    root: &Path,
+    which: impl Fn(&str) -> bool,
+    fits: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let mut out = Vec::new();
     for path in files_where(root, which) {
         for (at, line) in text(root, &path).lines().enumerate() {
@@ -73,17 +92,24 @@ pub(crate) fn places(root: &Path, which: impl Fn(&str) -> bool, fits: impl Fn(&s
 
 /// How many different files the places are in.
 pub(crate) fn distinct(places: &[String]) -> usize {
-    let mut files: Vec<&str> = places.iter().map(|place| place.rsplit_once(':').unwrap().0).collect();
+    let mut files: Vec<&str> = places
+        .iter()
+        .map(|place| place.rsplit_once(':').unwrap().0)
+        .collect();
     files.dedup();
     files.len()
 }
 
 /// Occurrences of a text.
 pub(crate) fn times(root: &Path, which: impl Fn(&str) -> bool, needle: &str) -> usize {
-    files_where(root, which).iter().map(|path| text(root, path).matches(needle).count()).sum()
+    files_where(root, which)
+        .iter()
+        .map(|path| text(root, path).matches(needle).count())
+        .sum()
 }
 
 /// The word stands in the line on its own.
 pub(crate) fn has_word(line: &str, word: &str) -> bool {
-    line.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|part| part == word)
+    line.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .any(|part| part == word)
 }

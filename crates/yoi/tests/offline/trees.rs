@@ -52,13 +52,19 @@ const RUST: &[(&str, &str)] = &[
         "tests/ledger.rs",
         "use ledger::parse::parse_book;\n\n#[test]\nfn totals_add_up() {\n    let book_total = parse_book(\"cash 5\\nbank 7\\n\").total();\n    assert_eq!(book_total, 12);\n}\n",
     ),
-    ("docs/notes.md", "# Notes\n\nEntries are lines. parse_book reads them.\n\nTODO write more\n"),
+    (
+        "docs/notes.md",
+        "# Notes\n\nEntries are lines. parse_book reads them.\n\nTODO write more\n",
+    ),
     ("target/junk.rs", "pub fn junk() {}\n// TODO never seen\n"),
     ("debug.log", "TODO noise\n"),
 ];
 
 const PYTHON: &[(&str, &str)] = &[
-    ("pyproject.toml", "[project]\nname = \"shop\"\nversion = \"1.4.0\"\ndescription = \"A small shop\"\n"),
+    (
+        "pyproject.toml",
+        "[project]\nname = \"shop\"\nversion = \"1.4.0\"\ndescription = \"A small shop\"\n",
+    ),
     (".gitignore", "__pycache__/\nbuild/\n"),
     ("README.md", "# Shop\n\nShop adds up carts and taxes.\n"),
     ("shop/__init__.py", "\"\"\"A small shop.\"\"\"\n"),
@@ -110,8 +116,14 @@ const JAVASCRIPT: &[(&str, &str)] = &[
         "src/main.mjs",
         "import { Clock, formatDuration } from './clock.js';\nimport { parse } from './parse.js';\n\nconst show = (text) => console.log(formatDuration(parse(text)));\nshow(new Clock('5').left);\n",
     ),
-    ("docs/things.md", "# Things\n\nEverything that takes time.\n"),
-    ("node_modules/left/index.js", "export function hidden() {}\n"),
+    (
+        "docs/things.md",
+        "# Things\n\nEverything that takes time.\n",
+    ),
+    (
+        "node_modules/left/index.js",
+        "export function hidden() {}\n",
+    ),
 ];
 
 const MIXED: &[(&str, &str)] = &[
@@ -120,7 +132,10 @@ const MIXED: &[(&str, &str)] = &[
         "{\n  \"name\": \"board\",\n  \"version\": \"2.0.5\",\n  \"scripts\": {\n    \"test\": \"node web/test/run.js\"\n  }\n}\n",
     ),
     (".gitignore", "node_modules/\ndist\n"),
-    ("README.md", "Board\n=====\n\n[![badge](x.svg)](x)\n\nBoard shows notes on a wall.\n"),
+    (
+        "README.md",
+        "Board\n=====\n\n[![badge](x.svg)](x)\n\nBoard shows notes on a wall.\n",
+    ),
     (
         "web/index.js",
         "const { formatNote } = require('./lib/format');\n\nfunction main() {\n  console.log(formatNote('hello'));\n}\n\nmain();\n",
@@ -143,7 +158,10 @@ const MIXED: &[(&str, &str)] = &[
         "package store\n\n// Store keeps notes. TODO: persist\ntype Store struct {\n\tnotes []string\n}\n\nfunc Open() *Store {\n\treturn &Store{}\n}\n\nfunc (s *Store) Len() int {\n\treturn len(s.notes)\n}\n",
     ),
     ("scripts/fail.sh", "echo first\necho broken\nexit 3\n"),
-    ("notes/colours.txt", "colour one\ncolours two\nthe colour colour\n"),
+    (
+        "notes/colours.txt",
+        "colour one\ncolours two\nthe colour colour\n",
+    ),
     ("node_modules/x/index.js", "function hidden() {}\n"),
     ("dist/out.js", "function built() {}\n"),
 ];

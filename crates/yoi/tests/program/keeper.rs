@@ -7,7 +7,11 @@ pub(crate) struct Keeper;
 
 const SECRET: HostCapability = HostCapability::secret("tracker");
 const ENDPOINTS: HostCapability = HostCapability::endpoints("tracker");
-const TELL: ToolKey<Tell> = ToolKey::new("Tell", ToolEffect::ReadOnly, "Tell something of the tracker.");
+const TELL: ToolKey<Tell> = ToolKey::new(
+    "Tell",
+    ToolEffect::ReadOnly,
+    "Tell something of the tracker.",
+);
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Tell {
@@ -20,15 +24,26 @@ impl FeatureModule for Keeper {
     fn descriptor(&self) -> FeatureDescriptor {
         FeatureDescriptor::builder(FeatureId::user("keeper"))
             .version("0.1.0")
-            .request(CapabilityRequest::required(SECRET, "to be known to the tracker"))
-            .request(CapabilityRequest::optional(ENDPOINTS, "to reach the tracker"))
+            .request(CapabilityRequest::required(
+                SECRET,
+                "to be known to the tracker",
+            ))
+            .request(CapabilityRequest::optional(
+                ENDPOINTS,
+                "to reach the tracker",
+            ))
             .tool(&TELL)
             .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let (secret, endpoints) = (ctx.services().secret("tracker")?, ctx.services().endpoints().ok());
-        ctx.tools().implement(&TELL, &Arc::new(Live { secret, endpoints }), Live::tell).map(drop)
+        let (secret, endpoints) = (
+            ctx.services().secret("tracker")?,
+            ctx.services().endpoints().ok(),
+        );
+        ctx.tools()
+            .implement(&TELL, &Arc::new(Live { secret, endpoints }), Live::tell)
+            .map(drop)
     }
 }
 
@@ -41,7 +56,10 @@ impl FeatureModule for Waiting {
         FeatureDescriptor::builder(FeatureId::user("waiting"))
             .version("0.1.0")
             .requires(ServiceRequirement::required(missing, "^1"))
-            .request(CapabilityRequest::required(SECRET, "to be known to the tracker"))
+            .request(CapabilityRequest::required(
+                SECRET,
+                "to be known to the tracker",
+            ))
             .build()
     }
 
@@ -57,22 +75,33 @@ struct Live {
 
 impl Live {
     async fn tell(self: Arc<Self>, args: Tell, _: ToolContext) -> ToolResult {
-        let failed = |error: &dyn std::fmt::Display| ToolError::new(ErrorKind::Unavailable, error.to_string());
+        let failed = |error: &dyn std::fmt::Display| {
+            ToolError::new(ErrorKind::Unavailable, error.to_string())
+        };
         let value = self.secret.expose().map_err(|error| failed(&error))?;
         let summary = match args.what.as_str() {
             "length" => format!("{} letters", value.len()),
             "leak" => format!("it is {value}"),
             _ => {
                 let (host, port) = args.at.rsplit_once(':').ok_or_else(|| failed(&"no port"))?;
-                let net = self.endpoints.as_ref().ok_or_else(|| failed(&"no endpoints"))?;
+                let net = self
+                    .endpoints
+                    .as_ref()
+                    .ok_or_else(|| failed(&"no endpoints"))?;
                 let port = port.parse().map_err(|error| failed(&error))?;
-                let stream = net.connect(host, port, Duration::from_secs(5)).await.map_err(|error| failed(&error))?;
+                let stream = net
+                    .connect(host, port, Duration::from_secs(5))
+                    .await
+                    .map_err(|error| failed(&error))?;
                 stream.readable().await.map_err(|error| failed(&error))?;
                 let mut line = [0; 64];
                 let length = stream.try_read(&mut line).map_err(|error| failed(&error))?;
                 String::from_utf8_lossy(&line[..length]).trim().to_owned()
             }
         };
-        Ok(ToolOutput { summary, ..ToolOutput::default() })
+        Ok(ToolOutput {
+            summary,
+            ..ToolOutput::default()
+        })
     }
 }

@@ -1,6 +1,10 @@
 //! A program that was composed with a feature of its own, which holds a secret and reaches an endpoint. It drives
 //! itself: with [`ROLE`] set it is that program, otherwise the tests.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
 
 mod keeper;
 mod scene;
@@ -20,26 +24,53 @@ const VALUE: &str = "s3cr3t-of-the-tracker";
 
 fn main() -> ExitCode {
     // What holds the namespaces of its commands has another environment.
-    if std::env::var_os(ROLE).is_some() || std::env::args().nth(1).is_some_and(|word| word == "__helper") {
+    if std::env::var_os(ROLE).is_some()
+        || std::env::args()
+            .nth(1)
+            .is_some_and(|word| word == "__helper")
+    {
         let granted = [HostCapability::tool("*")];
-        let program = yoi::Program::new().feature(Arc::new(Keeper), &granted).feature(Arc::new(Waiting), &[]);
+        let program = yoi::Program::new()
+            .feature(Arc::new(Keeper), &granted)
+            .feature(Arc::new(Waiting), &[]);
         return program.main(std::env::args_os());
     }
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
-    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let filter = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'))
+        .unwrap_or_default();
     let tests: [(&str, fn()); 7] = [
-        ("a_denial_prints_the_grant_that_works", a_denial_prints_the_grant_that_works),
-        ("a_secret_comes_from_each_place_and_is_shown_nowhere", a_secret_comes_from_each_place_and_is_shown_nowhere),
-        ("a_missing_secret_stops_its_feature_alone", a_missing_secret_stops_its_feature_alone),
+        (
+            "a_denial_prints_the_grant_that_works",
+            a_denial_prints_the_grant_that_works,
+        ),
+        (
+            "a_secret_comes_from_each_place_and_is_shown_nowhere",
+            a_secret_comes_from_each_place_and_is_shown_nowhere,
+        ),
+        (
+            "a_missing_secret_stops_its_feature_alone",
+            a_missing_secret_stops_its_feature_alone,
+        ),
         (
             "a_secret_is_read_for_a_feature_that_runs_and_holds_it",
             a_secret_is_read_for_a_feature_that_runs_and_holds_it,
         ),
-        ("the_starter_reads_secrets_and_the_host_holds_them", the_starter_reads_secrets_and_the_host_holds_them),
-        ("an_endpoint_of_a_person_is_reached", an_endpoint_of_a_person_is_reached),
-        ("a_projects_file_grants_nothing", a_projects_file_grants_nothing),
+        (
+            "the_starter_reads_secrets_and_the_host_holds_them",
+            the_starter_reads_secrets_and_the_host_holds_them,
+        ),
+        (
+            "an_endpoint_of_a_person_is_reached",
+            an_endpoint_of_a_person_is_reached,
+        ),
+        (
+            "a_projects_file_grants_nothing",
+            a_projects_file_grants_nothing,
+        ),
     ];
     for (name, test) in tests.into_iter().filter(|(name, _)| name.contains(&filter)) {
         print!("test {name} ... ");
@@ -56,27 +87,50 @@ fn a_denial_prints_the_grant_that_works() {
     let scene = Scene::new();
     let printed = scene.yoi(&["features"]).ends(0).out;
     assert!(printed.contains("✗ user:keeper"), "{printed}");
-    let grant = printed.lines().find(|line| line.trim_start().starts_with("grant = { secrets")).unwrap();
+    let grant = printed
+        .lines()
+        .find(|line| line.trim_start().starts_with("grant = { secrets"))
+        .unwrap();
     scene.config(&format!(
         "[features.\"user:keeper\"]\n{}\n[secrets]\ntracker = {{ env = \"TRACKER\" }}\n",
         grant.trim()
     ));
     let printed = scene.yoi(&["features"]).ends(0).out;
-    assert!(printed.contains("~ user:keeper"), "only the endpoints are left: {printed}");
+    assert!(
+        printed.contains("~ user:keeper"),
+        "only the endpoints are left: {printed}"
+    );
     assert!(printed.contains("grant = { endpoints = ["), "{printed}");
 }
 
 fn a_secret_comes_from_each_place_and_is_shown_nowhere() {
-    for source in ["{ env = \"TRACKER\" }", "{ file = \"~/token\" }", "{ command = [\"cat\", \"HOME/token\"] }"] {
+    for source in [
+        "{ env = \"TRACKER\" }",
+        "{ file = \"~/token\" }",
+        "{ command = [\"cat\", \"HOME/token\"] }",
+    ] {
         let scene = Scene::new();
         scene.write("token", &format!("{VALUE}\n"));
         let source = source.replace("HOME", scene.home().to_str().unwrap());
         scene.config(&format!("{GRANT}[secrets]\ntracker = {source}\n"));
         scene.script(&[("length", ""), ("leak", "")]);
         let scene = scene.with("TRACKER", VALUE);
-        let ran = scene.yoi(&["run", "--json", "-m", "scripted:answers.jsonl", "--pod", "p", "go"]).ends(0);
+        let ran = scene
+            .yoi(&[
+                "run",
+                "--json",
+                "-m",
+                "scripted:answers.jsonl",
+                "--pod",
+                "p",
+                "go",
+            ])
+            .ends(0);
         let log = scene.yoi(&["log", "p"]).ends(0).out;
-        assert!(log.contains(&format!("{} letters", VALUE.len())), "{source}: {log}");
+        assert!(
+            log.contains(&format!("{} letters", VALUE.len())),
+            "{source}: {log}"
+        );
         assert!(log.contains("‹secret tracker›"), "{source}: {log}");
         let shown = scene.yoi(&["config", "show"]).ends(0);
         for text in [ran.out, ran.err, log, shown.out] {
@@ -88,18 +142,30 @@ fn a_secret_comes_from_each_place_and_is_shown_nowhere() {
 
 fn a_missing_secret_stops_its_feature_alone() {
     let scene = Scene::new();
-    for (value, why) in [("", "no secret tracker: TRACKER is not set"), ("short", "no secret tracker: it has 5 bytes")]
-    {
-        scene.config(&format!("{GRANT}[secrets]\ntracker = {{ env = \"TRACKER\" }}\n"));
+    for (value, why) in [
+        ("", "no secret tracker: TRACKER is not set"),
+        ("short", "no secret tracker: it has 5 bytes"),
+    ] {
+        scene.config(&format!(
+            "{GRANT}[secrets]\ntracker = {{ env = \"TRACKER\" }}\n"
+        ));
         scene.write("project/answers.jsonl", "{\"text\":\"done\"}\n");
         let scene = scene.with("TRACKER", value);
-        let ran = scene.yoi(&["run", "-m", "scripted:answers.jsonl", "go"]).ends(0);
+        let ran = scene
+            .yoi(&["run", "-m", "scripted:answers.jsonl", "go"])
+            .ends(0);
         assert!(ran.err.contains(why), "{}", ran.err);
         assert!(!ran.err.contains("short"), "{}", ran.err);
     }
     // The name that a feature of yoi's own uses, and a value in place of its source.
     scene.config("[secrets]\nnotify-person-webhook = { env = \"TRACKER\" }\n");
-    assert!(scene.yoi(&["features"]).ends(78).err.contains("webhook_file"));
+    assert!(
+        scene
+            .yoi(&["features"])
+            .ends(78)
+            .err
+            .contains("webhook_file")
+    );
     scene.config(&format!("[secrets]\ntracker = \"{VALUE}\"\n"));
     assert!(!scene.yoi(&["features"]).ends(78).err.contains(VALUE));
 }
@@ -107,26 +173,46 @@ fn a_missing_secret_stops_its_feature_alone() {
 fn a_secret_is_read_for_a_feature_that_runs_and_holds_it() {
     let scene = Scene::new();
     let ran = scene.home().join("ran");
-    let secret = format!("[secrets]\ntracker = {{ command = [\"touch\", \"{}\"] }}\n", ran.display());
+    let secret = format!(
+        "[secrets]\ntracker = {{ command = [\"touch\", \"{}\"] }}\n",
+        ran.display()
+    );
     scene.write("project/answers.jsonl", "{\"text\":\"done\"}\n");
     let off = GRANT.replace("grant", "enabled = false\ngrant");
     let skipped = GRANT.replace("keeper", "waiting");
-    for (grant, reads) in [("", false), (off.as_str(), false), (skipped.as_str(), false), (GRANT, true)] {
+    for (grant, reads) in [
+        ("", false),
+        (off.as_str(), false),
+        (skipped.as_str(), false),
+        (GRANT, true),
+    ] {
         scene.config(&format!("{grant}{secret}"));
-        scene.yoi(&["run", "-m", "scripted:answers.jsonl", "go"]).ends(0);
+        scene
+            .yoi(&["run", "-m", "scripted:answers.jsonl", "go"])
+            .ends(0);
         assert_eq!(ran.exists(), reads, "with {grant:?}");
     }
 }
 
 fn the_starter_reads_secrets_and_the_host_holds_them() {
     let scene = Scene::new();
-    scene.config(&format!("{GRANT}[secrets]\ntracker = {{ env = \"TRACKER\" }}\n"));
+    scene.config(&format!(
+        "{GRANT}[secrets]\ntracker = {{ env = \"TRACKER\" }}\n"
+    ));
     scene.script(&[("length", "")]);
     let scene = scene.with("TRACKER", VALUE);
-    let started = scene.yoi(&["start", "p", "--json", "-m", "scripted:answers.jsonl"]).ends(0).out;
-    let pid = serde_json::from_str::<serde_json::Value>(&started).unwrap()["pid"].as_u64().unwrap();
+    let started = scene
+        .yoi(&["start", "p", "--json", "-m", "scripted:answers.jsonl"])
+        .ends(0)
+        .out;
+    let pid = serde_json::from_str::<serde_json::Value>(&started).unwrap()["pid"]
+        .as_u64()
+        .unwrap();
     let variables = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
-    assert!(!String::from_utf8_lossy(&variables).contains(VALUE), "the host has the variable");
+    assert!(
+        !String::from_utf8_lossy(&variables).contains(VALUE),
+        "the host has the variable"
+    );
     let sent = scene.yoi(&["run", "--pod", "p", "go"]);
     let log = scene.yoi(&["log", "p"]).out;
     scene.yoi(&["stop", "p"]).ends(0);
@@ -143,11 +229,19 @@ fn an_endpoint_of_a_person_is_reached() {
         stream.write_all(b"hello from the endpoint\n").unwrap();
     });
     let scene = Scene::new();
-    let grant = format!("grant = {{ secrets = [\"tracker\"], endpoints = [\"127.0.0.1:{port}\"] }}");
-    scene.config(&format!("[features.\"user:keeper\"]\n{grant}\n[secrets]\ntracker = {{ env = \"TRACKER\" }}\n"));
-    scene.script(&[("connect", &format!("127.0.0.1:{port}")), ("connect", "127.0.0.1:1")]);
+    let grant =
+        format!("grant = {{ secrets = [\"tracker\"], endpoints = [\"127.0.0.1:{port}\"] }}");
+    scene.config(&format!(
+        "[features.\"user:keeper\"]\n{grant}\n[secrets]\ntracker = {{ env = \"TRACKER\" }}\n"
+    ));
+    scene.script(&[
+        ("connect", &format!("127.0.0.1:{port}")),
+        ("connect", "127.0.0.1:1"),
+    ]);
     let scene = scene.with("TRACKER", VALUE);
-    scene.yoi(&["run", "-m", "scripted:answers.jsonl", "--pod", "p", "go"]).ends(0);
+    scene
+        .yoi(&["run", "-m", "scripted:answers.jsonl", "--pod", "p", "go"])
+        .ends(0);
     let log = scene.yoi(&["log", "p"]).ends(0).out;
     answering.join().unwrap();
     assert!(log.contains("hello from the endpoint"), "{log}");
@@ -168,9 +262,14 @@ fn a_projects_file_grants_nothing() {
     );
     let printed = scene.yoi(&["features"]).ends(0).out;
     assert!(printed.contains("✗ user:keeper"), "{printed}");
-    let run = scene.yoi(&["run", "-m", "scripted:answers.jsonl", "go"]).ends(0);
+    let run = scene
+        .yoi(&["run", "-m", "scripted:answers.jsonl", "go"])
+        .ends(0);
     assert!(run.err.contains("2 pending entries"), "{}", run.err);
     assert!(!ran.exists(), "the command ran");
     let pending = scene.yoi(&["grant"]).ends(0).out;
-    assert!(pending.contains("secrets.tracker") && pending.contains("runs [\"touch\""), "{pending}");
+    assert!(
+        pending.contains("secrets.tracker") && pending.contains("runs [\"touch\""),
+        "{pending}"
+    );
 }

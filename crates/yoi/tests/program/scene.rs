@@ -26,7 +26,10 @@ impl Ended {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let scene = Self { home: tempfile::tempdir().unwrap(), vars: BTreeMap::new() };
+        let scene = Self {
+            home: tempfile::tempdir().unwrap(),
+            vars: BTreeMap::new(),
+        };
         scene.write("project/.git/HEAD", "");
         scene
     }
@@ -49,7 +52,12 @@ impl Scene {
     pub(crate) fn with(&self, name: &str, value: &str) -> Borrowed<'_> {
         Borrowed {
             scene: self,
-            vars: self.vars.clone().into_iter().chain([(name.to_owned(), value.to_owned())]).collect(),
+            vars: self
+                .vars
+                .clone()
+                .into_iter()
+                .chain([(name.to_owned(), value.to_owned())])
+                .collect(),
         }
     }
 
@@ -58,7 +66,11 @@ impl Scene {
         let call = |(what, at): &(&str, &str)| {
             serde_json::json!({ "calls": [{ "name": "Tell", "arguments": { "what": what, "at": at } }] }).to_string()
         };
-        let lines: Vec<String> = calls.iter().map(call).chain(["{\"text\":\"done\"}".to_owned()]).collect();
+        let lines: Vec<String> = calls
+            .iter()
+            .map(call)
+            .chain(["{\"text\":\"done\"}".to_owned()])
+            .collect();
         self.write("project/answers.jsonl", &lines.join("\n"));
     }
 
@@ -87,9 +99,13 @@ impl Borrowed<'_> {
                 let path = entry.path();
                 if entry.file_type().unwrap().is_dir() {
                     todo.push(path);
-                } else if entry.file_type().unwrap().is_file() && !but.iter().any(|name| path.ends_with(name)) {
+                } else if entry.file_type().unwrap().is_file()
+                    && !but.iter().any(|name| path.ends_with(name))
+                {
                     let bytes = std::fs::read(&path).unwrap();
-                    let found = bytes.windows(value.len()).any(|window| window == value.as_bytes());
+                    let found = bytes
+                        .windows(value.len())
+                        .any(|window| window == value.as_bytes());
                     assert!(!found, "{}", path.display());
                 }
             }
@@ -99,9 +115,20 @@ impl Borrowed<'_> {
 
 fn run(home: &Path, vars: &BTreeMap<String, String>, args: &[&str]) -> Ended {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(args).current_dir(home.join("project")).env_clear();
-    command.env(ROLE, "1").env("HOME", home).env("PATH", "/usr/bin:/bin").envs(vars);
+    command
+        .args(args)
+        .current_dir(home.join("project"))
+        .env_clear();
+    command
+        .env(ROLE, "1")
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .envs(vars);
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ended { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    Ended {
+        code: output.status.code(),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
+    }
 }

@@ -1,7 +1,11 @@
 //! Requests of a pod whose view changes, at the boundary of a turn and in the middle of one, in each dialect: every one keeps
 //! the recorded rules of its vendor, and the log proves every one.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests: a request of another form is a failed test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests: a request of another form is a failed test"
+)]
 
 #[path = "../../../provider/tests/rules/judge.rs"]
 mod judge;
@@ -34,10 +38,26 @@ struct Shape {
     calls: usize,
 }
 
-const THINKS: Shape = Shape { thoughts: 1, says: false, calls: 1 };
-const BARE: Shape = Shape { thoughts: 0, says: false, calls: 1 };
-const ALL: Shape = Shape { thoughts: 3, says: true, calls: 2 };
-const ENDS: Shape = Shape { thoughts: 1, says: true, calls: 0 };
+const THINKS: Shape = Shape {
+    thoughts: 1,
+    says: false,
+    calls: 1,
+};
+const BARE: Shape = Shape {
+    thoughts: 0,
+    says: false,
+    calls: 1,
+};
+const ALL: Shape = Shape {
+    thoughts: 3,
+    says: true,
+    calls: 2,
+};
+const ENDS: Shape = Shape {
+    thoughts: 1,
+    says: true,
+    calls: 0,
+};
 
 /// A turn: bytes of its input, its answers, whether the pod has another tool from this turn on, and whether it runs a command
 /// of a person.
@@ -50,11 +70,19 @@ struct Turn {
 }
 
 fn turn(input: usize, answers: &[Shape], times: usize) -> Turn {
-    Turn { input, answers: [&answers.repeat(times)[..], &[ENDS]].concat(), ..Turn::default() }
+    Turn {
+        input,
+        answers: [&answers.repeat(times)[..], &[ENDS]].concat(),
+        ..Turn::default()
+    }
 }
 
 fn command() -> Turn {
-    Turn { input: 10, is_command: true, ..Turn::default() }
+    Turn {
+        input: 10,
+        is_command: true,
+        ..Turn::default()
+    }
 }
 
 /// When views change.
@@ -70,17 +98,49 @@ type Story = (&'static str, Vec<Turn>, &'static [Moment]);
 
 fn stories() -> Vec<Story> {
     use Moment::{Boundary, MidTurn};
-    let another_tool = |turn| Turn { another_tool: true, ..turn };
+    let another_tool = |turn| Turn {
+        another_tool: true,
+        ..turn
+    };
     vec![
-        ("every answer thinks, in the middle of its turn", vec![turn(10, &[THINKS], 14)], &[MidTurn]),
-        ("several changes in one turn", vec![turn(10, &[THINKS], 40)], &[MidTurn]),
-        ("parts of thinking between text, and parallel calls", vec![turn(10, &[ALL], 10)], &[MidTurn]),
-        ("few answers think", vec![turn(10, &[BARE, BARE, THINKS], 6)], &[MidTurn]),
-        ("the first does not think", vec![turn(10, &[BARE, THINKS], 8)], &[MidTurn]),
-        ("at the boundary", vec![turn(10, &[THINKS], 7), turn(6_000, &[THINKS], 2)], &[Boundary]),
+        (
+            "every answer thinks, in the middle of its turn",
+            vec![turn(10, &[THINKS], 14)],
+            &[MidTurn],
+        ),
+        (
+            "several changes in one turn",
+            vec![turn(10, &[THINKS], 40)],
+            &[MidTurn],
+        ),
+        (
+            "parts of thinking between text, and parallel calls",
+            vec![turn(10, &[ALL], 10)],
+            &[MidTurn],
+        ),
+        (
+            "few answers think",
+            vec![turn(10, &[BARE, BARE, THINKS], 6)],
+            &[MidTurn],
+        ),
+        (
+            "the first does not think",
+            vec![turn(10, &[BARE, THINKS], 8)],
+            &[MidTurn],
+        ),
+        (
+            "at the boundary",
+            vec![turn(10, &[THINKS], 7), turn(6_000, &[THINKS], 2)],
+            &[Boundary],
+        ),
         (
             "at several boundaries and in between",
-            vec![turn(10, &[THINKS], 7), turn(6_000, &[ALL], 8), turn(10, &[THINKS], 4), turn(10, &[BARE, THINKS], 9)],
+            vec![
+                turn(10, &[THINKS], 7),
+                turn(6_000, &[ALL], 8),
+                turn(10, &[THINKS], 4),
+                turn(10, &[BARE, THINKS], 9),
+            ],
             &[Boundary, MidTurn],
         ),
         (
@@ -98,7 +158,11 @@ fn stories() -> Vec<Story> {
         ),
         (
             "another surface",
-            vec![turn(10, &[THINKS], 6), another_tool(turn(10, &[THINKS], 12)), turn(10, &[ALL], 6)],
+            vec![
+                turn(10, &[THINKS], 6),
+                another_tool(turn(10, &[THINKS], 12)),
+                turn(10, &[ALL], 6),
+            ],
             &[MidTurn],
         ),
     ]
@@ -116,7 +180,10 @@ fn answer(request: usize, shape: Shape) -> ScriptedAnswer {
             answer = answer.event(ModelEvent::Reasoning(text.clone()));
         }
         let data = sign(request, part, shape.thoughts, &text);
-        answer = answer.event(ModelEvent::Sealed(ProviderSignature { kind: kind.to_owned(), data }));
+        answer = answer.event(ModelEvent::Sealed(ProviderSignature {
+            kind: kind.to_owned(),
+            data,
+        }));
         if part == 1 && shape.says {
             answer = answer.say("So far.");
         }
@@ -124,15 +191,28 @@ fn answer(request: usize, shape: Shape) -> ScriptedAnswer {
     if shape.says && shape.thoughts < 2 {
         answer = answer.say("Done.");
     }
-    let arguments = if shape.thoughts > 0 { r#"{"thought":true}"# } else { "{}" };
-    let answer = (0..shape.calls).fold(answer, |answer, index| answer.call(index, "Tell", arguments));
-    answer.stop(if shape.calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn })
+    let arguments = if shape.thoughts > 0 {
+        r#"{"thought":true}"#
+    } else {
+        "{}"
+    };
+    let answer = (0..shape.calls).fold(answer, |answer, index| {
+        answer.call(index, "Tell", arguments)
+    });
+    answer.stop(if shape.calls > 0 {
+        StopReason::ToolUse
+    } else {
+        StopReason::EndTurn
+    })
 }
 
 fn tool(name: &str) -> FnTool {
     FnTool::new(name, ToolEffect::ReadOnly, |cx, _| async move {
         let content = format!("{} ", cx.call).repeat(RESULT / 10);
-        Ok(ToolOutput { summary: "told".to_owned(), content })
+        Ok(ToolOutput {
+            summary: "told".to_owned(),
+            content,
+        })
     })
 }
 
@@ -145,11 +225,20 @@ fn told(turns: &[Turn], dialect: &Arc<dyn Dialect>) -> (PodUnderTest, Vec<Value>
         if turn.another_tool {
             pod.tools.push(tool("Other"));
         }
-        let answers = turn.answers.iter().enumerate().map(|(at, shape)| answer(requests.len() + at, *shape));
-        pod.script = ModelScript::in_dialect(Arc::clone(dialect), answers.collect::<Vec<_>>()).windowed(WINDOW);
+        let answers = turn
+            .answers
+            .iter()
+            .enumerate()
+            .map(|(at, shape)| answer(requests.len() + at, *shape));
+        pod.script = ModelScript::in_dialect(Arc::clone(dialect), answers.collect::<Vec<_>>())
+            .windowed(WINDOW);
         let text = "word ".repeat(turn.input.div_ceil(5));
         if turn.is_command {
-            let command = NewInput { text, run: true, ..NewInput::default() };
+            let command = NewInput {
+                text,
+                run: true,
+                ..NewInput::default()
+            };
             let (ended, _) = pod.serve(Outbox::unwatched(), async |client| {
                 let ended = client.submit_input(command).await;
                 client.close("done").await;
@@ -159,7 +248,12 @@ fn told(turns: &[Turn], dialect: &Arc<dyn Dialect>) -> (PodUnderTest, Vec<Value>
         } else {
             pod.run(&text).end();
         }
-        requests.extend(pod.script.bodies().iter().map(|body| serde_json::from_slice::<Value>(body).unwrap()));
+        requests.extend(
+            pod.script
+                .bodies()
+                .iter()
+                .map(|body| serde_json::from_slice::<Value>(body).unwrap()),
+        );
     }
     (pod, requests)
 }
@@ -172,7 +266,11 @@ fn moments(pod: &PodUnderTest) -> BTreeSet<Moment> {
         match record {
             Record::TurnStarted(_) => is_answered = false,
             Record::Response(_) => is_answered = true,
-            Record::Pruned(_) => drop(moments.insert(if is_answered { Moment::MidTurn } else { Moment::Boundary })),
+            Record::Pruned(_) => drop(moments.insert(if is_answered {
+                Moment::MidTurn
+            } else {
+                Moment::Boundary
+            })),
             _ => {}
         }
     }
@@ -180,33 +278,63 @@ fn moments(pod: &PodUnderTest) -> BTreeSet<Moment> {
 }
 
 fn dialect(id: &str, _: &Surface) -> Option<Arc<dyn Dialect>> {
-    if id == Messages::ID { Some(Arc::new(Messages)) } else { Chat::by_id(id) }
+    if id == Messages::ID {
+        Some(Arc::new(Messages))
+    } else {
+        Chat::by_id(id)
+    }
 }
 
 fn keeps(rules: &Rules, dialect_of_story: &Arc<dyn Dialect>) {
     for (name, turns, wanted) in stories() {
         let what = format!("{name}, in {}", dialect_of_story.id());
         let (pod, requests) = told(&turns, dialect_of_story);
-        assert_eq!(requests.len(), turns.iter().map(|turn| turn.answers.len()).sum::<usize>(), "{what}");
-        assert!(moments(&pod).is_superset(&wanted.iter().copied().collect()), "{what}: {:?}", moments(&pod));
+        assert_eq!(
+            requests.len(),
+            turns.iter().map(|turn| turn.answers.len()).sum::<usize>(),
+            "{what}"
+        );
+        assert!(
+            moments(&pod).is_superset(&wanted.iter().copied().collect()),
+            "{what}: {:?}",
+            moments(&pod)
+        );
         for upto in 1..=requests.len() {
-            let broken = rules.broken(&requests[..upto]).first().map(|id| rules.explained(id));
+            let broken = rules
+                .broken(&requests[..upto])
+                .first()
+                .map(|id| rules.explained(id));
             assert_eq!(broken, None, "{what}: request {upto} of {}", requests.len());
         }
         let opened = pod.store().unwrap();
-        let found = verify(|| Reader::open(&pod.dir).unwrap().frames(), opened.blobs.view(), &dialect, pod.blob_bytes);
-        assert_eq!((found.wrong, found.bodies), (None, requests.len() as u64), "{what}");
+        let found = verify(
+            || Reader::open(&pod.dir).unwrap().frames(),
+            opened.blobs.view(),
+            &dialect,
+            pod.blob_bytes,
+        );
+        assert_eq!(
+            (found.wrong, found.bodies),
+            (None, requests.len() as u64),
+            "{what}"
+        );
     }
 }
 
 #[test]
 fn changes_of_the_view_keep_the_rules_of_anthropic() {
-    keeps(&Rules::anthropic(), &(Arc::new(Messages) as Arc<dyn Dialect>));
+    keeps(
+        &Rules::anthropic(),
+        &(Arc::new(Messages) as Arc<dyn Dialect>),
+    );
 }
 
 #[test]
 fn changes_of_the_view_keep_the_rules_of_openai() {
     for flavour in Flavour::ALL {
-        keeps(&Rules::openai(), &(Arc::new(Chat(flavour)) as Arc<dyn Dialect>));
+        keeps(
+            &Rules::openai(),
+            &(Arc::new(Chat(flavour)) as Arc<dyn Dialect>),
+        );
     }
 }

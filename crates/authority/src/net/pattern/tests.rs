@@ -30,7 +30,11 @@ fn matching() {
         ("2606:4700::1", "[2606:4700::1]", 443, true),
     ];
     for (text, host, port, want) in table {
-        assert_eq!(pattern(text).matches(host, port), want, "{text} {host}:{port}");
+        assert_eq!(
+            pattern(text).matches(host, port),
+            want,
+            "{text} {host}:{port}"
+        );
         assert_eq!(pattern(&pattern(text).to_string()), pattern(text), "{text}");
     }
 }
@@ -57,7 +61,11 @@ fn covering() {
         ("a.org", "b.org", false),
     ];
     for (own, other, want) in table {
-        assert_eq!(pattern(own).covers(&pattern(other)), want, "{own} covers {other}");
+        assert_eq!(
+            pattern(own).covers(&pattern(other)),
+            want,
+            "{own} covers {other}"
+        );
     }
 }
 

@@ -44,15 +44,32 @@ impl Head {
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<Self>, &'static str> {
         let mut lines = [httparse::EMPTY_HEADER; MAX_LINES];
         let mut request = httparse::Request::new(&mut lines);
-        let status = request.parse(bytes).map_err(|_| "this is no HTTP request")?;
-        let httparse::Status::Complete(end) = status else { return Ok(None) };
-        let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
+        let status = request
+            .parse(bytes)
+            .map_err(|_| "this is no HTTP request")?;
+        let httparse::Status::Complete(end) = status else {
+            return Ok(None);
+        };
+        let (method, target) = (
+            request.method.unwrap_or_default(),
+            request.path.unwrap_or_default(),
+        );
         let rest = bytes.get(end..).unwrap_or_default().to_vec();
-        let key = request.headers.iter().find(|line| line.name.eq_ignore_ascii_case("proxy-authorization"));
+        let key = request
+            .headers
+            .iter()
+            .find(|line| line.name.eq_ignore_ascii_case("proxy-authorization"));
         let key = key.map(|line| String::from_utf8_lossy(line.value).into_owned());
         if method == "CONNECT" {
-            let at = target.parse().map_err(|_| "the target of CONNECT must be a host and a port")?;
-            return Ok(Some(Self { at, way: Way::Tunnel, key, rest }));
+            let at = target
+                .parse()
+                .map_err(|_| "the target of CONNECT must be a host and a port")?;
+            return Ok(Some(Self {
+                at,
+                way: Way::Tunnel,
+                key,
+                rest,
+            }));
         }
         const NO_URL: &str = "this proxy takes CONNECT and http:// URLs";
         let (scheme, url) = target.split_at_checked("http://".len()).ok_or(NO_URL)?;
@@ -60,24 +77,51 @@ impl Head {
             return Err(NO_URL);
         }
         let (host, path) = url.split_at(url.find(['/', '?']).unwrap_or(url.len()));
-        let has_port = host.rsplit_once(':').is_some_and(|(before, _)| !before.contains(':') || before.ends_with(']'));
-        let at = if has_port { host.parse() } else { format!("{host}:80").parse() };
+        let has_port = host
+            .rsplit_once(':')
+            .is_some_and(|(before, _)| !before.contains(':') || before.ends_with(']'));
+        let at = if has_port {
+            host.parse()
+        } else {
+            format!("{host}:80").parse()
+        };
         let at: HostPort = at.map_err(|_| "the URL must have a host, without a user")?;
         let (mut head, body) = forwarded(&at, request.headers)?;
         let slash = if path.starts_with('/') { "" } else { "/" };
-        head.splice(..0, format!("{method} {slash}{path} HTTP/1.1\r\n").into_bytes());
-        Ok(Some(Self { at, way: Way::Request { head, body }, key, rest }))
+        head.splice(
+            ..0,
+            format!("{method} {slash}{path} HTTP/1.1\r\n").into_bytes(),
+        );
+        Ok(Some(Self {
+            at,
+            way: Way::Request { head, body },
+            key,
+            rest,
+        }))
     }
 }
 
 /// The lines for the host, and the length of the body.
-fn forwarded(at: &HostPort, lines: &[httparse::Header<'_>]) -> Result<(Vec<u8>, u64), &'static str> {
-    let host = if at.port == 80 { at.to_string().trim_end_matches(":80").to_owned() } else { at.to_string() };
+fn forwarded(
+    at: &HostPort,
+    lines: &[httparse::Header<'_>],
+) -> Result<(Vec<u8>, u64), &'static str> {
+    let host = if at.port == 80 {
+        at.to_string().trim_end_matches(":80").to_owned()
+    } else {
+        at.to_string()
+    };
     let mut head = format!("Host: {host}\r\nConnection: close\r\n").into_bytes();
     let mut body = None;
-    let of_connection = lines.iter().filter(|line| line.name.eq_ignore_ascii_case("connection"));
+    let of_connection = lines
+        .iter()
+        .filter(|line| line.name.eq_ignore_ascii_case("connection"));
     let named: Vec<&str> = of_connection
-        .flat_map(|line| std::str::from_utf8(line.value).unwrap_or_default().split(','))
+        .flat_map(|line| {
+            std::str::from_utf8(line.value)
+                .unwrap_or_default()
+                .split(',')
+        })
         .map(str::trim)
         .collect();
     for line in lines {
@@ -86,8 +130,12 @@ fn forwarded(at: &HostPort, lines: &[httparse::Header<'_>]) -> Result<(Vec<u8>, 
             return Err("a request through this proxy must name the length of its body");
         }
         if is(&"content-length") {
-            let length = std::str::from_utf8(line.value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-            let length = length.and_then(|text| text.parse().ok()).filter(|_| body.is_none());
+            let length = std::str::from_utf8(line.value)
+                .ok()
+                .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+            let length = length
+                .and_then(|text| text.parse().ok())
+                .filter(|_| body.is_none());
             body = Some(length.ok_or("the length of the body must be one number")?);
         } else if OF_CONNECTION.iter().chain(&named).any(is) {
             continue;

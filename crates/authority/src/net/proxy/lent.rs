@@ -27,15 +27,23 @@ pub struct Lent {
 
 impl Lendings {
     pub(super) fn new(from: Net) -> Self {
-        Self { from, lent: Arc::default() }
+        Self {
+            from,
+            lent: Arc::default(),
+        }
     }
 
     pub(super) fn lend(&self, hosts: &[HostPattern]) -> Result<Lent, Error> {
         let net = self.from.limited(hosts)?;
         // The seeds of both are the system's.
-        let key = [0, 1].map(|part: u8| format!("{:016x}", RandomState::new().hash_one(part))).concat();
+        let key = [0, 1]
+            .map(|part: u8| format!("{:016x}", RandomState::new().hash_one(part)))
+            .concat();
         self.lock().insert(words(&key), net);
-        Ok(Lent { key, all: self.clone() })
+        Ok(Lent {
+            key,
+            all: self.clone(),
+        })
     }
 
     /// What is lent to the one with this key.

@@ -32,7 +32,11 @@ impl Stand {
                 });
             }
         });
-        Self { at, connections, lookups: Arc::default() }
+        Self {
+            at,
+            connections,
+            lookups: Arc::default(),
+        }
     }
 
     /// Every name leads to this host.
@@ -59,13 +63,19 @@ impl Stand {
     }
 
     fn seen(&self) -> (usize, usize) {
-        (self.lookups.load(Ordering::SeqCst), self.connections.load(Ordering::SeqCst))
+        (
+            self.lookups.load(Ordering::SeqCst),
+            self.connections.load(Ordering::SeqCst),
+        )
     }
 }
 
 async fn serve(net: Net) -> (HostProxy, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (proxy, at) = (HostProxy::new(Some(net.clone()), net), listener.local_addr().unwrap());
+    let (proxy, at) = (
+        HostProxy::new(Some(net.clone()), net),
+        listener.local_addr().unwrap(),
+    );
     tokio::spawn(proxy.clone().serve(listener));
     (proxy, at)
 }
@@ -81,7 +91,13 @@ async fn ask(at: SocketAddr, request: impl AsRef<[u8]>) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
-const ALLOWED: &[&str] = &["allowed.test:443", "allowed.test:80", "other.test:8443", "127.0.0.1:443", "[::1]:443"];
+const ALLOWED: &[&str] = &[
+    "allowed.test:443",
+    "allowed.test:80",
+    "other.test:8443",
+    "127.0.0.1:443",
+    "[::1]:443",
+];
 
 /// What a hostile command asks for. Each row reaches the stand-in if its check is missing: every name leads there.
 #[tokio::test]
@@ -99,7 +115,9 @@ async fn nothing_passes_that_is_not_named() {
         http://allowed.test:443 allowed.test:443/ [allowed.test:443 allowed.test]:443";
     let long = format!("{}:443", "a.".repeat(150));
     let connect = connect.split_whitespace().chain([long.as_str()]);
-    let mut rows: Vec<Vec<u8>> = connect.map(|target| format!("CONNECT {target} HTTP/1.1\r\n\r\n").into()).collect();
+    let mut rows: Vec<Vec<u8>> = connect
+        .map(|target| format!("CONNECT {target} HTTP/1.1\r\n\r\n").into())
+        .collect();
     rows.extend(
         [
             "CONNECT allowed.test\r\nHost: evil.test:443 HTTP/1.1\r\n\r\n",
@@ -135,21 +153,48 @@ async fn nothing_passes_that_is_not_named() {
         ]
         .map(Vec::from),
     );
-    rows.push(format!("CONNECT allowed.test:443 HTTP/1.1\r\nA: {}\r\n\r\n", "a".repeat(MAX_HEAD)).into());
-    rows.push(format!("CONNECT allowed.test:443 HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(65)).into());
+    rows.push(
+        format!(
+            "CONNECT allowed.test:443 HTTP/1.1\r\nA: {}\r\n\r\n",
+            "a".repeat(MAX_HEAD)
+        )
+        .into(),
+    );
+    rows.push(
+        format!(
+            "CONNECT allowed.test:443 HTTP/1.1\r\n{}\r\n",
+            "A: b\r\n".repeat(65)
+        )
+        .into(),
+    );
     rows.push(vec![b'A'; 8 * MAX_HEAD]);
     for row in &rows {
         let said = ask(at, row).await;
-        let is_refused = ["HTTP/1.1 400 ", "HTTP/1.1 403 ", "HTTP/1.1 431 "].iter().any(|head| said.starts_with(head));
+        let is_refused = ["HTTP/1.1 400 ", "HTTP/1.1 403 ", "HTTP/1.1 431 "]
+            .iter()
+            .any(|head| said.starts_with(head));
         assert!(is_refused, "{:?}: {said}", String::from_utf8_lossy(row));
-        assert_eq!(stand.seen(), (0, 0), "{:?}: {said}", String::from_utf8_lossy(row));
+        assert_eq!(
+            stand.seen(),
+            (0, 0),
+            "{:?}: {said}",
+            String::from_utf8_lossy(row)
+        );
     }
     assert!(rows.len() >= 75, "{}", rows.len());
     let all = proxy.traffic();
     let refused: u64 = all.0.values().flat_map(|host| host.refused.values()).sum();
     assert_eq!(refused, rows.len() as u64, "{all:?}");
-    assert_eq!(all.0["evil.test"].refused[&HostRefusal::NotNamed], 4, "{all:?}");
-    assert_eq!(all.0["allowed.test:22"].refused[&HostRefusal::NotNamed], 1, "{all:?}");
+    assert_eq!(
+        all.0["evil.test"].refused[&HostRefusal::NotNamed],
+        4,
+        "{all:?}"
+    );
+    assert_eq!(
+        all.0["allowed.test:22"].refused[&HostRefusal::NotNamed],
+        1,
+        "{all:?}"
+    );
 }
 
 /// A name that is allowed and leads to this machine, its network or its cloud, alone or beside a public address: DNS is
@@ -160,20 +205,40 @@ async fn names_lead_to_no_private_address() {
     let forms = "127.0.0.1 10.0.0.1 172.16.0.1 192.168.0.1 100.64.0.1 169.254.169.254 0.0.0.0 224.0.0.1 255.255.255.255 ::1 ::
         ::7f00:1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::7f00:1 64:ff9b:1::1 2002:7f00:1::1 2001::1 fc00::1 fe80::1 ff02::1
         fec0::1";
-    let forms = forms.split_whitespace().map(|form| form.parse::<IpAddr>().unwrap());
+    let forms = forms
+        .split_whitespace()
+        .map(|form| form.parse::<IpAddr>().unwrap());
     let port = stand.at.port();
     for form in forms {
         for beside in [None, Some("203.0.112.1")] {
-            let found = beside.into_iter().map(|ip| ip.parse().unwrap()).chain([form]);
+            let found = beside
+                .into_iter()
+                .map(|ip| ip.parse().unwrap())
+                .chain([form]);
             let found = found.map(|ip| SocketAddr::new(ip, port)).collect();
-            let net = Net::public(&ambient::claim(), ["allowed.test".parse::<HostPattern>().unwrap()]);
+            let net = Net::public(
+                &ambient::claim(),
+                ["allowed.test".parse::<HostPattern>().unwrap()],
+            );
             let (proxy, at) = serve(net.with_resolver(stand.resolver_to(found))).await;
-            for request in ["CONNECT allowed.test:443 HTTP/1.1\r\n\r\n", "GET http://allowed.test/ HTTP/1.1\r\n\r\n"] {
+            for request in [
+                "CONNECT allowed.test:443 HTTP/1.1\r\n\r\n",
+                "GET http://allowed.test/ HTTP/1.1\r\n\r\n",
+            ] {
                 let said = ask(at, request).await;
-                assert!(said.starts_with("HTTP/1.1 403 ") && said.contains("network = \"on\""), "{form}: {said}");
-                assert!(!said.contains(&form.to_string()), "an address of the person's network: {said}");
+                assert!(
+                    said.starts_with("HTTP/1.1 403 ") && said.contains("network = \"on\""),
+                    "{form}: {said}"
+                );
+                assert!(
+                    !said.contains(&form.to_string()),
+                    "an address of the person's network: {said}"
+                );
             }
-            assert_eq!(proxy.traffic().0["allowed.test"].refused, [(HostRefusal::Address, 2)].into());
+            assert_eq!(
+                proxy.traffic().0["allowed.test"].refused,
+                [(HostRefusal::Address, 2)].into()
+            );
         }
     }
     assert_eq!(stand.seen().1, 0);
@@ -186,9 +251,14 @@ async fn the_address_that_was_checked_is_the_one_connected_to() {
     let turns = AtomicUsize::new(0);
     let at = [first.at, second.at];
     let rebinding = Resolver::new(move |_| Ok(vec![at[turns.fetch_add(1, Ordering::SeqCst) % 2]]));
-    let net = Net::to(&ambient::claim(), ["allowed.test:443".parse().unwrap()]).with_resolver(rebinding);
+    let net =
+        Net::to(&ambient::claim(), ["allowed.test:443".parse().unwrap()]).with_resolver(rebinding);
     let (_proxy, at) = serve(net).await;
-    assert!(ask(at, "CONNECT allowed.test:443 HTTP/1.1\r\n\r\n").await.ends_with("hello"));
+    assert!(
+        ask(at, "CONNECT allowed.test:443 HTTP/1.1\r\n\r\n")
+            .await
+            .ends_with("hello")
+    );
     assert_eq!((first.seen().1, second.seen().1), (1, 0));
 }
 
@@ -206,11 +276,29 @@ async fn bytes_of_allowed_hosts_pass_and_count() {
         let before = proxy.traffic();
         // The second request is a part of what passes, and nothing for the proxy.
         let second = "CONNECT evil.test:443 HTTP/1.1\r\n\r\n";
-        let said = ask(at, format!("CONNECT {target} HTTP/1.1\r\nHost: a\r\n\r\n{second}{body}")).await;
-        assert_eq!(said, format!("HTTP/1.1 200 Connection established\r\n\r\nhello{second}{body}"));
-        let (sent, received) = ((second.len() + body.len()) as u64, (5 + second.len() + body.len()) as u64);
-        let counted = HostTraffic { connections: 1, sent, received, refused: Default::default() };
-        assert_eq!(proxy.traffic().since(&before), Traffic([(host.to_owned(), counted)].into()));
+        let said = ask(
+            at,
+            format!("CONNECT {target} HTTP/1.1\r\nHost: a\r\n\r\n{second}{body}"),
+        )
+        .await;
+        assert_eq!(
+            said,
+            format!("HTTP/1.1 200 Connection established\r\n\r\nhello{second}{body}")
+        );
+        let (sent, received) = (
+            (second.len() + body.len()) as u64,
+            (5 + second.len() + body.len()) as u64,
+        );
+        let counted = HostTraffic {
+            connections: 1,
+            sent,
+            received,
+            refused: Default::default(),
+        };
+        assert_eq!(
+            proxy.traffic().since(&before),
+            Traffic([(host.to_owned(), counted)].into())
+        );
     }
     assert_eq!(stand.seen(), (3, 3));
 }
@@ -240,7 +328,10 @@ async fn requests_are_passed_on_alone() {
         stream.read_exact(&mut said).await.unwrap();
         assert_eq!(String::from_utf8_lossy(&said), format!("hello{passed}"));
         // One that comes later, while the host has the connection; it ends because the host is silent.
-        stream.write_all(b"GET http://evil.test/ HTTP/1.1\r\n\r\n").await.unwrap();
+        stream
+            .write_all(b"GET http://evil.test/ HTTP/1.1\r\n\r\n")
+            .await
+            .unwrap();
         stream.shutdown().await.unwrap();
         let mut more = Vec::new();
         stream.read_to_end(&mut more).await.ok();
@@ -261,10 +352,17 @@ async fn slow_and_silent_clients_hold_no_connection() {
         slow.push(TcpStream::connect(at).await.unwrap());
     }
     for stream in &mut slow {
-        stream.write_all(b"CONNECT allowed.test:443 HTTP/1.1\r\nA: ").await.unwrap();
+        stream
+            .write_all(b"CONNECT allowed.test:443 HTTP/1.1\r\nA: ")
+            .await
+            .unwrap();
     }
     // One more waits for a place and then gets it.
-    assert!(ask(at, "CONNECT allowed.test:443 HTTP/1.1\r\n\r\n").await.ends_with("hello"));
+    assert!(
+        ask(at, "CONNECT allowed.test:443 HTTP/1.1\r\n\r\n")
+            .await
+            .ends_with("hello")
+    );
     assert!(begun.elapsed() >= HEAD_WAIT, "at most so many at once");
     for mut stream in slow {
         let mut said = String::new();
@@ -272,12 +370,22 @@ async fn slow_and_silent_clients_hold_no_connection() {
         assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
     }
     assert!(begun.elapsed() < HEAD_WAIT * 3, "{:?}", begun.elapsed());
-    assert_eq!(proxy.traffic().0[traffic::NO_HOST].refused[&HostRefusal::Request], MAX_CONNECTIONS as u64);
+    assert_eq!(
+        proxy.traffic().0[traffic::NO_HOST].refused[&HostRefusal::Request],
+        MAX_CONNECTIONS as u64
+    );
     let mut silent = TcpStream::connect(at).await.unwrap();
-    silent.write_all(b"CONNECT allowed.test:443 HTTP/1.1\r\n\r\n").await.unwrap();
+    silent
+        .write_all(b"CONNECT allowed.test:443 HTTP/1.1\r\n\r\n")
+        .await
+        .unwrap();
     let (begun, mut said) = (Instant::now(), String::new());
     silent.read_to_string(&mut said).await.ok();
-    assert!(said.ends_with("hello") && begun.elapsed() >= IDLE && begun.elapsed() < IDLE * 2, "{:?}", begun.elapsed());
+    assert!(
+        said.ends_with("hello") && begun.elapsed() >= IDLE && begun.elapsed() < IDLE * 2,
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 /// What cannot be reached is named, and a refusal names the setting.
@@ -286,18 +394,33 @@ async fn answers_name_what_allows_it() {
     let stand = Stand::new().await;
     let (_proxy, at) = stand.proxy(ALLOWED).await;
     for (target, hint) in [
-        ("evil.test:443", "hosts = [\"evil.test\"] under [sandbox] allows it"),
-        ("evil.test:22", "hosts = [\"evil.test:22\"] under [sandbox] allows it"),
+        (
+            "evil.test:443",
+            "hosts = [\"evil.test\"] under [sandbox] allows it",
+        ),
+        (
+            "evil.test:22",
+            "hosts = [\"evil.test:22\"] under [sandbox] allows it",
+        ),
         ("10.0.0.1:443", "network = \"on\" under [sandbox]"),
     ] {
         let said = ask(at, format!("CONNECT {target} HTTP/1.1\r\n\r\n")).await;
-        assert!(said.starts_with("HTTP/1.1 403 Forbidden\r\n") && said.contains(hint), "{said}");
+        assert!(
+            said.starts_with("HTTP/1.1 403 Forbidden\r\n") && said.contains(hint),
+            "{said}"
+        );
     }
     let none = Net::to(&ambient::claim(), ["allowed.test:443".parse().unwrap()]);
     let (proxy, at) = serve(none.with_resolver(Resolver::new(|_| Ok(Vec::new())))).await;
     let said = ask(at, "CONNECT allowed.test:443 HTTP/1.1\r\n\r\n").await;
-    assert!(said.starts_with("HTTP/1.1 502 ") && said.contains("the name has no address"), "{said}");
-    assert_eq!(proxy.traffic().0["allowed.test"].refused, [(HostRefusal::Unreachable, 1)].into());
+    assert!(
+        said.starts_with("HTTP/1.1 502 ") && said.contains("the name has no address"),
+        "{said}"
+    );
+    assert_eq!(
+        proxy.traffic().0["allowed.test"].refused,
+        [(HostRefusal::Unreachable, 1)].into()
+    );
 }
 
 /// A program that asks for one name after the other fills no memory.
@@ -309,7 +432,13 @@ fn names_that_are_counted_are_bounded() {
     }
     let all = counts.read();
     assert!(all.0.len() < 300, "{}", all.0.len());
-    assert_eq!(all.0.values().map(|host| host.refused[&HostRefusal::NotNamed]).sum::<u64>(), 2000);
+    assert_eq!(
+        all.0
+            .values()
+            .map(|host| host.refused[&HostRefusal::NotNamed])
+            .sum::<u64>(),
+        2000
+    );
 }
 
 /// claude-code and others ask about each host: what was allowed for one command is not another one's, and ends with it.
@@ -321,12 +450,20 @@ async fn what_is_lent_is_for_one_key_and_ends() {
     let (proxy, at) = (HostProxy::new(None, net), listener.local_addr().unwrap());
     tokio::spawn(proxy.clone().serve(listener));
     let request = |name: &str, lent: Option<&Lent>| {
-        let user = lent.map(|lent| BASE64_STANDARD.encode(format!("{}:{}", lent.user().0, lent.user().1)));
-        let user = user.map(|user| format!("Proxy-Authorization: Basic {user}\r\n")).unwrap_or_default();
+        let user =
+            lent.map(|lent| BASE64_STANDARD.encode(format!("{}:{}", lent.user().0, lent.user().1)));
+        let user = user
+            .map(|user| format!("Proxy-Authorization: Basic {user}\r\n"))
+            .unwrap_or_default();
         format!("CONNECT {name}:443 HTTP/1.1\r\n{user}\r\n")
     };
     let lend = |host: &str| proxy.lend(&[host.parse().unwrap()]).unwrap();
-    assert!(ask(at, request("allowed.test", None)).await.starts_with("HTTP/1.1 403 "), "nothing is lent");
+    assert!(
+        ask(at, request("allowed.test", None))
+            .await
+            .starts_with("HTTP/1.1 403 "),
+        "nothing is lent"
+    );
     let (lent, other) = (lend("allowed.test"), lend("other.test"));
     for (name, who, wanted) in [
         ("allowed.test", Some(&lent), "200"),
@@ -336,11 +473,20 @@ async fn what_is_lent_is_for_one_key_and_ends() {
         ("allowed.test", Some(&other), "403"),
     ] {
         let said = ask(at, request(name, who)).await;
-        assert!(said.starts_with(&format!("HTTP/1.1 {wanted} ")), "{name} {who:?}: {said}");
-        assert_eq!(said.contains("Proxy-Authenticate: Basic"), wanted != "200", "{said}");
+        assert!(
+            said.starts_with(&format!("HTTP/1.1 {wanted} ")),
+            "{name} {who:?}: {said}"
+        );
+        assert_eq!(
+            said.contains("Proxy-Authenticate: Basic"),
+            wanted != "200",
+            "{said}"
+        );
     }
     let mut open = TcpStream::connect(at).await.unwrap();
-    open.write_all(request("allowed.test", Some(&lent)).as_bytes()).await.unwrap();
+    open.write_all(request("allowed.test", Some(&lent)).as_bytes())
+        .await
+        .unwrap();
     let mut said = [0; 39 + 5];
     open.read_exact(&mut said).await.unwrap();
     let words = request("allowed.test", Some(&lent));
@@ -349,8 +495,25 @@ async fn what_is_lent_is_for_one_key_and_ends() {
     open.read_to_end(&mut more).await.ok();
     assert_eq!(more, b"", "what is open ends as well");
     assert!(ask(at, words).await.starts_with("HTTP/1.1 403 "));
-    let given = ["allowed.test", "evil.test"].map(|host| proxy.lend(&[host.parse().unwrap()]).is_ok());
-    assert_eq!(given, [true, true], "of exactly named hosts, those that are not meant are left out");
-    let public = HostProxy::new(None, Net::public(&ambient::claim(), ["a.test".parse::<HostPattern>().unwrap()]));
-    assert_eq!(public.lend(&["b.test".parse().unwrap()]).unwrap_err().kind(), ErrorKind::Denied);
+    let given =
+        ["allowed.test", "evil.test"].map(|host| proxy.lend(&[host.parse().unwrap()]).is_ok());
+    assert_eq!(
+        given,
+        [true, true],
+        "of exactly named hosts, those that are not meant are left out"
+    );
+    let public = HostProxy::new(
+        None,
+        Net::public(
+            &ambient::claim(),
+            ["a.test".parse::<HostPattern>().unwrap()],
+        ),
+    );
+    assert_eq!(
+        public
+            .lend(&["b.test".parse().unwrap()])
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Denied
+    );
 }

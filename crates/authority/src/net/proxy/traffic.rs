@@ -60,7 +60,9 @@ impl Traffic {
     #[must_use]
     pub fn since(mut self, before: &Self) -> Self {
         for (host, old) in &before.0 {
-            let Some(now) = self.0.get_mut(host) else { continue };
+            let Some(now) = self.0.get_mut(host) else {
+                continue;
+            };
             now.connections -= old.connections.min(now.connections);
             now.sent -= old.sent.min(now.sent);
             now.received -= old.received.min(now.received);
@@ -76,25 +78,35 @@ impl Traffic {
     /// Which hosts were refused, why, and the setting that allows those that are only not named.
     #[must_use]
     pub fn refused(&self) -> Option<String> {
-        let refused = || self.0.iter().filter(|(_, counted)| !counted.refused.is_empty());
+        let refused = || {
+            self.0
+                .iter()
+                .filter(|(_, counted)| !counted.refused.is_empty())
+        };
         let of = |(host, counted): (&String, &HostTraffic)| {
             let why: Vec<_> = counted.refused.keys().map(|why| why.text()).collect();
             format!("{host} ({})", why.join(", "))
         };
         let all = listed(refused().map(of))?;
-        let unnamed = refused().filter(|(_, counted)| counted.refused.contains_key(&HostRefusal::NotNamed));
+        let unnamed =
+            refused().filter(|(_, counted)| counted.refused.contains_key(&HostRefusal::NotNamed));
         let allowed = listed(unnamed.map(|(host, _)| format!("\"{host}\"")));
-        let help = allowed.map(|hosts| format!("; hosts = [{hosts}] under [sandbox] allows it")).unwrap_or_default();
+        let help = allowed
+            .map(|hosts| format!("; hosts = [{hosts}] under [sandbox] allows it"))
+            .unwrap_or_default();
         Some(format!("{NOT_CONNECTED}{all}{help}"))
     }
 
     /// How many bytes went to which hosts, and came from them.
     #[must_use]
     pub fn passed(&self) -> Option<String> {
-        let passed = self.0.iter().filter(|(_, counted)| counted.connections + counted.sent + counted.received > 0);
-        let all = listed(
-            passed.map(|(host, HostTraffic { sent, received, .. })| format!("{host} {sent} out, {received} in")),
-        )?;
+        let passed = self
+            .0
+            .iter()
+            .filter(|(_, counted)| counted.connections + counted.sent + counted.received > 0);
+        let all = listed(passed.map(|(host, HostTraffic { sent, received, .. })| {
+            format!("{host} {sent} out, {received} in")
+        }))?;
         Some(format!("bytes through the proxy: {all}"))
     }
 }
@@ -102,7 +114,11 @@ impl Traffic {
 fn listed(some: impl Iterator<Item = String>) -> Option<String> {
     let all: Vec<String> = some.collect();
     let (named, more) = all.split_at(all.len().min(MAX_NAMED));
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    let more = if more.is_empty() {
+        String::new()
+    } else {
+        format!(" and {} more", more.len())
+    };
     (!all.is_empty()).then(|| format!("{}{more}", named.join(", ")))
 }
 
@@ -119,17 +135,29 @@ impl Counts {
     }
 
     pub(super) fn passed(&self, host: &str, is_sent: bool, bytes: u64) {
-        self.change(host, |counted| *if is_sent { &mut counted.sent } else { &mut counted.received } += bytes);
+        self.change(host, |counted| {
+            *if is_sent {
+                &mut counted.sent
+            } else {
+                &mut counted.received
+            } += bytes
+        });
     }
 
     pub(super) fn refused(&self, host: &str, why: HostRefusal) {
-        self.change(host, |counted| *counted.refused.entry(why).or_default() += 1);
+        self.change(host, |counted| {
+            *counted.refused.entry(why).or_default() += 1
+        });
     }
 
     fn change(&self, host: &str, change: impl FnOnce(&mut HostTraffic)) {
         let mut all = self.lock();
         let known = all.0.contains_key(host) || all.0.len() < MAX_HOSTS;
-        change(all.0.entry(if known { host } else { OTHERS }.to_owned()).or_default());
+        change(
+            all.0
+                .entry(if known { host } else { OTHERS }.to_owned())
+                .or_default(),
+        );
     }
 
     fn lock(&self) -> MutexGuard<'_, Traffic> {

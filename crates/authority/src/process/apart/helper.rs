@@ -49,26 +49,45 @@ pub(super) struct KeeperKit {
 impl KeeperKit {
     /// What confines a child that sees this `/proc`.
     pub(super) fn cage(&self, proc: BorrowedFd<'_>, reach: Reach) -> io::Result<Cage> {
-        let given = self.given.iter().map(|(file, access)| (file.as_fd(), *access));
+        let given = self
+            .given
+            .iter()
+            .map(|(file, access)| (file.as_fd(), *access));
         let given = given.chain([(proc, AccessFs::ReadFile | AccessFs::ReadDir)]);
         let ruleset = rules::ruleset(given, reach, self.abi).map_err(io::Error::other)?;
-        let filter = if reach == Reach::Namespaces { Ok(self.filter.clone()) } else { build_filter(reach) };
-        Ok(Cage { ruleset, filter: filter.map_err(io::Error::other)? })
+        let filter = if reach == Reach::Namespaces {
+            Ok(self.filter.clone())
+        } else {
+            build_filter(reach)
+        };
+        Ok(Cage {
+            ruleset,
+            filter: filter.map_err(io::Error::other)?,
+        })
     }
 
     /// As far as a child may reach that is let out: where Landlock knows no scopes, sockets with a name may be anyone's.
     pub(super) fn outside(&self) -> Reach {
-        if self.abi >= ABI::V6 { Reach::Machine } else { Reach::Internet }
+        if self.abi >= ABI::V6 {
+            Reach::Machine
+        } else {
+            Reach::Internet
+        }
     }
 
     /// Leaves the network of the machine.
     pub(super) fn enter_network(&self) -> io::Result<()> {
-        Ok(rustix::thread::move_into_link_name_space(self.network.as_fd(), Some(LinkNameSpaceType::Network))?)
+        Ok(rustix::thread::move_into_link_name_space(
+            self.network.as_fd(),
+            Some(LinkNameSpaceType::Network),
+        )?)
     }
 
     /// Shows the machine's name servers to this process and to what it starts.
     pub(super) fn uncover_resolver(&self) -> io::Result<()> {
-        self.resolver.as_ref().map_or(Ok(()), |path| Ok(rustix::mount::unmount(path, UnmountFlags::DETACH)?))
+        self.resolver.as_ref().map_or(Ok(()), |path| {
+            Ok(rustix::mount::unmount(path, UnmountFlags::DETACH)?)
+        })
     }
 }
 
@@ -125,7 +144,10 @@ pub(super) fn serve() -> io::Result<()> {
 fn outlast(socket: &OwnedFd, first: i32) -> io::Result<()> {
     let first = Pid::from_raw(first).ok_or(io::ErrorKind::InvalidData)?;
     let handle = rustix::process::pidfd_open(first, PidfdFlags::empty())?;
-    let mut watched = [PollFd::new(socket, PollFlags::empty()), PollFd::new(&handle, PollFlags::IN)];
+    let mut watched = [
+        PollFd::new(socket, PollFlags::empty()),
+        PollFd::new(&handle, PollFlags::IN),
+    ];
     while rustix::event::poll(&mut watched, None).is_err_and(|error| error == Errno::INTR) {}
     rustix::process::pidfd_send_signal(&handle, Signal::KILL).ok();
     while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
@@ -135,7 +157,12 @@ fn outlast(socket: &OwnedFd, first: i32) -> io::Result<()> {
 impl Setup {
     fn receive(socket: &OwnedFd) -> io::Result<Self> {
         let (_, fields) = wire::receive(socket)?;
-        let mut fields = Fields::read(fields.into_iter().next().ok_or(io::ErrorKind::UnexpectedEof)?)?;
+        let mut fields = Fields::read(
+            fields
+                .into_iter()
+                .next()
+                .ok_or(io::ErrorKind::UnexpectedEof)?,
+        )?;
         let private = fields.text()?.into();
         let abi = i32::try_from(fields.number()?).map_err(io::Error::other)?;
         let loopback = fields.number()? == 1;
@@ -144,10 +171,21 @@ impl Setup {
             let access = BitFlags::from_bits_truncate(fields.number()?);
             let is_store = fields.number()? == 1;
             let id = (fields.number()?, fields.number()?);
-            Ok(Given { path: fields.text()?.into(), id, access, is_store })
+            Ok(Given {
+                path: fields.text()?.into(),
+                id,
+                access,
+                is_store,
+            })
         });
         let given = given.collect::<io::Result<_>>()?;
-        Ok(Self { private, abi, loopback, proxy, given })
+        Ok(Self {
+            private,
+            abi,
+            loopback,
+            proxy,
+            given,
+        })
     }
 }
 
@@ -157,17 +195,27 @@ fn separate() -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         return unshare(wanted);
     }
-    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    unshare(wanted | UnshareFlags::NEWUSER).map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::NOSPC) => io::Error::other("`sysctl user.max_user_namespaces` allows no more user namespaces"),
-        _ => io::Error::other(format!("user namespaces: {error}")),
+    let (user, group) = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
+    unshare(wanted | UnshareFlags::NEWUSER).map_err(|error| {
+        match Errno::from_io_error(&error) {
+            Some(Errno::NOSPC) => {
+                io::Error::other("`sysctl user.max_user_namespaces` allows no more user namespaces")
+            }
+            _ => io::Error::other(format!("user namespaces: {error}")),
+        }
     })?;
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-#[expect(deprecated, reason = "what replaces it is unsafe, for flags about open files, which are not given here")]
+#[expect(
+    deprecated,
+    reason = "what replaces it is unsafe, for flags about open files, which are not given here"
+)]
 pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(rustix::thread::unshare(flags)?)
 }
@@ -180,13 +228,22 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
     let mut given = Vec::new();
     // A directory before what is in it.
     setup.given.sort_by(|one, other| one.path.cmp(&other.path));
-    for Given { path, id, access, is_store } in setup.given {
+    for Given {
+        path,
+        id,
+        access,
+        is_store,
+    } in setup.given
+    {
         if let Some(file) = is_store.then(|| view.copy(&path, id)).flatten() {
             given.push((file, written));
             continue;
         }
-        let failed = |error: io::Error| io::Error::other(format!("show {}: {error}", crate::escape(&path)));
-        let file = view.give(&path, id, access.contains(AccessFs::WriteFile)).map_err(failed)?;
+        let failed =
+            |error: io::Error| io::Error::other(format!("show {}: {error}", crate::escape(&path)));
+        let file = view
+            .give(&path, id, access.contains(AccessFs::WriteFile))
+            .map_err(failed)?;
         given.extend(file.map(|file| (file, access)));
     }
     let (network, listener) = take_network(&network)?;
@@ -197,10 +254,26 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
     // What is there was given, so its names are no secret.
     given.push((view::open("/")?, AccessFs::ReadDir.into()));
     given.extend(own.written.into_iter().map(|file| (file, written)));
-    given.extend(own.terminal.into_iter().map(|file| (file, written & AccessFs::from_file(abi))));
-    given.extend(own.read.into_iter().map(|file| (file, AccessFs::ReadFile.into())));
+    given.extend(
+        own.terminal
+            .into_iter()
+            .map(|file| (file, written & AccessFs::from_file(abi))),
+    );
+    given.extend(
+        own.read
+            .into_iter()
+            .map(|file| (file, AccessFs::ReadFile.into())),
+    );
     let filter = build_filter(Reach::Namespaces).map_err(io::Error::other)?;
-    Ok(KeeperKit { socket, given, abi, filter, network, resolver: own.resolver, has_tmp: own.has_tmp })
+    Ok(KeeperKit {
+        socket,
+        given,
+        abi,
+        filter,
+        network,
+        resolver: own.resolver,
+        has_tmp: own.has_tmp,
+    })
 }
 
 /// Begins a network without a way out, and where a proxy in it listens. A process that entered it would not leave it again,
@@ -221,7 +294,9 @@ fn begin_network(loopback: bool, proxy: bool) -> io::Result<OwnedFd> {
             });
         let sent = match &made {
             Ok((file, listener)) => {
-                let files: Vec<_> = std::iter::once(file.as_fd()).chain(listener.iter().map(AsFd::as_fd)).collect();
+                let files: Vec<_> = std::iter::once(file.as_fd())
+                    .chain(listener.iter().map(AsFd::as_fd))
+                    .collect();
                 wire::send(&theirs, b"n", &files)
             }
             Err(error) => wire::send(&theirs, error.to_string().as_bytes(), &[]),
@@ -235,8 +310,9 @@ fn take_network(from: &OwnedFd) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     let (said, files) = wire::receive(from)?;
     while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
     let mut files = files.into_iter();
-    let network =
-        files.next().ok_or_else(|| io::Error::other(format!("a network: {}", String::from_utf8_lossy(&said))))?;
+    let network = files.next().ok_or_else(|| {
+        io::Error::other(format!("a network: {}", String::from_utf8_lossy(&said)))
+    })?;
     Ok((network, files.next()))
 }
 
@@ -257,8 +333,14 @@ fn raise_loopback() -> io::Result<()> {
     rustix::net::send(&socket, &message, SendFlags::empty())?;
     let mut answer = [0; 20];
     rustix::net::recv(&socket, &mut answer, rustix::net::RecvFlags::empty())?;
-    let error = answer.last_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes));
-    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-error)) }
+    let error = answer
+        .last_chunk()
+        .map_or(0, |bytes| i32::from_ne_bytes(*bytes));
+    if error == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(-error))
+    }
 }
 
 /// Has one keeper wait for a call, and the next one when that has got it.
@@ -268,7 +350,10 @@ fn keep(kit: KeeperKit) -> io::Result<()> {
     loop {
         let (mut taken, taker) = io::pipe()?;
         if !is_first {
-            rustix::thread::move_into_link_name_space(own.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
+            rustix::thread::move_into_link_name_space(
+                own.as_fd(),
+                Some(LinkNameSpaceType::ProcessID),
+            )?;
         }
         unshare(UnshareFlags::NEWPID)?;
         match fork::fork()? {

@@ -45,8 +45,15 @@ impl Keeper {
     pub(super) fn new(kit: &KeeperKit, is_first: bool) -> Self {
         let ready = ready(kit);
         if is_first {
-            let in_force = if kit.has_tmp { READY } else { READY_WITHOUT_TMP };
-            let text = ready.as_ref().err().map_or_else(|| in_force.to_owned(), ToString::to_string);
+            let in_force = if kit.has_tmp {
+                READY
+            } else {
+                READY_WITHOUT_TMP
+            };
+            let text = ready
+                .as_ref()
+                .err()
+                .map_or_else(|| in_force.to_owned(), ToString::to_string);
             wire::send(&kit.socket, text.as_bytes(), &[]).ok();
         }
         Self(ready)
@@ -54,12 +61,16 @@ impl Keeper {
 
     /// Waits for one call and serves it to its end.
     pub(super) fn serve(self, kit: &KeeperKit, mut taker: PipeWriter) {
-        let Ok((bytes, files)) = wire::receive(&kit.socket) else { return };
+        let Ok((bytes, files)) = wire::receive(&kit.socket) else {
+            return;
+        };
         if bytes.is_empty() {
             return;
         }
         let mut files = files.into_iter();
-        let (Some(call), Some(fields)) = (files.next(), files.next()) else { return };
+        let (Some(call), Some(fields)) = (files.next(), files.next()) else {
+            return;
+        };
         let started = self.0.and_then(|ready| {
             let request = Request::read(fields, files)?;
             let cage = if request.out {
@@ -73,7 +84,11 @@ impl Keeper {
         });
         let told = match &started {
             Ok((main, handle, _)) => wire::send_child(&call, &[0; 4], handle.as_fd(), *main),
-            Err(error) => wire::send(&call, &error.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes(), &[]),
+            Err(error) => wire::send(
+                &call,
+                &error.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes(),
+                &[],
+            ),
         };
         // The next keeper is made while the command runs.
         let taken = taker.write_all(&[1]);
@@ -99,11 +114,18 @@ fn ready(kit: &KeeperKit) -> io::Result<Ready> {
 impl Request {
     fn read(fields: OwnedFd, mut files: impl Iterator<Item = OwnedFd>) -> io::Result<Self> {
         let mut fields = Fields::read(fields)?;
-        let mut file = || files.next().ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof));
+        let mut file = || {
+            files
+                .next()
+                .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+        };
         let label = fields.text()?.to_str().and_then(|text| text.parse().ok());
         let out = fields.number()? == 1;
         let mut command = Command::new(fields.text()?);
-        command.arg0(fields.text()?).current_dir(PathBuf::from(fields.text()?)).process_group(0);
+        command
+            .arg0(fields.text()?)
+            .current_dir(PathBuf::from(fields.text()?))
+            .process_group(0);
         command.args(fields.list()?).env_clear();
         for entry in fields.list()? {
             let (name, value) = split(&entry);
@@ -111,14 +133,23 @@ impl Request {
         }
         command.stdin(Stdio::from(file()?));
         let output = file()?;
-        command.stdout(Stdio::from(output.try_clone()?)).stderr(Stdio::from(output));
-        Ok(Self { command, label, out })
+        command
+            .stdout(Stdio::from(output.try_clone()?))
+            .stderr(Stdio::from(output));
+        Ok(Self {
+            command,
+            label,
+            out,
+        })
     }
 }
 
 fn split(entry: &OsString) -> (&std::ffi::OsStr, &std::ffi::OsStr) {
     let bytes = entry.as_bytes();
-    let at = bytes.iter().position(|byte| *byte == b'=').unwrap_or(bytes.len());
+    let at = bytes
+        .iter()
+        .position(|byte| *byte == b'=')
+        .unwrap_or(bytes.len());
     let (name, value) = bytes.split_at(at);
     let of = std::ffi::OsStr::from_bytes;
     (of(name), of(value.get(1..).unwrap_or_default()))
@@ -127,7 +158,9 @@ fn split(entry: &OsString) -> (&std::ffi::OsStr, &std::ffi::OsStr) {
 /// Starts the command on a thread that confines itself: this process stays outside of the command's confinement, which
 /// keeps the command from it. Returns what was refused before, too.
 fn start(cage: Cage, request: Request) -> io::Result<(Pid, OwnedFd, u64)> {
-    let Request { mut command, label, .. } = request;
+    let Request {
+        mut command, label, ..
+    } = request;
     let (counted, is_counted) = sync_channel(1);
     let spawn = move || {
         label.inspect(|call| label::next_of_call(*call));
@@ -139,7 +172,10 @@ fn start(cage: Cage, request: Request) -> io::Result<(Pid, OwnedFd, u64)> {
     let before = refused();
     counted.send(()).ok();
     let child = thread.join().map_err(|_panic| io::ErrorKind::Other)??;
-    let main = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+    let main = i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or(io::ErrorKind::InvalidData)?;
     let handle = rustix::process::pidfd_open(main, PidfdFlags::empty())?;
     Ok((main, handle, before))
 }
@@ -166,7 +202,9 @@ fn finish(main: Pid, call: &OwnedFd, before: u64) {
     let mut ended: u32 = 0;
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((_, status))) if status.terminating_signal() == Some(Signal::KILL.as_raw()) => ended += 1,
+            Ok(Some((_, status))) if status.terminating_signal() == Some(Signal::KILL.as_raw()) => {
+                ended += 1
+            }
             Ok(_) | Err(Errno::INTR) => {}
             Err(_none) => break,
         }
@@ -175,7 +213,12 @@ fn finish(main: Pid, call: &OwnedFd, before: u64) {
         now = refused();
     }
     let now = u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX);
-    let report = [status.as_raw().unsigned_abs().to_ne_bytes(), ended.to_ne_bytes(), now.to_ne_bytes()].concat();
+    let report = [
+        status.as_raw().unsigned_abs().to_ne_bytes(),
+        ended.to_ne_bytes(),
+        now.to_ne_bytes(),
+    ]
+    .concat();
     wire::send(call, &report, &[]).ok();
 }
 
@@ -183,17 +226,37 @@ fn finish(main: Pid, call: &OwnedFd, before: u64) {
 const COUNTERS: usize = 4096;
 
 fn read_once<'a>(path: &str, into: &'a mut [u8; COUNTERS]) -> &'a str {
-    let read = File::open(path).and_then(|mut file| file.read(into)).unwrap_or_default();
-    into.get(..read).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    let read = File::open(path)
+        .and_then(|mut file| file.read(into))
+        .unwrap_or_default();
+    into.get(..read)
+        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+        .unwrap_or_default()
 }
 
 /// How often the kernel found no route in this namespace of the network. A connection that fails so counts, and each packet.
 fn refused() -> u64 {
     let (mut one, mut other) = ([0; COUNTERS], [0; COUNTERS]);
-    let (four, six) = (read_once("/proc/self/net/snmp", &mut one), read_once("/proc/self/net/snmp6", &mut other));
+    let (four, six) = (
+        read_once("/proc/self/net/snmp", &mut one),
+        read_once("/proc/self/net/snmp6", &mut other),
+    );
     let mut lines = four.lines().filter_map(|line| line.strip_prefix("Ip: "));
-    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-    let four = names.split(' ').zip(values.split(' ')).find(|(name, _)| *name == "OutNoRoutes").map(|(_, value)| value);
-    let six = six.lines().find_map(|line| line.strip_prefix("Ip6OutNoRoutes"));
-    [four, six].into_iter().flatten().filter_map(|value| value.trim().parse::<u64>().ok()).sum()
+    let (names, values) = (
+        lines.next().unwrap_or_default(),
+        lines.next().unwrap_or_default(),
+    );
+    let four = names
+        .split(' ')
+        .zip(values.split(' '))
+        .find(|(name, _)| *name == "OutNoRoutes")
+        .map(|(_, value)| value);
+    let six = six
+        .lines()
+        .find_map(|line| line.strip_prefix("Ip6OutNoRoutes"));
+    [four, six]
+        .into_iter()
+        .flatten()
+        .filter_map(|value| value.trim().parse::<u64>().ok())
+        .sum()
 }

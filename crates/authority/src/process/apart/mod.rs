@@ -110,30 +110,63 @@ impl Helper {
     ) -> io::Result<Self> {
         let (ours, theirs) = pair()?;
         let mut command = Command::new(&program.path);
-        command.arg0("yoi").arg(&program.argument).env_clear().env(MARK, format!("{tag}/{HELPER}")).current_dir("/");
-        command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .arg0("yoi")
+            .arg(&program.argument)
+            .env_clear()
+            .env(MARK, format!("{tag}/{HELPER}"))
+            .current_dir("/");
+        command
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let process = HostChild::start(&mut command)?;
         // Closes what this process has of the other end.
         drop(command);
-        let mut helper = Self { socket: Some(ours), process, has_tmp: true, proxy: None };
+        let mut helper = Self {
+            socket: Some(ours),
+            process,
+            has_tmp: true,
+            proxy: None,
+        };
         let socket = helper.socket()?;
         let flags = [loopback, loopback && proxy.is_some()].map(u64::from);
-        let numbers = [&[u64::from(support().landlock_abi.unsigned_abs())], &flags[..], &[given.len() as u64]].concat();
+        let numbers = [
+            &[u64::from(support().landlock_abi.unsigned_abs())],
+            &flags[..],
+            &[given.len() as u64],
+        ]
+        .concat();
         let mut fields = vec![private.as_os_str().to_owned()];
         fields.extend(numbers.iter().map(|number| number.to_string().into()));
-        for Given { path, id: (device, number), access, is_store } in given {
+        for Given {
+            path,
+            id: (device, number),
+            access,
+            is_store,
+        } in given
+        {
             fields.extend(
-                [access.bits(), u64::from(*is_store), *device, *number].map(|number| number.to_string().into()),
+                [access.bits(), u64::from(*is_store), *device, *number]
+                    .map(|number| number.to_string().into()),
             );
             fields.push(path.clone().into());
         }
         let fields = wire::write_fields(fields.iter().map(OsString::as_os_str))?;
         wire::send(socket, b"s", &[fields.as_fd()])?;
-        let receive = || if is_readable(socket, READY_WAIT)? { wire::receive(socket) } else { Ok(Default::default()) };
+        let receive = || {
+            if is_readable(socket, READY_WAIT)? {
+                wire::receive(socket)
+            } else {
+                Ok(Default::default())
+            }
+        };
         let (mut said, files) = receive()?;
         if said == helper::LISTENER {
-            let served =
-                proxy.zip(files.into_iter().next()).map(|(proxy, file)| serve_proxy(proxy, file)).transpose()?;
+            let served = proxy
+                .zip(files.into_iter().next())
+                .map(|(proxy, file)| serve_proxy(proxy, file))
+                .transpose()?;
             (said, _) = receive()?;
             helper.proxy = served.flatten();
         }
@@ -154,7 +187,9 @@ impl Helper {
     }
 
     fn socket(&self) -> io::Result<&OwnedFd> {
-        self.socket.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
+        self.socket
+            .as_ref()
+            .ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     /// Whether children reach hosts through a proxy.
@@ -165,16 +200,35 @@ impl Helper {
     /// Starts a child for the call with this number. Waits until it runs, but not for ever.
     pub(super) fn spawn(self: Arc<Self>, wanted: &WantedChild, call: u64) -> io::Result<Apart> {
         let (ours, theirs) = pair()?;
-        let label = if label::is_set() { call.to_string() } else { String::new() };
+        let label = if label::is_set() {
+            call.to_string()
+        } else {
+            String::new()
+        };
         let counted = |count: usize| OsString::from(count.to_string());
         let out = u8::from(wanted.out).to_string();
-        let mut fields: Vec<OsString> = vec![label.into(), out.into(), wanted.path.clone().into(), wanted.name.clone()];
+        let mut fields: Vec<OsString> = vec![
+            label.into(),
+            out.into(),
+            wanted.path.clone().into(),
+            wanted.name.clone(),
+        ];
         fields.extend([wanted.cwd.clone().into(), counted(wanted.args.len())]);
         fields.extend(wanted.args.iter().cloned());
         fields.push(counted(wanted.env.len()));
-        fields.extend(wanted.env.iter().map(|(name, value)| [name, OsStr::new("="), value].into_iter().collect()));
+        fields.extend(
+            wanted
+                .env
+                .iter()
+                .map(|(name, value)| [name, OsStr::new("="), value].into_iter().collect()),
+        );
         let fields = wire::write_fields(fields.iter().map(OsString::as_os_str))?;
-        let files = [theirs.as_fd(), fields.as_fd(), wanted.input.as_fd(), wanted.output.as_fd()];
+        let files = [
+            theirs.as_fd(),
+            fields.as_fd(),
+            wanted.input.as_fd(),
+            wanted.output.as_fd(),
+        ];
         rustix::net::sockopt::set_socket_passcred(&ours, true)?;
         wire::send(self.socket()?, b"c", &files)?;
         drop(theirs);
@@ -184,7 +238,13 @@ impl Helper {
         let (said, files, child) = wire::receive_child(&ours)?;
         let number = said.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes));
         match (number, files.into_iter().next(), child) {
-            (Some(0), Some(handle), Some(pid)) => Ok(Apart { pid, handle, call: ours, out: wanted.out, _helper: self }),
+            (Some(0), Some(handle), Some(pid)) => Ok(Apart {
+                pid,
+                handle,
+                call: ours,
+                out: wanted.out,
+                _helper: self,
+            }),
             (Some(number), ..) if number != 0 => Err(io::Error::from_raw_os_error(number)),
             _ended => Err(io::ErrorKind::BrokenPipe.into()),
         }
@@ -218,33 +278,65 @@ impl Apart {
     pub(super) fn finish(self) -> (Leftovers, Option<ChildExit>) {
         rustix::net::shutdown(&self.call, Shutdown::Write).ok();
         let said = match is_readable(&self.call, KILL_WAIT) {
-            Ok(true) => wire::receive(&self.call).map(|(said, _)| said).unwrap_or_default(),
-            Ok(false) | Err(_) => return (Leftovers { remaining: 1, ..Leftovers::default() }, None),
+            Ok(true) => wire::receive(&self.call)
+                .map(|(said, _)| said)
+                .unwrap_or_default(),
+            Ok(false) | Err(_) => {
+                return (
+                    Leftovers {
+                        remaining: 1,
+                        ..Leftovers::default()
+                    },
+                    None,
+                );
+            }
         };
         // A keeper that said nothing was killed, and all in its namespace.
-        let Ok(report) = <[u8; keeper::REPORT]>::try_from(said) else { return Default::default() };
-        let mut numbers =
-            report.chunks_exact(4).filter_map(|four| four.first_chunk().map(|four| u32::from_ne_bytes(*four)));
+        let Ok(report) = <[u8; keeper::REPORT]>::try_from(said) else {
+            return Default::default();
+        };
+        let mut numbers = report
+            .chunks_exact(4)
+            .filter_map(|four| four.first_chunk().map(|four| u32::from_ne_bytes(*four)));
         let mut next = || numbers.next().unwrap_or_default();
         let status = ExitStatus::from_raw(next().cast_signed());
         let (ended, refused) = (next(), next());
-        let how = status.code().map_or(ChildExit::Signal(status.signal().unwrap_or(0)), ChildExit::Exit);
-        (Leftovers { ended, remaining: 0, refused: (!self.out).then_some(refused) }, Some(how))
+        let how = status.code().map_or(
+            ChildExit::Signal(status.signal().unwrap_or(0)),
+            ChildExit::Exit,
+        );
+        (
+            Leftovers {
+                ended,
+                remaining: 0,
+                refused: (!self.out).then_some(refused),
+            },
+            Some(how),
+        )
     }
 }
 
 /// Serves a proxy where the caller has a runtime; without one, nobody starts children.
 fn serve_proxy(proxy: &HostProxy, listener: OwnedFd) -> io::Result<Option<AbortHandle>> {
-    let Ok(runtime) = Handle::try_current() else { return Ok(None) };
+    let Ok(runtime) = Handle::try_current() else {
+        return Ok(None);
+    };
     let listener = std::net::TcpListener::from(listener);
     listener.set_nonblocking(true)?;
     let _entered = runtime.enter();
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    Ok(Some(runtime.spawn(proxy.clone().serve(listener)).abort_handle()))
+    Ok(Some(
+        runtime.spawn(proxy.clone().serve(listener)).abort_handle(),
+    ))
 }
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+    Ok(rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
 }
 
 /// Whether something can be read within this time.

@@ -64,7 +64,10 @@ impl View {
         make_dir(place)?;
         make_dir(&tmp)?;
         std::fs::set_permissions(&tmp, Permissions::from_mode(0o1777))?;
-        rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        rustix::mount::mount_change(
+            "/",
+            MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+        )?;
         rustix::mount::mount("tmpfs", place, "tmpfs", PLAIN, c"size=16m,mode=755")?;
         std::env::set_current_dir(place)?;
         std::fs::create_dir(MACHINE.trim_start_matches('/'))?;
@@ -76,7 +79,11 @@ impl View {
             ("/proc", "proc", None),
             ("/dev/pts", "devpts", Some(terminals)),
         ] {
-            let flags = if kind == "devpts" { MountFlags::NOSUID } else { PLAIN } | noexec(kind);
+            let flags = if kind == "devpts" {
+                MountFlags::NOSUID
+            } else {
+                PLAIN
+            } | noexec(kind);
             make_dir(place.as_ref())?;
             rustix::mount::mount(kind, place, kind, flags, data)?;
         }
@@ -92,7 +99,12 @@ impl View {
             symlink(target, link)?;
         }
         let bound = OWN.iter().map(|own| (PathBuf::from(own), true)).collect();
-        Ok(Self { bound, private: machine(private), stores: 0, shut: Vec::new() })
+        Ok(Self {
+            bound,
+            private: machine(private),
+            stores: 0,
+            shut: Vec::new(),
+        })
     }
 
     fn is_bound(&self, path: &Path) -> bool {
@@ -101,13 +113,25 @@ impl View {
 
     /// Whether what a path leads to is mounted for writing; `None` if it leads to nothing yet.
     fn written_at(&self, path: &Path) -> Option<bool> {
-        self.bound.iter().rev().find(|(bound, _)| path.starts_with(bound)).map(|(_, is_written)| *is_written)
+        self.bound
+            .iter()
+            .rev()
+            .find(|(bound, _)| path.starts_with(bound))
+            .map(|(_, is_written)| *is_written)
     }
 
     /// Gives what a path of the machine leads to, with the links on the way; returns a handle on it. `None` where that is
     /// not there, or is not the file with this device and number any more.
-    pub(super) fn give(&mut self, path: &Path, id: (u64, u64), is_written: bool) -> io::Result<Option<OwnedFd>> {
-        if [SERVED, rules::SHARED_MEMORY].iter().any(|own| path == Path::new(own)) {
+    pub(super) fn give(
+        &mut self,
+        path: &Path,
+        id: (u64, u64),
+        is_written: bool,
+    ) -> io::Result<Option<OwnedFd>> {
+        if [SERVED, rules::SHARED_MEMORY]
+            .iter()
+            .any(|own| path == Path::new(own))
+        {
             return Ok(None);
         }
         // Most are in what was given before.
@@ -116,7 +140,9 @@ impl View {
         let (file, end) = match seen {
             Ok(file) if fits(self.written_at(path)) => (file, path.to_owned()),
             _unseen => {
-                let Ok(end) = self.follow(path) else { return Ok(None) };
+                let Ok(end) = self.follow(path) else {
+                    return Ok(None);
+                };
                 if !fits(self.written_at(&end)) && !self.bind(&end, id, is_written)? {
                     return Ok(None);
                 }
@@ -124,7 +150,8 @@ impl View {
             }
         };
         if !is_written {
-            self.shut.extend(WRITTEN.iter().filter(|place| end.starts_with(place)));
+            self.shut
+                .extend(WRITTEN.iter().filter(|place| end.starts_with(place)));
         }
         let now = rustix::fs::fstat(&file)?;
         Ok(((now.st_dev, now.st_ino) == id).then_some(file))
@@ -138,8 +165,13 @@ impl View {
 
     fn try_copy(&mut self, path: &Path, id: (u64, u64)) -> io::Result<Option<OwnedFd>> {
         self.stores += 1;
-        let [upper, work] = ["new", "work"].map(|part| self.private.join(format!("{part}-{}", self.stores)));
-        let end = if id == rules::ABSENT { path.to_owned() } else { self.follow(path)? };
+        let [upper, work] =
+            ["new", "work"].map(|part| self.private.join(format!("{part}-{}", self.stores)));
+        let end = if id == rules::ABSENT {
+            path.to_owned()
+        } else {
+            self.follow(path)?
+        };
         if id == rules::ABSENT && self.is_bound(&end) {
             return Ok(None);
         }
@@ -159,10 +191,16 @@ impl View {
             }
             // By number, because a path may have characters that end an option.
             let (upper, work) = (open(upper)?, open(work)?);
-            let [lower, upper, work] = [&lower, &upper, &work].map(|dir| format!("/proc/self/fd/{}", dir.as_raw_fd()));
-            let attributes = if rustix::process::geteuid().is_root() { "" } else { ",userxattr" };
+            let [lower, upper, work] =
+                [&lower, &upper, &work].map(|dir| format!("/proc/self/fd/{}", dir.as_raw_fd()));
+            let attributes = if rustix::process::geteuid().is_root() {
+                ""
+            } else {
+                ",userxattr"
+            };
             // Without `volatile`, its end writes out all of the machine's file system.
-            let options = format!("lowerdir={lower},upperdir={upper},workdir={work},volatile{attributes}");
+            let options =
+                format!("lowerdir={lower},upperdir={upper},workdir={work},volatile{attributes}");
             let options = CString::new(options).map_err(io::Error::other)?;
             rustix::mount::mount("overlay", &end, "overlay", PLAIN, Some(options.as_c_str()))?;
         }
@@ -174,7 +212,11 @@ impl View {
     /// is nothing to a socket.
     fn bind(&mut self, end: &Path, id: (u64, u64), is_written: bool) -> io::Result<bool> {
         let machine = machine(end);
-        let Some(meta) = machine.metadata().ok().filter(|meta| (meta.dev(), meta.ino()) == id) else {
+        let Some(meta) = machine
+            .metadata()
+            .ok()
+            .filter(|meta| (meta.dev(), meta.ino()) == id)
+        else {
             return Ok(false);
         };
         if meta.is_dir() {
@@ -190,7 +232,8 @@ impl View {
         // Of others' files nothing is changed in any case, with the error that is usual.
         if !is_written && bound.uid() == rustix::process::geteuid().as_raw() {
             // Rules are about content; this is about permissions, times and attributes, too. What the mount itself forbids stays so.
-            let kept = StatVfsMountFlags::NOSUID | StatVfsMountFlags::NODEV | StatVfsMountFlags::NOEXEC;
+            let kept =
+                StatVfsMountFlags::NOSUID | StatVfsMountFlags::NODEV | StatVfsMountFlags::NOEXEC;
             let kept = (rustix::fs::statvfs(end)?.f_flag & kept).bits();
             let kept = MountFlags::from_bits_retain(u32::try_from(kept).map_err(io::Error::other)?);
             rustix::mount::mount_remount(end, MountFlags::BIND | MountFlags::RDONLY | kept, c"")?;
@@ -205,7 +248,9 @@ impl View {
         let (mut at, mut links) = (PathBuf::from("/"), 0);
         for _ in 0..MAX_STEPS {
             let is_own = OWN.iter().any(|own| at.starts_with(own));
-            let Some(name) = todo.pop_front().filter(|_| !is_own) else { return Ok(at) };
+            let Some(name) = todo.pop_front().filter(|_| !is_own) else {
+                return Ok(at);
+            };
             if name == ".." {
                 at.pop();
                 continue;
@@ -226,7 +271,8 @@ impl View {
             }
             let target = machine(&next).read_link()?;
             if is_new {
-                symlink(&target, &next).or_else(|error| exists(&error).then_some(()).ok_or(error))?;
+                symlink(&target, &next)
+                    .or_else(|error| exists(&error).then_some(()).ok_or(error))?;
             }
             if target.is_absolute() {
                 at = PathBuf::from("/");
@@ -252,17 +298,30 @@ impl View {
         }
         rustix::mount::unmount(MACHINE, UnmountFlags::DETACH)?;
         std::fs::remove_dir(MACHINE)?;
-        let open_written = WRITTEN.iter().filter(|place| !self.shut.contains(place) && !self.is_given(place));
+        let open_written = WRITTEN
+            .iter()
+            .filter(|place| !self.shut.contains(place) && !self.is_given(place));
         let has_tmp = open_written.clone().any(|place| *place == TMP);
-        let written = open_written.chain(&["/dev/pts"]).map(open).collect::<io::Result<_>>()?;
+        let written = open_written
+            .chain(&["/dev/pts"])
+            .map(open)
+            .collect::<io::Result<_>>()?;
         let terminal = terminal.map(open).transpose()?;
         let read = resolver.as_ref().map(open).transpose()?;
-        Ok(Own { written, terminal, read, resolver, has_tmp })
+        Ok(Own {
+            written,
+            terminal,
+            read,
+            resolver,
+            has_tmp,
+        })
     }
 
     /// Whether a place of [`WRITTEN`] is the machine's, because it was given itself.
     fn is_given(&self, place: &str) -> bool {
-        self.bound.iter().any(|(bound, _)| bound == Path::new(place))
+        self.bound
+            .iter()
+            .any(|(bound, _)| bound == Path::new(place))
     }
 }
 
@@ -272,7 +331,9 @@ fn machine(path: &Path) -> PathBuf {
 }
 
 fn cover_resolver() -> io::Result<Option<PathBuf>> {
-    let Ok(end) = Path::new(RESOLVER).canonicalize() else { return Ok(None) };
+    let Ok(end) = Path::new(RESOLVER).canonicalize() else {
+        return Ok(None);
+    };
     const OURS: &str = "/.resolv.conf";
     std::fs::write(OURS, NO_RESOLVER)?;
     rustix::mount::mount_bind(OURS, &end)?;
@@ -297,7 +358,11 @@ pub(super) fn own_proc() -> io::Result<OwnedFd> {
 
 fn noexec(kind: &str) -> MountFlags {
     // Programs make and run others in /tmp, and map code in /dev/shm.
-    if kind == "tmpfs" { MountFlags::empty() } else { MountFlags::NOEXEC }
+    if kind == "tmpfs" {
+        MountFlags::empty()
+    } else {
+        MountFlags::NOEXEC
+    }
 }
 
 pub(super) fn open(path: impl AsRef<Path>) -> io::Result<OwnedFd> {
@@ -305,7 +370,10 @@ pub(super) fn open(path: impl AsRef<Path>) -> io::Result<OwnedFd> {
 }
 
 fn make_dir(path: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(path)
 }
 
 /// What a file is bound to. Never through a link, and nothing is cut.

@@ -4,7 +4,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, UCred,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, UCred,
 };
 use rustix::process::Pid;
 use std::ffi::{OsStr, OsString};
@@ -27,20 +28,46 @@ pub(super) fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> i
 }
 
 /// Sends the number of a child as well: the peer gets the one that it has there.
-pub(super) fn send_child(socket: impl AsFd, bytes: &[u8], handle: BorrowedFd<'_>, child: Pid) -> io::Result<()> {
+pub(super) fn send_child(
+    socket: impl AsFd,
+    bytes: &[u8],
+    handle: BorrowedFd<'_>,
+    child: Pid,
+) -> io::Result<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    send_with(socket, bytes, &[handle], Some(UCred { pid: child, uid, gid }))
+    send_with(
+        socket,
+        bytes,
+        &[handle],
+        Some(UCred {
+            pid: child,
+            uid,
+            gid,
+        }),
+    )
 }
 
-fn send_with(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>], child: Option<UCred>) -> io::Result<()> {
+fn send_with(
+    socket: impl AsFd,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+    child: Option<UCred>,
+) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fits = fds.is_empty() || ancillary.push(SendAncillaryMessage::ScmRights(fds));
-    if !fits || child.is_some_and(|child| !ancillary.push(SendAncillaryMessage::ScmCredentials(child))) {
+    if !fits
+        || child.is_some_and(|child| !ancillary.push(SendAncillaryMessage::ScmCredentials(child)))
+    {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     loop {
-        match rustix::net::sendmsg(&socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL) {
+        match rustix::net::sendmsg(
+            &socket,
+            &[IoSlice::new(bytes)],
+            &mut ancillary,
+            SendFlags::NOSIGNAL,
+        ) {
             Err(Errno::INTR) => {}
             sent => return Ok(sent.map(drop)?),
         }
@@ -83,7 +110,10 @@ pub(super) fn write_fields<'a>(fields: impl IntoIterator<Item = &'a OsStr>) -> i
     let mut all = Vec::new();
     for field in fields {
         if field.as_bytes().contains(&0) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a NUL byte in an argument, a path or a variable"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a NUL byte in an argument, a path or a variable",
+            ));
         }
         all.extend_from_slice(field.as_bytes());
         all.push(0);
@@ -102,17 +132,24 @@ impl Fields {
         let mut all = Vec::new();
         File::from(file).take(MAX_FIELDS).read_to_end(&mut all)?;
         let fields = all.strip_suffix(&[0]).ok_or(io::ErrorKind::InvalidData)?;
-        let fields: Vec<_> = fields.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec())).collect();
+        let fields: Vec<_> = fields
+            .split(|byte| *byte == 0)
+            .map(|field| OsString::from_vec(field.to_vec()))
+            .collect();
         Ok(Self(fields.into_iter()))
     }
 
     pub(super) fn text(&mut self) -> io::Result<OsString> {
-        self.0.next().ok_or_else(|| io::ErrorKind::InvalidData.into())
+        self.0
+            .next()
+            .ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     pub(super) fn number(&mut self) -> io::Result<u64> {
         let text = self.text()?;
-        text.to_str().and_then(|text| text.parse().ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        text.to_str()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// What a number before them counts.

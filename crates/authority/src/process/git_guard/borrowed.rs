@@ -24,11 +24,17 @@ const NAME: [usize; 2] = [40, 64];
 pub fn borrowed_objects(git: &Path) -> Vec<PathBuf> {
     let (mut found, mut todo) = (Vec::new(), vec![git.to_owned()]);
     while let Some(git) = todo.pop() {
-        let Some(bytes) = start(&git.join(ALTERNATES), MAX_BYTES) else { continue };
+        let Some(bytes) = start(&git.join(ALTERNATES), MAX_BYTES) else {
+            continue;
+        };
         let own = commits(&git);
         for line in lines(&bytes) {
-            let Ok(dir) = git.join("objects").join(line).canonicalize() else { continue };
-            let Some(whole) = dir.parent().filter(|_| dir.ends_with("objects")) else { continue };
+            let Ok(dir) = git.join("objects").join(line).canonicalize() else {
+                continue;
+            };
+            let Some(whole) = dir.parent().filter(|_| dir.ends_with("objects")) else {
+                continue;
+            };
             let is_new = found.len() < MAX_DIRS && !found.contains(&dir) && whole != git;
             if is_new && is_repository(whole) && !own.is_disjoint(&commits(whole)) {
                 todo.push(whole.to_owned());
@@ -42,26 +48,42 @@ pub fn borrowed_objects(git: &Path) -> Vec<PathBuf> {
 /// The paths in a file of alternates. Quoted ones are left out.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = PathBuf> {
     let lines = bytes.split(|byte| *byte == b'\n');
-    lines.filter(|line| !matches!(line.first(), None | Some(b'#' | b'"'))).map(path_of)
+    lines
+        .filter(|line| !matches!(line.first(), None | Some(b'#' | b'"')))
+        .map(path_of)
 }
 
 /// What the references of a repository name, and named before.
 fn commits(git: &Path) -> BTreeSet<Vec<u8>> {
-    let mut todo = ["logs", "refs", "packed-refs", "HEAD"].map(|name| git.join(name)).to_vec();
+    let mut todo = ["logs", "refs", "packed-refs", "HEAD"]
+        .map(|name| git.join(name))
+        .to_vec();
     let (mut found, mut seen) = (BTreeSet::new(), 0);
     while let Some(path) = todo.pop().filter(|_| seen < MAX_FILES) {
         seen += 1;
         match start(&path, MAX_BYTES) {
             Some(bytes) => {
                 // A line of a history begins with two names, and goes on with words.
-                let words =
-                    bytes.split(|byte| *byte == b'\n').flat_map(|line| line.split(|byte| *byte == b' ').take(2));
-                let is_name = |word: &&[u8]| NAME.contains(&word.len()) && word.iter().all(u8::is_ascii_hexdigit);
+                let words = bytes
+                    .split(|byte| *byte == b'\n')
+                    .flat_map(|line| line.split(|byte| *byte == b' ').take(2));
+                let is_name = |word: &&[u8]| {
+                    NAME.contains(&word.len()) && word.iter().all(u8::is_ascii_hexdigit)
+                };
                 found.extend(
-                    words.filter(is_name).filter(|word| word.iter().any(|byte| *byte != b'0')).map(<[u8]>::to_owned),
+                    words
+                        .filter(is_name)
+                        .filter(|word| word.iter().any(|byte| *byte != b'0'))
+                        .map(<[u8]>::to_owned),
                 );
             }
-            None => todo.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path())),
+            None => todo.extend(
+                std::fs::read_dir(&path)
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .map(|entry| entry.path()),
+            ),
         }
     }
     found

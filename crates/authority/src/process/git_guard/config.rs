@@ -26,7 +26,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
     if bytes.contains(&0) {
         return Err(Unreadable);
     }
-    let mut reader = Reader { bytes, at: if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 } };
+    let mut reader = Reader {
+        bytes,
+        at: if bytes.starts_with(b"\xef\xbb\xbf") {
+            3
+        } else {
+            0
+        },
+    };
     let (mut entries, mut section) = (Vec::new(), Vec::new());
     while let Some((at, byte)) = reader.next() {
         match byte {
@@ -38,7 +45,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
                     return Err(Unreadable);
                 }
                 let (name, value) = reader.entry(byte)?;
-                entries.push(Entry { section: section.clone(), name, value, span: at..reader.before_newline() });
+                entries.push(Entry {
+                    section: section.clone(),
+                    name,
+                    value,
+                    span: at..reader.before_newline(),
+                });
             }
             _ => return Err(Unreadable),
         }
@@ -55,7 +67,10 @@ impl Entry {
     /// The parts of the key before the name: the section and the subsection.
     pub(super) fn parts(&self) -> (&[u8], &[u8]) {
         match self.section.iter().position(|byte| *byte == b'.') {
-            Some(dot) => (self.section.get(..dot).unwrap_or_default(), self.section.get(dot + 1..).unwrap_or_default()),
+            Some(dot) => (
+                self.section.get(..dot).unwrap_or_default(),
+                self.section.get(dot + 1..).unwrap_or_default(),
+            ),
             None => (&self.section, b""),
         }
     }
@@ -128,7 +143,10 @@ impl Reader<'_> {
     fn before_newline(&self) -> usize {
         let read = self.bytes.get(..self.at).unwrap_or(self.bytes);
         let line = read.strip_suffix(b"\n").unwrap_or(read);
-        line.strip_suffix(b"\r").filter(|_| line.len() < read.len()).unwrap_or(line).len()
+        line.strip_suffix(b"\r")
+            .filter(|_| line.len() < read.len())
+            .unwrap_or(line)
+            .len()
     }
 
     fn section(&mut self) -> Result<Vec<u8>, Unreadable> {
@@ -165,7 +183,11 @@ impl Reader<'_> {
                 byte => name.push(byte),
             }
         }
-        if self.byte() == b']' { Ok(name) } else { Err(Unreadable) }
+        if self.byte() == b']' {
+            Ok(name)
+        } else {
+            Err(Unreadable)
+        }
     }
 
     fn entry(&mut self, first: u8) -> Result<(Vec<u8>, Option<Vec<u8>>), Unreadable> {

@@ -41,7 +41,13 @@ pub enum Handled {
 
 impl GitFinding {
     pub(super) fn new(path: &Path, what: Handled) -> Self {
-        Self { path: path.to_owned(), what, keys: Vec::new(), kept: None, help: String::new() }
+        Self {
+            path: path.to_owned(),
+            what,
+            keys: Vec::new(),
+            kept: None,
+            help: String::new(),
+        }
     }
 
     /// The finding as one line; `show` formats paths.
@@ -49,32 +55,51 @@ impl GitFinding {
     pub fn text(&self, show: impl Fn(&Path) -> String) -> String {
         let mut name = show(&self.path);
         if !self.keys.is_empty() {
-            let named: Vec<_> = self.keys.iter().take(NAMED_KEYS).map(|key| crate::escape(Path::new(key))).collect();
+            let named: Vec<_> = self
+                .keys
+                .iter()
+                .take(NAMED_KEYS)
+                .map(|key| crate::escape(Path::new(key)))
+                .collect();
             let more = self.keys.len() - named.len();
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             name = format!("{}{more} in {name}", named.join(", "));
         }
         let mut text = match &self.what {
             Handled::PutBack => {
-                format!("restored {name}, which a command changed: git would run it outside of the sandbox")
+                format!(
+                    "restored {name}, which a command changed: git would run it outside of the sandbox"
+                )
             }
             Handled::Removed => {
-                format!("removed {name}, which a command created: git would run it outside of the sandbox")
+                format!(
+                    "removed {name}, which a command created: git would run it outside of the sandbox"
+                )
             }
             Handled::Left => {
-                format!("a command changed {name}: allowed by a rule; git runs it outside of the sandbox")
+                format!(
+                    "a command changed {name}: allowed by a rule; git runs it outside of the sandbox"
+                )
             }
             Handled::Failed(why) => format!(
                 "a command changed {name}, which git runs outside of the sandbox, and it could not be restored ({why}); \
                  inspect it before you use git here"
             ),
-            Handled::Changed => format!("a command changed {name}, which git reads; it was not restored"),
+            Handled::Changed => {
+                format!("a command changed {name}, which git reads; it was not restored")
+            }
             Handled::Gone => format!("a command removed {name}"),
             Handled::Bound => format!(
                 "{name} contains more repositories or directories than yoi watches: changes of what git runs in the \
                  others are not detected"
             ),
-            Handled::More(count) => format!("{count} more changes of files that git runs, below {name}"),
+            Handled::More(count) => {
+                format!("{count} more changes of files that git runs, below {name}")
+            }
         };
         match &self.kept {
             // Writing to a string cannot fail.

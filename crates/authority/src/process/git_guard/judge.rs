@@ -43,20 +43,31 @@ impl Judge<'_> {
         for (path, now) in self.changed(after) {
             let was = self.before.found.get(&path);
             match (now.role, &now.state) {
-                (Role::Config | Role::Included | Role::Location | Role::HookDir, State::Link(_)) => {
+                (
+                    Role::Config | Role::Included | Role::Location | Role::HookDir,
+                    State::Link(_),
+                ) => {
                     self.put_back(&path, was, &now.state, Vec::new());
                 }
-                (Role::Pointer, State::File(_) | State::Link(_)) if self.leads_away(&path, was, &now) => {
+                (Role::Pointer, State::File(_) | State::Link(_))
+                    if self.leads_away(&path, was, &now) =>
+                {
                     self.put_back(&path, was, &now.state, Vec::new());
                 }
-                (Role::Config | Role::Included, State::File(content)) => self.config(&path, was, content),
-                (Role::Config | Role::Included, State::Dir | State::Other(_)) | (Role::Pointer, State::Other(_)) => {
+                (Role::Config | Role::Included, State::File(content)) => {
+                    self.config(&path, was, content)
+                }
+                (Role::Config | Role::Included, State::Dir | State::Other(_))
+                | (Role::Pointer, State::Other(_)) => {
                     self.put_back(&path, was, &now.state, Vec::new())
                 }
                 _ => {}
             }
         }
-        self.findings.iter().skip(count).any(|finding| matches!(finding.what, Handled::PutBack | Handled::Removed))
+        self.findings
+            .iter()
+            .skip(count)
+            .any(|finding| matches!(finding.what, Handled::PutBack | Handled::Removed))
     }
 
     pub(super) fn rest(&mut self, after: &Snapshot) {
@@ -71,10 +82,15 @@ impl Judge<'_> {
                         self.gone(&path, old);
                     }
                 }
-                Role::Location if self.before.watches(&path) && !matches!(now.state, State::Dir | State::Link(_)) => {
+                Role::Location
+                    if self.before.watches(&path)
+                        && !matches!(now.state, State::Dir | State::Link(_)) =>
+                {
                     self.repository_gone(&path);
                 }
-                Role::Pointer if was.is_some() && !is_missing(&now.state) => self.tell(&path, Handled::Changed),
+                Role::Pointer if was.is_some() && !is_missing(&now.state) => {
+                    self.tell(&path, Handled::Changed)
+                }
                 Role::Reported if self.is_old(&path, after) && !is_missing(&now.state) => {
                     self.tell(&path, Handled::Changed)
                 }
@@ -99,16 +115,30 @@ impl Judge<'_> {
         let mut changed = Vec::new();
         for (path, now) in &after.found {
             let was = self.before.found.get(path);
-            let same = was.map_or(matches!(now.state, State::Missing), |was| was.state.same(&now.state));
+            let same = was.map_or(matches!(now.state, State::Missing), |was| {
+                was.state.same(&now.state)
+            });
             if !same || was.is_some_and(|was| was.leads != now.leads) {
                 changed.push((path.clone(), now.clone()));
             }
         }
         // Paths that are no longer watched, because the link or key that led to them was removed, count as unchanged.
-        for (path, was) in self.before.found.iter().filter(|(path, _)| !after.found.contains_key(*path)) {
+        for (path, was) in self
+            .before
+            .found
+            .iter()
+            .filter(|(path, _)| !after.found.contains_key(*path))
+        {
             let state = self.memory.state(self.roots, path);
             if !state.same(&was.state) {
-                changed.push((path.clone(), Watched { role: was.role, state, leads: Vec::new() }));
+                changed.push((
+                    path.clone(),
+                    Watched {
+                        role: was.role,
+                        state,
+                        leads: Vec::new(),
+                    },
+                ));
             }
         }
         changed
@@ -117,7 +147,10 @@ impl Judge<'_> {
     /// Whether a `.git` file, or a link of that name, leads to a place that is not watched.
     fn leads_away(&self, path: &Path, was: Option<&Watched>, now: &Watched) -> bool {
         let before = was.map(|was| was.leads.as_slice()).unwrap_or_default();
-        now.leads.iter().any(|to| self.roots.literal(to).is_none() && !before.contains(to)) && !self.is_unchanged(path)
+        now.leads
+            .iter()
+            .any(|to| self.roots.literal(to).is_none() && !before.contains(to))
+            && !self.is_unchanged(path)
     }
 
     fn config(&mut self, path: &Path, was: Option<&Watched>, now: &Arc<Content>) {
@@ -138,17 +171,38 @@ impl Judge<'_> {
         let dir = path.parent().unwrap_or(path);
         let roots = self.roots;
         let away = |entry: &super::config::Entry| {
-            let to = || resolve(dir, Path::new(OsStr::from_bytes(entry.value.as_deref().unwrap_or_default())));
+            let to = || {
+                resolve(
+                    dir,
+                    Path::new(OsStr::from_bytes(
+                        entry.value.as_deref().unwrap_or_default(),
+                    )),
+                )
+            };
             entry.key() == b"core.worktree" && !to().is_ok_and(|to| roots.literal(&to).is_some())
         };
         let difference = keyed::difference(entries, is, &away);
         let names = |keys: &std::collections::BTreeSet<Vec<u8>>| -> Vec<String> {
-            keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect()
+            keys.iter()
+                .map(|key| String::from_utf8_lossy(key).into_owned())
+                .collect()
         };
         if !difference.changed.is_empty() {
-            let bytes = (old.and_then(|old| old.bytes.as_deref()).unwrap_or_default(), entries);
-            let text = keyed::put_back(bytes, (now.bytes.as_deref().unwrap_or_default(), is), &difference.changed);
-            self.restore(path, &State::File(now.clone()), Wanted::Content(&text, None), names(&difference.changed));
+            let bytes = (
+                old.and_then(|old| old.bytes.as_deref()).unwrap_or_default(),
+                entries,
+            );
+            let text = keyed::put_back(
+                bytes,
+                (now.bytes.as_deref().unwrap_or_default(), is),
+                &difference.changed,
+            );
+            self.restore(
+                path,
+                &State::File(now.clone()),
+                Wanted::Content(&text, None),
+                names(&difference.changed),
+            );
         }
         if !difference.removed.is_empty() && !is_told(&self.findings, path) {
             let mut finding = GitFinding::new(path, Handled::Gone);
@@ -202,19 +256,30 @@ impl Judge<'_> {
     /// else of it.
     fn repository_gone(&mut self, git: &Path) {
         let mut finding = GitFinding::new(git, Handled::Gone);
-        for (path, was) in self.before.found.range(git.to_owned()..).take_while(|(path, _)| path.starts_with(git)) {
-            let State::File(content) = &was.state else { continue };
+        for (path, was) in self
+            .before
+            .found
+            .range(git.to_owned()..)
+            .take_while(|(path, _)| path.starts_with(git))
+        {
+            let State::File(content) = &was.state else {
+                continue;
+            };
             if let Some(bytes) = &content.bytes {
                 let kept = self.quarantine.keep(&below(self.roots, path), bytes);
                 if path.parent() == Some(git) || finding.kept.is_none() {
                     finding.kept = Some(kept.map(|kept| {
-                        let up = path.strip_prefix(git).map_or(0, |rest| rest.components().count());
+                        let up = path
+                            .strip_prefix(git)
+                            .map_or(0, |rest| rest.components().count());
                         kept.ancestors().nth(up).unwrap_or(&kept).to_owned()
                     }));
                 }
             }
         }
-        finding.help = "only its configuration and hooks can be restored from there, not its commits".to_owned();
+        finding.help =
+            "only its configuration and hooks can be restored from there, not its commits"
+                .to_owned();
         self.findings.push(finding);
     }
 
@@ -245,11 +310,20 @@ impl Judge<'_> {
         finding.keys = keys;
         if !(self.rules.allows)(path) {
             let copy = match now {
-                State::File(content) => content.bytes.as_deref().map(<[u8]>::to_owned).ok_or("it is too large"),
-                State::Link(target) => Ok([b"symbolic link to ", target.as_bytes(), b"\n"].concat()),
+                State::File(content) => content
+                    .bytes
+                    .as_deref()
+                    .map(<[u8]>::to_owned)
+                    .ok_or("it is too large"),
+                State::Link(target) => {
+                    Ok([b"symbolic link to ", target.as_bytes(), b"\n"].concat())
+                }
                 State::Missing | State::Dir | State::Other(_) => Err("it was not a file"),
             };
-            finding.kept = Some(copy.map_err(str::to_owned).and_then(|bytes| self.keep(path, &bytes)));
+            finding.kept = Some(
+                copy.map_err(str::to_owned)
+                    .and_then(|bytes| self.keep(path, &bytes)),
+            );
             let removes = matches!(wanted, Wanted::Nothing);
             let done = restore(self.roots, path, now, wanted);
             finding.what = match done {
@@ -260,8 +334,9 @@ impl Judge<'_> {
             finding.help = (self.rules.help)(path);
         }
         // A failure that repeats in a later round is reported once.
-        self.findings
-            .retain(|told| told.path != finding.path || !matches!(told.what, Handled::Failed(_) | Handled::Left));
+        self.findings.retain(|told| {
+            told.path != finding.path || !matches!(told.what, Handled::Failed(_) | Handled::Left)
+        });
         self.findings.push(finding);
     }
 
@@ -275,7 +350,9 @@ impl Judge<'_> {
 
     /// Whether the repository of a path was in the snapshot before.
     fn is_old(&self, path: &Path, after: &Snapshot) -> bool {
-        let git = path.ancestors().find(|dir| after.watches(dir) || self.before.watches(dir));
+        let git = path
+            .ancestors()
+            .find(|dir| after.watches(dir) || self.before.watches(dir));
         git.is_some_and(|git| self.before.watches(git))
     }
 
@@ -287,7 +364,10 @@ impl Judge<'_> {
 
     /// Whether the directory of a hook was in the snapshot before.
     fn was_listed(&self, path: &Path) -> bool {
-        path.ancestors().skip(1).take(3).any(|dir| self.role(dir) == Some(Role::HookDir))
+        path.ancestors()
+            .skip(1)
+            .take(3)
+            .any(|dir| self.role(dir) == Some(Role::HookDir))
     }
 
     /// Whether a path that an earlier snapshot omitted because of a limit is unchanged: neither it nor a directory
@@ -299,7 +379,10 @@ impl Judge<'_> {
         let root = self.roots.literal(path);
         let top = root.map_or(0, |at| at.relative().components().count());
         path.ancestors().take(top).all(|name| {
-            let meta = self.roots.literal(name).and_then(|at| crate::fs::meta_at(&at).ok());
+            let meta = self
+                .roots
+                .literal(name)
+                .and_then(|at| crate::fs::meta_at(&at).ok());
             meta.is_some_and(|meta| meta.stamp.changed() < self.since - SLACK)
         })
     }
@@ -318,14 +401,23 @@ fn is_told(findings: &[GitFinding], path: &Path) -> bool {
 }
 
 fn below(roots: &Workspace, path: &Path) -> PathBuf {
-    roots.literal(path).map_or_else(|| path.to_owned(), |at| at.relative().to_owned())
+    roots
+        .literal(path)
+        .map_or_else(|| path.to_owned(), |at| at.relative().to_owned())
 }
 
 /// The lines that run commands.
 fn commands(bytes: &[u8]) -> Vec<Vec<u8>> {
     let runs = |line: &&[u8]| {
-        let word = line.trim_ascii_start().split(u8::is_ascii_whitespace).next();
+        let word = line
+            .trim_ascii_start()
+            .split(u8::is_ascii_whitespace)
+            .next();
         matches!(word, Some(b"exec" | b"x"))
     };
-    bytes.split(|byte| *byte == b'\n').filter(runs).map(<[u8]>::to_owned).collect()
+    bytes
+        .split(|byte| *byte == b'\n')
+        .filter(runs)
+        .map(<[u8]>::to_owned)
+        .collect()
 }

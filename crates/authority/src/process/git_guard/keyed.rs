@@ -14,11 +14,24 @@ pub(super) struct Difference {
 }
 
 /// Compares the keys that run code, and those that `also` accepts.
-pub(super) fn difference(before: &[Entry], now: &[Entry], also: &dyn Fn(&Entry) -> bool) -> Difference {
+pub(super) fn difference(
+    before: &[Entry],
+    now: &[Entry],
+    also: &dyn Fn(&Entry) -> bool,
+) -> Difference {
     let runs = |entry: &&Entry| runs_code(entry) || also(entry);
-    let keys = |entries: &[Entry]| entries.iter().filter(runs).map(Entry::key).collect::<BTreeSet<_>>();
+    let keys = |entries: &[Entry]| {
+        entries
+            .iter()
+            .filter(runs)
+            .map(Entry::key)
+            .collect::<BTreeSet<_>>()
+    };
     let values = |entries: &[Entry], key: &[u8]| {
-        let of_key = entries.iter().filter(|entry| entry.key() == key).filter(runs);
+        let of_key = entries
+            .iter()
+            .filter(|entry| entry.key() == key)
+            .filter(runs);
         of_key.map(|entry| entry.value.clone()).collect::<Vec<_>>()
     };
     let mut difference = Difference::default();
@@ -30,13 +43,22 @@ pub(super) fn difference(before: &[Entry], now: &[Entry], also: &dyn Fn(&Entry) 
         // If values were only removed, the remaining ones existed before.
         let mut rest = was.iter();
         let only_fewer = is.iter().all(|value| rest.any(|old| old == value));
-        if only_fewer { &mut difference.removed } else { &mut difference.changed }.insert(key.clone());
+        if only_fewer {
+            &mut difference.removed
+        } else {
+            &mut difference.changed
+        }
+        .insert(key.clone());
     }
     difference
 }
 
 /// The current file with these keys as they were before.
-pub(super) fn put_back(before: (&[u8], &[Entry]), now: (&[u8], &[Entry]), keys: &BTreeSet<Vec<u8>>) -> Vec<u8> {
+pub(super) fn put_back(
+    before: (&[u8], &[Entry]),
+    now: (&[u8], &[Entry]),
+    keys: &BTreeSet<Vec<u8>>,
+) -> Vec<u8> {
     let mut text = Vec::with_capacity(now.0.len());
     let mut from = 0;
     for entry in now.1.iter().filter(|entry| keys.contains(&entry.key())) {
@@ -50,16 +72,28 @@ pub(super) fn put_back(before: (&[u8], &[Entry]), now: (&[u8], &[Entry]), keys: 
         }
         text.extend_from_slice(&entry.written());
     }
-    let meaning =
-        |entries: &[Entry]| entries.iter().map(|entry| (entry.key(), entry.value.clone())).collect::<Vec<_>>();
+    let meaning = |entries: &[Entry]| {
+        entries
+            .iter()
+            .map(|entry| (entry.key(), entry.value.clone()))
+            .collect::<Vec<_>>()
+    };
     let sorted = |mut meaning: Vec<_>| {
         meaning.sort();
         meaning
     };
     match parse(&text) {
         // Nothing else was changed: the file is restored byte for byte.
-        Ok(entries) if sorted(meaning(&entries)) == sorted(meaning(before.1)) => before.0.to_owned(),
-        Ok(entries) if difference(before.1, &entries, &|_| false).changed.is_empty() => text,
+        Ok(entries) if sorted(meaning(&entries)) == sorted(meaning(before.1)) => {
+            before.0.to_owned()
+        }
+        Ok(entries)
+            if difference(before.1, &entries, &|_| false)
+                .changed
+                .is_empty() =>
+        {
+            text
+        }
         // Unreachable; the earlier content is harmless.
         Ok(_) | Err(_) => before.0.to_owned(),
     }
@@ -73,8 +107,16 @@ mod tests {
     fn only_what_runs_code_is_put_back() {
         let table: &[(&str, &str, &str)] = &[
             // (before, now, put back)
-            ("[core]\n\tbare = false\n", "[core]\n\tbare = false\n\tpager = evil\n", "[core]\n\tbare = false\n"),
-            ("", "[core] editor = evil ; x\n[user]\n\tname = me\n", "[core] \n[user]\n\tname = me\n"),
+            (
+                "[core]\n\tbare = false\n",
+                "[core]\n\tbare = false\n\tpager = evil\n",
+                "[core]\n\tbare = false\n",
+            ),
+            (
+                "",
+                "[core] editor = evil ; x\n[user]\n\tname = me\n",
+                "[core] \n[user]\n\tname = me\n",
+            ),
             (
                 "[core]\n\teditor = vim\n",
                 "[Core]\n\tEdiTor = \"evil\"\n[user]\n\tname = me",
@@ -85,12 +127,23 @@ mod tests {
                 "[a \"B\\\"c\"]\n\thelper = z\\\n y\n\tq\n",
                 "[a \"B\\\"c\"]\n\t\n\tq\n[a \"B\\\"c\"]\n\thelper = \"x y\"\n",
             ),
-            ("[alias]\n\ts = status\n", "[alias]\n\ts = !evil\n", "[alias]\n\ts = status\n"),
-            ("[core]\n\teditor = vim\n", "[user]\n\tname = me\n[core]\n\teditor = vim\n", ""),
+            (
+                "[alias]\n\ts = status\n",
+                "[alias]\n\ts = !evil\n",
+                "[alias]\n\ts = status\n",
+            ),
+            (
+                "[core]\n\teditor = vim\n",
+                "[user]\n\tname = me\n[core]\n\teditor = vim\n",
+                "",
+            ),
             ("[core]\n\teditor = vim\n", "[user]\n\tname = me\n", ""),
         ];
         for (before, now, want) in table {
-            let (was, is) = (parse(before.as_bytes()).unwrap(), parse(now.as_bytes()).unwrap());
+            let (was, is) = (
+                parse(before.as_bytes()).unwrap(),
+                parse(now.as_bytes()).unwrap(),
+            );
             let changed = difference(&was, &is, &|_| false).changed;
             if want.is_empty() {
                 assert!(changed.is_empty(), "{now}");

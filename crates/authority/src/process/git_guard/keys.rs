@@ -37,13 +37,18 @@ pub(super) fn runs_code(entry: &Entry) -> bool {
         let (of, name) = key.split_once('.').unwrap_or((key, "*"));
         section == of.as_bytes() && (name == "*" || entry.name == name.as_bytes())
     };
-    let listed = KEYS.split_whitespace().any(is_key) || command && COMMANDS.split_whitespace().any(is_key);
+    let listed =
+        KEYS.split_whitespace().any(is_key) || command && COMMANDS.split_whitespace().any(is_key);
     let name = String::from_utf8_lossy(&entry.name);
     let telling = !matches!(section, b"advice" | b"alias" | b"color")
         && TELLING.split_whitespace().any(|word| name.contains(word))
         && command;
     let alias = section == b"alias" && !harmless_alias(value);
-    listed || telling || alias || says_command(value) || (section == b"url" && leads_away(subsection))
+    listed
+        || telling
+        || alias
+        || says_command(value)
+        || (section == b"url" && leads_away(subsection))
 }
 
 /// `!command`, a transport helper (`ext::sh …`), or a place that children share.
@@ -52,8 +57,14 @@ fn says_command(value: &[u8]) -> bool {
 }
 
 fn leads_away(text: &[u8]) -> bool {
-    let scheme = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count();
-    let helper = scheme > 0 && text.get(scheme..).is_some_and(|rest| rest.starts_with(b"::"));
+    let scheme = text
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+        .count();
+    let helper = scheme > 0
+        && text
+            .get(scheme..)
+            .is_some_and(|rest| rest.starts_with(b"::"));
     helper || text.windows(SHARED.len()).any(|part| part == SHARED)
 }
 
@@ -62,14 +73,23 @@ fn is_truth(value: Option<&[u8]>) -> bool {
     let Some(value) = value else { return true };
     let value = value.to_ascii_lowercase();
     let number = value.iter().all(u8::is_ascii_digit);
-    number || matches!(value.as_slice(), b"true" | b"false" | b"yes" | b"no" | b"on" | b"off")
+    number
+        || matches!(
+            value.as_slice(),
+            b"true" | b"false" | b"yes" | b"no" | b"on" | b"off"
+        )
 }
 
 fn harmless_alias(value: &[u8]) -> bool {
     let plain = |word: &str| {
-        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/@^~".contains(&byte))
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"._/@^~".contains(&byte))
     };
-    let Ok(value) = std::str::from_utf8(value) else { return false };
+    let Ok(value) = std::str::from_utf8(value) else {
+        return false;
+    };
     let mut words = value.split(' ').filter(|word| !word.is_empty());
     let has = |list: &str, word: &str| list.split_whitespace().any(|listed| listed == word);
     words.next().is_some_and(|command| has(ALIASED, command))

@@ -38,32 +38,42 @@ impl LinkedRepository {
                 let back = named(&own, &bytes(&own.join("gitdir"), MAX_NAME)?)?;
                 let whole = named(&own, &common)?;
                 // Otherwise, a forged directory could name any repository.
-                (back == top.join(".git") && own.parent() == Some(&whole.join("worktrees"))).then_some(whole)?
+                (back == top.join(".git") && own.parent() == Some(&whole.join("worktrees")))
+                    .then_some(whole)?
             }
-            None => {
-                worktree(&own).map_or_else(|| index::knows(&own, &top), |named| named == top).then(|| own.clone())?
-            }
+            None => worktree(&own)
+                .map_or_else(|| index::knows(&own, &top), |named| named == top)
+                .then(|| own.clone())?,
         };
-        (is_mine(&own) && is_repository(&whole) && !top.starts_with(&whole)).then_some(Self { own, whole })
+        (is_mine(&own) && is_repository(&whole) && !top.starts_with(&whole))
+            .then_some(Self { own, whole })
     }
 }
 
 /// Whether a directory is one of this user.
 fn is_mine(dir: &Path) -> bool {
     let me = rustix::process::geteuid().as_raw();
-    dir.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == me)
+    dir.metadata()
+        .is_ok_and(|meta| meta.is_dir() && meta.uid() == me)
 }
 
 /// Whether it is a repository of this user.
 pub(super) fn is_repository(dir: &Path) -> bool {
-    is_mine(dir) && dir.join("HEAD").is_file() && ["objects", "refs"].iter().all(|name| is_mine(&dir.join(name)))
+    is_mine(dir)
+        && dir.join("HEAD").is_file()
+        && ["objects", "refs"]
+            .iter()
+            .all(|name| is_mine(&dir.join(name)))
 }
 
 /// The directory in which a repository says that its files are.
 fn worktree(git: &Path) -> Option<PathBuf> {
     let value = |name: &str| {
         let entries = parse(&bytes(&git.join(name), MAX_CONFIG)?).ok()?;
-        entries.into_iter().rfind(|entry| entry.key() == b"core.worktree")?.value
+        entries
+            .into_iter()
+            .rfind(|entry| entry.key() == b"core.worktree")?
+            .value
     };
     named(git, &value("config.worktree").or_else(|| value("config"))?)
 }
@@ -81,7 +91,9 @@ fn bytes(path: &Path, most: u64) -> Option<Vec<u8>> {
 /// The first bytes of one.
 pub(super) fn start(path: &Path, most: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()?);
+    let file = File::from(
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()?,
+    );
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes).ok()?;
@@ -94,8 +106,14 @@ pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
 
 /// The path that a file names on its only line.
 pub(super) fn trimmed(bytes: &[u8]) -> PathBuf {
-    let start = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let start = bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
     let text = bytes.get(start..).unwrap_or_default();
-    let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    let end = text
+        .iter()
+        .rposition(|byte| !matches!(byte, b'\n' | b'\r'))
+        .map_or(0, |last| last + 1);
     path_of(text.get(..end).unwrap_or_default())
 }

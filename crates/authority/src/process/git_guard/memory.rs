@@ -6,7 +6,9 @@
 
 use super::config::{self, Entry, Unreadable};
 use crate::Located;
-use crate::fs::{FileKind, Meta, Name, Stamp, Workspace, looked_at, meta_at, names, resolve, target};
+use crate::fs::{
+    FileKind, Meta, Name, Stamp, Workspace, looked_at, meta_at, names, resolve, target,
+};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -55,7 +57,10 @@ impl Content {
     /// Its entries as a configuration of git.
     pub(super) fn config(&self) -> Result<&[Entry], Unreadable> {
         let read = || self.bytes.as_deref().map_or(Err(Unreadable), config::parse);
-        self.config.get_or_init(read).as_deref().map_err(|unreadable| *unreadable)
+        self.config
+            .get_or_init(read)
+            .as_deref()
+            .map_err(|unreadable| *unreadable)
     }
 }
 
@@ -64,7 +69,9 @@ impl State {
     pub(super) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Missing, Self::Missing) | (Self::Dir, Self::Dir) => true,
-            (Self::File(a), Self::File(b)) => Arc::ptr_eq(a, b) || (a.mode == b.mode && a.digest == b.digest),
+            (Self::File(a), Self::File(b)) => {
+                Arc::ptr_eq(a, b) || (a.mode == b.mode && a.digest == b.digest)
+            }
             (Self::Link(a), Self::Link(b)) => a == b,
             (Self::Other(a), Self::Other(b)) => a == b,
             _ => false,
@@ -124,7 +131,9 @@ impl Memory {
         self.states.retain(|_, known| known.scan == last);
         self.listings.retain(|_, known| known.scan == last);
         let size = |known: &Known| match &known.what {
-            What::State(State::File(content)) => content.bytes.as_ref().map_or(0, |bytes| bytes.len()),
+            What::State(State::File(content)) => {
+                content.bytes.as_ref().map_or(0, |bytes| bytes.len())
+            }
             What::State(_) | What::Listing(_) => 0,
         };
         self.kept = self.states.values().map(size).sum();
@@ -140,31 +149,54 @@ impl Memory {
             seen.insert(path, (known, may_change));
         }
         for (path, known) in self.listings.iter().filter(|(_, known)| known.scan == scan) {
-            self.vague |= seen.get(path.as_path()).is_some_and(|(state, _)| state.stamp != known.stamp);
+            self.vague |= seen
+                .get(path.as_path())
+                .is_some_and(|(state, _)| state.stamp != known.stamp);
             seen.insert(path, (known, true));
         }
         let above: HashSet<&Path> = seen.keys().filter_map(|path| path.parent()).collect();
         let is_dir = |path: &Path| {
-            seen.get(path).is_some_and(|(known, _)| matches!(known.what, What::State(State::Dir) | What::Listing(_)))
+            seen.get(path).is_some_and(|(known, _)| {
+                matches!(known.what, What::State(State::Dir) | What::Listing(_))
+            })
         };
         // A path below a missing directory needs no check of its own.
-        let is_told = |dir: &Path| is_dir(dir) || seen.get(dir).is_some_and(|(known, _)| known.stamp.is_none());
+        let is_told = |dir: &Path| {
+            is_dir(dir)
+                || seen
+                    .get(dir)
+                    .is_some_and(|(known, _)| known.stamp.is_none())
+        };
         let asks = |path: &Path, may_change: bool| {
-            may_change || above.contains(path) && is_dir(path) || !path.parent().is_some_and(is_told)
+            may_change
+                || above.contains(path) && is_dir(path)
+                || !path.parent().is_some_and(is_told)
         };
         self.vague |= seen.values().any(|(known, _)| !known.stable);
-        let needed = seen.iter().filter(|(path, (_, may_change))| asks(path, *may_change));
-        self.proof = (!self.vague).then(|| needed.map(|(_, (known, _))| (known.at.clone(), known.stamp)).collect());
+        let needed = seen
+            .iter()
+            .filter(|(path, (_, may_change))| asks(path, *may_change));
+        self.proof = (!self.vague).then(|| {
+            needed
+                .map(|(_, (known, _))| (known.at.clone(), known.stamp))
+                .collect()
+        });
     }
 
     /// Whether a new snapshot would be equal to the last one.
     pub(super) fn repeats(&mut self) -> bool {
-        let Some(proof) = self.proof.take() else { return false };
+        let Some(proof) = self.proof.take() else {
+            return false;
+        };
         let same = proof.iter().all(|(at, stamp)| {
             self.asked += 1;
             stands(at).is_ok_and(|now| now.map(|meta| meta.stamp) == *stamp)
         });
-        let same = same && self.led.iter().all(|((from, path), to)| resolve(from, path).ok() == *to);
+        let same = same
+            && self
+                .led
+                .iter()
+                .all(|((from, path), to)| resolve(from, path).ok() == *to);
         self.proof = same.then_some(proof);
         same
     }
@@ -176,7 +208,8 @@ impl Memory {
         if self.vague {
             return to;
         }
-        self.led.insert((from.to_owned(), path.to_owned()), to.clone());
+        self.led
+            .insert((from.to_owned(), path.to_owned()), to.clone());
         to
     }
 
@@ -185,8 +218,13 @@ impl Memory {
         if let Some(What::State(state)) = self.recall(|memory| &mut memory.states, path) {
             return state;
         }
-        let Some(at) = roots.literal(path) else { return State::Other("elsewhere".to_owned()) };
-        let above = path.parent().and_then(|dir| self.states.get(dir)).filter(|above| above.scan == self.scan);
+        let Some(at) = roots.literal(path) else {
+            return State::Other("elsewhere".to_owned());
+        };
+        let above = path
+            .parent()
+            .and_then(|dir| self.states.get(dir))
+            .filter(|above| above.scan == self.scan);
         if above.is_some_and(|above| matches!(above.what, What::State(State::Missing))) {
             return self.learn(at, None, State::Missing);
         }
@@ -201,10 +239,14 @@ impl Memory {
         };
         let (state, stamp) = match meta.kind {
             FileKind::Dir => (State::Dir, meta.stamp),
-            FileKind::Symlink => {
-                (target(&at).map_or_else(|error| State::Other(error.to_string()), State::Link), meta.stamp)
-            }
-            FileKind::Other => (State::Other("a FIFO, socket or device".to_owned()), meta.stamp),
+            FileKind::Symlink => (
+                target(&at).map_or_else(|error| State::Other(error.to_string()), State::Link),
+                meta.stamp,
+            ),
+            FileKind::Other => (
+                State::Other("a FIFO, socket or device".to_owned()),
+                meta.stamp,
+            ),
             FileKind::File => match self.read(roots, &at) {
                 Ok(content) => {
                     let stamp = content.stamp;
@@ -229,7 +271,9 @@ impl Memory {
         if let Some(What::Listing(listing)) = self.recall(|memory| &mut memory.listings, path) {
             return listing;
         }
-        let Some(at) = roots.literal(path) else { return Arc::default() };
+        let Some(at) = roots.literal(path) else {
+            return Arc::default();
+        };
         let Ok((meta, mut names)) = names(&at, MAX_ENTRIES) else {
             self.vague = true;
             return Arc::default();
@@ -238,25 +282,38 @@ impl Memory {
         names.retain(|(name, kind)| wanted(name, *kind));
         names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let listing = Arc::new(Listing { names, cut });
-        let known = Known::new(at, Some(meta.stamp), self.scan, What::Listing(listing.clone()));
+        let known = Known::new(
+            at,
+            Some(meta.stamp),
+            self.scan,
+            What::Listing(listing.clone()),
+        );
         self.listings.insert(path.to_owned(), known);
         listing
     }
 
     fn learn(&mut self, at: Located, stamp: Option<Stamp>, state: State) -> State {
         let path = at.path().to_owned();
-        self.states.insert(path, Known::new(at, stamp, self.scan, What::State(state.clone())));
+        self.states.insert(
+            path,
+            Known::new(at, stamp, self.scan, What::State(state.clone())),
+        );
         state
     }
 
     /// The state of a path from this snapshot, or from an earlier one if it is unchanged.
-    fn recall(&mut self, of: fn(&mut Self) -> &mut HashMap<PathBuf, Known>, path: &Path) -> Option<What> {
+    fn recall(
+        &mut self,
+        of: fn(&mut Self) -> &mut HashMap<PathBuf, Known>,
+        path: &Path,
+    ) -> Option<What> {
         let scan = self.scan;
         let known = of(self).get_mut(path)?;
         if known.scan == scan {
             return Some(known.what.clone());
         }
-        let same = known.stable && stands(&known.at).is_ok_and(|now| now.map(|meta| meta.stamp) == known.stamp);
+        let same = known.stable
+            && stands(&known.at).is_ok_and(|now| now.map(|meta| meta.stamp) == known.stamp);
         let what = same.then(|| {
             known.scan = scan;
             known.what.clone()
@@ -268,27 +325,49 @@ impl Memory {
     fn read(&mut self, roots: &Workspace, at: &Located) -> Result<Content, String> {
         let file = roots.open_file(at).map_err(|error| error.to_string())?;
         // Read before the content: a write during the read shows as a change later.
-        let Meta { stamp, mode, len, .. } = looked_at(&file).map_err(|error| error.to_string())?;
+        let Meta {
+            stamp, mode, len, ..
+        } = looked_at(&file).map_err(|error| error.to_string())?;
         let mut hasher = blake3::Hasher::new();
         if len > MAX_FILE {
             // The stamp shows any change of such a file; its content is not needed.
             hasher.update(format!("{stamp:?}").as_bytes());
-            return Ok(Content { stamp, mode, digest: hasher.finalize(), bytes: None, config: OnceLock::new() });
+            return Ok(Content {
+                stamp,
+                mode,
+                digest: hasher.finalize(),
+                bytes: None,
+                config: OnceLock::new(),
+            });
         }
         let mut bytes = Vec::new();
-        file.take(MAX_FILE).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        file.take(MAX_FILE)
+            .read_to_end(&mut bytes)
+            .map_err(|error| error.to_string())?;
         hasher.update(&bytes);
         let keep = self.kept + bytes.len() <= MAX_KEPT;
         self.kept += if keep { bytes.len() } else { 0 };
         let bytes = keep.then(|| Arc::from(bytes));
-        Ok(Content { stamp, mode, digest: hasher.finalize(), bytes, config: OnceLock::new() })
+        Ok(Content {
+            stamp,
+            mode,
+            digest: hasher.finalize(),
+            bytes,
+            config: OnceLock::new(),
+        })
     }
 }
 
 impl Known {
     fn new(at: Located, stamp: Option<Stamp>, scan: u64, what: What) -> Self {
         let stable = stamp.is_none_or(|stamp| now() - stamp.changed() > TICK);
-        Self { at, stamp, stable, scan, what }
+        Self {
+            at,
+            stamp,
+            stable,
+            scan,
+            what,
+        }
     }
 }
 
@@ -302,6 +381,8 @@ fn stands(at: &Located) -> Result<Option<Meta>, Errno> {
 }
 
 pub(super) fn now() -> i128 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
 }

@@ -75,7 +75,9 @@ struct Shared {
 
 impl std::fmt::Debug for GitGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GitGuard").field("roots", &self.roots).finish_non_exhaustive()
+        f.debug_struct("GitGuard")
+            .field("roots", &self.roots)
+            .finish_non_exhaustive()
     }
 }
 
@@ -105,7 +107,13 @@ impl GitGuard {
             workspace = workspace.with_dir(ambient, dir, Access::ReadWrite)?;
         }
         let (allows, help) = (Box::new(allows), Box::new(help));
-        Ok(Self { roots: workspace, quarantine, allows, help, shared: Mutex::default() })
+        Ok(Self {
+            roots: workspace,
+            quarantine,
+            allows,
+            help,
+            shared: Mutex::default(),
+        })
     }
 
     /// The position of the next finding, for [`GitGuard::since`].
@@ -132,7 +140,10 @@ impl GitGuard {
     pub fn waiting(&self) -> (Vec<GitFinding>, usize) {
         let shared = self.lock();
         let from = shared.told.saturating_sub(shared.first);
-        (shared.found.iter().skip(from).cloned().collect(), shared.first + shared.found.len())
+        (
+            shared.found.iter().skip(from).cloned().collect(),
+            shared.first + shared.found.len(),
+        )
     }
 
     /// The findings before this position were reported.
@@ -178,9 +189,20 @@ impl GitGuard {
         let Shared { memory, since, .. } = &mut *shared;
         let known = &before.repositories;
         let quarantine = Quarantine::new(self.quarantine.as_deref());
-        let rules = Rules { allows: &self.allows, help: &self.help };
+        let rules = Rules {
+            allows: &self.allows,
+            help: &self.help,
+        };
         let (roots, findings) = (&self.roots, Vec::new());
-        let mut judge = Judge { roots, rules, before: &before, since: *since, memory, quarantine, findings };
+        let mut judge = Judge {
+            roots,
+            rules,
+            before: &before,
+            since: *since,
+            memory,
+            quarantine,
+            findings,
+        };
         let mut is_settled = false;
         for _ in 0..MAX_ROUNDS {
             let had = judge.findings.len();
@@ -194,7 +216,8 @@ impl GitGuard {
             is_settled = true;
             for finding in judge.findings.split_off(had) {
                 let is_same = |known: &GitFinding| {
-                    (&known.path, &known.what, &known.keys) == (&finding.path, &finding.what, &finding.keys)
+                    (&known.path, &known.what, &known.keys)
+                        == (&finding.path, &finding.what, &finding.keys)
                 };
                 // A change that stays is found in each round; one that was reverted before was made again.
                 let is_reverted = matches!(finding.what, Handled::PutBack | Handled::Removed);
@@ -229,12 +252,18 @@ impl Shared {
         if self.memory.repeats() {
             return Arc::clone(&self.before);
         }
-        Arc::new(Snapshot::take(&mut self.memory, roots, &self.before.repositories))
+        Arc::new(Snapshot::take(
+            &mut self.memory,
+            roots,
+            &self.before.repositories,
+        ))
     }
 
     fn add(&mut self, mut findings: Vec<GitFinding>) {
         let told = self.told_bound;
-        self.told_bound |= findings.iter().any(|finding| finding.what == Handled::Bound);
+        self.told_bound |= findings
+            .iter()
+            .any(|finding| finding.what == Handled::Bound);
         findings.retain(|finding| finding.what != Handled::Bound || !told);
         self.found.extend(findings);
         while self.found.len() > MAX_FINDINGS {

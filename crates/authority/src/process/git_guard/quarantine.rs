@@ -24,22 +24,34 @@ pub(super) struct Quarantine<'a> {
 
 impl<'a> Quarantine<'a> {
     pub(super) fn new(base: Option<&'a Path>) -> Self {
-        Self { base, dir: None, bytes: 0 }
+        Self {
+            base,
+            dir: None,
+            bytes: 0,
+        }
     }
 
     /// Stores a copy under its path below the root; returns the copy's path, or why there is none.
     pub(super) fn keep(&mut self, below: &Path, bytes: &[u8]) -> Result<PathBuf, String> {
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_BYTES {
-            return Err(format!("a command's changes over {MAX_BYTES} bytes are not kept"));
+            return Err(format!(
+                "a command's changes over {MAX_BYTES} bytes are not kept"
+            ));
         }
         let dir = self.dir()?;
-        let path =
-            dir.join(below.components().filter(|part| matches!(part, Component::Normal(_))).collect::<PathBuf>());
+        let path = dir.join(
+            below
+                .components()
+                .filter(|part| matches!(part, Component::Normal(_)))
+                .collect::<PathBuf>(),
+        );
         let failed = |error: io::Error| format!("{}: {error}", crate::escape(&path));
         make(path.parent().unwrap_or(&dir)).map_err(failed)?;
         let (path, mut file) = create(&path).map_err(failed)?;
-        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
+        file.write_all(bytes)
+            .and_then(|()| file.sync_all())
+            .map_err(failed)?;
         Ok(path)
     }
 
@@ -63,7 +75,12 @@ impl<'a> Quarantine<'a> {
 fn create(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut numbered = path.to_owned();
     for number in 2..=MAX_COPIES {
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&numbered) {
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&numbered)
+        {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let mut name = path.as_os_str().to_owned();
                 name.push(format!(".{number}"));

@@ -15,8 +15,15 @@ pub(super) enum Wanted<'a> {
 }
 
 /// Brings a path into the wanted state. Fails if the path is no longer in the state `now`, the one that was compared.
-pub(super) fn restore(roots: &Workspace, path: &Path, now: &State, wanted: Wanted<'_>) -> Result<(), String> {
-    let at = roots.literal(path).ok_or("it is outside of the watched directories")?;
+pub(super) fn restore(
+    roots: &Workspace,
+    path: &Path,
+    now: &State,
+    wanted: Wanted<'_>,
+) -> Result<(), String> {
+    let at = roots
+        .literal(path)
+        .ok_or("it is outside of the watched directories")?;
     let write = |was: Option<Stamp>, bytes: &[u8], mode: Option<u32>| {
         let staged = roots.stage_over(&at, was, number(), bytes)?;
         let staged = match mode {
@@ -27,9 +34,11 @@ pub(super) fn restore(roots: &Workspace, path: &Path, now: &State, wanted: Wante
     };
     let done = match (now, wanted) {
         (State::Dir, _) => return Err("a directory is in its place".to_owned()),
-        (State::File(content), Wanted::Content(bytes, mode)) => {
-            write(Some(content.stamp), bytes, Some(mode.unwrap_or(content.mode)))
-        }
+        (State::File(content), Wanted::Content(bytes, mode)) => write(
+            Some(content.stamp),
+            bytes,
+            Some(mode.unwrap_or(content.mode)),
+        ),
         (_, wanted) => {
             clear(roots, &at, now)?;
             match wanted {

@@ -35,10 +35,23 @@ const REPORTED: &[&str] = &[
 ];
 
 /// To-do lists of git, which can contain commands.
-const TODOS: &[&str] = &["rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup", "sequencer/todo"];
+const TODOS: &[&str] = &[
+    "rebase-merge/git-rebase-todo",
+    "rebase-merge/git-rebase-todo.backup",
+    "sequencer/todo",
+];
 
 /// Directories of packages and build output: large, and seldom with repositories in use.
-const LATER: &[&str] = &["node_modules", "target", ".venv", "venv", "__pycache__", ".tox", ".gradle", "Pods"];
+const LATER: &[&str] = &[
+    "node_modules",
+    "target",
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".tox",
+    ".gradle",
+    "Pods",
+];
 
 /// Old ways to name remotes: files with addresses.
 const OLD_REMOTES: &[&str] = &["remotes", "branches"];
@@ -94,11 +107,17 @@ impl Snapshot {
     /// time.
     pub(super) fn take(memory: &mut Memory, roots: &Workspace, known: &BTreeSet<PathBuf>) -> Self {
         memory.begin();
-        let mut scan = Scan { memory, roots, snapshot: Self::default(), looks: 0 };
+        let mut scan = Scan {
+            memory,
+            roots,
+            snapshot: Self::default(),
+            looks: 0,
+        };
         let tops: Vec<PathBuf> = roots.roots().map(|(root, _)| root.to_owned()).collect();
         for top in &tops {
             scan.dot_git(&top.join(".git"));
-            KEPT.iter().for_each(|name| scan.note(&top.join(name), Role::Kept));
+            KEPT.iter()
+                .for_each(|name| scan.note(&top.join(name), Role::Kept));
         }
         for git in known {
             if matches!(scan.memory.state(roots, git), State::Dir) && scan.is_repository(git) {
@@ -149,12 +168,16 @@ impl Scan<'_> {
     }
 
     fn insert(&mut self, path: &Path, role: Role, state: State, leads: Vec<PathBuf>) {
-        self.snapshot.found.insert(path.to_owned(), Watched { role, state, leads });
+        self.snapshot
+            .found
+            .insert(path.to_owned(), Watched { role, state, leads });
     }
 
     /// Resolves a path; `None` outside of the roots.
     fn resolved(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
-        self.memory.leads(from, path).filter(|path| self.roots.literal(path).is_some())
+        self.memory
+            .leads(from, path)
+            .filter(|path| self.roots.literal(path).is_some())
     }
 
     /// Handles the name `.git`: a repository, a file or a link that leads to one, or nothing.
@@ -167,7 +190,11 @@ impl Scan<'_> {
                 self.repository(path);
             }
             State::File(content) => {
-                let named = content.bytes.as_deref().and_then(|bytes| bytes.strip_prefix(b"gitdir:")).map(trimmed);
+                let named = content
+                    .bytes
+                    .as_deref()
+                    .and_then(|bytes| bytes.strip_prefix(b"gitdir:"))
+                    .map(trimmed);
                 let leads = named.and_then(|named| self.memory.leads(dir, &named));
                 self.pointer(path, state, leads);
             }
@@ -175,7 +202,9 @@ impl Scan<'_> {
                 let leads = self.memory.leads(dir, Path::new(target));
                 self.pointer(path, state, leads);
             }
-            State::Missing | State::Other(_) => self.insert(path, Role::Location, state, Vec::new()),
+            State::Missing | State::Other(_) => {
+                self.insert(path, Role::Location, state, Vec::new())
+            }
         }
     }
 
@@ -194,7 +223,12 @@ impl Scan<'_> {
 
     /// Whether git would treat a directory as a repository.
     fn is_repository(&mut self, path: &Path) -> bool {
-        let mut there = |name: &str| !matches!(self.memory.state(self.roots, &path.join(name)), State::Missing);
+        let mut there = |name: &str| {
+            !matches!(
+                self.memory.state(self.roots, &path.join(name)),
+                State::Missing
+            )
+        };
         there("HEAD") && (there("commondir") || (there("objects") && there("refs")))
     }
 
@@ -215,13 +249,21 @@ impl Scan<'_> {
         }
         let hooks = git.join("hooks");
         if let Some(dir) = self.place(&hooks) {
-            let role = if dir == hooks { Role::Hook } else { Role::LinkedHook };
+            let role = if dir == hooks {
+                Role::Hook
+            } else {
+                Role::LinkedHook
+            };
             self.hooks(&dir, role, HOOK_DEPTH);
         }
         self.common(git);
         self.alternates(git);
-        REPORTED.iter().for_each(|name| self.note_below(git, name, Role::Reported));
-        TODOS.iter().for_each(|name| self.note_below(git, name, Role::Todo));
+        REPORTED
+            .iter()
+            .for_each(|name| self.note_below(git, name, Role::Reported));
+        TODOS
+            .iter()
+            .for_each(|name| self.note_below(git, name, Role::Todo));
         for name in OLD_REMOTES {
             self.files(&git.join(name), Role::Reported);
         }
@@ -236,16 +278,24 @@ impl Scan<'_> {
     fn worktrees(&mut self, git: &Path) -> BTreeSet<PathBuf> {
         let mut tops = BTreeSet::from([git.to_owned(), git.parent().unwrap_or(git).to_owned()]);
         if let State::File(content) = self.memory.state(self.roots, &git.join("config")) {
-            let named = content.config().unwrap_or_default().iter().filter(|entry| entry.key() == b"core.worktree");
-            tops.extend(
-                named.filter_map(|entry| self.resolved(git, &path_of(entry.value.as_deref().unwrap_or_default()))),
-            );
+            let named = content
+                .config()
+                .unwrap_or_default()
+                .iter()
+                .filter(|entry| entry.key() == b"core.worktree");
+            tops.extend(named.filter_map(|entry| {
+                self.resolved(git, &path_of(entry.value.as_deref().unwrap_or_default()))
+            }));
         }
         let linked = git.join("worktrees");
         for (name, _) in &self.list(&linked).names {
             let dir = linked.join(name);
             if let State::File(content) = self.memory.state(self.roots, &dir.join("gitdir")) {
-                let named = content.bytes.as_deref().map(trimmed).and_then(|named| self.resolved(&dir, &named));
+                let named = content
+                    .bytes
+                    .as_deref()
+                    .map(trimmed)
+                    .and_then(|named| self.resolved(&dir, &named));
                 tops.extend(named.and_then(|named| named.parent().map(Path::to_owned)));
             }
         }
@@ -278,10 +328,18 @@ impl Scan<'_> {
     fn alternates(&mut self, git: &Path) {
         self.note_below(git, ALTERNATES, Role::Pointer);
         let path = git.join(ALTERNATES);
-        let Some(Watched { state: State::File(content), .. }) = self.snapshot.found.get(&path) else { return };
+        let Some(Watched {
+            state: State::File(content),
+            ..
+        }) = self.snapshot.found.get(&path)
+        else {
+            return;
+        };
         let content = content.clone();
         let named = lines(content.bytes.as_deref().unwrap_or_default());
-        let leads = named.filter_map(|named| self.memory.leads(&git.join("objects"), &named)).collect();
+        let leads = named
+            .filter_map(|named| self.memory.leads(&git.join("objects"), &named))
+            .collect();
         self.insert(&path, Role::Pointer, State::File(content), leads);
     }
 
@@ -293,25 +351,41 @@ impl Scan<'_> {
                 continue;
             }
             self.note(&path, role);
-            let state = self.snapshot.found.get(&path).map(|watched| watched.state.clone());
+            let state = self
+                .snapshot
+                .found
+                .get(&path)
+                .map(|watched| watched.state.clone());
             let content = match state {
                 Some(State::File(content)) => content,
                 Some(State::Link(_)) => {
-                    todo.extend(self.resolved(&path, &path).map(|path| (path, Role::Included)));
+                    todo.extend(
+                        self.resolved(&path, &path)
+                            .map(|path| (path, Role::Included)),
+                    );
                     continue;
                 }
                 Some(State::Missing | State::Dir | State::Other(_)) | None => continue,
             };
             for entry in content.config().unwrap_or_default() {
-                let (Some(value), (section, _)) = (&entry.value, entry.parts()) else { continue };
+                let (Some(value), (section, _)) = (&entry.value, entry.parts()) else {
+                    continue;
+                };
                 let named = path_of(value);
                 match (section, entry.name.as_slice()) {
                     (b"include" | b"includeif", b"path") => {
                         let from = path.parent().unwrap_or(&path);
-                        todo.extend(self.resolved(from, &named).map(|path| (path, Role::Included)));
+                        todo.extend(
+                            self.resolved(from, &named)
+                                .map(|path| (path, Role::Included)),
+                        );
                     }
                     (b"core", b"hookspath") => {
-                        for dir in tops.iter().filter_map(|top| self.resolved(top, &named)).collect::<BTreeSet<_>>() {
+                        for dir in tops
+                            .iter()
+                            .filter_map(|top| self.resolved(top, &named))
+                            .collect::<BTreeSet<_>>()
+                        {
                             self.note(&dir, Role::HookDir);
                             self.hooks(&dir, Role::LinkedHook, HOOK_DEPTH);
                         }
@@ -411,7 +485,9 @@ impl Scan<'_> {
                     }
                 } else if matches!(kind, Some(FileKind::Dir) | None) {
                     match depth < MAX_DEPTH {
-                        true if LATER.iter().any(|known| name == known) => later.push_back((path, depth + 1)),
+                        true if LATER.iter().any(|known| name == known) => {
+                            later.push_back((path, depth + 1))
+                        }
                         true => todo.push_back((path, depth + 1)),
                         false => self.snapshot.bounded = true,
                     }
@@ -423,6 +499,8 @@ impl Scan<'_> {
 
 /// Whether a name in a directory shows that the directory is a repository or contains one.
 fn tells(name: &OsString, kind: Option<FileKind>) -> bool {
-    let telling = [".git", "HEAD", "commondir", "objects", "refs"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    let telling = [".git", "HEAD", "commondir", "objects", "refs"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known));
     telling || matches!(kind, Some(FileKind::Dir) | None)
 }

@@ -24,15 +24,28 @@ impl Project {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let mut git = Command::new("git");
-        git.args(["init", "-q", "."]).current_dir(&root).env_clear().env("PATH", std::env::var("PATH").unwrap());
+        git.args(["init", "-q", "."])
+            .current_dir(&root)
+            .env_clear()
+            .env("PATH", std::env::var("PATH").unwrap());
         assert!(git.env("HOME", &root).status().unwrap().success());
         for n in 0..DIRS {
             let sub = root.join(format!("part-{}/sub-{n}", n / 10));
             fs::create_dir_all(&sub).unwrap();
             (0..FILES).for_each(|file| fs::write(sub.join(format!("{file}.rs")), "x\n").unwrap());
         }
-        let guard = GitGuard::new(&ambient::claim(), &[root], None, |_| false, |_| String::new()).unwrap();
-        let project = Self { dir, guard: Arc::new(guard) };
+        let guard = GitGuard::new(
+            &ambient::claim(),
+            &[root],
+            None,
+            |_| false,
+            |_| String::new(),
+        )
+        .unwrap();
+        let project = Self {
+            dir,
+            guard: Arc::new(guard),
+        };
         project.grow_old();
         project
     }
@@ -44,7 +57,12 @@ impl Project {
     /// Times of file systems tick: what changed just now may change again without showing.
     fn grow_old(&self) {
         fs::write(self.path("part-0/sub-0/0.rs"), "y\n").unwrap();
-        let changed = self.path("part-0/sub-0/0.rs").metadata().unwrap().modified().unwrap();
+        let changed = self
+            .path("part-0/sub-0/0.rs")
+            .metadata()
+            .unwrap()
+            .modified()
+            .unwrap();
         while changed.elapsed().unwrap() < Duration::from_millis(250) {
             std::thread::yield_now();
         }
@@ -91,7 +109,10 @@ fn an_unchanged_project_costs_one_question_for_each_directory() {
         assert_eq!(project.call(|| ()), []);
         begun.elapsed()
     });
-    println!("both looks of one call take {:?} at least", calls.min().unwrap());
+    println!(
+        "both looks of one call take {:?} at least",
+        calls.min().unwrap()
+    );
 }
 
 /// What is written, what the path becomes, and what is told: each in a project that was old when the call began, so that
@@ -101,7 +122,9 @@ fn a_remembered_look_misses_no_change() {
     type Change = fn(&Project);
     let hook = |project: &Project, path: &str| fs::write(project.path(path), "evil\n").unwrap();
     let changes: &[(&str, Change)] = &[
-        ("removed .git/hooks/pre-commit", |p| fs::write(p.path(".git/hooks/pre-commit"), "evil\n").unwrap()),
+        ("removed .git/hooks/pre-commit", |p| {
+            fs::write(p.path(".git/hooks/pre-commit"), "evil\n").unwrap()
+        }),
         ("put back .git/hooks/pre-push", |p| {
             // In place: no directory changes.
             let mut bytes = fs::read(p.path(".git/hooks/pre-push")).unwrap();
@@ -119,7 +142,9 @@ fn a_remembered_look_misses_no_change() {
         ("put back .git/config.worktree", |p| {
             fs::write(p.path(".git/config.worktree"), "[core]\n\tpager = evil\n").unwrap();
         }),
-        ("changed .git/info/attributes", |p| fs::write(p.path(".git/info/attributes"), "* filter=x\n").unwrap()),
+        ("changed .git/info/attributes", |p| {
+            fs::write(p.path(".git/info/attributes"), "* filter=x\n").unwrap()
+        }),
         ("changed .git/rebase-merge/git-rebase-todo", |p| {
             fs::create_dir(p.path(".git/rebase-merge")).unwrap();
             fs::write(p.path(".git/rebase-merge/git-rebase-todo"), "exec evil\n").unwrap();
@@ -135,13 +160,19 @@ fn a_remembered_look_misses_no_change() {
             fs::create_dir(p.path("hooks-of-project")).unwrap();
             fs::write(p.path("hooks-of-project/pre-commit"), "evil\n").unwrap();
         }),
-        ("removed part-0/led-to/post-merge", |p| fs::write(p.path("part-0/led/post-merge"), "evil\n").unwrap()),
-        ("put back part-0/included", |p| fs::write(p.path("part-0/included"), "[core]\n\tpager = b\n").unwrap()),
+        ("removed part-0/led-to/post-merge", |p| {
+            fs::write(p.path("part-0/led/post-merge"), "evil\n").unwrap()
+        }),
+        ("put back part-0/included", |p| {
+            fs::write(p.path("part-0/included"), "[core]\n\tpager = b\n").unwrap()
+        }),
         ("removed .git/hooks", |p| {
             fs::rename(p.path(".git/hooks"), p.path("moved")).unwrap();
             std::os::unix::fs::symlink("../moved", p.path(".git/hooks")).unwrap();
         }),
-        ("gone .git/config", |p| fs::remove_file(p.path(".git/config")).unwrap()),
+        ("gone .git/config", |p| {
+            fs::remove_file(p.path(".git/config")).unwrap()
+        }),
     ];
     let project = Project::new();
     hook(&project, ".git/hooks/pre-push");
@@ -150,8 +181,7 @@ fn a_remembered_look_misses_no_change() {
     std::os::unix::fs::symlink("led-to", project.path("part-0/led")).unwrap();
     let git = project.path(".git/config");
     let text = fs::read_to_string(&git).unwrap();
-    let more =
-        "[core]\n\thooksPath = hooks-of-project\n\thooksPath = part-0/led\n[include]\n\tpath = ../part-0/included\n";
+    let more = "[core]\n\thooksPath = hooks-of-project\n\thooksPath = part-0/led\n[include]\n\tpath = ../part-0/included\n";
     fs::write(git, text + more).unwrap();
     for (want, change) in changes {
         project.grow_old();
@@ -188,7 +218,16 @@ fn a_check_does_not_wait_for_another_comparison() {
 fn what_is_reverted_twice_is_kept_twice() {
     let dir = tempfile::tempdir().unwrap();
     let mut quarantine = Quarantine::new(Some(dir.path()));
-    let mut keep =
-        |bytes: &[u8]| fs::read(quarantine.keep(Path::new(".git/hooks/pre-commit"), bytes).unwrap()).unwrap();
-    assert_eq!([keep(b"one"), keep(b"two"), keep(b"three")], [b"one".to_vec(), b"two".to_vec(), b"three".to_vec()]);
+    let mut keep = |bytes: &[u8]| {
+        fs::read(
+            quarantine
+                .keep(Path::new(".git/hooks/pre-commit"), bytes)
+                .unwrap(),
+        )
+        .unwrap()
+    };
+    assert_eq!(
+        [keep(b"one"), keep(b"two"), keep(b"three")],
+        [b"one".to_vec(), b"two".to_vec(), b"three".to_vec()]
+    );
 }

@@ -12,7 +12,11 @@ use std::time::Duration;
 
 fn sleep() -> Command {
     let mut sleep = Command::new("sleep");
-    sleep.arg("60").env_clear().stdout(Stdio::null()).stderr(Stdio::null());
+    sleep
+        .arg("60")
+        .env_clear()
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     sleep
 }
 
@@ -34,14 +38,21 @@ fn labelled(call: &RunningCall) -> Child {
 /// What the end of a short call ends and says.
 fn short_call() -> Leftovers {
     let call = RunningCall::take();
-    let main = call.spawn(&mut Command::new("true"), "s/1/short", || Ok(())).unwrap();
+    let main = call
+        .spawn(&mut Command::new("true"), "s/1/short", || Ok(()))
+        .unwrap();
     call.end(pid(&main)).0
 }
 
 /// A child of the host's own, and one that it leaves behind.
 fn host_child() -> (HostChild, Pid) {
     let mut shell = Command::new("sh");
-    shell.args(["-c", "setsid sh -c 'sleep 60 >&- 2>&- & echo $!'; exec sleep 60 2>&-"]).stdout(Stdio::piped());
+    shell
+        .args([
+            "-c",
+            "setsid sh -c 'sleep 60 >&- 2>&- & echo $!'; exec sleep 60 2>&-",
+        ])
+        .stdout(Stdio::piped());
     let mut child = HostChild::spawn(&ambient::claim(), &mut shell).unwrap();
     let (mut text, mut byte) = (String::new(), [0]);
     let mut stdout = child.stdout.take().unwrap();
@@ -49,7 +60,8 @@ fn host_child() -> (HostChild, Pid) {
         text.push(char::from(byte[0]));
     }
     let left = processes::pid_of(&text).unwrap();
-    while processes::look(left).unwrap().parent != rustix::process::getpid().as_raw_nonzero().get() {
+    while processes::look(left).unwrap().parent != rustix::process::getpid().as_raw_nonzero().get()
+    {
         std::thread::yield_now();
     }
     (child, left)
@@ -76,13 +88,27 @@ fn only_dead_owners_lose_their_processes() {
     let ended = RunningCall::take();
     let dead = labelled(&ended);
     drop(ended);
-    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0, refused: None });
+    assert_eq!(
+        short_call(),
+        Leftovers {
+            ended: 1,
+            remaining: 0,
+            refused: None
+        }
+    );
     assert!(!lives(pid(&dead)));
     let all = [pid(&main), pid(&below), pid(&ward), left, pid(&other)];
     assert_eq!(all.map(lives), [true; 5]);
     // This call is never ended, so it is a dead owner, too.
     drop(running);
-    assert_eq!(short_call(), Leftovers { ended: 2, remaining: 0, refused: None });
+    assert_eq!(
+        short_call(),
+        Leftovers {
+            ended: 2,
+            remaining: 0,
+            refused: None
+        }
+    );
     assert_eq!(all.map(lives), [false, false, true, true, true]);
     // A ward that ended is waited for by the host alone.
     ward.kill().unwrap();
@@ -105,32 +131,70 @@ fn only_dead_owners_lose_their_processes() {
 
 #[test]
 fn a_stranger_is_left_while_its_owner_may_live() {
-    if !alone(module_path!(), "a_stranger_is_left_while_its_owner_may_live") {
+    if !alone(
+        module_path!(),
+        "a_stranger_is_left_while_its_owner_may_live",
+    ) {
         return;
     }
     become_subreaper(&ambient::claim()).unwrap();
     let mut ward = HostChild::spawn(&ambient::claim(), &mut sleep()).unwrap();
     let call = RunningCall::take();
-    let main = call.spawn(&mut Command::new("true"), "s/1/c1", || Ok(())).unwrap();
+    let main = call
+        .spawn(&mut Command::new("true"), "s/1/c1", || Ok(()))
+        .unwrap();
     // No label, no mark, another group.
     let stranger = pid(&sleep().spawn().unwrap());
-    assert_eq!(call.end(pid(&main)).0, Leftovers { ended: 0, remaining: 1, refused: None }, "it may be this call's");
+    assert_eq!(
+        call.end(pid(&main)).0,
+        Leftovers {
+            ended: 0,
+            remaining: 1,
+            refused: None
+        },
+        "it may be this call's"
+    );
     // Start times count 10 ms.
     std::thread::sleep(Duration::from_millis(30));
-    assert_eq!(short_call(), Leftovers::default(), "it is older than this call");
+    assert_eq!(
+        short_call(),
+        Leftovers::default(),
+        "it is older than this call"
+    );
     assert!(lives(stranger) && lives(pid(&ward)));
     // A mark of a call that ended is enough.
     let marked = sleep().env(MARK, "s/1/c1").spawn().unwrap();
-    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0, refused: None });
+    assert_eq!(
+        short_call(),
+        Leftovers {
+            ended: 1,
+            remaining: 0,
+            refused: None
+        }
+    );
     assert!(!lives(pid(&marked)) && lives(stranger));
     end(&mut ward);
     drop(ward);
     // A younger owner has not started it.
     let young = RunningCall::take();
     let main = young.spawn(&mut sleep(), "s/1/young", || Ok(())).unwrap();
-    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0, refused: None });
+    assert_eq!(
+        short_call(),
+        Leftovers {
+            ended: 1,
+            remaining: 0,
+            refused: None
+        }
+    );
     assert!(!lives(stranger) && lives(pid(&main)));
     drop(young);
-    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0, refused: None });
+    assert_eq!(
+        short_call(),
+        Leftovers {
+            ended: 1,
+            remaining: 0,
+            refused: None
+        }
+    );
     assert_eq!(processes::own_children(), []);
 }

@@ -21,7 +21,9 @@ fn tree(files: &[(&str, u32)]) -> tempfile::TempDir {
 }
 
 fn given(dir: &Path, root: bool) -> Vec<String> {
-    let roots = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let roots = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let short = |path: PathBuf| path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
     let mut given: Vec<_> = public(roots, root).into_iter().map(short).collect();
     given.sort();
@@ -43,18 +45,38 @@ fn directories_are_given_whole_or_in_pieces() {
         ("file", 0o644),
         ("key", 0o600),
     ]);
-    let pieces = ["file", "mixed/beside", "mixed/deep/file", "mixed/file", "open"];
+    let pieces = [
+        "file",
+        "mixed/beside",
+        "mixed/deep/file",
+        "mixed/file",
+        "open",
+    ];
     assert_eq!(given(etc.path(), true), pieces);
     assert_eq!(given(etc.path(), false), ["file", "mixed", "open"]);
 }
 
 #[test]
 fn links_are_judged_by_where_they_lead() {
-    let etc = tree(&[("a/closed/", 0o755), ("a/closed/file", 0o644), ("b/file", 0o644), ("c/", 0o755)]);
-    fs::set_permissions(etc.path().join("a/closed"), fs::Permissions::from_mode(0o700)).unwrap();
+    let etc = tree(&[
+        ("a/closed/", 0o755),
+        ("a/closed/file", 0o644),
+        ("b/file", 0o644),
+        ("c/", 0o755),
+    ]);
+    fs::set_permissions(
+        etc.path().join("a/closed"),
+        fs::Permissions::from_mode(0o700),
+    )
+    .unwrap();
     let dir = etc.path();
     let real = dir.canonicalize().unwrap();
-    for (name, to) in [("to-file", "a/closed/file"), ("to-dir", "a/closed"), ("to-b", "b"), ("loop", "loop")] {
+    for (name, to) in [
+        ("to-file", "a/closed/file"),
+        ("to-dir", "a/closed"),
+        ("to-b", "b"),
+        ("loop", "loop"),
+    ] {
         symlink(real.join(to), dir.join(name)).unwrap();
     }
     symlink(real.join("a/closed/file"), dir.join("c/inside")).unwrap();
@@ -64,9 +86,18 @@ fn links_are_judged_by_where_they_lead() {
 
 #[test]
 fn the_walk_is_bounded() {
-    let etc = tree(&[("a/b/c/file", 0o644), ("a/b/d/file", 0o644), ("a/file", 0o644)]);
+    let etc = tree(&[
+        ("a/b/c/file", 0o644),
+        ("a/b/d/file", 0o644),
+        ("a/file", 0o644),
+    ]);
     let given = |most| pieces([etc.path().join("a")].into_iter(), most);
-    let below = |names: &[&str]| names.iter().map(|name| etc.path().join(name)).collect::<Vec<_>>();
+    let below = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| etc.path().join(name))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(given(7), below(&["a"]));
     assert_eq!(given(3), below(&["a/file"]));
     assert_eq!(given(0), below(&[]));

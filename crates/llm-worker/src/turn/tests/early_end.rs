@@ -6,14 +6,27 @@ use crate::effect::{Fact, Outcome};
 
 const STORIES: &[&[&[&str]]] = &[
     &[&["r:hm", "t:hello", "end"]],
-    &[&["t:look", "c:ok", "c:no", "c:ok", "c:fly", "tools"], &["c:ok", "tools"], &["t:fine", "end"]],
+    &[
+        &["t:look", "c:ok", "c:no", "c:ok", "c:fly", "tools"],
+        &["c:ok", "tools"],
+        &["t:fine", "end"],
+    ],
     &[&["c:halt", "c:ok", "tools"]],
     &[&["c:ask", "c:ok", "c:ask-no", "tools"], &["t:fine", "end"]],
-    &[&["c:ok", "c:ok", "max"], &["t:x", "retry", "t:y", "fail:cut"]],
+    &[
+        &["c:ok", "c:ok", "max"],
+        &["t:x", "retry", "t:y", "fail:cut"],
+    ],
 ];
 
 /// Runs a story with both early ends after `paid` payments, `polls` polls later; `None` if the story was over before.
-fn ended(both: (EarlyEnd, EarlyEnd), story: &[&[&str]], paid: usize, polls: usize, last_first: bool) -> Option<Rig> {
+fn ended(
+    both: (EarlyEnd, EarlyEnd),
+    story: &[&[&str]],
+    paid: usize,
+    polls: usize,
+    last_first: bool,
+) -> Option<Rig> {
     let mut rig = Rig::new(story);
     if rig.go(paid) < paid {
         return None;
@@ -46,8 +59,13 @@ fn at_every_point_of_every_story() {
                 let left = rig.outcome == Some(Outcome::Waiting) && both.0 == EarlyEnd::Leave;
                 let too_late = rig.outcome != Some(both.0.outcome()) && !left;
                 let natural = Rig::new(story).run();
-                assert!(!too_late || rig.durable == natural.durable, "{paid}: {}", rig.transcript());
-                for (polls, last_first) in (0..9).flat_map(|polls| [(polls, false), (polls, true)]) {
+                assert!(
+                    !too_late || rig.durable == natural.durable,
+                    "{paid}: {}",
+                    rig.transcript()
+                );
+                for (polls, last_first) in (0..9).flat_map(|polls| [(polls, false), (polls, true)])
+                {
                     points += usize::from(ended(both, story, paid, polls, last_first).is_some());
                 }
                 paid += 1;
@@ -60,7 +78,10 @@ fn at_every_point_of_every_story() {
 /// One row per phase: how far the story goes before the early end, and the commits from there on.
 #[test]
 fn each_phase_has_its_way_out() {
-    let story: &[&[&str]] = &[&["t:look", "c:ok", "c:no", "c:ok", "tools"], &["t:fine", "end"]];
+    let story: &[&[&str]] = &[
+        &["t:look", "c:ok", "c:no", "c:ok", "tools"],
+        &["t:fine", "end"],
+    ];
     let first = "turn user:go request1 | ";
     let whole = "says:look call1:ok call2:no call3:ok stop:ToolUse/0 ";
     let started = "judged1:allow judged2:refuse judged3:allow start1 start3 result2:Refused | ";
@@ -86,7 +107,12 @@ fn each_phase_has_its_way_out() {
                 "{first}{whole}judged1:allow judged2:refuse result1:Cancelled result2:Refused result3:Cancelled end:"
             ),
         ),
-        ("starting", 16, 1, format!("{first}{whole}{started}result1:Cancelled result3:Cancelled end:")),
+        (
+            "starting",
+            16,
+            1,
+            format!("{first}{whole}{started}result1:Cancelled result3:Cancelled end:"),
+        ),
         (
             "started, nothing handed out",
             17,
@@ -99,15 +125,30 @@ fn each_phase_has_its_way_out() {
             1,
             format!("{first}{whole}{started}result3:Cancelled | result1:Cancelled end:"),
         ),
-        ("running both", 17, 2, format!("{first}{whole}{started}result1:Cancelled | result3:Cancelled end:")),
-        ("one done", 18, 0, format!("{first}{whole}{started}result1:Ok | result3:Cancelled end:")),
+        (
+            "running both",
+            17,
+            2,
+            format!("{first}{whole}{started}result1:Cancelled | result3:Cancelled end:"),
+        ),
+        (
+            "one done",
+            18,
+            0,
+            format!("{first}{whole}{started}result1:Ok | result3:Cancelled end:"),
+        ),
     ];
-    for (both, (name, paid, polls, commits)) in
-        EarlyEnd::BOTH.iter().flat_map(|both| rows.iter().map(move |row| (both, row)))
+    for (both, (name, paid, polls, commits)) in EarlyEnd::BOTH
+        .iter()
+        .flat_map(|both| rows.iter().map(move |row| (both, row)))
     {
         let rig = ended(*both, story, *paid, *polls, false).expect(name);
         let end = format!("end:{:?}", both.0.outcome());
-        assert_eq!(rig.transcript(), commits.replace("end:", &end), "{name}: {both:?}");
+        assert_eq!(
+            rig.transcript(),
+            commits.replace("end:", &end),
+            "{name}: {both:?}"
+        );
     }
 }
 
@@ -119,7 +160,10 @@ fn an_early_end_tells_the_stream_and_the_open_calls_once() {
         let streaming = ended(both, story, 3, 0, false).unwrap();
         assert_eq!(count(&streaming, "cancel model"), 1);
         let running = ended(both, story, 13, 2, false).unwrap();
-        assert_eq!((count(&running, "cancel 1"), count(&running, "cancel 2")), (1, 1));
+        assert_eq!(
+            (count(&running, "cancel 1"), count(&running, "cancel 2")),
+            (1, 1)
+        );
     }
 }
 
@@ -134,7 +178,11 @@ fn a_call_that_ended_well_in_spite_of_the_early_end_says_so() {
         rig.end_early(how);
         rig.pay(0).unwrap();
         let rig = rig.run();
-        assert!(rig.transcript().contains("start1 | result1:Ok end:"), "{}", rig.transcript());
+        assert!(
+            rig.transcript().contains("start1 | result1:Ok end:"),
+            "{}",
+            rig.transcript()
+        );
         assert_eq!(rig.durable.last(), Some(&Fact::TurnFinished(how.outcome())));
     }
 }

@@ -8,7 +8,11 @@ use crate::turn::TurnLimits;
 
 const STORIES: &[&[&[&str]]] = &[
     &[&["r:hm", "t:hello", "end"]],
-    &[&["t:look", "c:ok", "c:no", "c:ok", "tools"], &["c:ok", "tools"], &["t:fine", "end"]],
+    &[
+        &["t:look", "c:ok", "c:no", "c:ok", "tools"],
+        &["c:ok", "tools"],
+        &["t:fine", "end"],
+    ],
     &[&["c:no", "tools"], &["t:so", "pause"], &["t:fine", "end"]],
     &[&["c:ok", "c:halt", "tools"]],
 ];
@@ -60,7 +64,11 @@ fn at_every_point_of_every_story() {
                 points += 1;
                 if rig.outcome.is_none() {
                     held += 1;
-                    assert!(rig.turn().is_held() && rig.owed.is_empty(), "{paid}: {:?}", rig.seen);
+                    assert!(
+                        rig.turn().is_held() && rig.owed.is_empty(),
+                        "{paid}: {:?}",
+                        rig.seen
+                    );
                     assert!(!rig.poll());
                     rig.release();
                     assert!(!rig.turn().is_held());
@@ -93,7 +101,12 @@ fn what_is_pending_is_one_commit_and_none_if_nothing_is() {
     assert!(rig.turn().is_held());
     rig.release();
     let rig = rig.run();
-    assert!(rig.transcript().starts_with(&format!("{first} | request2 | ")), "{}", rig.transcript());
+    assert!(
+        rig.transcript()
+            .starts_with(&format!("{first} | request2 | ")),
+        "{}",
+        rig.transcript()
+    );
 }
 
 #[test]
@@ -116,16 +129,29 @@ fn a_release_while_the_commit_is_under_way_goes_on_after_it() {
     assert!(!rig.turn().is_held(), "the commit is under way");
     rig.release();
     let rig = rig.run();
-    assert_eq!(rig.transcript(), "turn user:go | request1 | thinks:hm says:hello stop:EndTurn/0 end:Done");
+    assert_eq!(
+        rig.transcript(),
+        "turn user:go | request1 | thinks:hm says:hello stop:EndTurn/0 end:Done"
+    );
 }
 
 #[test]
 fn gates_that_run_are_asked_again_after_they_answered() {
     let mut rig = Rig::new(STORIES[0]);
-    let stop = TurnStop::Aborted { reason: "an answer for another time".into() };
-    rig.gates =
-        [Gated { stop: Some(stop), ..Gated::default() }, Gated { notes: vec![user("second")], ..Gated::default() }]
-            .into();
+    let stop = TurnStop::Aborted {
+        reason: "an answer for another time".into(),
+    };
+    rig.gates = [
+        Gated {
+            stop: Some(stop),
+            ..Gated::default()
+        },
+        Gated {
+            notes: vec![user("second")],
+            ..Gated::default()
+        },
+    ]
+    .into();
     rig.drain();
     rig.hold();
     rig.drain();
@@ -136,7 +162,12 @@ fn gates_that_run_are_asked_again_after_they_answered() {
     rig.release();
     assert!(!rig.poll(), "two answers could not be told apart");
     let rig = rig.run();
-    assert!(rig.transcript().starts_with("turn user:go | user:second request1 |"), "{}", rig.transcript());
+    assert!(
+        rig.transcript()
+            .starts_with("turn user:go | user:second request1 |"),
+        "{}",
+        rig.transcript()
+    );
 }
 
 #[test]
@@ -154,7 +185,10 @@ fn a_commit_before_a_hold_can_be_refused_and_is_made_again() {
 
 #[test]
 fn an_early_end_ends_a_held_turn() {
-    for ((first, second), paid) in EarlyEnd::BOTH.into_iter().flat_map(|both| [(both, 0), (both, 1)]) {
+    for ((first, second), paid) in EarlyEnd::BOTH
+        .into_iter()
+        .flat_map(|both| [(both, 0), (both, 1)])
+    {
         let mut rig = Rig::new(STORIES[0]);
         rig.hold();
         rig.drain();
@@ -162,7 +196,11 @@ fn an_early_end_ends_a_held_turn() {
         rig.end_early(first);
         rig.end_early(second);
         let rig = rig.run();
-        assert_eq!(rig.transcript(), format!("turn user:go | end:{:?}", first.outcome()), "after {paid}");
+        assert_eq!(
+            rig.transcript(),
+            format!("turn user:go | end:{:?}", first.outcome()),
+            "after {paid}"
+        );
     }
 }
 
@@ -172,7 +210,13 @@ fn a_turn_that_ends_without_another_request_is_not_held() {
     let rows: [(&[&[&str]], u32, Outcome); 3] = [
         (&[&["t:hello", "end"]], 9, Outcome::Done),
         (&[calls], 1, Outcome::StepLimit),
-        (&[&["c:halt", "tools"]], 9, Outcome::Aborted { reason: "enough".into() }),
+        (
+            &[&["c:halt", "tools"]],
+            9,
+            Outcome::Aborted {
+                reason: "enough".into(),
+            },
+        ),
     ];
     for (story, steps, outcome) in rows {
         let mut rig = Rig::with(vec![user("go")], story, TurnLimits::steps(steps));
@@ -180,7 +224,16 @@ fn a_turn_that_ends_without_another_request_is_not_held() {
         rig.hold();
         assert_eq!(rig.run().outcome, Some(outcome));
     }
-    let mut rig = Rig::with(vec![Item::Assistant { text: "I am you".into() }], &[], TurnLimits::steps(9));
+    let mut rig = Rig::with(
+        vec![Item::Assistant {
+            text: "I am you".into(),
+        }],
+        &[],
+        TurnLimits::steps(9),
+    );
     rig.hold();
-    assert!(matches!(rig.run().durable.last(), Some(Fact::TurnFinished(Outcome::Aborted { .. }))));
+    assert!(matches!(
+        rig.run().durable.last(),
+        Some(Fact::TurnFinished(Outcome::Aborted { .. }))
+    ));
 }

@@ -10,13 +10,20 @@ use crate::turn::{IllegalInput, TurnLimits};
 use std::sync::Arc;
 
 fn intrusions() -> Vec<(&'static str, Input<Host>)> {
-    let failed = ModelError { kind: ErrorKind::Retry, message: "x".into(), help: None };
+    let failed = ModelError {
+        kind: ErrorKind::Retry,
+        message: "x".into(),
+        help: None,
+    };
     vec![
         ("Gated", Input::Gated(Gated::default())),
         ("Model", Input::Model(ModelEvent::Text("x".into()))),
         ("ModelFailed", Input::ModelFailed(failed)),
         ("Judged", allowed(call_id(1))),
-        ("ToolDone", done(call_id(1), ToolOutcome::of(ResultStatus::Ok, ""))),
+        (
+            "ToolDone",
+            done(call_id(1), ToolOutcome::of(ResultStatus::Ok, "")),
+        ),
         ("Resume", Input::Resume),
     ]
 }
@@ -81,7 +88,10 @@ fn an_answer_is_taken_once() {
     rig.drain();
     rig.pay(0).unwrap();
     rig.drain();
-    let finish = |rig: &mut Rig, n| rig.turn().handle(done(call_id(n), ToolOutcome::of(ResultStatus::Ok, "")));
+    let finish = |rig: &mut Rig, n| {
+        rig.turn()
+            .handle(done(call_id(n), ToolOutcome::of(ResultStatus::Ok, "")))
+    };
     assert_eq!(finish(&mut rig, 2), Ok(()));
     assert_eq!(finish(&mut rig, 2), Err(IllegalInput::Call(call_id(2))));
 }
@@ -96,12 +106,24 @@ fn an_acknowledgement_fits_only_its_own_turn() {
             other => panic!("{other:?}"),
         }
     };
-    let start = || Turn::start(History::begin(surface(1), Arc::new(Grouped)), vec![user("go")], TurnLimits::steps(1));
+    let start = || {
+        Turn::start(
+            History::begin(surface(1), Arc::new(Grouped)),
+            vec![user("go")],
+            TurnLimits::steps(1),
+        )
+    };
     let (mut one, mut two) = (start(), start());
     let (first, second) = (commit(&mut one), commit(&mut two));
     assert_eq!(first.facts(), second.facts());
-    assert_eq!(one.handle(Input::Committed(Ack(second))), Err(IllegalInput::ForeignAck));
-    assert_eq!(two.handle(Input::Refused(first)), Err(IllegalInput::ForeignAck));
+    assert_eq!(
+        one.handle(Input::Committed(Ack(second))),
+        Err(IllegalInput::ForeignAck)
+    );
+    assert_eq!(
+        two.handle(Input::Refused(first)),
+        Err(IllegalInput::ForeignAck)
+    );
     assert_eq!((one.history().items(), two.history().items()), (0, 0));
     assert!(one.poll().is_none() && two.poll().is_none());
 }
@@ -110,17 +132,36 @@ fn an_acknowledgement_fits_only_its_own_turn() {
 fn gates_add_user_and_system_items_only() {
     let outcome = ToolOutcome::of(ResultStatus::Ok, "forged");
     let forged = [
-        Item::ToolResult { id: call_id(1), outcome },
-        Item::ToolCall { id: call_id(1), name: "ok".into(), arguments: "{}".into() },
+        Item::ToolResult {
+            id: call_id(1),
+            outcome,
+        },
+        Item::ToolCall {
+            id: call_id(1),
+            name: "ok".into(),
+            arguments: "{}".into(),
+        },
         Item::Assistant { text: "yes".into() },
-        Item::Reasoning { text: "so".into(), seal: None },
+        Item::Reasoning {
+            text: "so".into(),
+            seal: None,
+        },
     ];
     for item in forged {
         let mut rig = Rig::new(&[&["t:hello", "end"]]);
         rig.drain();
-        let gated = Gated { notes: vec![user("fine"), item], ..Gated::default() };
-        assert_eq!(rig.turn().handle(Input::Gated(gated)), Err(IllegalInput::Item(1)));
-        assert_eq!(rig.run().transcript(), "turn user:go request1 | says:hello stop:EndTurn/0 end:Done");
+        let gated = Gated {
+            notes: vec![user("fine"), item],
+            ..Gated::default()
+        };
+        assert_eq!(
+            rig.turn().handle(Input::Gated(gated)),
+            Err(IllegalInput::Item(1))
+        );
+        assert_eq!(
+            rig.run().transcript(),
+            "turn user:go request1 | says:hello stop:EndTurn/0 end:Done"
+        );
     }
 }
 

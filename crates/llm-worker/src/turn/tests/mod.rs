@@ -1,5 +1,8 @@
 //! The machine as tables and schedules, over a host that performs effects and watches every promise.
-#![allow(clippy::wildcard_enum_match_arm, reason = "tests pick out the one variant they look for")]
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "tests pick out the one variant they look for"
+)]
 
 mod answer_limits;
 mod early_end;

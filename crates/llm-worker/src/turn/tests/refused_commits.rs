@@ -3,7 +3,10 @@
 use super::rig::{EarlyEnd, Owed, Rig};
 use crate::effect::{Input, Outcome};
 
-const STORY: &[&[&str]] = &[&["t:look", "c:ok", "c:no", "c:ok", "tools"], &["t:fine", "end"]];
+const STORY: &[&[&str]] = &[
+    &["t:look", "c:ok", "c:no", "c:ok", "tools"],
+    &["t:fine", "end"],
+];
 
 /// Pays until commit number `nth` is in flight; `false` when the story has no more.
 fn go_to_commit(rig: &mut Rig, nth: usize) -> bool {
@@ -50,19 +53,31 @@ fn calls_that_run_may_end_while_suspended_and_nothing_starts() {
     rig.drain();
     rig.pay(0).unwrap();
     rig.drain();
-    let commit = rig.owed.iter().position(|owed| matches!(owed, Owed::Commit(_))).unwrap();
+    let commit = rig
+        .owed
+        .iter()
+        .position(|owed| matches!(owed, Owed::Commit(_)))
+        .unwrap();
     rig.refuse(commit);
     rig.pay(0).unwrap();
     rig.pay(0).unwrap();
     assert!(!rig.poll());
     rig.turn().handle(Input::Resume).unwrap();
     let rig = rig.run();
-    assert!(rig.transcript().contains("| result1:Ok | result2:Ok result3:Ok request2 |"), "{}", rig.transcript());
+    assert!(
+        rig.transcript()
+            .contains("| result1:Ok | result2:Ok result3:Ok request2 |"),
+        "{}",
+        rig.transcript()
+    );
 }
 
 #[test]
 fn an_early_end_while_suspended_waits_for_the_disk() {
-    for ((first, second), nth) in EarlyEnd::BOTH.into_iter().flat_map(|both| (1..=5).map(move |nth| (both, nth))) {
+    for ((first, second), nth) in EarlyEnd::BOTH
+        .into_iter()
+        .flat_map(|both| (1..=5).map(move |nth| (both, nth)))
+    {
         let mut rig = Rig::new(STORY);
         assert!(go_to_commit(&mut rig, nth));
         rig.refuse(0);
@@ -72,7 +87,11 @@ fn an_early_end_while_suspended_waits_for_the_disk() {
         rig.end_early(second);
         rig.turn().handle(Input::Resume).unwrap();
         let rig = rig.run();
-        let wanted = if nth == 5 { Outcome::Done } else { first.outcome() };
+        let wanted = if nth == 5 {
+            Outcome::Done
+        } else {
+            first.outcome()
+        };
         assert_eq!(rig.outcome, Some(wanted), "{nth}: {}", rig.transcript());
     }
 }

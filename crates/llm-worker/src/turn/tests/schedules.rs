@@ -57,7 +57,9 @@ fn random_answer(dice: &mut Dice) -> VecDeque<Reply> {
     if dice.one_in(24) {
         words.push("c:halt");
     }
-    words.push(dice.pick(&["end", "end", "tools", "tools", "tools", "tools", "max", "refusal", "other", "fail:cut"]));
+    words.push(dice.pick(&[
+        "end", "end", "tools", "tools", "tools", "tools", "max", "refusal", "other", "fail:cut",
+    ]));
     answer(&words)
 }
 
@@ -79,12 +81,20 @@ struct Met {
 fn play(seed: u64, met: &mut Met) {
     let mut dice = Dice::new(seed);
     let history = History::begin(surface(1), Arc::new(Grouped));
-    let answers = (0..dice.below(5)).map(|_| random_answer(&mut dice)).collect();
-    let limits =
-        TurnLimits { calls: 5, argument_bytes: 64, text_bytes: 64, ..TurnLimits::steps(1 + dice.below(5) as u32) };
+    let answers = (0..dice.below(5))
+        .map(|_| random_answer(&mut dice))
+        .collect();
+    let limits = TurnLimits {
+        calls: 5,
+        argument_bytes: 64,
+        text_bytes: 64,
+        ..TurnLimits::steps(1 + dice.below(5) as u32)
+    };
     let mut rig = Rig::over(history, Vec::new(), vec![user("go")], answers, limits);
     let calls = ["ok", "ok", "no", "ask", "ask-no", "halt", "fly"];
-    let supplied = seed.checked_sub(18_000).map(|seed| calls[seed as usize % calls.len()]);
+    let supplied = seed
+        .checked_sub(18_000)
+        .map(|seed| calls[seed as usize % calls.len()]);
     if let Some(name) = supplied {
         rig = rig.calling(name);
     }
@@ -92,8 +102,14 @@ fn play(seed: u64, met: &mut Met) {
     rig.gates = (0..dice.below(4))
         .map(|_| {
             let notes = (0..dice.below(2)).map(|_| user("gate")).collect();
-            let stop = dice.one_in(20).then(|| TurnStop::Aborted { reason: "gate".into() });
-            Gated { notes, stop, ..Gated::default() }
+            let stop = dice.one_in(20).then(|| TurnStop::Aborted {
+                reason: "gate".into(),
+            });
+            Gated {
+                notes,
+                stop,
+                ..Gated::default()
+            }
         })
         .collect();
     let patience = if dice.one_in(3) { 12 } else { 400 };
@@ -146,23 +162,50 @@ fn play(seed: u64, met: &mut Met) {
         }
     }
     rig.check_end();
-    let sent = rig.durable.iter().any(|fact| matches!(fact, Fact::Request(_)));
-    assert!(!(sent && supplied.is_some()), "a request follows a call of a person");
+    let sent = rig
+        .durable
+        .iter()
+        .any(|fact| matches!(fact, Fact::Request(_)));
+    assert!(
+        !(sent && supplied.is_some()),
+        "a request follows a call of a person"
+    );
     let outcome = rig.outcome.unwrap();
-    assert!(!rig.unstorable || [Outcome::Aborted { reason: "too large".into() }, Outcome::Waiting].contains(&outcome));
+    assert!(
+        !rig.unstorable
+            || [
+                Outcome::Aborted {
+                    reason: "too large".into()
+                },
+                Outcome::Waiting
+            ]
+            .contains(&outcome)
+    );
     let name = format!("{outcome:?}");
-    *met.outcomes.entry(name.split([' ', '{']).next().unwrap().to_owned()).or_default() += 1;
+    *met.outcomes
+        .entry(name.split([' ', '{']).next().unwrap().to_owned())
+        .or_default() += 1;
 }
 
 /// Says that a commit cannot be stored. The host gives up only when nothing is left to drop: the commit stays the same.
 fn cannot_store(rig: &mut Rig, place: usize) {
-    let Owed::Commit(request) = &rig.owed[place] else { panic!("not a commit") };
-    let facts = request.facts().iter().map(brief).collect::<Vec<_>>().join(" ");
+    let Owed::Commit(request) = &rig.owed[place] else {
+        panic!("not a commit")
+    };
+    let facts = request
+        .facts()
+        .iter()
+        .map(brief)
+        .collect::<Vec<_>>()
+        .join(" ");
     match rig.cannot_store(place) {
         Ok(()) => {}
         Err(error) => {
             assert_eq!(error, IllegalInput::EndUnstorable);
-            assert!(rig.unstorable && !facts.contains("request") && !facts.contains("user"), "{facts}");
+            assert!(
+                rig.unstorable && !facts.contains("request") && !facts.contains("user"),
+                "{facts}"
+            );
             assert!(rig.turn().suspended(), "the commit that failed is kept");
         }
     }
@@ -173,23 +216,48 @@ fn cannot_store(rig: &mut Rig, place: usize) {
 fn twenty_thousand_schedules() {
     let mut met = Met::default();
     for seed in 0..20_000 {
-        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &mut met)));
+        let played =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &mut met)));
         assert!(played.is_ok(), "seed {seed} failed");
     }
     assert!(
-        met.refusals > 5_000 && met.early_ends > 2_000 && met.second_thoughts > 300 && met.late > 300,
+        met.refusals > 5_000
+            && met.early_ends > 2_000
+            && met.second_thoughts > 300
+            && met.late > 300,
         "{} {} {} {}",
         met.refusals,
         met.early_ends,
         met.second_thoughts,
         met.late
     );
-    let counts = (met.held, met.ended_in_hold, met.unstorable, met.unstorable_again);
-    assert!(counts.0 > 1_500 && counts.1 > 50 && counts.2 > 2_000 && counts.3 > 300, "{counts:?}");
+    let counts = (
+        met.held,
+        met.ended_in_hold,
+        met.unstorable,
+        met.unstorable_again,
+    );
+    assert!(
+        counts.0 > 1_500 && counts.1 > 50 && counts.2 > 2_000 && counts.3 > 300,
+        "{counts:?}"
+    );
     let early = ["Cancelled", "Interrupted", "Waiting"];
-    let wanted =
-        ["Done", "MaxTokens", "Refused", "Empty", "ModelFailed", "StepLimit", "Aborted"].into_iter().chain(early);
+    let wanted = [
+        "Done",
+        "MaxTokens",
+        "Refused",
+        "Empty",
+        "ModelFailed",
+        "StepLimit",
+        "Aborted",
+    ]
+    .into_iter()
+    .chain(early);
     for outcome in wanted {
-        assert!(met.outcomes.get(outcome).is_some_and(|count| *count > 100), "{outcome}: {:?}", met.outcomes);
+        assert!(
+            met.outcomes.get(outcome).is_some_and(|count| *count > 100),
+            "{outcome}: {:?}",
+            met.outcomes
+        );
     }
 }

@@ -26,7 +26,11 @@ const STORIES: &[(&str, &[&[&str]], &str)] = &[
     ),
     (
         "two steps of calls are numbered on",
-        &[&["c:ok", "tools"], &["c:ok", "c:ok2", "other"], &["t:fine", "other"]],
+        &[
+            &["c:ok", "tools"],
+            &["c:ok", "c:ok2", "other"],
+            &["t:fine", "other"],
+        ],
         "turn user:go request1 | call1:ok stop:ToolUse/0 judged1:allow start1 | result1:Ok request2 | \
          call2:ok call3:ok2 stop:Other(\"odd\")/0 judged2:allow judged3:allow start2 start3 | result2:Ok | \
          result3:Ok request3 | says:fine stop:Other(\"odd\")/0 end:Done",
@@ -82,7 +86,11 @@ const STORIES: &[(&str, &[&[&str]], &str)] = &[
         &[&["t:I will not", "refusal"]],
         "turn user:go request1 | says:I will not stop:Refusal/0 end:Refused",
     ),
-    ("a refusal without words", &[&["refusal"]], "turn user:go request1 | stop:Refusal/0 end:Refused"),
+    (
+        "a refusal without words",
+        &[&["refusal"]],
+        "turn user:go request1 | stop:Refusal/0 end:Refused",
+    ),
     (
         "a refusal with a call",
         &[&["c:ok", "refusal"]],
@@ -90,13 +98,22 @@ const STORIES: &[(&str, &[&[&str]], &str)] = &[
     ),
     (
         "without seals an answer is gathered",
-        &[&["t:a", "r:x", "c:ok", "t:b", "r:y", "tools"], &["t:fine", "end"]],
+        &[
+            &["t:a", "r:x", "c:ok", "t:b", "r:y", "tools"],
+            &["t:fine", "end"],
+        ],
         "turn user:go request1 | thinks:xy says:ab call1:ok stop:ToolUse/0 judged1:allow start1 | \
          result1:Ok request2 | says:fine stop:EndTurn/0 end:Done",
     ),
     (
         "seals keep the order of an answer",
-        &[&["r:x", "s:1", "s:2", "t:a", "r:y", "s:3", "t:b", "c:ok", "r:", "s:4", "c:ok", "tools"], &["t:fine", "end"]],
+        &[
+            &[
+                "r:x", "s:1", "s:2", "t:a", "r:y", "s:3", "t:b", "c:ok", "r:", "s:4", "c:ok",
+                "tools",
+            ],
+            &["t:fine", "end"],
+        ],
         "turn user:go request1 | thinks:x/1 thinks:/2 says:a thinks:y/3 says:b call1:ok thinks:/4 call2:ok \
          stop:ToolUse/0 judged1:allow judged2:allow start1 start2 | result1:Ok | result2:Ok request2 | \
          says:fine stop:EndTurn/0 end:Done",
@@ -117,10 +134,26 @@ const STORIES: &[(&str, &[&[&str]], &str)] = &[
         "turn user:go request1 | call1:ok stop:Paused/0 judged1:allow start1 | result1:Ok request2 | \
          says:fine stop:EndTurn/0 end:Done",
     ),
-    ("a pause before the first word", &[&["pause"]], "turn user:go request1 | stop:Paused/0 end:Empty"),
-    ("nothing", &[&["end"]], "turn user:go request1 | stop:EndTurn/0 end:Empty"),
-    ("white space is nothing", &[&["t: \n", "tools"]], "turn user:go request1 | stop:ToolUse/0 end:Empty"),
-    ("thoughts are not an answer", &[&["r:hm", "end"]], "turn user:go request1 | thinks:hm stop:EndTurn/0 end:Empty"),
+    (
+        "a pause before the first word",
+        &[&["pause"]],
+        "turn user:go request1 | stop:Paused/0 end:Empty",
+    ),
+    (
+        "nothing",
+        &[&["end"]],
+        "turn user:go request1 | stop:EndTurn/0 end:Empty",
+    ),
+    (
+        "white space is nothing",
+        &[&["t: \n", "tools"]],
+        "turn user:go request1 | stop:ToolUse/0 end:Empty",
+    ),
+    (
+        "thoughts are not an answer",
+        &[&["r:hm", "end"]],
+        "turn user:go request1 | thinks:hm stop:EndTurn/0 end:Empty",
+    ),
     (
         "white space beside a call is no item",
         &[&["t:\n\n", "r: ", "c:ok", "tools"], &["t:fine", "end"]],
@@ -140,7 +173,12 @@ const STORIES: &[(&str, &[&[&str]], &str)] = &[
     ),
     (
         "a retry voids what came before, but not what it cost",
-        &[&["t:hel", "r:x", "c:ok", "u", "retry", "t:hello", "c:ok2", "tools"], &["t:x", "end"]],
+        &[
+            &[
+                "t:hel", "r:x", "c:ok", "u", "retry", "t:hello", "c:ok2", "tools",
+            ],
+            &["t:x", "end"],
+        ],
         "turn user:go request1 | says:hello call1:ok2 stop:ToolUse/2 judged1:allow start1 | result1:Ok request2 | \
          says:x stop:EndTurn/0 end:Done",
     ),
@@ -157,21 +195,32 @@ fn every_story_has_its_commits() {
 #[test]
 fn effects_come_in_order_and_the_commit_last() {
     let rig = Rig::new(&[&["t:look", "c:ok", "c:ok", "tools"], &["t:fine", "end"]]).run();
-    let seen: Vec<_> = rig.seen.iter().map(|what| what.split('(').next().unwrap()).collect();
+    let seen: Vec<_> = rig
+        .seen
+        .iter()
+        .map(|what| what.split('(').next().unwrap())
+        .collect();
     let call = "CallStarted { index: 0, name: \"ok\" }";
     let next = "CallStarted { index: 1, name: \"ok\" }";
     assert_eq!(
         seen,
         [
-            "gate", "commit", "send 1", "Text", call, next, "judge 1", "judge 2", "commit", "run 1", "run 2", "commit",
-            "gate", "commit", "send 2", "Text", "commit", "finished"
+            "gate", "commit", "send 1", "Text", call, next, "judge 1", "judge 2", "commit",
+            "run 1", "run 2", "commit", "gate", "commit", "send 2", "Text", "commit", "finished"
         ]
     );
 }
 
 #[test]
 fn parallel_calls_may_end_in_any_order() {
-    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ] {
         let mut rig = Rig::new(&[&["c:ok1", "c:ok2", "c:ok3", "tools"], &["t:fine", "end"]]);
         while !rig.owed.iter().any(|owed| matches!(owed, Owed::Run(_))) {
             rig.go(1);
@@ -179,26 +228,48 @@ fn parallel_calls_may_end_in_any_order() {
         }
         for number in order {
             let at = |owed: &Owed| matches!(owed, Owed::Run(id) if id.number() == number + 1);
-            let place = rig.owed.iter().position(at).expect("runs beside the others");
+            let place = rig
+                .owed
+                .iter()
+                .position(at)
+                .expect("runs beside the others");
             rig.pay(place).unwrap();
             rig.drain();
-            while let Some(commit) = rig.owed.iter().position(|owed| matches!(owed, Owed::Commit(_))) {
+            while let Some(commit) = rig
+                .owed
+                .iter()
+                .position(|owed| matches!(owed, Owed::Commit(_)))
+            {
                 rig.pay(commit).unwrap();
                 rig.drain();
             }
         }
         let rig = rig.run();
-        let results = order.map(|number| format!("result{}:Ok", number + 1)).join(" | ");
-        assert!(rig.transcript().contains(&format!(" start3 | {results} request2 | ")), "{}", rig.transcript());
+        let results = order
+            .map(|number| format!("result{}:Ok", number + 1))
+            .join(" | ");
+        assert!(
+            rig.transcript()
+                .contains(&format!(" start3 | {results} request2 | ")),
+            "{}",
+            rig.transcript()
+        );
     }
 }
 
 #[test]
 fn what_gates_add_rides_with_the_request() {
-    let note = |text: &str| Item::System { source: "host".into(), text: text.into() };
+    let note = |text: &str| Item::System {
+        source: "host".into(),
+        text: text.into(),
+    };
     let mut rig = Rig::new(&[&["c:ok", "tools"], &["t:fine", "end"]]);
-    rig.gates =
-        [vec![note("one")], vec![note("two"), user("three")]].map(|notes| Gated { notes, ..Gated::default() }).into();
+    rig.gates = [vec![note("one")], vec![note("two"), user("three")]]
+        .map(|notes| Gated {
+            notes,
+            ..Gated::default()
+        })
+        .into();
     let rig = rig.run();
     assert_eq!(
         rig.transcript(),
@@ -209,13 +280,29 @@ fn what_gates_add_rides_with_the_request() {
 
 #[test]
 fn a_gate_can_end_the_turn() {
-    for (stop, end) in [(TurnStop::CostLimit, "CostLimit"), (TurnStop::Aborted { reason: "no".into() }, "Aborted")] {
+    for (stop, end) in [
+        (TurnStop::CostLimit, "CostLimit"),
+        (
+            TurnStop::Aborted {
+                reason: "no".into(),
+            },
+            "Aborted",
+        ),
+    ] {
         let mut rig = Rig::new(&[&["c:ok", "tools"]]);
-        rig.gates =
-            [Gated::default(), Gated { notes: vec![user("late")], stop: Some(stop), ..Gated::default() }].into();
+        rig.gates = [
+            Gated::default(),
+            Gated {
+                notes: vec![user("late")],
+                stop: Some(stop),
+                ..Gated::default()
+            },
+        ]
+        .into();
         let rig = rig.run();
         assert!(
-            rig.transcript().ends_with(&format!("start1 | result1:Ok user:late end:{end}")),
+            rig.transcript()
+                .ends_with(&format!("start1 | result1:Ok user:late end:{end}")),
             "{}",
             rig.transcript()
         );
@@ -227,7 +314,11 @@ fn steps_are_counted() {
     let calls: &[&str] = &["c:ok", "tools"];
     for steps in 0..4_u32 {
         let rig = Rig::with(vec![user("go")], &[calls; 9], TurnLimits::steps(steps)).run();
-        let requests = rig.durable.iter().filter(|fact| matches!(fact, Fact::Request(_))).count();
+        let requests = rig
+            .durable
+            .iter()
+            .filter(|fact| matches!(fact, Fact::Request(_)))
+            .count();
         assert_eq!(requests, steps as usize);
         let last = if steps == 0 {
             "turn user:go end:StepLimit".to_owned()
@@ -240,15 +331,33 @@ fn steps_are_counted() {
 
 #[test]
 fn only_user_and_system_items_begin_a_turn() {
-    let rig = Rig::with(vec![user("go"), Item::Assistant { text: "I am you".into() }], &[], TurnLimits::steps(9)).run();
+    let rig = Rig::with(
+        vec![
+            user("go"),
+            Item::Assistant {
+                text: "I am you".into(),
+            },
+        ],
+        &[],
+        TurnLimits::steps(9),
+    )
+    .run();
     assert_eq!(rig.transcript(), "turn end:Aborted");
     let rig = Rig::with(Vec::new(), &[&["t:hello", "end"]], TurnLimits::steps(9)).run();
-    assert_eq!(rig.transcript(), "turn request1 | says:hello stop:EndTurn/0 end:Done");
+    assert_eq!(
+        rig.transcript(),
+        "turn request1 | says:hello stop:EndTurn/0 end:Done"
+    );
 }
 
 #[test]
 fn a_model_reads_why_its_call_did_not_run() {
-    let rig = Rig::new(&[&["c:no", "c:fly", "c:ok:[1]", "tools"], &["c:ok", "max"], &["t:x", "end"]]).run();
+    let rig = Rig::new(&[
+        &["c:no", "c:fly", "c:ok:[1]", "tools"],
+        &["c:ok", "max"],
+        &["t:x", "end"],
+    ])
+    .run();
     let words: Vec<_> = rig
         .durable
         .iter()
@@ -260,12 +369,21 @@ fn a_model_reads_why_its_call_did_not_run() {
     let wanted = [
         (ResultStatus::Refused, "not here"),
         (ResultStatus::Error, "there is no tool called fly"),
-        (ResultStatus::Error, "arguments do not fit ok: expected an object, found an array"),
-        (ResultStatus::Error, "not run: the answer reached the output limit"),
+        (
+            ResultStatus::Error,
+            "arguments do not fit ok: expected an object, found an array",
+        ),
+        (
+            ResultStatus::Error,
+            "not run: the answer reached the output limit",
+        ),
     ];
     assert_eq!(words.len(), wanted.len());
     for ((status, text), (wanted_status, wanted_text)) in words.iter().zip(wanted) {
-        assert!(*status == wanted_status && text.starts_with(wanted_text), "{status:?} {text}");
+        assert!(
+            *status == wanted_status && text.starts_with(wanted_text),
+            "{status:?} {text}"
+        );
     }
 }
 
@@ -282,14 +400,20 @@ fn the_history_holds_only_what_can_be_sent_again() {
         (r#"{"a":"\u0000"}"#, false),
         (r#"{ "a" : 1.50 }"#, true),
     ];
-    let words: Vec<String> = calls.iter().map(|(raw, _)| format!("c:o.k:{raw}")).chain(["tools".to_owned()]).collect();
+    let words: Vec<String> = calls
+        .iter()
+        .map(|(raw, _)| format!("c:o.k:{raw}"))
+        .chain(["tools".to_owned()])
+        .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let rig = Rig::new(&[&words, &["t:x\u{0}y", "end"]]).run();
     let items = rig.items();
     let sent: Vec<_> = items
         .iter()
         .filter_map(|item| match item {
-            Item::ToolCall { name, arguments, .. } => Some((name.as_str(), arguments.as_str())),
+            Item::ToolCall {
+                name, arguments, ..
+            } => Some((name.as_str(), arguments.as_str())),
             _ => None,
         })
         .collect();
@@ -297,11 +421,17 @@ fn the_history_holds_only_what_can_be_sent_again() {
     for ((name, arguments), (raw, as_written)) in sent.iter().zip(calls) {
         assert_eq!((*name, *arguments == raw), ("o_k", as_written), "{raw}");
         let read: serde_json::Value = serde_json::from_str(arguments).unwrap();
-        assert_eq!(read["invalid_json"].as_str(), (!as_written).then_some(raw), "{raw}");
+        assert_eq!(
+            read["invalid_json"].as_str(),
+            (!as_written).then_some(raw),
+            "{raw}"
+        );
     }
-    assert!(items.contains(&Item::Assistant { text: "x\u{fffd}y".to_owned() }));
+    assert!(items.contains(&Item::Assistant {
+        text: "x\u{fffd}y".to_owned()
+    }));
     // The call itself is judged by the words of the model.
-    assert!(
-        rig.durable.iter().any(|fact| matches!(fact, Fact::Finished { outcome, .. } if outcome.text().contains("o.k")))
-    );
+    assert!(rig.durable.iter().any(
+        |fact| matches!(fact, Fact::Finished { outcome, .. } if outcome.text().contains("o.k"))
+    ));
 }

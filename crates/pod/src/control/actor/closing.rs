@@ -29,8 +29,10 @@ impl Actor {
     /// Starts the stop, if one was requested and nothing is in flight: observers get the last event first, and records
     /// that they cause are piggybacked on the last one.
     pub(super) fn close(&mut self) {
-        let in_flight =
-            !self.submissions.is_idle() || !self.replies.is_empty() || self.turn_block.is_active() || self.starts();
+        let in_flight = !self.submissions.is_idle()
+            || !self.replies.is_empty()
+            || self.turn_block.is_active()
+            || self.starts();
         if !matches!(self.at, At::Idle(_)) || in_flight {
             return;
         }
@@ -39,14 +41,17 @@ impl Actor {
                 return;
             }
             let registry = self.core.registry.clone();
-            self.observer_flush.spawn(async move { registry.hooks().flush_observers().await });
+            self.observer_flush
+                .spawn(async move { registry.hooks().flush_observers().await });
             self.closing = Closing::FlushingObservers(std::mem::take(reason));
         }
     }
 
     /// Writes the last record.
     pub(super) fn stop(&mut self) {
-        let Closing::FlushingObservers(reason) = std::mem::replace(&mut self.closing, Closing::Stopping) else {
+        let Closing::FlushingObservers(reason) =
+            std::mem::replace(&mut self.closing, Closing::Stopping)
+        else {
             return;
         };
         self.core.collect(&|_| false);

@@ -13,18 +13,27 @@ use super::closing::Closing;
 use super::{Actor, At};
 use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
 use crate::record::{
-    ApprovalResolved, CompactRequested, HoldCause, Pinned, Record, Resumed, RulesForgotten, Suspended, Unpinned, Who,
+    ApprovalResolved, CompactRequested, HoldCause, Pinned, Record, Resumed, RulesForgotten,
+    Suspended, Unpinned, Who,
 };
 use std::collections::BTreeSet;
 
 impl Actor {
     /// Does what a client asks for.
     pub(super) fn asked(&mut self, command: Command) -> Result<(), Fatal> {
-        let Self { core, at, submissions, .. } = self;
+        let Self {
+            core,
+            at,
+            submissions,
+            ..
+        } = self;
         match (command, at) {
             (Command::Queue(command), _) => match self.closing {
                 Closing::Open => submissions.take(command, core.state.queued.len()),
-                Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
+                Closing::Asked(_)
+                | Closing::FlushingObservers(_)
+                | Closing::Stopping
+                | Closing::Stopped => {
                     command.refuse(SubmitError::Closed);
                 }
             },
@@ -42,27 +51,38 @@ impl Actor {
             (Command::Approve(answer, reply), _) => self.approve(answer, reply),
             (Command::ForgetRules(numbers, by, reply), _) => self.forget_rules(&numbers, by, reply),
             // The client may have ended.
-            (Command::PastCalls(id, reply), _) => drop(reply.send(PastSearch::new(core, id).map(Box::new))),
+            (Command::PastCalls(id, reply), _) => {
+                drop(reply.send(PastSearch::new(core, id).map(Box::new)))
+            }
             (Command::Pin(text, by, reply), _) => self.pin(text, by, reply),
-            (Command::Unpin(pin, by, reply), _) => match core.state.standing.pins.contains_key(&pin) {
-                true => self.commit_for_client(Unpinned { pin, by }.into(), reply),
-                false => drop(reply.send(Err(SubmitError::NoPin(pin)))),
-            },
+            (Command::Unpin(pin, by, reply), _) => {
+                match core.state.standing.pins.contains_key(&pin) {
+                    true => self.commit_for_client(Unpinned { pin, by }.into(), reply),
+                    false => drop(reply.send(Err(SubmitError::NoPin(pin)))),
+                }
+            }
             (Command::Compact(wish, reply), _) => self.compact(wish, reply),
             (Command::Pause(by, reply), _) => self.hold(by, reply),
             (Command::Resume { more, by, reply }, _) => self.resume(more, by, reply)?,
-            (Command::Notify(notification, reply), at) => match (&self.closing, core.pipeline.trouble()) {
-                (Closing::Open, None) => {
-                    let request = Wakeup::Request(DriverRequest::Notify { notification, reply });
-                    match at {
-                        At::Turn(turn) => turn.wake(core, request),
-                        At::Idle(_) | At::Between => core.wake(request, &|_| false),
+            (Command::Notify(notification, reply), at) => {
+                match (&self.closing, core.pipeline.trouble()) {
+                    (Closing::Open, None) => {
+                        let request = Wakeup::Request(DriverRequest::Notify {
+                            notification,
+                            reply,
+                        });
+                        match at {
+                            At::Turn(turn) => turn.wake(core, request),
+                            At::Idle(_) | At::Between => core.wake(request, &|_| false),
+                        }
                     }
+                    (Closing::Open, Some(trouble)) => {
+                        drop(reply.send(Err(Declined::Refused(trouble.to_owned()))))
+                    }
+                    // Without an answer the client knows that the pod has closed.
+                    (_, _) => drop(reply),
                 }
-                (Closing::Open, Some(trouble)) => drop(reply.send(Err(Declined::Refused(trouble.to_owned())))),
-                // Without an answer the client knows that the pod has closed.
-                (_, _) => drop(reply),
-            },
+            }
             (Command::Call(call, reply), _) => self.commit_for_client(call.into(), reply),
             (Command::BetweenTurns(reply), _) => self.between_turns(reply),
             (Command::Append(records, reply), _) => {
@@ -73,9 +93,17 @@ impl Actor {
             (Command::Status(reply), _) => drop(reply.send(self.status())),
             (Command::StopRun(run, reply), _) => self.stop_run(run, reply),
             (Command::Reload(reload), _) => {
-                let Reload { limits, pod_limits, permission, price, context_window, context_policy } = *reload;
+                let Reload {
+                    limits,
+                    pod_limits,
+                    permission,
+                    price,
+                    context_window,
+                    context_policy,
+                } = *reload;
                 (self.limits, core.pod_limits, core.permission) = (limits, pod_limits, permission);
-                (core.price, core.context_window, core.context_policy) = (price, context_window, context_policy);
+                (core.price, core.context_window, core.context_policy) =
+                    (price, context_window, context_policy);
             }
             (Command::Close { reason, leave }, at) => {
                 self.closing.ask(reason);
@@ -90,7 +118,11 @@ impl Actor {
     }
 
     fn stop_run(&mut self, run: u64, reply: Reply<()>) {
-        let stopped = if self.tasks.stop(&self.core, run) { Ok(()) } else { Err(SubmitError::NoRun(run)) };
+        let stopped = if self.tasks.stop(&self.core, run) {
+            Ok(())
+        } else {
+            Err(SubmitError::NoRun(run))
+        };
         // The client may have ended.
         drop(reply.send(stopped));
     }
@@ -98,26 +130,42 @@ impl Actor {
     fn between_turns(&mut self, reply: Reply<Opened>) {
         let idle = matches!(self.at, At::Idle(_)) && self.submissions.is_idle();
         let answer = match self.closing {
-            Closing::Open if idle && !self.starts() => {
-                self.turn_block.open(self.core.store.blobs.clone()).ok_or(SubmitError::Working)
-            }
+            Closing::Open if idle && !self.starts() => self
+                .turn_block
+                .open(self.core.store.blobs.clone())
+                .ok_or(SubmitError::Working),
             Closing::Open => Err(SubmitError::Working),
-            Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
-                Err(SubmitError::Closed)
-            }
+            Closing::Asked(_)
+            | Closing::FlushingObservers(_)
+            | Closing::Stopping
+            | Closing::Stopped => Err(SubmitError::Closed),
         };
         // The client may have ended.
         drop(reply.send(answer));
     }
 
     fn approve(&mut self, answer: ApprovalAnswer, reply: Reply<ApprovalResolved>) {
-        let Self { core, at, answers, closing, .. } = self;
+        let Self {
+            core,
+            at,
+            answers,
+            closing,
+            ..
+        } = self;
         let idle = matches!(at, At::Idle(_) | At::Between);
-        let stuck = core.state.held.as_ref().filter(|hold| idle && hold.cause == HoldCause::Bug);
+        let stuck = core
+            .state
+            .held
+            .as_ref()
+            .filter(|hold| idle && hold.cause == HoldCause::Bug);
         let error = match (closing, core.pipeline.trouble(), stuck) {
-            (Closing::Open, None, None) => return answers.take(&core.state.approvals, answer, reply),
+            (Closing::Open, None, None) => {
+                return answers.take(&core.state.approvals, answer, reply);
+            }
             (Closing::Open, Some(trouble), _) => SubmitError::Disk(trouble.to_owned()),
-            (Closing::Open, None, Some(hold)) => SubmitError::Required(format!("the pod is held: {}", hold.reason)),
+            (Closing::Open, None, Some(hold)) => {
+                SubmitError::Required(format!("the pod is held: {}", hold.reason))
+            }
             (_, _, _) => SubmitError::Closed,
         };
         drop(reply.send(Err(error)));
@@ -127,7 +175,9 @@ impl Actor {
         let known = &self.core.state.approvals.rules;
         let of_number = |number: &u64| {
             let allowed = known.iter().find(|allowed| allowed.number == *number);
-            allowed.map(|allowed| allowed.rule.clone()).ok_or(SubmitError::NoRuleNumber(*number))
+            allowed
+                .map(|allowed| allowed.rule.clone())
+                .ok_or(SubmitError::NoRuleNumber(*number))
         };
         let numbers: BTreeSet<u64> = numbers.iter().copied().collect();
         match numbers.iter().map(of_number).collect::<Result<Vec<_>, _>>() {
@@ -150,7 +200,11 @@ impl Actor {
     /// Nothing is recorded if nothing can leave. Of a running turn nobody knows what its next request contains.
     fn compact(&mut self, wish: CompactRequested, reply: Reply<()>) {
         if matches!(self.at, At::Idle(_)) && !frees_any(&self.core, &wish) {
-            let all = if wish.drop_turns { "" } else { " but whole turns" };
+            let all = if wish.drop_turns {
+                ""
+            } else {
+                " but whole turns"
+            };
             let why = format!("nothing{all} can leave the context");
             return drop(reply.send(Err(SubmitError::Unchanged(why))));
         }
@@ -158,8 +212,20 @@ impl Actor {
     }
 
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
-        let reason = by.as_ref().map_or_else(|| "paused".to_owned(), |who| format!("paused by `{}`", who.client));
-        self.commit_for_client(Suspended { reason, cause: Some(HoldCause::Person), budget: None, by }.into(), reply);
+        let reason = by.as_ref().map_or_else(
+            || "paused".to_owned(),
+            |who| format!("paused by `{}`", who.client),
+        );
+        self.commit_for_client(
+            Suspended {
+                reason,
+                cause: Some(HoldCause::Person),
+                budget: None,
+                by,
+            }
+            .into(),
+            reply,
+        );
     }
 
     fn resume(&mut self, more: bool, by: Option<Who>, reply: Reply<()>) -> Result<(), Fatal> {
@@ -168,13 +234,27 @@ impl Actor {
         }
         let used_up = self.core.used_up();
         let answer = match (&self.core.state.held, used_up) {
-            (Some(hold), _) if hold.cause == HoldCause::Required => Err(SubmitError::Required(hold.reason.clone())),
+            (Some(hold), _) if hold.cause == HoldCause::Required => {
+                Err(SubmitError::Required(hold.reason.clone()))
+            }
             (Some(hold), Some(used_up)) if hold.cause == HoldCause::Budget && !more => {
                 Err(SubmitError::Budget(used_up.reason))
             }
             (Some(hold), _) => {
-                let more = if more { self.core.kinds_used_up() } else { Vec::new() };
-                self.commit_for_client(Resumed { cause: Some(hold.cause), more, by }.into(), reply);
+                let more = if more {
+                    self.core.kinds_used_up()
+                } else {
+                    Vec::new()
+                };
+                self.commit_for_client(
+                    Resumed {
+                        cause: Some(hold.cause),
+                        more,
+                        by,
+                    }
+                    .into(),
+                    reply,
+                );
                 return Ok(());
             }
             (None, _) => Ok(()),
@@ -197,7 +277,10 @@ impl Actor {
         let activity = match (&self.at, &self.closing) {
             (At::Turn(turn), _) => turn.activity(&self.core),
             (At::Idle(_) | At::Between, Closing::Open) if self.owes_end_gates => {
-                Activity::Working { turn: self.core.state.turns, requests: 0 }
+                Activity::Working {
+                    turn: self.core.state.turns,
+                    requests: 0,
+                }
             }
             (At::Idle(_) | At::Between, Closing::Open) => Activity::Idle,
             (At::Idle(_) | At::Between, _) => Activity::Closing,
@@ -207,7 +290,11 @@ impl Actor {
         PodStatus {
             activity,
             held: state.held.clone(),
-            model_wait: if let At::Turn(turn) = &self.at { turn.model_wait() } else { None },
+            model_wait: if let At::Turn(turn) = &self.at {
+                turn.model_wait()
+            } else {
+                None
+            },
             disk: core.pipeline.trouble().map(str::to_owned),
             queued: state.queued.iter().cloned().collect(),
             approvals: state.approvals.open.values().cloned().collect(),

@@ -38,25 +38,53 @@ impl Asks {
     /// What is asked, a line for each rule and gate.
     pub(super) fn question(&self) -> String {
         let by_gates = self.by_gates.iter().map(|asked| &asked.question);
-        self.by_rule.iter().chain(by_gates).cloned().collect::<Vec<_>>().join("\n")
+        self.by_rule
+            .iter()
+            .chain(by_gates)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// When the call is denied if nobody answers: the earliest end that a gate asks for.
     pub(super) fn expires(&self, clock: &Clock) -> Option<ApprovalExpiry> {
-        let after_ms = self.by_gates.iter().filter_map(|asked| asked.expires_after_ms).min()?;
-        Some(ApprovalExpiry { at_ms: (clock() / 1000).saturating_add(after_ms), after_ms })
+        let after_ms = self
+            .by_gates
+            .iter()
+            .filter_map(|asked| asked.expires_after_ms)
+            .min()?;
+        Some(ApprovalExpiry {
+            at_ms: (clock() / 1000).saturating_add(after_ms),
+            after_ms,
+        })
     }
 }
 
 /// The questions of gates. Where nobody can answer, they are refusals.
-pub(super) fn of_gates(mut outcome: GateOutcome, person: Person) -> (GateOutcome, Vec<GateQuestion>) {
+pub(super) fn of_gates(
+    mut outcome: GateOutcome,
+    person: Person,
+) -> (GateOutcome, Vec<GateQuestion>) {
     let mut asks = Vec::new();
     for run in &mut outcome.runs {
-        let Decision::Ask { question, expires_after_ms } = &run.decision else { continue };
+        let Decision::Ask {
+            question,
+            expires_after_ms,
+        } = &run.decision
+        else {
+            continue;
+        };
         match person {
             Person::Later => {
-                let gate = AskingGate { hook: run.hook.clone(), feature: run.feature.to_string() };
-                asks.push(GateQuestion { gate, question: question.clone(), expires_after_ms: *expires_after_ms });
+                let gate = AskingGate {
+                    hook: run.hook.clone(),
+                    feature: run.feature.to_string(),
+                };
+                asks.push(GateQuestion {
+                    gate,
+                    question: question.clone(),
+                    expires_after_ms: *expires_after_ms,
+                });
             }
             Person::Never => run.decision = unanswerable(question),
         }
@@ -69,16 +97,30 @@ pub(super) fn of_gates(mut outcome: GateOutcome, person: Person) -> (GateOutcome
             outcome.runs.truncate(asked.map_or(0, |at| at + 1));
         }
         // A later gate refused: nobody is asked.
-        (Decision::Refuse { .. } | Decision::Invalid { .. } | Decision::Abort { .. } | Decision::Pause { .. }, _) => {
+        (
+            Decision::Refuse { .. }
+            | Decision::Invalid { .. }
+            | Decision::Abort { .. }
+            | Decision::Pause { .. },
+            _,
+        ) => {
             asks.clear();
         }
-        (Decision::Allow | Decision::Ask { .. } | Decision::Retry { .. } | Decision::Again { .. }, _) => {}
+        (
+            Decision::Allow
+            | Decision::Ask { .. }
+            | Decision::Retry { .. }
+            | Decision::Again { .. },
+            _,
+        ) => {}
     }
     (outcome, asks)
 }
 
 fn unanswerable(question: &str) -> Decision {
-    Decision::Refuse { reason: format!("{question} (this run cannot ask for approval)") }
+    Decision::Refuse {
+        reason: format!("{question} (this run cannot ask for approval)"),
+    }
 }
 
 /// The sandbox of a call, for people.
@@ -88,7 +130,9 @@ pub(super) fn sandbox_text(mode: SandboxMode, started: &ToolStarted) -> &'static
         (SandboxMode::WorkspaceWrite, Some(Escalation::Network)) if !started.hosts.is_empty() => {
             "workspace-write, with a way to the hosts"
         }
-        (SandboxMode::WorkspaceWrite, Some(Escalation::Network)) => "workspace-write, with the network",
+        (SandboxMode::WorkspaceWrite, Some(Escalation::Network)) => {
+            "workspace-write, with the network"
+        }
         (SandboxMode::WorkspaceWrite, None) => "workspace-write",
         (SandboxMode::ReadOnly, _) => "read-only",
     }
@@ -100,9 +144,13 @@ pub(super) fn definition_digest(tool: &RegisteredTool) -> String {
     let mut hasher = blake3::Hasher::new();
     let definition = tool.declared();
     let effect = format!("{:?}", definition.effect);
-    for part in
-        [tool.feature.to_string().as_str(), &definition.name, &definition.description, &definition.schema, &effect]
-    {
+    for part in [
+        tool.feature.to_string().as_str(),
+        &definition.name,
+        &definition.description,
+        &definition.schema,
+        &effect,
+    ] {
         hasher.update(part.as_bytes()).update(&[0]);
     }
     hasher.finalize().to_hex().to_string()

@@ -22,23 +22,33 @@ impl Authorizer {
     /// parse.
     pub(super) async fn enriched(&self, call: CallView) -> (CallView, Vec<TransformNote>) {
         let tool = self.registry.tools().get(&call.name);
-        let Some(enrichment) = tool.and_then(|tool| tool.enrichment.clone()) else { return (call, Vec::new()) };
+        let Some(enrichment) = tool.and_then(|tool| tool.enrichment.clone()) else {
+            return (call, Vec::new());
+        };
         if call.arguments.len() > MAX_ARGUMENTS || enrichment.enrichers.is_empty() {
             return (call, Vec::new());
         }
-        let Ok((mut arguments, _)) = parse_arguments::<Arguments>(&call.name, &call.arguments) else {
+        let Ok((mut arguments, _)) = parse_arguments::<Arguments>(&call.name, &call.arguments)
+        else {
             return (call, Vec::new());
         };
         let (mut call, mut notes) = (call, Vec::new());
         for enricher in &enrichment.enrichers {
             let callbacks = &self.callbacks;
-            if enricher.is_suspended() || enricher.door.is_shut() || callbacks.is_disabled(&enricher.feature) {
+            if enricher.is_suspended()
+                || enricher.door.is_shut()
+                || callbacks.is_disabled(&enricher.feature)
+            {
                 continue;
             }
             let began = Instant::now();
             let mut changed = arguments.clone();
-            let answer = self.ask_enricher(&call.name, enricher, enricher.own(&arguments)).await;
-            let answer = answer.and_then(|own| enricher.put(own, &mut changed)).map(|()| changed);
+            let answer = self
+                .ask_enricher(&call.name, enricher, enricher.own(&arguments))
+                .await;
+            let answer = answer
+                .and_then(|own| enricher.put(own, &mut changed))
+                .map(|()| changed);
             let ms = millis(began.elapsed());
             enricher.count(answer.is_err());
             let (hook, feature) = (enricher.name.clone(), enricher.feature.to_string());
@@ -50,9 +60,19 @@ impl Authorizer {
                     arguments = after;
                     (Some(digest(&call.arguments)), None)
                 }
-                Err(why) => (None, Some(sanitize(&why, MAX_PROBLEM, self.registry.redactor()))),
+                Err(why) => (
+                    None,
+                    Some(sanitize(&why, MAX_PROBLEM, self.registry.redactor())),
+                ),
             };
-            notes.push(TransformNote { hook, feature, ms, before, after, problem });
+            notes.push(TransformNote {
+                hook,
+                feature,
+                ms,
+                before,
+                after,
+                problem,
+            });
         }
         (call, notes)
     }
@@ -79,15 +99,21 @@ impl Authorizer {
             .await
             .map_err(|lost| format!("no arguments came back: {lost}"))?;
         if took > DEADLINE {
-            return Err(format!("it returned after {took:.1?}, later than its deadline of {DEADLINE:?}"));
+            return Err(format!(
+                "it returned after {took:.1?}, later than its deadline of {DEADLINE:?}"
+            ));
         }
         let answer = answer.map_err(|broke| match broke {
             crate::foreign::Broke::Panicked(words) => format!("it panicked: {words}"),
             crate::foreign::Broke::Revoked => "its grant was revoked".to_owned(),
         })?;
         let after = answer.map_err(|why| format!("it failed: {why}"))?;
-        let changed = after.iter().filter(|(key, value)| before.get(*key) != Some(value));
-        let found = changed.filter_map(|(_, value)| secret(value, self.registry.redactor())).next();
+        let changed = after
+            .iter()
+            .filter(|(key, value)| before.get(*key) != Some(value));
+        let found = changed
+            .filter_map(|(_, value)| secret(value, self.registry.redactor()))
+            .next();
         found.map_or(Ok(after), |secret| Err(format!("it contains {secret}")))
     }
 }

@@ -62,30 +62,53 @@ pub(in super::super) struct PastSearch {
 impl PastSearch {
     /// For the rules of a question that waits.
     pub(in super::super) fn new(core: &Core, approval: ApprovalId) -> Result<Self, SubmitError> {
-        let open: &ApprovalRequested =
-            core.state.approvals.open.get(&approval).ok_or(SubmitError::NoApproval(approval))?;
+        let open: &ApprovalRequested = core
+            .state
+            .approvals
+            .open
+            .get(&approval)
+            .ok_or(SubmitError::NoApproval(approval))?;
         let authorizer = Authorizer::new(core, core.state.surface_generation);
         let authorizer = authorizer.with_rules(&core.state.approvals.rules);
-        Ok(Self { authorizer, rules: open.rules.iter().map(Rule::from).collect() })
+        Ok(Self {
+            authorizer,
+            rules: open.rules.iter().map(Rule::from).collect(),
+        })
     }
 
     /// Searches the records of the session in `dir`, up to the newest that was folded.
-    pub(in super::super) async fn run(self, dir: &Path, newest: u64) -> Result<PastCalls, SubmitError> {
+    pub(in super::super) async fn run(
+        self,
+        dir: &Path,
+        newest: u64,
+    ) -> Result<PastCalls, SubmitError> {
         let dir = dir.to_path_buf();
         let unread = |why: String| SubmitError::Disk(format!("the journal cannot be read: {why}"));
         let read = tokio::task::spawn_blocking(move || ended(&dir, newest));
-        let (calls, complete) =
-            read.await.map_err(|error| unread(error.to_string()))?.map_err(|error| unread(error.to_string()))?;
+        let (calls, complete) = read
+            .await
+            .map_err(|error| unread(error.to_string()))?
+            .map_err(|error| unread(error.to_string()))?;
         let callbacks = self.authorizer.callbacks.clone();
         let work = async move { self.among(calls, complete) };
-        let judged = callbacks.run(DEADLINE, CancellationToken::new(), work).await;
+        let judged = callbacks
+            .run(DEADLINE, CancellationToken::new(), work)
+            .await;
         judged.map_err(|lost| SubmitError::Unjudged(lost.to_string()))
     }
 
     fn among(&self, calls: Vec<PastCall>, complete: bool) -> PastCalls {
         let Permission { policy, .. } = &*self.authorizer.permission;
-        let Some(trial) = policy.trial(&self.rules) else { return PastCalls::default() };
-        let (until, mut past) = (Instant::now() + TIME, PastCalls { complete, ..PastCalls::default() });
+        let Some(trial) = policy.trial(&self.rules) else {
+            return PastCalls::default();
+        };
+        let (until, mut past) = (
+            Instant::now() + TIME,
+            PastCalls {
+                complete,
+                ..PastCalls::default()
+            },
+        );
         for call in calls {
             if Instant::now() > until {
                 past.complete = false;
@@ -103,18 +126,24 @@ impl PastSearch {
     }
 
     fn matches(&self, trial: &RuleTrial, call: &PastCall) -> bool {
-        let Some(tool) = self.authorizer.registry.tools().get(&call.tool) else { return false };
+        let Some(tool) = self.authorizer.registry.tools().get(&call.tool) else {
+            return false;
+        };
         if self.authorizer.callbacks.is_disabled(&tool.feature) {
             return false;
         }
-        let Ok(prepared) = prepare(tool, &call.arguments) else { return false };
+        let Ok(prepared) = prepare(tool, &call.arguments) else {
+            return false;
+        };
         let facts = CallFacts {
             tool: &call.tool,
             effect: tool.definition.effect,
             touches: &prepared.touches,
             feature: &tool.feature,
         };
-        let Permission { workspace, sandbox, .. } = &*self.authorizer.permission;
+        let Permission {
+            workspace, sandbox, ..
+        } = &*self.authorizer.permission;
         trial.matches(&facts, workspace, *sandbox)
     }
 }
@@ -141,11 +170,19 @@ fn ended(dir: &Path, newest: u64) -> Result<(Vec<PastCall>, bool), RestoreError>
             } else if let Record::ApprovalRequested(asked) = record {
                 arguments.entry(asked.call).or_insert(asked.arguments);
             } else if let Record::ItemAdded(added) = record
-                && let Item::ToolCall { id, name, arguments: raw } = added.item
+                && let Item::ToolCall {
+                    id,
+                    name,
+                    arguments: raw,
+                } = added.item
                 && ended.remove(&id)
             {
                 let arguments = arguments.remove(&id).unwrap_or_else(|| raw.into());
-                calls.push(PastCall { call: id, tool: name, arguments });
+                calls.push(PastCall {
+                    call: id,
+                    tool: name,
+                    arguments,
+                });
             }
             if calls.len() >= MAX_CALLS || bytes >= MAX_BYTES {
                 return Ok((calls, frame.seq <= 1));

@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::feature::author::{
-    Change, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey,
-    HostCapability, ToolEffect, ToolOutput,
+    Change, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HookKey, HostCapability, ToolEffect, ToolOutput,
 };
 use crate::feature::{
-    CapabilityPolicy, FeatureRegistryBuilder, HostServices, Revoke, ToolContribution, ToolDeclaration,
+    CapabilityPolicy, FeatureRegistryBuilder, HostServices, Revoke, ToolContribution,
+    ToolDeclaration,
 };
 use authority::{Access, SandboxMode};
 use llm_worker::tool::ArgumentError;
@@ -25,8 +26,17 @@ const CALLS: u64 = 8;
 struct Parses(ToolDefinition, Latch);
 
 fn parses(gate: &Latch) -> Arc<Parses> {
-    let (name, description, schema) = ("Parse".to_owned(), "Parses.".to_owned(), r#"{"type":"object"}"#.into());
-    let definition = ToolDefinition { name, description, schema, effect: ToolEffect::ReadOnly };
+    let (name, description, schema) = (
+        "Parse".to_owned(),
+        "Parses.".to_owned(),
+        r#"{"type":"object"}"#.into(),
+    );
+    let definition = ToolDefinition {
+        name,
+        description,
+        schema,
+        effect: ToolEffect::ReadOnly,
+    };
     Arc::new(Parses(definition, gate.clone()))
 }
 
@@ -37,7 +47,9 @@ impl Tool for Parses {
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
         self.1.pass_blocking();
-        Ok(Prepared::new(raw.into(), Vec::new(), |_| Box::pin(async { Ok(ToolOutput::default()) })))
+        Ok(Prepared::new(raw.into(), Vec::new(), |_| {
+            Box::pin(async { Ok(ToolOutput::default()) })
+        }))
     }
 }
 
@@ -52,37 +64,73 @@ impl FeatureModule for Guarded {
     fn descriptor(&self) -> FeatureDescriptor {
         let builder = FeatureDescriptor::builder(ID).version("1.0.0");
         let builder = builder.foreign_tool(ToolDeclaration::of(self.tool.0.clone()));
-        let builder = if self.gated { builder.gate(&GATE) } else { builder };
-        if self.rewritten { builder.transform(&REWRITE) } else { builder }.build()
+        let builder = if self.gated {
+            builder.gate(&GATE)
+        } else {
+            builder
+        };
+        if self.rewritten {
+            builder.transform(&REWRITE)
+        } else {
+            builder
+        }
+        .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        ctx.tools().register(ToolContribution::new(ID, self.tool.clone(), Vec::new()))?;
+        ctx.tools()
+            .register(ToolContribution::new(ID, self.tool.clone(), Vec::new()))?;
         let live = Arc::new(());
         if self.gated {
-            ctx.hooks().gate(&GATE, &live, |(), _| crate::hook::Verdict::allow())?;
+            ctx.hooks()
+                .gate(&GATE, &live, |(), _| crate::hook::Verdict::allow())?;
         }
         if self.rewritten {
-            ctx.hooks().transform(&REWRITE, &live, |(), _| Change::Unchanged)?;
+            ctx.hooks()
+                .transform(&REWRITE, &live, |(), _| Change::Unchanged)?;
         }
         Ok(())
     }
 }
 
-fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Latch, gated: bool, rewritten: bool) -> Authorizer {
+fn authorizer(
+    runtime: &tokio::runtime::Runtime,
+    gate: &Latch,
+    gated: bool,
+    rewritten: bool,
+) -> Authorizer {
     let grants = [
         HostCapability::tool("*"),
         HostCapability::hook::<PreToolCall>(),
         HostCapability::hook::<ToolArguments>(),
         HostCapability::ANY_ARGUMENTS,
     ];
-    let policy = grants.into_iter().fold(CapabilityPolicy::nothing(), |policy, grant| policy.grant(ID, grant, "test"));
-    let module = Arc::new(Guarded { tool: parses(gate), gated, rewritten });
-    let registry = FeatureRegistryBuilder::new(policy).with(module).install(&HostServices::none());
-    assert_eq!(registry.tools().iter().count(), 1, "{:?}", registry.report());
+    let policy = grants
+        .into_iter()
+        .fold(CapabilityPolicy::nothing(), |policy, grant| {
+            policy.grant(ID, grant, "test")
+        });
+    let module = Arc::new(Guarded {
+        tool: parses(gate),
+        gated,
+        rewritten,
+    });
+    let registry = FeatureRegistryBuilder::new(policy)
+        .with(module)
+        .install(&HostServices::none());
+    assert_eq!(
+        registry.tools().iter().count(),
+        1,
+        "{:?}",
+        registry.report()
+    );
     let dir = tempfile::tempdir().unwrap();
-    let workspace = Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
-    let now = SandboxState { mode: SandboxMode::ReadOnly, enforced: true };
+    let workspace =
+        Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
+    let now = SandboxState {
+        mode: SandboxMode::ReadOnly,
+        enforced: true,
+    };
     Authorizer {
         registry: Arc::new(registry),
         permission: Arc::new(Permission {
@@ -102,13 +150,20 @@ fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Latch, gated: bool, rewr
 }
 
 fn call(number: u64) -> CallView {
-    CallView { id: CallId::new(number).unwrap(), name: "Parse".to_owned(), arguments: "{}".to_owned() }
+    CallView {
+        id: CallId::new(number).unwrap(),
+        name: "Parse".to_owned(),
+        arguments: "{}".to_owned(),
+    }
 }
 
 // The host judges, but the thread is in the tool's code.
 #[test]
 fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let callbacks = Callbacks::with_grace(runtime.handle().clone(), GRACE);
     let gate = Latch::new("parsed");
     let tool = parses(&gate);
@@ -125,7 +180,12 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
         enrichment: None,
     };
     let work = async move { prepare(&registered, "{}").map(drop) };
-    let lost = runtime.block_on(async { callbacks.run(GRACE, CancellationToken::new(), work).await.is_err() });
+    let lost = runtime.block_on(async {
+        callbacks
+            .run(GRACE, CancellationToken::new(), work)
+            .await
+            .is_err()
+    });
     assert!(lost && callbacks.is_disabled(&ID));
     gate.open();
 }
@@ -134,11 +194,16 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
 #[test]
 fn a_hanging_parser_costs_one_thread_only() {
     for (gated, rewritten) in [(true, false), (false, true), (true, true)] {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap();
         let gate = Latch::new("parsed");
         let authorizer = authorizer(&runtime, &gate, gated, rewritten);
         let rules = runtime.block_on(async {
-            let judged = (1..=CALLS).map(|number| tokio::spawn(authorizer.clone().judge(call(number))));
+            let judged =
+                (1..=CALLS).map(|number| tokio::spawn(authorizer.clone().judge(call(number))));
             let judged: Vec<_> = judged.collect();
             while !judged.iter().all(tokio::task::JoinHandle::is_finished) {
                 // The clock goes on only while somebody holds a thread.
@@ -153,8 +218,18 @@ fn a_hanging_parser_costs_one_thread_only() {
             }
             rules
         });
-        assert_eq!((gate.came(), authorizer.callbacks.stuck()), (1, 1), "{gated} {rewritten}: {rules:?}");
-        assert!(rules.iter().skip(1).all(|rule| rule == "host:stuck-feature"), "{gated} {rewritten}: {rules:?}");
+        assert_eq!(
+            (gate.came(), authorizer.callbacks.stuck()),
+            (1, 1),
+            "{gated} {rewritten}: {rules:?}"
+        );
+        assert!(
+            rules
+                .iter()
+                .skip(1)
+                .all(|rule| rule == "host:stuck-feature"),
+            "{gated} {rewritten}: {rules:?}"
+        );
         gate.open();
     }
 }
@@ -163,7 +238,10 @@ fn a_hanging_parser_costs_one_thread_only() {
 #[test]
 fn parsing_is_over_when_the_tool_is_taken_back() {
     for how in [Revoke::Now, Revoke::Drain(Duration::from_secs(60))] {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let gate = Latch::new("parsed");
         let authorizer = authorizer(&runtime, &gate, false, false);
         runtime.block_on(async {
@@ -171,7 +249,11 @@ fn parsing_is_over_when_the_tool_is_taken_back() {
             while gate.came() == 0 {
                 tokio::task::yield_now().await;
             }
-            let mut revoking = pin!(authorizer.registry.revoke(&ID, &HostCapability::tool("Parse"), how));
+            let mut revoking = pin!(authorizer.registry.revoke(
+                &ID,
+                &HostCapability::tool("Parse"),
+                how
+            ));
             tokio::select! {
                 biased;
                 _doors = &mut revoking => panic!("{how:?}: it is still parsing"),

@@ -17,18 +17,31 @@ pub(super) fn of(dir: &Path, call: CallId) -> Result<(String, Option<String>), T
     let reader = Reader::open(dir).map_err(|error| unread(&error))?;
     let (name, mut before) = (call.to_string(), reader.durable() + 1);
     while before > 1 {
-        let page = reader.page(before, PAGE.0, PAGE.1).map_err(|error| unread(&error))?;
+        let page = reader
+            .page(before, PAGE.0, PAGE.1)
+            .map_err(|error| unread(&error))?;
         before = page.first().map_or(1, |frame| frame.seq);
-        for frame in page.iter().rev().filter(|frame| frame.kind == "tool_finished" && frame.line.contains(&name)) {
-            let record = decode(frame).map_err(|error| ToolError::new(ErrorKind::Corrupt, error.to_string()))?;
+        for frame in page
+            .iter()
+            .rev()
+            .filter(|frame| frame.kind == "tool_finished" && frame.line.contains(&name))
+        {
+            let record = decode(frame)
+                .map_err(|error| ToolError::new(ErrorKind::Corrupt, error.to_string()))?;
             if let Record::ToolFinished(finished) = record
                 && finished.call == call
             {
-                return Ok((finished.outcome.content, finished.output.map(|output| output.handle)));
+                return Ok((
+                    finished.outcome.content,
+                    finished.output.map(|output| output.handle),
+                ));
             }
         }
     }
-    Err(ToolError::new(ErrorKind::FixInput, format!("call {name} has no result in this pod")))
+    Err(ToolError::new(
+        ErrorKind::FixInput,
+        format!("call {name} has no result in this pod"),
+    ))
 }
 
 fn unread(error: &ReadError) -> ToolError {
@@ -41,7 +54,9 @@ pub(super) fn page(content: &str, window: LineRange) -> Excerpt {
     let wanted = |lines: u64| usize::try_from(lines).unwrap_or(INLINE);
     let (first, shown) = match window {
         LineRange::From { from, lines: most } => {
-            let first = usize::try_from(from.max(1)).unwrap_or(usize::MAX).min(lines.len() + 1);
+            let first = usize::try_from(from.max(1))
+                .unwrap_or(usize::MAX)
+                .min(lines.len() + 1);
             (first, lines.iter().skip(first - 1).take(wanted(most)))
         }
         LineRange::Tail { lines: most } => {
@@ -52,5 +67,10 @@ pub(super) fn page(content: &str, window: LineRange) -> Excerpt {
     let shown: Vec<&str> = shown.copied().collect();
     let (first, total) = (first as u64, lines.len() as u64);
     let last = (first + shown.len() as u64).saturating_sub(1);
-    Excerpt { text: shown.join("\n"), first, last, total }
+    Excerpt {
+        text: shown.join("\n"),
+        first,
+        last,
+        total,
+    }
 }

@@ -23,10 +23,21 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let opened = Session::create(&root.path().join("one"), Options::new("s-1", Arc::new(|| 1))).unwrap();
+        let root = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
+        let opened = Session::create(
+            &root.path().join("one"),
+            Options::new("s-1", Arc::new(|| 1)),
+        )
+        .unwrap();
         let (mailbox, sender) = mailbox();
-        Self { opened, sender, mailbox, _root: root }
+        Self {
+            opened,
+            sender,
+            mailbox,
+            _root: root,
+        }
     }
 
     fn output(&self, outputs: Vec<Output>) -> CallOutput {
@@ -59,17 +70,31 @@ impl Scene {
     /// The outcome of a call that wrote these pieces.
     fn wrote(&self, pieces: &[&[u8]]) -> (ToolOutcome, Option<Output>) {
         let output = self.output(Vec::new());
-        pieces.iter().for_each(|piece| output.write_output(piece).unwrap());
-        kept(output.finish(Ok(ToolOutput { summary: "ok".into(), ..Default::default() }), false))
+        pieces
+            .iter()
+            .for_each(|piece| output.write_output(piece).unwrap());
+        kept(output.finish(
+            Ok(ToolOutput {
+                summary: "ok".into(),
+                ..Default::default()
+            }),
+            false,
+        ))
     }
 
     fn whole(&self, output: &Output) -> Vec<u8> {
-        self.opened.blobs.view().read(&output.stored.digest, 1 << 30).unwrap()
+        self.opened
+            .blobs
+            .view()
+            .read(&output.stored.digest, 1 << 30)
+            .unwrap()
     }
 }
 
 fn kept(ended: EndedCall) -> (ToolOutcome, Option<Output>) {
-    let EndedCall::Kept(outcome, output) = ended else { panic!("it was held") };
+    let EndedCall::Kept(outcome, output) = ended else {
+        panic!("it was held")
+    };
     (outcome, output)
 }
 
@@ -77,7 +102,11 @@ fn kept(ended: EndedCall) -> (ToolOutcome, Option<Output>) {
 fn parts(text: &str) -> (String, u64, String) {
     let (head, rest) = text.split_once("[… ").unwrap();
     let (mark, tail) = rest.split_once("\")]\n").unwrap();
-    (head.to_owned(), mark.split(' ').next().unwrap().parse().unwrap(), tail.to_owned())
+    (
+        head.to_owned(),
+        mark.split(' ').next().unwrap().parse().unwrap(),
+        tail.to_owned(),
+    )
 }
 
 #[test]
@@ -101,12 +130,23 @@ fn output_is_inline_up_to_the_bound_and_cut_above_it() {
     ];
     for (what, bytes, cut) in cases {
         // In one piece, in two around the bound, and in many.
-        let halves = [&bytes[..bytes.len().min(INLINE)], &bytes[bytes.len().min(INLINE)..]];
+        let halves = [
+            &bytes[..bytes.len().min(INLINE)],
+            &bytes[bytes.len().min(INLINE)..],
+        ];
         let many: Vec<&[u8]> = bytes.chunks(1000).collect();
         let mut all = [&[bytes][..], &halves, &many].map(|pieces| scene.wrote(pieces));
-        assert!(all.windows(2).all(|two| two[0].0 == two[1].0), "{what}: the pieces show");
-        let (outcome, output) = std::mem::replace(&mut all[0], (ToolOutcome::of(ResultStatus::Ok, ""), None));
-        assert_eq!((output.is_some(), outcome.status), (cut, ResultStatus::Ok), "{what}");
+        assert!(
+            all.windows(2).all(|two| two[0].0 == two[1].0),
+            "{what}: the pieces show"
+        );
+        let (outcome, output) =
+            std::mem::replace(&mut all[0], (ToolOutcome::of(ResultStatus::Ok, ""), None));
+        assert_eq!(
+            (output.is_some(), outcome.status),
+            (cut, ResultStatus::Ok),
+            "{what}"
+        );
         let Some(output) = output else {
             assert_eq!(outcome.content.as_bytes(), bytes, "{what}");
             continue;
@@ -114,14 +154,26 @@ fn output_is_inline_up_to_the_bound_and_cut_above_it() {
         assert_eq!(scene.whole(&output), bytes, "{what}");
         assert!(outcome.content.contains(&output.handle), "{what}");
         let (head, missing, tail) = parts(&outcome.content);
-        assert!(head.lines().count() <= HEAD_LINES && tail.lines().count() > 0, "{what}");
+        assert!(
+            head.lines().count() <= HEAD_LINES && tail.lines().count() > 0,
+            "{what}"
+        );
         if let Ok(text) = std::str::from_utf8(bytes) {
             let shown = head.strip_suffix('\n').unwrap_or(&head);
             let end = tail.as_str();
-            assert!(text.starts_with(shown) && text.ends_with(end), "{what}: {shown:.20} {end:.20}");
-            assert!(shown.len() <= HEAD_BYTES && end.len() <= TAIL_BYTES, "{what}");
+            assert!(
+                text.starts_with(shown) && text.ends_with(end),
+                "{what}: {shown:.20} {end:.20}"
+            );
+            assert!(
+                shown.len() <= HEAD_BYTES && end.len() <= TAIL_BYTES,
+                "{what}"
+            );
             let left = bytes.len() - shown.len() - end.len();
-            assert!(missing.abs_diff(left as u64) <= 1, "{what}: {missing} of {left}");
+            assert!(
+                missing.abs_diff(left as u64) <= 1,
+                "{what}: {missing} of {left}"
+            );
         }
     }
 }
@@ -131,30 +183,63 @@ fn output_is_inline_up_to_the_bound_and_cut_above_it() {
 #[test]
 fn an_output_is_read_as_it_is_shown_and_kept_as_it_came() {
     let scene = Scene::new();
-    let bar = |states: usize| (0..states).map(|n| format!("\r{n:>7} of {states}")).collect::<String>();
+    let bar = |states: usize| {
+        (0..states)
+            .map(|n| format!("\r{n:>7} of {states}"))
+            .collect::<String>()
+    };
     let long = bar(4_000);
-    let lines: String = (0..4_000).map(|n| format!("\u{1b}[32mline\u{1b}[m {n}\r\n")).collect();
-    let up: String = (0..3_000).map(|n| format!("a {n}\nb {n}\n\u{1b}[2A")).collect();
+    let lines: String = (0..4_000)
+        .map(|n| format!("\u{1b}[32mline\u{1b}[m {n}\r\n"))
+        .collect();
+    let up: String = (0..3_000)
+        .map(|n| format!("a {n}\nb {n}\n\u{1b}[2A"))
+        .collect();
     let table: [(&str, &str, &str, &str); 6] = [
         ("colours", "\u{1b}[31mred\u{1b}[m\n", "red\n", "red"),
         ("a bar", " 1%\r 2%\r100%\n", "100%\n", "100%"),
-        ("a long bar", &format!("{long}\nend\u{1b}["), "   3999 of 4000\nend", "   3999 of 4000\nend"),
-        ("two lines", &format!("{up}\u{1b}[2Bend"), "a 2999\nb 2999\nend", "a 2999\nb 2999\nend"),
-        ("many lines", &lines, "line 0\nline 1\n", "line 0\nline 1\nline 2"),
+        (
+            "a long bar",
+            &format!("{long}\nend\u{1b}["),
+            "   3999 of 4000\nend",
+            "   3999 of 4000\nend",
+        ),
+        (
+            "two lines",
+            &format!("{up}\u{1b}[2Bend"),
+            "a 2999\nb 2999\nend",
+            "a 2999\nb 2999\nend",
+        ),
+        (
+            "many lines",
+            &lines,
+            "line 0\nline 1\n",
+            "line 0\nline 1\nline 2",
+        ),
         ("a note", "\u{1b}[31mred\u{1b}]0;title", "red", "red"),
     ];
     for (what, written, first, page) in table {
         for size in [7, 1000, usize::MAX] {
             let pieces: Vec<&[u8]> = written.as_bytes().chunks(size.min(written.len())).collect();
             let (outcome, output) = scene.wrote(&pieces);
-            assert!(outcome.content.starts_with(first), "{what}: {:.80}", outcome.content);
+            assert!(
+                outcome.content.starts_with(first),
+                "{what}: {:.80}",
+                outcome.content
+            );
             assert!(!outcome.content.contains(['\u{1b}', '\r']), "{what}");
-            assert_eq!(outcome.content.contains("left out"), what == "many lines", "{what}");
+            assert_eq!(
+                outcome.content.contains("left out"),
+                what == "many lines",
+                "{what}"
+            );
             let output = output.unwrap();
             assert_eq!(scene.whole(&output), written.as_bytes(), "{what}");
             let handle = output.handle.clone();
-            let excerpt =
-                scene.output(vec![output]).read_output(&handle, LineRange::From { from: 1, lines: 3 }).unwrap();
+            let excerpt = scene
+                .output(vec![output])
+                .read_output(&handle, LineRange::From { from: 1, lines: 3 })
+                .unwrap();
             assert_eq!(excerpt.text, page, "{what}");
         }
     }
@@ -162,7 +247,10 @@ fn an_output_is_read_as_it_is_shown_and_kept_as_it_came() {
     let said = |written: &str| {
         let output = scene.output(Vec::new());
         output.write_output(written.as_bytes()).unwrap();
-        let result = ToolOutput { summary: "ok".into(), content: "[a note]\r\n".into() };
+        let result = ToolOutput {
+            summary: "ok".into(),
+            content: "[a note]\r\n".into(),
+        };
         kept(output.finish(Ok(result), false)).0.content
     };
     assert_eq!(said("\u{1b}[1mx\u{1b}Pand so on\n"), "x\n[a note]\r\n");
@@ -181,14 +269,21 @@ fn a_secret_that_is_put_together_is_replaced() {
     for before in ["", &many] {
         let output = scene.watched(Vec::new(), redactor.clone(), Shaping::None, None);
         output
-            .write_output(format!("{before}k3y-of-\u{1b}[1ma-provider\nk3y-of-a-prX\u{8}ovider\n").as_bytes())
+            .write_output(
+                format!("{before}k3y-of-\u{1b}[1ma-provider\nk3y-of-a-prX\u{8}ovider\n").as_bytes(),
+            )
             .unwrap();
         let (outcome, output) = kept(output.finish(Ok(ToolOutput::default()), false));
         let shown = "‹secret KEY›\n‹secret KEY›";
-        assert!(outcome.content.ends_with(&format!("{shown}\n")), "{before:.9}");
+        assert!(
+            outcome.content.ends_with(&format!("{shown}\n")),
+            "{before:.9}"
+        );
         let output = output.unwrap();
         let reader = scene.watched(vec![output.clone()], redactor.clone(), Shaping::None, None);
-        let page = reader.read_output(&output.handle, LineRange::Tail { lines: 2 }).unwrap();
+        let page = reader
+            .read_output(&output.handle, LineRange::Tail { lines: 2 })
+            .unwrap();
         assert_eq!(page.text, shown);
     }
 }
@@ -202,37 +297,108 @@ fn a_gigabyte_is_held_in_kilobytes() {
     let block = format!("{:>1023}\n", "x").repeat(1 << 10);
     for written in 0..70_u64 {
         output.write_output(block.as_bytes()).unwrap();
-        let super::Sink::Large { shown, .. } = &output.lock().sink else { panic!("{written}") };
+        let super::Sink::Large { shown, .. } = &output.lock().sink else {
+            panic!("{written}")
+        };
         let held = shown.head.capacity() + shown.tail.capacity();
         assert!(held < 4 << 20, "{held} bytes held after {written} MiB");
     }
     let (outcome, output) = kept(output.finish(Ok(ToolOutput::default()), false));
     let output = output.unwrap();
     assert_eq!(output.stored.total(), 70 << 20);
-    assert!(output.stored.gap.is_some() && output.stored.bytes == 64 << 20, "{:?}", output.stored);
-    assert!(outcome.content.contains(&format!("of {} bytes", 70 << 20)), "{:.80}", outcome.content);
+    assert!(
+        output.stored.gap.is_some() && output.stored.bytes == 64 << 20,
+        "{:?}",
+        output.stored
+    );
+    assert!(
+        outcome.content.contains(&format!("of {} bytes", 70 << 20)),
+        "{:.80}",
+        outcome.content
+    );
 }
 
 #[test]
 fn results_are_bounded_and_their_kind_decides_the_status() {
     let scene = Scene::new();
     let long = "s".repeat(ToolOutcome::SUMMARY_MAX + 10);
-    let output = |summary: &str, content: &str| Ok(ToolOutput { summary: summary.into(), content: content.into() });
-    let error = |kind, text: &str| Err(ToolError { kind, message: text.to_owned(), content: "so far".to_owned() });
+    let output = |summary: &str, content: &str| {
+        Ok(ToolOutput {
+            summary: summary.into(),
+            content: content.into(),
+        })
+    };
+    let error = |kind, text: &str| {
+        Err(ToolError {
+            kind,
+            message: text.to_owned(),
+            content: "so far".to_owned(),
+        })
+    };
     let rest = "s".repeat(10);
     let cases = [
-        (output("ok", "body"), false, ResultStatus::Ok, "ok", "body".to_owned()),
-        (output("two\nlines", "body"), false, ResultStatus::Ok, "two", "lines\nbody".to_owned()),
-        (output(&long, ""), false, ResultStatus::Ok, &long[..ToolOutcome::SUMMARY_MAX], format!("{rest}\n")),
-        (error(ErrorKind::FixInput, "no"), false, ResultStatus::Error, "no", "so far".to_owned()),
-        (error(ErrorKind::FixInput, "no"), true, ResultStatus::Error, "no", "so far".to_owned()),
-        (error(ErrorKind::Cancelled, "cut"), false, ResultStatus::Error, "cut", "so far".to_owned()),
-        (error(ErrorKind::Cancelled, "cut"), true, ResultStatus::Cancelled, "cut", "so far".to_owned()),
+        (
+            output("ok", "body"),
+            false,
+            ResultStatus::Ok,
+            "ok",
+            "body".to_owned(),
+        ),
+        (
+            output("two\nlines", "body"),
+            false,
+            ResultStatus::Ok,
+            "two",
+            "lines\nbody".to_owned(),
+        ),
+        (
+            output(&long, ""),
+            false,
+            ResultStatus::Ok,
+            &long[..ToolOutcome::SUMMARY_MAX],
+            format!("{rest}\n"),
+        ),
+        (
+            error(ErrorKind::FixInput, "no"),
+            false,
+            ResultStatus::Error,
+            "no",
+            "so far".to_owned(),
+        ),
+        (
+            error(ErrorKind::FixInput, "no"),
+            true,
+            ResultStatus::Error,
+            "no",
+            "so far".to_owned(),
+        ),
+        (
+            error(ErrorKind::Cancelled, "cut"),
+            false,
+            ResultStatus::Error,
+            "cut",
+            "so far".to_owned(),
+        ),
+        (
+            error(ErrorKind::Cancelled, "cut"),
+            true,
+            ResultStatus::Cancelled,
+            "cut",
+            "so far".to_owned(),
+        ),
     ];
     for (result, cancelled, status, summary, content) in cases {
         let what = format!("{result:?} {cancelled}");
         let (outcome, _) = kept(scene.output(Vec::new()).finish(result, cancelled));
-        assert_eq!(outcome, ToolOutcome { status, summary: summary.to_owned(), content }, "{what}");
+        assert_eq!(
+            outcome,
+            ToolOutcome {
+                status,
+                summary: summary.to_owned(),
+                content
+            },
+            "{what}"
+        );
     }
 }
 
@@ -241,14 +407,29 @@ fn what_comes_behind_the_end_is_refused() {
     let scene = Scene::new();
     let output = scene.output(Vec::new());
     output.finish(Ok(ToolOutput::default()), false);
-    assert_eq!(output.write_output(b"late").unwrap_err().kind, ErrorKind::Cancelled);
+    assert_eq!(
+        output.write_output(b"late").unwrap_err().kind,
+        ErrorKind::Cancelled
+    );
     // A session that is closed takes no more blobs; the result says what was lost.
     let output = scene.output(Vec::new());
     output.write_output(&[b'x'; INLINE]).unwrap();
     scene.opened.journal.close();
-    assert_eq!(output.write_output(b"x").unwrap_err().kind, ErrorKind::Unavailable);
-    let (outcome, output) = kept(output.finish(Ok(ToolOutput { summary: "ok".into(), content: "more".into() }), false));
-    assert!(outcome.status == ResultStatus::Error && outcome.summary.contains("its output was lost"), "{outcome:?}");
+    assert_eq!(
+        output.write_output(b"x").unwrap_err().kind,
+        ErrorKind::Unavailable
+    );
+    let (outcome, output) = kept(output.finish(
+        Ok(ToolOutput {
+            summary: "ok".into(),
+            content: "more".into(),
+        }),
+        false,
+    ));
+    assert!(
+        outcome.status == ResultStatus::Error && outcome.summary.contains("its output was lost"),
+        "{outcome:?}"
+    );
     assert_eq!((outcome.content.as_str(), output), ("", None));
 }
 
@@ -277,22 +458,47 @@ fn windows_of_an_earlier_output_are_lines_by_number() {
         );
     }
     let all = output.read_output(&handle, from(1, u64::MAX)).unwrap();
-    assert!(all.text.len() <= INLINE && all.text.len() > INLINE - 20 && all.last < 5000, "{}", all.text.len());
+    assert!(
+        all.text.len() <= INLINE && all.text.len() > INLINE - 20 && all.last < 5000,
+        "{}",
+        all.text.len()
+    );
     assert!(all.text.ends_with(&format!("\nline {}", all.last)));
-    let end = output.read_output(&handle, LineRange::Tail { lines: u64::MAX }).unwrap();
-    assert!(end.text.len() <= INLINE && end.text.starts_with(&format!("line {}\n", end.first)) && end.last == 5000);
+    let end = output
+        .read_output(&handle, LineRange::Tail { lines: u64::MAX })
+        .unwrap();
+    assert!(
+        end.text.len() <= INLINE
+            && end.text.starts_with(&format!("line {}\n", end.first))
+            && end.last == 5000
+    );
     // Lines that are nothing but their breaks count too.
     let (_, output) = scene.wrote(&[&[b'\n'; 3 * INLINE]]);
     let handle = output.as_ref().unwrap().handle.clone();
     let output = scene.output(output.into_iter().collect());
     for window in [from(1, u64::MAX), LineRange::Tail { lines: u64::MAX }] {
         let shown = output.read_output(&handle, window).unwrap();
-        assert!(shown.text.len() <= INLINE && shown.total == 3 * INLINE as u64, "{window:?}: {}", shown.text.len());
+        assert!(
+            shown.text.len() <= INLINE && shown.total == 3 * INLINE as u64,
+            "{window:?}: {}",
+            shown.text.len()
+        );
     }
-    let unknown = output.read_output("o-000000000000", from(1, 1)).unwrap_err();
-    assert!(unknown.kind == ErrorKind::FixInput && unknown.message.contains(&handle), "{unknown}");
-    let none = scene.output(Vec::new()).read_output("o-000000000000", from(1, 1)).unwrap_err();
-    assert!(none.message.contains("no output has been stored yet"), "{none}");
+    let unknown = output
+        .read_output("o-000000000000", from(1, 1))
+        .unwrap_err();
+    assert!(
+        unknown.kind == ErrorKind::FixInput && unknown.message.contains(&handle),
+        "{unknown}"
+    );
+    let none = scene
+        .output(Vec::new())
+        .read_output("o-000000000000", from(1, 1))
+        .unwrap_err();
+    assert!(
+        none.message.contains("no output has been stored yet"),
+        "{none}"
+    );
 }
 
 fn change(path: &str) -> FileChange {
@@ -309,7 +515,9 @@ fn change(path: &str) -> FileChange {
 #[test]
 fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
     let mut scene = Scene::new();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     type Answer = Option<Result<(), String>>;
     let cases: [(Answer, Result<(), ErrorKind>); 3] = [
         (Some(Ok(())), Ok(())),
@@ -325,16 +533,36 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
                 early = &mut leave => panic!("it went on before the answer: {early:?}"),
                 event = scene.mailbox.next() => event,
             };
-            let Wakeup::Request(DriverRequest::AnnounceChange { call: asking, change, reply }) = asked else {
+            let Wakeup::Request(DriverRequest::AnnounceChange {
+                call: asking,
+                change,
+                reply,
+            }) = asked
+            else {
                 panic!("no change")
             };
-            let Record::FileChanged(change) = *change else { panic!("not of a file") };
-            let FileChanged { call, path, before, mode, after, made: _ } = change;
-            assert_eq!((call, path.as_str(), mode), (CallId::new(1), "/p/a", Some(0o600)));
+            let Record::FileChanged(change) = *change else {
+                panic!("not of a file")
+            };
+            let FileChanged {
+                call,
+                path,
+                before,
+                mode,
+                after,
+                made: _,
+            } = change;
+            assert_eq!(
+                (call, path.as_str(), mode),
+                (CallId::new(1), "/p/a", Some(0o600))
+            );
             assert_eq!(Some(asking), call);
             assert_eq!(after, Some("00".repeat(32)));
             // The before-image is durable before the record that names it.
-            assert_eq!(scene.opened.blobs.view().verify(&before.unwrap().digest), Ok(3));
+            assert_eq!(
+                scene.opened.blobs.view().verify(&before.unwrap().digest),
+                Ok(3)
+            );
             match answer {
                 Some(answer) => reply.send(answer).unwrap(),
                 None => drop(reply),
@@ -345,11 +573,23 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
     }
     let output = scene.output(Vec::new());
     scene.mailbox.close();
-    let refused = runtime.block_on(output.file_changing(change("/p/a"))).unwrap_err();
+    let refused = runtime
+        .block_on(output.file_changing(change("/p/a")))
+        .unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Cancelled);
-    let odd = std::path::PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/p/\xff"));
-    let odd = runtime.block_on(output.file_changing(FileChange { path: odd, ..change("") })).unwrap_err();
-    assert!(odd.kind == ErrorKind::FixInput && odd.message.contains("UTF-8"), "{odd}");
+    let odd = std::path::PathBuf::from(
+        <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/p/\xff"),
+    );
+    let odd = runtime
+        .block_on(output.file_changing(FileChange {
+            path: odd,
+            ..change("")
+        }))
+        .unwrap_err();
+    assert!(
+        odd.kind == ErrorKind::FixInput && odd.message.contains("UTF-8"),
+        "{odd}"
+    );
 }
 
 /// What a person who watches sees of these pieces, until the tool ends and after it.
@@ -357,13 +597,27 @@ fn watched(shaping: Shaping, pieces: &[&[u8]]) -> (String, usize) {
     let (scene, outputs) = (Scene::new(), LiveOutputs::new());
     let secret = Secret::new(&ambient::claim(), "KEY", "sk-0123456789".to_owned());
     let live = outputs.begin(CallId::new(1).unwrap(), CallOrigin::default());
-    let output = scene.watched(Vec::new(), Redactor::new(&[secret]).unwrap(), shaping, Some(live));
+    let output = scene.watched(
+        Vec::new(),
+        Redactor::new(&[secret]).unwrap(),
+        shaping,
+        Some(live),
+    );
     let (mut follower, mut seen) = (outputs.follow(), String::new());
     for piece in pieces {
         output.write_output(piece).unwrap();
-        follower.take(0).iter().for_each(|part| seen.push_str(&part.text));
+        follower
+            .take(0)
+            .iter()
+            .for_each(|part| seen.push_str(&part.text));
     }
-    drop(output.finish(Ok(ToolOutput { summary: "ok".into(), content: "the content".into() }), false));
+    drop(output.finish(
+        Ok(ToolOutput {
+            summary: "ok".into(),
+            content: "the content".into(),
+        }),
+        false,
+    ));
     (seen, outputs.follow().take(0).len())
 }
 
@@ -374,13 +628,23 @@ fn a_person_who_watches_sees_no_part_of_a_secret() {
     for cut in 0..text.len() {
         let (first, second) = text.split_at(cut);
         let (seen, after) = watched(Shaping::None, &[first, second]);
-        assert_eq!((seen.as_str(), after), ("a \u{2039}secret KEY\u{203a} sk-01 z\n", 0), "cut at {cut}");
+        assert_eq!(
+            (seen.as_str(), after),
+            ("a \u{2039}secret KEY\u{203a} sk-01 z\n", 0),
+            "cut at {cut}"
+        );
     }
-    assert_eq!(watched(Shaping::None, &[b"listening on 80\n"]).0, "listening on 80\n");
+    assert_eq!(
+        watched(Shaping::None, &[b"listening on 80\n"]).0,
+        "listening on 80\n"
+    );
     assert_eq!(watched(Shaping::Whole, &[b"it is sk-0123"]).0, "it is ");
 }
 
 #[test]
 fn nothing_is_seen_of_an_output_that_may_be_withheld() {
-    assert_eq!(watched(Shaping::MayWithhold, &[b"canary\n", b"more\n"]), (String::new(), 0));
+    assert_eq!(
+        watched(Shaping::MayWithhold, &[b"canary\n", b"more\n"]),
+        (String::new(), 0)
+    );
 }

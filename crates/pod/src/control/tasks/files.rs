@@ -49,7 +49,12 @@ impl ChangedFiles {
         if !projects.is_empty() {
             watch.spawn_on(observe(projects, sender, runtime.clone()), runtime);
         }
-        Self { watch, reports, waiting: BTreeMap::new(), told: BTreeMap::new() }
+        Self {
+            watch,
+            reports,
+            waiting: BTreeMap::new(),
+            told: BTreeMap::new(),
+        }
     }
 
     /// The next report; `None` once nothing is watched. Cancel-safe.
@@ -73,7 +78,9 @@ impl ChangedFiles {
 
     /// A run ended. What it was told waits for the next run, unless it completed.
     pub(super) fn end(&mut self, run: u64, completed: bool) {
-        let Some((task, changes)) = self.told.remove(&run) else { return };
+        let Some((task, changes)) = self.told.remove(&run) else {
+            return;
+        };
         if !completed {
             self.add(task, changes);
         }
@@ -95,7 +102,9 @@ async fn observe(projects: Vec<Workspace>, reports: mpsc::Sender<FileReport>, ru
             Err(_revoked) if project.door().is_shut() => {}
             Err(why) => {
                 let minutes = AGAIN.as_secs() / 60;
-                let text = format!("changes of files are not noticed: {why}; tried again every {minutes} minutes");
+                let text = format!(
+                    "changes of files are not noticed: {why}; tried again every {minutes} minutes"
+                );
                 if text != told {
                     told.clone_from(&text);
                     if reports.send(FileReport::Unwatched(text)).await.is_err() {
@@ -109,9 +118,15 @@ async fn observe(projects: Vec<Workspace>, reports: mpsc::Sender<FileReport>, ru
 }
 
 /// As [`observe`], for one grant. `Ok` when nothing receives the reports any more.
-async fn observe_one(project: &Workspace, reports: &mpsc::Sender<FileReport>, runtime: &Handle) -> Result<(), String> {
+async fn observe_one(
+    project: &Workspace,
+    reports: &mpsc::Sender<FileReport>,
+    runtime: &Handle,
+) -> Result<(), String> {
     let of = project.clone();
-    let opened = runtime.spawn_blocking(move || FileWatch::open(&of, MAX_WATCHED_DIRS)).await;
+    let opened = runtime
+        .spawn_blocking(move || FileWatch::open(&of, MAX_WATCHED_DIRS))
+        .await;
     let mut watch = opened.map_err(text)?.map_err(text)?;
     let mut is_told = false;
     loop {
@@ -166,7 +181,8 @@ mod tests {
     #[allow(clippy::disallowed_methods, reason = "authority of a test")]
     async fn a_revoked_grant_does_not_end_the_watch_of_another() {
         let dir = tempfile::tempdir().unwrap();
-        let open = || Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
+        let open =
+            || Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
         let (revoked, granted) = (open(), open());
         revoked.door().shut().await;
         let (sender, mut reports) = mpsc::channel(1);
@@ -181,7 +197,9 @@ mod tests {
             }
             None
         };
-        let report = tokio::time::timeout(Duration::from_secs(30), changed).await.unwrap();
+        let report = tokio::time::timeout(Duration::from_secs(30), changed)
+            .await
+            .unwrap();
         assert!(matches!(report, Some(FileReport::Changed(_))), "{report:?}");
     }
 }

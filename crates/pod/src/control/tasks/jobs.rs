@@ -9,7 +9,9 @@
 use super::runner::Ended;
 use crate::control::core::Core;
 use crate::control::pipeline::{ActorCommit, TaskCommit};
-use crate::feature::{JobBoard, JobControl, JobError, JobLog, MAX_JOBS_OF_FEATURE, NewJob, escape_line, millis};
+use crate::feature::{
+    JobBoard, JobControl, JobError, JobLog, MAX_JOBS_OF_FEATURE, NewJob, escape_line, millis,
+};
 use crate::mailbox::requests::JobRequest;
 use crate::record::{ChildProcess, JobEnd, JobEndKind, MAX_JOB_TEXT};
 use crate::session::jobs::MAX_JOBS;
@@ -45,8 +47,17 @@ pub(in crate::control) struct JobOver {
 
 impl Jobs {
     pub(super) fn new(core: &Core) -> Self {
-        let (next, gone) = (core.state.job_numbers.saturating_add(1), CancellationToken::new());
-        Self { next, board: core.jobs.clone(), _kills: gone.clone().drop_guard(), gone, is_closed: false }
+        let (next, gone) = (
+            core.state.job_numbers.saturating_add(1),
+            CancellationToken::new(),
+        );
+        Self {
+            next,
+            board: core.jobs.clone(),
+            _kills: gone.clone().drop_guard(),
+            gone,
+            is_closed: false,
+        }
     }
 
     /// Starts what features asked for.
@@ -64,9 +75,19 @@ impl Jobs {
             core.write_out();
             let control = self.board.add(start.clone());
             let (board, gone) = (self.board.clone(), self.gone.clone());
-            let host = JobHost { board, clock: core.store.clock.clone(), control, gone };
+            let host = JobHost {
+                board,
+                clock: core.store.clock.clone(),
+                control,
+                gone,
+            };
             let work = host.work(start, *request, recorded);
-            runs.spawn(async move { Ended::Job(JobOver { job, record: work.await }) });
+            runs.spawn(async move {
+                Ended::Job(JobOver {
+                    job,
+                    record: work.await,
+                })
+            });
         }
     }
 
@@ -98,15 +119,27 @@ impl Jobs {
     /// A job has ended: its record is appended until the disk takes it.
     pub(super) fn over(&mut self, core: &mut Core, over: JobOver) {
         let JobOver { job, record } = over;
-        let Some(mut record) = record else { return self.board.end(job, &core.state) };
-        if let Some(end) = record.ended.as_mut().filter(|end| end.how == JobEndKind::Stopped) {
+        let Some(mut record) = record else {
+            return self.board.end(job, &core.state);
+        };
+        if let Some(end) = record
+            .ended
+            .as_mut()
+            .filter(|end| end.how == JobEndKind::Stopped)
+        {
             match self.board.stopped_by(job) {
-                Some(client) => drop(end.reason.get_or_insert_with(|| format!("a person stopped it with `{client}`"))),
+                Some(client) => drop(
+                    end.reason
+                        .get_or_insert_with(|| format!("a person stopped it with `{client}`")),
+                ),
                 None if self.is_closed => end.how = JobEndKind::PodStopped,
                 None => {}
             }
         }
-        core.append_actor_commit(ActorCommit::Task(TaskCommit::JobEnd(job)), vec![record.into()]);
+        core.append_actor_commit(
+            ActorCommit::Task(TaskCommit::JobEnd(job)),
+            vec![record.into()],
+        );
     }
 
     /// The end of a job is in the log, or can never be stored.
@@ -137,10 +170,20 @@ impl JobHost {
         request: JobRequest,
         recorded: oneshot::Receiver<Result<(), String>>,
     ) -> Option<ChildProcess> {
-        let JobRequest { spawner, redactor, new, reply, .. } = request;
+        let JobRequest {
+            spawner,
+            redactor,
+            new,
+            reply,
+            ..
+        } = request;
         let stop = self.control.stop.clone();
-        if let Err(why) = recorded.await.unwrap_or_else(|_| Err("the pod has ended".to_owned())) {
-            let why = format!("the job was not started, because its start could not be recorded: {why}");
+        if let Err(why) = recorded
+            .await
+            .unwrap_or_else(|_| Err("the pod has ended".to_owned()))
+        {
+            let why =
+                format!("the job was not started, because its start could not be recorded: {why}");
             drop(reply.send(Err(JobError::Unavailable(why))));
             return None;
         }
@@ -155,7 +198,11 @@ impl JobHost {
                 return Some(self.ended(start, end));
             }
         };
-        let began = ChildProcess { pid: child.pid(), start: child.started(), ..start };
+        let began = ChildProcess {
+            pid: child.pid(),
+            start: child.started(),
+            ..start
+        };
         let log = JobLog::default();
         self.board.begin(began.clone(), log.clone(), child.memory());
         if reply.send(Ok(began.job)).is_err() {
@@ -166,14 +213,26 @@ impl JobHost {
             log.write(bytes);
             Ok(())
         };
-        let ended = read(child.paced(MAX_OUTPUT, OUTPUT_TIME), keep, stop, self.gone.clone()).await;
+        let ended = read(
+            child.paced(MAX_OUTPUT, OUTPUT_TIME),
+            keep,
+            stop,
+            self.gone.clone(),
+        )
+        .await;
         let ended = ended.map_or_else(|error| failed(&line(&error, &redactor)), end);
-        let ms = ended.ms.or_else(|| Some(self.now_ms().saturating_sub(began.at_ms)));
+        let ms = ended
+            .ms
+            .or_else(|| Some(self.now_ms().saturating_sub(began.at_ms)));
         Some(self.ended(began, JobEnd { ms, ..ended }))
     }
 
     fn ended(&self, job: ChildProcess, end: JobEnd) -> ChildProcess {
-        ChildProcess { at_ms: self.now_ms(), ended: Some(end), ..job }
+        ChildProcess {
+            at_ms: self.now_ms(),
+            ended: Some(end),
+            ..job
+        }
     }
 
     fn now_ms(&self) -> u64 {
@@ -183,7 +242,13 @@ impl JobHost {
 
 /// The record of a start: what is to run, and for whom.
 fn start(job: u64, request: &JobRequest, clock: &Clock) -> ChildProcess {
-    let JobRequest { feature, redactor, new, starter, .. } = request;
+    let JobRequest {
+        feature,
+        redactor,
+        new,
+        starter,
+        ..
+    } = request;
     ChildProcess {
         job,
         feature: feature.to_string(),
@@ -199,8 +264,22 @@ fn start(job: u64, request: &JobRequest, clock: &Clock) -> ChildProcess {
 
 /// On a thread of its own: what git would run is read before the start.
 async fn spawn(spawner: Spawner, job: u64, new: NewJob) -> Result<SpawnedChild, JobError> {
-    let NewJob { program, args, cwd, command: _, deadline, most: _ } = new;
-    let job = authority::Job { program, args, cwd, call: format!("job-{job}"), deadline, input: Vec::new() };
+    let NewJob {
+        program,
+        args,
+        cwd,
+        command: _,
+        deadline,
+        most: _,
+    } = new;
+    let job = authority::Job {
+        program,
+        args,
+        cwd,
+        call: format!("job-{job}"),
+        deadline,
+        input: Vec::new(),
+    };
     let runtime = Handle::current();
     let started = tokio::task::spawn_blocking(move || runtime.block_on(spawner.spawn(job)));
     let lost = |error| JobError::Unavailable(format!("the start of the job failed: {error}"));
@@ -216,7 +295,8 @@ async fn read(
 ) -> Result<ChildResult, String> {
     let runtime = Handle::current();
     let run = async move { child.run(keep, &stop).await };
-    let thread = tokio::task::spawn_blocking(move || runtime.block_on(gone.run_until_cancelled_owned(run)));
+    let thread =
+        tokio::task::spawn_blocking(move || runtime.block_on(gone.run_until_cancelled_owned(run)));
     match thread.await {
         Ok(Some(ended)) => ended.map_err(|error| error.to_string()),
         Ok(None) => Err("the pod has ended".to_owned()),
@@ -231,18 +311,31 @@ fn end(result: ChildResult) -> JobEnd {
         ChildExit::Deadline => (JobEndKind::TimedOut, None),
         ChildExit::Cancelled => (JobEndKind::Stopped, None),
     };
-    let remaining = (result.remaining > 0).then(|| "some of its processes may still run".to_owned());
+    let remaining =
+        (result.remaining > 0).then(|| "some of its processes may still run".to_owned());
     let refused = result.refused.filter(|refused| *refused > 0);
-    let refused = refused.map(|times| format!("the sandbox refused it the network, times: {times}"));
-    JobEnd { how, code, reason: remaining.or(result.traffic.refused()).or(refused), ms: Some(millis(result.took)) }
+    let refused =
+        refused.map(|times| format!("the sandbox refused it the network, times: {times}"));
+    JobEnd {
+        how,
+        code,
+        reason: remaining.or(result.traffic.refused()).or(refused),
+        ms: Some(millis(result.took)),
+    }
 }
 
 fn failed(why: &str) -> JobEnd {
-    JobEnd { reason: Some(why.to_owned()), ..JobEnd::of(JobEndKind::Failed) }
+    JobEnd {
+        reason: Some(why.to_owned()),
+        ..JobEnd::of(JobEndKind::Failed)
+    }
 }
 
 fn not_started(why: &str) -> JobEnd {
-    JobEnd { reason: Some(why.to_owned()), ..JobEnd::of(JobEndKind::NotStarted) }
+    JobEnd {
+        reason: Some(why.to_owned()),
+        ..JobEnd::of(JobEndKind::NotStarted)
+    }
 }
 
 /// A text of one line for the journal.
@@ -262,19 +355,40 @@ mod tests {
     #[test]
     #[allow(clippy::disallowed_methods, reason = "authority of a test")]
     fn output_is_read_on_another_thread() {
-        let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
+        let confinement = Confinement {
+            mode: SandboxMode::Off,
+            read: Vec::new(),
+            write: Vec::new(),
+        };
         let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-        let spawner = Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap();
+        let spawner =
+            Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap();
         let (seen, threads) = mpsc::channel::<ThreadId>();
         let keep = move |_: &[u8]| seen.send(thread::current().id()).map_err(io::Error::other);
         let deadline = Duration::from_secs(60);
         let (program, args) = ("sh".into(), vec!["-c".into(), "echo said".into()]);
-        let job =
-            authority::Job { program, args, cwd: "/".into(), call: "job-1".to_owned(), deadline, input: Vec::new() };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let job = authority::Job {
+            program,
+            args,
+            cwd: "/".into(),
+            call: "job-1".to_owned(),
+            deadline,
+            input: Vec::new(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let child = spawner.spawn(job).await.unwrap();
-            read(child, keep, CancellationToken::new(), CancellationToken::new()).await.unwrap();
+            read(
+                child,
+                keep,
+                CancellationToken::new(),
+                CancellationToken::new(),
+            )
+            .await
+            .unwrap();
         });
         let threads: Vec<_> = threads.iter().collect();
         assert!(!threads.is_empty() && !threads.contains(&thread::current().id()));

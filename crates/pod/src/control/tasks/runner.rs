@@ -9,18 +9,21 @@
 use super::files::{ChangedFiles, FileReport};
 use super::jobs::{JobOver, Jobs};
 use super::supervisor::{
-    RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskOutlook, TaskRun, TaskRunEnd, TaskSpec,
+    RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskOutlook, TaskRun, TaskRunEnd,
+    TaskSpec,
 };
 use crate::control::core::{Core, Fatal};
 use crate::control::pipeline::{ActorCommit, TaskCommit};
 use crate::control::status::BackgroundTaskView;
 use crate::feature::{
-    BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure, TaskTrigger, millis,
-    sanitize_lines,
+    BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure,
+    TaskTrigger, millis, sanitize_lines,
 };
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{RunTime, TaskRequest};
-use crate::record::{BackgroundTask, ChildProcess, JobStarter, MAX_TASK_REASON, TaskRunState, TriggerKind};
+use crate::record::{
+    BackgroundTask, ChildProcess, JobStarter, MAX_TASK_REASON, TaskRunState, TriggerKind,
+};
 use crate::session::fold::{Hold, SessionState};
 use crate::session::jobs::MAX_ENDED_JOBS;
 use crate::session::tasks::OpenTaskRun;
@@ -83,10 +86,17 @@ impl Tasks {
                     tasks.push(task.clone());
                 }
                 // The plan refuses what cannot be read.
-                Err(why) => warn!(feature = %task.feature, task = task.name, why, "a schedule cannot be read"),
+                Err(why) => {
+                    warn!(feature = %task.feature, task = task.name, why, "a schedule cannot be read")
+                }
             }
         }
-        let supervisor = Supervisor::start(wall_ms(&core.store.clock), specs, &core.state.tasks, core.state.task_runs);
+        let supervisor = Supervisor::start(
+            wall_ms(&core.store.clock),
+            specs,
+            &core.state.tasks,
+            core.state.task_runs,
+        );
         let files = ChangedFiles::watch(&tasks, core.callbacks.runtime());
         Self {
             tasks,
@@ -103,20 +113,43 @@ impl Tasks {
 
     /// Performs what is to be done now, without waiting.
     pub(in crate::control) fn advance(&mut self, core: &mut Core) {
-        while let Some(TaskRequest { feature, task, time }) = core.pending.next_task_request() {
+        while let Some(TaskRequest {
+            feature,
+            task,
+            time,
+        }) = core.pending.next_task_request()
+        {
             let time = match time {
                 RunTime::Now => RequestTime::Now,
-                RunTime::At(Some(time)) => RequestTime::At(millis(time.duration_since(UNIX_EPOCH).unwrap_or_default())),
+                RunTime::At(Some(time)) => {
+                    RequestTime::At(millis(time.duration_since(UNIX_EPOCH).unwrap_or_default()))
+                }
                 RunTime::At(None) => RequestTime::Clear,
             };
-            self.handle(core, SupervisorInput::Requested { feature: feature.to_string(), task, time });
+            self.handle(
+                core,
+                SupervisorInput::Requested {
+                    feature: feature.to_string(),
+                    task,
+                    time,
+                },
+            );
         }
         while let Some(event) = core.pending.next_service_event() {
             let runs = self.tasks.iter().filter(|task| task.runs_by(&event));
-            let runs: Vec<_> = runs.map(|task| (task.feature.to_string(), task.name.clone())).collect();
+            let runs: Vec<_> = runs
+                .map(|task| (task.feature.to_string(), task.name.clone()))
+                .collect();
             for (feature, task) in runs {
                 let trigger = TriggerKind::ServiceEvent;
-                self.handle(core, SupervisorInput::Triggered { feature, task, trigger });
+                self.handle(
+                    core,
+                    SupervisorInput::Triggered {
+                        feature,
+                        task,
+                        trigger,
+                    },
+                );
             }
         }
         self.jobs.advance(core, &mut self.runs);
@@ -128,7 +161,8 @@ impl Tasks {
                     self.running.get(&run).inspect(|cancel| cancel.cancel());
                 }
                 SupervisorEffect::Alert { feature, text } => {
-                    core.outbox.show(Event::warning(format!("{feature}: {text}")));
+                    core.outbox
+                        .show(Event::warning(format!("{feature}: {text}")));
                 }
             }
         }
@@ -137,7 +171,13 @@ impl Tasks {
     /// The tasks of this start, for people.
     pub(in crate::control) fn views(&self, core: &Core) -> Vec<BackgroundTaskView> {
         let view = |outlook: TaskOutlook<'_>| {
-            let TaskOutlook { feature, task, off, next_due_ms, open } = outlook;
+            let TaskOutlook {
+                feature,
+                task,
+                off,
+                next_due_ms,
+                open,
+            } = outlook;
             let key = (feature.to_owned(), task.to_owned());
             let known = core.state.tasks.get(&key);
             BackgroundTaskView {
@@ -152,7 +192,10 @@ impl Tasks {
 
     /// Has a run end, if it is open.
     pub(in crate::control) fn stop(&mut self, core: &Core, run: u64) -> bool {
-        let is_open = self.supervisor.outlook().any(|task| task.open.is_some_and(|open| open.run == run));
+        let is_open = self
+            .supervisor
+            .outlook()
+            .any(|task| task.open.is_some_and(|open| open.run == run));
         if is_open {
             self.handle(core, SupervisorInput::Stopped { run });
         }
@@ -192,7 +235,11 @@ impl Tasks {
     }
 
     /// Takes an event of [`Self::next`].
-    pub(in crate::control) fn take(&mut self, core: &mut Core, event: TaskEvent) -> Result<(), Fatal> {
+    pub(in crate::control) fn take(
+        &mut self,
+        core: &mut Core,
+        event: TaskEvent,
+    ) -> Result<(), Fatal> {
         match event {
             TaskEvent::Ended(ended) => self.ended(core, ended?),
             TaskEvent::Files(FileReport::Unwatched(text)) => self.unwatched(core, text),
@@ -203,43 +250,90 @@ impl Tasks {
 
     /// Tells who is attached, and leaves a note of each feature that waits for changes: nobody may be attached for weeks.
     fn unwatched(&self, core: &mut Core, text: String) {
-        let features: BTreeSet<_> =
-            self.tasks.iter().filter(|task| task.files.is_some()).map(|task| &task.feature).collect();
-        features.into_iter().for_each(|feature| core.callbacks.note(feature.clone(), text.clone()));
+        let features: BTreeSet<_> = self
+            .tasks
+            .iter()
+            .filter(|task| task.files.is_some())
+            .map(|task| &task.feature)
+            .collect();
+        features
+            .into_iter()
+            .for_each(|feature| core.callbacks.note(feature.clone(), text.clone()));
         core.outbox.show(Event::warning(text));
     }
 
     fn changed(&mut self, core: &Core, changes: &FileChanges) {
         (core.store.probe)("files:changed");
-        let reads = |task: &RegisteredTask| task.files.as_ref().is_some_and(|project| project.door().enter().is_ok());
+        let reads = |task: &RegisteredTask| {
+            task.files
+                .as_ref()
+                .is_some_and(|project| project.door().enter().is_ok())
+        };
         let named = |task: &RegisteredTask| (task.feature.to_string(), task.name.clone());
-        let each = self.tasks.iter().enumerate().filter(|(_, task)| reads(task));
+        let each = self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| reads(task));
         for (at, (feature, task)) in each.map(|(at, task)| (at, named(task))).collect::<Vec<_>>() {
             self.files.add(at, changes.clone());
-            self.handle(core, SupervisorInput::Triggered { feature, task, trigger: TriggerKind::FileChange });
+            self.handle(
+                core,
+                SupervisorInput::Triggered {
+                    feature,
+                    task,
+                    trigger: TriggerKind::FileChange,
+                },
+            );
         }
     }
 
     fn ended(&mut self, core: &mut Core, ended: Ended) {
-        let RunOver { run, end, took, disabled } = match ended {
+        let RunOver {
+            run,
+            end,
+            took,
+            disabled,
+        } = match ended {
             Ended::Run(run) => run,
             Ended::Job(job) => return self.jobs.over(core, job),
         };
         self.running.remove(&run);
         self.files.end(run, end == TaskRunEnd::Completed);
         (core.store.probe)("task:ended");
-        self.handle(core, SupervisorInput::Ended { run, end, ms: millis(took) });
+        self.handle(
+            core,
+            SupervisorInput::Ended {
+                run,
+                end,
+                ms: millis(took),
+            },
+        );
         if let Some(feature) = disabled {
-            self.handle(core, SupervisorInput::Disabled { feature: feature.to_string() });
+            self.handle(
+                core,
+                SupervisorInput::Disabled {
+                    feature: feature.to_string(),
+                },
+            );
         }
     }
 
     /// This commit is durable, or will not be appended again.
-    pub(in crate::control) fn committed(&mut self, core: &Core, commit: TaskCommit, is_durable: bool) {
+    pub(in crate::control) fn committed(
+        &mut self,
+        core: &Core,
+        commit: TaskCommit,
+        is_durable: bool,
+    ) {
         match (commit, is_durable) {
             (TaskCommit::JobEnd(job), _) => {
                 self.jobs.committed(core, job);
-                core.state.jobs.get(&job).filter(|_| is_durable).inspect(|job| self.job_ended(core, job));
+                core.state
+                    .jobs
+                    .get(&job)
+                    .filter(|_| is_durable)
+                    .inspect(|job| self.job_ended(core, job));
             }
             (TaskCommit::End, _) => self.ending = self.ending.saturating_sub(1),
             (TaskCommit::Start(run), true) => self.handle(core, SupervisorInput::Committed { run }),
@@ -250,10 +344,16 @@ impl Tasks {
     /// The end of a job is durable: the tasks of its feature that wait for that are due.
     fn job_ended(&mut self, core: &Core, job: &ChildProcess) {
         let waits = |task: &RegisteredTask| {
-            task.declaration.triggers.contains(&TaskTrigger::ChildEnded) && task.feature.to_string() == job.feature
+            task.declaration.triggers.contains(&TaskTrigger::ChildEnded)
+                && task.feature.to_string() == job.feature
         };
         let mut due = Vec::new();
-        for (at, task) in self.tasks.iter().enumerate().filter(|(_, task)| waits(task)) {
+        for (at, task) in self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| waits(task))
+        {
             let ended = self.ended_jobs.entry(at).or_default();
             ended.push_back(job.job);
             ended.drain(..ended.len().saturating_sub(MAX_ENDED_JOBS));
@@ -261,7 +361,14 @@ impl Tasks {
         }
         for task in due {
             let (feature, trigger) = (job.feature.clone(), TriggerKind::ChildEnded);
-            self.handle(core, SupervisorInput::Triggered { feature, task, trigger });
+            self.handle(
+                core,
+                SupervisorInput::Triggered {
+                    feature,
+                    task,
+                    trigger,
+                },
+            );
         }
     }
 
@@ -274,10 +381,18 @@ impl Tasks {
     fn commit(&mut self, core: &mut Core, mut record: BackgroundTask, awaited: bool) {
         if record.state != TaskRunState::Running {
             let own = |job: &&ChildProcess| job.starter == JobStarter::Run(record.run);
-            record.jobs = core.state.open_jobs().filter(own).map(|job| job.job).collect();
+            record.jobs = core
+                .state
+                .open_jobs()
+                .filter(own)
+                .map(|job| job.job)
+                .collect();
         }
         if awaited {
-            core.append_actor_commit(ActorCommit::Task(TaskCommit::Start(record.run)), vec![record.into()]);
+            core.append_actor_commit(
+                ActorCommit::Task(TaskCommit::Start(record.run)),
+                vec![record.into()],
+            );
         } else if record.effect == ToolEffect::Effectful {
             self.ending += 1;
             core.append_actor_commit(ActorCommit::Task(TaskCommit::End), vec![record.into()]);
@@ -287,25 +402,59 @@ impl Tasks {
     }
 
     fn run(&mut self, core: &Core, run: TaskRun) {
-        let TaskRun { task: at, record, deadline_ms } = run;
+        let TaskRun {
+            task: at,
+            record,
+            deadline_ms,
+        } = run;
         let (number, jobs) = (record.run, self.ended_jobs.remove(&at).unwrap_or_default());
-        let Some(task) = self.tasks.get(at) else { return };
+        let Some(task) = self.tasks.get(at) else {
+            return;
+        };
         let feature = task.feature.clone();
         if core.callbacks.is_disabled(&feature) {
-            let why = TaskRunEnd::Failed("not run: the feature is disabled because its code did not return".to_owned());
-            self.handle(core, SupervisorInput::Ended { run: number, end: why, ms: 0 });
-            return self.handle(core, SupervisorInput::Disabled { feature: feature.to_string() });
+            let why = TaskRunEnd::Failed(
+                "not run: the feature is disabled because its code did not return".to_owned(),
+            );
+            self.handle(
+                core,
+                SupervisorInput::Ended {
+                    run: number,
+                    end: why,
+                    ms: 0,
+                },
+            );
+            return self.handle(
+                core,
+                SupervisorInput::Disabled {
+                    feature: feature.to_string(),
+                },
+            );
         }
         // The task gets a token of its own, which fires at the deadline, too.
         let cancel = CancellationToken::new();
         let (deadline, token) = (Duration::from_millis(deadline_ms), cancel.child_token());
-        let due = UNIX_EPOCH.checked_add(Duration::from_millis(record.due_ms)).unwrap_or(UNIX_EPOCH);
-        let cx = BackgroundTaskContext::new(number, (record.trigger, record.attempt), due, deadline, token.clone());
-        let cx = cx.with_pod(pod_now(core)).with_jobs(jobs.into_iter().collect());
+        let due = UNIX_EPOCH
+            .checked_add(Duration::from_millis(record.due_ms))
+            .unwrap_or(UNIX_EPOCH);
+        let cx = BackgroundTaskContext::new(
+            number,
+            (record.trigger, record.attempt),
+            due,
+            deadline,
+            token.clone(),
+        );
+        let cx = cx
+            .with_pod(pod_now(core))
+            .with_jobs(jobs.into_iter().collect());
         let cx = cx.with_changes(self.files.begin(at, number));
         (core.store.probe)("task:running");
         let (work, began) = (task.run(&core.callbacks, cx), Instant::now());
-        let (registry, callbacks, cancelled) = (core.registry.clone(), core.callbacks.clone(), cancel.clone());
+        let (registry, callbacks, cancelled) = (
+            core.registry.clone(),
+            core.callbacks.clone(),
+            cancel.clone(),
+        );
         self.running.insert(number, cancel);
         self.runs.spawn(async move {
             let done = work.await;
@@ -314,22 +463,52 @@ impl Tasks {
                 Ok(()) => TaskRunEnd::Completed,
                 Err(_) if cancelled.is_cancelled() => TaskRunEnd::Cancelled,
                 Err(failure) => {
-                    let why = sanitize_lines(&failure.to_string(), MAX_TASK_REASON, registry.redactor());
-                    if token.is_cancelled() && !revoked { TaskRunEnd::TimedOut(why) } else { TaskRunEnd::Failed(why) }
+                    let why =
+                        sanitize_lines(&failure.to_string(), MAX_TASK_REASON, registry.redactor());
+                    if token.is_cancelled() && !revoked {
+                        TaskRunEnd::TimedOut(why)
+                    } else {
+                        TaskRunEnd::Failed(why)
+                    }
                 }
             };
             let disabled = (revoked || callbacks.is_disabled(&feature)).then_some(feature);
-            Ended::Run(RunOver { run: number, end, took: began.elapsed(), disabled })
+            Ended::Run(RunOver {
+                run: number,
+                end,
+                took: began.elapsed(),
+                disabled,
+            })
         });
     }
 }
 
 fn pod_now(core: &Core) -> PodAtRun {
-    let SessionState { turns, turn_open, held, queued, approvals, .. } = &core.state;
+    let SessionState {
+        turns,
+        turn_open,
+        held,
+        queued,
+        approvals,
+        ..
+    } = &core.state;
     let shown = |text: &str| sanitize_lines(text, MAX_TASK_REASON, core.registry.redactor());
     let activity = match (approvals.open.values().next(), held) {
-        (Some(open), _) => PodActivity::Waiting { approval: open.approval, question: shown(&open.question) },
-        (None, Some(Hold { cause, reason, budget: _ })) => PodActivity::Held { cause: *cause, reason: shown(reason) },
+        (Some(open), _) => PodActivity::Waiting {
+            approval: open.approval,
+            question: shown(&open.question),
+        },
+        (
+            None,
+            Some(Hold {
+                cause,
+                reason,
+                budget: _,
+            }),
+        ) => PodActivity::Held {
+            cause: *cause,
+            reason: shown(reason),
+        },
         (None, None) if *turn_open || !queued.is_empty() => PodActivity::Working,
         (None, None) => PodActivity::Idle,
     };

@@ -55,9 +55,17 @@ const REFUSED_PAUSE_MS: u64 = 60 * 1000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SupervisorInput {
     /// A feature asks for a run of its task; of no effect if the task is unknown or takes no requests.
-    Requested { feature: String, task: String, time: RequestTime },
+    Requested {
+        feature: String,
+        task: String,
+        time: RequestTime,
+    },
     /// An event that starts this task, beside the clock and requests; of no effect if the task is unknown.
-    Triggered { feature: String, task: String, trigger: TriggerKind },
+    Triggered {
+        feature: String,
+        task: String,
+        trigger: TriggerKind,
+    },
     /// The `running` record of this run is durable.
     Committed { run: u64 },
     /// The `running` record of this run could not be committed.
@@ -98,7 +106,10 @@ pub enum TaskRunEnd {
 pub enum SupervisorEffect {
     /// Commit this record, after those of earlier effects. `awaited`: at once, and answer with
     /// [`SupervisorInput::Committed`] or [`SupervisorInput::Refused`].
-    Commit { record: BackgroundTask, awaited: bool },
+    Commit {
+        record: BackgroundTask,
+        awaited: bool,
+    },
     /// Run the body of the task at this position of the list given to [`Supervisor::start`]. Answered by
     /// [`SupervisorInput::Ended`], at the latest when deadline and grace are over.
     Run(TaskRun),
@@ -147,7 +158,12 @@ impl Supervisor {
     /// The tasks of this start, with what the journal knows of them: `known` by feature and task, and the highest run
     /// number. Recovery has closed open runs.
     #[must_use]
-    pub fn start(now: u64, specs: Vec<TaskSpec>, known: &BTreeMap<(String, String), TaskState>, runs: u64) -> Self {
+    pub fn start(
+        now: u64,
+        specs: Vec<TaskSpec>,
+        known: &BTreeMap<(String, String), TaskState>,
+        runs: u64,
+    ) -> Self {
         let mut effects = VecDeque::new();
         let slots = specs.into_iter().map(|spec| {
             let state = known.get(&(spec.feature.clone(), spec.task.clone()));
@@ -156,7 +172,14 @@ impl Supervisor {
             slot
         });
         let slots = slots.collect();
-        let mut new = Self { slots, effects, now, next_run: runs.saturating_add(1), noticed: 0, closing: false };
+        let mut new = Self {
+            slots,
+            effects,
+            now,
+            next_run: runs.saturating_add(1),
+            noticed: 0,
+            closing: false,
+        };
         new.notice();
         new.begin_waiting();
         new
@@ -166,17 +189,29 @@ impl Supervisor {
     pub fn handle(&mut self, now: u64, input: SupervisorInput) {
         let before = std::mem::replace(&mut self.now, now);
         if now < before {
-            self.slots.iter_mut().for_each(|slot| slot.set_back(before, now));
+            self.slots
+                .iter_mut()
+                .for_each(|slot| slot.set_back(before, now));
         }
         match input {
-            SupervisorInput::Requested { feature, task, time } => {
-                let named = |slot: &&mut Slot| slot.spec.feature == feature && slot.spec.task == task;
+            SupervisorInput::Requested {
+                feature,
+                task,
+                time,
+            } => {
+                let named =
+                    |slot: &&mut Slot| slot.spec.feature == feature && slot.spec.task == task;
                 if let Some(slot) = self.slots.iter_mut().find(named) {
                     slot.request(time, now);
                 }
             }
-            SupervisorInput::Triggered { feature, task, trigger } => {
-                let named = |slot: &&mut Slot| slot.spec.feature == feature && slot.spec.task == task;
+            SupervisorInput::Triggered {
+                feature,
+                task,
+                trigger,
+            } => {
+                let named =
+                    |slot: &&mut Slot| slot.spec.feature == feature && slot.spec.task == task;
                 if let Some(slot) = self.slots.iter_mut().find(named) {
                     slot.trigger(trigger, now);
                 }
@@ -185,12 +220,18 @@ impl Supervisor {
             SupervisorInput::Refused { run } => self.refused(run),
             SupervisorInput::Ended { run, end, ms } => self.ended(run, end, ms),
             SupervisorInput::Disabled { feature } => {
-                for slot in self.slots.iter_mut().filter(|slot| slot.spec.feature == feature) {
+                for slot in self
+                    .slots
+                    .iter_mut()
+                    .filter(|slot| slot.spec.feature == feature)
+                {
                     self.effects.extend(slot.stop("the feature was disabled"));
                 }
             }
             SupervisorInput::Stopped { run } => {
-                let effect = self.slot_of(run).and_then(|(_, slot)| slot.stop_run("a person stopped it"));
+                let effect = self
+                    .slot_of(run)
+                    .and_then(|(_, slot)| slot.stop_run("a person stopped it"));
                 self.effects.extend(effect);
             }
             SupervisorInput::Close => {
@@ -236,8 +277,11 @@ impl Supervisor {
     /// Finds what is due. Tasks that are due together wait in the order of their due times.
     fn notice(&mut self) {
         let now = self.now;
-        let mut due: Vec<&mut Slot> =
-            self.slots.iter_mut().filter_map(|slot| slot.notice(now).then_some(slot)).collect();
+        let mut due: Vec<&mut Slot> = self
+            .slots
+            .iter_mut()
+            .filter_map(|slot| slot.notice(now).then_some(slot))
+            .collect();
         due.sort_by_key(|slot| slot.waiting_since());
         for slot in due {
             self.noticed += 1;
@@ -248,13 +292,26 @@ impl Supervisor {
     /// Begins runs of waiting tasks while there are places.
     fn begin_waiting(&mut self) {
         while self.open() < MAX_OPEN {
-            let ready = self.slots.iter_mut().enumerate().filter(|(_, slot)| slot.is_ready());
-            let Some((task, slot)) = ready.min_by_key(|(_, slot)| slot.order) else { return };
-            let Some(record) = slot.begin(self.next_run, self.now) else { return };
+            let ready = self
+                .slots
+                .iter_mut()
+                .enumerate()
+                .filter(|(_, slot)| slot.is_ready());
+            let Some((task, slot)) = ready.min_by_key(|(_, slot)| slot.order) else {
+                return;
+            };
+            let Some(record) = slot.begin(self.next_run, self.now) else {
+                return;
+            };
             self.next_run = self.next_run.saturating_add(1);
             let awaited = record.effect == ToolEffect::Effectful;
-            let run = TaskRun { task, record: record.clone(), deadline_ms: slot.spec.deadline_ms };
-            self.effects.push_back(SupervisorEffect::Commit { record, awaited });
+            let run = TaskRun {
+                task,
+                record: record.clone(),
+                deadline_ms: slot.spec.deadline_ms,
+            };
+            self.effects
+                .push_back(SupervisorEffect::Commit { record, awaited });
             if !awaited {
                 self.effects.push_back(SupervisorEffect::Run(run));
             }
@@ -262,38 +319,75 @@ impl Supervisor {
     }
 
     fn slot_of(&mut self, run: u64) -> Option<(usize, &mut Slot)> {
-        let of_run = |slot: &Slot| slot.open.as_ref().is_some_and(|open| open.record.run == run);
-        self.slots.iter_mut().enumerate().find(|(_, slot)| of_run(slot))
+        let of_run = |slot: &Slot| {
+            slot.open
+                .as_ref()
+                .is_some_and(|open| open.record.run == run)
+        };
+        self.slots
+            .iter_mut()
+            .enumerate()
+            .find(|(_, slot)| of_run(slot))
     }
 
     fn committed(&mut self, run: u64) {
         let now = self.now;
-        let Some((task, slot)) = self.slot_of(run) else { return };
+        let Some((task, slot)) = self.slot_of(run) else {
+            return;
+        };
         let deadline_ms = slot.spec.deadline_ms;
-        let Some(open) = slot.open.as_mut().filter(|open| open.progress == Progress::Committing) else { return };
+        let Some(open) = slot
+            .open
+            .as_mut()
+            .filter(|open| open.progress == Progress::Committing)
+        else {
+            return;
+        };
         let effect = if let Some(reason) = open.stop {
-            let record = terminal(open, now, TaskRunState::Cancelled, Some(reason.to_owned()), None);
+            let record = terminal(
+                open,
+                now,
+                TaskRunState::Cancelled,
+                Some(reason.to_owned()),
+                None,
+            );
             slot.open = None;
-            SupervisorEffect::Commit { record, awaited: false }
+            SupervisorEffect::Commit {
+                record,
+                awaited: false,
+            }
         } else {
             open.progress = Progress::Running;
-            SupervisorEffect::Run(TaskRun { task, record: open.record.clone(), deadline_ms })
+            SupervisorEffect::Run(TaskRun {
+                task,
+                record: open.record.clone(),
+                deadline_ms,
+            })
         };
         self.effects.push_back(effect);
     }
 
     fn refused(&mut self, run: u64) {
         let now = self.now;
-        let Some((_, slot)) = self.slot_of(run) else { return };
-        if let Some(open) = slot.open.take_if(|open| open.progress == Progress::Committing) {
+        let Some((_, slot)) = self.slot_of(run) else {
+            return;
+        };
+        if let Some(open) = slot
+            .open
+            .take_if(|open| open.progress == Progress::Committing)
+        {
             slot.put_back(&open, now);
         }
     }
 
     fn ended(&mut self, run: u64, end: TaskRunEnd, ms: u64) {
         let now = self.now;
-        let Some((_, slot)) = self.slot_of(run) else { return };
-        let Some(open) = slot.open.take_if(|open| open.progress == Progress::Running) else { return };
+        let Some((_, slot)) = self.slot_of(run) else {
+            return;
+        };
+        let Some(open) = slot.open.take_if(|open| open.progress == Progress::Running) else {
+            return;
+        };
         let (state, reason) = match end {
             TaskRunEnd::Completed => (TaskRunState::Completed, None),
             TaskRunEnd::Failed(reason) => (TaskRunState::Failed, Some(reason)),
@@ -302,18 +396,33 @@ impl Supervisor {
         };
         let alert = slot.after_end(state, open.record.attempt, now);
         let record = terminal(&open, now, state, reason, Some(ms));
-        self.effects.push_back(SupervisorEffect::Commit { record, awaited: false });
+        self.effects.push_back(SupervisorEffect::Commit {
+            record,
+            awaited: false,
+        });
         self.effects.extend(alert);
     }
 }
 
 /// The last record of a run.
-fn terminal(open: &OpenRun, now: u64, state: TaskRunState, reason: Option<String>, ms: Option<u64>) -> BackgroundTask {
+fn terminal(
+    open: &OpenRun,
+    now: u64,
+    state: TaskRunState,
+    reason: Option<String>,
+    ms: Option<u64>,
+) -> BackgroundTask {
     let reason = reason.map(|mut text| {
         text.truncate(text.floor_char_boundary(MAX_TASK_REASON));
         text
     });
-    BackgroundTask { at_ms: now, state, reason, ms, ..open.record.clone() }
+    BackgroundTask {
+        at_ms: now,
+        state,
+        reason,
+        ms,
+        ..open.record.clone()
+    }
 }
 
 #[cfg(test)]

@@ -47,7 +47,10 @@ impl Answering {
         match event {
             ModelEvent::Text(text) => self.text.push_str(text),
             ModelEvent::CallStarted { name, .. } => {
-                self.calls.push(ProposedCall { tool: name.clone(), arguments: String::new() });
+                self.calls.push(ProposedCall {
+                    tool: name.clone(),
+                    arguments: String::new(),
+                });
             }
             ModelEvent::CallArguments { index, fragment } => {
                 if let Some(call) = self.calls.get_mut(*index) {

@@ -26,16 +26,24 @@ impl Running {
     /// The questions that it takes an answer to.
     pub(in super::super) fn unanswered(&self, core: &Core) -> Vec<Arc<ApprovalRequested>> {
         let open = core.state.approvals.open.values();
-        open.filter(|asked| self.turn.is_parked(asked.call) && !self.answered.contains(&asked.approval))
-            .cloned()
-            .collect()
+        open.filter(|asked| {
+            self.turn.is_parked(asked.call) && !self.answered.contains(&asked.approval)
+        })
+        .cloned()
+        .collect()
     }
 
     /// Denies the call of a question to which nobody has answered in time.
     pub(in super::super) fn expire(&mut self, asked: &ApprovalRequested) -> Result<(), Fatal> {
         self.answered.insert(asked.approval);
-        let after_ms = asked.expires.map(|expires| expires.after_ms).unwrap_or_default();
-        let reason = format!("nobody answered within {}", humantime::format_duration(Duration::from_millis(after_ms)));
+        let after_ms = asked
+            .expires
+            .map(|expires| expires.after_ms)
+            .unwrap_or_default();
+        let reason = format!(
+            "nobody answered within {}",
+            humantime::format_duration(Duration::from_millis(after_ms))
+        );
         let told = format!("this call needs a person's approval, and {reason}");
         let resolution = Box::new(ApprovalResolved {
             approval: asked.approval,
@@ -46,7 +54,11 @@ impl Running {
             by: None,
         });
         self.tasks.calls.order.end(asked.call);
-        Ok(self.turn.handle(Input::Resolved { id: asked.call, resolution, run: Err(told) })?)
+        Ok(self.turn.handle(Input::Resolved {
+            id: asked.call,
+            resolution,
+            run: Err(told),
+        })?)
     }
 
     /// Takes the first answer to a question. The call of another one has ended, or has its answer.
@@ -62,24 +74,45 @@ impl Running {
             return Ok(());
         }
         if !answer.allow {
-            let words = answer.words.as_ref().map(|words| core.registry.redactor().text(words).into_owned());
+            let words = answer
+                .words
+                .as_ref()
+                .map(|words| core.registry.redactor().text(words).into_owned());
             let answer = ApprovalAnswer { words, ..answer };
             let reason = answer.denial();
             let resolution = Box::new(answer.record(None));
             self.tasks.calls.order.end(call);
-            return Ok(self.turn.handle(Input::Resolved { id: call, resolution, run: Err(reason) })?);
+            return Ok(self.turn.handle(Input::Resolved {
+                id: call,
+                resolution,
+                run: Err(reason),
+            })?);
         }
         // The turn may have waited for weeks.
-        let authorizer = self.authorizer.under(core.permission.clone()).with_rules(&core.state.approvals.rules);
+        let authorizer = self
+            .authorizer
+            .under(core.permission.clone())
+            .with_rules(&core.state.approvals.rules);
         self.tasks.answers.spawn(async move {
             let ready = authorizer.again(approval).await;
-            Box::new(Answered { call, answer, ready })
+            Box::new(Answered {
+                call,
+                answer,
+                ready,
+            })
         });
         Ok(())
     }
 
     /// An allowed call is ready, or cannot run.
-    pub(super) fn answered(&mut self, Answered { call, answer, ready }: Answered) -> Result<(), Fatal> {
+    pub(super) fn answered(
+        &mut self,
+        Answered {
+            call,
+            answer,
+            ready,
+        }: Answered,
+    ) -> Result<(), Fatal> {
         if !self.turn.is_parked(call) {
             return Ok(());
         }
@@ -87,8 +120,13 @@ impl Running {
         if void.is_some() {
             self.tasks.calls.order.end(call);
         }
-        let run = ready.map_err(|why| format!("a person allowed this call, but it was not run: {why}"));
+        let run =
+            ready.map_err(|why| format!("a person allowed this call, but it was not run: {why}"));
         let resolution = Box::new(answer.record(void));
-        Ok(self.turn.handle(Input::Resolved { id: call, resolution, run })?)
+        Ok(self.turn.handle(Input::Resolved {
+            id: call,
+            resolution,
+            run,
+        })?)
     }
 }

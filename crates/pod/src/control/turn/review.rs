@@ -6,7 +6,9 @@ use super::super::model_backoff::ModelBackoff;
 use super::super::status::ModelWait;
 use super::answering::Reviewing;
 use super::{Running, TurnStage};
-use crate::hook::{AnswerView, ErrorView, GateOutcome, HookPoint, MAX_RETRIES, PostAssistant, TurnError};
+use crate::hook::{
+    AnswerView, ErrorView, GateOutcome, HookPoint, MAX_RETRIES, PostAssistant, TurnError,
+};
 use crate::record::Decision;
 use llm_worker::effect::Input;
 use llm_worker::{ErrorKind, ModelError, ModelEvent};
@@ -28,19 +30,35 @@ impl Running {
             return Some(event);
         }
         let (turn, request) = (self.info.number, core.state.requests);
-        let (text, calls) = (std::mem::take(&mut self.answering.text), std::mem::take(&mut self.answering.calls));
+        let (text, calls) = (
+            std::mem::take(&mut self.answering.text),
+            std::mem::take(&mut self.answering.calls),
+        );
         self.answering.stop = Some(event);
-        let view = AnswerView { turn, request, text, calls };
+        let view = AnswerView {
+            turn,
+            request,
+            text,
+            calls,
+        };
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         self.tasks.reviews.spawn(async move {
-            Reviewing::Answer(registry.hooks().decide::<PostAssistant>(&callbacks, || view).await)
+            Reviewing::Answer(
+                registry
+                    .hooks()
+                    .decide::<PostAssistant>(&callbacks, || view)
+                    .await,
+            )
         });
         None
     }
 
     /// A request brought no answer: gates see it, if there are any.
     pub(super) fn failed(&mut self, core: &Core, error: ModelError) -> Result<(), Fatal> {
-        if !core.registry.hooks().any::<TurnError>("") || !matches!(self.stage, TurnStage::Machine) || self.cancelled {
+        if !core.registry.hooks().any::<TurnError>("")
+            || !matches!(self.stage, TurnStage::Machine)
+            || self.cancelled
+        {
             return self.no_answer(core, error);
         }
         let view = ErrorView {
@@ -52,9 +70,14 @@ impl Running {
         };
         self.answering.error = Some(error);
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
-        self.tasks
-            .reviews
-            .spawn(async move { Reviewing::Failure(registry.hooks().decide::<TurnError>(&callbacks, || view).await) });
+        self.tasks.reviews.spawn(async move {
+            Reviewing::Failure(
+                registry
+                    .hooks()
+                    .decide::<TurnError>(&callbacks, || view)
+                    .await,
+            )
+        });
         Ok(())
     }
 
@@ -62,10 +85,15 @@ impl Running {
     pub(super) fn reviewed(&mut self, core: &mut Core, reviewed: Reviewing) -> Result<(), Fatal> {
         match reviewed {
             Reviewing::Answer(gates) => {
-                let Some(stop) = self.answering.stop.take() else { return Ok(()) };
+                let Some(stop) = self.answering.stop.take() else {
+                    return Ok(());
+                };
                 self.info.budget.count(&stop);
                 let authorization = gates::verdicts(HookPoint::PostAssistant, None, &gates);
-                self.turn.handle(Input::Reviewed { authorization, halt: gates::refusal(&gates) })?;
+                self.turn.handle(Input::Reviewed {
+                    authorization,
+                    halt: gates::refusal(&gates),
+                })?;
                 Ok(self.turn.handle(Input::Model(stop))?)
             }
             Reviewing::Failure(gates) => self.failure_judged(core, &gates),
@@ -74,14 +102,23 @@ impl Running {
     }
 
     fn failure_judged(&mut self, core: &mut Core, gates: &GateOutcome) -> Result<(), Fatal> {
-        let Some(error) = self.answering.error.take() else { return Ok(()) };
+        let Some(error) = self.answering.error.take() else {
+            return Ok(());
+        };
         for verdict in gates::verdicts(HookPoint::TurnError, None, gates) {
             core.pending.add(verdict);
         }
         match &gates.decision {
-            Decision::Retry { after_ms } if passes(&error) && self.answering.retries < MAX_RETRIES => {
+            Decision::Retry { after_ms }
+                if passes(&error) && self.answering.retries < MAX_RETRIES =>
+            {
                 self.answering.retries += 1;
-                self.send_later(core, self.answering.retries, Duration::from_millis(*after_ms), error.message)
+                self.send_later(
+                    core,
+                    self.answering.retries,
+                    Duration::from_millis(*after_ms),
+                    error.message,
+                )
             }
             Decision::Pause { reason } => {
                 self.answering.paused = Some(reason.clone());
@@ -100,7 +137,11 @@ impl Running {
     /// A request brought no answer, and no gate decided about it: a pod that stays sends it again until the model answers,
     /// or the turn is ended.
     fn no_answer(&mut self, core: &Core, error: ModelError) -> Result<(), Fatal> {
-        if !core.stays || !passes(&error) || !matches!(self.stage, TurnStage::Machine) || self.cancelled {
+        if !core.stays
+            || !passes(&error)
+            || !matches!(self.stage, TurnStage::Machine)
+            || self.cancelled
+        {
             return self.give_up(error);
         }
         let (attempt, pause) = self.backoff.next_pause();
@@ -109,13 +150,24 @@ impl Running {
     }
 
     /// Sends the request again after this time, unless its attempts used up a limit.
-    fn send_later(&mut self, core: &Core, attempt: u32, delay: Duration, why: String) -> Result<(), Fatal> {
-        let again = ModelEvent::Retrying { attempt, delay, why };
+    fn send_later(
+        &mut self,
+        core: &Core,
+        attempt: u32,
+        delay: Duration,
+        why: String,
+    ) -> Result<(), Fatal> {
+        let again = ModelEvent::Retrying {
+            attempt,
+            delay,
+            why,
+        };
         self.backoff.take(&again, (core.store.clock)());
         self.info.budget.count(&again);
         self.turn.handle(Input::Model(again))?;
         (core.store.probe)("model:waits");
-        self.spent_limit(core).map_or(Ok(()), |stop| self.give_up(self.limit_reached(core, &stop)))
+        self.spent_limit(core)
+            .map_or(Ok(()), |stop| self.give_up(self.limit_reached(core, &stop)))
     }
 
     /// The request is not sent again.
@@ -126,7 +178,9 @@ impl Running {
 
     /// When the request is to be sent again; none while it is under way, or while a person holds the turn.
     pub(in super::super) fn retry_at(&self) -> Option<Instant> {
-        self.backoff.due().filter(|_| self.waits_for_model() && !self.holds)
+        self.backoff
+            .due()
+            .filter(|_| self.waits_for_model() && !self.holds)
     }
 
     /// Whether nothing of the turn runs until its request is sent again.
@@ -136,7 +190,9 @@ impl Running {
 
     /// What the turn waits for, for people; none while one of them holds it.
     pub(in super::super) fn model_wait(&self) -> Option<ModelWait> {
-        self.backoff.wait().filter(|_| !(self.holds && self.waits_for_model()))
+        self.backoff
+            .wait()
+            .filter(|_| !(self.holds && self.waits_for_model()))
     }
 
     /// Sends the request again now, if no attempt is under way and nobody holds the turn.
@@ -157,7 +213,9 @@ impl Running {
 
     /// Whether no attempt is under way. The model's client has a clock of its own for its next one.
     fn is_between_attempts(&self) -> bool {
-        self.backoff.due().is_some_and(|at| self.stream.is_none() || at > Instant::now() + CLOCKS_APART)
+        self.backoff
+            .due()
+            .is_some_and(|at| self.stream.is_none() || at > Instant::now() + CLOCKS_APART)
     }
 }
 

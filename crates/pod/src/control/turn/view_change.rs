@@ -45,7 +45,12 @@ impl Running {
 
     /// The items that wait for the next request.
     fn pending(&self) -> Vec<Item> {
-        self.turn.before_request().iter().filter_map(Fact::item).map(Cow::into_owned).collect()
+        self.turn
+            .before_request()
+            .iter()
+            .filter_map(Fact::item)
+            .map(Cow::into_owned)
+            .collect()
     }
 
     /// Asks hooks about the change of the view, once the turn is held, or records it if there are none.
@@ -53,7 +58,9 @@ impl Running {
         if !matches!(self.view_change, ViewChange::Wanted) || !self.turn.is_held() {
             return Ok(());
         }
-        let Some(pruned) = plan(core, &[], &BTreeSet::new()) else { return self.view_settled() };
+        let Some(pruned) = plan(core, &[], &BTreeSet::new()) else {
+            return self.view_settled();
+        };
         let hooks = core.registry.hooks();
         if !hooks.any::<PreCompaction>("") && !hooks.any::<Compaction>("") {
             self.append_view(core, vec![pruned.into()]);
@@ -62,7 +69,9 @@ impl Running {
         let view = self.view_for_hooks(core, &pruned);
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         self.view_change = ViewChange::Asking;
-        self.tasks.reviews.spawn(async move { Reviewing::View(Box::new(asked(&registry, &callbacks, view).await)) });
+        self.tasks.reviews.spawn(async move {
+            Reviewing::View(Box::new(asked(&registry, &callbacks, view).await))
+        });
         Ok(())
     }
 
@@ -74,12 +83,24 @@ impl Running {
         let stay: BTreeSet<(CallId, u64)> = kept.iter().filter_map(result).collect();
         let tool = |call: CallId| {
             items.iter().find_map(|item| {
-                if let Item::ToolCall { id, name, .. } = item { (*id == call).then(|| name.clone()) } else { None }
+                if let Item::ToolCall { id, name, .. } = item {
+                    (*id == call).then(|| name.clone())
+                } else {
+                    None
+                }
             })
         };
-        let results = items.iter().filter_map(result).filter(|found| !stay.contains(found));
-        let results: Vec<LeavingResult> =
-            results.map(|(call, bytes)| LeavingResult { call, tool: tool(call).unwrap_or_default(), bytes }).collect();
+        let results = items
+            .iter()
+            .filter_map(result)
+            .filter(|found| !stay.contains(found));
+        let results: Vec<LeavingResult> = results
+            .map(|(call, bytes)| LeavingResult {
+                call,
+                tool: tool(call).unwrap_or_default(),
+                bytes,
+            })
+            .collect();
         CompactionView {
             turn: self.info.number,
             level: pruned.level,
@@ -92,16 +113,32 @@ impl Running {
     }
 
     /// The hooks have answered.
-    pub(super) fn view_answered(&mut self, core: &mut Core, answer: CompactionAnswer) -> Result<(), Fatal> {
+    pub(super) fn view_answered(
+        &mut self,
+        core: &mut Core,
+        answer: CompactionAnswer,
+    ) -> Result<(), Fatal> {
         if !matches!(self.view_change, ViewChange::Asking) {
             return Ok(());
         }
-        let CompactionAnswer { gates, keep, transforms } = answer;
-        let mut records: Vec<Record> =
-            gates::verdicts(HookPoint::PreCompaction, None, &gates).into_iter().map(Record::from).collect();
+        let CompactionAnswer {
+            gates,
+            keep,
+            transforms,
+        } = answer;
+        let mut records: Vec<Record> = gates::verdicts(HookPoint::PreCompaction, None, &gates)
+            .into_iter()
+            .map(Record::from)
+            .collect();
         if gates::refusal(&gates).is_none() {
             let pruned = plan(core, &[], &keep.into_iter().collect());
-            records.extend(pruned.map(|pruned| Pruned { transforms, ..pruned }.into()));
+            records.extend(pruned.map(|pruned| {
+                Pruned {
+                    transforms,
+                    ..pruned
+                }
+                .into()
+            }));
         }
         if records.is_empty() {
             return self.view_settled();
@@ -117,10 +154,13 @@ impl Running {
 
     /// The change is durable and folded.
     pub(super) fn view_changed(&mut self, core: &mut Core) -> Result<(), Fatal> {
-        let ViewChange::Recording(ends) = std::mem::take(&mut self.view_change) else { return Ok(()) };
+        let ViewChange::Recording(ends) = std::mem::take(&mut self.view_change) else {
+            return Ok(());
+        };
         let is_changed = self.info.view != core.state.shown.view;
         if is_changed {
-            self.turn.change_view(core.draft.items().unwrap_or_default())?;
+            self.turn
+                .change_view(core.draft.items().unwrap_or_default())?;
             self.info.view = core.state.shown.view;
             core.view_tries = next(core, &[]).changed();
             (core.store.probe)("view:changed");
@@ -136,19 +176,41 @@ impl Running {
     /// The turn goes on, unless it is to wait for something else.
     fn view_settled(&mut self) -> Result<(), Fatal> {
         self.view_change = ViewChange::Settled;
-        if self.holds { Ok(()) } else { Ok(self.turn.handle(Input::Release)?) }
+        if self.holds {
+            Ok(())
+        } else {
+            Ok(self.turn.handle(Input::Release)?)
+        }
     }
 }
 
 /// Asks the gates, then the transforms, if no gate refuses.
-async fn asked(registry: &FeatureRegistry, callbacks: &Callbacks, view: CompactionView) -> CompactionAnswer {
-    let gates = registry.hooks().decide::<PreCompaction>(callbacks, || view.clone()).await;
+async fn asked(
+    registry: &FeatureRegistry,
+    callbacks: &Callbacks,
+    view: CompactionView,
+) -> CompactionAnswer {
+    let gates = registry
+        .hooks()
+        .decide::<PreCompaction>(callbacks, || view.clone())
+        .await;
     if gates::refusal(&gates).is_some() || !registry.hooks().any::<Compaction>("") {
-        return CompactionAnswer { gates, keep: Vec::new(), transforms: Vec::new() };
+        return CompactionAnswer {
+            gates,
+            keep: Vec::new(),
+            transforms: Vec::new(),
+        };
     }
     let recheck = Arc::new(|view: CompactionView| view.checked());
-    let (last, done) = registry.hooks().transform::<Compaction>(callbacks, "", view, recheck).await;
-    CompactionAnswer { gates, keep: last.keep.clone(), transforms: gates::notes(done) }
+    let (last, done) = registry
+        .hooks()
+        .transform::<Compaction>(callbacks, "", view, recheck)
+        .await;
+    CompactionAnswer {
+        gates,
+        keep: last.keep.clone(),
+        transforms: gates::notes(done),
+    }
 }
 
 /// A result, with the bytes of its content.
@@ -165,15 +227,30 @@ fn result(item: &Item) -> Option<(CallId, u64)> {
 
 fn next<'a>(core: &'a Core, pending: &'a [Item]) -> NextRequest<'a> {
     let (window, policy) = (core.context_window, core.context_policy);
-    NextRequest { state: &core.state, pending, window, policy, tries: core.view_tries }
+    NextRequest {
+        state: &core.state,
+        pending,
+        window,
+        policy,
+        tries: core.view_tries,
+    }
 }
 
 /// Whether this wish would change the first request of the next turn.
 pub(in super::super) fn frees_any(core: &Core, wish: &CompactRequested) -> bool {
-    let state = SessionState { compact_due: Some(wish.clone()), ..core.state.clone() };
-    let input = [Item::User { text: String::new() }];
-    let next = NextRequest { state: &state, ..next(core, &input) };
-    next.plan(|| core.draft.items(), &texts(core), &BTreeSet::new()).is_some()
+    let state = SessionState {
+        compact_due: Some(wish.clone()),
+        ..core.state.clone()
+    };
+    let input = [Item::User {
+        text: String::new(),
+    }];
+    let next = NextRequest {
+        state: &state,
+        ..next(core, &input)
+    };
+    next.plan(|| core.draft.items(), &texts(core), &BTreeSet::new())
+        .is_some()
 }
 
 /// The change of the view that the next request needs and that can be made.
@@ -182,12 +259,15 @@ fn plan(core: &Core, pending: &[Item], keep: &BTreeSet<CallId>) -> Option<Pruned
 }
 
 fn texts(core: &Core) -> MarkTexts {
-    let remedy = (core.permission.policy.terms.remedy)(&Remedy::PageOutput(Pruned::CALL.to_owned()));
+    let remedy =
+        (core.permission.policy.terms.remedy)(&Remedy::PageOutput(Pruned::CALL.to_owned()));
     let (items, first, last) = (Pruned::ITEMS, Pruned::CALL, Pruned::LAST);
     MarkTexts {
         mark: format!("({} bytes left the context: {remedy})", Pruned::BYTES),
         same: format!("(the same as the result of {first}, further below)"),
-        gap: format!("(items that left the context here: {items}, with the calls {first} to {last}: {remedy})"),
+        gap: format!(
+            "(items that left the context here: {items}, with the calls {first} to {last}: {remedy})"
+        ),
         next_gap: format!("(left: {first} to {last})"),
         bare_gap: format!("(items that left the context here: {items})"),
     }

@@ -51,7 +51,9 @@ impl RegistryReport {
         if self.digest == earlier.digest {
             return Drift::of(lost);
         }
-        let today = serde_json::to_value(self).ok().and_then(|report| RecordedRegistry::of(&report));
+        let today = serde_json::to_value(self)
+            .ok()
+            .and_then(|report| RecordedRegistry::of(&report));
         let today = today.unwrap_or_default();
         let mut found = Differences(lost);
         found.build(earlier, &today);
@@ -61,30 +63,56 @@ impl RegistryReport {
                 None => found.gone(was, &self.absence(&was.feature_id)),
             }
         }
-        for new in today.features.iter().filter(|new| earlier.feature(&new.feature_id).is_none()) {
+        for new in today
+            .features
+            .iter()
+            .filter(|new| earlier.feature(&new.feature_id).is_none())
+        {
             found.add(new, DriftGrade::Compatible, "is new".to_owned());
         }
         if found.0.is_empty() {
             let text = "the features are installed in another order".to_owned();
-            found.0.push(Difference { grade: DriftGrade::Compatible, feature: None, text });
+            found.0.push(Difference {
+                grade: DriftGrade::Compatible,
+                feature: None,
+                text,
+            });
         }
         Drift::of(found.0)
     }
 
     /// Rules that do not hold, which the earlier start did not say. Where a feature is gone, that is said of the feature.
     fn lost_rules(&self, earlier: &RecordedRegistry) -> Vec<Difference> {
-        let lost = self.diagnostics.iter().filter(|found| found.code == DiagnosticCode::RulesLost);
+        let lost = self
+            .diagnostics
+            .iter()
+            .filter(|found| found.code == DiagnosticCode::RulesLost);
         let is_known = |found: &&FeatureDiagnostic| {
-            let feature = found.feature_id.as_ref().and_then(|id| earlier.feature(&id.to_string()));
-            feature.is_some_and(|was| !was.rules.is_empty()) || earlier.lost_rules.contains(&found.message)
+            let feature = found
+                .feature_id
+                .as_ref()
+                .and_then(|id| earlier.feature(&id.to_string()));
+            feature.is_some_and(|was| !was.rules.is_empty())
+                || earlier.lost_rules.contains(&found.message)
         };
-        let new = lost.filter(|found| !is_known(found)).map(|found| found.message.clone());
-        new.map(|text| Difference { grade: DriftGrade::Breaking, feature: None, text }).collect()
+        let new = lost
+            .filter(|found| !is_known(found))
+            .map(|found| found.message.clone());
+        new.map(|text| Difference {
+            grade: DriftGrade::Breaking,
+            feature: None,
+            text,
+        })
+        .collect()
     }
 
     /// Why a feature is not live.
     fn absence(&self, id: &str) -> String {
-        let Some(report) = self.features.iter().find(|feature| feature.feature_id.to_string() == id) else {
+        let Some(report) = self
+            .features
+            .iter()
+            .find(|feature| feature.feature_id.to_string() == id)
+        else {
             return "is not part of this program any more".to_owned();
         };
         match (&report.disabled_by, report.diagnostics.first()) {
@@ -118,7 +146,10 @@ impl Drift {
     /// What the model is told: what it has no longer.
     #[must_use]
     pub fn for_model(&self) -> Option<String> {
-        let lost = self.differences().iter().filter(|difference| difference.grade == DriftGrade::Degraded);
+        let lost = self
+            .differences()
+            .iter()
+            .filter(|difference| difference.grade == DriftGrade::Degraded);
         let lost: Vec<String> = lost.take(MAX_TOLD).map(ToString::to_string).collect();
         (!lost.is_empty()).then(|| format!("[since this session last ran: {}]", lost.join("; ")))
     }
@@ -141,31 +172,56 @@ struct Differences(Vec<Difference>);
 
 impl Differences {
     fn add(&mut self, of: &RecordedFeature, grade: DriftGrade, text: String) {
-        self.0.push(Difference { grade, feature: Some(of.feature_id.clone()), text });
+        self.0.push(Difference {
+            grade,
+            feature: Some(of.feature_id.clone()),
+            text,
+        });
     }
 
     /// The features of a program have one version.
     fn build(&mut self, earlier: &RecordedRegistry, today: &RecordedRegistry) {
         let build = |registry: &RecordedRegistry| {
-            registry.features.iter().find_map(|feature| feature.body.strip_prefix(BUILD).map(str::to_owned))
+            registry
+                .features
+                .iter()
+                .find_map(|feature| feature.body.strip_prefix(BUILD).map(str::to_owned))
         };
         if let (Some(was), Some(is)) = (build(earlier), build(today))
             && was != is
         {
             let text = format!("the program changed from version {was} to {is}");
-            self.0.push(Difference { grade: DriftGrade::Compatible, feature: None, text });
+            self.0.push(Difference {
+                grade: DriftGrade::Compatible,
+                feature: None,
+                text,
+            });
         }
     }
 
     fn gone(&mut self, was: &RecordedFeature, why: &str) {
         let grade = was.weight(DriftGrade::Compatible);
-        let guards = was.guards.iter().map(|guard| format!("guard {}", name(guard)));
-        let lost = guards.chain(was.rules.iter().map(rule)).collect::<Vec<_>>().join(", ");
-        let lost = if lost.is_empty() { String::new() } else { format!(" ({lost})") };
+        let guards = was
+            .guards
+            .iter()
+            .map(|guard| format!("guard {}", name(guard)));
+        let lost = guards
+            .chain(was.rules.iter().map(rule))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let lost = if lost.is_empty() {
+            String::new()
+        } else {
+            format!(" ({lost})")
+        };
         self.add(was, grade, format!("{why}{lost}"));
         if !was.installed_tools.is_empty() {
             let tools = was.installed_tools.join(", ");
-            self.add(was, DriftGrade::Degraded, format!("no longer offers {tools}"));
+            self.add(
+                was,
+                DriftGrade::Degraded,
+                format!("no longer offers {tools}"),
+            );
         }
     }
 
@@ -181,26 +237,55 @@ impl Differences {
         for guard in &was.guards {
             let today = is.guards.iter().find(|today| name(today) == name(guard));
             match today {
-                None => self.add(was, DriftGrade::Breaking, format!("no longer has its guard {}", name(guard))),
+                None => self.add(
+                    was,
+                    DriftGrade::Breaking,
+                    format!("no longer has its guard {}", name(guard)),
+                ),
                 Some(today) if today != guard => {
-                    self.add(was, DriftGrade::Breaking, format!("has another form of its guard {}", name(guard)));
+                    self.add(
+                        was,
+                        DriftGrade::Breaking,
+                        format!("has another form of its guard {}", name(guard)),
+                    );
                 }
                 Some(_) => {}
             }
         }
         for lost in was.rules.iter().filter(|rule| !is.rules.contains(rule)) {
-            self.add(was, DriftGrade::Breaking, format!("no longer has its {}", rule(lost)));
+            self.add(
+                was,
+                DriftGrade::Breaking,
+                format!("no longer has its {}", rule(lost)),
+            );
         }
         let tools: BTreeSet<&String> = is.installed_tools.iter().collect();
-        let lost = was.installed_tools.iter().filter(|tool| !tools.contains(tool)).cloned().collect::<Vec<_>>();
+        let lost = was
+            .installed_tools
+            .iter()
+            .filter(|tool| !tools.contains(tool))
+            .cloned()
+            .collect::<Vec<_>>();
         if !lost.is_empty() {
-            let grade = if was.required_by.is_some() { DriftGrade::Breaking } else { DriftGrade::Degraded };
+            let grade = if was.required_by.is_some() {
+                DriftGrade::Breaking
+            } else {
+                DriftGrade::Degraded
+            };
             self.add(was, grade, format!("no longer offers {}", lost.join(", ")));
         }
         self.grants(was, is);
         if was.content_digest != is.content_digest && self.0.len() == before {
-            let grade = if was.required_by.is_some() { DriftGrade::Breaking } else { DriftGrade::Compatible };
-            self.add(was, grade, "has other tools, hooks or texts than before".to_owned());
+            let grade = if was.required_by.is_some() {
+                DriftGrade::Breaking
+            } else {
+                DriftGrade::Compatible
+            };
+            self.add(
+                was,
+                grade,
+                "has other tools, hooks or texts than before".to_owned(),
+            );
         }
     }
 
@@ -211,7 +296,10 @@ impl Differences {
             // A digest says nothing to people.
             let text = match (was.settings.get(key), is.settings.get(key)) {
                 (was, is) if was == is => continue,
-                (Some(was @ (Value::Number(_) | Value::Bool(_))), Some(is @ (Value::Number(_) | Value::Bool(_)))) => {
+                (
+                    Some(was @ (Value::Number(_) | Value::Bool(_))),
+                    Some(is @ (Value::Number(_) | Value::Bool(_))),
+                ) => {
                     format!("has its setting `{key}` changed from {was} to {is}")
                 }
                 _ => format!("has its setting `{key}` changed"),
@@ -222,9 +310,14 @@ impl Differences {
 
     fn grants(&mut self, was: &RecordedFeature, is: &RecordedFeature) {
         let (before, today) = (was.held(), is.held());
-        let covered = |one: &HostCapability, by: &[HostCapability]| by.iter().any(|wide| wide.covers(one));
+        let covered =
+            |one: &HostCapability, by: &[HostCapability]| by.iter().any(|wide| wide.covers(one));
         for lost in before.iter().filter(|one| !covered(one, &today)) {
-            self.add(was, was.weight(DriftGrade::Degraded), format!("is no longer granted {lost}"));
+            self.add(
+                was,
+                was.weight(DriftGrade::Degraded),
+                format!("is no longer granted {lost}"),
+            );
         }
         for new in today.iter().filter(|one| !covered(one, &before)) {
             self.add(was, DriftGrade::Compatible, format!("is now granted {new}"));
@@ -236,12 +329,19 @@ impl RecordedFeature {
     /// The grade of a change: breaking for guards, rules and required features.
     fn weight(&self, otherwise: DriftGrade) -> DriftGrade {
         let restricts = !(self.guards.is_empty() && self.rules.is_empty());
-        if restricts || self.required_by.is_some() { DriftGrade::Breaking } else { otherwise }
+        if restricts || self.required_by.is_some() {
+            DriftGrade::Breaking
+        } else {
+            otherwise
+        }
     }
 
     /// What it holds; its tools and hooks are compared themselves.
     fn held(&self) -> Vec<HostCapability> {
-        let granted = self.granted.iter().filter_map(|granted| HostCapability::deserialize(granted).ok());
+        let granted = self
+            .granted
+            .iter()
+            .filter_map(|granted| HostCapability::deserialize(granted).ok());
         granted.filter(HostCapability::is_held).collect()
     }
 

@@ -193,28 +193,62 @@ pub(crate) fn plan(
     host: HostReport,
     diagnostics: Vec<FeatureDiagnostic>,
 ) -> InstallPlan {
-    let mut features: Vec<_> = declared.iter().enumerate().map(|(at, d)| alone(at, d, declared, policy)).collect();
+    let mut features: Vec<_> = declared
+        .iter()
+        .enumerate()
+        .map(|(at, d)| alone(at, d, declared, policy))
+        .collect();
     hook_order::refuse_cycles(declared, &mut features);
     let (wiring, mut order) = (Wiring::of(declared, &features), Vec::new());
     let mut taken = (TakenNames::of(declared), PlanBudget::new());
     for &at in wiring.sequence() {
-        let (Some(one), Some(planned)) = (declared.get(at), features.get(at)) else { continue };
+        let (Some(one), Some(planned)) = (declared.get(at), features.get(at)) else {
+            continue;
+        };
         if planned.outcome.is_live() {
-            let planned = together(at, &one.descriptor, planned.clone(), &wiring, &features, &mut taken);
-            order.extend(planned.outcome.is_live().then(|| planned.feature_id.clone()));
+            let planned = together(
+                at,
+                &one.descriptor,
+                planned.clone(),
+                &wiring,
+                &features,
+                &mut taken,
+            );
+            order.extend(
+                planned
+                    .outcome
+                    .is_live()
+                    .then(|| planned.feature_id.clone()),
+            );
             if let Some(slot) = features.get_mut(at) {
                 slot.clone_from(&planned);
             }
         }
     }
-    let unmet = unmet(policy, features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
-    InstallPlan { host, features, order, unmet, diagnostics }
+    let unmet = unmet(
+        policy,
+        features
+            .iter()
+            .map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())),
+    );
+    InstallPlan {
+        host,
+        features,
+        order,
+        unmet,
+        diagnostics,
+    }
 }
 
 /// The order of planning: by tier and id; equal ids, which are all refused, by content.
 pub(crate) fn order(one: &Declared, other: &Declared) -> Ordering {
-    let content = |declared: &Declared| serde_json::to_string(&declared.descriptor).unwrap_or_default();
-    let ids = one.descriptor.id.cmp(&other.descriptor.id).then_with(|| one.source.cmp(&other.source));
+    let content =
+        |declared: &Declared| serde_json::to_string(&declared.descriptor).unwrap_or_default();
+    let ids = one
+        .descriptor
+        .id
+        .cmp(&other.descriptor.id)
+        .then_with(|| one.source.cmp(&other.source));
     ids.then_with(|| content(one).cmp(&content(other)))
 }
 
@@ -223,16 +257,24 @@ pub(crate) fn unmet<'a>(
     policy: &CapabilityPolicy,
     features: impl Iterator<Item = (&'a FeatureId, InstallOutcome, &'a [FeatureDiagnostic])>,
 ) -> Vec<Unmet> {
-    let known: BTreeMap<_, _> = features.map(|(id, outcome, why)| (id, (outcome, why))).collect();
+    let known: BTreeMap<_, _> = features
+        .map(|(id, outcome, why)| (id, (outcome, why)))
+        .collect();
     let mut unmet = Vec::new();
     for (id, source) in policy.required() {
         let reason = match known.get(id) {
             Some((outcome, _)) if outcome.is_live() => continue,
             Some((InstallOutcome::Disabled, _)) => "it is disabled".to_owned(),
-            Some((_, why)) => why.first().map_or_else(|| "it was skipped".to_owned(), |d| d.message.clone()),
+            Some((_, why)) => why
+                .first()
+                .map_or_else(|| "it was skipped".to_owned(), |d| d.message.clone()),
             None => "it does not exist".to_owned(),
         };
-        unmet.push(Unmet { feature_id: id.clone(), required_by: source.to_owned(), reason });
+        unmet.push(Unmet {
+            feature_id: id.clone(),
+            required_by: source.to_owned(),
+            reason,
+        });
     }
     unmet
 }
@@ -245,35 +287,69 @@ struct TakenNames {
 
 impl TakenNames {
     fn of(declared: &[&Declared]) -> Self {
-        let builtin = declared.iter().filter(|d| d.descriptor.id.tier() == Tier::Builtin);
+        let builtin = declared
+            .iter()
+            .filter(|d| d.descriptor.id.tier() == Tier::Builtin);
         let names = builtin.flat_map(|d| {
-            d.descriptor.declared_tools.iter().map(|t| (t.name.to_ascii_lowercase(), d.descriptor.id.clone()))
+            d.descriptor
+                .declared_tools
+                .iter()
+                .map(|t| (t.name.to_ascii_lowercase(), d.descriptor.id.clone()))
         });
-        Self { reserved: names.collect(), taken: BTreeMap::new() }
+        Self {
+            reserved: names.collect(),
+            taken: BTreeMap::new(),
+        }
     }
 
     fn conflict(&self, id: &FeatureId, tool: &str) -> Option<FeatureDiagnostic> {
         let name = tool.to_ascii_lowercase();
         if let Some(owner) = self.taken.get(&name) {
-            let message = format!("tool `{tool}` of {id} has the same name as a tool of {owner}; rename it");
-            return Some(FeatureDiagnostic::new(DiagnosticCode::ToolNameTaken, id, message));
+            let message =
+                format!("tool `{tool}` of {id} has the same name as a tool of {owner}; rename it");
+            return Some(FeatureDiagnostic::new(
+                DiagnosticCode::ToolNameTaken,
+                id,
+                message,
+            ));
         }
-        let owner = self.reserved.get(&name).filter(|_| id.tier() != Tier::Builtin)?;
+        let owner = self
+            .reserved
+            .get(&name)
+            .filter(|_| id.tier() != Tier::Builtin)?;
         let message = format!(
             "tool `{tool}` of {id} has a name that is reserved for {owner}, even when {owner} is disabled; rename it"
         );
-        Some(FeatureDiagnostic::new(DiagnosticCode::ToolNameReserved, id, message))
+        Some(FeatureDiagnostic::new(
+            DiagnosticCode::ToolNameReserved,
+            id,
+            message,
+        ))
     }
 }
 
 /// Plans one feature alone: whether it could be installed if all required services exist.
-fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityPolicy) -> PlannedFeature {
-    let FeatureDescriptor { id, version, runtime, .. } = &declared.descriptor;
+fn alone(
+    at: usize,
+    declared: &Declared,
+    all: &[&Declared],
+    policy: &CapabilityPolicy,
+) -> PlannedFeature {
+    let FeatureDescriptor {
+        id,
+        version,
+        runtime,
+        ..
+    } = &declared.descriptor;
     let mut planned = PlannedFeature {
         feature_id: id.clone(),
         version: crate::feature::escape_line(version, 64),
         runtime: *runtime,
-        about: declared.descriptor.about.clone().filter(|about| about.problem().is_none()),
+        about: declared
+            .descriptor
+            .about
+            .clone()
+            .filter(|about| about.problem().is_none()),
         outcome: InstallOutcome::Skipped,
         disabled_by: None,
         attached_by: None,
@@ -308,7 +384,11 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         Ok(settings) => planned.settings = settings,
         Err(problems) => {
             let invalid = |p: &String| {
-                FeatureDiagnostic::new(DiagnosticCode::InvalidSettings, id, format!("settings of {id}: {p}"))
+                FeatureDiagnostic::new(
+                    DiagnosticCode::InvalidSettings,
+                    id,
+                    format!("settings of {id}: {p}"),
+                )
             };
             planned.diagnostics = problems.iter().map(invalid).collect();
             return planned;
@@ -317,7 +397,11 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
     let (grants, denied) = grants(&declared.descriptor, policy);
     planned.grants = grants;
     planned.diagnostics = denied;
-    if !planned.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied) {
+    if !planned
+        .diagnostics
+        .iter()
+        .any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied)
+    {
         planned.outcome = InstallOutcome::Installed;
     }
     planned
@@ -339,21 +423,48 @@ fn together(
         return planned;
     }
     for asked in &descriptor.requires {
-        if let Some(denied) = planned.grants.denied().iter().find(|d| d.capability == asked.service.admission()) {
-            let (service, version, reason) = (asked.service.clone(), asked.version.clone(), denied.reason.clone());
-            planned.services.missing.push(MissingService { service, version, reason });
+        if let Some(denied) = planned
+            .grants
+            .denied()
+            .iter()
+            .find(|d| d.capability == asked.service.admission())
+        {
+            let (service, version, reason) = (
+                asked.service.clone(),
+                asked.version.clone(),
+                denied.reason.clone(),
+            );
+            planned.services.missing.push(MissingService {
+                service,
+                version,
+                reason,
+            });
             continue;
         }
         if asked.each {
-            planned.services.resolved.extend(wiring.find_each(at, asked, others));
+            planned
+                .services
+                .resolved
+                .extend(wiring.find_each(at, asked, others));
             continue;
         }
-        let events = descriptor.declared_background_tasks.iter().flat_map(|task| task.service_events());
+        let events = descriptor
+            .declared_background_tasks
+            .iter()
+            .flat_map(|task| task.service_events());
         match wiring.find(at, asked, events, others) {
             Resolution::Resolved(service) => planned.services.resolved.push(service),
-            Resolution::Missing { code, missing, cause } => {
+            Resolution::Missing {
+                code,
+                missing,
+                cause,
+            } => {
                 let diagnostic = lacks(code, &planned.feature_id, &missing, cause);
-                let list = if asked.need == Need::Required { &mut against } else { &mut planned.diagnostics };
+                let list = if asked.need == Need::Required {
+                    &mut against
+                } else {
+                    &mut planned.diagnostics
+                };
                 list.push(diagnostic);
                 planned.services.missing.push(missing);
             }
@@ -361,12 +472,27 @@ fn together(
     }
     planned.unserved = wiring.unserved(at, others);
     contribute(descriptor, &mut planned);
-    against.extend(planned.tools.iter().filter_map(|t| names.conflict(&planned.feature_id, &t.name)));
+    against.extend(
+        planned
+            .tools
+            .iter()
+            .filter_map(|t| names.conflict(&planned.feature_id, &t.name)),
+    );
     if against.is_empty() {
-        against.extend(budget.take(&planned.feature_id, demand(descriptor, &planned)).err().map(|full| *full));
+        against.extend(
+            budget
+                .take(&planned.feature_id, demand(descriptor, &planned))
+                .err()
+                .map(|full| *full),
+        );
     }
     if against.is_empty() {
-        names.taken.extend(planned.tools.iter().map(|t| (t.name.to_ascii_lowercase(), planned.feature_id.clone())));
+        names.taken.extend(
+            planned
+                .tools
+                .iter()
+                .map(|t| (t.name.to_ascii_lowercase(), planned.feature_id.clone())),
+        );
         return planned;
     }
     planned.diagnostics.extend(against);
@@ -377,11 +503,21 @@ fn together(
 /// The feature's share of the common budgets, as declared.
 fn demand(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> FeatureDemand {
     let mut demand = FeatureDemand::default();
-    let tools =
-        descriptor.declared_tools.iter().filter(|tool| planned.tools.iter().any(|planned| planned.name == tool.name));
+    let tools = descriptor.declared_tools.iter().filter(|tool| {
+        planned
+            .tools
+            .iter()
+            .any(|planned| planned.name == tool.name)
+    });
     tools.for_each(|tool| demand.tool(&tool.name, &tool.about, &tool.schema));
-    descriptor.instructions.iter().for_each(|instruction| demand.instruction(&instruction.text));
-    planned.hooks.iter().for_each(|hook| demand.hook(hook.point));
+    descriptor
+        .instructions
+        .iter()
+        .for_each(|instruction| demand.instruction(&instruction.text));
+    planned
+        .hooks
+        .iter()
+        .for_each(|hook| demand.hook(hook.point));
     demand
 }
 
@@ -392,8 +528,17 @@ pub(crate) fn lacks(
     missing: &MissingService,
     cause: Option<FeatureId>,
 ) -> FeatureDiagnostic {
-    let MissingService { service, version, reason } = missing;
-    FeatureDiagnostic::new(code, id, format!("{id} needs service {service} {version}: {reason}")).caused_by(cause)
+    let MissingService {
+        service,
+        version,
+        reason,
+    } = missing;
+    FeatureDiagnostic::new(
+        code,
+        id,
+        format!("{id} needs service {service} {version}: {reason}"),
+    )
+    .caused_by(cause)
 }
 
 /// Removes a feature from the plan; its grants stay in the report.
@@ -413,40 +558,90 @@ pub(crate) fn skip(planned: &mut PlannedFeature) {
 /// Plans the contributions that are possible with the granted capabilities and services, and lists the skipped ones.
 pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
     let missing = planned.services.missing.iter();
-    let missing = missing.map(|m| DeniedCapability { capability: m.service.admission(), reason: m.reason.clone() });
-    let lost: Vec<_> = planned.grants.denied().iter().cloned().chain(missing).collect();
+    let missing = missing.map(|m| DeniedCapability {
+        capability: m.service.admission(),
+        reason: m.reason.clone(),
+    });
+    let lost: Vec<_> = planned
+        .grants
+        .denied()
+        .iter()
+        .cloned()
+        .chain(missing)
+        .collect();
     let mut skipped = Vec::new();
     let tools = kept(&descriptor.declared_tools, &lost, &mut skipped, |tool| {
-        let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
-        (ContributionKind::Tool, tool.name.clone(), [&[own], &tool.needs[..]].concat())
+        let own = HostCapability::ContributeTool {
+            name: tool.name.clone().into(),
+        };
+        (
+            ContributionKind::Tool,
+            tool.name.clone(),
+            [&[own], &tool.needs[..]].concat(),
+        )
     });
     let tools = categories::served(tools, &planned.unserved, &mut skipped);
     planned.tools = tools.into_iter().map(planned_tool).collect();
     let enrichers = kept(&descriptor.enriches, &lost, &mut skipped, |enricher| {
-        (ContributionKind::Enricher, enricher.name.clone(), [&[enricher.implied()], &enricher.needs[..]].concat())
+        (
+            ContributionKind::Enricher,
+            enricher.name.clone(),
+            [&[enricher.implied()], &enricher.needs[..]].concat(),
+        )
     });
     planned.enrichers = enrichers.into_iter().cloned().collect();
     planned.categories.clone_from(&descriptor.serves);
     planned.rules.clone_from(&descriptor.rules);
     let hooks = kept(&descriptor.declared_hooks, &lost, &mut skipped, |hook| {
-        (ContributionKind::Hook, hook.name.clone(), [hook.implied(), hook.needs.clone()].concat())
+        (
+            ContributionKind::Hook,
+            hook.name.clone(),
+            [hook.implied(), hook.needs.clone()].concat(),
+        )
     });
     planned.hooks = hooks.into_iter().map(planned_hook).collect();
-    let tasks = kept(&descriptor.declared_background_tasks, &lost, &mut skipped, |task| {
-        (ContributionKind::Task, task.name.clone(), std::iter::once(task.implied()).chain(task.all_needs()).collect())
-    });
+    let tasks = kept(
+        &descriptor.declared_background_tasks,
+        &lost,
+        &mut skipped,
+        |task| {
+            (
+                ContributionKind::Task,
+                task.name.clone(),
+                std::iter::once(task.implied())
+                    .chain(task.all_needs())
+                    .collect(),
+            )
+        },
+    );
     planned.background_tasks = tasks.into_iter().map(planned_task).collect();
     let states = kept(&descriptor.states, &lost, &mut skipped, |state| {
-        (ContributionKind::State, state.name.clone(), vec![HostCapability::StateStore { scope: state.scope }])
+        (
+            ContributionKind::State,
+            state.name.clone(),
+            vec![HostCapability::StateStore { scope: state.scope }],
+        )
     });
     planned.states = states.into_iter().cloned().collect();
     let provided = kept(&descriptor.provides, &lost, &mut skipped, |offer| {
-        (ContributionKind::Service, offer.service.to_string(), vec![wiring::provides(&offer.service.name)])
+        (
+            ContributionKind::Service,
+            offer.service.to_string(),
+            vec![wiring::provides(&offer.service.name)],
+        )
     });
     planned.services.provided = provided.into_iter().cloned().collect();
-    planned.instructions = descriptor.instructions.iter().map(|i| i.name.clone()).collect();
+    planned.instructions = descriptor
+        .instructions
+        .iter()
+        .map(|i| i.name.clone())
+        .collect();
     let is_whole = lost.is_empty() && skipped.is_empty();
-    planned.outcome = if is_whole { InstallOutcome::Installed } else { InstallOutcome::Degraded };
+    planned.outcome = if is_whole {
+        InstallOutcome::Installed
+    } else {
+        InstallOutcome::Degraded
+    };
     planned.skipped_contributions = skipped;
 }
 
@@ -454,65 +649,133 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
 fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDiagnostic> {
     let FeatureDescriptor { id, runtime, .. } = &declared.descriptor;
     if at >= MAX_FEATURES {
-        let message =
-            format!("{id} is not installed: there are {} features, and the limit is {MAX_FEATURES}", all.len());
-        return vec![FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message)];
+        let message = format!(
+            "{id} is not installed: there are {} features, and the limit is {MAX_FEATURES}",
+            all.len()
+        );
+        return vec![FeatureDiagnostic::new(
+            DiagnosticCode::TooManyFeatures,
+            id,
+            message,
+        )];
     }
-    let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten().filter_map(|i| all.get(i));
-    let same: Vec<_> = neighbours.filter(|other| other.descriptor.id == *id).collect();
+    let neighbours = [at.checked_sub(1), at.checked_add(1)]
+        .into_iter()
+        .flatten()
+        .filter_map(|i| all.get(i));
+    let same: Vec<_> = neighbours
+        .filter(|other| other.descriptor.id == *id)
+        .collect();
     if let Some(other) = same.first() {
         let message = format!(
             "{id} is declared twice, by {} and by {}; neither feature is installed",
             declared.source, other.source
         );
-        return vec![FeatureDiagnostic::new(DiagnosticCode::DuplicateId, id, message)];
+        return vec![FeatureDiagnostic::new(
+            DiagnosticCode::DuplicateId,
+            id,
+            message,
+        )];
     }
     let mut problems = declared.descriptor.problems_in_plan();
     problems.extend(declared.body.as_deref().and_then(body_problem));
     if !problems.is_empty() {
-        let diagnostic =
-            |p: &String| FeatureDiagnostic::new(DiagnosticCode::InvalidDescriptor, id, format!("{id}: {p}"));
+        let diagnostic = |p: &String| {
+            FeatureDiagnostic::new(DiagnosticCode::InvalidDescriptor, id, format!("{id}: {p}"))
+        };
         return problems.iter().map(diagnostic).collect();
     }
     if declared.is_supported {
         return Vec::new();
     }
     let message = format!("{id} needs the runtime {runtime:?}, which this build does not support");
-    vec![FeatureDiagnostic::new(DiagnosticCode::NoAdapter, id, message)]
+    vec![FeatureDiagnostic::new(
+        DiagnosticCode::NoAdapter,
+        id,
+        message,
+    )]
 }
 
 fn body_problem(body: &str) -> Option<String> {
-    let is_digest = body.len() == 64 && body.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_digest = body.len() == 64
+        && body
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     (!is_digest).then(|| "body() is not a BLAKE3 digest in lower-case hex".to_owned())
 }
 
 /// Decides each explicit request and the implicit ones of contributions. Tools, hooks and background tasks are optional;
 /// states only if they are declared so.
-fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (CapabilityGrantSet, Vec<FeatureDiagnostic>) {
+fn grants(
+    descriptor: &FeatureDescriptor,
+    policy: &CapabilityPolicy,
+) -> (CapabilityGrantSet, Vec<FeatureDiagnostic>) {
     let id = &descriptor.id;
-    let explicit = descriptor.requested_capabilities.iter().map(|r| (r.capability.clone(), r.need));
-    let asked: BTreeSet<_> = descriptor.requested_capabilities.iter().map(|r| &r.capability).collect();
-    let implied =
-        descriptor.declared_tools.iter().map(|t| HostCapability::ContributeTool { name: t.name.clone().into() });
-    let hooks: BTreeSet<_> = descriptor.declared_hooks.iter().flat_map(HookDeclaration::implied).collect();
-    let tasks = descriptor.declared_background_tasks.iter().map(BackgroundTaskDeclaration::implied);
-    let enrichers: BTreeSet<_> = descriptor.enriches.iter().map(EnricherDeclaration::implied).collect();
-    let implied = implied.chain(hooks).chain(tasks).chain(enrichers).map(|c| (c, Need::Optional));
-    let states: BTreeSet<_> = descriptor.states.iter().map(|s| HostCapability::StateStore { scope: s.scope }).collect();
+    let explicit = descriptor
+        .requested_capabilities
+        .iter()
+        .map(|r| (r.capability.clone(), r.need));
+    let asked: BTreeSet<_> = descriptor
+        .requested_capabilities
+        .iter()
+        .map(|r| &r.capability)
+        .collect();
+    let implied = descriptor
+        .declared_tools
+        .iter()
+        .map(|t| HostCapability::ContributeTool {
+            name: t.name.clone().into(),
+        });
+    let hooks: BTreeSet<_> = descriptor
+        .declared_hooks
+        .iter()
+        .flat_map(HookDeclaration::implied)
+        .collect();
+    let tasks = descriptor
+        .declared_background_tasks
+        .iter()
+        .map(BackgroundTaskDeclaration::implied);
+    let enrichers: BTreeSet<_> = descriptor
+        .enriches
+        .iter()
+        .map(EnricherDeclaration::implied)
+        .collect();
+    let implied = implied
+        .chain(hooks)
+        .chain(tasks)
+        .chain(enrichers)
+        .map(|c| (c, Need::Optional));
+    let states: BTreeSet<_> = descriptor
+        .states
+        .iter()
+        .map(|s| HostCapability::StateStore { scope: s.scope })
+        .collect();
     let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required)));
-    let provided: BTreeSet<_> = descriptor.provides.iter().map(|s| wiring::provides(&s.service.name)).collect();
+    let provided: BTreeSet<_> = descriptor
+        .provides
+        .iter()
+        .map(|s| wiring::provides(&s.service.name))
+        .collect();
     let implied = implied.chain(provided.into_iter().map(|c| (c, Need::Optional)));
-    let implied = implied.chain(admissions(descriptor)).filter(|(c, _)| !asked.contains(c));
+    let implied = implied
+        .chain(admissions(descriptor))
+        .filter(|(c, _)| !asked.contains(c));
     let (mut granted, mut denied, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
     for (capability, need) in explicit.chain(implied) {
         let decision = policy.decide(id, &capability, need);
         granted.extend(decision.granted.filter(|new| !granted.contains(new)));
-        let Some(reason) = decision.denied else { continue };
+        let Some(reason) = decision.denied else {
+            continue;
+        };
         let code = match need {
             Need::Required => DiagnosticCode::RequiredCapabilityDenied,
             Need::Optional => DiagnosticCode::OptionalCapabilityDenied,
         };
-        diagnostics.push(FeatureDiagnostic::new(code, id, format!("{id} was denied {capability}: {reason}")));
+        diagnostics.push(FeatureDiagnostic::new(
+            code,
+            id,
+            format!("{id} was denied {capability}: {reason}"),
+        ));
         denied.push(DeniedCapability { capability, reason });
     }
     (CapabilityGrantSet::new(granted, denied), diagnostics)
@@ -537,30 +800,73 @@ fn kept<'a, T>(
 ) -> Vec<&'a T> {
     let mut kept = |one: &&T| {
         let (kind, name, takes) = of(one);
-        let denied = lost.iter().find(|denied| takes.contains(&denied.capability));
-        skipped.extend(denied.map(|DeniedCapability { capability, reason }| SkippedContribution {
-            kind,
-            name,
-            reason: format!("it needs {capability}: {reason}"),
-        }));
+        let denied = lost
+            .iter()
+            .find(|denied| takes.contains(&denied.capability));
+        skipped.extend(denied.map(
+            |DeniedCapability { capability, reason }| SkippedContribution {
+                kind,
+                name,
+                reason: format!("it needs {capability}: {reason}"),
+            },
+        ));
         denied.is_none()
     };
-    declared.iter().filter(|one| lost.is_empty() || kept(one)).collect()
+    declared
+        .iter()
+        .filter(|one| lost.is_empty() || kept(one))
+        .collect()
 }
 
 fn planned_hook(hook: &HookDeclaration) -> PlannedHook {
     let on_failure = hook.on_failure();
-    let HookDeclaration { name, point, class, deadline_ms, tools, before, after, .. } = hook.clone();
-    PlannedHook { name, point, class, deadline_ms, tools, on_failure, before, after }
+    let HookDeclaration {
+        name,
+        point,
+        class,
+        deadline_ms,
+        tools,
+        before,
+        after,
+        ..
+    } = hook.clone();
+    PlannedHook {
+        name,
+        point,
+        class,
+        deadline_ms,
+        tools,
+        on_failure,
+        before,
+        after,
+    }
 }
 
 /// The part of a declaration that plans and reports show.
 pub(crate) fn planned_task(task: &BackgroundTaskDeclaration) -> PlannedTask {
-    let BackgroundTaskDeclaration { name, effect, triggers, restart, deadline_ms, needs: _ } = task.clone();
-    PlannedTask { name, effect, triggers, restart, deadline_ms }
+    let BackgroundTaskDeclaration {
+        name,
+        effect,
+        triggers,
+        restart,
+        deadline_ms,
+        needs: _,
+    } = task.clone();
+    PlannedTask {
+        name,
+        effect,
+        triggers,
+        restart,
+        deadline_ms,
+    }
 }
 
 fn planned_tool(tool: &ToolDeclaration) -> PlannedTool {
     let bytes = u64::try_from(tool.bytes()).unwrap_or(u64::MAX);
-    PlannedTool { name: tool.name.clone(), effect: tool.effect, deadline_ms: tool.deadline_ms, bytes }
+    PlannedTool {
+        name: tool.name.clone(),
+        effect: tool.effect,
+        deadline_ms: tool.deadline_ms,
+        bytes,
+    }
 }

@@ -70,12 +70,22 @@ impl CapabilityPolicy {
     }
 
     /// Grants a capability and everything it includes. `source` is a file and key, or `default`.
-    pub fn grant(self, feature: FeatureId, capability: HostCapability, source: impl Into<String>) -> Self {
+    pub fn grant(
+        self,
+        feature: FeatureId,
+        capability: HostCapability,
+        source: impl Into<String>,
+    ) -> Self {
         self.row(feature, capability, RowEffect::Grant, source.into())
     }
 
     /// Refuses every request that overlaps a capability.
-    pub fn refuse(self, feature: FeatureId, capability: HostCapability, source: impl Into<String>) -> Self {
+    pub fn refuse(
+        self,
+        feature: FeatureId,
+        capability: HostCapability,
+        source: impl Into<String>,
+    ) -> Self {
         self.row(feature, capability, RowEffect::Refuse, source.into())
     }
 
@@ -104,49 +114,96 @@ impl CapabilityPolicy {
     }
 
     /// Refuses every tool that is not named here, whatever grants it.
-    pub fn only_tools(mut self, tools: impl IntoIterator<Item = String>, source: impl Into<String>) -> Self {
+    pub fn only_tools(
+        mut self,
+        tools: impl IntoIterator<Item = String>,
+        source: impl Into<String>,
+    ) -> Self {
         self.only_tools = Some((tools.into_iter().collect(), source.into()));
         self
     }
 
-    fn row(mut self, feature: FeatureId, capability: HostCapability, rule: RowEffect, source: String) -> Self {
-        self.rows.entry(feature).or_default().push(PolicyRow { capability, rule, source });
+    fn row(
+        mut self,
+        feature: FeatureId,
+        capability: HostCapability,
+        rule: RowEffect,
+        source: String,
+    ) -> Self {
+        self.rows.entry(feature).or_default().push(PolicyRow {
+            capability,
+            rule,
+            source,
+        });
         self
     }
 
     /// Decides a request. A request for more than is granted gets the granted part, if that is useful alone; an
     /// optional request for writing may get reading.
-    pub(crate) fn decide(&self, feature: &FeatureId, asked: &HostCapability, need: Need) -> GrantDecision {
+    pub(crate) fn decide(
+        &self,
+        feature: &FeatureId,
+        asked: &HostCapability,
+        need: Need,
+    ) -> GrantDecision {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
-        if let Some(refusal) =
-            rows.iter().find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked))
+        if let Some(refusal) = rows
+            .iter()
+            .find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked))
         {
-            return GrantDecision { granted: None, denied: Some(format!("refused by {}", refusal.source)) };
+            return GrantDecision {
+                granted: None,
+                denied: Some(format!("refused by {}", refusal.source)),
+            };
         }
-        if let (HostCapability::ContributeTool { name }, Some((tools, source))) = (asked, &self.only_tools)
+        if let (HostCapability::ContributeTool { name }, Some((tools, source))) =
+            (asked, &self.only_tools)
             && !tools.contains(name.as_ref())
         {
-            return GrantDecision { granted: None, denied: Some(format!("it is not among the tools of {source}")) };
+            return GrantDecision {
+                granted: None,
+                denied: Some(format!("it is not among the tools of {source}")),
+            };
         }
         let grants = || rows.iter().filter(|row| row.rule == RowEffect::Grant);
         if grants().any(|row| row.capability.covers(asked)) {
-            return GrantDecision { granted: Some(asked.clone()), denied: None };
+            return GrantDecision {
+                granted: Some(asked.clone()),
+                denied: None,
+            };
         }
-        let left = grants().filter_map(|row| row.capability.leaves(asked)).reduce(HostCapability::joined);
+        let left = grants()
+            .filter_map(|row| row.capability.leaves(asked))
+            .reduce(HostCapability::joined);
         if left.is_some() {
-            return GrantDecision { granted: left, denied: None };
+            return GrantDecision {
+                granted: left,
+                denied: None,
+            };
         }
         let reading = asked.reading().filter(|_| need == Need::Optional);
         let reading = reading.filter(|reading| grants().any(|row| row.capability.covers(reading)));
-        GrantDecision { granted: reading, denied: Some(self.reason(feature, asked)) }
+        GrantDecision {
+            granted: reading,
+            denied: Some(self.reason(feature, asked)),
+        }
     }
 
     /// The reason for a missing grant, with the line of a configuration that grants it.
     fn reason(&self, feature: &FeatureId, asked: &HostCapability) -> String {
         let rows = self.rows.get(feature).into_iter().flatten();
-        let near = rows.filter(|row| row.rule == RowEffect::Grant && row.capability.is_about(asked));
-        let near: Vec<_> = near.take(MAX_SHOWN).map(|row| format!("{} by {}", row.capability, row.source)).collect();
-        let decided = self.decided.get(feature).into_iter().flatten().find(|(about, _)| about.is_about(asked));
+        let near =
+            rows.filter(|row| row.rule == RowEffect::Grant && row.capability.is_about(asked));
+        let near: Vec<_> = near
+            .take(MAX_SHOWN)
+            .map(|row| format!("{} by {}", row.capability, row.source))
+            .collect();
+        let decided = self
+            .decided
+            .get(feature)
+            .into_iter()
+            .flatten()
+            .find(|(about, _)| about.is_about(asked));
         let why = match decided {
             _ if !near.is_empty() => format!("limited to {}", near.join(", ")),
             Some((_, source)) => format!("{source} does not grant it"),
@@ -173,7 +230,9 @@ impl CapabilityPolicy {
 
     /// Every required feature and its source, by id.
     pub(crate) fn required(&self) -> impl Iterator<Item = (&FeatureId, &str)> {
-        self.required.iter().map(|(id, source)| (id, source.as_str()))
+        self.required
+            .iter()
+            .map(|(id, source)| (id, source.as_str()))
     }
 }
 

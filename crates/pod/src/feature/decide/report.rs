@@ -19,7 +19,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The result of an installation, or of its plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Outcome")]
 pub enum InstallOutcome {
@@ -42,7 +44,9 @@ impl InstallOutcome {
 }
 
 /// The kind of a contribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ContributionKind {
     Tool,
@@ -176,8 +180,24 @@ impl RegistryReport {
     pub(crate) fn digested(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for feature in self.order.iter().filter_map(|id| self.feature(id)) {
-            let FeatureInstallReport { feature_id, body, settings_digest, grants_digest, content_digest, .. } = feature;
-            digest(&mut hasher, &[&feature_id.to_string(), body, settings_digest, grants_digest, content_digest]);
+            let FeatureInstallReport {
+                feature_id,
+                body,
+                settings_digest,
+                grants_digest,
+                content_digest,
+                ..
+            } = feature;
+            digest(
+                &mut hasher,
+                &[
+                    &feature_id.to_string(),
+                    body,
+                    settings_digest,
+                    grants_digest,
+                    content_digest,
+                ],
+            );
         }
         hasher.finalize().to_hex().to_string()
     }
@@ -280,7 +300,9 @@ impl FeatureInstallReport {
             body: planned.body.clone(),
             settings: settings::shown(&planned.settings),
             settings_digest: settings::digest(&Value::Object(planned.settings.clone())),
-            grants_digest: settings::digest(&serde_json::to_value(planned.grants.granted()).unwrap_or_default()),
+            grants_digest: settings::digest(
+                &serde_json::to_value(planned.grants.granted()).unwrap_or_default(),
+            ),
             granted: planned.grants.granted().to_vec(),
             denied: planned.grants.denied().to_vec(),
             installed_tools: Vec::new(),
@@ -315,17 +337,41 @@ impl FeatureInstallReport {
             self.schema_bytes += digest(&mut hasher, &[&d.name, &d.description, &d.schema]);
             digest(&mut hasher, &[&effect]);
         }
-        for PlannedHook { name, point, class, deadline_ms, tools, on_failure: _, before, after } in hooks {
-            digest(&mut hasher, &[name, &format!("{point} {class} {deadline_ms} {}", tools.join(","))]);
+        for PlannedHook {
+            name,
+            point,
+            class,
+            deadline_ms,
+            tools,
+            on_failure: _,
+            before,
+            after,
+        } in hooks
+        {
+            digest(
+                &mut hasher,
+                &[
+                    name,
+                    &format!("{point} {class} {deadline_ms} {}", tools.join(",")),
+                ],
+            );
             if !(before.is_empty() && after.is_empty()) {
                 digest(&mut hasher, &[&format!("{before:?} {after:?}")]);
             }
         }
         for task in &tasks {
-            digest(&mut hasher, &[&task.name, &serde_json::to_string(task).unwrap_or_default()]);
+            digest(
+                &mut hasher,
+                &[&task.name, &serde_json::to_string(task).unwrap_or_default()],
+            );
         }
         self.background_tasks = tasks;
-        for ServiceDeclaration { service, version, events } in &self.services.provided {
+        for ServiceDeclaration {
+            service,
+            version,
+            events,
+        } in &self.services.provided
+        {
             digest(&mut hasher, &[&service.to_string(), version]);
             for event in events {
                 digest(&mut hasher, &[event]);

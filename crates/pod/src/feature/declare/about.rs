@@ -38,16 +38,23 @@ impl About {
     /// The first violation of its bounds, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        let Self { authors, license, homepage, metadata } = self;
+        let Self {
+            authors,
+            license,
+            homepage,
+            metadata,
+        } = self;
         if authors.len() > MAX_AUTHORS {
             return Some(format!("at most {MAX_AUTHORS} authors are allowed"));
         }
         let texts = authors.iter().map(|author| ("an author", author));
         let texts = texts.chain(license.iter().map(|text| ("the license", text)));
         let mut texts = texts.chain(homepage.iter().map(|text| ("the homepage", text)));
-        texts.find_map(|(what, text)| check(what, text, MAX_TEXT, Lines::One).err()).or_else(|| {
-            let bytes = serde_json::to_string(metadata).unwrap_or_default().len();
-            (bytes > MAX_METADATA).then(|| format!("`metadata` has over {MAX_METADATA} bytes"))
-        })
+        texts
+            .find_map(|(what, text)| check(what, text, MAX_TEXT, Lines::One).err())
+            .or_else(|| {
+                let bytes = serde_json::to_string(metadata).unwrap_or_default().len();
+                (bytes > MAX_METADATA).then(|| format!("`metadata` has over {MAX_METADATA} bytes"))
+            })
     }
 }

@@ -15,7 +15,9 @@ type Text = Cow<'static, str>;
 type Names = Cow<'static, [Text]>;
 
 /// Something a host can allow. A variant exists from the day something enforces it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(tag = "capability", rename_all = "snake_case", deny_unknown_fields)]
 pub enum HostCapability {
     /// Put a tool of this name before the model. Every declared tool asks for it by itself. In a policy, `*` is
@@ -147,26 +149,41 @@ impl HostCapability {
     pub const WORKSPACE: &'static str = "workspace";
 
     /// Request to read the workspace.
-    pub const READ_WORKSPACE: Self =
-        Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: false, execute: false };
+    pub const READ_WORKSPACE: Self = Self::ScopedFs {
+        root: Cow::Borrowed(Self::WORKSPACE),
+        read: true,
+        write: false,
+        execute: false,
+    };
 
     /// Request to read and change the workspace.
-    pub const WRITE_WORKSPACE: Self =
-        Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: true, execute: false };
+    pub const WRITE_WORKSPACE: Self = Self::ScopedFs {
+        root: Cow::Borrowed(Self::WORKSPACE),
+        read: true,
+        write: true,
+        execute: false,
+    };
 
     /// Request to start any program.
-    pub const ANY_PROGRAM: Self = Self::Process { programs: Cow::Borrowed(&[Cow::Borrowed("*")]), network: false };
+    pub const ANY_PROGRAM: Self = Self::Process {
+        programs: Cow::Borrowed(&[Cow::Borrowed("*")]),
+        network: false,
+    };
 
     /// Request to offer a tool of this name to the model.
     #[must_use]
     pub const fn tool(name: &'static str) -> Self {
-        Self::ContributeTool { name: Cow::Borrowed(name) }
+        Self::ContributeTool {
+            name: Cow::Borrowed(name),
+        }
     }
 
     /// Request to run the background task of this name.
     #[must_use]
     pub const fn background_task(name: &'static str) -> Self {
-        Self::ContributeBackgroundTask { name: Cow::Borrowed(name) }
+        Self::ContributeBackgroundTask {
+            name: Cow::Borrowed(name),
+        }
     }
 
     /// Request to run any background task.
@@ -175,83 +192,124 @@ impl HostCapability {
     /// Request to provide the service of this name.
     #[must_use]
     pub const fn provide(service: &'static str) -> Self {
-        Self::ProvideService { key: Cow::Borrowed(service) }
+        Self::ProvideService {
+            key: Cow::Borrowed(service),
+        }
     }
 
     /// Request to use the service of this name.
     #[must_use]
     pub const fn using(service: &'static str) -> Self {
-        Self::UseService { key: Cow::Borrowed(service) }
+        Self::UseService {
+            key: Cow::Borrowed(service),
+        }
     }
 
     /// Request to connect to all granted hosts, at all granted ports.
     #[must_use]
     pub const fn network(purpose: &'static str) -> Self {
-        Self::Network { purpose: Cow::Borrowed(purpose), hosts: Cow::Borrowed(&[Cow::Borrowed("*:*")]) }
+        Self::Network {
+            purpose: Cow::Borrowed(purpose),
+            hosts: Cow::Borrowed(&[Cow::Borrowed("*:*")]),
+        }
     }
 
     /// Request to connect to all granted endpoints.
     #[must_use]
     pub const fn endpoints(purpose: &'static str) -> Self {
-        Self::Endpoint { purpose: Cow::Borrowed(purpose), at: Cow::Borrowed(&[Cow::Borrowed(EVERY_ENDPOINT)]) }
+        Self::Endpoint {
+            purpose: Cow::Borrowed(purpose),
+            at: Cow::Borrowed(&[Cow::Borrowed(EVERY_ENDPOINT)]),
+        }
     }
 
     /// Request for the secret of this name.
     #[must_use]
     pub const fn secret(id: &'static str) -> Self {
-        Self::SecretRef { id: Cow::Borrowed(id) }
+        Self::SecretRef {
+            id: Cow::Borrowed(id),
+        }
     }
 
     /// Request to keep state in the session.
-    pub const SESSION_STATE: Self = Self::StateStore { scope: StateScope::Session };
+    pub const SESSION_STATE: Self = Self::StateStore {
+        scope: StateScope::Session,
+    };
 
     /// Request to answer calls of any tool.
-    pub const ANY_ANSWER: Self = Self::AnswerCalls { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+    pub const ANY_ANSWER: Self = Self::AnswerCalls {
+        tools: Cow::Borrowed(&[Cow::Borrowed("*")]),
+    };
 
     /// Request to repeat calls of any tool.
-    pub const ANY_REPEAT: Self = Self::RepeatCalls { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+    pub const ANY_REPEAT: Self = Self::RepeatCalls {
+        tools: Cow::Borrowed(&[Cow::Borrowed("*")]),
+    };
 
     /// Request to replace the results of any tool.
-    pub const ANY_RESULT: Self = Self::TransformResults { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+    pub const ANY_RESULT: Self = Self::TransformResults {
+        tools: Cow::Borrowed(&[Cow::Borrowed("*")]),
+    };
 
     /// Request to replace the arguments of any tool.
-    pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+    pub const ANY_ARGUMENTS: Self = Self::RewriteArguments {
+        tools: Cow::Borrowed(&[Cow::Borrowed("*")]),
+    };
 
     /// Request to narrow the schemas of any tool.
-    pub const ANY_ENRICHING: Self = Self::EnrichTools { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+    pub const ANY_ENRICHING: Self = Self::EnrichTools {
+        tools: Cow::Borrowed(&[Cow::Borrowed("*")]),
+    };
 
     /// The kind by name, and its parameters in a common form: all comparisons and texts are based on this.
     fn parts(&mut self) -> (&'static str, CapabilityScope<'_>) {
         match self {
             Self::ContributeTool { name } => ("ContributeTool", CapabilityScope::Name(name)),
-            Self::ContributeHook { point, class } => {
-                ("ContributeHook", CapabilityScope::Whole(format!("{point}:{class}")))
+            Self::ContributeHook { point, class } => (
+                "ContributeHook",
+                CapabilityScope::Whole(format!("{point}:{class}")),
+            ),
+            Self::ContributeBackgroundTask { name } => {
+                ("ContributeBackgroundTask", CapabilityScope::Name(name))
             }
-            Self::ContributeBackgroundTask { name } => ("ContributeBackgroundTask", CapabilityScope::Name(name)),
             Self::AnswerCalls { tools } => ("AnswerCalls", CapabilityScope::Names(tools)),
             Self::RepeatCalls { tools } => ("RepeatCalls", CapabilityScope::Names(tools)),
             Self::TransformResults { tools } => ("TransformResults", CapabilityScope::Names(tools)),
             Self::RewriteArguments { tools } => ("RewriteArguments", CapabilityScope::Names(tools)),
             Self::EnrichTools { tools } => ("EnrichTools", CapabilityScope::Names(tools)),
-            Self::ScopedFs { root, read, write, execute } => {
-                ("ScopedFs", CapabilityScope::Modes(Some(root), vec![(read, 'r'), (write, 'w'), (execute, 'x')]))
+            Self::ScopedFs {
+                root,
+                read,
+                write,
+                execute,
+            } => (
+                "ScopedFs",
+                CapabilityScope::Modes(Some(root), vec![(read, 'r'), (write, 'w'), (execute, 'x')]),
+            ),
+            Self::Process { programs, network } => {
+                ("Process", CapabilityScope::Programs(programs, network))
             }
-            Self::Process { programs, network } => ("Process", CapabilityScope::Programs(programs, network)),
             Self::ProvideService { key } => ("ProvideService", CapabilityScope::Name(key)),
             Self::UseService { key } => ("UseService", CapabilityScope::Name(key)),
-            Self::WorkItemStore { read, write } => {
-                ("WorkItemStore", CapabilityScope::Modes(None, vec![(read, 'r'), (write, 'w')]))
-            }
-            Self::MemoryStore { read, write } => {
-                ("MemoryStore", CapabilityScope::Modes(None, vec![(read, 'r'), (write, 'w')]))
-            }
+            Self::WorkItemStore { read, write } => (
+                "WorkItemStore",
+                CapabilityScope::Modes(None, vec![(read, 'r'), (write, 'w')]),
+            ),
+            Self::MemoryStore { read, write } => (
+                "MemoryStore",
+                CapabilityScope::Modes(None, vec![(read, 'r'), (write, 'w')]),
+            ),
             Self::Network { purpose, hosts } => ("Network", CapabilityScope::Hosts(purpose, hosts)),
             Self::Endpoint { purpose, at } => ("Endpoint", CapabilityScope::Hosts(purpose, at)),
             Self::SecretRef { id } => ("SecretRef", CapabilityScope::Name(id)),
             Self::StateStore { scope } => ("StateStore", CapabilityScope::Whole(scope.to_string())),
-            Self::EmitModelNotification { max_bytes, per_turn } => {
-                ("EmitModelNotification", CapabilityScope::Bounds(max_bytes, per_turn))
-            }
+            Self::EmitModelNotification {
+                max_bytes,
+                per_turn,
+            } => (
+                "EmitModelNotification",
+                CapabilityScope::Bounds(max_bytes, per_turn),
+            ),
             Self::EmitUserAlert => ("EmitUserAlert", CapabilityScope::Whole(String::new())),
         }
     }
@@ -273,7 +331,10 @@ impl HostCapability {
 
     /// Request to add hooks at this point.
     pub(crate) fn at(point: HookPoint) -> Self {
-        Self::ContributeHook { point, class: point.class() }
+        Self::ContributeHook {
+            point,
+            class: point.class(),
+        }
     }
 
     /// The problem of a row of a policy, if any; unlike a request, it may mean any name.
@@ -293,38 +354,66 @@ impl HostCapability {
             Self::ContributeTool { name } => {
                 text::check("the tool of a ContributeTool request", name, 64, Lines::One).err()
             }
-            Self::ContributeBackgroundTask { name } => {
-                text::check("the task of a ContributeBackgroundTask request", name, 64, Lines::One).err()
+            Self::ContributeBackgroundTask { name } => text::check(
+                "the task of a ContributeBackgroundTask request",
+                name,
+                64,
+                Lines::One,
+            )
+            .err(),
+            Self::ProvideService { key } | Self::UseService { key } => {
+                super::id::service_problem(key)
             }
-            Self::ProvideService { key } | Self::UseService { key } => super::id::service_problem(key),
-            Self::WorkItemStore { read: false, write: false } | Self::MemoryStore { read: false, write: false } => {
-                Some(format!("{self} names nothing"))
+            Self::WorkItemStore {
+                read: false,
+                write: false,
             }
+            | Self::MemoryStore {
+                read: false,
+                write: false,
+            } => Some(format!("{self} names nothing")),
             Self::WorkItemStore { .. } | Self::MemoryStore { .. } => None,
             Self::Network { hosts, .. } if hosts.is_empty() || hosts.len() > MAX_HOSTS => {
                 Some(format!("a Network request names 1 to {MAX_HOSTS} hosts"))
             }
             Self::Network { purpose, hosts } => {
-                let host = |host: &Text| host.parse::<HostPattern>().err().map(|error| error.to_string());
-                let purpose = text::check("the purpose of a Network request", purpose, 64, Lines::One).err();
+                let host = |host: &Text| {
+                    host.parse::<HostPattern>()
+                        .err()
+                        .map(|error| error.to_string())
+                };
+                let purpose =
+                    text::check("the purpose of a Network request", purpose, 64, Lines::One).err();
                 purpose.or_else(|| hosts.iter().find_map(host))
             }
-            Self::Endpoint { at, .. } if at.is_empty() || at.len() > MAX_HOSTS => {
-                Some(format!("an Endpoint request names 1 to {MAX_HOSTS} endpoints"))
-            }
+            Self::Endpoint { at, .. } if at.is_empty() || at.len() > MAX_HOSTS => Some(format!(
+                "an Endpoint request names 1 to {MAX_HOSTS} endpoints"
+            )),
             Self::Endpoint { purpose, at } => {
                 let exact = |at: &&Text| *at != EVERY_ENDPOINT;
-                let endpoint = |at: &Text| at.parse::<HostPort>().err().map(|error| error.to_string());
-                let purpose = text::check("the purpose of an Endpoint request", purpose, 64, Lines::One).err();
+                let endpoint =
+                    |at: &Text| at.parse::<HostPort>().err().map(|error| error.to_string());
+                let purpose = text::check(
+                    "the purpose of an Endpoint request",
+                    purpose,
+                    64,
+                    Lines::One,
+                )
+                .err();
                 purpose.or_else(|| at.iter().filter(exact).find_map(endpoint))
             }
             Self::SecretRef { id } => text::check("the name of a secret", id, 64, Lines::One).err(),
-            Self::ContributeHook { point, class } if point.class() != *class => {
-                Some(format!("a hook at {point} is a {}, not a {class}", point.class()))
-            }
+            Self::ContributeHook { point, class } if point.class() != *class => Some(format!(
+                "a hook at {point} is a {}, not a {class}",
+                point.class()
+            )),
             Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert => None,
-            Self::EmitModelNotification { max_bytes, per_turn } => {
-                let fits = (1..=MAX_NOTIFICATION).contains(max_bytes) && (1..=MAX_PER_TURN).contains(per_turn);
+            Self::EmitModelNotification {
+                max_bytes,
+                per_turn,
+            } => {
+                let fits = (1..=MAX_NOTIFICATION).contains(max_bytes)
+                    && (1..=MAX_PER_TURN).contains(per_turn);
                 let bounds = format!("1 to {MAX_NOTIFICATION} bytes and 1 to {MAX_PER_TURN} times");
                 (!fits).then(|| format!("{self} is out of bounds: {bounds}"))
             }
@@ -334,24 +423,46 @@ impl HostCapability {
             | Self::RewriteArguments { tools }
             | Self::EnrichTools { tools } => {
                 if tools.is_empty() || tools.len() > MAX_NAMED_TOOLS {
-                    return Some(format!("{self} names {} tools, not 1 to {MAX_NAMED_TOOLS}", tools.len()));
+                    return Some(format!(
+                        "{self} names {} tools, not 1 to {MAX_NAMED_TOOLS}",
+                        tools.len()
+                    ));
                 }
-                tools.iter().find_map(|tool| text::check("a tool of a transform request", tool, 64, Lines::One).err())
+                tools.iter().find_map(|tool| {
+                    text::check("a tool of a transform request", tool, 64, Lines::One).err()
+                })
             }
-            Self::ScopedFs { read: false, .. } => Some("a ScopedFs request without `read` asks for nothing".into()),
-            Self::ScopedFs { root, .. } => text::check("the root of a ScopedFs request", root, 64, Lines::One).err(),
-            Self::Process { programs, .. } if programs.is_empty() || programs.len() > MAX_PROGRAMS => {
-                Some(format!("a Process request names 1 to {MAX_PROGRAMS} programs"))
+            Self::ScopedFs { read: false, .. } => {
+                Some("a ScopedFs request without `read` asks for nothing".into())
+            }
+            Self::ScopedFs { root, .. } => {
+                text::check("the root of a ScopedFs request", root, 64, Lines::One).err()
+            }
+            Self::Process { programs, .. }
+                if programs.is_empty() || programs.len() > MAX_PROGRAMS =>
+            {
+                Some(format!(
+                    "a Process request names 1 to {MAX_PROGRAMS} programs"
+                ))
             }
             Self::Process { programs, .. } if programs.iter().any(|name| name.is_empty()) => {
                 Some("`process` contains an empty program name".into())
             }
-            Self::Process { programs, network: true } if programs.iter().any(|name| name == "*") => {
+            Self::Process {
+                programs,
+                network: true,
+            } if programs.iter().any(|name| name == "*") => {
                 Some("a Process request with `network` names its programs".into())
             }
-            Self::Process { programs, .. } => programs
-                .iter()
-                .find_map(|p| text::check("the name of a program in a Process grant", p, 256, Lines::One).err()),
+            Self::Process { programs, .. } => programs.iter().find_map(|p| {
+                text::check(
+                    "the name of a program in a Process grant",
+                    p,
+                    256,
+                    Lines::One,
+                )
+                .err()
+            }),
         }
     }
 }

@@ -18,7 +18,9 @@ const MAX_CATEGORY: usize = 32;
 /// assert_eq!(TRACKER.as_str(), "issue-tracker");
 /// assert!("Issue tracker".parse::<ToolCategory>().is_err());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct ToolCategory(Cow<'static, str>);
@@ -30,7 +32,10 @@ impl ToolCategory {
     /// On a name that is not 1 to 32 bytes of `[a-z0-9-]`.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        assert!(category_fits(name), "a category is 1 to 32 bytes of [a-z0-9-]");
+        assert!(
+            category_fits(name),
+            "a category is 1 to 32 bytes of [a-z0-9-]"
+        );
         Self(Cow::Borrowed(name))
     }
 
@@ -52,7 +57,10 @@ impl TryFrom<String> for ToolCategory {
         if category_fits(&name) {
             return Ok(Self(Cow::Owned(name)));
         }
-        Err(format!("`{}` is not 1 to {MAX_CATEGORY} bytes of [a-z0-9-]", escape_line(&name, MAX_CATEGORY)))
+        Err(format!(
+            "`{}` is not 1 to {MAX_CATEGORY} bytes of [a-z0-9-]",
+            escape_line(&name, MAX_CATEGORY)
+        ))
     }
 }
 

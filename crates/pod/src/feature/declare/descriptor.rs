@@ -41,7 +41,9 @@ const MAX_RULES: usize = 32;
 
 /// How a feature's code runs. All but `Builtin` are refused in plans, unless their adapter is in this build:
 /// [`FeatureRegistryBuilder::runtime`](crate::feature::FeatureRegistryBuilder::runtime).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FeatureRuntimeKind {
@@ -152,7 +154,11 @@ impl FeatureDescriptor {
     /// service.
     fn requested(&self) -> Vec<HostCapability> {
         let services = self.requires.iter().map(|asked| asked.service.admission());
-        self.requested_capabilities.iter().map(|request| request.capability.clone()).chain(services).collect()
+        self.requested_capabilities
+            .iter()
+            .map(|request| request.capability.clone())
+            .chain(services)
+            .collect()
     }
 
     /// All violations of bounds, at most one per part. Planning refuses a descriptor with any.
@@ -170,7 +176,11 @@ impl FeatureDescriptor {
         let mut found = self.problems_but_schemas();
         if found.is_empty() {
             found.extend(settings.and_then(settings::problem));
-            found.extend(self.declared_tools.iter().filter_map(ToolDeclaration::schema_problem));
+            found.extend(
+                self.declared_tools
+                    .iter()
+                    .filter_map(ToolDeclaration::schema_problem),
+            );
         }
         found
     }
@@ -182,13 +192,20 @@ impl FeatureDescriptor {
         let mut found = Vec::new();
         found.extend(text::check("display_name", &self.display_name, MAX_NAME, Lines::One).err());
         if parsed::<semver::Version>(&self.version).is_none() {
-            found.push(format!("version `{}` is not MAJOR.MINOR.PATCH", text::escape_line(&self.version, MAX_NAME)));
+            found.push(format!(
+                "version `{}` is not MAJOR.MINOR.PATCH",
+                text::escape_line(&self.version, MAX_NAME)
+            ));
         }
         let counts = [
             ("tools", self.declared_tools.len(), MAX_TOOLS),
             ("requests", self.requested_capabilities.len(), MAX_REQUESTS),
             ("hooks", self.declared_hooks.len(), MAX_HOOKS),
-            ("background tasks", self.declared_background_tasks.len(), MAX_TASKS),
+            (
+                "background tasks",
+                self.declared_background_tasks.len(),
+                MAX_TASKS,
+            ),
             ("instructions", self.instructions.len(), MAX_INSTRUCTIONS),
             ("states", self.states.len(), MAX_STATES),
             ("provided services", self.provides.len(), MAX_PROVIDED),
@@ -208,19 +225,43 @@ impl FeatureDescriptor {
         }
         for request in &self.requested_capabilities {
             let reason = || {
-                text::check(&format!("the reason of {}", request.capability), &request.reason, MAX_REASON, Lines::One)
+                text::check(
+                    &format!("the reason of {}", request.capability),
+                    &request.reason,
+                    MAX_REASON,
+                    Lines::One,
+                )
             };
             found.extend(request.capability.problem().or_else(|| reason().err()));
         }
         found.extend(self.about.as_ref().and_then(About::problem));
-        found.extend(self.rules_problem().map(|problem| format!("rules: {problem}")));
+        found.extend(
+            self.rules_problem()
+                .map(|problem| format!("rules: {problem}")),
+        );
         found.extend(self.provides.iter().filter_map(ServiceDeclaration::problem));
         found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
         let requested = self.requested();
-        found.extend(self.declared_tools.iter().filter_map(|t| t.problem(&requested)));
-        found.extend(self.declared_hooks.iter().filter_map(|h| h.problem(&requested)));
-        found.extend(self.enriches.iter().filter_map(|enricher| enricher.problem(&requested)));
-        found.extend(self.declared_background_tasks.iter().filter_map(|task| task.problem(&requested, &self.requires)));
+        found.extend(
+            self.declared_tools
+                .iter()
+                .filter_map(|t| t.problem(&requested)),
+        );
+        found.extend(
+            self.declared_hooks
+                .iter()
+                .filter_map(|h| h.problem(&requested)),
+        );
+        found.extend(
+            self.enriches
+                .iter()
+                .filter_map(|enricher| enricher.problem(&requested)),
+        );
+        found.extend(
+            self.declared_background_tasks
+                .iter()
+                .filter_map(|task| task.problem(&requested, &self.requires)),
+        );
         for InstructionDeclaration { name, text } in &self.instructions {
             let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
                 .and_then(|()| instruction_text(name, text));
@@ -228,16 +269,50 @@ impl FeatureDescriptor {
         }
         found.extend(self.states.iter().filter_map(StateDeclaration::problem));
         found.extend(twice("state", self.states.iter().map(|s| s.name.as_str())));
-        let (provided, required) = (self.provides.iter().map(|s| &s.service), self.requires.iter().map(|s| &s.service));
-        let named = |services: Vec<&ServiceId>| services.into_iter().map(ServiceId::to_string).collect::<Vec<_>>();
-        found.extend(twice("service", named(provided.collect()).iter().map(String::as_str)));
-        found.extend(twice("requirement", named(required.collect()).iter().map(String::as_str)));
-        found.extend(twice("tool", self.declared_tools.iter().map(|t| t.name.as_str())));
-        found.extend(twice("hook", self.declared_hooks.iter().map(|h| h.name.as_str())));
-        found.extend(twice("background task", self.declared_background_tasks.iter().map(|t| t.name.as_str())));
-        found.extend(twice("enricher", self.enriches.iter().map(|e| e.name.as_str())));
-        found.extend(twice("category", self.serves.iter().map(ToolCategory::as_str)));
-        found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
+        let (provided, required) = (
+            self.provides.iter().map(|s| &s.service),
+            self.requires.iter().map(|s| &s.service),
+        );
+        let named = |services: Vec<&ServiceId>| {
+            services
+                .into_iter()
+                .map(ServiceId::to_string)
+                .collect::<Vec<_>>()
+        };
+        found.extend(twice(
+            "service",
+            named(provided.collect()).iter().map(String::as_str),
+        ));
+        found.extend(twice(
+            "requirement",
+            named(required.collect()).iter().map(String::as_str),
+        ));
+        found.extend(twice(
+            "tool",
+            self.declared_tools.iter().map(|t| t.name.as_str()),
+        ));
+        found.extend(twice(
+            "hook",
+            self.declared_hooks.iter().map(|h| h.name.as_str()),
+        ));
+        found.extend(twice(
+            "background task",
+            self.declared_background_tasks
+                .iter()
+                .map(|t| t.name.as_str()),
+        ));
+        found.extend(twice(
+            "enricher",
+            self.enriches.iter().map(|e| e.name.as_str()),
+        ));
+        found.extend(twice(
+            "category",
+            self.serves.iter().map(ToolCategory::as_str),
+        ));
+        found.extend(twice(
+            "instruction",
+            self.instructions.iter().map(|i| i.name.as_str()),
+        ));
         found
     }
 }
@@ -245,25 +320,38 @@ impl FeatureDescriptor {
 impl FeatureDescriptor {
     /// The host asks a feature with code by its hooks.
     fn rules_problem(&self) -> Option<String> {
-        if self.rules.iter().any(|rule| rule.decision == RuleDecision::Allow) {
+        if self
+            .rules
+            .iter()
+            .any(|rule| rule.decision == RuleDecision::Allow)
+        {
             return Some("a plugin can `ask` and `deny`, not `allow`".to_owned());
         }
         if !self.rules.is_empty() && self.runtime != FeatureRuntimeKind::Declarative {
             return Some("a feature with code has hooks instead".to_owned());
         }
-        Layer::new(self.id.to_string(), self.rules.clone()).err().map(|error| error.problem)
+        Layer::new(self.id.to_string(), self.rules.clone())
+            .err()
+            .map(|error| error.problem)
     }
 }
 
 /// The bounds of an instruction, declared or set at install.
 pub(crate) fn instruction_text(name: &str, text: &str) -> Result<(), String> {
-    text::check(&format!("instruction `{name}`"), text, MAX_TEXT, Lines::Many)
+    text::check(
+        &format!("instruction `{name}`"),
+        text,
+        MAX_TEXT,
+        Lines::Many,
+    )
 }
 
 fn twice<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut seen = std::collections::BTreeSet::new();
     let mut names = names;
-    names.find(|n| !seen.insert(n.to_ascii_lowercase())).map(|n| format!("{kind} `{n}` is declared twice (case aside)"))
+    names
+        .find(|n| !seen.insert(n.to_ascii_lowercase()))
+        .map(|n| format!("{kind} `{n}` is declared twice (case aside)"))
 }
 
 /// Builds a [`FeatureDescriptor`] in `descriptor()` of a feature. Nothing is checked before planning, so building
@@ -305,7 +393,10 @@ impl FeatureDescriptorBuilder {
 
     /// Declares a tool with a foreign schema, whatever its `foreign` says.
     pub fn foreign_tool(mut self, tool: ToolDeclaration) -> Self {
-        self.0.declared_tools.push(ToolDeclaration { foreign: true, ..tool });
+        self.0.declared_tools.push(ToolDeclaration {
+            foreign: true,
+            ..tool
+        });
         self
     }
 
@@ -358,8 +449,15 @@ impl FeatureDescriptorBuilder {
     }
 
     /// Declares a text for the system prompt.
-    pub fn instruction(mut self, name: impl Into<String>, text: impl Into<Cow<'static, str>>) -> Self {
-        self.0.instructions.push(InstructionDeclaration { name: name.into(), text: text.into().into_owned() });
+    pub fn instruction(
+        mut self,
+        name: impl Into<String>,
+        text: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        self.0.instructions.push(InstructionDeclaration {
+            name: name.into(),
+            text: text.into().into_owned(),
+        });
         self
     }
 

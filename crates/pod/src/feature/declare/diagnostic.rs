@@ -12,7 +12,19 @@ pub const MAX_NOTES: usize = 32;
 pub(crate) const MAX_MESSAGE: usize = 512;
 
 /// The cause of a diagnostic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum DiagnosticCode {
     /// `descriptor()` panicked.
@@ -72,7 +84,9 @@ pub enum DiagnosticCode {
 }
 
 /// A message about a plan or an installation.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct FeatureDiagnostic {
     pub code: DiagnosticCode,
     /// The feature, if its id is known.
@@ -87,17 +101,30 @@ pub struct FeatureDiagnostic {
 
 impl FeatureDiagnostic {
     pub(crate) fn new(code: DiagnosticCode, feature: &FeatureId, message: impl AsRef<str>) -> Self {
-        Self { feature_id: Some(feature.clone()), ..Self::general(code, message) }
+        Self {
+            feature_id: Some(feature.clone()),
+            ..Self::general(code, message)
+        }
     }
 
     /// A diagnostic that quotes a feature's text, redacted.
-    pub(crate) fn quoting(code: DiagnosticCode, feature: &FeatureId, message: &str, redactor: &Redactor) -> Self {
+    pub(crate) fn quoting(
+        code: DiagnosticCode,
+        feature: &FeatureId,
+        message: &str,
+        redactor: &Redactor,
+    ) -> Self {
         Self::new(code, feature, redactor.text(crate::feature::clamp(message)))
     }
 
     pub(crate) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {
         let message = crate::feature::escape_line(message.as_ref(), MAX_MESSAGE);
-        Self { code, feature_id: None, cause: None, message }
+        Self {
+            code,
+            feature_id: None,
+            cause: None,
+            message,
+        }
     }
 
     pub(crate) fn caused_by(mut self, cause: Option<FeatureId>) -> Self {
@@ -109,7 +136,9 @@ impl FeatureDiagnostic {
 /// The reason why an install failed. A registrar's refusal is final even if the feature ignores it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeatureInstallError {
-    #[error("{kind} `{name}` was staged by {feature} but is not declared; add it to the descriptor")]
+    #[error(
+        "{kind} `{name}` was staged by {feature} but is not declared; add it to the descriptor"
+    )]
     NotDeclared {
         /// `tool`, `hook` or `instruction`.
         kind: &'static str,
@@ -158,7 +187,9 @@ impl FeatureInstallError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotDeclared { .. } | Self::StagedTwice { .. } | Self::Differs { .. } => ErrorKind::Bug,
+            Self::NotDeclared { .. } | Self::StagedTwice { .. } | Self::Differs { .. } => {
+                ErrorKind::Bug
+            }
             Self::Denied { .. } => ErrorKind::Denied,
             Self::Unavailable { .. } | Self::Failed(_) => ErrorKind::Unavailable,
             Self::Exhausted(_) => ErrorKind::Exhausted,

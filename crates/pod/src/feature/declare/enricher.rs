@@ -30,8 +30,16 @@ impl EnrichKey {
     /// On a name that is not 1 to 64 bytes of printable ASCII.
     #[must_use]
     pub const fn new(name: &'static str, tools: &'static [&'static str]) -> Self {
-        assert!(text::name_fits(name, MAX_NAME), "an enricher's name is 1 to 64 bytes of printable ASCII");
-        Self { name, tools, category: None, needs: &[] }
+        assert!(
+            text::name_fits(name, MAX_NAME),
+            "an enricher's name is 1 to 64 bytes of printable ASCII"
+        );
+        Self {
+            name,
+            tools,
+            category: None,
+            needs: &[],
+        }
     }
 
     /// Of these tools, only those of this category.
@@ -40,7 +48,10 @@ impl EnrichKey {
     /// On a name that is not 1 to 32 bytes of `[a-z0-9-]`.
     #[must_use]
     pub const fn category(mut self, category: &'static str) -> Self {
-        assert!(category_fits(category), "a category is 1 to 32 bytes of [a-z0-9-]");
+        assert!(
+            category_fits(category),
+            "a category is 1 to 32 bytes of [a-z0-9-]"
+        );
         self.category = Some(category);
         self
     }
@@ -79,7 +90,13 @@ impl EnricherDeclaration {
     /// The request to change the schemas of its tools, which every enricher makes by itself.
     #[must_use]
     pub fn implied(&self) -> HostCapability {
-        HostCapability::EnrichTools { tools: self.tools.iter().map(|tool| Cow::Owned(tool.clone())).collect() }
+        HostCapability::EnrichTools {
+            tools: self
+                .tools
+                .iter()
+                .map(|tool| Cow::Owned(tool.clone()))
+                .collect(),
+        }
     }
 
     /// Whether it is asked about this tool.
@@ -94,8 +111,10 @@ impl EnricherDeclaration {
             return Some(problem);
         }
         let unrequested = needs.iter().find(|need| !requested.contains(need));
-        let unrequested =
-            || unrequested.map(|n| format!("enricher `{name}` needs {n}, which the feature does not request"));
+        let unrequested = || {
+            unrequested
+                .map(|n| format!("enricher `{name}` needs {n}, which the feature does not request"))
+        };
         self.implied().problem().or_else(unrequested)
     }
 }

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a feature can do without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// Denied: the feature is skipped.
@@ -32,13 +34,21 @@ impl CapabilityRequest {
     /// Without this the feature is skipped.
     #[must_use]
     pub fn required(capability: HostCapability, reason: impl Into<String>) -> Self {
-        Self { capability, need: Need::Required, reason: reason.into() }
+        Self {
+            capability,
+            need: Need::Required,
+            reason: reason.into(),
+        }
     }
 
     /// Without this, contributions that need it are left out.
     #[must_use]
     pub fn optional(capability: HostCapability, reason: impl Into<String>) -> Self {
-        Self { capability, need: Need::Optional, reason: reason.into() }
+        Self {
+            capability,
+            need: Need::Optional,
+            reason: reason.into(),
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use super::capability::{HostCapability, MAX_NAMED_TOOLS};
 use super::id::{FeatureId, feature_id_fits};
 use super::text::{self, Lines, MAX_NAME, millis};
 use crate::hook::{
-    DEFAULT_DEADLINE, FailureRule, HookClass, HookPlace, HookPoint, MAX_DEADLINE, Point, SeesOutputSchema, ToolRepeat,
-    ToolRun, ToolShape, Transform,
+    DEFAULT_DEADLINE, FailureRule, HookClass, HookPlace, HookPoint, MAX_DEADLINE, Point,
+    SeesOutputSchema, ToolRepeat, ToolRun, ToolShape, Transform,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,10 @@ impl<P: Point> HookKey<P> {
     /// On a name that is not 1 to 64 bytes of printable ASCII.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        assert!(text::name_fits(name, MAX_NAME), "a hook's name is 1 to 64 bytes of printable ASCII");
+        assert!(
+            text::name_fits(name, MAX_NAME),
+            "a hook's name is 1 to 64 bytes of printable ASCII"
+        );
         Self {
             name,
             deadline: DEFAULT_DEADLINE,
@@ -77,7 +80,11 @@ impl<P: Point> HookKey<P> {
     }
 
     pub(crate) fn declaration(&self) -> HookDeclaration {
-        let tools: &[&str] = if matches!(P::CLASS, HookClass::Transform) { self.tools } else { &[] };
+        let tools: &[&str] = if matches!(P::CLASS, HookClass::Transform) {
+            self.tools
+        } else {
+            &[]
+        };
         HookDeclaration {
             name: self.name.to_owned(),
             point: P::POINT,
@@ -117,7 +124,10 @@ impl<P: Transform> HookKey<P> {
     /// On a name that is not an id of a feature, and on more than 16 of them.
     #[must_use]
     pub const fn before(mut self, features: &'static [&'static str]) -> Self {
-        assert!(are_ids(features), "`before` names at most 16 features by id, such as user:mine");
+        assert!(
+            are_ids(features),
+            "`before` names at most 16 features by id, such as user:mine"
+        );
         self.before = features;
         self
     }
@@ -128,7 +138,10 @@ impl<P: Transform> HookKey<P> {
     /// As for [`Self::before`].
     #[must_use]
     pub const fn after(mut self, features: &'static [&'static str]) -> Self {
-        assert!(are_ids(features), "`after` names at most 16 features by id, such as user:mine");
+        assert!(
+            are_ids(features),
+            "`after` names at most 16 features by id, such as user:mine"
+        );
         self.after = features;
         self
     }
@@ -182,8 +195,16 @@ impl WrapKey {
     /// On a name that is not 1 to 57 bytes of printable ASCII.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        assert!(text::name_fits(name, MAX_NAME - "-before".len()), "a wrap's name is 1 to 57 bytes of printable ASCII");
-        Self { name, deadline: DEFAULT_DEADLINE, tools: &["*"], needs: &[] }
+        assert!(
+            text::name_fits(name, MAX_NAME - "-before".len()),
+            "a wrap's name is 1 to 57 bytes of printable ASCII"
+        );
+        Self {
+            name,
+            deadline: DEFAULT_DEADLINE,
+            tools: &["*"],
+            needs: &[],
+        }
     }
 
     /// The tools whose calls they stand around; `*` is any.
@@ -243,7 +264,10 @@ impl HostCapability {
     /// The request to add a hook at this point.
     #[must_use]
     pub const fn hook<P: Point>() -> Self {
-        Self::ContributeHook { point: P::POINT, class: P::CLASS }
+        Self::ContributeHook {
+            point: P::POINT,
+            class: P::CLASS,
+        }
     }
 }
 
@@ -284,19 +308,38 @@ const MAX_PLACED: usize = 16;
 impl HookDeclaration {
     /// What happens when it panics, hangs or is late.
     pub(crate) fn on_failure(&self) -> FailureRule {
-        if self.withholds { FailureRule::Withhold } else { self.class.on_failure() }
+        if self.withholds {
+            FailureRule::Withhold
+        } else {
+            self.class.on_failure()
+        }
     }
 
     /// Its place among the hooks of its point.
     pub(crate) fn place<'a>(&'a self, feature: &'a FeatureId) -> HookPlace<'a> {
-        HookPlace { feature, before: &self.before, after: &self.after }
+        HookPlace {
+            feature,
+            before: &self.before,
+            after: &self.after,
+        }
     }
 
     pub(crate) fn implied(&self) -> Vec<HostCapability> {
-        let stands = HostCapability::ContributeHook { point: self.point, class: self.class };
-        let tools = || self.tools.iter().map(|tool| Cow::Owned(tool.clone())).collect::<Vec<_>>().into();
+        let stands = HostCapability::ContributeHook {
+            point: self.point,
+            class: self.class,
+        };
+        let tools = || {
+            self.tools
+                .iter()
+                .map(|tool| Cow::Owned(tool.clone()))
+                .collect::<Vec<_>>()
+                .into()
+        };
         match self.point {
-            HookPoint::ToolArguments => vec![stands, HostCapability::RewriteArguments { tools: tools() }],
+            HookPoint::ToolArguments => {
+                vec![stands, HostCapability::RewriteArguments { tools: tools() }]
+            }
             HookPoint::ToolRun => vec![stands, HostCapability::AnswerCalls { tools: tools() }],
             HookPoint::ToolRepeat => vec![stands, HostCapability::RepeatCalls { tools: tools() }],
             HookPoint::ToolShape | HookPoint::ToolOutcome => {
@@ -315,7 +358,14 @@ impl HookDeclaration {
     }
 
     pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
-        let Self { name, class, deadline_ms, tools, needs, .. } = self;
+        let Self {
+            name,
+            class,
+            deadline_ms,
+            tools,
+            needs,
+            ..
+        } = self;
         if let Err(problem) = text::check("a hook's name", name, MAX_NAME, Lines::One) {
             return Some(problem);
         }
@@ -325,14 +375,18 @@ impl HookDeclaration {
                 HookPoint::ToolShape
             ));
         }
-        if self.with_output_schema && !matches!(self.point, HookPoint::PromptSubmit | HookPoint::TurnEnd) {
+        if self.with_output_schema
+            && !matches!(self.point, HookPoint::PromptSubmit | HookPoint::TurnEnd)
+        {
             return Some(format!(
                 "hook `{name}` is asked only with an output schema, which {} does not see",
                 self.point
             ));
         }
         if *class != HookClass::Transform && !tools.is_empty() {
-            return Some(format!("hook `{name}` names tools, which only a transform may"));
+            return Some(format!(
+                "hook `{name}` names tools, which only a transform may"
+            ));
         }
         let placed = self.before.len().max(self.after.len());
         if (placed > 0 && *class != HookClass::Transform) || placed > MAX_PLACED {
@@ -342,13 +396,21 @@ impl HookDeclaration {
         }
         if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
             let most = millis(MAX_DEADLINE);
-            return Some(format!("the deadline of hook `{name}` is {deadline_ms} ms; expected 1 to {most}"));
+            return Some(format!(
+                "the deadline of hook `{name}` is {deadline_ms} ms; expected 1 to {most}"
+            ));
         }
         if *class == HookClass::Transform && (tools.is_empty() || tools.len() > MAX_NAMED_TOOLS) {
-            return Some(format!("hook `{name}` names {} tools, not 1 to {MAX_NAMED_TOOLS}", tools.len()));
+            return Some(format!(
+                "hook `{name}` names {} tools, not 1 to {MAX_NAMED_TOOLS}",
+                tools.len()
+            ));
         }
         let implied = self.implied().iter().find_map(HostCapability::problem);
         let unrequested = needs.iter().find(|need| !requested.contains(need));
-        implied.or_else(|| unrequested.map(|n| format!("hook `{name}` needs {n}, which the feature does not request")))
+        implied.or_else(|| {
+            unrequested
+                .map(|n| format!("hook `{name}` needs {n}, which the feature does not request"))
+        })
     }
 }

@@ -31,7 +31,9 @@ impl Tier {
 }
 
 /// A feature's id: a tier and a name of 1 to [`FeatureId::MAX`] bytes of `[a-z0-9-]` (plugins: `package/name`).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct FeatureId {
@@ -49,8 +51,14 @@ impl FeatureId {
     /// On a name that is not 1 to 64 bytes of `[a-z0-9-]`.
     #[must_use]
     pub const fn builtin(name: &'static str) -> Self {
-        assert!(part_fits(name.as_bytes()), "a built-in's name is 1 to 64 bytes of [a-z0-9-]");
-        Self { tier: Tier::Builtin, name: Cow::Borrowed(name) }
+        assert!(
+            part_fits(name.as_bytes()),
+            "a built-in's name is 1 to 64 bytes of [a-z0-9-]"
+        );
+        Self {
+            tier: Tier::Builtin,
+            name: Cow::Borrowed(name),
+        }
     }
 
     /// The id of a user's own feature. Meant for a `const`, where a bad name does not compile.
@@ -59,8 +67,14 @@ impl FeatureId {
     /// On a name that is not 1 to 64 bytes of `[a-z0-9-]`.
     #[must_use]
     pub const fn user(name: &'static str) -> Self {
-        assert!(part_fits(name.as_bytes()), "a feature's name is 1 to 64 bytes of [a-z0-9-]");
-        Self { tier: Tier::User, name: Cow::Borrowed(name) }
+        assert!(
+            part_fits(name.as_bytes()),
+            "a feature's name is 1 to 64 bytes of [a-z0-9-]"
+        );
+        Self {
+            tier: Tier::User,
+            name: Cow::Borrowed(name),
+        }
     }
 
     /// Where the feature comes from.
@@ -133,11 +147,16 @@ impl TryFrom<String> for FeatureId {
         let parsed = text.split_once(':').and_then(|(prefix, name)| {
             let tier = Tier::ALL.into_iter().find(|t| t.prefix() == prefix)?;
             let fits = match (tier, name.split_once('/')) {
-                (Tier::Plugin, Some((package, name))) => part_fits(package.as_bytes()) && part_fits(name.as_bytes()),
+                (Tier::Plugin, Some((package, name))) => {
+                    part_fits(package.as_bytes()) && part_fits(name.as_bytes())
+                }
                 (Tier::Plugin, None) => false,
                 (Tier::Builtin | Tier::User | Tier::Project, _) => part_fits(name.as_bytes()),
             };
-            (fits && name.len() <= Self::MAX).then(|| Self { tier, name: Cow::Owned(name.to_owned()) })
+            (fits && name.len() <= Self::MAX).then(|| Self {
+                tier,
+                name: Cow::Owned(name.to_owned()),
+            })
         });
         parsed.ok_or(BadFeatureId(text))
     }

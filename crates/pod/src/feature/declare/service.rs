@@ -17,7 +17,20 @@ const MAX_VERSION: usize = 64;
 const MAX_EVENTS: usize = 8;
 
 /// Which methods of a service a key gives access to: all, or those that read or write work items or notes. Each needs another capability.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Facade")]
 pub enum ServiceAccess {
@@ -58,8 +71,15 @@ impl<T: ?Sized> ServiceKey<T> {
     /// most 64 bytes.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        assert!(service_name_fits(name), "a service is called like yoi.memory.v1, in at most 64 bytes");
-        Self { name, access: ServiceAccess::Whole, contract: PhantomData }
+        assert!(
+            service_name_fits(name),
+            "a service is called like yoi.memory.v1, in at most 64 bytes"
+        );
+        Self {
+            name,
+            access: ServiceAccess::Whole,
+            contract: PhantomData,
+        }
     }
 
     /// One side of a service: another trait under the same name, with a capability of its own.
@@ -90,14 +110,25 @@ impl<T: ?Sized> ServiceKey<T> {
     /// On a name that is not 1 to 64 bytes of printable ASCII.
     #[must_use]
     pub const fn event(self, name: &'static str) -> ServiceEventKey {
-        assert!(text::name_fits(name, MAX_NAME), "an event's name is 1 to 64 bytes of printable ASCII");
-        ServiceEventKey { service: self.name, access: self.access, name }
+        assert!(
+            text::name_fits(name, MAX_NAME),
+            "an event's name is 1 to 64 bytes of printable ASCII"
+        );
+        ServiceEventKey {
+            service: self.name,
+            access: self.access,
+            name,
+        }
     }
 
     /// The service, by name.
     #[must_use]
     pub fn id(self) -> ServiceId {
-        ServiceId { name: self.name.to_owned(), access: self.access, instance: None }
+        ServiceId {
+            name: self.name.to_owned(),
+            access: self.access,
+            instance: None,
+        }
     }
 }
 
@@ -111,8 +142,15 @@ pub struct ServiceEventKey {
 
 impl ServiceEventKey {
     pub(crate) fn event(self) -> ServiceEvent {
-        let service = ServiceId { name: self.service.to_owned(), access: self.access, instance: None };
-        ServiceEvent { service, event: self.name.to_owned() }
+        let service = ServiceId {
+            name: self.service.to_owned(),
+            access: self.access,
+            instance: None,
+        };
+        ServiceEvent {
+            service,
+            event: self.name.to_owned(),
+        }
     }
 }
 
@@ -143,11 +181,25 @@ impl ServiceAccess {
     /// The capability that admits a consumer of the service `name`.
     const fn admits(self, name: &'static str) -> HostCapability {
         match self {
-            Self::Whole => HostCapability::UseService { key: Cow::Borrowed(name) },
-            Self::WorkItemRead => HostCapability::WorkItemStore { read: true, write: false },
-            Self::WorkItemWrite => HostCapability::WorkItemStore { read: false, write: true },
-            Self::MemoryRead => HostCapability::MemoryStore { read: true, write: false },
-            Self::MemoryWrite => HostCapability::MemoryStore { read: false, write: true },
+            Self::Whole => HostCapability::UseService {
+                key: Cow::Borrowed(name),
+            },
+            Self::WorkItemRead => HostCapability::WorkItemStore {
+                read: true,
+                write: false,
+            },
+            Self::WorkItemWrite => HostCapability::WorkItemStore {
+                read: false,
+                write: true,
+            },
+            Self::MemoryRead => HostCapability::MemoryStore {
+                read: true,
+                write: false,
+            },
+            Self::MemoryWrite => HostCapability::MemoryStore {
+                read: false,
+                write: true,
+            },
         }
     }
 
@@ -161,7 +213,9 @@ impl ServiceAccess {
 }
 
 /// A service, or a part of its methods.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct ServiceId {
     pub name: String,
     /// Which methods: all, or a part.
@@ -176,21 +230,35 @@ impl ServiceId {
     /// All methods of the service of this name.
     #[must_use]
     pub fn whole(name: impl Into<String>) -> Self {
-        Self { name: name.into(), access: ServiceAccess::Whole, instance: None }
+        Self {
+            name: name.into(),
+            access: ServiceAccess::Whole,
+            instance: None,
+        }
     }
 
     /// This service of the instance of this name.
     #[must_use]
     pub fn of_instance(self, instance: impl Into<String>) -> Self {
-        Self { instance: Some(instance.into()), ..self }
+        Self {
+            instance: Some(instance.into()),
+            ..self
+        }
     }
 
     fn problem(&self) -> Option<String> {
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let instance =
-            self.instance.as_deref().filter(|name| name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits));
-        let named =
-            |name| format!("instance `{}` of {} is not 1 to {MAX_NAME} bytes of [a-z0-9-]", shown(name), self.name);
+        let instance = self
+            .instance
+            .as_deref()
+            .filter(|name| name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits));
+        let named = |name| {
+            format!(
+                "instance `{}` of {} is not 1 to {MAX_NAME} bytes of [a-z0-9-]",
+                shown(name),
+                self.name
+            )
+        };
         service_problem(&self.name).or_else(|| instance.map(named))
     }
 
@@ -198,7 +266,9 @@ impl ServiceId {
     #[must_use]
     pub fn admission(&self) -> HostCapability {
         if self.access == ServiceAccess::Whole {
-            return HostCapability::UseService { key: self.name.clone().into() };
+            return HostCapability::UseService {
+                key: self.name.clone().into(),
+            };
         }
         self.access.admits("")
     }
@@ -206,7 +276,11 @@ impl ServiceId {
 
 impl fmt::Display for ServiceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let instance = self.instance.as_ref().map(|instance| format!("#{instance}")).unwrap_or_default();
+        let instance = self
+            .instance
+            .as_ref()
+            .map(|instance| format!("#{instance}"))
+            .unwrap_or_default();
         write!(f, "{}{instance}{}", self.name, self.access.side())
     }
 }
@@ -226,13 +300,21 @@ impl ServiceDeclaration {
     /// Declares the service of a key.
     #[must_use]
     pub fn of<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
-        Self { service: key.id(), version: version.into(), events: Vec::new() }
+        Self {
+            service: key.id(),
+            version: version.into(),
+            events: Vec::new(),
+        }
     }
 
     /// Declares a service that is known only at run time.
     #[must_use]
     pub fn declared(service: ServiceId, version: impl Into<String>) -> Self {
-        Self { service, version: version.into(), events: Vec::new() }
+        Self {
+            service,
+            version: version.into(),
+            events: Vec::new(),
+        }
     }
 
     /// Declares one of several instances of the service.
@@ -250,11 +332,23 @@ impl ServiceDeclaration {
     }
 
     pub(crate) fn problem(&self) -> Option<String> {
-        let Self { service, version, events } = self;
-        let problem = || format!("version `{}` of {service} is not MAJOR.MINOR.PATCH", shown(version));
+        let Self {
+            service,
+            version,
+            events,
+        } = self;
+        let problem = || {
+            format!(
+                "version `{}` of {service} is not MAJOR.MINOR.PATCH",
+                shown(version)
+            )
+        };
         let count = events.len();
-        let many = || format!("service {service} declares {count} events; expected at most {MAX_EVENTS}");
-        let named = |event: &String| text::check("an event of a service", event, MAX_NAME, Lines::One).err();
+        let many =
+            || format!("service {service} declares {count} events; expected at most {MAX_EVENTS}");
+        let named = |event: &String| {
+            text::check("an event of a service", event, MAX_NAME, Lines::One).err()
+        };
         service
             .problem()
             .or_else(|| parsed::<Version>(version).is_none().then(problem))
@@ -279,40 +373,74 @@ impl ServiceRequirement {
     /// Without this service the feature is skipped.
     #[must_use]
     pub fn required<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
-        Self { service: key.id(), version: version.into(), need: Need::Required, each: false }
+        Self {
+            service: key.id(),
+            version: version.into(),
+            need: Need::Required,
+            each: false,
+        }
     }
 
     /// Without this service, contributions that need it are left out.
     #[must_use]
     pub fn optional<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
-        Self { service: key.id(), version: version.into(), need: Need::Optional, each: false }
+        Self {
+            service: key.id(),
+            version: version.into(),
+            need: Need::Optional,
+            each: false,
+        }
     }
 
     /// All instances of this service, of all features: none to many, never missing.
     #[must_use]
     pub fn each<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
-        Self { each: true, ..Self::optional(key, version) }
+        Self {
+            each: true,
+            ..Self::optional(key, version)
+        }
     }
 
     /// A service that is known only at run time.
     #[must_use]
     pub fn declared(service: ServiceId, version: impl Into<String>, need: Need) -> Self {
-        Self { service, version: version.into(), need, each: false }
+        Self {
+            service,
+            version: version.into(),
+            need,
+            each: false,
+        }
     }
 
     pub(crate) fn problem(&self) -> Option<String> {
-        let Self { service, version, need, each } = self;
+        let Self {
+            service,
+            version,
+            need,
+            each,
+        } = self;
         if *each && (service.instance.is_some() || *need == Need::Required) {
-            return Some(format!("a requirement of each {} names no instance and is optional", service.name));
+            return Some(format!(
+                "a requirement of each {} names no instance and is optional",
+                service.name
+            ));
         }
-        let problem =
-            || format!("`{}` is not a range of versions of {service}; expected something like ^1", shown(version));
-        service.problem().or_else(|| parsed::<VersionReq>(version).is_none().then(problem))
+        let problem = || {
+            format!(
+                "`{}` is not a range of versions of {service}; expected something like ^1",
+                shown(version)
+            )
+        };
+        service
+            .problem()
+            .or_else(|| parsed::<VersionReq>(version).is_none().then(problem))
     }
 
     pub(crate) fn takes(&self, version: &str) -> bool {
         let range = parsed::<VersionReq>(&self.version);
-        range.zip(parsed::<Version>(version)).is_some_and(|(range, version)| range.matches(&version))
+        range
+            .zip(parsed::<Version>(version))
+            .is_some_and(|(range, version)| range.matches(&version))
     }
 }
 
@@ -322,7 +450,9 @@ fn shown(version: &str) -> String {
 
 /// A version, or a range of them, of bounded length.
 pub(crate) fn parsed<T: std::str::FromStr>(version: &str) -> Option<T> {
-    (version.len() <= MAX_VERSION).then(|| version.parse().ok()).flatten()
+    (version.len() <= MAX_VERSION)
+        .then(|| version.parse().ok())
+        .flatten()
 }
 
 /// The services that a feature provides and uses.

@@ -22,22 +22,31 @@ const DIGITS: usize = 16;
 /// A problem of a declared schema, for the descriptor.
 pub(crate) fn problem(schema: &str) -> Option<String> {
     if schema.len() > MAX_SCHEMA {
-        return Some(format!("the schema of the settings has over {MAX_SCHEMA} bytes"));
+        return Some(format!(
+            "the schema of the settings has over {MAX_SCHEMA} bytes"
+        ));
     }
     let parsed = serde_json::from_str(schema).map_err(|error| error.to_string());
     let compiled = parsed.and_then(|schema: Value| Schema::compile(schema).map(drop));
-    compiled.err().map(|why| format!("the schema of the settings is not valid: {why}"))
+    compiled
+        .err()
+        .map(|why| format!("the schema of the settings is not valid: {why}"))
 }
 
 /// The settings in effect: the written ones and the defaults of the schema.
 ///
 /// # Errors
 /// The problems, at least one.
-pub(crate) fn effective(descriptor: &FeatureDescriptor, written: &Settings) -> Result<Settings, Vec<String>> {
+pub(crate) fn effective(
+    descriptor: &FeatureDescriptor,
+    written: &Settings,
+) -> Result<Settings, Vec<String>> {
     let Some(schema) = descriptor.settings.as_deref() else {
         return match written.keys().next() {
             None => Ok(Settings::new()),
-            Some(key) => Err(vec![format!("`{key}` is set, but the feature has no settings")]),
+            Some(key) => Err(vec![format!(
+                "`{key}` is set, but the feature has no settings"
+            )]),
         };
     };
     if serde_json::to_string(written).map_or(usize::MAX, |text| text.len()) > MAX_SETTINGS {
@@ -45,20 +54,31 @@ pub(crate) fn effective(descriptor: &FeatureDescriptor, written: &Settings) -> R
     }
     let schema: Value = serde_json::from_str(schema).map_err(|error| vec![error.to_string()])?;
     let mut effective = written.clone();
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     for (key, property) in properties {
         if let (Some(default), false) = (property.get("default"), effective.contains_key(key)) {
             effective.insert(key.clone(), default.clone());
         }
     }
-    let needs_none = schema.get("required").and_then(Value::as_array).is_none_or(Vec::is_empty);
+    let needs_none = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .is_none_or(Vec::is_empty);
     if written.is_empty() && needs_none && descriptor.typed_settings {
         // The defaults of a type fit it, and compiling schemas at each start took a tenth of it.
         return Ok(effective);
     }
     let schema = Schema::compile(schema).map_err(|why| vec![why])?;
     let problems = schema.problems(&Value::Object(effective.clone()));
-    if problems.is_empty() { Ok(effective) } else { Err(problems.iter().take(MAX_PROBLEMS).map(told).collect()) }
+    if problems.is_empty() {
+        Ok(effective)
+    } else {
+        Err(problems.iter().take(MAX_PROBLEMS).map(told).collect())
+    }
 }
 
 /// Settings as reports show them: numbers and switches as they are, other values, which may be private, by a digest.
@@ -69,22 +89,35 @@ pub(crate) fn shown(settings: &Settings) -> BTreeMap<String, Value> {
             Value::String(digest(value).chars().take(DIGITS).collect())
         }
     };
-    settings.iter().map(|(key, value)| (key.clone(), shown(value))).collect()
+    settings
+        .iter()
+        .map(|(key, value)| (key.clone(), shown(value)))
+        .collect()
 }
 
 /// BLAKE3 of a JSON value with sorted keys, lower-case hex.
 pub(crate) fn digest(value: &Value) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
-    blake3::hash(value.to_string().as_bytes()).to_hex().to_string()
+    blake3::hash(value.to_string().as_bytes())
+        .to_hex()
+        .to_string()
 }
 
 /// A problem as it is told to people who write settings.
 fn told(SchemaProblem { pointer, kind }: &SchemaProblem) -> String {
     let place = pointer.trim_start_matches('/').replace('/', ".");
-    let place = if place.is_empty() { place } else { format!("`{place}`: ") };
+    let place = if place.is_empty() {
+        place
+    } else {
+        format!("`{place}`: ")
+    };
     let quoted = |names: &[String], between: &str| {
-        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(between)
+        names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(between)
     };
     let what = match kind {
         SchemaProblemKind::Missing(names) => format!("{} must be set", quoted(names, " and ")),

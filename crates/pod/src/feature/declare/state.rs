@@ -11,7 +11,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// How long a state lives, and who shares it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StateScope {
     /// In the session's journal: restore, fork and rewind are right by construction.
@@ -58,10 +60,19 @@ impl<T: DeserializeOwned> StateKey<T> {
     /// On a name that is not 1 to 64 bytes of `[a-z0-9-]`, and on version 0.
     #[must_use]
     pub const fn new(name: &'static str, version: u16) -> Self {
-        assert!(plain_name_fits(name), "a state's name is 1 to 64 bytes of [a-z0-9-]");
+        assert!(
+            plain_name_fits(name),
+            "a state's name is 1 to 64 bytes of [a-z0-9-]"
+        );
         assert!(version > 0, "the versions of a state start at 1");
         let migrate: Migration<T> = |version, _| Err(format!("version {version} has no migration"));
-        Self { name: Cow::Borrowed(name), version, scope: StateScope::Session, migrate, value: PhantomData }
+        Self {
+            name: Cow::Borrowed(name),
+            version,
+            scope: StateScope::Session,
+            migrate,
+            value: PhantomData,
+        }
     }
 
     /// Sets the scope.
@@ -89,8 +100,16 @@ impl<T: DeserializeOwned> StateKey<T> {
 
     /// The key of a state that is known only at run time; values of older versions do not read.
     pub(crate) fn declared(declared: &StateDeclaration) -> Self {
-        let StateDeclaration { name, version, scope } = declared.clone();
-        Self { name: Cow::Owned(name), scope, ..Self::new("", version) }
+        let StateDeclaration {
+            name,
+            version,
+            scope,
+        } = declared.clone();
+        Self {
+            name: Cow::Owned(name),
+            scope,
+            ..Self::new("", version)
+        }
     }
 
     /// The value of a stored version.
@@ -99,8 +118,12 @@ impl<T: DeserializeOwned> StateKey<T> {
             std::cmp::Ordering::Equal => T::deserialize(value).map_err(|e| e.to_string()),
             std::cmp::Ordering::Less => (self.migrate)(version, value),
             std::cmp::Ordering::Greater => {
-                let Self { name, version: own, .. } = self;
-                Err(format!("`{name}` was written as version {version}, this build reads up to {own}; use a newer one"))
+                let Self {
+                    name, version: own, ..
+                } = self;
+                Err(format!(
+                    "`{name}` was written as version {version}, this build reads up to {own}; use a newer one"
+                ))
             }
         }
     }
@@ -109,19 +132,38 @@ impl<T: DeserializeOwned> StateKey<T> {
 impl<T: DeserializeOwned + Default> StateKey<T> {
     /// The stored value, or the default if there is none.
     pub(crate) fn left(&self, left: Option<&FeatureState>) -> Result<T, String> {
-        left.map_or_else(|| Ok(T::default()), |left| self.read(left.version, &left.value))
+        left.map_or_else(
+            || Ok(T::default()),
+            |left| self.read(left.version, &left.value),
+        )
     }
 }
 
 impl<T> StateKey<T> {
     pub(crate) fn copy(&self) -> Self {
-        let Self { name, version, scope, migrate, value: _ } = self;
+        let Self {
+            name,
+            version,
+            scope,
+            migrate,
+            value: _,
+        } = self;
         let (version, scope, migrate) = (*version, *scope, *migrate);
-        Self { name: name.clone(), version, scope, migrate, value: PhantomData }
+        Self {
+            name: name.clone(),
+            version,
+            scope,
+            migrate,
+            value: PhantomData,
+        }
     }
 
     pub(crate) fn declaration(&self) -> StateDeclaration {
-        StateDeclaration { name: self.name.to_string(), version: self.version, scope: self.scope }
+        StateDeclaration {
+            name: self.name.to_string(),
+            version: self.version,
+            scope: self.scope,
+        }
     }
 }
 
@@ -138,10 +180,16 @@ pub struct StateDeclaration {
 
 impl StateDeclaration {
     pub(crate) fn problem(&self) -> Option<String> {
-        let Self { name, version, scope: _ } = self;
+        let Self {
+            name,
+            version,
+            scope: _,
+        } = self;
         if !plain_name_fits(name) {
             let shown = escape_line(name, MAX_NAME);
-            return Some(format!("state name `{shown}` is not 1 to {MAX_NAME} bytes of [a-z0-9-]"));
+            return Some(format!(
+                "state name `{shown}` is not 1 to {MAX_NAME} bytes of [a-z0-9-]"
+            ));
         }
         (*version == 0).then(|| format!("state `{name}` has version 0; versions start at 1"))
     }

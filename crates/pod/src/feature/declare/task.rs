@@ -71,9 +71,19 @@ impl TaskKey {
     /// On a name that is not 1 to 64 bytes of printable ASCII.
     #[must_use]
     pub const fn new(name: &'static str, effect: ToolEffect) -> Self {
-        assert!(text::name_fits(name, MAX_NAME), "a background task's name is 1 to 64 bytes of printable ASCII");
+        assert!(
+            text::name_fits(name, MAX_NAME),
+            "a background task's name is 1 to 64 bytes of printable ASCII"
+        );
         let triggers = [None; MAX_TRIGGERS + 1];
-        Self { name, effect, triggers, restart: Restart::Never, deadline: DEFAULT_TASK_DEADLINE, needs: &[] }
+        Self {
+            name,
+            effect,
+            triggers,
+            restart: Restart::Never,
+            deadline: DEFAULT_TASK_DEADLINE,
+            needs: &[],
+        }
     }
 
     /// Runs once each time the host starts.
@@ -163,7 +173,13 @@ impl TaskKey {
         BackgroundTaskDeclaration {
             name: self.name.to_owned(),
             effect: self.effect,
-            triggers: self.triggers.iter().rev().flatten().map(KeyTrigger::declared).collect(),
+            triggers: self
+                .triggers
+                .iter()
+                .rev()
+                .flatten()
+                .map(KeyTrigger::declared)
+                .collect(),
             restart: self.restart,
             deadline_ms: millis(self.deadline),
             needs: self.needs.to_vec(),
@@ -175,10 +191,13 @@ impl KeyTrigger {
     fn declared(&self) -> TaskTrigger {
         match *self {
             Self::Start => TaskTrigger::Start,
-            Self::Interval(every) => TaskTrigger::Interval { every_ms: millis(every) },
-            Self::Cron(expression, zone) => {
-                TaskTrigger::Cron { expression: expression.to_owned(), time_zone: zone.to_owned() }
-            }
+            Self::Interval(every) => TaskTrigger::Interval {
+                every_ms: millis(every),
+            },
+            Self::Cron(expression, zone) => TaskTrigger::Cron {
+                expression: expression.to_owned(),
+                time_zone: zone.to_owned(),
+            },
             Self::Request => TaskTrigger::Request,
             Self::Event(event) => TaskTrigger::ServiceEvent(event.event()),
             Self::ChildEnded => TaskTrigger::ChildEnded,
@@ -279,14 +298,18 @@ mod in_millis {
 impl BackgroundTaskDeclaration {
     /// The request that the declaration of this task implies.
     pub(crate) fn implied(&self) -> HostCapability {
-        HostCapability::ContributeBackgroundTask { name: self.name.clone().into() }
+        HostCapability::ContributeBackgroundTask {
+            name: self.name.clone().into(),
+        }
     }
 
     /// What it needs besides its own capability: the services whose events start it and the files that it watches are among
     /// that.
     pub fn all_needs(&self) -> impl Iterator<Item = HostCapability> + '_ {
         let admissions = self.service_events().map(|event| event.service.admission());
-        let files = self.is_on_file_change().then_some(HostCapability::READ_WORKSPACE);
+        let files = self
+            .is_on_file_change()
+            .then_some(HostCapability::READ_WORKSPACE);
         self.needs.iter().cloned().chain(admissions).chain(files)
     }
 
@@ -313,29 +336,54 @@ impl BackgroundTaskDeclaration {
         self.triggers.contains(&TaskTrigger::Request)
     }
 
-    pub(crate) fn problem(&self, requested: &[HostCapability], required: &[ServiceRequirement]) -> Option<String> {
-        let Self { name, effect: _, triggers, restart, deadline_ms, needs } = self;
+    pub(crate) fn problem(
+        &self,
+        requested: &[HostCapability],
+        required: &[ServiceRequirement],
+    ) -> Option<String> {
+        let Self {
+            name,
+            effect: _,
+            triggers,
+            restart,
+            deadline_ms,
+            needs,
+        } = self;
         if let Err(problem) = text::check("a background task's name", name, MAX_NAME, Lines::One) {
             return Some(problem);
         }
         if triggers.is_empty() || triggers.len() > MAX_TRIGGERS {
             let count = triggers.len();
-            return Some(format!("background task `{name}` has {count} triggers; expected 1 to {MAX_TRIGGERS}"));
+            return Some(format!(
+                "background task `{name}` has {count} triggers; expected 1 to {MAX_TRIGGERS}"
+            ));
         }
         if *deadline_ms == 0 || *deadline_ms > millis(MAX_TASK_DEADLINE) {
             let most = millis(MAX_TASK_DEADLINE);
-            return Some(format!("the deadline of background task `{name}` is {deadline_ms} ms; expected 1 to {most}"));
+            return Some(format!(
+                "the deadline of background task `{name}` is {deadline_ms} ms; expected 1 to {most}"
+            ));
         }
-        let twice = triggers.iter().enumerate().any(|(at, trigger)| triggers.iter().skip(at + 1).any(|t| t == trigger));
+        let twice = triggers
+            .iter()
+            .enumerate()
+            .any(|(at, trigger)| triggers.iter().skip(at + 1).any(|t| t == trigger));
         if twice {
             return Some(format!("background task `{name}` declares a trigger twice"));
         }
         let unrequested = needs.iter().find(|need| !requested.contains(need));
-        let unrequested =
-            || unrequested.map(|n| format!("background task `{name}` needs {n}, which the feature does not request"));
-        let foreign = self.service_events().find(|event| !required.iter().any(|asked| asked.service == event.service));
+        let unrequested = || {
+            unrequested.map(|n| {
+                format!("background task `{name}` needs {n}, which the feature does not request")
+            })
+        };
+        let foreign = self
+            .service_events()
+            .find(|event| !required.iter().any(|asked| asked.service == event.service));
         if let Some(event) = foreign {
-            return Some(format!("background task `{name}` runs by {event}, which the feature does not require"));
+            return Some(format!(
+                "background task `{name}` runs by {event}, which the feature does not require"
+            ));
         }
         let files = HostCapability::READ_WORKSPACE;
         if self.is_on_file_change() && !requested.iter().any(|asked| asked.covers(&files)) {
@@ -344,20 +392,31 @@ impl BackgroundTaskDeclaration {
             ));
         }
         let trigger = triggers.iter().find_map(|trigger| trigger.problem(name));
-        trigger.or_else(|| restart.problem(name)).or_else(unrequested)
+        trigger
+            .or_else(|| restart.problem(name))
+            .or_else(unrequested)
     }
 }
 
 impl TaskTrigger {
     fn problem(&self, name: &str) -> Option<String> {
         match self {
-            Self::Start | Self::Request | Self::ServiceEvent(_) | Self::ChildEnded | Self::FileChange => None,
-            Self::Interval { every_ms } => {
-                pause(&format!("the interval of background task `{name}`"), Duration::from_millis(*every_ms))
-            }
-            Self::Cron { expression, time_zone } => {
+            Self::Start
+            | Self::Request
+            | Self::ServiceEvent(_)
+            | Self::ChildEnded
+            | Self::FileChange => None,
+            Self::Interval { every_ms } => pause(
+                &format!("the interval of background task `{name}`"),
+                Duration::from_millis(*every_ms),
+            ),
+            Self::Cron {
+                expression,
+                time_zone,
+            } => {
                 let read = Cron::parse(expression, time_zone);
-                read.err().map(|why| format!("background task `{name}`: {why}"))
+                read.err()
+                    .map(|why| format!("background task `{name}`: {why}"))
             }
         }
     }
@@ -368,12 +427,18 @@ impl Restart {
         let backoff = |backoff| pause(&format!("the backoff of background task `{name}`"), backoff);
         match *self {
             Self::Never => None,
-            Self::OnFailure { max, .. } if max == 0 || max > MAX_TASK_RESTARTS => {
-                Some(format!("background task `{name}` may restart {max} times; expected 1 to {MAX_TASK_RESTARTS}"))
-            }
-            Self::OnFailure { within, backoff: time, .. } => {
-                pause(&format!("the restart window of background task `{name}`"), within).or_else(|| backoff(time))
-            }
+            Self::OnFailure { max, .. } if max == 0 || max > MAX_TASK_RESTARTS => Some(format!(
+                "background task `{name}` may restart {max} times; expected 1 to {MAX_TASK_RESTARTS}"
+            )),
+            Self::OnFailure {
+                within,
+                backoff: time,
+                ..
+            } => pause(
+                &format!("the restart window of background task `{name}`"),
+                within,
+            )
+            .or_else(|| backoff(time)),
             Self::Always { backoff: time } => backoff(time),
         }
     }

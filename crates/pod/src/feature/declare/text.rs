@@ -60,10 +60,16 @@ pub(crate) fn check(what: &str, text: &str, max: usize, lines: Lines) -> Result<
         return Err(format!("{what} is empty"));
     }
     if text.len() > max {
-        return Err(format!("{what} has {} bytes; at most {max} are allowed", text.len()));
+        return Err(format!(
+            "{what} has {} bytes; at most {max} are allowed",
+            text.len()
+        ));
     }
     match find(text, lines) {
-        Some(c) => Err(format!("{what} contains {}, a control, direction or invisible character", c.escape_unicode())),
+        Some(c) => Err(format!(
+            "{what} contains {}, a control, direction or invisible character",
+            c.escape_unicode()
+        )),
         None => Ok(()),
     }
 }
@@ -80,7 +86,8 @@ const MAX_RAW: usize = 64 * 1024;
 
 /// Bounds a feature's text before redaction; the holder of the redactor calls [`sanitize`].
 pub(crate) fn clamp(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MAX_RAW)).unwrap_or(text)
+    text.get(..text.floor_char_boundary(MAX_RAW))
+        .unwrap_or(text)
 }
 
 /// Makes a feature's text safe to write and show: removes secrets first, then cuts and escapes as [`escape_line`].
@@ -103,7 +110,11 @@ pub(crate) fn secret(value: &Value, redactor: &Redactor) -> Option<String> {
         Value::Number(number) => redactor.finds(number.to_string().as_bytes()),
         Value::Array(values) => values.iter().find_map(|value| secret(value, redactor)),
         Value::Object(fields) => {
-            let named = |(name, value)| redactor.finds(String::as_bytes(name)).or_else(|| secret(value, redactor));
+            let named = |(name, value)| {
+                redactor
+                    .finds(String::as_bytes(name))
+                    .or_else(|| secret(value, redactor))
+            };
             fields.iter().find_map(named)
         }
         Value::Null | Value::Bool(_) => None,

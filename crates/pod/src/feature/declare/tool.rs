@@ -55,8 +55,14 @@ impl<A> ToolKey<A> {
     /// On a name that is not 1 to 64 bytes of `[A-Za-z0-9_-]`, and on a description that is empty or has more than 8 KiB.
     #[must_use]
     pub const fn new(name: &'static str, effect: ToolEffect, about: &'static str) -> Self {
-        assert!(tool_name_fits(name), "a tool's name is 1 to 64 bytes of [A-Za-z0-9_-]");
-        assert!(!about.is_empty() && about.len() <= MAX_TEXT, "a tool's description has 1 byte to 8 KiB");
+        assert!(
+            tool_name_fits(name),
+            "a tool's name is 1 to 64 bytes of [A-Za-z0-9_-]"
+        );
+        assert!(
+            !about.is_empty() && about.len() <= MAX_TEXT,
+            "a tool's description has 1 byte to 8 KiB"
+        );
         Self {
             name,
             effect,
@@ -107,7 +113,10 @@ impl<A> ToolKey<A> {
     /// On a name that is not 1 to 32 bytes of `[a-z0-9-]`.
     #[must_use]
     pub const fn category(mut self, category: &'static str) -> Self {
-        assert!(category_fits(category), "a category is 1 to 32 bytes of [a-z0-9-]");
+        assert!(
+            category_fits(category),
+            "a category is 1 to 32 bytes of [a-z0-9-]"
+        );
         self.category = Some(category);
         self
     }
@@ -176,10 +185,26 @@ impl ToolDeclaration {
     /// A tool with a foreign schema, with the default deadline, without needs and touches.
     #[must_use]
     pub fn of(definition: ToolDefinition) -> Self {
-        let ToolDefinition { name, description, schema, effect } = definition;
+        let ToolDefinition {
+            name,
+            description,
+            schema,
+            effect,
+        } = definition;
         let (deadline_ms, needs, for_clients) = (millis(DEFAULT_DEADLINE), Vec::new(), false);
         let (foreign, touches, category) = (true, Vec::new(), None);
-        Self { name, about: description, effect, schema, deadline_ms, needs, for_clients, foreign, touches, category }
+        Self {
+            name,
+            about: description,
+            effect,
+            schema,
+            deadline_ms,
+            needs,
+            for_clients,
+            foreign,
+            touches,
+            category,
+        }
     }
 
     /// Adds a rule for what a call touches.
@@ -211,24 +236,51 @@ impl ToolDeclaration {
     pub fn model_problem(&self) -> Option<String> {
         if !tool_name_fits(&self.name) {
             let name = escape_line(&self.name, MAX_NAME);
-            return Some(format!("tool name `{name}` is not 1 to 64 bytes of [A-Za-z0-9_-]"));
+            return Some(format!(
+                "tool name `{name}` is not 1 to 64 bytes of [A-Za-z0-9_-]"
+            ));
         }
         let schema = serde_json::from_str::<serde_json::Value>(&self.schema).ok()?;
-        let of = |what: String| Some(format!("the schema of tool `{}` {what}, which APIs of models refuse", self.name));
-        if let Some(key) = REFUSED_AT_TOP.into_iter().find(|key| schema.get(key).is_some()) {
+        let of = |what: String| {
+            Some(format!(
+                "the schema of tool `{}` {what}, which APIs of models refuse",
+                self.name
+            ))
+        };
+        if let Some(key) = REFUSED_AT_TOP
+            .into_iter()
+            .find(|key| schema.get(key).is_some())
+        {
             return of(format!("has `{key}` at its top level"));
         }
         let mut names = schema.get("properties")?.as_object()?.keys();
         let name = names.find(|name| !tool_name_fits(&name.replace('.', "_")))?;
-        of(format!("names a property `{}`, not 1 to 64 bytes of [A-Za-z0-9_.-]", escape_line(name, MAX_NAME)))
+        of(format!(
+            "names a property `{}`, not 1 to 64 bytes of [A-Za-z0-9_.-]",
+            escape_line(name, MAX_NAME)
+        ))
     }
 
     pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
-        let Self { name, about, schema, deadline_ms, needs, foreign, touches, .. } = self;
+        let Self {
+            name,
+            about,
+            schema,
+            deadline_ms,
+            needs,
+            foreign,
+            touches,
+            ..
+        } = self;
         if let Some(problem) = self.model_problem() {
             return Some(problem);
         }
-        if let Err(problem) = check(&format!("the description of tool `{name}`"), about, MAX_TEXT, Lines::Many) {
+        if let Err(problem) = check(
+            &format!("the description of tool `{name}`"),
+            about,
+            MAX_TEXT,
+            Lines::Many,
+        ) {
             return Some(problem);
         }
         if schema.len() > MAX_SCHEMA {
@@ -246,7 +298,9 @@ impl ToolDeclaration {
             ));
         };
         if !foreign && !touches.is_empty() {
-            return Some(format!("tool `{name}` has rules of touches, which only a foreign tool may have"));
+            return Some(format!(
+                "tool `{name}` has rules of touches, which only a foreign tool may have"
+            ));
         }
         if let Some(problem) = TouchRule::problem(touches, name, &object) {
             return Some(problem);
@@ -258,13 +312,21 @@ impl ToolDeclaration {
             ));
         }
         let unrequested = needs.iter().find(|need| !requested.contains(need));
-        unrequested.map(|need| format!("tool `{name}` needs {need}, which the feature does not request"))
+        unrequested
+            .map(|need| format!("tool `{name}` needs {need}, which the feature does not request"))
     }
 
     /// The problem of a foreign schema.
     pub(crate) fn schema_problem(&self) -> Option<String> {
         let schema = || serde_json::from_str(&self.schema).map_err(|error| error.to_string());
-        let why = self.foreign.then(|| schema().and_then(Schema::compile).err()).flatten()?;
-        Some(format!("the schema of tool `{}`: {}", self.name, escape_line(&why, MAX_DEFECT)))
+        let why = self
+            .foreign
+            .then(|| schema().and_then(Schema::compile).err())
+            .flatten()?;
+        Some(format!(
+            "the schema of tool `{}`: {}",
+            self.name,
+            escape_line(&why, MAX_DEFECT)
+        ))
     }
 }

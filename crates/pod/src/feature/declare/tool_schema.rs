@@ -26,19 +26,28 @@ pub struct ToolSchema {
 impl ToolSchema {
     /// The schema of a property of the arguments.
     pub fn property(&mut self, name: &str) -> Option<&mut Map<String, Value>> {
-        self.arguments.get_mut("properties")?.get_mut(name)?.as_object_mut()
+        self.arguments
+            .get_mut("properties")?
+            .get_mut(name)?
+            .as_object_mut()
     }
 
     /// Limits a property to these values, or, if the property is a list, its items. `null` stays where the schema allows
     /// it. Returns whether there is such a property.
-    pub fn choices(&mut self, property: &str, values: impl IntoIterator<Item = impl Into<Value>>) -> bool {
-        let Some(property) = self.property(property) else { return false };
+    pub fn choices(
+        &mut self,
+        property: &str,
+        values: impl IntoIterator<Item = impl Into<Value>>,
+    ) -> bool {
+        let Some(property) = self.property(property) else {
+            return false;
+        };
         let mut values: Vec<Value> = values.into_iter().map(Into::into).collect();
         match property.get_mut("items").and_then(Value::as_object_mut) {
             Some(items) => drop(items.insert("enum".to_owned(), values.into())),
             None => {
-                let null =
-                    Schema::compile(Value::Object(property.clone())).is_ok_and(|of| of.check(&Value::Null).is_ok());
+                let null = Schema::compile(Value::Object(property.clone()))
+                    .is_ok_and(|of| of.check(&Value::Null).is_ok());
                 values.extend(null.then_some(Value::Null));
                 property.insert("enum".to_owned(), values.into());
             }
@@ -48,7 +57,10 @@ impl ToolSchema {
 
     pub(crate) fn of(definition: &ToolDefinition) -> Self {
         let arguments = serde_json::from_str(&definition.schema).unwrap_or_default();
-        Self { description: definition.description.clone(), arguments }
+        Self {
+            description: definition.description.clone(),
+            arguments,
+        }
     }
 
     /// The definition with this description and schema.
@@ -56,7 +68,11 @@ impl ToolSchema {
         let mut schema = self.arguments.clone();
         // Sorted here, because `serde_json` may be built with another map type.
         schema.sort_all_objects();
-        ToolDefinition { description: self.description.clone(), schema: schema.to_string().into(), ..of.clone() }
+        ToolDefinition {
+            description: self.description.clone(),
+            schema: schema.to_string().into(),
+            ..of.clone()
+        }
     }
 
     /// What changed since `before`.
@@ -67,15 +83,29 @@ impl ToolSchema {
         text::check("the description", &self.description, MAX_TEXT, Lines::Many)?;
         let bytes = self.arguments.to_string().len();
         if bytes > MAX_SCHEMA {
-            return Err(format!("the schema has {bytes} bytes; at most {MAX_SCHEMA} are allowed"));
+            return Err(format!(
+                "the schema has {bytes} bytes; at most {MAX_SCHEMA} are allowed"
+            ));
         }
-        let check = Check { root: &before.arguments };
-        let overlay = check.schema(&before.arguments, &self.arguments, "")?.unwrap_or_else(|| json!({}));
-        let was = before.arguments.get("properties").and_then(Value::as_object);
+        let check = Check {
+            root: &before.arguments,
+        };
+        let overlay = check
+            .schema(&before.arguments, &self.arguments, "")?
+            .unwrap_or_else(|| json!({}));
+        let was = before
+            .arguments
+            .get("properties")
+            .and_then(Value::as_object);
         let is = self.arguments.get("properties").and_then(Value::as_object);
-        let changed =
-            is.into_iter().flatten().filter(|(name, schema)| was.and_then(|was| was.get(*name)) != Some(schema));
-        Ok(Narrowing { properties: changed.map(|(name, _)| name.clone()).collect(), overlay })
+        let changed = is
+            .into_iter()
+            .flatten()
+            .filter(|(name, schema)| was.and_then(|was| was.get(*name)) != Some(schema));
+        Ok(Narrowing {
+            properties: changed.map(|(name, _)| name.clone()).collect(),
+            overlay,
+        })
     }
 }
 
@@ -99,7 +129,11 @@ impl Check<'_> {
         if before == after {
             return Ok(None);
         }
-        let shown = if place.is_empty() { "the schema".to_owned() } else { format!("`{place}`") };
+        let shown = if place.is_empty() {
+            "the schema".to_owned()
+        } else {
+            format!("`{place}`")
+        };
         let (Value::Object(was), Value::Object(is)) = (before, after) else {
             return Err(format!("{shown} became another kind of schema"));
         };
@@ -112,29 +146,47 @@ impl Check<'_> {
             }
             match (keyword.as_str(), old, new) {
                 ("description", _, Some(Value::String(words))) => {
-                    text::check(&format!("the description of {shown}"), words, MAX_TEXT, Lines::Many)?;
+                    text::check(
+                        &format!("the description of {shown}"),
+                        words,
+                        MAX_TEXT,
+                        Lines::Many,
+                    )?;
                 }
                 ("enum", _, Some(Value::Array(values))) => {
                     self.choices(was, values, &shown)?;
                     let mut values = values.clone();
-                    let null = self.compiled(was).is_ok_and(|schema| schema.check(&Value::Null).is_ok());
+                    let null = self
+                        .compiled(was)
+                        .is_ok_and(|schema| schema.check(&Value::Null).is_ok());
                     if null && !values.contains(&Value::Null) {
                         values.push(Value::Null);
                     }
                     overlay.insert("enum".to_owned(), values.into());
                 }
                 ("default", _, Some(value)) => {
-                    let fits = self.compiled(is).and_then(|schema| schema.check(value).map_err(|p| p.join("; ")));
+                    let fits = self
+                        .compiled(is)
+                        .and_then(|schema| schema.check(value).map_err(|p| p.join("; ")));
                     fits.map_err(|why| format!("the default of {shown} does not fit: {why}"))?;
                 }
                 ("properties", Some(Value::Object(old)), Some(Value::Object(new))) => {
-                    overlay.extend(self.properties(old, new, place)?.map(|of| ("properties".to_owned(), of)));
+                    overlay.extend(
+                        self.properties(old, new, place)?
+                            .map(|of| ("properties".to_owned(), of)),
+                    );
                 }
                 ("items", Some(old), Some(new)) => {
-                    overlay
-                        .extend(self.schema(old, new, &format!("{place}/items"))?.map(|of| ("items".to_owned(), of)));
+                    overlay.extend(
+                        self.schema(old, new, &format!("{place}/items"))?
+                            .map(|of| ("items".to_owned(), of)),
+                    );
                 }
-                _ => return Err(format!("`{keyword}` of {shown} changed, which no enricher may change")),
+                _ => {
+                    return Err(format!(
+                        "`{keyword}` of {shown} changed, which no enricher may change"
+                    ));
+                }
             }
         }
         Ok((!overlay.is_empty()).then_some(Value::Object(overlay)))
@@ -151,26 +203,47 @@ impl Check<'_> {
         }
         let mut overlay = Map::new();
         for (name, after) in new {
-            let Some(before) = old.get(name) else { return Err(format!("the property `{place}/{name}` was added")) };
-            overlay.extend(self.schema(before, after, &format!("{place}/{name}"))?.map(|of| (name.clone(), of)));
+            let Some(before) = old.get(name) else {
+                return Err(format!("the property `{place}/{name}` was added"));
+            };
+            overlay.extend(
+                self.schema(before, after, &format!("{place}/{name}"))?
+                    .map(|of| (name.clone(), of)),
+            );
         }
         Ok((!overlay.is_empty()).then_some(Value::Object(overlay)))
     }
 
     /// Checks the values of a new `enum`: each of them fitted before.
-    fn choices(&self, was: &Map<String, Value>, values: &[Value], shown: &str) -> Result<(), String> {
+    fn choices(
+        &self,
+        was: &Map<String, Value>,
+        values: &[Value],
+        shown: &str,
+    ) -> Result<(), String> {
         if values.is_empty() || values.len() > MAX_CHOICES {
-            return Err(format!("the `enum` of {shown} has {} values, not 1 to {MAX_CHOICES}", values.len()));
+            return Err(format!(
+                "the `enum` of {shown} has {} values, not 1 to {MAX_CHOICES}",
+                values.len()
+            ));
         }
         let schema = self.compiled(was)?;
         for value in values {
             if let Value::String(words) = value
                 && !words.is_empty()
             {
-                text::check(&format!("a value in the `enum` of {shown}"), words, MAX_CHOICE, Lines::One)?;
+                text::check(
+                    &format!("a value in the `enum` of {shown}"),
+                    words,
+                    MAX_CHOICE,
+                    Lines::One,
+                )?;
             }
             if let Err(why) = schema.check(value) {
-                return Err(format!("a value in the `enum` of {shown} did not fit before: {}", why.join("; ")));
+                return Err(format!(
+                    "a value in the `enum` of {shown} did not fit before: {}",
+                    why.join("; ")
+                ));
             }
         }
         Ok(())
@@ -180,7 +253,11 @@ impl Check<'_> {
     fn compiled(&self, part: &Map<String, Value>) -> Result<Schema, String> {
         let mut part = part.clone();
         for shared in ["$defs", "definitions", "$schema"] {
-            part.extend(self.root.get(shared).map(|value| (shared.to_owned(), value.clone())));
+            part.extend(
+                self.root
+                    .get(shared)
+                    .map(|value| (shared.to_owned(), value.clone())),
+            );
         }
         Schema::compile(Value::Object(part))
     }

@@ -55,19 +55,31 @@ impl TouchRule {
     /// What a call touches stands in its arguments, at this JSON pointer.
     #[must_use]
     pub fn at(is: TouchKind, pointer: impl Into<String>) -> Self {
-        Self { at: Some(pointer.into()), fixed: None, is }
+        Self {
+            at: Some(pointer.into()),
+            fixed: None,
+            is,
+        }
     }
 
     /// Every call touches this.
     #[must_use]
     pub fn fixed(is: TouchKind, what: impl Into<String>) -> Self {
-        Self { at: None, fixed: Some(what.into()), is }
+        Self {
+            at: None,
+            fixed: Some(what.into()),
+            is,
+        }
     }
 
     /// Every call changes only the session's own state.
     #[must_use]
     pub const fn session() -> Self {
-        Self { at: None, fixed: None, is: TouchKind::Session }
+        Self {
+            at: None,
+            fixed: None,
+            is: TouchKind::Session,
+        }
     }
 
     /// The problem of the rules of a tool with this schema, if any.
@@ -78,7 +90,10 @@ impl TouchRule {
                 rules.len()
             ));
         }
-        rules.iter().find_map(|rule| rule.fits(schema).err()).map(|why| format!("a touch of tool `{tool}`: {why}"))
+        rules
+            .iter()
+            .find_map(|rule| rule.fits(schema).err())
+            .map(|why| format!("a touch of tool `{tool}`: {why}"))
     }
 
     fn fits(&self, schema: &Value) -> Result<(), String> {
@@ -87,12 +102,20 @@ impl TouchRule {
             (_, _, TouchKind::Session) => Err("`session` has neither `at` nor `fixed`".to_owned()),
             (Some(pointer), None, _) => {
                 text::check("`at`", pointer, MAX_RULE, Lines::One)?;
-                let first = pointer.strip_prefix('/').and_then(|rest| rest.split('/').next()).unwrap_or_default();
+                let first = pointer
+                    .strip_prefix('/')
+                    .and_then(|rest| rest.split('/').next())
+                    .unwrap_or_default();
                 let first = first.replace("~1", "/").replace("~0", "~");
                 // A pointer with an error would name nothing, and a call would escape the rules for what it touches.
-                match schema.get("properties").and_then(|properties| properties.get(&first)) {
+                match schema
+                    .get("properties")
+                    .and_then(|properties| properties.get(&first))
+                {
                     Some(_) => Ok(()),
-                    None => Err(format!("`at` is `{pointer}`, but the schema names no such property")),
+                    None => Err(format!(
+                        "`at` is `{pointer}`, but the schema names no such property"
+                    )),
                 }
             }
             (None, Some(fixed), _) => text::check("`fixed`", fixed, MAX_RULE, Lines::Many),
@@ -108,13 +131,18 @@ impl TouchRule {
         let Some(pointer) = &self.at else {
             return Ok(vec![self.touch(self.fixed.as_deref().unwrap_or_default())]);
         };
-        let unfit = || format!("{pointer}: expected a text or a list of texts, since it names what the call touches");
+        let unfit = || {
+            format!(
+                "{pointer}: expected a text or a list of texts, since it names what the call touches"
+            )
+        };
         match arguments.pointer(pointer) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::String(text)) => Ok(vec![self.touch(text)]),
-            Some(Value::Array(texts)) => {
-                texts.iter().map(|text| text.as_str().map(|text| self.touch(text)).ok_or_else(unfit)).collect()
-            }
+            Some(Value::Array(texts)) => texts
+                .iter()
+                .map(|text| text.as_str().map(|text| self.touch(text)).ok_or_else(unfit))
+                .collect(),
             Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => Err(unfit()),
         }
     }

@@ -79,14 +79,20 @@ impl FeatureRegistryBuilder {
     /// Adds a problem to the report: why a package, or a feature of one, is not among the modules.
     pub fn problem(mut self, feature: Option<FeatureId>, message: &str) -> Self {
         let problem = FeatureDiagnostic::general(DiagnosticCode::InvalidDescriptor, message);
-        self.problems.push(FeatureDiagnostic { feature_id: feature, ..problem });
+        self.problems.push(FeatureDiagnostic {
+            feature_id: feature,
+            ..problem
+        });
         self
     }
 
     /// Adds to the report that rules do not hold which the person granted with a package.
     pub fn lost_rules(mut self, feature: Option<FeatureId>, message: &str) -> Self {
         let lost = FeatureDiagnostic::general(DiagnosticCode::RulesLost, message);
-        self.problems.push(FeatureDiagnostic { feature_id: feature, ..lost });
+        self.problems.push(FeatureDiagnostic {
+            feature_id: feature,
+            ..lost
+        });
         self
     }
 
@@ -115,7 +121,12 @@ impl FeatureRegistryBuilder {
             None => declare(&self.modules, &self.runtimes, self.limit),
         };
         let features: Vec<_> = declared.features.iter().map(|(d, _)| d).collect();
-        let problems = declared.lost.iter().chain(&self.problems).cloned().collect();
+        let problems = declared
+            .lost
+            .iter()
+            .chain(&self.problems)
+            .cloned()
+            .collect();
         let plan = plan::plan(&features, &self.policy, self.host.clone(), problems);
         self.declared = Some(declared);
         plan
@@ -126,12 +137,21 @@ impl FeatureRegistryBuilder {
     pub fn install(mut self, services: &HostServices) -> FeatureRegistry {
         let plan = self.plan();
         let declared = self.declared.map_or_else(Vec::new, |d| d.features);
-        let mut places: BTreeMap<_, _> = plan.features.into_iter().zip(declared).enumerate().collect();
-        let mut at: BTreeMap<_, _> =
-            places.iter().map(|(at, (planned, _))| (planned.feature_id.clone(), *at)).collect();
+        let mut places: BTreeMap<_, _> = plan
+            .features
+            .into_iter()
+            .zip(declared)
+            .enumerate()
+            .collect();
+        let mut at: BTreeMap<_, _> = places
+            .iter()
+            .map(|(at, (planned, _))| (planned.feature_id.clone(), *at))
+            .collect();
         let mut installing = Installing::new(Runner::new(self.limit), self.probe, services.clone());
         for id in &plan.order {
-            if let Some((at, (planned, (declared, module)))) = at.remove(id).and_then(|at| places.remove_entry(&at)) {
+            if let Some((at, (planned, (declared, module)))) =
+                at.remove(id).and_then(|at| places.remove_entry(&at))
+            {
                 installing.feature(at, planned, declared.descriptor, module);
             }
         }
@@ -147,27 +167,49 @@ fn declare(
     runtimes: &BTreeSet<FeatureRuntimeKind>,
     limit: Duration,
 ) -> Declarations {
-    let callback = |module: &Arc<dyn FeatureModule>| -> InstallCallback<(FeatureDescriptor, Option<String>)> {
-        let module = Arc::clone(module);
-        Box::new(move || (module.descriptor(), module.body()))
-    };
+    let callback =
+        |module: &Arc<dyn FeatureModule>| -> InstallCallback<(FeatureDescriptor, Option<String>)> {
+            let module = Arc::clone(module);
+            Box::new(move || (module.descriptor(), module.body()))
+        };
     let ended = Runner::new(limit).run_all(modules.iter().map(callback).collect());
     let (mut features, mut lost) = (Vec::new(), Vec::new());
     for (module, ended) in modules.iter().zip(ended) {
         let source = module.source();
         let (code, what) = match ended {
-            CallbackEnd::Done { value: (descriptor, body), .. } => {
+            CallbackEnd::Done {
+                value: (descriptor, body),
+                ..
+            } => {
                 let is_supported = runtimes.contains(&descriptor.runtime);
-                features.push((Declared { source, descriptor, body, is_supported }, Arc::clone(module)));
+                features.push((
+                    Declared {
+                        source,
+                        descriptor,
+                        body,
+                        is_supported,
+                    },
+                    Arc::clone(module),
+                ));
                 continue;
             }
-            CallbackEnd::Panicked { message } => (DiagnosticCode::DescriptorPanicked, format!("panicked: {message}")),
-            CallbackEnd::TimedOut => (DiagnosticCode::DescriptorTimedOut, format!("did not return within {limit:?}")),
-            CallbackEnd::NotCalled => {
-                (DiagnosticCode::TooManyStuck, "was not called: too many calls of other features hang".to_owned())
-            }
+            CallbackEnd::Panicked { message } => (
+                DiagnosticCode::DescriptorPanicked,
+                format!("panicked: {message}"),
+            ),
+            CallbackEnd::TimedOut => (
+                DiagnosticCode::DescriptorTimedOut,
+                format!("did not return within {limit:?}"),
+            ),
+            CallbackEnd::NotCalled => (
+                DiagnosticCode::TooManyStuck,
+                "was not called: too many calls of other features hang".to_owned(),
+            ),
         };
-        lost.push(FeatureDiagnostic::general(code, format!("descriptor() of {source} {what}")));
+        lost.push(FeatureDiagnostic::general(
+            code,
+            format!("descriptor() of {source} {what}"),
+        ));
     }
     features.sort_by(|(one, _), (other, _)| plan::order(one, other));
     lost.sort();

@@ -47,7 +47,9 @@ impl<'a> FeatureInstallContext<'a> {
         self.stage.call("settings", "", |stage| {
             let undeclared = || FeatureInstallError::failed("the descriptor declares no settings");
             let settings = stage.settings.clone().ok_or_else(undeclared)?;
-            let unread = |error| FeatureInstallError::failed(format!("the settings cannot be read: {error}"));
+            let unread = |error| {
+                FeatureInstallError::failed(format!("the settings cannot be read: {error}"))
+            };
             serde_json::from_value(Value::Object(settings)).map_err(unread)
         })
     }
@@ -70,7 +72,10 @@ impl<'a> FeatureInstallContext<'a> {
 
     /// Stages background tasks.
     pub fn background_tasks(&mut self) -> BackgroundTaskRegistrar<'_> {
-        BackgroundTaskRegistrar { stage: self.stage, services: self.services }
+        BackgroundTaskRegistrar {
+            stage: self.stage,
+            services: self.services,
+        }
     }
 
     /// Replaces the text of a declared instruction.
@@ -80,7 +85,10 @@ impl<'a> FeatureInstallContext<'a> {
 
     /// Gives access to granted handles and services.
     pub fn services(&mut self) -> FeatureServiceProvider<'_> {
-        FeatureServiceProvider { stage: self.stage, services: self.services }
+        FeatureServiceProvider {
+            stage: self.stage,
+            services: self.services,
+        }
     }
 
     /// Opens a declared state, with its stored value. It can be updated once the feature is installed.
@@ -100,7 +108,10 @@ impl<'a> FeatureInstallContext<'a> {
     ///
     /// # Errors
     /// As for [`Self::state`].
-    pub fn foreign_state(&mut self, declared: &StateDeclaration) -> Result<DurableState<Value>, FeatureInstallError> {
+    pub fn foreign_state(
+        &mut self,
+        declared: &StateDeclaration,
+    ) -> Result<DurableState<Value>, FeatureInstallError> {
         self.open(&StateKey::declared(declared))
     }
 
@@ -112,9 +123,20 @@ impl<'a> FeatureInstallContext<'a> {
         self.stage.call("state", key.name(), |stage| {
             stage.state(&key.declaration(), |feature, door, presence| {
                 let asked = format!("state `{}`", key.name());
-                let unavailable = |why| FeatureInstallError::Unavailable { feature: feature.clone(), asked, why };
-                let Some(link) = link else { return Err(unavailable(NOT_OFFERED.to_owned())) };
-                let left = |why| FeatureInstallError::failed(format!("state `{}` cannot be read: {why}", key.name()));
+                let unavailable = |why| FeatureInstallError::Unavailable {
+                    feature: feature.clone(),
+                    asked,
+                    why,
+                };
+                let Some(link) = link else {
+                    return Err(unavailable(NOT_OFFERED.to_owned()));
+                };
+                let left = |why| {
+                    FeatureInstallError::failed(format!(
+                        "state `{}` cannot be read: {why}",
+                        key.name()
+                    ))
+                };
                 DurableState::load(key, feature, &link, (door, presence), redactor).map_err(left)
             })
         })
@@ -130,11 +152,18 @@ impl<'a> FeatureInstallContext<'a> {
             // Without a grant, a request for the minimum is refused by name.
             let (mut max_bytes, mut per_turn) = (1, 1);
             for grant in stage.grants.granted() {
-                if let HostCapability::EmitModelNotification { max_bytes: bytes, per_turn: times } = grant {
+                if let HostCapability::EmitModelNotification {
+                    max_bytes: bytes,
+                    per_turn: times,
+                } = grant
+                {
                     (max_bytes, per_turn) = (*bytes, *times);
                 }
             }
-            let door = stage.grant(&HostCapability::EmitModelNotification { max_bytes, per_turn })?;
+            let door = stage.grant(&HostCapability::EmitModelNotification {
+                max_bytes,
+                per_turn,
+            })?;
             let (feature, presence) = (stage.feature.clone(), stage.presence());
             Ok(FeatureNotifySink {
                 mailbox: mailbox(&feature, "notifications")?,
@@ -156,13 +185,21 @@ impl<'a> FeatureInstallContext<'a> {
         self.stage.call("alerts", "", |stage| {
             let door = stage.grant(&HostCapability::EmitUserAlert)?;
             let (feature, presence) = (stage.feature.clone(), stage.presence());
-            Ok(FeatureAlertSink { mailbox: mailbox(&feature, "alerts")?, feature, door, presence })
+            Ok(FeatureAlertSink {
+                mailbox: mailbox(&feature, "alerts")?,
+                feature,
+                door,
+                presence,
+            })
         })
     }
 
     /// The sink for notes in the report.
     pub fn diagnostics(&mut self) -> FeatureDiagnosticSink<'_> {
-        FeatureDiagnosticSink { stage: self.stage, services: self.services }
+        FeatureDiagnosticSink {
+            stage: self.stage,
+            services: self.services,
+        }
     }
 }
 
@@ -189,7 +226,11 @@ impl FeatureDiagnosticSink<'_> {
         let mailbox = self.services.mailbox();
         self.stage.call("diagnostics", "later", |stage| {
             let (feature, presence) = (stage.feature.clone(), stage.presence());
-            Ok(RunningNotes { mailbox: mailbox(&feature, "diagnostics")?, feature, presence })
+            Ok(RunningNotes {
+                mailbox: mailbox(&feature, "diagnostics")?,
+                feature,
+                presence,
+            })
         })
     }
 }

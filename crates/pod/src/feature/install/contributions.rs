@@ -8,7 +8,9 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::tool::{ToolDeclaration, ToolKey};
 use crate::feature::live::enrich::ToolEnricher;
 use crate::feature::live::foreign::ForeignContract;
-use crate::hook::{FailureRule, Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point};
+use crate::hook::{
+    FailureRule, Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point,
+};
 use authority::Door;
 use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
@@ -39,10 +41,22 @@ pub struct ToolContribution {
 impl ToolContribution {
     /// A tool with a foreign schema. Of its calls with effects, those that do not say what they change need approval.
     #[must_use]
-    pub fn new(feature_id: FeatureId, tool: Arc<dyn Tool>, required_capabilities: Vec<HostCapability>) -> Self {
+    pub fn new(
+        feature_id: FeatureId,
+        tool: Arc<dyn Tool>,
+        required_capabilities: Vec<HostCapability>,
+    ) -> Self {
         let definition = tool.definition().clone();
         let (name, foreign, contract) = (definition.name.clone(), true, None);
-        Self { feature_id, name, definition, required_capabilities, tool, foreign, contract }
+        Self {
+            feature_id,
+            name,
+            definition,
+            required_capabilities,
+            tool,
+            foreign,
+            contract,
+        }
     }
 
     /// A foreign tool as declared. The host parses the arguments; `run` is called for each call that may run.
@@ -52,7 +66,8 @@ impl ToolContribution {
         F: Fn(Value, ToolContext) -> R + Send + Sync + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
-        let run = move |text: Arc<str>, cx| run(serde_json::from_str(&text).unwrap_or_default(), cx);
+        let run =
+            move |text: Arc<str>, cx| run(serde_json::from_str(&text).unwrap_or_default(), cx);
         Self::of_text(feature_id, declared, run)
     }
 
@@ -63,7 +78,10 @@ impl ToolContribution {
         F: Fn(Arc<str>, ToolContext) -> R + Send + Sync + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
-        let tool = Declared { definition: declared.definition(), run: Arc::new(run) };
+        let tool = Declared {
+            definition: declared.definition(),
+            run: Arc::new(run),
+        };
         Self::new(feature_id, Arc::new(tool), declared.needs.clone())
     }
 
@@ -73,7 +91,10 @@ impl ToolContribution {
         tool: Arc<dyn Tool>,
         required_capabilities: Vec<HostCapability>,
     ) -> Self {
-        Self { foreign: false, ..Self::new(feature_id, tool, required_capabilities) }
+        Self {
+            foreign: false,
+            ..Self::new(feature_id, tool, required_capabilities)
+        }
     }
 }
 
@@ -119,7 +140,12 @@ impl<S, A: JsonSchema, F> Keyed<S, A, F> {
         method: F,
     ) -> Self {
         let definition = key.declaration().definition();
-        Self { definition, touches: Box::new(touches), live: Arc::clone(live), method }
+        Self {
+            definition,
+            touches: Box::new(touches),
+            live: Arc::clone(live),
+            method,
+        }
     }
 }
 
@@ -136,10 +162,13 @@ where
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
         let ToolDefinition { name, schema, .. } = &self.definition;
-        let (args, canonical) = parse_arguments::<A>(name, raw).map_err(|error| error.in_words_of(schema))?;
+        let (args, canonical) =
+            parse_arguments::<A>(name, raw).map_err(|error| error.in_words_of(schema))?;
         let touches = (self.touches)(&args);
         let (live, method) = (Arc::clone(&self.live), self.method);
-        Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture { Box::pin(method(live, args, cx)) }))
+        Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture {
+            Box::pin(method(live, args, cx))
+        }))
     }
 }
 
@@ -180,11 +209,24 @@ impl HookContribution {
 
     /// A hook as declared.
     #[must_use]
-    pub fn declared<P: Point>(feature_id: FeatureId, declared: &HookDeclaration, hook: Arc<dyn Hook<P>>) -> Self {
+    pub fn declared<P: Point>(
+        feature_id: FeatureId,
+        declared: &HookDeclaration,
+        hook: Arc<dyn Hook<P>>,
+    ) -> Self {
         let declaration = declared.clone();
         let (implied, on_failure) = (declaration.implied(), declaration.on_failure());
-        let HookDeclaration { name, deadline_ms, tools, needs, withholds, with_output_schema, before, after, .. } =
-            declaration;
+        let HookDeclaration {
+            name,
+            deadline_ms,
+            tools,
+            needs,
+            withholds,
+            with_output_schema,
+            before,
+            after,
+            ..
+        } = declaration;
         let mut slot = InstalledHook::new(feature_id.clone(), name.clone(), hook);
         slot.deadline = Duration::from_millis(deadline_ms);
         (slot.withholds, slot.with_output_schema) = (withholds, with_output_schema);
@@ -192,10 +234,12 @@ impl HookContribution {
         if P::CLASS == HookClass::Transform {
             slot.tools.clone_from(&tools);
         }
-        let add = Box::new(move |doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder| {
-            slot.doors = doors;
-            hooks.add(slot);
-        });
+        let add = Box::new(
+            move |doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder| {
+                slot.doors = doors;
+                hooks.add(slot);
+            },
+        );
         let (point, class) = (P::POINT, P::CLASS);
         Self {
             feature_id,
@@ -218,10 +262,18 @@ impl HookContribution {
             ("its point", self.point == planned.point),
             ("its deadline", self.deadline_ms == planned.deadline_ms),
             ("its tools", self.tools == planned.tools),
-            ("what its failure means", self.on_failure == planned.on_failure),
-            ("its place", self.place.0 == planned.before && self.place.1 == planned.after),
+            (
+                "what its failure means",
+                self.on_failure == planned.on_failure,
+            ),
+            (
+                "its place",
+                self.place.0 == planned.before && self.place.1 == planned.after,
+            ),
         ];
-        pairs.into_iter().find_map(|(what, same)| (!same).then_some(what))
+        pairs
+            .into_iter()
+            .find_map(|(what, same)| (!same).then_some(what))
     }
 
     pub(crate) fn merge(self, doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder) {

@@ -30,7 +30,8 @@ impl FeatureServiceProvider<'_> {
     /// `Denied` without a grant for reading `root`; `Unavailable` when the host has no such root.
     pub fn fs(&mut self, root: &str) -> Result<Workspace, FeatureInstallError> {
         let services = self.services;
-        self.stage.call("services.fs", root, |stage| services.fs(stage, root))
+        self.stage
+            .call("services.fs", root, |stage| services.fs(stage, root))
     }
 
     /// The handle for starting confined child processes: any program.
@@ -41,8 +42,13 @@ impl FeatureServiceProvider<'_> {
         let services = self.services;
         self.stage.call("services.process", "*", |stage| {
             let grant = stage.granted(&HostCapability::ANY_PROGRAM)?;
-            let unavailable = |why: &String| stage.unavailable(HostCapability::ANY_PROGRAM.to_string(), why);
-            let spawner = services.spawner.as_ref().map(Spawner::derive).map_err(unavailable)?;
+            let unavailable =
+                |why: &String| stage.unavailable(HostCapability::ANY_PROGRAM.to_string(), why);
+            let spawner = services
+                .spawner
+                .as_ref()
+                .map(Spawner::derive)
+                .map_err(unavailable)?;
             stage.hold(grant, Arc::clone(spawner.door()));
             Ok(spawner)
         })
@@ -58,7 +64,10 @@ impl FeatureServiceProvider<'_> {
         self.stage.call("services.programs", "", |stage| {
             let (mut grants, mut names) = (Vec::new(), Vec::new());
             for grant in stage.grants.granted() {
-                if let HostCapability::Process { programs, network: has } = grant
+                if let HostCapability::Process {
+                    programs,
+                    network: has,
+                } = grant
                     && *has == network
                 {
                     let named = programs.iter().filter(|name| *name != "*");
@@ -70,11 +79,16 @@ impl FeatureServiceProvider<'_> {
             if names.is_empty() {
                 return Err(FeatureInstallError::Denied { feature, asked });
             }
-            let limited = services
-                .spawner
-                .clone()
-                .and_then(|spawner| spawner.limited(&names, network).map_err(|error| error.to_string()));
-            let spawner = limited.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why })?;
+            let limited = services.spawner.clone().and_then(|spawner| {
+                spawner
+                    .limited(&names, network)
+                    .map_err(|error| error.to_string())
+            });
+            let spawner = limited.map_err(|why| FeatureInstallError::Unavailable {
+                feature,
+                asked,
+                why,
+            })?;
             for grant in grants {
                 stage.hold(grant, Arc::clone(spawner.door()));
             }
@@ -89,13 +103,22 @@ impl FeatureServiceProvider<'_> {
     pub fn programs_below(&mut self, root: &str) -> Result<Spawner, FeatureInstallError> {
         let services = self.services;
         self.stage.call("services.programs_below", root, |stage| {
-            let wish =
-                HostCapability::ScopedFs { root: root.to_owned().into(), read: true, write: false, execute: true };
+            let wish = HostCapability::ScopedFs {
+                root: root.to_owned().into(),
+                read: true,
+                write: false,
+                execute: true,
+            };
             let grant = stage.granted(&wish)?;
             let unavailable = |why: &str| stage.unavailable(wish.to_string(), why);
-            let files = services.roots.get(root).ok_or_else(|| unavailable(NOT_OFFERED))?;
+            let files = services
+                .roots
+                .get(root)
+                .ok_or_else(|| unavailable(NOT_OFFERED))?;
             let spawner = services.spawner.as_ref().map_err(|why| unavailable(why))?;
-            let spawner = spawner.below(files).map_err(|error| unavailable(&error.to_string()))?;
+            let spawner = spawner
+                .below(files)
+                .map_err(|error| unavailable(&error.to_string()))?;
             stage.hold(grant, Arc::clone(spawner.door()));
             Ok(spawner)
         })
@@ -111,9 +134,20 @@ impl FeatureServiceProvider<'_> {
         self.stage.call("services.jobs", "*", |stage| {
             let (feature, presence) = (stage.feature.clone(), stage.presence());
             let mailbox = mailbox(&feature, "jobs")?;
-            let board = services.link.as_ref().map(|link| link.jobs.clone()).unwrap_or_default();
+            let board = services
+                .link
+                .as_ref()
+                .map(|link| link.jobs.clone())
+                .unwrap_or_default();
             let redactor = services.redactor.clone();
-            Ok(JobHandle { feature, spawner, redactor, presence, mailbox, board })
+            Ok(JobHandle {
+                feature,
+                spawner,
+                redactor,
+                presence,
+                mailbox,
+                board,
+            })
         })
     }
 
@@ -139,7 +173,11 @@ impl FeatureServiceProvider<'_> {
         let net = self.services.net.as_ref();
         self.stage.call("services.network", "", |stage| {
             reach(stage, "Network", net, |grant| {
-                if let HostCapability::Network { hosts, .. } = grant { Some(hosts) } else { None }
+                if let HostCapability::Network { hosts, .. } = grant {
+                    Some(hosts)
+                } else {
+                    None
+                }
             })
         })
     }
@@ -151,14 +189,13 @@ impl FeatureServiceProvider<'_> {
     pub fn endpoints(&mut self) -> Result<Net, FeatureInstallError> {
         let net = self.services.endpoints.as_ref();
         self.stage.call("services.endpoints", "", |stage| {
-            reach(
-                stage,
-                "Endpoint",
-                net,
-                |grant| {
-                    if let HostCapability::Endpoint { at, .. } = grant { Some(at) } else { None }
-                },
-            )
+            reach(stage, "Endpoint", net, |grant| {
+                if let HostCapability::Endpoint { at, .. } = grant {
+                    Some(at)
+                } else {
+                    None
+                }
+            })
         })
     }
 
@@ -169,10 +206,15 @@ impl FeatureServiceProvider<'_> {
     pub fn secret(&mut self, id: &str) -> Result<Secret, FeatureInstallError> {
         let services = self.services;
         self.stage.call("services.secret", id, |stage| {
-            let wish = HostCapability::SecretRef { id: id.to_owned().into() };
+            let wish = HostCapability::SecretRef {
+                id: id.to_owned().into(),
+            };
             let grant = stage.granted(&wish)?;
             let unavailable = |why: &str| stage.unavailable(wish.to_string(), why);
-            let secret = services.secrets.get(id).ok_or_else(|| unavailable(NOT_OFFERED))?;
+            let secret = services
+                .secrets
+                .get(id)
+                .ok_or_else(|| unavailable(NOT_OFFERED))?;
             let secret = secret.as_ref().map_err(|why| unavailable(why))?.derive();
             stage.hold(grant, Arc::clone(secret.door()));
             Ok(secret)
@@ -188,7 +230,9 @@ impl FeatureServiceProvider<'_> {
         key: ServiceKey<T>,
         target: Arc<T>,
     ) -> Result<Staging, FeatureInstallError> {
-        self.stage.call("services.provide", key.name(), |stage| stage.provide(&key.id(), target))
+        self.stage.call("services.provide", key.name(), |stage| {
+            stage.provide(&key.id(), target)
+        })
     }
 
     /// Stages a declared instance of a service; see [`ServiceDeclaration::instance`](crate::feature::ServiceDeclaration::instance).
@@ -201,7 +245,9 @@ impl FeatureServiceProvider<'_> {
         instance: &str,
         target: Arc<T>,
     ) -> Result<Staging, FeatureInstallError> {
-        self.stage.call("services.provide", key.name(), |stage| stage.provide(&key.id().of_instance(instance), target))
+        self.stage.call("services.provide", key.name(), |stage| {
+            stage.provide(&key.id().of_instance(instance), target)
+        })
     }
 
     /// Stages a declared service as JSON, alone or beside its typed form.
@@ -213,7 +259,9 @@ impl FeatureServiceProvider<'_> {
         id: &ServiceId,
         target: Arc<dyn JsonService>,
     ) -> Result<Staging, FeatureInstallError> {
-        self.stage.call("services.provide_json", &id.name, |stage| stage.provide_json(id, target))
+        self.stage.call("services.provide_json", &id.name, |stage| {
+            stage.provide_json(id, target)
+        })
     }
 
     /// The sink for a declared event of a service that this feature provides; usable once the feature is installed.
@@ -223,7 +271,9 @@ impl FeatureServiceProvider<'_> {
     pub fn event(&mut self, key: ServiceEventKey) -> Result<ServiceEventSink, FeatureInstallError> {
         let (event, mailbox) = (key.event(), self.services.mailbox());
         let name = event.to_string();
-        self.stage.call("services.event", &name, |stage| stage.event_sink(event, mailbox))
+        self.stage.call("services.event", &name, |stage| {
+            stage.event_sink(event, mailbox)
+        })
     }
 
     /// A handle on a required service, under a door that is derived from the provider's.
@@ -235,7 +285,9 @@ impl FeatureServiceProvider<'_> {
         &mut self,
         key: ServiceKey<T>,
     ) -> Result<ServiceHandle<T>, FeatureInstallError> {
-        self.stage.call("services.require", key.name(), |stage| stage.require(&key.id()))
+        self.stage.call("services.require", key.name(), |stage| {
+            stage.require(&key.id())
+        })
     }
 
     /// Handles on all instances that were found for a requirement of [`ServiceRequirement::each`](crate::feature::ServiceRequirement::each), with their names; the
@@ -249,7 +301,10 @@ impl FeatureServiceProvider<'_> {
     ) -> Result<Vec<(String, ServiceHandle<T>)>, FeatureInstallError> {
         self.stage.call("services.require", key.name(), |stage| {
             let found = stage.each(&key.id())?;
-            found.into_iter().map(|id| Ok((id.instance.clone().unwrap_or_default(), stage.require(&id)?))).collect()
+            found
+                .into_iter()
+                .map(|id| Ok((id.instance.clone().unwrap_or_default(), stage.require(&id)?)))
+                .collect()
         })
     }
 
@@ -257,8 +312,12 @@ impl FeatureServiceProvider<'_> {
     ///
     /// # Errors
     /// As for [`Self::require`]; `Unavailable` when it is not provided as JSON.
-    pub fn require_json(&mut self, id: &ServiceId) -> Result<ServiceHandle<dyn JsonService>, FeatureInstallError> {
-        self.stage.call("services.require", &id.name, |stage| stage.require_json(id))
+    pub fn require_json(
+        &mut self,
+        id: &ServiceId,
+    ) -> Result<ServiceHandle<dyn JsonService>, FeatureInstallError> {
+        self.stage
+            .call("services.require", &id.name, |stage| stage.require_json(id))
     }
 }
 
@@ -269,8 +328,17 @@ fn reach(
     offered: Option<&Net>,
     named: impl Fn(&HostCapability) -> Option<&Cow<'static, [Cow<'static, str>]>>,
 ) -> Result<Net, FeatureInstallError> {
-    let grants: Vec<_> = stage.grants.granted().iter().filter(|grant| named(grant).is_some()).cloned().collect();
-    let hosts = grants.iter().filter_map(&named).flat_map(|hosts| hosts.iter());
+    let grants: Vec<_> = stage
+        .grants
+        .granted()
+        .iter()
+        .filter(|grant| named(grant).is_some())
+        .cloned()
+        .collect();
+    let hosts = grants
+        .iter()
+        .filter_map(&named)
+        .flat_map(|hosts| hosts.iter());
     let hosts: Vec<HostPattern> = hosts.filter_map(|host| host.parse().ok()).collect();
     let (feature, asked) = (stage.feature.clone(), asked.to_owned());
     if hosts.is_empty() {
@@ -280,7 +348,11 @@ fn reach(
         Some(net) => net.limited(&hosts).map_err(|error| error.to_string()),
         None => Err(NOT_OFFERED.to_owned()),
     };
-    let net = limited.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why })?;
+    let net = limited.map_err(|why| FeatureInstallError::Unavailable {
+        feature,
+        asked,
+        why,
+    })?;
     for grant in grants {
         stage.hold(grant, Arc::clone(net.door()));
     }
@@ -343,8 +415,17 @@ impl HostServices {
     }
 
     /// A directory handle for the feature of this stage, attenuated to its grant.
-    pub(super) fn fs(&self, stage: &mut Stage, root: &str) -> Result<Workspace, FeatureInstallError> {
-        let wish = |write| HostCapability::ScopedFs { root: root.to_owned().into(), read: true, write, execute: false };
+    pub(super) fn fs(
+        &self,
+        stage: &mut Stage,
+        root: &str,
+    ) -> Result<Workspace, FeatureInstallError> {
+        let wish = |write| HostCapability::ScopedFs {
+            root: root.to_owned().into(),
+            read: true,
+            write,
+            execute: false,
+        };
         let reads = stage.granted(&wish(false))?;
         let unavailable = || stage.unavailable(wish(false).to_string(), NOT_OFFERED);
         let whole = self.roots.get(root).ok_or_else(unavailable)?;
@@ -362,7 +443,11 @@ impl HostServices {
         let mailbox = self.link.as_ref().map(|link| link.mailbox.clone());
         |feature, asked| {
             let (feature, asked, why) = (feature.clone(), asked.to_owned(), NOT_OFFERED.to_owned());
-            mailbox.ok_or(FeatureInstallError::Unavailable { feature, asked, why })
+            mailbox.ok_or(FeatureInstallError::Unavailable {
+                feature,
+                asked,
+                why,
+            })
         }
     }
 

@@ -91,8 +91,14 @@ impl Installing {
         module: Arc<dyn FeatureModule>,
     ) {
         let needed = plan::needed_categories(&descriptor);
-        if planned.services.resolved.iter().any(|found| self.batched.contains(&found.provider))
-            || needed.iter().any(|category| self.batch_serves.contains(*category))
+        if planned
+            .services
+            .resolved
+            .iter()
+            .any(|found| self.batched.contains(&found.provider))
+            || needed
+                .iter()
+                .any(|category| self.batch_serves.contains(*category))
         {
             self.run();
         }
@@ -104,31 +110,54 @@ impl Installing {
         let holdings = FeatureGrants::default();
         let (host, probe) = (self.host.clone(), self.probe.clone());
         let redactor = host.redactor().clone();
-        let mut stage = Stage::new(&descriptor, &planned, &self.services, holdings.clone(), redactor, probe);
+        let mut stage = Stage::new(
+            &descriptor,
+            &planned,
+            &self.services,
+            holdings.clone(),
+            redactor,
+            probe,
+        );
         let callback = Box::new(move || {
             let result = module.install(&mut FeatureInstallContext::new(&mut stage, &host));
             (result, stage)
         });
         self.batched.insert(planned.feature_id.clone());
         self.batch_serves.extend(planned.categories.iter().cloned());
-        self.batch.push(Waiting { at, planned, holdings, callback });
+        self.batch.push(Waiting {
+            at,
+            planned,
+            holdings,
+            callback,
+        });
     }
 
     /// Reports a feature that the plan excludes.
     pub(crate) fn left_out(&mut self, at: usize, planned: &PlannedFeature) {
-        self.reports.insert(at, FeatureInstallReport::planned(planned));
+        self.reports
+            .insert(at, FeatureInstallReport::planned(planned));
     }
 
     /// Planned tools of a category whose servers were not installed.
     fn lose_categories(&self, descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
-        let known = |category: &ToolCategory| planned.unserved.iter().any(|known| known.category == *category);
+        let known = |category: &ToolCategory| {
+            planned
+                .unserved
+                .iter()
+                .any(|known| known.category == *category)
+        };
         let needed = plan::needed_categories(descriptor).into_iter();
-        let lost: Vec<_> = needed.filter(|category| !(self.served.contains(*category) || known(category))).collect();
+        let lost: Vec<_> = needed
+            .filter(|category| !(self.served.contains(*category) || known(category)))
+            .collect();
         if lost.is_empty() {
             return;
         }
         let reason = || "the features that serve it failed to install".to_owned();
-        let lost = lost.into_iter().map(|category| plan::Unserved { category: category.clone(), reason: reason() });
+        let lost = lost.into_iter().map(|category| plan::Unserved {
+            category: category.clone(),
+            reason: reason(),
+        });
         planned.unserved.extend(lost);
         plan::contribute(descriptor, planned);
     }
@@ -136,15 +165,19 @@ impl Installing {
     /// Planned services whose provider was not installed.
     fn lose_services(&self, descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
         let resolved = std::mem::take(&mut planned.services.resolved);
-        let (found, lost): (Vec<_>, Vec<_>) =
-            resolved.into_iter().partition(|found| self.services.contains_key(&found.service));
+        let (found, lost): (Vec<_>, Vec<_>) = resolved
+            .into_iter()
+            .partition(|found| self.services.contains_key(&found.service));
         planned.services.resolved = found;
         if lost.is_empty() {
             return;
         }
         let mut fatal = false;
         for lost in lost {
-            let asked = descriptor.requires.iter().find(|asked| !asked.each && asked.service == lost.service);
+            let asked = descriptor
+                .requires
+                .iter()
+                .find(|asked| !asked.each && asked.service == lost.service);
             // Of each instance, those are used that are there.
             if asked.is_none() {
                 continue;
@@ -152,10 +185,22 @@ impl Installing {
             let version = asked.map(|asked| asked.version.clone()).unwrap_or_default();
             let required = asked.is_some_and(|asked| asked.need == crate::feature::Need::Required);
             let reason = format!("its provider {} failed to install", lost.provider);
-            let missing = MissingService { service: lost.service, version, reason };
-            let code =
-                if required { DiagnosticCode::RequiredServiceMissing } else { DiagnosticCode::OptionalServiceMissing };
-            planned.diagnostics.push(plan::lacks(code, &planned.feature_id, &missing, Some(lost.provider)));
+            let missing = MissingService {
+                service: lost.service,
+                version,
+                reason,
+            };
+            let code = if required {
+                DiagnosticCode::RequiredServiceMissing
+            } else {
+                DiagnosticCode::OptionalServiceMissing
+            };
+            planned.diagnostics.push(plan::lacks(
+                code,
+                &planned.feature_id,
+                &missing,
+                Some(lost.provider),
+            ));
             planned.services.missing.push(missing);
             fatal |= required;
         }
@@ -169,7 +214,13 @@ impl Installing {
         let (mut callbacks, mut waiting) = (Vec::new(), Vec::new());
         self.batched.clear();
         self.batch_serves.clear();
-        for Waiting { at, planned, holdings, callback } in std::mem::take(&mut self.batch) {
+        for Waiting {
+            at,
+            planned,
+            holdings,
+            callback,
+        } in std::mem::take(&mut self.batch)
+        {
             callbacks.push(callback);
             waiting.push((at, planned, holdings));
         }
@@ -191,35 +242,61 @@ impl Installing {
         }
     }
 
-    fn outcome(&mut self, id: &FeatureId, ended: CallbackEnd<Staged>) -> Result<Complete, Vec<FeatureDiagnostic>> {
+    fn outcome(
+        &mut self,
+        id: &FeatureId,
+        ended: CallbackEnd<Staged>,
+    ) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let (code, what) = match ended {
-            CallbackEnd::Done { value: (Ok(()), stage), took } => {
+            CallbackEnd::Done {
+                value: (Ok(()), stage),
+                took,
+            } => {
                 self.registry.timings.push((id.clone(), took));
                 return stage.complete();
             }
-            CallbackEnd::Done { value: (Err(error), _), .. } => {
-                (DiagnosticCode::InstallFailed, format!("{id} was not installed: {error}"))
-            }
-            CallbackEnd::Panicked { message } => {
-                (DiagnosticCode::InstallPanicked, format!("the installation of {id} panicked: {message}"))
-            }
-            CallbackEnd::TimedOut => {
-                (DiagnosticCode::InstallTimedOut, format!("the installation of {id} did not end in time"))
-            }
-            CallbackEnd::NotCalled => {
-                (DiagnosticCode::TooManyStuck, format!("{id} was not installed: too many calls of other features hang"))
-            }
+            CallbackEnd::Done {
+                value: (Err(error), _),
+                ..
+            } => (
+                DiagnosticCode::InstallFailed,
+                format!("{id} was not installed: {error}"),
+            ),
+            CallbackEnd::Panicked { message } => (
+                DiagnosticCode::InstallPanicked,
+                format!("the installation of {id} panicked: {message}"),
+            ),
+            CallbackEnd::TimedOut => (
+                DiagnosticCode::InstallTimedOut,
+                format!("the installation of {id} did not end in time"),
+            ),
+            CallbackEnd::NotCalled => (
+                DiagnosticCode::TooManyStuck,
+                format!("{id} was not installed: too many calls of other features hang"),
+            ),
         };
-        Err(vec![FeatureDiagnostic::quoting(code, id, &what, self.host.redactor())])
+        Err(vec![FeatureDiagnostic::quoting(
+            code,
+            id,
+            &what,
+            self.host.redactor(),
+        )])
     }
 
     /// The plan counted declared texts; an install may have replaced instructions.
     fn within_budget(&mut self, complete: Complete) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let mut wanted = plan::FeatureDemand::default();
         for (tool, _) in &complete.tools {
-            wanted.tool(&tool.definition.name, &tool.definition.description, &tool.definition.schema);
+            wanted.tool(
+                &tool.definition.name,
+                &tool.definition.description,
+                &tool.definition.schema,
+            );
         }
-        complete.instructions.iter().for_each(|instruction| wanted.instruction(&instruction.text));
+        complete
+            .instructions
+            .iter()
+            .for_each(|instruction| wanted.instruction(&instruction.text));
         match self.budget.take(&complete.feature, wanted) {
             Ok(()) => Ok(complete),
             Err(full) => Err(vec![*full]),
@@ -227,21 +304,51 @@ impl Installing {
     }
 
     /// Infallible: the plan made names unique and the stage equals the plan.
-    fn merge(&mut self, complete: Complete, holdings: &FeatureGrants, report: &mut FeatureInstallReport) {
-        let Complete { feature, tools, hooks, enrichers, tasks, instructions, states, notes, services } = complete;
+    fn merge(
+        &mut self,
+        complete: Complete,
+        holdings: &FeatureGrants,
+        report: &mut FeatureInstallReport,
+    ) {
+        let Complete {
+            feature,
+            tools,
+            hooks,
+            enrichers,
+            tasks,
+            instructions,
+            states,
+            notes,
+            services,
+        } = complete;
         let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
-        let described: Vec<_> = tools.iter().map(|(tool, declared)| (&tool.definition, declared.deadline_ms)).collect();
-        let planned_tasks = tasks.iter().map(|task| plan::planned_task(&task.declaration)).collect();
+        let described: Vec<_> = tools
+            .iter()
+            .map(|(tool, declared)| (&tool.definition, declared.deadline_ms))
+            .collect();
+        let planned_tasks = tasks
+            .iter()
+            .map(|task| plan::planned_task(&task.declaration))
+            .collect();
         report.describe(&described, &planned, planned_tasks, &instructions);
         report.states = states;
         self.served.extend(report.categories.iter().cloned());
         report.diagnostics.extend(notes);
         self.registry.grants.extend(&feature, holdings);
-        self.services.extend(services.into_iter().map(|service| (service.id.clone(), service)));
+        self.services.extend(
+            services
+                .into_iter()
+                .map(|service| (service.id.clone(), service)),
+        );
         self.registry.report.order.push(feature.clone());
         for (tool, declared) in tools {
-            let (deadline, for_clients) = (Duration::from_millis(declared.deadline_ms), declared.for_clients);
-            let capability = HostCapability::ContributeTool { name: tool.definition.name.clone().into() };
+            let (deadline, for_clients) = (
+                Duration::from_millis(declared.deadline_ms),
+                declared.for_clients,
+            );
+            let capability = HostCapability::ContributeTool {
+                name: tool.definition.name.clone().into(),
+            };
             let door = self.registry.grants.contributes(&feature, capability);
             let (definition, foreign, tool) = (tool.definition, tool.contract, tool.tool);
             let (feature, category, enrichment) = (feature.clone(), declared.category, None);
@@ -256,20 +363,45 @@ impl Installing {
                 category,
                 enrichment,
             };
-            self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);
+            self.registry
+                .tools
+                .by_name
+                .insert(tool.definition.name.clone(), tool);
         }
         for hook in hooks {
-            let doors =
-                hook.implied.iter().map(|capability| self.registry.grants.contributes(&feature, capability.clone()));
+            let doors = hook.implied.iter().map(|capability| {
+                self.registry
+                    .grants
+                    .contributes(&feature, capability.clone())
+            });
             let doors = doors.collect();
             hook.merge(doors, &mut self.hooks);
         }
         for EnricherContribution { declaration, code } in enrichers {
-            let door = self.registry.grants.contributes(&feature, declaration.implied());
-            self.enrichers.push(InstalledEnricher { feature: feature.clone(), declaration, code, door });
+            let door = self
+                .registry
+                .grants
+                .contributes(&feature, declaration.implied());
+            self.enrichers.push(InstalledEnricher {
+                feature: feature.clone(),
+                declaration,
+                code,
+                door,
+            });
         }
-        for BackgroundTaskContribution { name, declaration, body, events, files, .. } in tasks {
-            let door = self.registry.grants.contributes(&feature, declaration.implied());
+        for BackgroundTaskContribution {
+            name,
+            declaration,
+            body,
+            events,
+            files,
+            ..
+        } in tasks
+        {
+            let door = self
+                .registry
+                .grants
+                .contributes(&feature, declaration.implied());
             self.registry.tasks.push(RegisteredTask {
                 feature: feature.clone(),
                 name,
@@ -280,8 +412,11 @@ impl Installing {
                 body,
             });
         }
-        let texts =
-            instructions.into_iter().map(|i| Instruction { feature: feature.clone(), name: i.name, text: i.text });
+        let texts = instructions.into_iter().map(|i| Instruction {
+            feature: feature.clone(),
+            name: i.name,
+            text: i.text,
+        });
         self.registry.instructions.extend(texts);
     }
 
@@ -294,7 +429,12 @@ impl Installing {
     ) -> FeatureRegistry {
         self.run();
         self.enrich();
-        let Self { mut registry, hooks, reports, .. } = self;
+        let Self {
+            mut registry,
+            hooks,
+            reports,
+            ..
+        } = self;
         let redactor = services.redactor();
         registry.spawner = services.spawner.as_ref().ok().cloned();
         registry.hooks = hooks.redact(redactor.clone()).build();
@@ -303,8 +443,13 @@ impl Installing {
         registry.redact(redactor.clone());
         let report = &mut registry.report;
         report.host = host;
-        report.unmet =
-            plan::unmet(policy, report.features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
+        report.unmet = plan::unmet(
+            policy,
+            report
+                .features
+                .iter()
+                .map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())),
+        );
         report.totals = Totals::of(&report.features);
         report.digest = report.digested();
         registry

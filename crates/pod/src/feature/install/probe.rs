@@ -26,4 +26,5 @@ pub struct RegistrarCall<'a> {
 
 /// Called before each call into the host takes effect; its error, panic or delay replaces the call's. For tests of
 /// features: a failure at every point of an install.
-pub type RegistrarProbe = Arc<dyn Fn(RegistrarCall<'_>) -> Result<(), FeatureInstallError> + Send + Sync>;
+pub type RegistrarProbe =
+    Arc<dyn Fn(RegistrarCall<'_>) -> Result<(), FeatureInstallError> + Send + Sync>;

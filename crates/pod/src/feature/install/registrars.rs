@@ -9,8 +9,8 @@ use crate::feature::declare::hook::{HookKey, WrapKey};
 use crate::feature::declare::tool::ToolKey;
 use crate::feature::live::enrich::ToolEnricher;
 use crate::hook::{
-    Gate, Hook, HookAnswer, HookFailure, Observe, Point, ToolRepeat, ToolRun, ToolShape, ToolWrap, Transform,
-    WrapAfter, WrapAgain, WrapBefore,
+    Gate, Hook, HookAnswer, HookFailure, Observe, Point, ToolRepeat, ToolRun, ToolShape, ToolWrap,
+    Transform, WrapAfter, WrapAgain, WrapBefore,
 };
 use async_trait::async_trait;
 use llm_worker::tool::Touch;
@@ -68,7 +68,9 @@ impl ToolRegistrar<'_> {
         let needs = key.needed().to_vec();
         let feature = self.stage.feature.clone();
         self.stage.call("tools", key.name(), |stage| {
-            stage.tool(&definition, || ToolContribution::typed(feature, Arc::new(tool), needs))
+            stage.tool(&definition, || {
+                ToolContribution::typed(feature, Arc::new(tool), needs)
+            })
         })
     }
 
@@ -78,7 +80,8 @@ impl ToolRegistrar<'_> {
     /// Not declared, staged twice, or not what was declared.
     pub fn register(&mut self, tool: ToolContribution) -> Result<Staging, FeatureInstallError> {
         let (name, definition) = (tool.name.clone(), tool.definition.clone());
-        self.stage.call("tools", &name, |stage| stage.tool(&definition, || tool))
+        self.stage
+            .call("tools", &name, |stage| stage.tool(&definition, || tool))
     }
 
     /// Stages an enricher, by its key or as declared at run time.
@@ -92,7 +95,9 @@ impl ToolRegistrar<'_> {
     ) -> Result<Staging, FeatureInstallError> {
         let declaration = key.into();
         let name = declaration.name.clone();
-        self.stage.call("tools.enrich", &name, |stage| stage.enricher(EnricherContribution { declaration, code }))
+        self.stage.call("tools.enrich", &name, |stage| {
+            stage.enricher(EnricherContribution { declaration, code })
+        })
     }
 }
 
@@ -185,15 +190,33 @@ impl PublicHookRegistrar<'_> {
     ///
     /// # Errors
     /// As for [`Self::transform`].
-    pub fn wrap<W: ToolWrap>(&mut self, key: &WrapKey, live: &Arc<W>) -> Result<Staging, FeatureInstallError> {
+    pub fn wrap<W: ToolWrap>(
+        &mut self,
+        key: &WrapKey,
+        live: &Arc<W>,
+    ) -> Result<Staging, FeatureInstallError> {
         let feature = self.stage.feature.clone();
         let [before, again, after] = key.declarations();
-        let before =
-            HookContribution::declared::<ToolRun>(feature.clone(), &before, Arc::new(WrapBefore(Arc::clone(live))));
-        let again =
-            HookContribution::declared::<ToolRepeat>(feature.clone(), &again, Arc::new(WrapAgain(Arc::clone(live))));
-        let after = HookContribution::declared::<ToolShape>(feature, &after, Arc::new(WrapAfter(Arc::clone(live))));
-        let staged = [self.register(before)?, self.register(again)?, self.register(after)?];
+        let before = HookContribution::declared::<ToolRun>(
+            feature.clone(),
+            &before,
+            Arc::new(WrapBefore(Arc::clone(live))),
+        );
+        let again = HookContribution::declared::<ToolRepeat>(
+            feature.clone(),
+            &again,
+            Arc::new(WrapAgain(Arc::clone(live))),
+        );
+        let after = HookContribution::declared::<ToolShape>(
+            feature,
+            &after,
+            Arc::new(WrapAfter(Arc::clone(live))),
+        );
+        let staged = [
+            self.register(before)?,
+            self.register(again)?,
+            self.register(after)?,
+        ];
         let any = staged.into_iter().find(|staged| *staged == Staging::Staged);
         Ok(any.unwrap_or(Staging::Skipped))
     }
@@ -226,7 +249,12 @@ impl PublicHookRegistrar<'_> {
         self.stage.call("hooks", &name, |stage| stage.hook(hook))
     }
 
-    fn method<P, S, F, A>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    fn method<P, S, F, A>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
     where
         P: Point,
         S: Send + Sync + 'static,
@@ -239,7 +267,12 @@ impl PublicHookRegistrar<'_> {
         self.register(HookContribution::new(feature, key, Arc::new(hook)))
     }
 
-    fn waits<P, S, F, R>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    fn waits<P, S, F, R>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
     where
         P: Point,
         S: Send + Sync + 'static,
@@ -297,6 +330,7 @@ impl InstructionRegistrar<'_> {
     /// Not declared, or out of the bounds of a declared text.
     pub fn set(&mut self, name: &str, text: impl Into<String>) -> Result<(), FeatureInstallError> {
         let text = text.into();
-        self.stage.call("instructions", name, |stage| stage.instruction(name, text))
+        self.stage
+            .call("instructions", name, |stage| stage.instruction(name, text))
     }
 }

@@ -7,7 +7,9 @@ use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::task::{BackgroundTaskDeclaration, TaskKey};
-use crate::feature::live::task::{BackgroundTaskContext, GrantedEvent, TaskBody, TaskHandle, TaskResult};
+use crate::feature::live::task::{
+    BackgroundTaskContext, GrantedEvent, TaskBody, TaskHandle, TaskResult,
+};
 use authority::Workspace;
 use std::sync::Arc;
 
@@ -24,7 +26,12 @@ impl BackgroundTaskRegistrar<'_> {
     ///
     /// # Errors
     /// Not declared, staged twice, or not the key that was declared.
-    pub fn run<S, F, R>(&mut self, key: &TaskKey, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    pub fn run<S, F, R>(
+        &mut self,
+        key: &TaskKey,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
     where
         S: Send + Sync + 'static,
         F: Fn(Arc<S>, BackgroundTaskContext) -> R + Send + Sync + 'static,
@@ -32,17 +39,23 @@ impl BackgroundTaskRegistrar<'_> {
     {
         let live = Arc::clone(live);
         let feature = self.stage.feature.clone();
-        self.register(BackgroundTaskContribution::new(feature, key, move |cx| method(Arc::clone(&live), cx)))
+        self.register(BackgroundTaskContribution::new(feature, key, move |cx| {
+            method(Arc::clone(&live), cx)
+        }))
     }
 
     /// Stages a background task that is not a method.
     ///
     /// # Errors
     /// Not declared, staged twice, or not what was declared.
-    pub fn register(&mut self, task: BackgroundTaskContribution) -> Result<Staging, FeatureInstallError> {
+    pub fn register(
+        &mut self,
+        task: BackgroundTaskContribution,
+    ) -> Result<Staging, FeatureInstallError> {
         let (name, services) = (task.name.clone(), self.services);
         let project = |stage: &mut Stage| services.fs(stage, HostCapability::WORKSPACE);
-        self.stage.call("background_tasks", &name, |stage| stage.task(task, project))
+        self.stage
+            .call("background_tasks", &name, |stage| stage.task(task, project))
     }
 
     /// The handle that requests runs of a task with the trigger `on_request`; usable once the feature is installed.
@@ -52,7 +65,10 @@ impl BackgroundTaskRegistrar<'_> {
     /// left out for another reason.
     pub fn handle(&mut self, key: &TaskKey) -> Result<TaskHandle, FeatureInstallError> {
         let mailbox = self.services.mailbox();
-        self.stage.call("background_tasks.handle", key.name(), |stage| stage.task_handle(&key.declaration(), mailbox))
+        self.stage
+            .call("background_tasks.handle", key.name(), |stage| {
+                stage.task_handle(&key.declaration(), mailbox)
+            })
     }
 }
 
@@ -82,13 +98,24 @@ impl BackgroundTaskContribution {
 
     /// A background task as declared; `body` is called for each run.
     #[must_use]
-    pub fn declared<F, R>(feature_id: FeatureId, declared: &BackgroundTaskDeclaration, body: F) -> Self
+    pub fn declared<F, R>(
+        feature_id: FeatureId,
+        declared: &BackgroundTaskDeclaration,
+        body: F,
+    ) -> Self
     where
         F: Fn(BackgroundTaskContext) -> R + Send + Sync + 'static,
         R: Future<Output = TaskResult> + Send + 'static,
     {
         let declaration = declared.clone();
         let body: TaskBody = Arc::new(move |cx| Box::pin(body(cx)));
-        Self { feature_id, name: declaration.name.clone(), declaration, body, events: Vec::new(), files: None }
+        Self {
+            feature_id,
+            name: declaration.name.clone(),
+            declaration,
+            body,
+            events: Vec::new(),
+            files: None,
+        }
     }
 }

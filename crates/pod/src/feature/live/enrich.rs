@@ -63,7 +63,11 @@ pub(crate) struct ArgumentEnricher {
 impl Enrichment {
     /// Nothing is changed yet.
     pub(crate) fn new(declared: ToolDefinition) -> Self {
-        Self { declared, narrowed: None, enrichers: Vec::new() }
+        Self {
+            declared,
+            narrowed: None,
+            enrichers: Vec::new(),
+        }
     }
 
     /// The tool as its feature declared it.
@@ -76,24 +80,46 @@ impl Enrichment {
     ///
     /// # Errors
     /// The changes together are not narrower than the declaration.
-    pub(crate) fn with(&self, now: &ToolSchema, enricher: Option<ArgumentEnricher>) -> Result<Self, String> {
+    pub(crate) fn with(
+        &self,
+        now: &ToolSchema,
+        enricher: Option<ArgumentEnricher>,
+    ) -> Result<Self, String> {
         let Narrowing { overlay, .. } = now.narrowed_from(&ToolSchema::of(&self.declared))?;
         let narrowed = match overlay.as_object().is_some_and(Map::is_empty) {
             true => None,
             false => Some(Schema::compile(overlay)?),
         };
-        let enrichers = self.enrichers.iter().cloned().chain(enricher.map(Arc::new)).collect();
-        Ok(Self { declared: self.declared.clone(), narrowed, enrichers })
+        let enrichers = self
+            .enrichers
+            .iter()
+            .cloned()
+            .chain(enricher.map(Arc::new))
+            .collect();
+        Ok(Self {
+            declared: self.declared.clone(),
+            narrowed,
+            enrichers,
+        })
     }
 
     /// Checks raw arguments against the new enums. Arguments that are not one JSON object are left to the tool's parse.
     pub(crate) fn check(&self, raw: &str) -> Result<(), ArgumentError> {
-        let (Some(narrowed), tool) = (&self.narrowed, &self.declared.name) else { return Ok(()) };
-        let Ok((arguments, _canonical)) = parse_arguments::<Map<String, Value>>(tool, raw) else { return Ok(()) };
-        narrowed.check(&Value::Object(arguments)).map_err(|mut problems| {
-            problems.truncate(ArgumentError::MAX_PROBLEMS);
-            ArgumentError { tool: tool.clone(), problems }
-        })
+        let (Some(narrowed), tool) = (&self.narrowed, &self.declared.name) else {
+            return Ok(());
+        };
+        let Ok((arguments, _canonical)) = parse_arguments::<Map<String, Value>>(tool, raw) else {
+            return Ok(());
+        };
+        narrowed
+            .check(&Value::Object(arguments))
+            .map_err(|mut problems| {
+                problems.truncate(ArgumentError::MAX_PROBLEMS);
+                ArgumentError {
+                    tool: tool.clone(),
+                    problems,
+                }
+            })
     }
 }
 
@@ -107,7 +133,14 @@ impl ArgumentEnricher {
         door: Arc<Door>,
         properties: BTreeSet<String>,
     ) -> Self {
-        Self { feature, name, code, door, properties, consecutive_failures: AtomicU32::new(0) }
+        Self {
+            feature,
+            name,
+            code,
+            door,
+            properties,
+            consecutive_failures: AtomicU32::new(0),
+        }
     }
 
     /// Whether it failed too often in a row to be asked again.
@@ -125,17 +158,27 @@ impl ArgumentEnricher {
 
     /// The arguments that it may change.
     pub(crate) fn own(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
-        let own = arguments.iter().filter(|(name, _)| self.properties.contains(*name));
-        own.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let own = arguments
+            .iter()
+            .filter(|(name, _)| self.properties.contains(*name));
+        own.map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 
     /// Puts its own arguments back, as it left them.
     ///
     /// # Errors
     /// There are others among them.
-    pub(crate) fn put(&self, own: Map<String, Value>, arguments: &mut Map<String, Value>) -> Result<(), String> {
+    pub(crate) fn put(
+        &self,
+        own: Map<String, Value>,
+        arguments: &mut Map<String, Value>,
+    ) -> Result<(), String> {
         if let Some(other) = own.keys().find(|name| !self.properties.contains(*name)) {
-            return Err(format!("it added `{}`, whose schema it did not change", escape_line(other, MAX_NAME)));
+            return Err(format!(
+                "it added `{}`, whose schema it did not change",
+                escape_line(other, MAX_NAME)
+            ));
         }
         arguments.retain(|name, _| !self.properties.contains(name));
         arguments.extend(own);
@@ -145,7 +188,14 @@ impl ArgumentEnricher {
 
 impl std::fmt::Debug for Enrichment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let by: Vec<_> = self.enrichers.iter().map(|by| format!("{} of {}", by.name, by.feature)).collect();
-        f.debug_struct("Enrichment").field("tool", &self.declared.name).field("by", &by).finish_non_exhaustive()
+        let by: Vec<_> = self
+            .enrichers
+            .iter()
+            .map(|by| format!("{} of {}", by.name, by.feature))
+            .collect();
+        f.debug_struct("Enrichment")
+            .field("tool", &self.declared.name)
+            .field("by", &by)
+            .finish_non_exhaustive()
     }
 }

@@ -85,14 +85,20 @@ impl FeatureGrants {
     /// The existing door of this grant.
     pub(crate) fn find(&self, capability: &HostCapability) -> Option<Arc<Door>> {
         let handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        handles.held.iter().find(|held| held.capability == *capability).map(|held| Arc::clone(&held.door))
+        handles
+            .held
+            .iter()
+            .find(|held| held.capability == *capability)
+            .map(|held| Arc::clone(&held.door))
     }
 
     /// The existing door of this service.
     pub(crate) fn service(&self, wanted: &Arc<Service>) -> Option<Arc<Door>> {
         let handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         handles.held.iter().find_map(|held| match &held.about {
-            GrantObject::Used(service) if Arc::ptr_eq(service, wanted) => Some(Arc::clone(&held.door)),
+            GrantObject::Used(service) if Arc::ptr_eq(service, wanted) => {
+                Some(Arc::clone(&held.door))
+            }
             GrantObject::Used(_) | GrantObject::Operations | GrantObject::Provided(_) => None,
         })
     }
@@ -141,18 +147,36 @@ pub(crate) struct GrantLedger {
 impl GrantLedger {
     /// Adds an installed feature with its doors.
     pub(crate) fn extend(&mut self, feature: &FeatureId, grants: &FeatureGrants) {
-        self.handles.extend(grants.take().into_iter().map(|held| (feature.clone(), held)));
-        self.presence.insert(feature.clone(), Arc::clone(grants.presence()));
+        self.handles.extend(
+            grants
+                .take()
+                .into_iter()
+                .map(|held| (feature.clone(), held)),
+        );
+        self.presence
+            .insert(feature.clone(), Arc::clone(grants.presence()));
     }
 
     /// The door of a tool or hook; shared by all under the same grant.
-    pub(crate) fn contributes(&mut self, feature: &FeatureId, capability: HostCapability) -> Arc<Door> {
-        let mut known = self.contributions.iter().rev().take_while(|(id, _)| id == feature);
+    pub(crate) fn contributes(
+        &mut self,
+        feature: &FeatureId,
+        capability: HostCapability,
+    ) -> Arc<Door> {
+        let mut known = self
+            .contributions
+            .iter()
+            .rev()
+            .take_while(|(id, _)| id == feature);
         if let Some((_, held)) = known.find(|(_, held)| held.capability == capability) {
             return Arc::clone(&held.door);
         }
         let door = Door::new();
-        let held = GrantHandle { capability, door: Arc::clone(&door), about: GrantObject::Operations };
+        let held = GrantHandle {
+            capability,
+            door: Arc::clone(&door),
+            about: GrantObject::Operations,
+        };
         self.contributions.push((feature.clone(), held));
         door
     }
@@ -163,10 +187,15 @@ impl GrantLedger {
     ) -> Vec<GrantUse> {
         let mut doors: BTreeMap<(&FeatureId, &HostCapability), Vec<&GrantHandle>> = BTreeMap::new();
         for (feature, held) in &self.handles {
-            doors.entry((feature, &held.capability)).or_default().push(held);
+            doors
+                .entry((feature, &held.capability))
+                .or_default()
+                .push(held);
         }
         let held = |of| doors.get(&of).map_or(&[][..], Vec::as_slice);
-        granted.map(|(feature, capability)| row(feature, capability, held((feature, capability)))).collect()
+        granted
+            .map(|(feature, capability)| row(feature, capability, held((feature, capability))))
+            .collect()
     }
 
     /// Ends every grant of `feature` that has any part of `capability`.
@@ -176,8 +205,15 @@ impl GrantLedger {
         capability: &HostCapability,
         how: Revoke,
     ) -> impl Future<Output = usize> + Send + use<> {
-        let contributed = self.contributions.iter().filter(|(id, _)| id == feature).map(|(_, held)| held);
-        let all = self.of(feature).chain(contributed).filter(|held| capability.meet(&held.capability).is_some());
+        let contributed = self
+            .contributions
+            .iter()
+            .filter(|(id, _)| id == feature)
+            .map(|(_, held)| held);
+        let all = self
+            .of(feature)
+            .chain(contributed)
+            .filter(|held| capability.meet(&held.capability).is_some());
         shut(all.map(|held| held.shut(how)).collect())
     }
 
@@ -186,11 +222,18 @@ impl GrantLedger {
         if let Some(presence) = self.presence.get(feature) {
             presence.set_removed();
         }
-        shut(self.of(feature).map(|held| held.shut(Revoke::Now)).collect())
+        shut(
+            self.of(feature)
+                .map(|held| held.shut(Revoke::Now))
+                .collect(),
+        )
     }
 
     fn of(&self, feature: &FeatureId) -> impl Iterator<Item = &GrantHandle> {
-        self.handles.iter().filter(move |(id, _)| id == feature).map(|(_, held)| held)
+        self.handles
+            .iter()
+            .filter(move |(id, _)| id == feature)
+            .map(|(_, held)| held)
     }
 }
 
@@ -208,8 +251,13 @@ struct JoinAll(Vec<ShutFuture>);
 
 impl JoinAll {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.0.retain_mut(|closing| closing.as_mut().poll(cx).is_pending());
-        if self.0.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        self.0
+            .retain_mut(|closing| closing.as_mut().poll(cx).is_pending());
+        if self.0.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 }
 

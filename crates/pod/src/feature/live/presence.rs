@@ -24,7 +24,9 @@ impl Presence {
     /// Marks the feature as installed; no effect after its removal.
     pub(crate) fn set_installed(&self) {
         // `Err`: it was removed meanwhile.
-        self.0.compare_exchange(INSTALLING, INSTALLED, Ordering::SeqCst, Ordering::SeqCst).ok();
+        self.0
+            .compare_exchange(INSTALLING, INSTALLED, Ordering::SeqCst, Ordering::SeqCst)
+            .ok();
     }
 
     /// Marks the feature as removed, or as failed to install.

@@ -63,17 +63,36 @@ impl FeatureRegistry {
             unmet: Vec::new(),
             diagnostics: Vec::new(),
         };
-        let tools = ToolRegistry { by_name: BTreeMap::new() };
+        let tools = ToolRegistry {
+            by_name: BTreeMap::new(),
+        };
         let (instructions, timings, grants) = (Vec::new(), Vec::new(), GrantLedger::default());
         let redactor = Redactor::default();
         let (hooks, tasks) = (HookRegistry::default(), Vec::new());
-        Self { tools, hooks, tasks, instructions, report, timings, grants, spawner: None, redactor }
+        Self {
+            tools,
+            hooks,
+            tasks,
+            instructions,
+            report,
+            timings,
+            grants,
+            spawner: None,
+            redactor,
+        }
     }
 
     /// Redacts the texts written so far, and later ones.
     pub(crate) fn redact(&mut self, redactor: Redactor) {
-        let texts = self.instructions.iter_mut().map(|instruction| &mut instruction.text);
-        let notes = self.report.features.iter_mut().flat_map(|feature| &mut feature.diagnostics);
+        let texts = self
+            .instructions
+            .iter_mut()
+            .map(|instruction| &mut instruction.text);
+        let notes = self
+            .report
+            .features
+            .iter_mut()
+            .flat_map(|feature| &mut feature.diagnostics);
         let notes = notes.chain(&mut self.report.diagnostics);
         for text in texts.chain(notes.map(|note| &mut note.message)) {
             if redactor.finds(text.as_bytes()).is_some() {
@@ -84,11 +103,19 @@ impl FeatureRegistry {
     }
 
     /// Lets the command of a call go so far beyond the sandbox, until the permit is dropped.
-    pub(crate) fn permit(&self, call: CallId, escalation: Escalation, hosts: &[String]) -> Option<Permit> {
+    pub(crate) fn permit(
+        &self,
+        call: CallId,
+        escalation: Escalation,
+        hosts: &[String],
+    ) -> Option<Permit> {
         let beyond = match escalation {
-            Escalation::Network if !hosts.is_empty() => {
-                Beyond::Hosts(hosts.iter().filter_map(|host| HostPattern::named(host).ok()).collect())
-            }
+            Escalation::Network if !hosts.is_empty() => Beyond::Hosts(
+                hosts
+                    .iter()
+                    .filter_map(|host| HostPattern::named(host).ok())
+                    .collect(),
+            ),
             Escalation::Network => Beyond::Network,
             Escalation::Unconfined => Beyond::Unconfined,
         };
@@ -141,10 +168,24 @@ impl FeatureRegistry {
     /// have no row.
     #[must_use]
     pub fn grants(&self) -> Vec<GrantUse> {
-        let reports: BTreeMap<_, _> = self.report.features.iter().map(|report| (&report.feature_id, report)).collect();
-        let live = self.report.order.iter().filter_map(|id| reports.get(id).copied());
-        let granted = live.flat_map(|f| f.granted.iter().map(move |capability| (&f.feature_id, capability)));
-        self.grants.uses(granted.filter(|(_, capability)| capability.is_held()))
+        let reports: BTreeMap<_, _> = self
+            .report
+            .features
+            .iter()
+            .map(|report| (&report.feature_id, report))
+            .collect();
+        let live = self
+            .report
+            .order
+            .iter()
+            .filter_map(|id| reports.get(id).copied());
+        let granted = live.flat_map(|f| {
+            f.granted
+                .iter()
+                .map(move |capability| (&f.feature_id, capability))
+        });
+        self.grants
+            .uses(granted.filter(|(_, capability)| capability.is_held()))
     }
 
     /// [`Self::grants`] for the journal: grants with a handle, at most [`MAX_USES`] rows.
@@ -156,7 +197,15 @@ impl FeatureRegistry {
             refused: used.refused,
             last_use_ms: used.last_use_ms,
         };
-        GrantsUsed { grants: self.grants().iter().filter(|used| used.held).take(MAX_USES).map(row).collect() }
+        GrantsUsed {
+            grants: self
+                .grants()
+                .iter()
+                .filter(|used| used.held)
+                .take(MAX_USES)
+                .map(row)
+                .collect(),
+        }
     }
 
     /// Revokes every grant of a feature that has any part of `capability`, whole; also grants that others derived from
@@ -191,7 +240,9 @@ impl FeatureRegistry {
 
 impl fmt::Debug for FeatureRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FeatureRegistry").field("report", &self.report).finish_non_exhaustive()
+        f.debug_struct("FeatureRegistry")
+            .field("report", &self.report)
+            .finish_non_exhaustive()
     }
 }
 
@@ -222,7 +273,12 @@ pub struct RegisteredTool {
 
 impl fmt::Debug for RegisteredTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, definition, deadline, .. } = self;
+        let Self {
+            feature,
+            definition,
+            deadline,
+            ..
+        } = self;
         write!(f, "{} of {feature}, {deadline:?}", definition.name)
     }
 }
@@ -231,7 +287,9 @@ impl RegisteredTool {
     /// The definition that its feature declared, without what enrichers changed.
     #[must_use]
     pub fn declared(&self) -> &ToolDefinition {
-        self.enrichment.as_ref().map_or(&self.definition, |enrichment| enrichment.declared())
+        self.enrichment
+            .as_ref()
+            .map_or(&self.definition, |enrichment| enrichment.declared())
     }
 }
 

@@ -154,19 +154,33 @@ impl FeatureNotifySink {
         key: Option<&str>,
     ) -> Result<oneshot::Receiver<Result<u64, Declined>>, SinkError> {
         self.presence.check()?;
-        key.map_or(Ok(()), |key| check("the key of a notification", key, MAX_KEY, Lines::One))
-            .map_err(SinkError::Malformed)?;
+        key.map_or(Ok(()), |key| {
+            check("the key of a notification", key, MAX_KEY, Lines::One)
+        })
+        .map_err(SinkError::Malformed)?;
         let limit = self.max_bytes as usize;
         if text.len() > limit {
             let have = text.len();
-            return Err(SinkError::Exhausted(format!("the notification has {have} bytes; the grant allows {limit}")));
+            return Err(SinkError::Exhausted(format!(
+                "the notification has {have} bytes; the grant allows {limit}"
+            )));
         }
         check("a notification", &text, limit, Lines::Many).map_err(SinkError::Malformed)?;
         let (reply, answer) = oneshot::channel();
         let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
         let (feature, key) = (Some(self.feature.clone()), key.map(str::to_owned));
-        let notification = Notification { feature, by: None, text, wake, key, per_turn: self.per_turn };
-        self.mailbox.try_send(DriverRequest::Notify { notification, reply })?;
+        let notification = Notification {
+            feature,
+            by: None,
+            text,
+            wake,
+            key,
+            per_turn: self.per_turn,
+        };
+        self.mailbox.try_send(DriverRequest::Notify {
+            notification,
+            reply,
+        })?;
         Ok(answer)
     }
 }
@@ -218,7 +232,11 @@ impl FeatureAlertSink {
             return Err(SinkError::Malformed("an alert is empty".to_owned()));
         }
         let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());
-        Ok(self.mailbox.try_send(DriverRequest::Alert { feature, level, text })?)
+        Ok(self.mailbox.try_send(DriverRequest::Alert {
+            feature,
+            level,
+            text,
+        })?)
     }
 }
 
@@ -246,7 +264,9 @@ impl ServiceEventSink {
     pub fn emit(&self) -> Result<(), SinkError> {
         self.presence.check()?;
         let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-        Ok(self.mailbox.try_send(DriverRequest::ServiceEvent(self.event.clone()))?)
+        Ok(self
+            .mailbox
+            .try_send(DriverRequest::ServiceEvent(self.event.clone()))?)
     }
 }
 
@@ -273,7 +293,9 @@ impl RunningNotes {
     pub fn note(&self, text: &str) -> Result<(), SinkError> {
         self.presence.check()?;
         let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());
-        Ok(self.mailbox.try_send(DriverRequest::Note { feature, text })?)
+        Ok(self
+            .mailbox
+            .try_send(DriverRequest::Note { feature, text })?)
     }
 }
 

@@ -83,7 +83,11 @@ impl PodAtRun {
     /// What a pod does; the host and tests create it.
     #[must_use]
     pub fn new(turns: u64, activity: PodActivity, driver_until: Option<SystemTime>) -> Self {
-        Self { turns, activity, driver_until }
+        Self {
+            turns,
+            activity,
+            driver_until,
+        }
     }
 }
 
@@ -98,7 +102,17 @@ impl BackgroundTaskContext {
         cancel: CancellationToken,
     ) -> Self {
         let (pod, jobs, changes) = (PodAtRun::default(), Vec::new(), FileChanges::default());
-        Self { run, trigger, due, attempt, cancel, deadline, pod, jobs, changes }
+        Self {
+            run,
+            trigger,
+            due,
+            attempt,
+            cancel,
+            deadline,
+            pod,
+            jobs,
+            changes,
+        }
     }
 
     /// Sets the jobs that ended.
@@ -195,7 +209,9 @@ pub(crate) struct GrantedEvent {
 impl RegisteredTask {
     /// Whether this event starts a run now; counted as a use of the service.
     pub(crate) fn runs_by(&self, event: &ServiceEvent) -> bool {
-        self.events.iter().any(|granted| granted.event == *event && granted.door.enter().is_ok())
+        self.events
+            .iter()
+            .any(|granted| granted.event == *event && granted.door.enter().is_ok())
     }
 
     /// Starts a run at once, on a callback thread, within the deadline and under the cancellation of its context. A
@@ -205,14 +221,22 @@ impl RegisteredTask {
         callbacks: &Callbacks,
         cx: BackgroundTaskContext,
     ) -> impl Future<Output = Result<(), TaskFailure>> + Send + 'static {
-        let Self { feature, body, door, .. } = self.clone();
+        let Self {
+            feature,
+            body,
+            door,
+            ..
+        } = self.clone();
         let (deadline, cancel) = (cx.deadline, cx.cancel.clone());
         let work = async move {
             let stop = cx.cancel.clone();
             if stop.is_cancelled() {
                 return Err(TaskFailure::NotStarted);
             }
-            let ended = contained(&feature, std::slice::from_ref(&door), async move { body(cx).await }).await;
+            let ended = contained(&feature, std::slice::from_ref(&door), async move {
+                body(cx).await
+            })
+            .await;
             ended.map_err(|broke| match broke {
                 Broke::Panicked(words) => TaskFailure::Panicked(words),
                 Broke::Revoked => {
@@ -235,7 +259,15 @@ impl RegisteredTask {
 
 impl fmt::Debug for RegisteredTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, name, declaration, door: _, events: _, files: _, body: _ } = self;
+        let Self {
+            feature,
+            name,
+            declaration,
+            door: _,
+            events: _,
+            files: _,
+            body: _,
+        } = self;
         write!(f, "{name} of {feature}, {:?}", declaration.triggers)
     }
 }
@@ -284,7 +316,11 @@ impl TaskHandle {
     fn request(&self, time: RunTime) -> Result<(), SinkError> {
         self.presence.check()?;
         let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-        let request = TaskRequest { feature: self.feature.clone(), task: self.task.clone(), time };
+        let request = TaskRequest {
+            feature: self.feature.clone(),
+            task: self.task.clone(),
+            time,
+        };
         Ok(self.mailbox.request_run(request)?)
     }
 }

@@ -26,7 +26,11 @@ fn busy_install(ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstal
     ctx.tools().implement(&key("One"), &live, Live::say)?;
     ctx.instructions().set("how", "Say it twice.")?;
     ctx.tools().implement(&key("Two"), &live, Live::say)?;
-    let far = ToolContribution::new(ctx.feature_id().clone(), Arc::new(Foreign(foreign("Far"))), Vec::new());
+    let far = ToolContribution::new(
+        ctx.feature_id().clone(),
+        Arc::new(Foreign(foreign("Far"))),
+        Vec::new(),
+    );
     ctx.tools().register(far)?;
     Ok(())
 }
@@ -35,10 +39,16 @@ fn busy_install(ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstal
 const CALLS: usize = 5;
 
 fn neighbours() -> Vec<Arc<dyn FeatureModule>> {
-    vec![feature("builtin:a", &["Alpha"]), feature("builtin:z", &["Zeta"])]
+    vec![
+        feature("builtin:a", &["Alpha"]),
+        feature("builtin:z", &["Zeta"]),
+    ]
 }
 
-fn install(middle: Option<Arc<dyn FeatureModule>>, probe: Option<RegistrarProbe>) -> FeatureRegistry {
+fn install(
+    middle: Option<Arc<dyn FeatureModule>>,
+    probe: Option<RegistrarProbe>,
+) -> FeatureRegistry {
     install_within(CALLBACK_LIMIT, middle, probe)
 }
 
@@ -76,10 +86,20 @@ fn a_feature_that_keeps_its_word_is_installed_whole() {
     assert_eq!(report.outcome, InstallOutcome::Installed);
     assert_eq!(report.installed_tools, ["Far", "One", "Two"]);
     assert_eq!(codes(&report.diagnostics), [DiagnosticCode::Note]);
-    let names: Vec<_> = registry.tools().definitions().into_iter().map(|d| d.name).collect();
+    let names: Vec<_> = registry
+        .tools()
+        .definitions()
+        .into_iter()
+        .map(|d| d.name)
+        .collect();
     assert_eq!(names, ["Alpha", "Far", "One", "Two", "Zeta"]);
-    let [how] = registry.instructions() else { panic!("{:?}", registry.instructions()) };
-    assert_eq!((how.feature.to_string().as_str(), how.text.as_str()), ("builtin:m", "Say it twice."));
+    let [how] = registry.instructions() else {
+        panic!("{:?}", registry.instructions())
+    };
+    assert_eq!(
+        (how.feature.to_string().as_str(), how.text.as_str()),
+        ("builtin:m", "Say it twice.")
+    );
     assert_eq!(registry.generation(), 1);
     assert_eq!(registry.timings().len(), 3);
 }
@@ -115,8 +135,11 @@ fn a_failure_at_any_registrar_call_leaves_no_trace() {
                     results.push(ctx.tools().implement(&key("One"), &live, Live::say).is_ok());
                     results.push(ctx.instructions().set("how", "x").is_ok());
                     results.push(ctx.tools().implement(&key("Two"), &live, Live::say).is_ok());
-                    let far =
-                        ToolContribution::new(ctx.feature_id().clone(), Arc::new(Foreign(foreign("Far"))), vec![]);
+                    let far = ToolContribution::new(
+                        ctx.feature_id().clone(),
+                        Arc::new(Foreign(foreign("Far"))),
+                        vec![],
+                    );
                     results.push(ctx.tools().register(far).is_ok());
                     assert_eq!(results.iter().filter(|ok| !**ok).count(), 1);
                     Ok(())
@@ -133,11 +156,23 @@ fn a_failure_at_any_registrar_call_leaves_no_trace() {
                 "hang" => DiagnosticCode::InstallTimedOut,
                 _ => DiagnosticCode::InstallFailed,
             };
-            assert_eq!(report.outcome, InstallOutcome::Skipped, "{way} at {fail_at}");
+            assert_eq!(
+                report.outcome,
+                InstallOutcome::Skipped,
+                "{way} at {fail_at}"
+            );
             assert_eq!(codes(&report.diagnostics), [expected], "{way} at {fail_at}");
             assert!(report.installed_tools.is_empty() && report.instructions.is_empty());
-            let reached = if way == "error ignored" { CALLS } else { fail_at };
-            assert_eq!(seen.load(Ordering::Relaxed), reached, "{way} at {fail_at}: the install has {CALLS} calls");
+            let reached = if way == "error ignored" {
+                CALLS
+            } else {
+                fail_at
+            };
+            assert_eq!(
+                seen.load(Ordering::Relaxed),
+                reached,
+                "{way} at {fail_at}: the install has {CALLS} calls"
+            );
             drop(release);
         }
     }
@@ -152,20 +187,38 @@ fn a_stage_that_is_not_the_plan_is_dropped() {
         &'static str,
     );
     let cases: [Case; 8] = [
-        ("nothing staged", |_| Ok(()), DiagnosticCode::PlannedNotStaged, "tool `One` of builtin:m"),
-        ("its own reason", |_| Err(FeatureInstallError::failed("no disk")), DiagnosticCode::InstallFailed, "no disk"),
+        (
+            "nothing staged",
+            |_| Ok(()),
+            DiagnosticCode::PlannedNotStaged,
+            "tool `One` of builtin:m",
+        ),
+        (
+            "its own reason",
+            |_| Err(FeatureInstallError::failed("no disk")),
+            DiagnosticCode::InstallFailed,
+            "no disk",
+        ),
         (
             "not declared",
             |ctx| stage_all(ctx, &["One", "Three"]),
             DiagnosticCode::InstallFailed,
             "tool `Three` was staged by builtin:m but is not declared",
         ),
-        ("twice", |ctx| stage_all(ctx, &["One", "One"]), DiagnosticCode::InstallFailed, "staged twice by builtin:m"),
+        (
+            "twice",
+            |ctx| stage_all(ctx, &["One", "One"]),
+            DiagnosticCode::InstallFailed,
+            "staged twice by builtin:m",
+        ),
         (
             "another effect",
             |ctx| {
-                let drifted: ToolKey<Args> = ToolKey::new("One", llm_worker::ToolEffect::Effectful, "Say a word.");
-                ctx.tools().implement(&drifted, &Arc::new(Live), Live::say).map(drop)
+                let drifted: ToolKey<Args> =
+                    ToolKey::new("One", llm_worker::ToolEffect::Effectful, "Say a word.");
+                ctx.tools()
+                    .implement(&drifted, &Arc::new(Live), Live::say)
+                    .map(drop)
             },
             DiagnosticCode::InstallFailed,
             "its effect",
@@ -173,8 +226,16 @@ fn a_stage_that_is_not_the_plan_is_dropped() {
         (
             "for somebody else",
             |ctx| {
-                let definition = declaring("builtin:m", &["One"]).build().declared_tools.remove(0).definition();
-                let other = ToolContribution::new(id("builtin:a"), Arc::new(Foreign(definition)), Vec::new());
+                let definition = declaring("builtin:m", &["One"])
+                    .build()
+                    .declared_tools
+                    .remove(0)
+                    .definition();
+                let other = ToolContribution::new(
+                    id("builtin:a"),
+                    Arc::new(Foreign(definition)),
+                    Vec::new(),
+                );
                 ctx.tools().register(other).map(drop)
             },
             DiagnosticCode::InstallFailed,
@@ -201,10 +262,19 @@ fn a_stage_that_is_not_the_plan_is_dropped() {
     ];
     let without = surface(&install(None, None));
     for (name, install_fn, code, words) in cases {
-        let registry = install(Some(with(declaring("builtin:m", &["One"]).build(), install_fn)), None);
-        let [diagnostic] = middle(&registry).diagnostics.as_slice() else { panic!("{name}: {:?}", middle(&registry)) };
+        let registry = install(
+            Some(with(declaring("builtin:m", &["One"]).build(), install_fn)),
+            None,
+        );
+        let [diagnostic] = middle(&registry).diagnostics.as_slice() else {
+            panic!("{name}: {:?}", middle(&registry))
+        };
         assert_eq!(diagnostic.code, code, "{name}");
-        assert!(diagnostic.message.contains(words), "{name}: {}", diagnostic.message);
+        assert!(
+            diagnostic.message.contains(words),
+            "{name}: {}",
+            diagnostic.message
+        );
         assert_eq!(surface(&registry), without, "{name}");
     }
 }
@@ -227,7 +297,10 @@ fn an_install_that_ends_too_late_reaches_nobody() {
     let before = surface(&registry);
     drop(release);
     after.recv().unwrap();
-    assert!(late.load(Ordering::SeqCst), "the late install itself succeeded");
+    assert!(
+        late.load(Ordering::SeqCst),
+        "the late install itself succeeded"
+    );
     assert_eq!(surface(&registry), before);
     assert_eq!(before, surface(&install(None, None)));
 }
@@ -239,15 +312,23 @@ fn after_eight_that_hang_nothing_more_is_called() {
     for n in 0..10 {
         let (release, wait) = hang();
         releases.push(release);
-        let descriptor = FeatureDescriptor::builder(id(&format!("builtin:h{n}"))).version("1.0.0").build();
+        let descriptor = FeatureDescriptor::builder(id(&format!("builtin:h{n}")))
+            .version("1.0.0")
+            .build();
         modules.push(with(descriptor, move |_| {
             wait();
             Ok(())
         }));
     }
-    let builder = build(CapabilityPolicy::nothing(), modules).callback_limit(Duration::from_millis(40));
+    let builder =
+        build(CapabilityPolicy::nothing(), modules).callback_limit(Duration::from_millis(40));
     let registry = builder.install(&HostServices::none());
-    let codes: Vec<_> = registry.report().features.iter().flat_map(|f| codes(&f.diagnostics)).collect();
+    let codes: Vec<_> = registry
+        .report()
+        .features
+        .iter()
+        .flat_map(|f| codes(&f.diagnostics))
+        .collect();
     assert_eq!(codes[..8], [DiagnosticCode::InstallTimedOut; 8]);
     assert_eq!(codes[8..], [DiagnosticCode::TooManyStuck; 2]);
 }
@@ -256,29 +337,53 @@ fn after_eight_that_hang_nothing_more_is_called() {
 fn handles_are_what_was_granted() {
     use authority::{Access, Workspace};
     let dir = tempfile::tempdir().unwrap();
-    let open = || Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::ReadWrite).unwrap();
+    let open =
+        || Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::ReadWrite).unwrap();
     let roots = HostServices::none().root(HostCapability::WORKSPACE, open());
     let m = || id("builtin:m");
     let read = || CapabilityPolicy::nothing().grant(m(), HostCapability::READ_WORKSPACE, "t");
     let cases = [
-        ("nothing granted", CapabilityPolicy::nothing(), roots.clone(), Err(llm_worker::ErrorKind::Denied)),
+        (
+            "nothing granted",
+            CapabilityPolicy::nothing(),
+            roots.clone(),
+            Err(llm_worker::ErrorKind::Denied),
+        ),
         ("reading", read(), roots.clone(), Ok(Access::Read)),
-        ("writing", read().grant(m(), HostCapability::WRITE_WORKSPACE, "t"), roots.clone(), Ok(Access::ReadWrite)),
-        ("no such root here", read(), HostServices::none(), Err(llm_worker::ErrorKind::Unavailable)),
+        (
+            "writing",
+            read().grant(m(), HostCapability::WRITE_WORKSPACE, "t"),
+            roots.clone(),
+            Ok(Access::ReadWrite),
+        ),
+        (
+            "no such root here",
+            read(),
+            HostServices::none(),
+            Err(llm_worker::ErrorKind::Unavailable),
+        ),
     ];
     for (name, policy, services, expected) in cases {
         let got = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&got);
         let descriptor = FeatureDescriptor::builder(m())
             .version("1.0.0")
-            .request(CapabilityRequest::optional(HostCapability::READ_WORKSPACE, "look"))
-            .request(CapabilityRequest::optional(HostCapability::WRITE_WORKSPACE, "change"))
+            .request(CapabilityRequest::optional(
+                HostCapability::READ_WORKSPACE,
+                "look",
+            ))
+            .request(CapabilityRequest::optional(
+                HostCapability::WRITE_WORKSPACE,
+                "change",
+            ))
             .build();
         let module = with(descriptor, move |ctx| {
             let fs = ctx.services().fs(HostCapability::WORKSPACE);
             let process = ctx.services().process().map(drop).map_err(|e| e.kind());
             assert_eq!(process, Err(llm_worker::ErrorKind::Denied));
-            let access = fs.map(|w| w.roots().map(|(_, access)| access).next().unwrap()).map_err(|e| e.kind());
+            let access = fs
+                .map(|w| w.roots().map(|(_, access)| access).next().unwrap())
+                .map_err(|e| e.kind());
             *slot.lock().unwrap() = Some(access);
             Ok(())
         });
@@ -291,12 +396,25 @@ fn handles_are_what_was_granted() {
 
 #[test]
 fn a_typed_tool_parses_strictly_and_runs_what_was_parsed() {
-    let registry =
-        build(tools_for(&["builtin:a"]), vec![feature("builtin:a", &["Say"])]).install(&HostServices::none());
+    let registry = build(
+        tools_for(&["builtin:a"]),
+        vec![feature("builtin:a", &["Say"])],
+    )
+    .install(&HostServices::none());
     let say = registry.tools().get("Say").unwrap();
-    assert_eq!((say.feature.to_string().as_str(), say.deadline), ("builtin:a", DEFAULT_DEADLINE));
-    for bad in ["", "[]", "[\"x\",1]", "{}", r#"{"word":1}"#, r#"{"word":"x","more":1}"#, r#"{"word":"x","word":"y"}"#]
-    {
+    assert_eq!(
+        (say.feature.to_string().as_str(), say.deadline),
+        ("builtin:a", DEFAULT_DEADLINE)
+    );
+    for bad in [
+        "",
+        "[]",
+        "[\"x\",1]",
+        "{}",
+        r#"{"word":1}"#,
+        r#"{"word":"x","more":1}"#,
+        r#"{"word":"x","word":"y"}"#,
+    ] {
         assert!(say.tool.prepare(bad).is_err(), "{bad}");
     }
     let prepared = say.tool.prepare(r#"{ "word": "x" }"#).unwrap();

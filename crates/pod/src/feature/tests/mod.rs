@@ -1,7 +1,14 @@
 //! Plan, install, grants, services and revocation through the public API: what a feature can do wrong, and how the host
 //! reports it.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
-#![allow(clippy::disallowed_methods, reason = "tests claim authority as the composition root does")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests claim authority as the composition root does"
+)]
 
 mod bounds;
 mod drift;

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn planned(plan: &InstallPlan, text: &str) -> PlannedFeature {
-    plan.features.iter().find(|f| f.feature_id == id(text)).unwrap_or_else(|| panic!("{text} in {plan:#?}")).clone()
+    plan.features
+        .iter()
+        .find(|f| f.feature_id == id(text))
+        .unwrap_or_else(|| panic!("{text} in {plan:#?}"))
+        .clone()
 }
 
 fn plan(policy: CapabilityPolicy, modules: Vec<Arc<dyn FeatureModule>>) -> InstallPlan {
@@ -18,7 +22,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % bound
     }
 
@@ -32,10 +39,17 @@ impl Dice {
 #[test]
 fn the_order_of_registration_means_nothing() {
     let policy = || {
-        tools_for(&["builtin:a", "builtin:b", "builtin:c", "user:a", "project:p", "plugin:x/y"])
-            .disable(id("builtin:c"), "user.toml")
-            .require(id("builtin:gone"), "user.toml")
-            .require(id("builtin:c"), "user.toml")
+        tools_for(&[
+            "builtin:a",
+            "builtin:b",
+            "builtin:c",
+            "user:a",
+            "project:p",
+            "plugin:x/y",
+        ])
+        .disable(id("builtin:c"), "user.toml")
+        .require(id("builtin:gone"), "user.toml")
+        .require(id("builtin:c"), "user.toml")
     };
     let mut bad = declaring("project:bad", &["X"]).build();
     bad.declared_tools[0].name = "x y".to_owned();
@@ -45,22 +59,43 @@ fn the_order_of_registration_means_nothing() {
         feature("builtin:c", &["Off"]),
         feature("user:a", &["Beta"]),
         feature("user:same", &["One"]),
-        with(declaring("user:same", &["One"]).version("2.0.0").build(), |_| Ok(())),
+        with(
+            declaring("user:same", &["One"]).version("2.0.0").build(),
+            |_| Ok(()),
+        ),
         feature("user:same", &["Two"]),
         feature("user:same", &["Two"]),
         feature("plugin:x/y", &["Free"]),
         feature("project:p", &["Off"]),
         with(bad, |_| Ok(())),
-        Arc::new(Fake { descriptor: Box::new(|| panic!("no")), install: Box::new(|_| Ok(())) }),
-        Arc::new(Fake { descriptor: Box::new(|| panic!("never")), install: Box::new(|_| Ok(())) }),
+        Arc::new(Fake {
+            descriptor: Box::new(|| panic!("no")),
+            install: Box::new(|_| Ok(())),
+        }),
+        Arc::new(Fake {
+            descriptor: Box::new(|| panic!("never")),
+            install: Box::new(|_| Ok(())),
+        }),
     ];
     let reference = serde_json::to_string(&plan(policy(), modules.clone())).unwrap();
-    let installed = build(policy(), modules.clone()).install(&HostServices::none()).report().to_json().unwrap();
+    let installed = build(policy(), modules.clone())
+        .install(&HostServices::none())
+        .report()
+        .to_json()
+        .unwrap();
     let mut dice = Dice(7);
     for round in 0..60 {
         dice.shuffle(&mut modules);
-        assert_eq!(serde_json::to_string(&plan(policy(), modules.clone())).unwrap(), reference, "round {round}");
-        let again = build(policy(), modules.clone()).install(&HostServices::none()).report().to_json().unwrap();
+        assert_eq!(
+            serde_json::to_string(&plan(policy(), modules.clone())).unwrap(),
+            reference,
+            "round {round}"
+        );
+        let again = build(policy(), modules.clone())
+            .install(&HostServices::none())
+            .report()
+            .to_json()
+            .unwrap();
         assert_eq!(again, installed, "round {round}");
     }
 }
@@ -71,14 +106,27 @@ fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>>
     let module = |n: usize| {
         let mut builder = declaring(&format!("user:f{n:04}"), &[]);
         if dice.below(3) > 0 {
-            let (n, version) =
-                (if dice.below(20) == 0 { dice.below(count) } else { n }, format!("1.{}.0", dice.below(3)));
-            builder = builder.provides(ServiceDeclaration { service: service(n), version, events: Vec::new() });
+            let (n, version) = (
+                if dice.below(20) == 0 {
+                    dice.below(count)
+                } else {
+                    n
+                },
+                format!("1.{}.0", dice.below(3)),
+            );
+            builder = builder.provides(ServiceDeclaration {
+                service: service(n),
+                version,
+                events: Vec::new(),
+            });
         }
         for asked in 0..dice.below(4) {
             // Mostly backwards, so that many stay; sometimes anywhere, so that some go round in a circle.
-            let whom =
-                if dice.below(8) == 0 { dice.below(count) } else { n.saturating_sub(1 + dice.below(9) * (asked + 1)) };
+            let whom = if dice.below(8) == 0 {
+                dice.below(count)
+            } else {
+                n.saturating_sub(1 + dice.below(9) * (asked + 1))
+            };
             let (need, version) = match dice.below(6) {
                 0 => (Need::Required, "^1.1"),
                 1 => (Need::Required, "*"),
@@ -87,11 +135,21 @@ fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>>
             builder = builder.requires(ServiceRequirement::declared(service(whom), version, need));
         }
         // Two that need each other, in every hundred.
-        let partner = [(40, n + 1), (41, n.saturating_sub(1))].into_iter().find(|(at, _)| n % 100 == *at);
+        let partner = [(40, n + 1), (41, n.saturating_sub(1))]
+            .into_iter()
+            .find(|(at, _)| n % 100 == *at);
         if let Some((_, partner)) = partner {
             builder = declaring(&format!("user:f{n:04}"), &[])
-                .provides(ServiceDeclaration { service: service(n), version: "1.0.0".into(), events: Vec::new() })
-                .requires(ServiceRequirement::declared(service(partner), "*", Need::Required));
+                .provides(ServiceDeclaration {
+                    service: service(n),
+                    version: "1.0.0".into(),
+                    events: Vec::new(),
+                })
+                .requires(ServiceRequirement::declared(
+                    service(partner),
+                    "*",
+                    Need::Required,
+                ));
         }
         with(builder.build(), |_| Ok(()))
     };
@@ -103,13 +161,18 @@ fn a_thousand_features_with_services_plan_alike_in_every_order() {
     const COUNT: usize = 1_000;
     for seed in [1, 22, 333] {
         let policy = || {
-            (0..COUNT).map(|n| id(&format!("user:f{n:04}"))).fold(CapabilityPolicy::nothing(), |policy, id| {
-                policy.grant(id.clone(), HostCapability::ProvideService { key: "*".into() }, "test").grant(
-                    id,
-                    HostCapability::UseService { key: "*".into() },
-                    "test",
-                )
-            })
+            (0..COUNT).map(|n| id(&format!("user:f{n:04}"))).fold(
+                CapabilityPolicy::nothing(),
+                |policy, id| {
+                    policy
+                        .grant(
+                            id.clone(),
+                            HostCapability::ProvideService { key: "*".into() },
+                            "test",
+                        )
+                        .grant(id, HostCapability::UseService { key: "*".into() }, "test")
+                },
+            )
         };
         let mut dice = Dice(seed);
         let mut modules = web_of_services(COUNT, &mut dice);
@@ -118,16 +181,37 @@ fn a_thousand_features_with_services_plan_alike_in_every_order() {
         for (at, id) in reference.order.iter().enumerate() {
             place.insert(id, at);
         }
-        let live: Vec<_> = reference.features.iter().filter(|f| f.outcome.is_live()).collect();
-        assert!(live.len() > COUNT / 10 && live.len() < COUNT && live.len() == reference.order.len(), "{}", live.len());
+        let live: Vec<_> = reference
+            .features
+            .iter()
+            .filter(|f| f.outcome.is_live())
+            .collect();
+        assert!(
+            live.len() > COUNT / 10 && live.len() < COUNT && live.len() == reference.order.len(),
+            "{}",
+            live.len()
+        );
         for feature in &live {
             for found in &feature.services.resolved {
-                assert!(place[&found.provider] < place[&feature.feature_id], "seed {seed}: {feature:#?}");
+                assert!(
+                    place[&found.provider] < place[&feature.feature_id],
+                    "seed {seed}: {feature:#?}"
+                );
             }
         }
-        let told = |code| reference.features.iter().any(|f| f.diagnostics.iter().any(|d| d.code == code));
+        let told = |code| {
+            reference
+                .features
+                .iter()
+                .any(|f| f.diagnostics.iter().any(|d| d.code == code))
+        };
         use DiagnosticCode as D;
-        for code in [D::ServiceCycle, D::ServiceTaken, D::ServiceVersionUnmet, D::RequiredServiceMissing] {
+        for code in [
+            D::ServiceCycle,
+            D::ServiceTaken,
+            D::ServiceVersionUnmet,
+            D::RequiredServiceMissing,
+        ] {
             assert!(told(code), "seed {seed}: nothing comes to {code:?}");
         }
         let reference = serde_json::to_string(&reference).unwrap();
@@ -144,8 +228,15 @@ fn tiers_come_in_their_order() {
     let ids = ["project:a", "plugin:a/a", "user:b", "user:a", "builtin:z"];
     let modules = ids.iter().map(|text| feature(text, &[])).collect();
     let plan = plan(CapabilityPolicy::nothing(), modules);
-    let order: Vec<_> = plan.features.iter().map(|f| f.feature_id.to_string()).collect();
-    assert_eq!(order, ["builtin:z", "user:a", "user:b", "plugin:a/a", "project:a"]);
+    let order: Vec<_> = plan
+        .features
+        .iter()
+        .map(|f| f.feature_id.to_string())
+        .collect();
+    assert_eq!(
+        order,
+        ["builtin:z", "user:a", "user:b", "plugin:a/a", "project:a"]
+    );
 }
 
 #[test]
@@ -154,12 +245,28 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
     let all = &["builtin:a", "builtin:b", "user:u"];
     let runtime = |kind| with(declaring("user:u", &[]).runtime(kind).build(), |_| Ok(()));
     let wants = |need: fn(HostCapability, &'static str) -> CapabilityRequest| {
-        with(declaring("user:u", &[]).request(need(HostCapability::ANY_PROGRAM, "why")).build(), |_| Ok(()))
+        with(
+            declaring("user:u", &[])
+                .request(need(HostCapability::ANY_PROGRAM, "why"))
+                .build(),
+            |_| Ok(()),
+        )
     };
-    type Case =
-        (&'static str, Vec<Arc<dyn FeatureModule>>, Vec<DiagnosticCode>, InstallOutcome, &'static [&'static str]);
+    type Case = (
+        &'static str,
+        Vec<Arc<dyn FeatureModule>>,
+        Vec<DiagnosticCode>,
+        InstallOutcome,
+        &'static [&'static str],
+    );
     let cases: Vec<Case> = vec![
-        ("user:u", vec![feature("user:u", &["X"])], vec![], InstallOutcome::Installed, &[]),
+        (
+            "user:u",
+            vec![feature("user:u", &["X"])],
+            vec![],
+            InstallOutcome::Installed,
+            &[],
+        ),
         (
             "user:u",
             vec![feature("user:u", &["X"]), feature("user:u", &["Y"])],
@@ -176,7 +283,10 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
         ),
         (
             "builtin:b",
-            vec![feature("builtin:a", &["Bash"]), feature("builtin:b", &["bash"])],
+            vec![
+                feature("builtin:a", &["Bash"]),
+                feature("builtin:b", &["bash"]),
+            ],
             vec![C::ToolNameTaken],
             InstallOutcome::Skipped,
             &["`bash` of builtin:b", "builtin:a"],
@@ -209,7 +319,13 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
             InstallOutcome::Skipped,
             &[],
         ),
-        ("user:u", vec![runtime(FeatureRuntimeKind::Declarative)], vec![C::NoAdapter], InstallOutcome::Skipped, &[]),
+        (
+            "user:u",
+            vec![runtime(FeatureRuntimeKind::Declarative)],
+            vec![C::NoAdapter],
+            InstallOutcome::Skipped,
+            &[],
+        ),
         (
             "user:u",
             vec![wants(CapabilityRequest::required)],
@@ -224,12 +340,24 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
             InstallOutcome::Degraded,
             &[],
         ),
-        ("user:off", vec![feature("user:off", &["X"])], vec![], InstallOutcome::Disabled, &[]),
+        (
+            "user:off",
+            vec![feature("user:off", &["X"])],
+            vec![],
+            InstallOutcome::Disabled,
+            &[],
+        ),
     ];
     for (n, (subject, modules, expected, outcome, words)) in cases.into_iter().enumerate() {
-        let policy = tools_for(all).disable(id("builtin:c"), "user.toml").disable(id("user:off"), "user.toml");
+        let policy = tools_for(all)
+            .disable(id("builtin:c"), "user.toml")
+            .disable(id("user:off"), "user.toml");
         let found = planned(&plan(policy, modules), subject);
-        assert_eq!((codes(&found.diagnostics), found.outcome), (expected, outcome), "case {n}: {found:#?}");
+        assert_eq!(
+            (codes(&found.diagnostics), found.outcome),
+            (expected, outcome),
+            "case {n}: {found:#?}"
+        );
         for word in words {
             assert!(
                 found.diagnostics[0].message.contains(word),
@@ -243,7 +371,9 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
 #[test]
 fn a_name_that_was_refused_is_free_for_the_next() {
     let policy = tools_for(&["user:a", "user:b"]);
-    let broken = with(declaring("user:a", &["X"]).version("one").build(), |_| Ok(()));
+    let broken = with(declaring("user:a", &["X"]).version("one").build(), |_| {
+        Ok(())
+    });
     let plan = plan(policy, vec![broken, feature("user:b", &["X"])]);
     assert_eq!(planned(&plan, "user:a").outcome, InstallOutcome::Skipped);
     assert_eq!(planned(&plan, "user:b").outcome, InstallOutcome::Installed);
@@ -255,13 +385,25 @@ fn a_denied_option_takes_what_needs_it_along() {
     const WRITES: ToolKey<Args> = key("Change").needs(NEEDS);
     let descriptor = declaring("builtin:a", &["Look"])
         .tool(&WRITES)
-        .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "look"))
-        .request(CapabilityRequest::optional(HostCapability::WRITE_WORKSPACE, "change"))
+        .request(CapabilityRequest::required(
+            HostCapability::READ_WORKSPACE,
+            "look",
+        ))
+        .request(CapabilityRequest::optional(
+            HostCapability::WRITE_WORKSPACE,
+            "change",
+        ))
         .build();
     let module = with(descriptor, |ctx| {
         let live = Arc::new(Live);
-        assert_eq!(ctx.tools().implement(&key("Look"), &live, Live::say), Ok(Staging::Staged));
-        assert_eq!(ctx.tools().implement(&WRITES, &live, Live::say), Ok(Staging::Skipped));
+        assert_eq!(
+            ctx.tools().implement(&key("Look"), &live, Live::say),
+            Ok(Staging::Staged)
+        );
+        assert_eq!(
+            ctx.tools().implement(&WRITES, &live, Live::say),
+            Ok(Staging::Skipped)
+        );
         Ok(())
     });
     let a = || id("builtin:a");
@@ -272,23 +414,40 @@ fn a_denied_option_takes_what_needs_it_along() {
         (report.outcome, report.installed_tools.as_slice()),
         (InstallOutcome::Degraded, &["Look".to_owned()][..])
     );
-    let [skipped] = report.skipped_contributions.as_slice() else { panic!("{report:#?}") };
+    let [skipped] = report.skipped_contributions.as_slice() else {
+        panic!("{report:#?}")
+    };
     assert_eq!(skipped.name, "Change");
-    assert!(skipped.reason.contains("ScopedFs(workspace:rw)"), "{skipped:?}");
+    assert!(
+        skipped.reason.contains("ScopedFs(workspace:rw)"),
+        "{skipped:?}"
+    );
     assert!(registry.tools().get("Change").is_none());
 
     let full = policy().grant(a(), HostCapability::WRITE_WORKSPACE, "default");
-    let refused = full.clone().refuse(a(), HostCapability::tool("Look"), "user.toml");
+    let refused = full
+        .clone()
+        .refuse(a(), HostCapability::tool("Look"), "user.toml");
     let found = planned(&plan(refused, vec![Arc::clone(&module)]), "builtin:a");
     assert_eq!(found.outcome, InstallOutcome::Degraded);
-    assert!(found.skipped_contributions[0].reason.contains("user.toml"), "{found:#?}");
-    assert_eq!(planned(&plan(full, vec![module]), "builtin:a").outcome, InstallOutcome::Installed);
+    assert!(
+        found.skipped_contributions[0].reason.contains("user.toml"),
+        "{found:#?}"
+    );
+    assert_eq!(
+        planned(&plan(full, vec![module]), "builtin:a").outcome,
+        InstallOutcome::Installed
+    );
 }
 
 #[test]
 fn grants_cover_and_refusals_hit() {
-    let fs =
-        |root: &'static str, read, write, execute| HostCapability::ScopedFs { root: root.into(), read, write, execute };
+    let fs = |root: &'static str, read, write, execute| HostCapability::ScopedFs {
+        root: root.into(),
+        read,
+        write,
+        execute,
+    };
     let run = |names: &[&'static str]| HostCapability::Process {
         programs: names.iter().map(|n| (*n).into()).collect::<Vec<_>>().into(),
         network: false,
@@ -298,42 +457,95 @@ fn grants_cover_and_refusals_hit() {
     type Case = (Vec<(bool, HostCapability)>, HostCapability, bool);
     let cases: Vec<Case> = vec![
         (vec![], fs("w", true, false, false), false),
-        (vec![(grant, fs("w", true, true, false))], fs("w", true, false, false), true),
-        (vec![(grant, fs("w", true, false, false))], fs("w", true, true, false), false),
-        (vec![(grant, fs("w", true, true, false))], fs("w", true, true, true), false),
-        (vec![(grant, fs("v", true, true, true))], fs("w", true, false, false), false),
-        (vec![(grant, run(&["git", "cargo"]))], run(&["git"]), true),
-        (vec![(grant, run(&["git"]))], run(&["git", "cargo"]), false),
-        (vec![(grant, run(&["git"]))], run(&["*"]), false),
-        (vec![(grant, run(&["*"]))], run(&["anything"]), true),
-        (vec![(grant, run(&["*"]))], fs("w", true, false, false), false),
         (
-            vec![(grant, fs("w", true, true, false)), (refuse, fs("w", true, true, false))],
+            vec![(grant, fs("w", true, true, false))],
             fs("w", true, false, false),
             true,
         ),
         (
-            vec![(grant, fs("w", true, true, false)), (refuse, fs("w", true, true, false))],
+            vec![(grant, fs("w", true, false, false))],
             fs("w", true, true, false),
             false,
         ),
         (
-            vec![(grant, fs("w", true, true, false)), (refuse, fs("w", true, false, false))],
+            vec![(grant, fs("w", true, true, false))],
+            fs("w", true, true, true),
+            false,
+        ),
+        (
+            vec![(grant, fs("v", true, true, true))],
+            fs("w", true, false, false),
+            false,
+        ),
+        (vec![(grant, run(&["git", "cargo"]))], run(&["git"]), true),
+        (vec![(grant, run(&["git"]))], run(&["git", "cargo"]), false),
+        (vec![(grant, run(&["git"]))], run(&["*"]), false),
+        (vec![(grant, run(&["*"]))], run(&["anything"]), true),
+        (
+            vec![(grant, run(&["*"]))],
+            fs("w", true, false, false),
+            false,
+        ),
+        (
+            vec![
+                (grant, fs("w", true, true, false)),
+                (refuse, fs("w", true, true, false)),
+            ],
+            fs("w", true, false, false),
+            true,
+        ),
+        (
+            vec![
+                (grant, fs("w", true, true, false)),
+                (refuse, fs("w", true, true, false)),
+            ],
             fs("w", true, true, false),
             false,
         ),
-        (vec![(refuse, run(&["rm"])), (grant, run(&["*"]))], run(&["*"]), false),
-        (vec![(refuse, run(&["rm"])), (grant, run(&["*"]))], run(&["git"]), true),
-        (vec![(grant, run(&["*"])), (refuse, run(&["*"]))], run(&["git"]), false),
+        (
+            vec![
+                (grant, fs("w", true, true, false)),
+                (refuse, fs("w", true, false, false)),
+            ],
+            fs("w", true, true, false),
+            false,
+        ),
+        (
+            vec![(refuse, run(&["rm"])), (grant, run(&["*"]))],
+            run(&["*"]),
+            false,
+        ),
+        (
+            vec![(refuse, run(&["rm"])), (grant, run(&["*"]))],
+            run(&["git"]),
+            true,
+        ),
+        (
+            vec![(grant, run(&["*"])), (refuse, run(&["*"]))],
+            run(&["git"]),
+            false,
+        ),
     ];
     for (n, (rules, request, granted)) in cases.into_iter().enumerate() {
-        let policy = rules.into_iter().fold(CapabilityPolicy::nothing(), |policy, (rule, capability)| match rule {
-            true => policy.grant(id("user:u"), capability, "test"),
-            false => policy.refuse(id("user:u"), capability, "test"),
-        });
-        let descriptor = declaring("user:u", &[]).request(CapabilityRequest::required(request, "why")).build();
+        let policy =
+            rules
+                .into_iter()
+                .fold(
+                    CapabilityPolicy::nothing(),
+                    |policy, (rule, capability)| match rule {
+                        true => policy.grant(id("user:u"), capability, "test"),
+                        false => policy.refuse(id("user:u"), capability, "test"),
+                    },
+                );
+        let descriptor = declaring("user:u", &[])
+            .request(CapabilityRequest::required(request, "why"))
+            .build();
         let found = planned(&plan(policy, vec![with(descriptor, |_| Ok(()))]), "user:u");
-        assert_eq!(found.outcome == InstallOutcome::Installed, granted, "case {n}: {found:#?}");
+        assert_eq!(
+            found.outcome == InstallOutcome::Installed,
+            granted,
+            "case {n}: {found:#?}"
+        );
     }
 }
 
@@ -346,17 +558,26 @@ fn what_is_required_and_not_there_is_said_with_the_reason() {
         .disable(id("user:off"), "d.toml")
         .require(id("user:poor"), "e.toml")
         .require(id("user:broken"), "f.toml");
-    let poor =
-        declaring("user:poor", &[]).request(CapabilityRequest::required(HostCapability::ANY_PROGRAM, "run")).build();
+    let poor = declaring("user:poor", &[])
+        .request(CapabilityRequest::required(
+            HostCapability::ANY_PROGRAM,
+            "run",
+        ))
+        .build();
     let modules = vec![
         feature("user:ok", &["X"]),
         feature("user:off", &[]),
         with(poor, |_| Ok(())),
-        with(declaring("user:broken", &[]).build(), |_| Err(FeatureInstallError::failed("no disk"))),
+        with(declaring("user:broken", &[]).build(), |_| {
+            Err(FeatureInstallError::failed("no disk"))
+        }),
     ];
     let mut builder = build(policy, modules);
     let lines = |unmet: &[Unmet]| -> Vec<String> {
-        unmet.iter().map(|u| format!("{} ({}): {}", u.feature_id, u.required_by, u.reason)).collect()
+        unmet
+            .iter()
+            .map(|u| format!("{} ({}): {}", u.feature_id, u.required_by, u.reason))
+            .collect()
     };
     let expected = [
         "user:gone (b.toml): it does not exist",
@@ -366,14 +587,20 @@ fn what_is_required_and_not_there_is_said_with_the_reason() {
     assert_eq!(lines(&builder.plan().unmet), expected);
     let after = lines(&builder.install(&HostServices::none()).report().unmet);
     assert_eq!(after.len(), 4);
-    assert_eq!(after[0], "user:broken (f.toml): user:broken was not installed: no disk");
+    assert_eq!(
+        after[0],
+        "user:broken (f.toml): user:broken was not installed: no disk"
+    );
 }
 
 fn install_beside(
     limit: Duration,
     descriptor: impl Fn() -> FeatureDescriptor + Send + Sync + 'static,
 ) -> RegistryReport {
-    let lost = Arc::new(Fake { descriptor: Box::new(descriptor), install: Box::new(|_| Ok(())) });
+    let lost = Arc::new(Fake {
+        descriptor: Box::new(descriptor),
+        install: Box::new(|_| Ok(())),
+    });
     let modules = vec![feature("user:a", &["X"]), lost, feature("user:b", &["Y"])];
     let builder = build(tools_for(&["user:a", "user:b"]), modules).callback_limit(limit);
     builder.install(&HostServices::none()).report().clone()
@@ -382,8 +609,16 @@ fn install_beside(
 #[test]
 fn a_descriptor_that_panics_costs_only_itself() {
     let report = install_beside(CALLBACK_LIMIT, || panic!("oh\nno"));
-    assert_eq!(codes(&report.diagnostics), [DiagnosticCode::DescriptorPanicked]);
-    assert!(report.diagnostics[0].message.ends_with("rig::Fake panicked: oh\\nno"), "{report:#?}");
+    assert_eq!(
+        codes(&report.diagnostics),
+        [DiagnosticCode::DescriptorPanicked]
+    );
+    assert!(
+        report.diagnostics[0]
+            .message
+            .ends_with("rig::Fake panicked: oh\\nno"),
+        "{report:#?}"
+    );
     assert_eq!(report.order, [id("user:a"), id("user:b")]);
 }
 
@@ -396,7 +631,10 @@ fn a_descriptor_that_hangs_costs_only_itself() {
         declaring("user:late", &[]).build()
     });
     drop(release);
-    assert_eq!(codes(&report.diagnostics), [DiagnosticCode::DescriptorTimedOut]);
+    assert_eq!(
+        codes(&report.diagnostics),
+        [DiagnosticCode::DescriptorTimedOut]
+    );
     assert_eq!(report.order, [id("user:a"), id("user:b")]);
 }
 
@@ -407,7 +645,10 @@ fn planning_grows_with_its_input() {
         let modules: Vec<_> = (0..count).rev().map(module).collect();
         let began = Instant::now();
         let plan = plan(CapabilityPolicy::nothing(), modules);
-        assert_eq!(plan.features.iter().filter(|f| f.outcome.is_live()).count(), count.min(MAX_FEATURES));
+        assert_eq!(
+            plan.features.iter().filter(|f| f.outcome.is_live()).count(),
+            count.min(MAX_FEATURES)
+        );
         began.elapsed()
     };
     // Eight times the features: eight times the work, give or take a busy machine; a square would be sixty-four.
@@ -419,19 +660,35 @@ fn planning_grows_with_its_input() {
             break;
         }
     }
-    assert!(many < few * 24, "{many:?} for 4,000 against {few:?} for 500");
+    assert!(
+        many < few * 24,
+        "{many:?} for 4,000 against {few:?} for 500"
+    );
     time(MAX_FEATURES + 1);
 }
 
 #[test]
 fn a_kind_of_code_needs_an_adapter() {
-    let module = || with(declaring("user:u", &[]).runtime(FeatureRuntimeKind::Declarative).build(), |_| Ok(()));
+    let module = || {
+        with(
+            declaring("user:u", &[])
+                .runtime(FeatureRuntimeKind::Declarative)
+                .build(),
+            |_| Ok(()),
+        )
+    };
     let planned = |builder: FeatureRegistryBuilder| {
         let mut builder = builder.with(module());
         builder.plan().features[0].outcome
     };
     let builder = || FeatureRegistryBuilder::new(CapabilityPolicy::nothing());
     assert_eq!(planned(builder()), InstallOutcome::Skipped);
-    assert_eq!(planned(builder().runtime(FeatureRuntimeKind::McpBridge)), InstallOutcome::Skipped);
-    assert_eq!(planned(builder().runtime(FeatureRuntimeKind::Declarative)), InstallOutcome::Installed);
+    assert_eq!(
+        planned(builder().runtime(FeatureRuntimeKind::McpBridge)),
+        InstallOutcome::Skipped
+    );
+    assert_eq!(
+        planned(builder().runtime(FeatureRuntimeKind::Declarative)),
+        InstallOutcome::Installed
+    );
 }

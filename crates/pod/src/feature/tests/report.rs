@@ -5,22 +5,41 @@ use crate::feature::*;
 use std::sync::Arc;
 
 fn report(tools: &'static [&'static str], text: &'static str) -> RegistryReport {
-    let descriptor = declaring("builtin:a", tools).instruction("how", text).build();
+    let descriptor = declaring("builtin:a", tools)
+        .instruction("how", text)
+        .build();
     let module = with(descriptor, move |ctx| {
         ctx.diagnostics().note("a note\u{202e}")?;
         stage_all(ctx, tools)
     });
-    let rules = vec![HostRule { source: "default".into(), text: "writing outside: deny".into() }];
-    let host = HostReport { rules, ..HostReport::default() };
-    let modules = vec![module, feature("builtin:off", &["Off"]), feature("user:poor", &["Poor"])];
+    let rules = vec![HostRule {
+        source: "default".into(),
+        text: "writing outside: deny".into(),
+    }];
+    let host = HostReport {
+        rules,
+        ..HostReport::default()
+    };
+    let modules = vec![
+        module,
+        feature("builtin:off", &["Off"]),
+        feature("user:poor", &["Poor"]),
+    ];
     let policy = tools_for(&["builtin:a"]).disable(id("builtin:off"), "user.toml");
-    build(policy, modules).host(host).install(&HostServices::none()).report().clone()
+    build(policy, modules)
+        .host(host)
+        .install(&HostServices::none())
+        .report()
+        .clone()
 }
 
 #[test]
 fn the_bytes_are_pinned() {
     let report = report(&["Say"], "Say it.");
-    let (json, digest) = (report.to_json().unwrap(), report.features[0].content_digest.clone());
+    let (json, digest) = (
+        report.to_json().unwrap(),
+        report.features[0].content_digest.clone(),
+    );
     let hash = |json: &str| blake3::hash(json.as_bytes()).to_hex();
     let empty = blake3::hash(b"").to_hex();
     let expected = format!(

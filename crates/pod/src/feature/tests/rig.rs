@@ -5,7 +5,8 @@ use llm_worker::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolOutput, Tool
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-pub(crate) type Install = dyn Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync;
+pub(crate) type Install =
+    dyn Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync;
 
 pub(crate) struct Fake {
     pub(crate) descriptor: Box<dyn Fn() -> FeatureDescriptor + Send + Sync>,
@@ -33,7 +34,10 @@ pub(crate) struct Live;
 
 impl Live {
     pub(crate) async fn say(self: Arc<Self>, args: Args, _: ToolContext) -> ToolResult {
-        Ok(ToolOutput { summary: format!("{} x{}", args.word, args.times), content: String::new() })
+        Ok(ToolOutput {
+            summary: format!("{} x{}", args.word, args.times),
+            content: String::new(),
+        })
     }
 }
 
@@ -49,15 +53,25 @@ impl Tool for Foreign {
         &self.0
     }
 
-    fn prepare(&self, _: &str) -> Result<llm_worker::tool::Prepared, llm_worker::tool::ArgumentError> {
+    fn prepare(
+        &self,
+        _: &str,
+    ) -> Result<llm_worker::tool::Prepared, llm_worker::tool::ArgumentError> {
         let none = Arc::from("{}");
-        Ok(llm_worker::tool::Prepared::new(none, Vec::new(), |_| Box::pin(async { Ok(ToolOutput::default()) })))
+        Ok(llm_worker::tool::Prepared::new(none, Vec::new(), |_| {
+            Box::pin(async { Ok(ToolOutput::default()) })
+        }))
     }
 }
 
 pub(crate) fn foreign(name: &str) -> ToolDefinition {
     let schema = r#"{"type":"object"}"#.into();
-    ToolDefinition { name: name.into(), description: "From afar.".into(), schema, effect: ToolEffect::Effectful }
+    ToolDefinition {
+        name: name.into(),
+        description: "From afar.".into(),
+        schema,
+        effect: ToolEffect::Effectful,
+    }
 }
 
 pub(crate) fn id(text: &str) -> FeatureId {
@@ -66,12 +80,16 @@ pub(crate) fn id(text: &str) -> FeatureId {
 
 /// `id` with one typed tool per name, all staged.
 pub(crate) fn feature(id_text: &str, tools: &'static [&'static str]) -> Arc<dyn FeatureModule> {
-    with(declaring(id_text, tools).build(), move |ctx| stage_all(ctx, tools))
+    with(declaring(id_text, tools).build(), move |ctx| {
+        stage_all(ctx, tools)
+    })
 }
 
 pub(crate) fn declaring(id_text: &str, tools: &[&'static str]) -> FeatureDescriptorBuilder {
     let start = FeatureDescriptor::builder(id(id_text)).version("1.0.0");
-    tools.iter().fold(start, |builder, name| builder.tool(&key(name)))
+    tools
+        .iter()
+        .fold(start, |builder, name| builder.tool(&key(name)))
 }
 
 pub(crate) fn stage_all(
@@ -87,9 +105,15 @@ pub(crate) fn stage_all(
 
 pub(crate) fn with(
     descriptor: FeatureDescriptor,
-    install: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync + 'static,
+    install: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError>
+    + Send
+    + Sync
+    + 'static,
 ) -> Arc<dyn FeatureModule> {
-    Arc::new(Fake { descriptor: Box::new(move || descriptor.clone()), install: Box::new(install) })
+    Arc::new(Fake {
+        descriptor: Box::new(move || descriptor.clone()),
+        install: Box::new(install),
+    })
 }
 
 pub(crate) fn any_tool() -> HostCapability {
@@ -98,10 +122,16 @@ pub(crate) fn any_tool() -> HostCapability {
 
 /// Every tool to every id.
 pub(crate) fn tools_for(ids: &[&str]) -> CapabilityPolicy {
-    ids.iter().fold(CapabilityPolicy::nothing(), |policy, text| policy.grant(id(text), any_tool(), "test"))
+    ids.iter()
+        .fold(CapabilityPolicy::nothing(), |policy, text| {
+            policy.grant(id(text), any_tool(), "test")
+        })
 }
 
-pub(crate) fn build(policy: CapabilityPolicy, modules: Vec<Arc<dyn FeatureModule>>) -> FeatureRegistryBuilder {
+pub(crate) fn build(
+    policy: CapabilityPolicy,
+    modules: Vec<Arc<dyn FeatureModule>>,
+) -> FeatureRegistryBuilder {
     FeatureRegistryBuilder::new(policy).with_all(modules)
 }
 
@@ -111,6 +141,14 @@ pub(crate) fn codes(diagnostics: &[FeatureDiagnostic]) -> Vec<DiagnosticCode> {
 
 /// What a pod would see of a registry: surface, instructions and owners.
 pub(crate) fn surface(registry: &FeatureRegistry) -> String {
-    let tools: Vec<_> = registry.tools().iter().map(|t| (t, t.definition.clone())).collect();
-    format!("{tools:?} {:?} {:?}", registry.instructions(), registry.report().order)
+    let tools: Vec<_> = registry
+        .tools()
+        .iter()
+        .map(|t| (t, t.definition.clone()))
+        .collect();
+    format!(
+        "{tools:?} {:?} {:?}",
+        registry.instructions(),
+        registry.report().order
+    )
 }

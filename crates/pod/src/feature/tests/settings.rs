@@ -15,7 +15,10 @@ struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { window: 3, words: Vec::new() }
+        Self {
+            window: 3,
+            words: Vec::new(),
+        }
     }
 }
 
@@ -24,7 +27,10 @@ fn settings(value: Value) -> Settings {
 }
 
 /// Installs one feature that reads its settings, and returns what it read.
-fn installed(descriptor: FeatureDescriptorBuilder, written: Value) -> (RegistryReport, Option<Window>) {
+fn installed(
+    descriptor: FeatureDescriptorBuilder,
+    written: Value,
+) -> (RegistryReport, Option<Window>) {
     let read = Arc::new(Mutex::new(None));
     let reads = Arc::clone(&read);
     let module = with(descriptor.build(), move |ctx| {
@@ -32,7 +38,10 @@ fn installed(descriptor: FeatureDescriptorBuilder, written: Value) -> (RegistryR
         Ok(())
     });
     let policy = CapabilityPolicy::nothing().settings(id("user:a"), settings(written));
-    let report = build(policy, vec![module]).install(&HostServices::none()).report().clone();
+    let report = build(policy, vec![module])
+        .install(&HostServices::none())
+        .report()
+        .clone();
     let read = read.lock().unwrap().take();
     (report, read)
 }
@@ -46,8 +55,20 @@ fn what_fits_the_schema_reaches_the_feature_with_its_defaults() {
     let words = || vec!["x".to_owned()];
     for (written, read) in [
         (json!({}), Window::default()),
-        (json!({"window": 9}), Window { window: 9, ..Window::default() }),
-        (json!({"words": ["x"]}), Window { words: words(), ..Window::default() }),
+        (
+            json!({"window": 9}),
+            Window {
+                window: 9,
+                ..Window::default()
+            },
+        ),
+        (
+            json!({"words": ["x"]}),
+            Window {
+                words: words(),
+                ..Window::default()
+            },
+        ),
     ] {
         let (report, settings) = installed(declared(), written.clone());
         assert_eq!(settings, Some(read), "{written}: {report:#?}");
@@ -68,16 +89,42 @@ fn what_does_not_fit_is_refused_at_plan_before_any_code_runs() {
         (declared(), json!({"window": "3"}), "`window`: want integer"),
         (declared(), json!({"words": [3]}), "`words.0`: want string"),
         (declared(), json!({"windows": 3}), "unknown key `windows`"),
-        (bare(), json!({"window": 3}), "`window` is set, but the feature has no settings"),
-        (declared(), json!({"words": ["x".repeat(70_000)]}), "over 65536 bytes"),
-        (bare().foreign_settings(r#"{"required":["key"]}"#), json!({}), "`key` must be set"),
+        (
+            bare(),
+            json!({"window": 3}),
+            "`window` is set, but the feature has no settings",
+        ),
+        (
+            declared(),
+            json!({"words": ["x".repeat(70_000)]}),
+            "over 65536 bytes",
+        ),
+        (
+            bare().foreign_settings(r#"{"required":["key"]}"#),
+            json!({}),
+            "`key` must be set",
+        ),
         (bare().settings::<Keyed>(), json!({}), "`key` must be set"),
     ] {
         let (report, read) = installed(descriptor, written.clone());
-        let [diagnostic] = report.features[0].diagnostics.as_slice() else { panic!("{written}: {report:#?}") };
-        assert_eq!(diagnostic.code, DiagnosticCode::InvalidSettings, "{written}");
-        assert!(diagnostic.message.contains(says), "{written}: {}", diagnostic.message);
-        assert_eq!((report.features[0].outcome, read), (InstallOutcome::Skipped, None), "{written}");
+        let [diagnostic] = report.features[0].diagnostics.as_slice() else {
+            panic!("{written}: {report:#?}")
+        };
+        assert_eq!(
+            diagnostic.code,
+            DiagnosticCode::InvalidSettings,
+            "{written}"
+        );
+        assert!(
+            diagnostic.message.contains(says),
+            "{written}: {}",
+            diagnostic.message
+        );
+        assert_eq!(
+            (report.features[0].outcome, read),
+            (InstallOutcome::Skipped, None),
+            "{written}"
+        );
     }
 }
 
@@ -86,17 +133,31 @@ fn a_schema_that_is_none_or_reaches_out_is_a_problem_of_the_descriptor() {
     for (schema, says) in [
         ("{", "is not valid"),
         (r#"{"type":"nothing"}"#, "is not valid"),
-        (r#"{"$ref":"http://127.0.0.1:9/x.json"}"#, "references outside of the schema are not loaded"),
+        (
+            r#"{"$ref":"http://127.0.0.1:9/x.json"}"#,
+            "references outside of the schema are not loaded",
+        ),
     ] {
-        let problems = declaring("user:a", &[]).foreign_settings(schema).build().problems();
-        assert!(problems.iter().any(|problem| problem.contains(says)), "{schema}: {problems:?}");
+        let problems = declaring("user:a", &[])
+            .foreign_settings(schema)
+            .build()
+            .problems();
+        assert!(
+            problems.iter().any(|problem| problem.contains(says)),
+            "{schema}: {problems:?}"
+        );
     }
 }
 
 #[test]
 fn settings_that_are_not_declared_cannot_be_read() {
     let (report, _) = installed(declaring("user:a", &[]), json!({}));
-    assert!(report.features[0].diagnostics[0].message.contains("the descriptor declares no settings"), "{report:#?}");
+    assert!(
+        report.features[0].diagnostics[0]
+            .message
+            .contains("the descriptor declares no settings"),
+        "{report:#?}"
+    );
 }
 
 /// Numbers and switches are shown; texts may be private.
@@ -104,6 +165,12 @@ fn settings_that_are_not_declared_cannot_be_read() {
 fn a_report_shows_no_text_of_settings() {
     let (report, _) = installed(declared(), json!({"window": 9, "words": ["hunter2"]}));
     let json = report.to_json().unwrap();
-    assert!(!json.contains("hunter2") && report.features[0].settings["window"] == 9, "{json}");
-    assert_eq!(report.features[0].settings["words"].as_str().map(str::len), Some(16));
+    assert!(
+        !json.contains("hunter2") && report.features[0].settings["window"] == 9,
+        "{json}"
+    );
+    assert_eq!(
+        report.features[0].settings["words"].as_str().map(str::len),
+        Some(16)
+    );
 }

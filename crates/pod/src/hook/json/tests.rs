@@ -1,8 +1,8 @@
 //! Views and answers of every point as JSON.
 
 use super::super::typed::{
-    Compaction, Event, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, ProposedCall,
-    ToolArguments, ToolOutcome, ToolRepeat, ToolRun, ToolShape, TurnEnd, TurnError,
+    Compaction, Event, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit,
+    ProposedCall, ToolArguments, ToolOutcome, ToolRepeat, ToolRun, ToolShape, TurnEnd, TurnError,
 };
 use super::*;
 use crate::feature::FeatureId;
@@ -18,7 +18,10 @@ fn call() -> Arc<ToolCallView> {
         feature: FeatureId::builtin("press"),
         effect: ToolEffect::Effectful,
         arguments: r#"{"path":"a.md"}"#.into(),
-        touches: vec![Touch::Write("a.md".into()), Touch::RemoteWrite("press.example".to_owned())],
+        touches: vec![
+            Touch::Write("a.md".into()),
+            Touch::RemoteWrite("press.example".to_owned()),
+        ],
         input: None,
         by_person: false,
     })
@@ -42,12 +45,26 @@ fn compacts_shown() -> Value {
 // One row for each point: a hook elsewhere is shown what a compiled-in one sees.
 #[test]
 fn every_view_is_shown_as_json() {
-    let outcome = llm_worker::ToolOutcome { status: ResultStatus::Error, summary: "s".into(), content: "c".into() };
-    let calls = vec![ProposedCall { tool: "Publish".into(), arguments: "{".into() }];
+    let outcome = llm_worker::ToolOutcome {
+        status: ResultStatus::Error,
+        summary: "s".into(),
+        content: "c".into(),
+    };
+    let calls = vec![ProposedCall {
+        tool: "Publish".into(),
+        arguments: "{".into(),
+    }];
     let schema: Option<Arc<str>> = Some(r#"{"type":"null"}"#.into());
     let repeated = ToolRepeatView::new(call(), outcome.clone(), Some(ErrorKind::Retry), 2);
-    let output = ToolOutput { summary: "s".into(), content: "c".into() };
-    let shaped = ToolShapeView { call: call(), status: ResultStatus::Ok, output };
+    let output = ToolOutput {
+        summary: "s".into(),
+        content: "c".into(),
+    };
+    let shaped = ToolShapeView {
+        call: call(),
+        status: ResultStatus::Ok,
+        output,
+    };
     let ended = TurnEndView {
         turn: 1,
         outcome: Outcome::Done,
@@ -57,30 +74,62 @@ fn every_view_is_shown_as_json() {
         output_schema: schema.clone(),
     };
     let record: Record = InputWithdrawn { input: 4, by: None }.into();
-    let event = EventView { seq: 9, missed: 0, record: Arc::new(record) };
-    let failed = ErrorView { turn: 1, request: 2, kind: ErrorKind::Retry, message: "m".into(), retries: 0 };
+    let event = EventView {
+        seq: 9,
+        missed: 0,
+        record: Arc::new(record),
+    };
+    let failed = ErrorView {
+        turn: 1,
+        request: 2,
+        kind: ErrorKind::Retry,
+        message: "m".into(),
+        retries: 0,
+    };
     let tool_outcome = json!({ "status": "error", "summary": "s", "content": "c" });
-    let leaving = LeavingResult { call: CallId::new(7).unwrap(), tool: "Publish".into(), bytes: 9 };
+    let leaving = LeavingResult {
+        call: CallId::new(7).unwrap(),
+        tool: "Publish".into(),
+        bytes: 9,
+    };
     let compacts = CompactionView::new(ViewLevel::Results, 5, Some(10), vec![leaving]);
     let rows = [
         (
-            PromptSubmit::shown(&PromptView { text: "hi".into(), output_schema: schema }),
+            PromptSubmit::shown(&PromptView {
+                text: "hi".into(),
+                output_schema: schema,
+            }),
             json!({ "text": "hi", "output_schema": { "type": "null" } }),
         ),
         (
-            PreRequest::shown(&RequestView { turn: 1, number: 2, items: 3 }),
+            PreRequest::shown(&RequestView {
+                turn: 1,
+                number: 2,
+                items: 3,
+            }),
             json!({ "turn": 1, "number": 2, "items": 3 }),
         ),
         (PreCompaction::shown(&compacts), compacts_shown()),
         (Compaction::shown(&compacts), compacts_shown()),
         (
-            PostAssistant::shown(&AnswerView { turn: 1, request: 2, text: "t".into(), calls }),
+            PostAssistant::shown(&AnswerView {
+                turn: 1,
+                request: 2,
+                text: "t".into(),
+                calls,
+            }),
             json!({ "turn": 1, "request": 2, "text": "t", "calls": [{ "tool": "Publish", "arguments": "{" }] }),
         ),
-        (TurnError::shown(&failed), json!({ "turn": 1, "request": 2, "kind": "retry", "message": "m", "retries": 0 })),
+        (
+            TurnError::shown(&failed),
+            json!({ "turn": 1, "request": 2, "kind": "retry", "message": "m", "retries": 0 }),
+        ),
         (PreToolCall::shown(&call()), call_shown()),
         (ToolArguments::shown(&call()), call_shown()),
-        (ToolRun::shown(&ToolRunView::new(call())), json!({ "call": call_shown() })),
+        (
+            ToolRun::shown(&ToolRunView::new(call())),
+            json!({ "call": call_shown() }),
+        ),
         (
             ToolRepeat::shown(&repeated),
             json!({ "call": call_shown(), "outcome": tool_outcome, "error": "retry", "tries": 2 }),
@@ -90,7 +139,10 @@ fn every_view_is_shown_as_json() {
             json!({ "call": call_shown(), "status": "ok", "output": { "summary": "s", "content": "c" } }),
         ),
         (
-            ToolOutcome::shown(&ToolOutcomeView { call: call(), outcome }),
+            ToolOutcome::shown(&ToolOutcomeView {
+                call: call(),
+                outcome,
+            }),
             json!({ "call": call_shown(), "outcome": tool_outcome }),
         ),
         (
@@ -134,16 +186,39 @@ fn a_gate_elsewhere_decides_only_what_its_point_allows() {
         ("allow", json!({ "decision": "allow" }), Decision::Allow),
         ("finish", json!({ "decision": "finish" }), Decision::Allow),
         ("give_up", json!({ "decision": "give_up" }), Decision::Allow),
-        ("deny", json!({ "decision": "deny", "reason": "r" }), Decision::Refuse { reason: reason() }),
+        (
+            "deny",
+            json!({ "decision": "deny", "reason": "r" }),
+            Decision::Refuse { reason: reason() },
+        ),
         (
             "ask",
             json!({ "decision": "ask", "question": "r", "expires_after_ms": 1 }),
-            Decision::Ask { question: reason(), expires_after_ms: Some(1_000) },
+            Decision::Ask {
+                question: reason(),
+                expires_after_ms: Some(1_000),
+            },
         ),
-        ("abort", json!({ "decision": "abort", "reason": "r" }), Decision::Abort { reason: reason() }),
-        ("pause", json!({ "decision": "pause", "reason": "r" }), Decision::Pause { reason: reason() }),
-        ("retry", json!({ "decision": "retry", "after_ms": u64::MAX }), Decision::Retry { after_ms: 300_000 }),
-        ("again", json!({ "decision": "again", "words": "r" }), Decision::Again { words: reason() }),
+        (
+            "abort",
+            json!({ "decision": "abort", "reason": "r" }),
+            Decision::Abort { reason: reason() },
+        ),
+        (
+            "pause",
+            json!({ "decision": "pause", "reason": "r" }),
+            Decision::Pause { reason: reason() },
+        ),
+        (
+            "retry",
+            json!({ "decision": "retry", "after_ms": u64::MAX }),
+            Decision::Retry { after_ms: 300_000 },
+        ),
+        (
+            "again",
+            json!({ "decision": "again", "words": "r" }),
+            Decision::Again { words: reason() },
+        ),
     ];
     for (decides, allowed) in points {
         for (name, answer, decision) in &answers {
@@ -170,16 +245,41 @@ fn a_gate_elsewhere_decides_only_what_its_point_allows() {
 #[test]
 fn a_transform_elsewhere_replaces_a_value_of_its_type() {
     let replaced = |value: Value| json!({ "change": "replaced", "value": value });
-    assert_eq!(ToolArguments::heard(&json!({ "change": "unchanged" })), Ok(Change::Unchanged));
-    assert_eq!(ToolArguments::heard(&replaced(json!({ "a": 1 }))), Ok(Change::Replaced(json!({ "a": 1 }))));
-    let output = ToolOutput { summary: "s".into(), content: String::new() };
-    assert_eq!(ToolShape::heard(&replaced(json!({ "summary": "s" }))), Ok(Change::Replaced(output)));
+    assert_eq!(
+        ToolArguments::heard(&json!({ "change": "unchanged" })),
+        Ok(Change::Unchanged)
+    );
+    assert_eq!(
+        ToolArguments::heard(&replaced(json!({ "a": 1 }))),
+        Ok(Change::Replaced(json!({ "a": 1 })))
+    );
+    let output = ToolOutput {
+        summary: "s".into(),
+        content: String::new(),
+    };
+    assert_eq!(
+        ToolShape::heard(&replaced(json!({ "summary": "s" }))),
+        Ok(Change::Replaced(output))
+    );
     let after = Duration::from_millis(5);
-    assert_eq!(ToolRepeat::heard(&replaced(json!({ "after_ms": 5 }))), Ok(Change::Replaced(after)));
-    let plan = CompactionPlan { keep: vec![CallId::new(7).unwrap()] };
-    assert_eq!(Compaction::heard(&replaced(json!({ "keep": ["c00000007"] }))), Ok(Change::Replaced(plan)));
+    assert_eq!(
+        ToolRepeat::heard(&replaced(json!({ "after_ms": 5 }))),
+        Ok(Change::Replaced(after))
+    );
+    let plan = CompactionPlan {
+        keep: vec![CallId::new(7).unwrap()],
+    };
+    assert_eq!(
+        Compaction::heard(&replaced(json!({ "keep": ["c00000007"] }))),
+        Ok(Change::Replaced(plan))
+    );
     assert_eq!(Event::heard(&json!(null)), Ok(()));
-    for malformed in [json!(null), json!({ "change": "replaced" }), replaced(json!(5)), replaced(json!({ "x": 1 }))] {
+    for malformed in [
+        json!(null),
+        json!({ "change": "replaced" }),
+        replaced(json!(5)),
+        replaced(json!({ "x": 1 })),
+    ] {
         assert!(ToolRun::heard(&malformed).is_err(), "{malformed}");
         assert!(ToolRepeat::heard(&malformed).is_err(), "{malformed}");
     }

@@ -9,7 +9,11 @@ fn call(number: u64) -> CallId {
 
 /// The parts for one who has all records: the call's number, the text, and whether it is another text.
 fn taken(follower: &mut OutputFollower) -> Vec<(CallId, String, bool)> {
-    follower.take(u64::MAX).into_iter().map(|part| (part.call, part.text, part.anew)).collect()
+    follower
+        .take(u64::MAX)
+        .into_iter()
+        .map(|part| (part.call, part.text, part.anew))
+        .collect()
 }
 
 #[test]
@@ -22,16 +26,32 @@ fn a_follower_gets_each_byte_once_and_the_end_of_what_it_missed() {
     assert_eq!(taken(&mut early), [(call(1), "one\n".to_owned(), true)]);
     live.write(b"two\n", b"");
     live.write(b"three\n", b"");
-    assert_eq!(taken(&mut early), [(call(1), "two\nthree\n".to_owned(), false)]);
+    assert_eq!(
+        taken(&mut early),
+        [(call(1), "two\nthree\n".to_owned(), false)]
+    );
     assert_eq!(taken(&mut early), []);
-    assert_eq!(taken(&mut outputs.follow()), [(call(1), "one\ntwo\nthree\n".to_owned(), true)]);
+    assert_eq!(
+        taken(&mut outputs.follow()),
+        [(call(1), "one\ntwo\nthree\n".to_owned(), true)]
+    );
     live.write(&vec![b'x'; 3 * KEPT], b"");
     let missed = taken(&mut early);
-    assert!(missed == [(call(1), "x".repeat(KEPT), true)], "{:.100}", missed[0].1);
+    assert!(
+        missed == [(call(1), "x".repeat(KEPT), true)],
+        "{:.100}",
+        missed[0].1
+    );
     let other = outputs.begin(call(2), CallOrigin::default());
     other.write(b"other", b"");
     live.write(b"y", b"");
-    assert_eq!(taken(&mut early), [(call(1), "y".to_owned(), false), (call(2), "other".to_owned(), true)]);
+    assert_eq!(
+        taken(&mut early),
+        [
+            (call(1), "y".to_owned(), false),
+            (call(2), "other".to_owned(), true)
+        ]
+    );
     drop(live);
     other.begin_again();
     assert_eq!(taken(&mut early), [(call(2), String::new(), true)]);
@@ -52,10 +72,18 @@ fn a_flood_is_overwritten_and_not_queued() {
         live.write(&piece, b"");
         live.write(format!("{n}\n").as_bytes(), b"");
         let ring = super::lock(&live.ring);
-        assert!(ring.bytes.len() <= 2 * KEPT && ring.bytes.capacity() <= 4 * KEPT, "{}", ring.bytes.capacity());
+        assert!(
+            ring.bytes.len() <= 2 * KEPT && ring.bytes.capacity() <= 4 * KEPT,
+            "{}",
+            ring.bytes.capacity()
+        );
     }
     let parts = taken(&mut follower);
-    assert!(parts.len() == 1 && parts[0].1.len() <= 2 * KEPT && parts[0].1.ends_with("1599\n"), "{}", parts.len());
+    assert!(
+        parts.len() == 1 && parts[0].1.len() <= 2 * KEPT && parts[0].1.ends_with("1599\n"),
+        "{}",
+        parts.len()
+    );
     drop(never);
 }
 
@@ -80,10 +108,23 @@ fn a_character_waits_for_its_rest_and_what_is_no_text_is_marked() {
         assert_eq!(text.as_deref(), *shown, "{piece:?}");
     }
     // What is gone may end within a character.
-    live.write("\u{e9}".repeat(KEPT).get(..KEPT).unwrap_or_default().as_bytes(), b"");
-    live.write(&[&"\u{e9}".repeat(KEPT).as_bytes()[1..], b"."].concat(), b"");
+    live.write(
+        "\u{e9}"
+            .repeat(KEPT)
+            .get(..KEPT)
+            .unwrap_or_default()
+            .as_bytes(),
+        b"",
+    );
+    live.write(
+        &[&"\u{e9}".repeat(KEPT).as_bytes()[1..], b"."].concat(),
+        b"",
+    );
     let (_, text, anew) = taken(&mut follower).remove(0);
-    assert!(anew && text.trim_end_matches('.').chars().all(|c| c == '\u{e9}'), "{text}");
+    assert!(
+        anew && text.trim_end_matches('.').chars().all(|c| c == '\u{e9}'),
+        "{text}"
+    );
 }
 
 /// What stays of the bytes that the redactor keeps back is shown, and not once more when it is final.
@@ -93,9 +134,18 @@ fn what_is_shown_before_it_is_final_is_shown_once() {
     let mut follower = outputs.follow();
     let live = outputs.begin(call(1), CallOrigin::default());
     let mut shown = String::new();
-    for (done, settled) in [("", "abc"), ("ab", "cde"), ("", "cdefg"), ("cdefgh", ""), ("i", "j"), ("jk", "")] {
+    for (done, settled) in [
+        ("", "abc"),
+        ("ab", "cde"),
+        ("", "cdefg"),
+        ("cdefgh", ""),
+        ("i", "j"),
+        ("jk", ""),
+    ] {
         live.write(done.as_bytes(), settled.as_bytes());
-        taken(&mut follower).iter().for_each(|(_, text, _)| shown.push_str(text));
+        taken(&mut follower)
+            .iter()
+            .for_each(|(_, text, _)| shown.push_str(text));
     }
     assert_eq!(shown, "abcdefghijk");
 }
@@ -104,18 +154,33 @@ fn what_is_shown_before_it_is_final_is_shown_once() {
 fn a_call_whose_start_was_not_seen_waits() {
     let outputs = LiveOutputs::new();
     let mut follower = outputs.follow();
-    let live = outputs.begin(call(1), CallOrigin { turn: 3, request: 4, seq: 9 });
+    let live = outputs.begin(
+        call(1),
+        CallOrigin {
+            turn: 3,
+            request: 4,
+            seq: 9,
+        },
+    );
     assert!(follower.take(8).is_empty() && !follower.waits());
     live.write(b"now", b"");
     assert!(follower.take(8).is_empty() && follower.waits());
     let parts = follower.take(9);
-    assert_eq!(parts.iter().map(|part| (part.turn, part.request)).collect::<Vec<_>>(), [(3, 4)]);
+    assert_eq!(
+        parts
+            .iter()
+            .map(|part| (part.turn, part.request))
+            .collect::<Vec<_>>(),
+        [(3, 4)]
+    );
     assert!(!follower.waits());
 }
 
 #[test]
 fn writes_wake_a_follower_until_it_takes() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let outputs = LiveOutputs::new();
     let mut follower = outputs.follow();
     let live = outputs.begin(call(1), CallOrigin::default());
@@ -131,7 +196,10 @@ fn writes_wake_a_follower_until_it_takes() {
     };
     assert!(!is_changed(&mut follower));
     live.write(b"a", b"");
-    assert!(is_changed(&mut follower) && is_changed(&mut follower), "a wake-up that is given up is not lost");
+    assert!(
+        is_changed(&mut follower) && is_changed(&mut follower),
+        "a wake-up that is given up is not lost"
+    );
     follower.take(u64::MAX);
     assert!(!is_changed(&mut follower));
 }

@@ -5,14 +5,29 @@ use std::fs;
 use std::path::Path;
 
 fn named(program: &str, subcommand: Option<&str>, decision: RuleDecision) -> Policy {
-    let (program, subcommand) = (Some(program.to_owned()), subcommand.map(|word| vec![word.to_owned()]));
-    let rule = Rule { program, subcommand, ..Rule::new("Bash", decision) };
+    let (program, subcommand) = (
+        Some(program.to_owned()),
+        subcommand.map(|word| vec![word.to_owned()]),
+    );
+    let rule = Rule {
+        program,
+        subcommand,
+        ..Rule::new("Bash", decision)
+    };
     Policy::new(TERMS, vec![Layer::new("user.toml", vec![rule]).unwrap()])
 }
 
 impl World {
     fn runs(&self, policy: &Policy, command: &str, now: SandboxState) -> bool {
-        self.judge(policy, "Bash", Effectful, &[Touch::Shell(command.to_owned())], now).decision.allows()
+        self.judge(
+            policy,
+            "Bash",
+            Effectful,
+            &[Touch::Shell(command.to_owned())],
+            now,
+        )
+        .decision
+        .allows()
     }
 }
 
@@ -58,17 +73,33 @@ fn a_refused_program_is_found_behind_what_starts_it() {
     for (program, refused, runs) in cases {
         let policy = named(program, None, Deny);
         for command in refused {
-            assert!(!world.runs(&policy, command, CONFINED), "deny {program}: {command}");
+            assert!(
+                !world.runs(&policy, command, CONFINED),
+                "deny {program}: {command}"
+            );
         }
         for command in runs {
-            assert!(world.runs(&policy, command, CONFINED), "deny {program}: {command}");
+            assert!(
+                world.runs(&policy, command, CONFINED),
+                "deny {program}: {command}"
+            );
         }
     }
     let deep = format!("{} manage.py", "coverage run -m ".repeat(12));
-    assert!(!world.runs(&named("manage.py", None, Deny), &deep, CONFINED), "too many start one another");
+    assert!(
+        !world.runs(&named("manage.py", None, Deny), &deep, CONFINED),
+        "too many start one another"
+    );
     let policy = named("deploy.js", Some("prod"), Deny);
-    assert!(!world.runs(&policy, "node deploy prod", CONFINED) && world.runs(&policy, "node deploy test", CONFINED));
-    assert!(world.runs(&named("git", Some("push"), Deny), "git remote set-url --push origin x", CONFINED));
+    assert!(
+        !world.runs(&policy, "node deploy prod", CONFINED)
+            && world.runs(&policy, "node deploy test", CONFINED)
+    );
+    assert!(world.runs(
+        &named("git", Some("push"), Deny),
+        "git remote set-url --push origin x",
+        CONFINED
+    ));
     let policy = named("manage.py", Some("migrate"), Deny);
     assert!(!world.runs(&policy, "python3 manage.py migrate", CONFINED));
     assert!(world.runs(&policy, "python3 manage.py test", CONFINED));
@@ -80,7 +111,10 @@ fn a_refused_program_is_found_behind_what_starts_it() {
         ("ls", "A=1 ls"),
         ("python3", "python3 -c x"),
     ] {
-        assert!(!world.runs(&named(program, None, Allow), command, OFF), "allow {program}: {command}");
+        assert!(
+            !world.runs(&named(program, None, Allow), command, OFF),
+            "allow {program}: {command}"
+        );
     }
 }
 
@@ -98,12 +132,23 @@ fn a_link_to_a_refused_program_is_that_program() {
     let cases: [(&str, &[&str], &[&str]); 3] = [
         (
             "deploy.sh",
-            &["./build", "./again x", "bash build", "sub/../again", "cd sub && ../build"],
+            &[
+                "./build",
+                "./again x",
+                "bash build",
+                "sub/../again",
+                "cd sub && ../build",
+            ],
             &["./a.rs", "ls build"],
         ),
         (
             "git",
-            &["./mygit push", "nice ./mygit", "./mybash -c 'git push'", "./slowly 5 git push"],
+            &[
+                "./mygit push",
+                "nice ./mygit",
+                "./mybash -c 'git push'",
+                "./slowly 5 git push",
+            ],
             &["./slowly 5 ls", "cat mygit"],
         ),
         ("busybox", &["busybox ls"], &["./ls-of-busybox"]),
@@ -111,13 +156,22 @@ fn a_link_to_a_refused_program_is_that_program() {
     for (program, refused, runs) in cases {
         let policy = named(program, None, Deny);
         for command in refused {
-            assert!(!world.runs(&policy, command, CONFINED), "deny {program}: {command}");
+            assert!(
+                !world.runs(&policy, command, CONFINED),
+                "deny {program}: {command}"
+            );
         }
         for command in runs {
-            assert!(world.runs(&policy, command, CONFINED), "deny {program}: {command}");
+            assert!(
+                world.runs(&policy, command, CONFINED),
+                "deny {program}: {command}"
+            );
         }
     }
-    assert!(!world.runs(&named("git", None, Allow), "./mygit", OFF), "a link gains no approval");
+    assert!(
+        !world.runs(&named("git", None, Allow), "./mygit", OFF),
+        "a link gains no approval"
+    );
     assert!(!world.runs(&named("git", Some("push"), Deny), "./mygit push", CONFINED));
     assert!(world.runs(&named("git", Some("push"), Deny), "./mygit log", CONFINED));
 }
@@ -127,35 +181,73 @@ fn a_link_to_a_refused_program_is_that_program() {
 fn what_a_refused_program_leads_to_is_that_program() {
     let world = World::new();
     let mut pairs = Vec::new();
-    for name in
-        ["sh", "awk", "nawk", "python3", "python", "pager", "vi", "vim", "editor", "c++", "cc", "gcc", "which", "nc"]
-    {
+    for name in [
+        "sh", "awk", "nawk", "python3", "python", "pager", "vi", "vim", "editor", "c++", "cc",
+        "gcc", "which", "nc",
+    ] {
         let leads = fs::canonicalize(Path::new("/usr/bin").join(name)).ok();
-        let leads = leads.and_then(|path| path.file_name()?.to_str().map(str::to_owned)).filter(|leads| leads != name);
+        let leads = leads
+            .and_then(|path| path.file_name()?.to_str().map(str::to_owned))
+            .filter(|leads| leads != name);
         pairs.extend(leads.map(|leads| (name, leads)));
     }
     // What is opaque is refused anyway.
     let other = named("other", None, Deny);
     pairs.retain(|(name, leads)| {
-        [name, &leads.as_str()].iter().all(|it| world.runs(&other, &format!("{it} x"), CONFINED))
+        [name, &leads.as_str()]
+            .iter()
+            .all(|it| world.runs(&other, &format!("{it} x"), CONFINED))
     });
     assert!(!pairs.is_empty(), "this machine has no such link");
     for (name, leads) in &pairs {
         for program in [(*name).to_owned(), format!("/usr/bin/{name}")] {
             let policy = named(&program, None, Deny);
-            for command in [format!("{leads} x"), format!("/usr/bin/{leads} x"), format!("nice {leads} x")] {
-                assert!(!world.runs(&policy, &command, CONFINED), "deny {program}: {command}");
+            for command in [
+                format!("{leads} x"),
+                format!("/usr/bin/{leads} x"),
+                format!("nice {leads} x"),
+            ] {
+                assert!(
+                    !world.runs(&policy, &command, CONFINED),
+                    "deny {program}: {command}"
+                );
             }
             let others = pairs.iter().filter(|(_, other)| other == leads);
             for (other, _) in others {
-                assert!(!world.runs(&policy, &format!("{other} x"), CONFINED), "deny {program}: {other}");
+                assert!(
+                    !world.runs(&policy, &format!("{other} x"), CONFINED),
+                    "deny {program}: {other}"
+                );
             }
-            assert!(world.runs(&policy, &format!("ls {leads}"), CONFINED), "deny {program}");
+            assert!(
+                world.runs(&policy, &format!("ls {leads}"), CONFINED),
+                "deny {program}"
+            );
         }
-        assert!(!world.runs(&named(leads, None, Deny), &format!("{name} x"), CONFINED), "deny {leads}: {name}");
-        assert!(!world.runs(&named(name, None, Allow), &format!("{leads} x"), OFF), "allow {name}: {leads}");
-        assert!(!world.runs(&named(name, Some("push"), Deny), &format!("{leads} push"), CONFINED), "deny {name} push");
-        assert!(world.runs(&named(name, Some("push"), Deny), &format!("{leads} log"), CONFINED), "deny {name} push");
+        assert!(
+            !world.runs(&named(leads, None, Deny), &format!("{name} x"), CONFINED),
+            "deny {leads}: {name}"
+        );
+        assert!(
+            !world.runs(&named(name, None, Allow), &format!("{leads} x"), OFF),
+            "allow {name}: {leads}"
+        );
+        assert!(
+            !world.runs(
+                &named(name, Some("push"), Deny),
+                &format!("{leads} push"),
+                CONFINED
+            ),
+            "deny {name} push"
+        );
+        assert!(
+            world.runs(
+                &named(name, Some("push"), Deny),
+                &format!("{leads} log"),
+                CONFINED
+            ),
+            "deny {name} push"
+        );
     }
 }
 
@@ -163,9 +255,12 @@ fn what_a_refused_program_leads_to_is_that_program() {
 #[test]
 fn a_program_that_does_what_its_name_says_is_refused_by_that_name() {
     let world = World::new();
-    for (program, runs) in
-        [("dropdb", "createdb x"), ("apropos", "whatis x"), ("pkill", "pgrep x"), ("reboot", "systemctl status")]
-    {
+    for (program, runs) in [
+        ("dropdb", "createdb x"),
+        ("apropos", "whatis x"),
+        ("pkill", "pgrep x"),
+        ("reboot", "systemctl status"),
+    ] {
         let policy = named(program, None, Deny);
         assert!(
             world.runs(&policy, runs, CONFINED) && !world.runs(&policy, program, CONFINED),
@@ -182,13 +277,30 @@ fn writing_to_a_directory_of_plugins_asks() {
     fs::create_dir_all(at(".yoi/plugins/calm")).unwrap();
     fs::write(at(".yoi/plugins/calm/plugin.toml"), "").unwrap();
     symlink(".yoi/plugins", at("elsewhere")).unwrap();
-    for path in [".yoi/plugins/calm/plugin.toml", ".yoi/plugins/new/x", ".YOI/Plugins/x", "elsewhere/calm/x", ".yoi"] {
-        assert!(!world.write(&table(), path, CONFINED).decision.allows(), "{path}");
+    for path in [
+        ".yoi/plugins/calm/plugin.toml",
+        ".yoi/plugins/new/x",
+        ".YOI/Plugins/x",
+        "elsewhere/calm/x",
+        ".yoi",
+    ] {
+        assert!(
+            !world.write(&table(), path, CONFINED).decision.allows(),
+            "{path}"
+        );
     }
     for path in [".yoi/plugin", "sub/yoi/plugins/x", ".yoi/notes/x"] {
-        assert!(world.write(&table(), path, CONFINED).decision.allows(), "{path}");
+        assert!(
+            world.write(&table(), path, CONFINED).decision.allows(),
+            "{path}"
+        );
     }
-    assert!(world.read(&table(), ".yoi/plugins/calm/plugin.toml", CONFINED).decision.allows());
+    assert!(
+        world
+            .read(&table(), ".yoi/plugins/calm/plugin.toml", CONFINED)
+            .decision
+            .allows()
+    );
     for command in [
         "echo >> .yoi/plugins/calm/plugin.toml",
         "rm -r .yoi/plugins/calm",
@@ -204,9 +316,12 @@ fn writing_to_a_directory_of_plugins_asks() {
     ] {
         assert!(!world.runs(&table(), command, CONFINED), "{command}");
     }
-    for command in
-        ["cat .yoi/plugins/calm/plugin.toml", "ls -R .yoi", "sed -n 1p .yoi/plugins/calm/plugin.toml", "rm -r sub"]
-    {
+    for command in [
+        "cat .yoi/plugins/calm/plugin.toml",
+        "ls -R .yoi",
+        "sed -n 1p .yoi/plugins/calm/plugin.toml",
+        "rm -r sub",
+    ] {
         assert!(world.runs(&table(), command, CONFINED), "{command}");
     }
 }

@@ -22,13 +22,17 @@ const CHANGES: &[(&str, &str)] = &[
 
 /// A field as text, and the values that it means.
 fn field(dice: &mut Dice, low: i8, high: i8, stars: usize) -> (String, Vec<i8>) {
-    let mut any = || low + i8::try_from(dice.below(usize::try_from(high - low + 1).unwrap())).unwrap();
+    let mut any =
+        || low + i8::try_from(dice.below(usize::try_from(high - low + 1).unwrap())).unwrap();
     let (one, two) = (any(), any());
     let (from, upto) = (one.min(two), one.max(two));
     match dice.below(3 + stars) {
         0 => (format!("{one},{two}"), vec![one, two]),
         1 => (format!("{from}-{upto}"), (from..=upto).collect()),
-        2 => (format!("{from}-{upto}/2,{low}"), (from..=upto).step_by(2).chain([low]).collect()),
+        2 => (
+            format!("{from}-{upto}/2,{low}"),
+            (from..=upto).step_by(2).chain([low]).collect(),
+        ),
         3 => ("*/7".to_owned(), (low..=high).step_by(7).collect()),
         _ => ("*".to_owned(), (low..=high).collect()),
     }
@@ -43,10 +47,20 @@ struct Written {
 
 fn written(dice: &mut Dice) -> Written {
     let (minutes, hours) = (field(dice, 0, 59, 1), field(dice, 0, 23, 4));
-    let (days, months, weekdays) = (field(dice, 1, 31, 6), field(dice, 1, 12, 40), field(dice, 0, 6, 6));
+    let (days, months, weekdays) = (
+        field(dice, 1, 31, 6),
+        field(dice, 1, 12, 40),
+        field(dice, 0, 6, 6),
+    );
     let either_day = !days.0.starts_with('*') && !weekdays.0.starts_with('*');
-    let text = [&minutes.0, &hours.0, &days.0, &months.0, &weekdays.0].map(String::as_str).join(" ");
-    Written { text, fields: [minutes.1, hours.1, days.1, months.1, weekdays.1], either_day }
+    let text = [&minutes.0, &hours.0, &days.0, &months.0, &weekdays.0]
+        .map(String::as_str)
+        .join(" ");
+    Written {
+        text,
+        fields: [minutes.1, hours.1, days.1, months.1, weekdays.1],
+        either_day,
+    }
 }
 
 impl Written {
@@ -54,14 +68,26 @@ impl Written {
         let [minutes, hours, days, months, weekdays] = &self.fields;
         let day = days.contains(&local.day());
         let weekday = weekdays.contains(&local.weekday().to_sunday_zero_offset());
-        let date = if self.either_day { day || weekday } else { day && weekday };
-        date && minutes.contains(&local.minute()) && hours.contains(&local.hour()) && months.contains(&local.month())
+        let date = if self.either_day {
+            day || weekday
+        } else {
+            day && weekday
+        };
+        date && minutes.contains(&local.minute())
+            && hours.contains(&local.hour())
+            && months.contains(&local.month())
     }
 
     /// Every due minute of some days.
     fn due(&self, zone: &TimeZone, from: u64, upto: u64) -> Vec<u64> {
-        let every_hour = self.fields[1].iter().collect::<std::collections::BTreeSet<_>>().len() == 24;
-        let local = |wall: u64| zone.to_datetime(Timestamp::from_millisecond(wall.try_into().unwrap()).unwrap());
+        let every_hour = self.fields[1]
+            .iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .len()
+            == 24;
+        let local = |wall: u64| {
+            zone.to_datetime(Timestamp::from_millisecond(wall.try_into().unwrap()).unwrap())
+        };
         let mut newest = local(from);
         let mut due = Vec::new();
         let mut wall = from;
@@ -84,7 +110,9 @@ fn play(seed: u64) -> usize {
     let (name, change) = CHANGES[dice.below(CHANGES.len())];
     let zone = TimeZoneDatabase::bundled().get(name).unwrap();
     let written = written(&mut dice);
-    let Ok(cron) = Cron::parse(&written.text, name) else { return 0 };
+    let Ok(cron) = Cron::parse(&written.text, name) else {
+        return 0;
+    };
     let (from, upto) = (ms(change) - 12 * 60 * MINUTE, ms(change) + 12 * 60 * MINUTE);
     let due = written.due(&zone, from, upto);
     // The clock has shown nothing before `from`, so the first hours may lack what it repeats.
@@ -92,10 +120,21 @@ fn play(seed: u64) -> usize {
         let wall = from + 3 * 60 * MINUTE + dice.below(20 * 60 * 60_000) as u64;
         let wanted = due.iter().copied().find(|due| *due > wall);
         let found = cron.next_after(wall).filter(|found| *found <= upto);
-        let told = || format!("seed {seed}: {} in {name} after {}", written.text, shown(wall));
+        let told = || {
+            format!(
+                "seed {seed}: {} in {name} after {}",
+                written.text,
+                shown(wall)
+            )
+        };
         assert_eq!(found.map(shown), wanted.map(shown), "{}", told());
         let newest = due.iter().copied().rfind(|due| *due <= wall && *due > from);
-        assert_eq!(cron.newest(from, wall).map(shown), newest.map(shown), "the newest, {}", told());
+        assert_eq!(
+            cron.newest(from, wall).map(shown),
+            newest.map(shown),
+            "the newest, {}",
+            told()
+        );
     }
     due.len()
 }
@@ -103,5 +142,8 @@ fn play(seed: u64) -> usize {
 #[test]
 fn random_expressions_agree() {
     let due: usize = seeds().map(play).sum();
-    assert!(due > 5_000 || !are_many(&seeds()), "{due} times were due: hardly anything was compared");
+    assert!(
+        due > 5_000 || !are_many(&seeds()),
+        "{due} times were due: hardly anything was compared"
+    );
 }

@@ -9,7 +9,9 @@ const SEEDS: u64 = 300;
 
 /// The seeds of a property test.
 pub(crate) fn seeds() -> Range<u64> {
-    let Ok(wanted) = std::env::var(VARIABLE) else { return 0..SEEDS };
+    let Ok(wanted) = std::env::var(VARIABLE) else {
+        return 0..SEEDS;
+    };
     let (from, upto) = wanted.split_once("..").unwrap_or(("0", &wanted));
     from.parse().unwrap()..upto.parse().unwrap()
 }

@@ -5,22 +5,59 @@ use super::*;
 /// A change from one content to another; nothing stands for no file.
 fn wrote(changes: &mut Changes, seq: u64, path: &str, before: &str, after: &str) {
     let digest = |text: &str| (!text.is_empty()).then(|| Digest::of(text.as_bytes()));
-    let before = digest(before).map(|digest| Stored { digest, bytes: 1, gap: None, whole: None });
-    let (path, after) = (path.to_owned(), digest(after).map(|digest| digest.to_string()));
-    changes.take(seq, 0, &FileChanged { call: None, path, before, mode: None, after, made: None }.into());
+    let before = digest(before).map(|digest| Stored {
+        digest,
+        bytes: 1,
+        gap: None,
+        whole: None,
+    });
+    let (path, after) = (
+        path.to_owned(),
+        digest(after).map(|digest| digest.to_string()),
+    );
+    changes.take(
+        seq,
+        0,
+        &FileChanged {
+            call: None,
+            path,
+            before,
+            mode: None,
+            after,
+            made: None,
+        }
+        .into(),
+    );
 }
 
 fn moved(changes: &mut Changes, from: &str, to: &str, made: Option<&str>) {
     let (from, to, made) = (from.to_owned(), to.to_owned(), made.map(str::to_owned));
-    changes.take(1, 0, &DirectoryMoved { call: None, from, to, made }.into());
+    changes.take(
+        1,
+        0,
+        &DirectoryMoved {
+            call: None,
+            from,
+            to,
+            made,
+        }
+        .into(),
+    );
 }
 
 fn files(changes: &Changes) -> Vec<(&str, usize)> {
-    changes.files().map(|file| (file.path.as_str(), file.steps.len())).collect()
+    changes
+        .files()
+        .map(|file| (file.path.as_str(), file.steps.len()))
+        .collect()
 }
 
 fn moves(changes: &Changes) -> Vec<(&str, &str)> {
-    changes.moved().iter().map(|moved| (moved.from.as_str(), moved.to.as_str())).collect()
+    changes
+        .moved()
+        .iter()
+        .map(|moved| (moved.from.as_str(), moved.to.as_str()))
+        .collect()
 }
 
 #[test]
@@ -29,15 +66,33 @@ fn files_go_with_their_directory() {
     for path in ["/w/open/x/f", "/w/open/x/deep/g", "/w/open/xy/h"] {
         wrote(&mut changes, 1, path, "", "1");
     }
-    moved(&mut changes, "/w/open/x", "/w/pending/x", Some("/w/pending"));
+    moved(
+        &mut changes,
+        "/w/open/x",
+        "/w/pending/x",
+        Some("/w/pending"),
+    );
     moved(&mut changes, "/w/pending/x", "/w/closed/x", None);
     wrote(&mut changes, 2, "/w/closed/x/f", "1", "2");
-    assert_eq!(files(&changes), [("/w/closed/x/deep/g", 1), ("/w/closed/x/f", 2), ("/w/open/xy/h", 1)]);
+    assert_eq!(
+        files(&changes),
+        [
+            ("/w/closed/x/deep/g", 1),
+            ("/w/closed/x/f", 2),
+            ("/w/open/xy/h", 1)
+        ]
+    );
     assert_eq!(moves(&changes), [("/w/open/x", "/w/closed/x")]);
-    assert_eq!(changes.moved()[0].made, [("/w/pending/x".to_owned(), "/w/pending".to_owned())]);
+    assert_eq!(
+        changes.moved()[0].made,
+        [("/w/pending/x".to_owned(), "/w/pending".to_owned())]
+    );
     // Back again, nothing is left of it but what was made; another time, it is a move like the first.
     moved(&mut changes, "/w/closed/x", "/w/open/x", None);
-    assert_eq!((moves(&changes), files(&changes)[1], changes.made().len()), (Vec::new(), ("/w/open/x/f", 2), 1));
+    assert_eq!(
+        (moves(&changes), files(&changes)[1], changes.made().len()),
+        (Vec::new(), ("/w/open/x/f", 2), 1)
+    );
     moved(&mut changes, "/w/open/x", "/w/closed/x", None);
     assert_eq!(moves(&changes), [("/w/open/x", "/w/closed/x")]);
 }
@@ -47,33 +102,70 @@ fn files_go_with_their_directory() {
 fn a_move_that_did_not_happen_is_none() {
     type Case<'a> = (&'a [&'a str], &'a str, &'a [(&'a str, &'a str)]);
     let cases: [Case<'_>; 4] = [
-        (&["/w/closed/x"], "/w/closed/x/f", &[("/w/open/x", "/w/closed/x"), ("/w/open/y", "/w/pending/y")]),
+        (
+            &["/w/closed/x"],
+            "/w/closed/x/f",
+            &[("/w/open/x", "/w/closed/x"), ("/w/open/y", "/w/pending/y")],
+        ),
         // The newest of x, and the one before.
-        (&["/w/pending/x"], "/w/closed/x/f", &[("/w/open/x", "/w/closed/x"), ("/w/open/y", "/w/pending/y")]),
-        (&["/w/open/x"], "/w/open/x/f", &[("/w/open/y", "/w/pending/y")]),
-        (&["/w/closed/x", "/w/open/y"], "/w/closed/x/f", &[("/w/open/x", "/w/closed/x")]),
+        (
+            &["/w/pending/x"],
+            "/w/closed/x/f",
+            &[("/w/open/x", "/w/closed/x"), ("/w/open/y", "/w/pending/y")],
+        ),
+        (
+            &["/w/open/x"],
+            "/w/open/x/f",
+            &[("/w/open/y", "/w/pending/y")],
+        ),
+        (
+            &["/w/closed/x", "/w/open/y"],
+            "/w/closed/x/f",
+            &[("/w/open/x", "/w/closed/x")],
+        ),
     ];
     for (disk, file, stand) in cases {
         let mut changes = Changes::beside("Bash");
         wrote(&mut changes, 1, "/w/open/x/f", "", "1");
         moved(&mut changes, "/w/open/x", "/w/pending/x", None);
         moved(&mut changes, "/w/pending/x", "/w/closed/x", None);
-        moved(&mut changes, "/w/open/y", "/w/pending/y", Some("/w/pending"));
+        moved(
+            &mut changes,
+            "/w/open/y",
+            "/w/pending/y",
+            Some("/w/pending"),
+        );
         changes.settle(|path| disk.contains(&path));
-        assert_eq!((files(&changes)[0].0, &moves(&changes)[..]), (file, stand), "{disk:?}");
+        assert_eq!(
+            (files(&changes)[0].0, &moves(&changes)[..]),
+            (file, stand),
+            "{disk:?}"
+        );
     }
     // What goes on from where it stood says so, too.
     for other in [false, true] {
         let mut changes = Changes::beside("Bash");
         wrote(&mut changes, 1, "/w/open/x/f", "", "1");
-        moved(&mut changes, "/w/open/x", "/w/pending/x", Some("/w/pending"));
+        moved(
+            &mut changes,
+            "/w/open/x",
+            "/w/pending/x",
+            Some("/w/pending"),
+        );
         match other {
             true => moved(&mut changes, "/w/open/x", "/w/closed/x", None),
             false => wrote(&mut changes, 2, "/w/open/x/f", "1", "2"),
         }
-        let (file, steps) = if other { ("/w/closed/x/f", 1) } else { ("/w/open/x/f", 2) };
+        let (file, steps) = if other {
+            ("/w/closed/x/f", 1)
+        } else {
+            ("/w/open/x/f", 2)
+        };
         assert_eq!(files(&changes), [(file, steps)]);
-        assert_eq!((moves(&changes).len(), changes.made().len()), (usize::from(other), 1));
+        assert_eq!(
+            (moves(&changes).len(), changes.made().len()),
+            (usize::from(other), 1)
+        );
         assert_eq!(changes.files().next().unwrap().between, Between::Nothing);
     }
 }
@@ -87,7 +179,10 @@ fn a_move_back_that_did_not_happen_leaves_the_first() {
     moved(&mut changes, "/w/b", "/w/a", None);
     assert_eq!(moves(&changes), []);
     changes.settle(|path| path == "/w/b");
-    assert_eq!((moves(&changes), files(&changes)), (vec![("/w/a", "/w/b")], vec![("/w/b/f", 1)]));
+    assert_eq!(
+        (moves(&changes), files(&changes)),
+        (vec![("/w/a", "/w/b")], vec![("/w/b/f", 1)])
+    );
 }
 
 #[test]
@@ -98,19 +193,36 @@ fn what_something_else_changed_in_between_is_known() {
         (&[(1, "", "1"), (5, "1", "2")], None, Between::Nothing),
         (&[(1, "", "1"), (5, "mine", "2")], None, Between::Other(5)),
         (&[(1, "", "1"), (5, "mine", "2")], Some(3), Between::Command),
-        (&[(1, "", "1"), (5, "mine", "2")], Some(6), Between::Other(5)),
-        (&[(1, "", "1"), (5, "mine", "2"), (7, "other", "3")], Some(3), Between::Other(7)),
+        (
+            &[(1, "", "1"), (5, "mine", "2")],
+            Some(6),
+            Between::Other(5),
+        ),
+        (
+            &[(1, "", "1"), (5, "mine", "2"), (7, "other", "3")],
+            Some(3),
+            Between::Other(7),
+        ),
         // An intent that was not relocated out: the file is as before it.
-        (&[(1, "", "1"), (5, "1", "2"), (7, "1", "3")], None, Between::Nothing),
+        (
+            &[(1, "", "1"), (5, "1", "2"), (7, "1", "3")],
+            None,
+            Between::Nothing,
+        ),
         (&[(1, "0", "1"), (5, "0", "2")], None, Between::Nothing),
     ];
     for (steps, ran, between) in cases {
         let mut changes = Changes::beside("Bash");
         for (seq, before, after) in steps {
-            ran.filter(|ran| ran < seq && changes.commands.is_empty()).inspect(|ran| command(&mut changes, *ran));
+            ran.filter(|ran| ran < seq && changes.commands.is_empty())
+                .inspect(|ran| command(&mut changes, *ran));
             wrote(&mut changes, *seq, "/w/f", before, after);
         }
-        assert_eq!(changes.files().next().unwrap().between, between, "{steps:?} {ran:?}");
+        assert_eq!(
+            changes.files().next().unwrap().between,
+            between,
+            "{steps:?} {ran:?}"
+        );
     }
 }
 
@@ -132,11 +244,21 @@ fn what_was_made_goes_with_what_it_was_made_for() {
     let place = |path: &str| relocated(path, "/w/open/x", "/w/closed/x");
     assert_eq!(place("/w/open/x").as_deref(), Some("/w/closed/x"));
     assert_eq!(place("/w/open/x/a").as_deref(), Some("/w/closed/x/a"));
-    assert_eq!((place("/w/open"), place("/w/open/xy"), place("/w")), (None, None, None));
+    assert_eq!(
+        (place("/w/open"), place("/w/open/xy"), place("/w")),
+        (None, None, None)
+    );
     let made = |changes: &Changes| changes.files().next().unwrap().made.clone();
     let file = |before, after: Option<&str>, made: Option<&str>| {
         let (after, made) = (after.map(str::to_owned), made.map(str::to_owned));
-        FileChanged { call: None, path: "/w/open/f".to_owned(), before, mode: None, after, made }
+        FileChanged {
+            call: None,
+            path: "/w/open/f".to_owned(),
+            before,
+            mode: None,
+            after,
+            made,
+        }
     };
     let mut changes = Changes::beside("Bash");
     changes.take(1, 0, &file(None, Some("1"), Some("/w/open")).into());
@@ -144,7 +266,11 @@ fn what_was_made_goes_with_what_it_was_made_for() {
     assert_eq!(made(&changes).as_deref(), Some("/w/was"));
     // A file that was gone and comes again comes into what is there.
     let mut changes = Changes::beside("Bash");
-    for (after, made) in [(Some("1"), Some("/w/open")), (None, None), (Some("2"), None)] {
+    for (after, made) in [
+        (Some("1"), Some("/w/open")),
+        (None, None),
+        (Some("2"), None),
+    ] {
         changes.take(1, 0, &file(None, after, made).into());
     }
     assert_eq!(made(&changes), None);
@@ -160,16 +286,61 @@ fn intents_that_changed_nothing_blame_nobody() {
     let cases: [Case<'_>; 11] = [
         (&[("0", "1")], "1", AsLeft, Between::Nothing),
         (&[("0", "1")], "0", AsBefore, Between::Nothing),
-        (&[("0", "1"), ("1", "2"), ("1", "3")], "1", AsLeft, Between::Nothing),
-        (&[("0", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("1", "5")], "1", AsLeft, Between::Nothing),
-        (&[("0", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("1", "5")], "5", AsLeft, Between::Nothing),
-        (&[("0", "1"), ("1", ""), ("1", ""), ("1", "")], "1", AsLeft, Between::Nothing),
-        (&[("", "1"), ("", "1"), ("", "2")], "", AsBefore, Between::Nothing),
+        (
+            &[("0", "1"), ("1", "2"), ("1", "3")],
+            "1",
+            AsLeft,
+            Between::Nothing,
+        ),
+        (
+            &[("0", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("1", "5")],
+            "1",
+            AsLeft,
+            Between::Nothing,
+        ),
+        (
+            &[("0", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("1", "5")],
+            "5",
+            AsLeft,
+            Between::Nothing,
+        ),
+        (
+            &[("0", "1"), ("1", ""), ("1", ""), ("1", "")],
+            "1",
+            AsLeft,
+            Between::Nothing,
+        ),
+        (
+            &[("", "1"), ("", "1"), ("", "2")],
+            "",
+            AsBefore,
+            Between::Nothing,
+        ),
         // Undos that were killed.
-        (&[("0", "1"), ("1", "0"), ("1", "0"), ("1", "0")], "1", AsLeft, Between::Nothing),
-        (&[("0", "1"), ("1", "2"), ("1", "3")], "2", Other, Between::Nothing),
-        (&[("0", "1"), ("1", "2"), ("1", "3")], "9", Other, Between::Nothing),
-        (&[("0", "1"), ("1", "2"), ("9", "3"), ("9", "4")], "9", AsLeft, Between::Other(3)),
+        (
+            &[("0", "1"), ("1", "0"), ("1", "0"), ("1", "0")],
+            "1",
+            AsLeft,
+            Between::Nothing,
+        ),
+        (
+            &[("0", "1"), ("1", "2"), ("1", "3")],
+            "2",
+            Other,
+            Between::Nothing,
+        ),
+        (
+            &[("0", "1"), ("1", "2"), ("1", "3")],
+            "9",
+            Other,
+            Between::Nothing,
+        ),
+        (
+            &[("0", "1"), ("1", "2"), ("9", "3"), ("9", "4")],
+            "9",
+            AsLeft,
+            Between::Other(3),
+        ),
     ];
     for (steps, now, status, between) in cases {
         let mut changes = Changes::beside("Bash");
@@ -178,6 +349,10 @@ fn intents_that_changed_nothing_blame_nobody() {
         }
         let file = changes.files().next().unwrap();
         let bytes = (!now.is_empty()).then_some(now.as_bytes());
-        assert_eq!((file.status(bytes), file.between), (status, between), "{steps:?}, now {now:?}");
+        assert_eq!(
+            (file.status(bytes), file.between),
+            (status, between),
+            "{steps:?}, now {now:?}"
+        );
     }
 }

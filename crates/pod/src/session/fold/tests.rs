@@ -2,8 +2,8 @@
 
 use super::{MAX_CHANGING, MAX_OUTPUTS, SessionState};
 use crate::record::{
-    FileChanged, InputConsumed, InputLimits, InputMode, InputQueued, ItemAdded, NotificationQueued, Output, Record,
-    Response, Stored, SystemItem, ToolFinished, TurnFinished, TurnStarted,
+    FileChanged, InputConsumed, InputLimits, InputMode, InputQueued, ItemAdded, NotificationQueued,
+    Output, Record, Response, Stored, SystemItem, ToolFinished, TurnFinished, TurnStarted,
 };
 use crate::session::calls::RefusedCall;
 use crate::session::queue::MAX_KEYS;
@@ -29,19 +29,40 @@ fn turn(number: u64) -> Record {
 }
 
 fn queued(input: u64) -> Record {
-    InputQueued { input, text: format!("input {input}"), ..InputQueued::default() }.into()
+    InputQueued {
+        input,
+        text: format!("input {input}"),
+        ..InputQueued::default()
+    }
+    .into()
 }
 
 fn assistant(text: &str) -> Record {
-    ItemAdded { item: Item::Assistant { text: text.to_owned() } }.into()
+    ItemAdded {
+        item: Item::Assistant {
+            text: text.to_owned(),
+        },
+    }
+    .into()
 }
 
 fn call(number: u64) -> Record {
-    ItemAdded { item: Item::ToolCall { id: id(number), name: "T".to_owned(), arguments: "{}".to_owned() } }.into()
+    ItemAdded {
+        item: Item::ToolCall {
+            id: id(number),
+            name: "T".to_owned(),
+            arguments: "{}".to_owned(),
+        },
+    }
+    .into()
 }
 
 fn result(number: u64, status: ResultStatus, output: Option<Output>) -> Record {
-    let outcome = ToolOutcome { status, summary: "summary".to_owned(), content: String::new() };
+    let outcome = ToolOutcome {
+        status,
+        summary: "summary".to_owned(),
+        content: String::new(),
+    };
     let (feature, ms) = (None, 0);
     ToolFinished {
         call: id(number),
@@ -57,12 +78,29 @@ fn result(number: u64, status: ResultStatus, output: Option<Output>) -> Record {
 }
 
 fn response(stop: StopReason, input: u64) -> Record {
-    Response { stop, usage: Usage { input, ..Usage::default() }, cost: None, shortfall: None }.into()
+    Response {
+        stop,
+        usage: Usage {
+            input,
+            ..Usage::default()
+        },
+        cost: None,
+        shortfall: None,
+    }
+    .into()
 }
 
 fn change(call: Option<CallId>, path: &str) -> Record {
     let after = Some("digest".to_owned());
-    FileChanged { call, path: path.to_owned(), before: None, mode: None, after, made: None }.into()
+    FileChanged {
+        call,
+        path: path.to_owned(),
+        before: None,
+        mode: None,
+        after,
+        made: None,
+    }
+    .into()
 }
 
 #[test]
@@ -70,18 +108,50 @@ fn an_input_waits_in_the_queue_until_a_turn_consumes_it() {
     let mut state = folded([queued(1), queued(2), turn(1)]);
     assert_eq!(state.queued.len(), 2);
     let items = state.apply(&InputConsumed { input: 2 }.into()).unwrap();
-    assert_eq!(items, [Item::User { text: "input 2".to_owned() }]);
-    assert_eq!(state.queued.iter().map(|waiting| waiting.input).collect::<Vec<_>>(), [1]);
+    assert_eq!(
+        items,
+        [Item::User {
+            text: "input 2".to_owned()
+        }]
+    );
+    assert_eq!(
+        state
+            .queued
+            .iter()
+            .map(|waiting| waiting.input)
+            .collect::<Vec<_>>(),
+        [1]
+    );
     let refused = state.apply(&InputConsumed { input: 2 }.into()).unwrap_err();
     assert!(refused.why.contains("already taken"), "{refused}");
 }
 
 #[test]
 fn a_steered_input_keeps_the_limits_of_the_turn_and_what_was_used_counts_from_its_begin() {
-    let limits = Some(InputLimits { max_steps: Some(3), ..InputLimits::default() });
-    let input = |input, mode, limits| InputQueued { input, mode, limits, ..InputQueued::default() }.into();
+    let limits = Some(InputLimits {
+        max_steps: Some(3),
+        ..InputLimits::default()
+    });
+    let input = |input, mode, limits| {
+        InputQueued {
+            input,
+            mode,
+            limits,
+            ..InputQueued::default()
+        }
+        .into()
+    };
     let consumed = |input| InputConsumed { input }.into();
-    let finished = |turn, outcome| TurnFinished { turn, outcome, unanswered: None, by: None, end_gates: true }.into();
+    let finished = |turn, outcome| {
+        TurnFinished {
+            turn,
+            outcome,
+            unanswered: None,
+            by: None,
+            end_gates: true,
+        }
+        .into()
+    };
     let mut records: Vec<Record> = vec![
         response(StopReason::EndTurn, 5),
         input(1, InputMode::Queue, limits),
@@ -101,12 +171,24 @@ fn a_steered_input_keeps_the_limits_of_the_turn_and_what_was_used_counts_from_it
     // The turn that goes on has used nothing yet, but its input has.
     records.extend([finished(1, Outcome::Interrupted), turn(2)]);
     let state = on(&records);
-    assert_eq!((state.spent().since(going_on.since).usage.input, state.going_on), (110, Some(going_on)));
+    assert_eq!(
+        (
+            state.spent().since(going_on.since).usage.input,
+            state.going_on
+        ),
+        (110, Some(going_on))
+    );
     assert_eq!(state.spent().since(state.turn_began).usage.input, 0);
     // Another input begins anew.
     records.extend([input(3, InputMode::Queue, None), consumed(3)]);
     let state = on(&records);
-    assert_eq!((state.going_on.unwrap().limits, state.going_on.unwrap().since), (None, state.spent()));
+    assert_eq!(
+        (
+            state.going_on.unwrap().limits,
+            state.going_on.unwrap().since
+        ),
+        (None, state.spent())
+    );
 }
 
 #[test]
@@ -118,7 +200,10 @@ fn text_behind_a_paused_response_joins_the_answer_before_it() {
     assert_eq!(state.last_answer.as_deref(), Some("one\n\ntwo"));
     state.requests = 2;
     state.apply(&assistant("three")).unwrap();
-    assert_eq!((state.last_answer.as_deref(), state.usage.input), (Some("three"), 10));
+    assert_eq!(
+        (state.last_answer.as_deref(), state.usage.input),
+        (Some("three"), 10)
+    );
 }
 
 #[test]
@@ -131,9 +216,15 @@ fn a_refusal_is_remembered_until_the_model_proposes_another_call() {
     };
     assert_eq!(state.refused, Some(refusal("summary".to_owned(), None)));
     for line in ["short".to_owned(), "é".repeat(ToolOutcome::SUMMARY_MAX)] {
-        for (words, remedy) in [(line.clone(), None), (format!("{line}\ntry this"), Some("try this"))] {
+        for (words, remedy) in [
+            (line.clone(), None),
+            (format!("{line}\ntry this"), Some("try this")),
+        ] {
             let outcome = ToolOutcome::of(ResultStatus::Refused, &words);
-            assert_eq!(RefusedCall::of("T", &outcome), refusal(line.clone(), remedy));
+            assert_eq!(
+                RefusedCall::of("T", &outcome),
+                refusal(line.clone(), remedy)
+            );
         }
     }
     state.apply(&call(2)).unwrap();
@@ -143,11 +234,23 @@ fn a_refusal_is_remembered_until_the_model_proposes_another_call() {
 #[test]
 fn a_notification_is_delivered_once_and_as_it_was_queued() {
     let (feature, text) = ("builtin:f".to_owned(), "words".to_owned());
-    let queued =
-        NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false, key: None, by: None };
+    let queued = NotificationQueued {
+        number: 1,
+        feature,
+        registry_generation: 1,
+        text,
+        wake: false,
+        key: None,
+        by: None,
+    };
     let delivered = |text: &str| {
         let (feature, text) = (queued.feature.clone(), text.to_owned());
-        Record::from(SystemItem::Notification { number: 1, feature, registry_generation: 1, text })
+        Record::from(SystemItem::Notification {
+            number: 1,
+            feature,
+            registry_generation: 1,
+            text,
+        })
     };
     let mut state = folded([queued.clone().into(), turn(1)]);
     assert!(state.clone().apply(&delivered("other words")).is_err());
@@ -161,27 +264,66 @@ fn a_notification_is_delivered_once_and_as_it_was_queued() {
 #[test]
 fn keys_of_notifications_are_remembered_by_feature() {
     let queued = |number: u64, feature: &str| {
-        let (feature, text, key) = (feature.to_owned(), String::new(), Some(format!("k{number}")));
-        NotificationQueued { number, feature, registry_generation: 1, text, wake: false, key, by: None }
+        let (feature, text, key) = (
+            feature.to_owned(),
+            String::new(),
+            Some(format!("k{number}")),
+        );
+        NotificationQueued {
+            number,
+            feature,
+            registry_generation: 1,
+            text,
+            wake: false,
+            key,
+            by: None,
+        }
     };
     let state = folded((1..=MAX_KEYS as u64 + 1).map(|number| queued(number, "builtin:f").into()));
-    let number = |feature: &str, key: &str| state.notice_keys.number(|(whose, known)| whose == feature && known == key);
-    assert_eq!((number("builtin:f", "k1"), number("builtin:f", "k2")), (None, Some(2)), "the oldest leaves first");
+    let number = |feature: &str, key: &str| {
+        state
+            .notice_keys
+            .number(|(whose, known)| whose == feature && known == key)
+    };
+    assert_eq!(
+        (number("builtin:f", "k1"), number("builtin:f", "k2")),
+        (None, Some(2)),
+        "the oldest leaves first"
+    );
     assert_eq!(number("builtin:g", "k2"), None);
 }
 
 #[test]
 fn a_call_that_ended_well_left_nothing_to_clean_up() {
-    let paths = |state: &SessionState| state.changing.iter().map(|left| left.path.clone()).collect::<Vec<_>>();
-    let mut state = folded([turn(1), call(1), call(2), change(Some(id(1)), "/a"), change(Some(id(2)), "/b")]);
+    let paths = |state: &SessionState| {
+        state
+            .changing
+            .iter()
+            .map(|left| left.path.clone())
+            .collect::<Vec<_>>()
+    };
+    let mut state = folded([
+        turn(1),
+        call(1),
+        call(2),
+        change(Some(id(1)), "/a"),
+        change(Some(id(2)), "/b"),
+    ]);
     let started = |state: &mut SessionState| {
-        state.open_calls.values_mut().for_each(|call| call.started = Some(llm_worker::ToolEffect::Effectful));
+        state
+            .open_calls
+            .values_mut()
+            .for_each(|call| call.started = Some(llm_worker::ToolEffect::Effectful));
     };
     started(&mut state);
     state.apply(&result(1, ResultStatus::Ok, None)).unwrap();
     assert_eq!(paths(&state), ["/b"]);
     state.apply(&result(2, ResultStatus::Error, None)).unwrap();
-    assert_eq!(paths(&state), ["/b"], "a thread of a failed call may still work on it");
+    assert_eq!(
+        paths(&state),
+        ["/b"],
+        "a thread of a failed call may still work on it"
+    );
     assert_eq!(state.file_changes, 2);
 }
 
@@ -189,15 +331,32 @@ fn a_call_that_ended_well_left_nothing_to_clean_up() {
 fn what_is_kept_per_record_is_bounded() {
     let mut state = folded([turn(1)]);
     for number in 1..=MAX_OUTPUTS as u64 + 3 {
-        let stored = Stored { digest: Digest::of(&number.to_le_bytes()), bytes: number, gap: None, whole: None };
+        let stored = Stored {
+            digest: Digest::of(&number.to_le_bytes()),
+            bytes: number,
+            gap: None,
+            whole: None,
+        };
         state.apply(&call(number)).unwrap();
-        state.open_calls.values_mut().for_each(|call| call.started = Some(llm_worker::ToolEffect::ReadOnly));
-        state.apply(&result(number, ResultStatus::Ok, Some(stored.into()))).unwrap();
+        state
+            .open_calls
+            .values_mut()
+            .for_each(|call| call.started = Some(llm_worker::ToolEffect::ReadOnly));
+        state
+            .apply(&result(number, ResultStatus::Ok, Some(stored.into())))
+            .unwrap();
     }
     assert_eq!(state.outputs.len(), MAX_OUTPUTS);
-    assert_eq!(state.outputs.front().map(|output| output.stored.bytes), Some(4), "the oldest leave first");
+    assert_eq!(
+        state.outputs.front().map(|output| output.stored.bytes),
+        Some(4),
+        "the oldest leave first"
+    );
     for number in 0..=MAX_CHANGING {
         state.apply(&change(None, &format!("/{number}"))).unwrap();
     }
-    assert_eq!((state.changing.len(), state.changing[0].path.as_str()), (MAX_CHANGING, "/1"));
+    assert_eq!(
+        (state.changing.len(), state.changing[0].path.as_str()),
+        (MAX_CHANGING, "/1")
+    );
 }

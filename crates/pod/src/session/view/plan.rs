@@ -3,7 +3,9 @@
 use super::is_of_model;
 use super::shown::ShownItems;
 use crate::record::{KeptItem, NotificationQueued, Pruned, View, ViewLevel, ViewParameters};
-use crate::session::context::{ContextMeter, ContextPolicy, ContextUsage, bytes, keeps_up_to, share};
+use crate::session::context::{
+    ContextMeter, ContextPolicy, ContextUsage, bytes, keeps_up_to, share,
+};
 use crate::session::fold::SessionState;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item};
@@ -72,7 +74,9 @@ pub(in crate::session) fn frees(
 ) -> (Option<u64>, u64) {
     let protected = |of: u64| policy.protect_tokens.min(of / PROTECTED);
     let freed = |steps: bool, of: u64| meter.leaves_at_most(steps).saturating_sub(protected(of));
-    let masking = usage.window.map(|window| freed(false, window.saturating_sub(meter.stays(surface))));
+    let masking = usage
+        .window
+        .map(|window| freed(false, window.saturating_sub(meter.stays(surface))));
     (masking, freed(true, usage.used))
 }
 
@@ -84,7 +88,8 @@ impl NextRequest<'_> {
 
     /// Whether the request cannot fit the window: the provider would refuse it. Only its size decides.
     pub(crate) fn is_too_large(&self) -> bool {
-        self.window.is_some_and(|window| self.measured(ContextMeter::at_least) > window)
+        self.window
+            .is_some_and(|window| self.measured(ContextMeter::at_least) > window)
     }
 
     /// Whether the request probably does not fit the window: all that may leave has to.
@@ -104,24 +109,40 @@ impl NextRequest<'_> {
         } else if self.is_soon() {
             self.tries
         } else {
-            ViewTries { fruitless: self.used(), stalled: false }
+            ViewTries {
+                fruitless: self.used(),
+                stalled: false,
+            }
         }
     }
 
     /// What is known once a change was made; this is the request behind it.
     pub(crate) fn changed(&self) -> ViewTries {
-        if self.fits() { ViewTries::default() } else { ViewTries { fruitless: self.used(), stalled: true } }
+        if self.fits() {
+            ViewTries::default()
+        } else {
+            ViewTries {
+                fruitless: self.used(),
+                stalled: true,
+            }
+        }
     }
 
     /// Whether a request that was nearly as large stayed above its limit.
     fn is_soon(&self) -> bool {
-        let part = if self.tries.stalled { STALLED_GROWTH } else { GROWTH };
+        let part = if self.tries.stalled {
+            STALLED_GROWTH
+        } else {
+            GROWTH
+        };
         let (known, grown) = (self.tries.fruitless, self.window.unwrap_or_default() / part);
         known > 0 && !self.is_over() && (known..known.saturating_add(grown)).contains(&self.used())
     }
 
     fn measured(&self, tokens: impl Fn(&ContextMeter, &Surface) -> u64) -> u64 {
-        let Some((surface, _)) = &self.state.surface else { return 0 };
+        let Some((surface, _)) = &self.state.surface else {
+            return 0;
+        };
         let mut meter = self.state.context.clone();
         self.pending.iter().for_each(|item| meter.add(item, None));
         tokens(&meter, surface)
@@ -129,8 +150,13 @@ impl NextRequest<'_> {
 
     /// Tokens up to which nothing leaves. The answer needs room, too.
     fn limit(&self) -> Option<u64> {
-        let max_output = self.state.surface.as_ref().and_then(|(surface, _)| surface.max_output);
-        self.window.map(|window| keeps_up_to(window, self.policy.prune_at, max_output))
+        let max_output = self
+            .state
+            .surface
+            .as_ref()
+            .and_then(|(surface, _)| surface.max_output);
+        self.window
+            .map(|window| keeps_up_to(window, self.policy.prune_at, max_output))
     }
 
     /// The change of the view that the request needs, or that a person wishes, if it can be made. `items` gives all that
@@ -165,23 +191,41 @@ impl NextRequest<'_> {
             keep,
             used,
             target: share(limit, TARGET.0, TARGET.1),
-            protected: self.policy.protect_tokens.min(if wish.is_some() { used } else { room } / PROTECTED),
+            protected: self
+                .policy
+                .protect_tokens
+                .min(if wish.is_some() { used } else { room } / PROTECTED),
         };
         if let Some(wish) = wish {
             let plan = scene.steps(wish.drop_turns);
-            let left = used.saturating_sub(plan.as_ref().map_or(0, |plan| self.state.context.tokens(plan.freed)));
+            let left = used.saturating_sub(
+                plan.as_ref()
+                    .map_or(0, |plan| self.state.context.tokens(plan.freed)),
+            );
             // One turn that has ended may fill the window.
             let is_full = wish.drop_turns && self.limit().is_some_and(|limit| left > limit);
-            let plan = if is_full { Scene { protected: 0, ..scene }.steps(true) } else { plan };
+            let plan = if is_full {
+                Scene {
+                    protected: 0,
+                    ..scene
+                }
+                .steps(true)
+            } else {
+                plan
+            };
             return plan.filter(|plan| plan.freed > 0).map(|plan| plan.pruned);
         }
         let tokens = |plan: &Plan| self.state.context.tokens(plan.freed);
-        let is_enough = |plan: &Plan| is_worth(tokens(plan)) && used.saturating_sub(tokens(plan)) <= limit;
+        let is_enough =
+            |plan: &Plan| is_worth(tokens(plan)) && used.saturating_sub(tokens(plan)) <= limit;
         let plan = match scene.results() {
             Some(plan) if !compacts || is_enough(&plan) => Some(plan),
             results => {
                 let steps = if compacts { scene.steps(false) } else { None };
-                [results, steps].into_iter().flatten().max_by_key(|plan| plan.freed)
+                [results, steps]
+                    .into_iter()
+                    .flatten()
+                    .max_by_key(|plan| plan.freed)
             }
         };
         let plan = plan.filter(|plan| plan.freed > 0 && (urgent || is_worth(tokens(plan))));
@@ -221,7 +265,12 @@ impl Scene<'_> {
 
     /// How many of the items are not protected: neither the newest ones nor what the model has not seen.
     fn old(&self) -> usize {
-        let mut tail: u64 = self.next.pending.iter().map(|item| self.tokens(bytes(item))).sum();
+        let mut tail: u64 = self
+            .next
+            .pending
+            .iter()
+            .map(|item| self.tokens(bytes(item)))
+            .sum();
         let mut end = self.seen();
         for (at, item) in self.items.iter().enumerate().rev() {
             if tail >= self.protected {
@@ -235,9 +284,14 @@ impl Scene<'_> {
 
     /// How many of the items the model has seen: it has not seen what follows its newest answer.
     fn seen(&self) -> usize {
-        let is_command = |at: usize| at.checked_sub(1).and_then(|at| self.items.get(at)).is_some_and(Item::is_command);
+        let is_command = |at: usize| {
+            at.checked_sub(1)
+                .and_then(|at| self.items.get(at))
+                .is_some_and(Item::is_command)
+        };
         let mut all = self.items.iter().enumerate().rev();
-        all.find(|(at, item)| is_of_model(item) && !is_command(*at)).map_or(0, |(at, _)| at + 1)
+        all.find(|(at, item)| is_of_model(item) && !is_command(*at))
+            .map_or(0, |(at, _)| at + 1)
     }
 
     /// The number of the item at this place behind the compacted ones; their end before it.
@@ -248,7 +302,12 @@ impl Scene<'_> {
     }
 
     fn blank(&self, level: ViewLevel, view: View) -> Pruned {
-        let NextRequest { policy, window, state, .. } = *self.next;
+        let NextRequest {
+            policy,
+            window,
+            state,
+            ..
+        } = *self.next;
         Pruned {
             view,
             level,
@@ -278,13 +337,17 @@ impl Scene<'_> {
         let sum = |items: &[Item]| items.iter().map(bytes).sum::<u64>();
         let (mut items, before) = (self.items.clone(), sum(&self.items));
         pruned.left = pruned.project(&mut items, self.shown(), self.surface);
-        Plan { pruned, freed: before.saturating_sub(sum(&items)) }
+        Plan {
+            pruned,
+            freed: before.saturating_sub(sum(&items)),
+        }
     }
 
     /// Masks old results, the oldest first, until enough has left.
     fn results(&self) -> Option<Plan> {
         let (end, view) = (self.old(), self.shown().view);
-        let first = self.items.len() - usize::try_from(self.next.state.items - view.compacted).ok()?;
+        let first =
+            self.items.len() - usize::try_from(self.next.state.items - view.compacted).ok()?;
         let mut upto = view.pruned;
         let (mut freed, needed) = (0, self.used.saturating_sub(self.target));
         for (at, item) in self.items.iter().enumerate().take(end).skip(first) {
@@ -294,7 +357,8 @@ impl Scene<'_> {
                 && outcome.content.len() as u64 >= MIN_BYTES
                 && !self.keep.contains(id)
             {
-                freed += (outcome.content.len() as u64).saturating_sub(self.texts.mark.len() as u64);
+                freed +=
+                    (outcome.content.len() as u64).saturating_sub(self.texts.mark.len() as u64);
                 upto = number;
             }
             if self.tokens(freed) >= needed {
@@ -304,10 +368,23 @@ impl Scene<'_> {
         if upto == view.pruned {
             return None;
         }
-        let blank = self.blank(ViewLevel::Results, View { pruned: upto, ..view });
+        let blank = self.blank(
+            ViewLevel::Results,
+            View {
+                pruned: upto,
+                ..view
+            },
+        );
         // The marks of earlier changes are written anew.
-        let blank = if view.compacted > 0 { blank } else { blank.without_gaps() };
-        Some(self.planned(Pruned { last_call: 0, ..blank }))
+        let blank = if view.compacted > 0 {
+            blank
+        } else {
+            blank.without_gaps()
+        };
+        Some(self.planned(Pruned {
+            last_call: 0,
+            ..blank
+        }))
     }
 
     /// Takes old steps out of the requests; with `drops`, also the oldest turns until enough has left, but never the newest
@@ -317,24 +394,41 @@ impl Scene<'_> {
         let compacted = self.number(cut).saturating_sub(1).max(shown.view.compacted);
         let mut kept: Vec<KeptItem> = shown.kept.to_vec();
         let mut last_call = shown.last_call;
-        let tail = self.items.len() - usize::try_from(self.next.state.items - shown.view.compacted).ok()?;
+        let tail = self.items.len()
+            - usize::try_from(self.next.state.items - shown.view.compacted).ok()?;
         for (at, item) in self.items.iter().enumerate().take(cut).skip(tail) {
             match item {
-                Item::User { .. } | Item::Assistant { .. } => kept.push(KeptItem(self.number(at), last_call)),
+                Item::User { .. } | Item::Assistant { .. } => {
+                    kept.push(KeptItem(self.number(at), last_call))
+                }
                 Item::System { source, .. } if source == NotificationQueued::CLIENT => {
                     kept.push(KeptItem(self.number(at), last_call))
                 }
-                Item::ToolCall { id, .. } | Item::ToolResult { id, .. } if self.keep.contains(id) => {
+                Item::ToolCall { id, .. } | Item::ToolResult { id, .. }
+                    if self.keep.contains(id) =>
+                {
                     kept.push(KeptItem(self.number(at), last_call));
                 }
                 Item::ToolCall { id, .. } => last_call = id.number(),
                 Item::ToolResult { .. } | Item::Reasoning { .. } | Item::System { .. } => {}
             }
         }
-        let view = View { pruned: shown.view.pruned.max(compacted), compacted, dropped: shown.view.dropped };
+        let view = View {
+            pruned: shown.view.pruned.max(compacted),
+            compacted,
+            dropped: shown.view.dropped,
+        };
         let change = |view: View, kept: Vec<KeptItem>| {
-            let level = if view.dropped > shown.view.dropped { ViewLevel::Turns } else { ViewLevel::Steps };
-            self.planned(Pruned { kept: Some(kept), last_call, ..self.blank(level, view) })
+            let level = if view.dropped > shown.view.dropped {
+                ViewLevel::Turns
+            } else {
+                ViewLevel::Steps
+            };
+            self.planned(Pruned {
+                kept: Some(kept),
+                last_call,
+                ..self.blank(level, view)
+            })
         };
         let plan = change(view, kept.clone());
         if !drops {
@@ -342,7 +436,11 @@ impl Scene<'_> {
         }
         let turns = self.turns(&kept, compacted);
         let dropped = turns.into_iter().map(|dropped| {
-            let kept = kept.iter().copied().filter(|kept| kept.0 > dropped).collect();
+            let kept = kept
+                .iter()
+                .copied()
+                .filter(|kept| kept.0 > dropped)
+                .collect();
             change(View { dropped, ..view }, kept)
         });
         let mut last = plan;
@@ -360,18 +458,47 @@ impl Scene<'_> {
     fn turns(&self, kept: &[KeptItem], compacted: u64) -> Vec<u64> {
         let known = self.shown().numbered(self.items.clone());
         let is_input = |(_, item): &(Option<u64>, Item)| matches!(item, Item::User { .. });
-        let all: BTreeSet<u64> = known.iter().filter(|item| is_input(item)).filter_map(|item| item.0).collect();
-        let inputs: Vec<u64> = kept.iter().map(|kept| kept.0).filter(|number| all.contains(number)).collect();
+        let all: BTreeSet<u64> = known
+            .iter()
+            .filter(|item| is_input(item))
+            .filter_map(|item| item.0)
+            .collect();
+        let inputs: Vec<u64> = kept
+            .iter()
+            .map(|kept| kept.0)
+            .filter(|number| all.contains(number))
+            .collect();
         // The running turn stays whole; the one before it has ended if its input is among what waits for the request.
-        let begins = self.next.pending.iter().any(|item| matches!(item, Item::User { .. }));
-        let running = self.next.state.standing.inputs.first().map_or(u64::MAX, |input| input.item);
-        let newest = if begins { self.next.state.items + 1 } else { running };
+        let begins = self
+            .next
+            .pending
+            .iter()
+            .any(|item| matches!(item, Item::User { .. }));
+        let running = self
+            .next
+            .state
+            .standing
+            .inputs
+            .first()
+            .map_or(u64::MAX, |input| input.item);
+        let newest = if begins {
+            self.next.state.items + 1
+        } else {
+            running
+        };
         // The last of these turns ends where the running one begins, if all of it is among the kept items.
         let last = (newest <= compacted.saturating_add(1)).then_some(newest);
-        let begins = inputs.iter().copied().skip(1).filter(|next| *next < newest).chain(last);
+        let begins = inputs
+            .iter()
+            .copied()
+            .skip(1)
+            .filter(|next| *next < newest)
+            .chain(last);
         let ends: Vec<u64> = begins.map(|next| next - 1).collect();
         let step = ends.len().div_ceil(MAX_TURNS).max(1);
-        ends.chunks(step).filter_map(|some| some.last().copied()).collect()
+        ends.chunks(step)
+            .filter_map(|some| some.last().copied())
+            .collect()
     }
 
     /// Where the items are cut: behind a whole answer with all its results.
@@ -381,7 +508,10 @@ impl Scene<'_> {
             match item {
                 Item::ToolCall { .. } => open += 1,
                 Item::ToolResult { .. } => open = open.saturating_sub(1),
-                Item::User { .. } | Item::System { .. } | Item::Assistant { .. } | Item::Reasoning { .. } => {}
+                Item::User { .. }
+                | Item::System { .. }
+                | Item::Assistant { .. }
+                | Item::Reasoning { .. } => {}
             }
             let goes_on = is_of_model(item) && self.items.get(at + 1).is_some_and(is_of_model);
             if open == 0 && !goes_on {

@@ -14,8 +14,14 @@ pub(super) fn unseal_loop<'a>(before: impl DoubleEndedIterator<Item = &'a mut It
         match item {
             Item::User { .. } | Item::System { .. } => is_input = true,
             Item::ToolResult { .. } => is_input = false,
-            Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } if is_input => break,
-            Item::Reasoning { seal, .. } => bytes += seal.take().map_or(0, |seal| seal.signature.data.len() as u64),
+            Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } if is_input => {
+                break;
+            }
+            Item::Reasoning { seal, .. } => {
+                bytes += seal
+                    .take()
+                    .map_or(0, |seal| seal.signature.data.len() as u64)
+            }
             Item::Assistant { .. } | Item::ToolCall { .. } => {}
         }
     }

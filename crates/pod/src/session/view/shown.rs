@@ -39,7 +39,10 @@ impl ShownItems {
         for KeptItem(number, hidden) in self.kept.iter().copied().chain([end]) {
             let items = number.saturating_sub(before).saturating_sub(1);
             if items > 0 {
-                slots.push(ShownPlace::Gap { items, calls: (call, hidden) });
+                slots.push(ShownPlace::Gap {
+                    items,
+                    calls: (call, hidden),
+                });
             }
             slots.push(ShownPlace::Item(number));
             (before, call) = (number, hidden);
@@ -57,25 +60,41 @@ impl ShownItems {
     /// Whether this change can follow, in a session with this many items.
     pub(in crate::session) fn precedes(&self, pruned: &Pruned, items: u64) -> bool {
         let (old, new) = (self.view, pruned.view);
-        let in_order = new.dropped <= new.compacted && new.compacted <= new.pruned && new.pruned <= items;
+        let in_order =
+            new.dropped <= new.compacted && new.compacted <= new.pruned && new.pruned <= items;
         let Some(kept) = &pruned.kept else {
-            return in_order && new.pruned > old.pruned && (new.compacted, new.dropped) == (old.compacted, old.dropped);
+            return in_order
+                && new.pruned > old.pruned
+                && (new.compacted, new.dropped) == (old.compacted, old.dropped);
         };
         let grows = new.compacted >= old.compacted && new.dropped >= old.dropped && new != old;
-        let rises = kept.windows(2).all(|pair| matches!(pair, [one, two] if one.0 < two.0 && one.1 <= two.1));
+        let rises = kept
+            .windows(2)
+            .all(|pair| matches!(pair, [one, two] if one.0 < two.0 && one.1 <= two.1));
         let is_inside = kept.first().is_none_or(|first| first.0 > new.dropped)
-            && kept.last().is_none_or(|last| last.0 <= new.compacted && last.1 <= pruned.last_call);
+            && kept
+                .last()
+                .is_none_or(|last| last.0 <= new.compacted && last.1 <= pruned.last_call);
         // Nothing that left comes back.
         let shown: BTreeSet<u64> = self.kept.iter().map(|kept| kept.0).collect();
-        let returns = kept.iter().any(|kept| kept.0 <= old.compacted && !shown.contains(&kept.0));
+        let returns = kept
+            .iter()
+            .any(|kept| kept.0 <= old.compacted && !shown.contains(&kept.0));
         in_order && new.pruned >= old.pruned && grows && rises && is_inside && !returns
     }
 
     /// The items that the requests show after a change.
     pub(in crate::session) fn after(&self, pruned: &Pruned) -> Self {
         match &pruned.kept {
-            Some(kept) => Self { view: pruned.view, kept: Arc::new(kept.clone()), last_call: pruned.last_call },
-            None => Self { view: pruned.view, ..self.clone() },
+            Some(kept) => Self {
+                view: pruned.view,
+                kept: Arc::new(kept.clone()),
+                last_call: pruned.last_call,
+            },
+            None => Self {
+                view: pruned.view,
+                ..self.clone()
+            },
         }
     }
 
@@ -85,13 +104,21 @@ impl ShownItems {
             ShownPlace::Item(number) => Some(number),
             ShownPlace::Gap { .. } => None,
         });
-        slots.chain((self.view.compacted + 1..).map(Some)).zip(items).collect()
+        slots
+            .chain((self.view.compacted + 1..).map(Some))
+            .zip(items)
+            .collect()
     }
 }
 
 impl Pruned {
     /// Changes the items as `before` shows them to those that this view shows, and counts what left.
-    pub(crate) fn project(&self, items: &mut Vec<Item>, before: &ShownItems, surface: &Surface) -> PrunedContent {
+    pub(crate) fn project(
+        &self,
+        items: &mut Vec<Item>,
+        before: &ShownItems,
+        surface: &Surface,
+    ) -> PrunedContent {
         let after = before.after(self);
         let numbered = before.numbered(std::mem::take(items));
         let mut change = Change::of(self, before, &after, &numbered, surface);
@@ -110,14 +137,25 @@ impl Pruned {
         for slot in after.slots() {
             match slot {
                 ShownPlace::Item(number) => items.extend(shown.remove(&number)),
-                ShownPlace::Gap { items: hidden, calls } if calls.1 > calls.0 => {
+                ShownPlace::Gap {
+                    items: hidden,
+                    calls,
+                } if calls.1 > calls.0 => {
                     items.push(mark(gap, hidden, calls));
-                    gap = if self.next_gap.is_empty() { &self.gap } else { &self.next_gap };
+                    gap = if self.next_gap.is_empty() {
+                        &self.gap
+                    } else {
+                        &self.next_gap
+                    };
                 }
-                ShownPlace::Gap { items: hidden, calls } => items.push(mark(&self.bare_gap, hidden, calls)),
+                ShownPlace::Gap {
+                    items: hidden,
+                    calls,
+                } => items.push(mark(&self.bare_gap, hidden, calls)),
             }
         }
-        let is_mark = |item: &&Item| matches!(item, Item::System { source, .. } if source == GAP_SOURCE);
+        let is_mark =
+            |item: &&Item| matches!(item, Item::System { source, .. } if source == GAP_SOURCE);
         change.left.gaps = items.iter().filter(is_mark).map(bytes).sum();
         items.extend(tail.into_values());
         change.left
@@ -126,12 +164,19 @@ impl Pruned {
 
 /// The mark of a gap.
 fn mark(template: &str, items: u64, (before, last): (u64, u64)) -> Item {
-    let call = |number: u64| CallId::new(number).map(|call| call.to_string()).unwrap_or_default();
+    let call = |number: u64| {
+        CallId::new(number)
+            .map(|call| call.to_string())
+            .unwrap_or_default()
+    };
     let text = template
         .replace(Pruned::ITEMS, &items.to_string())
         .replace(Pruned::CALL, &call(before + 1))
         .replace(Pruned::LAST, &call(last));
-    Item::System { source: GAP_SOURCE.to_owned(), text }
+    Item::System {
+        source: GAP_SOURCE.to_owned(),
+        text,
+    }
 }
 
 /// A change that is being made.
@@ -159,7 +204,14 @@ impl<'a> Change<'a> {
     ) -> Self {
         let known = |name: &String| surface.tools.iter().any(|tool| tool.name == *name);
         let tool = |(_, item): &(Option<u64>, Item)| match item {
-            Item::ToolCall { id, name, .. } => Some((*id, if known(name) { name.clone() } else { OTHER.to_owned() })),
+            Item::ToolCall { id, name, .. } => Some((
+                *id,
+                if known(name) {
+                    name.clone()
+                } else {
+                    OTHER.to_owned()
+                },
+            )),
             Item::User { .. }
             | Item::System { .. }
             | Item::Assistant { .. }
@@ -202,7 +254,9 @@ impl<'a> Change<'a> {
         {
             self.left.seals += seal.signature.data.len() as u64;
         }
-        let Some(shorter) = self.shorter(number, &item) else { return Some(item) };
+        let Some(shorter) = self.shorter(number, &item) else {
+            return Some(item);
+        };
         self.is_changed = true;
         if let Item::ToolResult { id, .. } = &shorter {
             self.result_left(*id, bytes(&item) - bytes(&shorter));
@@ -234,18 +288,27 @@ impl<'a> Change<'a> {
 
     /// The result with a mark in the place of its content; none if it stays as it is.
     fn shorter(&self, number: u64, item: &Item) -> Option<Item> {
-        let Item::ToolResult { id, outcome } = item else { return None };
+        let Item::ToolResult { id, outcome } = item else {
+            return None;
+        };
         let (length, pruned) = (outcome.content.len(), self.pruned);
-        if number <= self.compacted || pruned.keep.contains(id) || (length as u64) < pruned.min_bytes {
+        if number <= self.compacted
+            || pruned.keep.contains(id)
+            || (length as u64) < pruned.min_bytes
+        {
             return None;
         }
         let is_referenced = number <= self.masked.1.max(pruned.referenced);
-        let same = self.whole.get(&outcome.content).filter(|newest| is_referenced && *newest != id);
+        let same = self
+            .whole
+            .get(&outcome.content)
+            .filter(|newest| is_referenced && *newest != id);
         let content = match (same, &pruned.same) {
             (Some(newest), Some(text)) => text.replace(Pruned::CALL, &newest.to_string()),
-            _ if number > self.masked.0 && number <= self.masked.1 => {
-                pruned.mark.replace(Pruned::BYTES, &length.to_string()).replace(Pruned::CALL, &id.to_string())
-            }
+            _ if number > self.masked.0 && number <= self.masked.1 => pruned
+                .mark
+                .replace(Pruned::BYTES, &length.to_string())
+                .replace(Pruned::CALL, &id.to_string()),
             _ => return None,
         };
         (content.len() < length).then(|| {

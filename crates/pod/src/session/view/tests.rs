@@ -3,30 +3,59 @@
 use super::plan::{MIN_BYTES, MarkTexts};
 use super::{ContextPolicy, GAP_SOURCE, NextRequest, ShownItems, ViewTries};
 use crate::record::{
-    CompactRequested, Encoder, KeptItem, Pruned, PrunedContent, Record, SurfaceSet, SurfaceSources, View, ViewLevel,
+    CompactRequested, Encoder, KeptItem, Pruned, PrunedContent, Record, SurfaceSet, SurfaceSources,
+    View, ViewLevel,
 };
 use crate::session::fold::SessionState;
 use crate::session::standing::ActiveInput;
 use llm_worker::item::COMMAND_WORDS;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome, Usage};
+use llm_worker::{
+    CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome, Usage,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 const MARK: &str = "({bytes} of {call})";
 
 fn texts() -> MarkTexts {
-    let [mark, same, gap, bare_gap] =
-        [MARK, "(as {call})", "({items}: {call} to {last})", "({items})"].map(str::to_owned);
-    MarkTexts { mark, same, gap, next_gap: String::new(), bare_gap }
+    let [mark, same, gap, bare_gap] = [
+        MARK,
+        "(as {call})",
+        "({items}: {call} to {last})",
+        "({items})",
+    ]
+    .map(str::to_owned);
+    MarkTexts {
+        mark,
+        same,
+        gap,
+        next_gap: String::new(),
+        bare_gap,
+    }
 }
 
 fn policy(protect_tokens: u64) -> ContextPolicy {
-    ContextPolicy { protect_tokens, prune_at: 75, compact_at: 100 }
+    ContextPolicy {
+        protect_tokens,
+        prune_at: 75,
+        compact_at: 100,
+    }
 }
 
 /// The next request of a session with these items.
-fn next<'a>(state: &'a SessionState, pending: &'a [Item], window: u64, policy: ContextPolicy) -> NextRequest<'a> {
-    NextRequest { state, pending, window: Some(window), policy, tries: ViewTries::default() }
+fn next<'a>(
+    state: &'a SessionState,
+    pending: &'a [Item],
+    window: u64,
+    policy: ContextPolicy,
+) -> NextRequest<'a> {
+    NextRequest {
+        state,
+        pending,
+        window: Some(window),
+        policy,
+        tries: ViewTries::default(),
+    }
 }
 
 fn id(number: u64) -> CallId {
@@ -34,7 +63,11 @@ fn id(number: u64) -> CallId {
 }
 
 fn call(number: u64) -> Item {
-    Item::ToolCall { id: id(number), name: "T".to_owned(), arguments: "{}".to_owned() }
+    Item::ToolCall {
+        id: id(number),
+        name: "T".to_owned(),
+        arguments: "{}".to_owned(),
+    }
 }
 
 fn result(number: u64, bytes: usize) -> Item {
@@ -42,23 +75,54 @@ fn result(number: u64, bytes: usize) -> Item {
     let content = char::from(b'a' + number as u8).to_string().repeat(bytes);
     Item::ToolResult {
         id: id(number),
-        outcome: ToolOutcome { status: ResultStatus::Ok, summary: "s".to_owned(), content },
+        outcome: ToolOutcome {
+            status: ResultStatus::Ok,
+            summary: "s".to_owned(),
+            content,
+        },
     }
 }
 
 fn thought(data: &str) -> Item {
-    let signature = ProviderSignature { kind: "signature".to_owned(), data: data.to_owned() };
-    let seal = Some(SealedReasoning { model: "m".to_owned(), generation: 1, signature });
-    Item::Reasoning { text: "hm".to_owned(), seal }
+    let signature = ProviderSignature {
+        kind: "signature".to_owned(),
+        data: data.to_owned(),
+    };
+    let seal = Some(SealedReasoning {
+        model: "m".to_owned(),
+        generation: 1,
+        signature,
+    });
+    Item::Reasoning {
+        text: "hm".to_owned(),
+        seal,
+    }
 }
 
 /// A session with these items; a token is four bytes.
 fn state(items: &[Item]) -> SessionState {
     let mut state = SessionState::default();
-    let surface =
-        Surface { generation: 1, model: "m".to_owned(), system: String::new(), tools: Vec::new(), max_output: None };
-    let encoder = Encoder { id: "neutral".to_owned(), version: 1 };
-    state.apply(&SurfaceSet { surface, encoder, sources: SurfaceSources::default() }.into()).unwrap();
+    let surface = Surface {
+        generation: 1,
+        model: "m".to_owned(),
+        system: String::new(),
+        tools: Vec::new(),
+        max_output: None,
+    };
+    let encoder = Encoder {
+        id: "neutral".to_owned(),
+        version: 1,
+    };
+    state
+        .apply(
+            &SurfaceSet {
+                surface,
+                encoder,
+                sources: SurfaceSources::default(),
+            }
+            .into(),
+        )
+        .unwrap();
     for item in items {
         state.count(item.clone());
     }
@@ -67,12 +131,19 @@ fn state(items: &[Item]) -> SessionState {
 
 fn plan(items: &[Item], window: u64, protect_tokens: u64) -> Option<Pruned> {
     let state = state(items);
-    next(&state, &[], window, policy(protect_tokens)).plan(|| Some(items.to_vec()), &texts(), &BTreeSet::new())
+    next(&state, &[], window, policy(protect_tokens)).plan(
+        || Some(items.to_vec()),
+        &texts(),
+        &BTreeSet::new(),
+    )
 }
 
 /// Ten results of 1,000 tokens, each seen by the model.
 fn ten() -> Vec<Item> {
-    (1..=10).flat_map(|n| [call(n), result(n, 4000)]).chain([call(11)]).collect()
+    (1..=10)
+        .flat_map(|n| [call(n), result(n, 4000)])
+        .chain([call(11)])
+        .collect()
 }
 
 #[test]
@@ -81,7 +152,11 @@ fn the_oldest_results_leave_in_one_large_bite() {
     let pruned = plan(&ten(), 12_000, 1_000).unwrap();
     assert_eq!((pruned.view.pruned, pruned.left.results), (10, 5));
     assert_eq!(plan(&ten(), 14_000, 1_000), None, "there is room");
-    assert_eq!(plan(&ten(), 10_500, 40_000).unwrap().left.results, 6, "the tail is at most a quarter of the window");
+    assert_eq!(
+        plan(&ten(), 10_500, 40_000).unwrap().left.results,
+        6,
+        "the tail is at most a quarter of the window"
+    );
     assert_eq!(plan(&ten(), 12_000, 2_500).unwrap().left.results, 5);
 }
 
@@ -90,27 +165,54 @@ fn the_newest_tokens_stay() {
     // Nine are to leave, but the newest 1,100 tokens are in the last two.
     assert_eq!(plan(&ten(), 4_400, 40_000).unwrap().left.results, 8);
     // Nothing that the model has not seen.
-    let unseen: Vec<Item> = (1..=10).map(call).chain((1..=10).map(|n| result(n, 4000))).collect();
+    let unseen: Vec<Item> = (1..=10)
+        .map(call)
+        .chain((1..=10).map(|n| result(n, 4000)))
+        .collect();
     assert_eq!(plan(&unseen, 8_000, 0), None);
     // Of the calls of a person, either.
     let command = || user(&format!("{COMMAND_WORDS}\nls"));
-    let unseen: Vec<Item> = (1..=10).flat_map(|n| [command(), call(n), result(n, 4000)]).collect();
+    let unseen: Vec<Item> = (1..=10)
+        .flat_map(|n| [command(), call(n), result(n, 4000)])
+        .collect();
     assert_eq!(plan(&unseen, 8_000, 0), None);
-    assert_eq!(plan(&[unseen, vec![user("go"), call(11)]].concat(), 8_000, 0).unwrap().left.results, 7);
+    assert_eq!(
+        plan(&[unseen, vec![user("go"), call(11)]].concat(), 8_000, 0)
+            .unwrap()
+            .left
+            .results,
+        7
+    );
 }
 
 #[test]
 fn a_small_bite_is_not_worth_a_cold_cache() {
-    let mut items = vec![call(1), result(1, 1200), Item::User { text: "u".repeat(32_000) }, call(2)];
+    let mut items = vec![
+        call(1),
+        result(1, 1200),
+        Item::User {
+            text: "u".repeat(32_000),
+        },
+        call(2),
+    ];
     assert_eq!(plan(&items, 10_000, 0), None);
-    items.push(Item::User { text: "u".repeat(4_000) });
-    assert_eq!(plan(&items, 10_000, 0).unwrap().left.results, 1, "but when the window is nearly full");
+    items.push(Item::User {
+        text: "u".repeat(4_000),
+    });
+    assert_eq!(
+        plan(&items, 10_000, 0).unwrap().left.results,
+        1,
+        "but when the window is nearly full"
+    );
 }
 
 #[test]
 fn the_protected_tail_is_a_part_of_what_words_leave_of_the_window() {
     // 5,000 of 12,000 tokens are words: of the other 7,000, a quarter is protected, one result and a half.
-    let items: Vec<Item> = [user(&"u".repeat(20_000))].into_iter().chain(ten().into_iter().skip(8)).collect();
+    let items: Vec<Item> = [user(&"u".repeat(20_000))]
+        .into_iter()
+        .chain(ten().into_iter().skip(8))
+        .collect();
     assert_eq!(plan(&items, 12_000, 40_000).unwrap().left.results, 4);
 }
 
@@ -125,7 +227,10 @@ fn nothing_is_planned_for_that_cannot_be_worth_it() {
         drop(next(&state, &[], window, policy(0)).plan(items, &texts(), &BTreeSet::new()));
         asked.get()
     };
-    assert!(!asks(10_500), "a thousand tokens are less than a quarter of 7,875");
+    assert!(
+        !asks(10_500),
+        "a thousand tokens are less than a quarter of 7,875"
+    );
     assert!(asks(9_900), "above nine tenths everything counts");
 }
 
@@ -138,8 +243,18 @@ fn where_nothing_can_leave_it_is_looked_for_again_after_some_growth() {
     for step in 0..10 {
         let state = state(&items);
         let looked = std::cell::Cell::new(false);
-        let next = NextRequest { tries, ..next(&state, &[], 10_000, policy(10_000)) };
-        assert_eq!(next.plan(|| looked.replace(true).then(|| items.clone()), &texts(), &BTreeSet::new()), None);
+        let next = NextRequest {
+            tries,
+            ..next(&state, &[], 10_000, policy(10_000))
+        };
+        assert_eq!(
+            next.plan(
+                || looked.replace(true).then(|| items.clone()),
+                &texts(),
+                &BTreeSet::new()
+            ),
+            None
+        );
         tries = next.unchanged();
         looks.extend(looked.get().then_some(step));
         // Eighty tokens: a fiftieth of the window is two and a half of them.
@@ -147,16 +262,33 @@ fn where_nothing_can_leave_it_is_looked_for_again_after_some_growth() {
     }
     assert_eq!(looks, [0, 3, 6, 9]);
     let state = state(&items);
-    let next = NextRequest { tries, ..next(&state, &[], 100_000, policy(0)) };
-    assert_eq!(next.unchanged(), ViewTries::default(), "a request that fits");
+    let next = NextRequest {
+        tries,
+        ..next(&state, &[], 100_000, policy(0))
+    };
+    assert_eq!(
+        next.unchanged(),
+        ViewTries::default(),
+        "a request that fits"
+    );
 }
 
 #[test]
 fn what_waits_for_the_next_request_counts() {
     let items = ten();
-    let (state, pending) = (state(&items), [Item::User { text: "u".repeat(12_000) }]);
-    let next =
-        |pending| next(&state, pending, 14_000, policy(1_000)).plan(|| Some(items.clone()), &texts(), &BTreeSet::new());
+    let (state, pending) = (
+        state(&items),
+        [Item::User {
+            text: "u".repeat(12_000),
+        }],
+    );
+    let next = |pending| {
+        next(&state, pending, 14_000, policy(1_000)).plan(
+            || Some(items.clone()),
+            &texts(),
+            &BTreeSet::new(),
+        )
+    };
     assert_eq!(next(&[]), None);
     assert!(next(&pending).is_some());
 }
@@ -166,7 +298,11 @@ fn an_answer_of_a_known_length_has_its_room() {
     let items = ten();
     let mut state = state(&items);
     state.surface.as_mut().unwrap().0.max_output = Some(6_000);
-    let plan = next(&state, &[], 14_000, policy(1_000)).plan(|| Some(items.clone()), &texts(), &BTreeSet::new());
+    let plan = next(&state, &[], 14_000, policy(1_000)).plan(
+        || Some(items.clone()),
+        &texts(),
+        &BTreeSet::new(),
+    );
     assert!(plan.is_some());
 }
 
@@ -185,7 +321,10 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
     ];
     let surface = state(&[]).surface.unwrap().0;
     let mut pruned = Pruned {
-        view: View { pruned: 5, ..View::default() },
+        view: View {
+            pruned: 5,
+            ..View::default()
+        },
         min_bytes: MIN_BYTES,
         mark: MARK.to_owned(),
         ..Pruned::default()
@@ -200,16 +339,37 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
         ..PrunedContent::default()
     };
     assert_eq!(left, expected);
-    let Item::ToolResult { outcome, .. } = &masked[4] else { panic!("{masked:?}") };
-    assert_eq!((outcome.status, outcome.summary.as_str(), outcome.content.as_str()), (ResultStatus::Ok, "s", &*mark));
-    assert_eq!(masked[5], Item::Reasoning { text: "hm".to_owned(), seal: None });
+    let Item::ToolResult { outcome, .. } = &masked[4] else {
+        panic!("{masked:?}")
+    };
+    assert_eq!(
+        (
+            outcome.status,
+            outcome.summary.as_str(),
+            outcome.content.as_str()
+        ),
+        (ResultStatus::Ok, "s", &*mark)
+    );
+    assert_eq!(
+        masked[5],
+        Item::Reasoning {
+            text: "hm".to_owned(),
+            seal: None
+        }
+    );
     for same in [0, 1, 2, 3, 6, 7] {
         assert_eq!(masked[same], items[same]);
     }
     // A later view leaves what was masked as it is.
     pruned.view.pruned = 8;
     let before = masked[4].clone();
-    let shown = ShownItems { view: View { pruned: 5, ..View::default() }, ..ShownItems::default() };
+    let shown = ShownItems {
+        view: View {
+            pruned: 5,
+            ..View::default()
+        },
+        ..ShownItems::default()
+    };
     assert_eq!(pruned.project(&mut masked, &shown, &surface).results, 1);
     assert_eq!(masked[4], before);
 }
@@ -217,7 +377,12 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
 /// The seals that stay, by a letter each.
 fn sealed(items: &[Item]) -> String {
     let seal = |item: &Item| {
-        let Item::Reasoning { seal: Some(seal), .. } = item else { return None };
+        let Item::Reasoning {
+            seal: Some(seal), ..
+        } = item
+        else {
+            return None;
+        };
         Some(seal.signature.data.clone())
     };
     items.iter().filter_map(seal).collect()
@@ -226,17 +391,33 @@ fn sealed(items: &[Item]) -> String {
 #[test]
 fn a_loop_of_calls_keeps_all_its_seals_or_none() {
     let text = "x".to_owned();
-    let (words, note) =
-        (Item::User { text: text.clone() }, Item::System { source: "host".to_owned(), text: text.clone() });
+    let (words, note) = (
+        Item::User { text: text.clone() },
+        Item::System {
+            source: "host".to_owned(),
+            text: text.clone(),
+        },
+    );
     let step = |letter: &str, number| [thought(letter), call(number), result(number, 600)];
     // Two loops. Words that come with a result do not end the second one.
     let ends = [thought("c"), Item::Assistant { text }];
     let one = [&[words.clone()][..], &step("a", 1), &step("b", 2), &ends].concat();
-    let two =
-        [&[note.clone(), words.clone()][..], &step("d", 3), &[note, words], &step("e", 4), &step("f", 5)].concat();
+    let two = [
+        &[note.clone(), words.clone()][..],
+        &step("d", 3),
+        &[note, words],
+        &step("e", 4),
+        &step("f", 5),
+    ]
+    .concat();
     let items = [one, two].concat();
     let surface = state(&[]).surface.unwrap().0;
-    let number = |wanted| 1 + items.iter().position(|item| *item == result(wanted, 600)).unwrap() as u64;
+    let number = |wanted| {
+        1 + items
+            .iter()
+            .position(|item| *item == result(wanted, 600))
+            .unwrap() as u64
+    };
     for (first, whole_loops, stay) in [
         (1, false, "a"),
         (1, true, ""),
@@ -248,13 +429,32 @@ fn a_loop_of_calls_keeps_all_its_seals_or_none() {
         (4, true, "abc"),
         (5, true, "abc"),
     ] {
-        let view = View { pruned: number(first), ..View::default() };
-        let shown = ShownItems { view: View { pruned: view.pruned - 1, ..view }, ..ShownItems::default() };
-        let pruned = Pruned { view, min_bytes: 512, mark: MARK.to_owned(), whole_loops, ..Pruned::default() };
+        let view = View {
+            pruned: number(first),
+            ..View::default()
+        };
+        let shown = ShownItems {
+            view: View {
+                pruned: view.pruned - 1,
+                ..view
+            },
+            ..ShownItems::default()
+        };
+        let pruned = Pruned {
+            view,
+            min_bytes: 512,
+            mark: MARK.to_owned(),
+            whole_loops,
+            ..Pruned::default()
+        };
         let mut masked = items.clone();
         let left = pruned.project(&mut masked, &shown, &surface);
         assert_eq!(sealed(&masked), stay, "result {first}, {whole_loops}");
-        assert_eq!(left.seals, 6 - stay.len() as u64, "result {first}, {whole_loops}");
+        assert_eq!(
+            left.seals,
+            6 - stay.len() as u64,
+            "result {first}, {whole_loops}"
+        );
     }
 }
 
@@ -267,7 +467,10 @@ fn the_meter_loses_what_left() {
     let bytes: u64 = pruned.left.bytes.values().sum();
     state.apply(&Record::from(pruned.clone())).unwrap();
     assert_eq!(state.context(None).unwrap().used, before - bytes / 4);
-    assert!(state.apply(&Record::from(pruned)).is_err(), "a view does not go back");
+    assert!(
+        state.apply(&Record::from(pruned)).is_err(),
+        "a view does not go back"
+    );
 }
 
 /// What a change leaves, as texts.
@@ -285,16 +488,22 @@ fn word(item: &Item) -> String {
         Item::System { source, text } => format!("{source} {text}"),
         Item::Reasoning { seal, .. } => format!("thought {}", seal.is_some()),
         Item::ToolCall { id, .. } => format!("call {}", id.number()),
-        Item::ToolResult { id, outcome } => format!("result {} {}", id.number(), outcome.content.len()),
+        Item::ToolResult { id, outcome } => {
+            format!("result {} {}", id.number(), outcome.content.len())
+        }
     }
 }
 
 fn user(text: &str) -> Item {
-    Item::User { text: text.to_owned() }
+    Item::User {
+        text: text.to_owned(),
+    }
 }
 
 fn said(text: &str) -> Item {
-    Item::Assistant { text: text.to_owned() }
+    Item::Assistant {
+        text: text.to_owned(),
+    }
 }
 
 /// Two turns of two steps each, then a third that runs.
@@ -304,12 +513,18 @@ fn turns() -> Vec<Item> {
         thought("a"),
         call(1),
         result(1, 4000),
-        Item::System { source: "client".to_owned(), text: "told".to_owned() },
+        Item::System {
+            source: "client".to_owned(),
+            text: "told".to_owned(),
+        },
         call(2),
         result(2, 4000),
         said("first"),
         user("two"),
-        Item::System { source: "host".to_owned(), text: "note".to_owned() },
+        Item::System {
+            source: "host".to_owned(),
+            text: "note".to_owned(),
+        },
         call(3),
         call(4),
         result(3, 4000),
@@ -323,9 +538,22 @@ fn turns() -> Vec<Item> {
     ]
 }
 
-fn by_hand(items: &[Item], drop_turns: bool, protect_tokens: u64, keep: &[u64]) -> (SessionState, Option<Pruned>) {
+fn by_hand(
+    items: &[Item],
+    drop_turns: bool,
+    protect_tokens: u64,
+    keep: &[u64],
+) -> (SessionState, Option<Pruned>) {
     let mut state = state(items);
-    state.apply(&CompactRequested { drop_turns, by: None }.into()).unwrap();
+    state
+        .apply(
+            &CompactRequested {
+                drop_turns,
+                by: None,
+            }
+            .into(),
+        )
+        .unwrap();
     let keep = keep.iter().map(|number| id(*number)).collect();
     let next = NextRequest {
         state: &state,
@@ -343,7 +571,17 @@ fn old_steps_leave_and_every_word_stays() {
     let items = turns();
     let (state, plan) = by_hand(&items, false, 1_000, &[]);
     let plan = plan.unwrap();
-    assert_eq!((plan.level, plan.view), (ViewLevel::Steps, View { pruned: 16, compacted: 16, dropped: 0 }));
+    assert_eq!(
+        (plan.level, plan.view),
+        (
+            ViewLevel::Steps,
+            View {
+                pruned: 16,
+                compacted: 16,
+                dropped: 0
+            }
+        )
+    );
     let expected = [
         "user one",
         "context (3: c00000001 to c00000001)",
@@ -361,7 +599,14 @@ fn old_steps_leave_and_every_word_stays() {
     ];
     assert_eq!(after(&plan, &state, &items), expected);
     assert_eq!((plan.left.results, plan.left.bytes["other"]), (4, 16_004));
-    assert_eq!((plan.left.seals, plan.left.reasoning, plan.left.notes["host"]), (2, 2, 4));
+    assert_eq!(
+        (
+            plan.left.seals,
+            plan.left.reasoning,
+            plan.left.notes["host"]
+        ),
+        (2, 2, 4)
+    );
 }
 
 #[test]
@@ -373,15 +618,25 @@ fn a_call_and_its_result_are_never_parted() {
         let Some(plan) = plan else { continue };
         let words = after(&plan, &state, &items);
         for number in 1..=5 {
-            let has = |kind: &str| words.iter().any(|word| word.starts_with(&format!("{kind} {number}")));
+            let has = |kind: &str| {
+                words
+                    .iter()
+                    .any(|word| word.starts_with(&format!("{kind} {number}")))
+            };
             assert_eq!(has("call"), has("result"), "{protect}: {words:?}");
         }
         let calls = |number: u64| words.contains(&format!("call {number}"));
         assert_eq!(calls(3), calls(4), "{protect}: {words:?}");
         assert!(
-            ["user one", "said first", "user two", "said second", "user three"]
-                .iter()
-                .all(|word| words.iter().any(|it| it == word))
+            [
+                "user one",
+                "said first",
+                "user two",
+                "said second",
+                "user three"
+            ]
+            .iter()
+            .all(|word| words.iter().any(|it| it == word))
         );
     }
 }
@@ -405,12 +660,23 @@ fn a_later_change_joins_the_gaps_and_the_meter_counts_what_is_shown() {
         items.extend(more.iter().cloned().map(|item| state.count(item)));
     }
     state.apply(&CompactRequested::default().into()).unwrap();
-    let next =
-        NextRequest { state: &state, pending: &[], window: None, policy: policy(1_000), tries: ViewTries::default() };
-    let plan = next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).unwrap();
+    let next = NextRequest {
+        state: &state,
+        pending: &[],
+        window: None,
+        policy: policy(1_000),
+        tries: ViewTries::default(),
+    };
+    let plan = next
+        .plan(|| Some(items.clone()), &texts(), &BTreeSet::new())
+        .unwrap();
     let words = after(&plan, &state, &items);
     count(&mut state, &mut items, plan);
-    let gaps: Vec<&str> = words.iter().map(String::as_str).filter(|word| word.starts_with(GAP_SOURCE)).collect();
+    let gaps: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|word| word.starts_with(GAP_SOURCE))
+        .collect();
     let expected = [
         "(3: c00000001 to c00000001)",
         "(2: c00000002 to c00000002)",
@@ -425,11 +691,16 @@ fn a_later_change_joins_the_gaps_and_the_meter_counts_what_is_shown() {
 fn each_gap_keeps_a_mark_and_only_the_first_one_says_how() {
     let mut items = turns();
     let mut state = state(&items);
-    let texts = MarkTexts { next_gap: "({call})".to_owned(), ..texts() };
+    let texts = MarkTexts {
+        next_gap: "({call})".to_owned(),
+        ..texts()
+    };
     state.apply(&CompactRequested::default().into()).unwrap();
     let change = |state: &mut SessionState, items: &mut Vec<Item>, window: u64| {
         let next = next(state, &[], window, policy(1_000));
-        let plan = next.plan(|| Some(items.clone()), &texts, &BTreeSet::new()).unwrap();
+        let plan = next
+            .plan(|| Some(items.clone()), &texts, &BTreeSet::new())
+            .unwrap();
         let before = state.shown.clone();
         state.apply(&Record::from(plan.clone())).unwrap();
         plan.project(items, &before, &state.surface.as_ref().unwrap().0);
@@ -443,11 +714,16 @@ fn each_gap_keeps_a_mark_and_only_the_first_one_says_how() {
     }
     assert_eq!(change(&mut state, &mut items, 9_000), ViewLevel::Results);
     let marks = items.iter().filter_map(|item| {
-        let Item::System { source, text } = item else { return None };
+        let Item::System { source, text } = item else {
+            return None;
+        };
         (source == GAP_SOURCE).then_some(text.as_str())
     });
     let marks: Vec<&str> = marks.collect();
-    assert_eq!(marks, ["(3: c00000001 to c00000001)", "(c00000002)", "(c00000003)"]);
+    assert_eq!(
+        marks,
+        ["(3: c00000001 to c00000001)", "(c00000002)", "(c00000003)"]
+    );
     let bytes: u64 = items.iter().map(crate::session::context::bytes).sum();
     assert_eq!(state.context(None).unwrap().used, bytes / 4);
 }
@@ -467,15 +743,26 @@ fn only_its_size_makes_a_request_too_large() {
         let mut state = state(&items);
         let surface = state.surface.as_ref().unwrap().0.clone();
         state.context.request(&surface);
-        state.context.response(&Usage { input: counted, ..Usage::default() });
+        state.context.response(&Usage {
+            input: counted,
+            ..Usage::default()
+        });
         let pending = [user(&"v".repeat(added))];
         let mut next = next(&state, &pending, window, policy(0));
         for _ in 0..9 {
-            assert_eq!(next.is_too_large(), too_large, "{counted} + {added} of {window}");
+            assert_eq!(
+                next.is_too_large(),
+                too_large,
+                "{counted} + {added} of {window}"
+            );
             next.tries = next.changed();
         }
         // Nothing is too soon for a request that does not fit.
-        assert_eq!(next.is_over(), next.tries.fruitless > window, "{counted} + {added} of {window}");
+        assert_eq!(
+            next.is_over(),
+            next.tries.fruitless > window,
+            "{counted} + {added} of {window}"
+        );
     }
 }
 
@@ -483,13 +770,31 @@ fn only_its_size_makes_a_request_too_large() {
 fn a_turn_that_has_ended_may_leave_though_it_is_the_newest() {
     let words = |number: u64| said(&format!("{number}{}", "w".repeat(400)));
     let steps = (1..=40).flat_map(|number| [words(number), call(number), result(number, 100)]);
-    let items: Vec<Item> = [user("do it all")].into_iter().chain(steps).chain([said("done")]).collect();
+    let items: Vec<Item> = [user("do it all")]
+        .into_iter()
+        .chain(steps)
+        .chain([said("done")])
+        .collect();
     let mut state = state(&items);
-    state.apply(&CompactRequested { drop_turns: true, by: None }.into()).unwrap();
-    state.standing.inputs = vec![ActiveInput { input: 1, item: 1, text: "do it all".to_owned(), since_us: 0 }];
+    state
+        .apply(
+            &CompactRequested {
+                drop_turns: true,
+                by: None,
+            }
+            .into(),
+        )
+        .unwrap();
+    state.standing.inputs = vec![ActiveInput {
+        input: 1,
+        item: 1,
+        text: "do it all".to_owned(),
+        since_us: 0,
+    }];
     let dropped = |pending: &[Item]| {
         let next = next(&state, pending, 5_000, policy(1_000));
-        next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).map(|plan| plan.view.dropped)
+        next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new())
+            .map(|plan| plan.view.dropped)
     };
     assert_eq!(dropped(&[]), Some(0), "the running turn stays");
     assert_eq!(dropped(&[user("what now?")]), Some(items.len() as u64));
@@ -502,7 +807,11 @@ fn the_oldest_turns_leave_only_by_hand_and_never_the_running_one() {
     items[8] = user(&"v".repeat(4_000));
     let (state, plan) = by_hand(&items, true, 1_000, &[]);
     let plan = plan.unwrap();
-    assert_eq!((plan.level, plan.view.dropped), (ViewLevel::Turns, 8), "the second turn is small enough");
+    assert_eq!(
+        (plan.level, plan.view.dropped),
+        (ViewLevel::Turns, 8),
+        "the second turn is small enough"
+    );
     let words = after(&plan, &state, &items);
     assert_eq!(words[0], "context (8: c00000001 to c00000002)");
     assert!(words[1].starts_with("user v"));
@@ -516,22 +825,72 @@ fn the_oldest_turns_leave_only_by_hand_and_never_the_running_one() {
 #[test]
 fn a_running_turn_with_several_inputs_stays_whole() {
     let big = |letter: &str| user(&letter.repeat(20_000));
-    let items = vec![big("a"), said("first"), big("b"), call(1), result(1, 600), big("c"), call(2)];
+    let items = vec![
+        big("a"),
+        said("first"),
+        big("b"),
+        call(1),
+        result(1, 600),
+        big("c"),
+        call(2),
+    ];
     let mut state = state(&items);
-    state.apply(&CompactRequested { drop_turns: true, by: None }.into()).unwrap();
-    state.standing.inputs = vec![ActiveInput { input: 2, item: 3, text: "b".to_owned(), since_us: 0 }];
-    let next =
-        NextRequest { state: &state, pending: &[], window: None, policy: policy(0), tries: ViewTries::default() };
-    let plan = next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).unwrap();
-    assert_eq!(plan.view.dropped, 2, "what was said before the input that began the turn");
+    state
+        .apply(
+            &CompactRequested {
+                drop_turns: true,
+                by: None,
+            }
+            .into(),
+        )
+        .unwrap();
+    state.standing.inputs = vec![ActiveInput {
+        input: 2,
+        item: 3,
+        text: "b".to_owned(),
+        since_us: 0,
+    }];
+    let next = NextRequest {
+        state: &state,
+        pending: &[],
+        window: None,
+        policy: policy(0),
+        tries: ViewTries::default(),
+    };
+    let plan = next
+        .plan(|| Some(items.clone()), &texts(), &BTreeSet::new())
+        .unwrap();
+    assert_eq!(
+        plan.view.dropped, 2,
+        "what was said before the input that began the turn"
+    );
 }
 
 #[test]
 fn all_turns_before_the_running_one_may_leave() {
-    let items = vec![user("one"), said("first"), user(&"b".repeat(20_000)), said("second"), user("go on")];
+    let items = vec![
+        user("one"),
+        said("first"),
+        user(&"b".repeat(20_000)),
+        said("second"),
+        user("go on"),
+    ];
     let mut state = state(&items);
-    state.apply(&CompactRequested { drop_turns: true, by: None }.into()).unwrap();
-    state.standing.inputs = vec![ActiveInput { input: 3, item: 5, text: "go on".to_owned(), since_us: 0 }];
+    state
+        .apply(
+            &CompactRequested {
+                drop_turns: true,
+                by: None,
+            }
+            .into(),
+        )
+        .unwrap();
+    state.standing.inputs = vec![ActiveInput {
+        input: 3,
+        item: 5,
+        text: "go on".to_owned(),
+        since_us: 0,
+    }];
     let next = NextRequest {
         state: &state,
         pending: &[],
@@ -539,7 +898,9 @@ fn all_turns_before_the_running_one_may_leave() {
         policy: policy(0),
         tries: ViewTries::default(),
     };
-    let plan = next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).unwrap();
+    let plan = next
+        .plan(|| Some(items.clone()), &texts(), &BTreeSet::new())
+        .unwrap();
     assert_eq!(plan.view.dropped, 4);
     assert_eq!(after(&plan, &state, &items), ["context (4)", "user go on"]);
 }
@@ -557,26 +918,46 @@ fn hooks_may_keep_results() {
 fn others_leave_in_the_place_of_results_that_hooks_keep() {
     let (items, keep) = (ten(), BTreeSet::from([id(1), id(2)]));
     let state = state(&items);
-    let pruned = next(&state, &[], 12_000, policy(1_000)).plan(|| Some(items.clone()), &texts(), &keep).unwrap();
-    assert_eq!((pruned.view.pruned, pruned.left.results), (14, 5), "calls 3 to 7");
+    let pruned = next(&state, &[], 12_000, policy(1_000))
+        .plan(|| Some(items.clone()), &texts(), &keep)
+        .unwrap();
+    assert_eq!(
+        (pruned.view.pruned, pruned.left.results),
+        (14, 5),
+        "calls 3 to 7"
+    );
 }
 
 #[test]
 fn identical_results_are_referenced_once() {
     let same = |number: u64| Item::ToolResult {
         id: id(number),
-        outcome: ToolOutcome { status: ResultStatus::Ok, summary: "s".to_owned(), content: "=".repeat(4000) },
+        outcome: ToolOutcome {
+            status: ResultStatus::Ok,
+            summary: "s".to_owned(),
+            content: "=".repeat(4000),
+        },
     };
     let mut items: Vec<Item> = ten();
     (items[1], items[15], items[17]) = (same(1), same(8), same(9));
     let plan = plan(&items, 12_000, 3_000).unwrap();
     let mut shown = items.clone();
-    plan.project(&mut shown, &ShownItems::default(), &state(&[]).surface.unwrap().0);
+    plan.project(
+        &mut shown,
+        &ShownItems::default(),
+        &state(&[]).surface.unwrap().0,
+    );
     let content = |at: usize| {
-        let Item::ToolResult { outcome, .. } = &shown[at] else { panic!("{:?}", shown[at]) };
+        let Item::ToolResult { outcome, .. } = &shown[at] else {
+            panic!("{:?}", shown[at])
+        };
         outcome.content.clone()
     };
-    assert_eq!([content(1), content(15)], ["(as c00000009)", "(as c00000009)"], "also in the protected tail");
+    assert_eq!(
+        [content(1), content(15)],
+        ["(as c00000009)", "(as c00000009)"],
+        "also in the protected tail"
+    );
     assert_eq!(content(17), "=".repeat(4000));
     assert_eq!(content(3), "(4000 of c00000002)");
 }
@@ -584,17 +965,32 @@ fn identical_results_are_referenced_once() {
 #[test]
 fn steps_leave_by_themselves_where_results_are_not_enough() {
     // Calls with long arguments: masking results does not help.
-    let write = |number: u64| Item::ToolCall { id: id(number), name: "W".to_owned(), arguments: "w".repeat(4000) };
-    let items: Vec<Item> = (1..=10).flat_map(|n| [write(n), result(n, 10)]).chain([user("go"), call(11)]).collect();
+    let write = |number: u64| Item::ToolCall {
+        id: id(number),
+        name: "W".to_owned(),
+        arguments: "w".repeat(4000),
+    };
+    let items: Vec<Item> = (1..=10)
+        .flat_map(|n| [write(n), result(n, 10)])
+        .chain([user("go"), call(11)])
+        .collect();
     let state = state(&items);
     let plan = |compact_at, window| {
-        let policy = ContextPolicy { compact_at, ..policy(1_000) };
+        let policy = ContextPolicy {
+            compact_at,
+            ..policy(1_000)
+        };
         next(&state, &[], window, policy).plan(|| Some(items.clone()), &texts(), &BTreeSet::new())
     };
     assert_eq!(plan(85, 12_400), None, "81 percent are used");
     let steps = plan(80, 12_400).unwrap();
     assert_eq!((steps.level, steps.view.compacted), (ViewLevel::Steps, 18));
-    assert_eq!(steps.parameters.map(|it| (it.window, it.compact_at, it.by_hand)), Some((Some(12_400), 80, false)));
+    assert_eq!(
+        steps
+            .parameters
+            .map(|it| (it.window, it.compact_at, it.by_hand)),
+        Some((Some(12_400), 80, false))
+    );
 }
 
 #[test]
@@ -625,7 +1021,11 @@ fn a_view_that_does_not_follow_is_refused() {
     let mut later = state.clone();
     later.apply(&plan.clone().into()).unwrap();
     let mut back = plan.clone();
-    back.view = View { pruned: 18, compacted: 18, dropped: 0 };
+    back.view = View {
+        pruned: 18,
+        compacted: 18,
+        dropped: 0,
+    };
     back.kept.as_mut().unwrap().insert(1, KeptItem(2, 0));
     assert!(later.apply(&back.into()).is_err());
 }

@@ -3,8 +3,8 @@
 use crate::anthropic::{Messages, max_output};
 use llm_worker::projection::Dialect;
 use llm_worker::{
-    CallId, Item, Projection, ProviderSignature, ResultStatus, SealedReasoning, Surface, ToolDefinition, ToolEffect,
-    ToolOutcome,
+    CallId, Item, Projection, ProviderSignature, ResultStatus, SealedReasoning, Surface,
+    ToolDefinition, ToolEffect, ToolOutcome,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,7 +21,11 @@ fn surface() -> Surface {
         model: "anthropic/claude-x".to_owned(),
         system: "Be \"brief\".\n".to_owned(),
         tools: vec![
-            tool("Grep", "Search.", r#"{"properties":{"pattern":{"type":"string"}},"type":"object"}"#),
+            tool(
+                "Grep",
+                "Search.",
+                r#"{"properties":{"pattern":{"type":"string"}},"type":"object"}"#,
+            ),
             tool("Read", "Read a file.", r#"{"type":"object"}"#),
         ],
         max_output: Some(4096),
@@ -29,30 +33,58 @@ fn surface() -> Surface {
 }
 
 fn call(number: u64, name: &str, arguments: &str) -> Item {
-    Item::ToolCall { id: CallId::new(number).unwrap(), name: name.to_owned(), arguments: arguments.to_owned() }
+    Item::ToolCall {
+        id: CallId::new(number).unwrap(),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    }
 }
 
 fn result(number: u64, status: ResultStatus, summary: &str, content: &str) -> Item {
-    let outcome = ToolOutcome { status, summary: summary.to_owned(), content: content.to_owned() };
-    Item::ToolResult { id: CallId::new(number).unwrap(), outcome }
+    let outcome = ToolOutcome {
+        status,
+        summary: summary.to_owned(),
+        content: content.to_owned(),
+    };
+    Item::ToolResult {
+        id: CallId::new(number).unwrap(),
+        outcome,
+    }
 }
 
 fn user(text: &str) -> Item {
-    Item::User { text: text.to_owned() }
+    Item::User {
+        text: text.to_owned(),
+    }
 }
 
 fn note(text: &str) -> Item {
-    Item::System { source: "host".to_owned(), text: text.to_owned() }
+    Item::System {
+        source: "host".to_owned(),
+        text: text.to_owned(),
+    }
 }
 
 fn assistant(text: &str) -> Item {
-    Item::Assistant { text: text.to_owned() }
+    Item::Assistant {
+        text: text.to_owned(),
+    }
 }
 
 fn thought(text: &str, kind: &str, data: &str) -> Item {
-    let signature = ProviderSignature { kind: kind.to_owned(), data: data.to_owned() };
-    let seal = Some(SealedReasoning { model: "anthropic/claude-x".to_owned(), generation: 1, signature });
-    Item::Reasoning { text: text.to_owned(), seal }
+    let signature = ProviderSignature {
+        kind: kind.to_owned(),
+        data: data.to_owned(),
+    };
+    let seal = Some(SealedReasoning {
+        model: "anthropic/claude-x".to_owned(),
+        generation: 1,
+        signature,
+    });
+    Item::Reasoning {
+        text: text.to_owned(),
+        seal,
+    }
 }
 
 fn body(surface: &Surface, items: &[Item]) -> String {
@@ -114,10 +146,22 @@ fn the_bytes_are_pinned() {
         r#"{"role":"user","content":[{"type":"text","text":"(nothing)","cache_control":{"type":"ephemeral"}}]}]}"#,
     );
     let found = body(&surface(), &conversation());
-    assert_eq!(found, format!("{HEAD}{expected}"), "these bytes are anthropic-messages/1: a change is a new version");
-    assert_eq!((Messages.id(), Messages.version()), ("anthropic-messages", 1));
+    assert_eq!(
+        found,
+        format!("{HEAD}{expected}"),
+        "these bytes are anthropic-messages/1: a change is a new version"
+    );
+    assert_eq!(
+        (Messages.id(), Messages.version()),
+        ("anthropic-messages", 1)
+    );
     assert!(serde_json::from_str::<Value>(&found).is_ok());
-    let bare = Surface { system: " ".to_owned(), tools: Vec::new(), max_output: None, ..surface() };
+    let bare = Surface {
+        system: " ".to_owned(),
+        tools: Vec::new(),
+        max_output: None,
+        ..surface()
+    };
     assert_eq!(
         body(&bare, &[user("hi")]),
         concat!(
@@ -133,11 +177,16 @@ fn every_order_of_items_is_a_request_the_api_takes() {
     let items = conversation();
     let mut orders: Vec<Vec<Item>> = (1..=items.len()).map(|end| items[..end].to_vec()).collect();
     let foreign = [
-        Item::Reasoning { text: "no seal".to_owned(), seal: None },
+        Item::Reasoning {
+            text: "no seal".to_owned(),
+            seal: None,
+        },
         thought("another vendor's", "encrypted_content", "x"),
     ];
     // A result is behind its call in every history.
-    let loose = items.iter().filter(|item| !matches!(item, Item::ToolResult { .. }));
+    let loose = items
+        .iter()
+        .filter(|item| !matches!(item, Item::ToolResult { .. }));
     orders.extend(loose.map(|item| [foreign.as_slice(), &[user("x"), item.clone()]].concat()));
     for order in orders {
         let request: Value = serde_json::from_str(&body(&surface(), &order)).unwrap();
@@ -147,24 +196,53 @@ fn every_order_of_items_is_a_request_the_api_takes() {
         let mut last = "";
         for message in messages {
             let role = message["role"].as_str().unwrap();
-            assert_ne!(role, last, "neighbours of one role are one message: {order:?}");
+            assert_ne!(
+                role, last,
+                "neighbours of one role are one message: {order:?}"
+            );
             last = role;
             let content = message["content"].as_array().unwrap();
-            let kinds: Vec<&str> = content.iter().map(|block| block["type"].as_str().unwrap()).collect();
-            assert!(!kinds.is_empty() && !kinds.last().unwrap().contains("thinking"), "{kinds:?}");
-            let said = kinds.iter().position(|kind| *kind == "text").unwrap_or(kinds.len());
+            let kinds: Vec<&str> = content
+                .iter()
+                .map(|block| block["type"].as_str().unwrap())
+                .collect();
+            assert!(
+                !kinds.is_empty() && !kinds.last().unwrap().contains("thinking"),
+                "{kinds:?}"
+            );
+            let said = kinds
+                .iter()
+                .position(|kind| *kind == "text")
+                .unwrap_or(kinds.len());
             assert!(
                 role == "assistant" || kinds[said..].iter().all(|kind| *kind == "text"),
                 "results first: {kinds:?}"
             );
             for block in content {
-                assert!(block["text"].as_str().is_none_or(|text| !text.trim().is_empty()), "{block}");
-                assert!(!(block["type"] == "thinking" && block["cache_control"].is_object()), "{block}");
+                assert!(
+                    block["text"]
+                        .as_str()
+                        .is_none_or(|text| !text.trim().is_empty()),
+                    "{block}"
+                );
+                assert!(
+                    !(block["type"] == "thinking" && block["cache_control"].is_object()),
+                    "{block}"
+                );
             }
         }
-        let end = messages.last().unwrap()["content"].as_array().unwrap().last().unwrap().clone();
+        let end = messages.last().unwrap()["content"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .clone();
         let word = end["text"] == "(no answer)";
-        assert_eq!(end["cache_control"]["type"] == "ephemeral", !word, "the last block is the last anchor: {end}");
+        assert_eq!(
+            end["cache_control"]["type"] == "ephemeral",
+            !word,
+            "the last block is the last anchor: {end}"
+        );
     }
 }
 
@@ -186,7 +264,11 @@ fn the_moving_anchor_leaves_old_bytes_as_they_were() {
             assert!(now.starts_with(&before[..end]), "{now}");
         }
         let anchors = now[HEAD.len()..].matches("cache_control").count();
-        assert_eq!(anchors, usize::from(!now.ends_with(r#""(no answer)"}]}]}"#)), "one, at the end: {now}");
+        assert_eq!(
+            anchors,
+            usize::from(!now.ends_with(r#""(no answer)"}]}]}"#)),
+            "one, at the end: {now}"
+        );
         before = Some(now).filter(|now| now.ends_with(r#""ephemeral"}}]}]}"#));
     }
 }
@@ -195,11 +277,21 @@ fn the_moving_anchor_leaves_old_bytes_as_they_were() {
 fn a_seal_of_another_model_or_surface_is_not_sent() {
     let own = body(&surface(), &conversation());
     assert_eq!(own.matches("thinking\",\"").count(), 4);
-    for other in
-        [Surface { model: "anthropic/claude-y".to_owned(), ..surface() }, Surface { generation: 2, ..surface() }]
-    {
+    for other in [
+        Surface {
+            model: "anthropic/claude-y".to_owned(),
+            ..surface()
+        },
+        Surface {
+            generation: 2,
+            ..surface()
+        },
+    ] {
         let body = body(&other, &conversation());
-        assert!(!body.contains("thinking") && !body.contains("Eq/+=="), "{body}");
+        assert!(
+            !body.contains("thinking") && !body.contains("Eq/+=="),
+            "{body}"
+        );
     }
 }
 

@@ -17,7 +17,11 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
                 continue;
             }
             ModelEvent::CallStarted { index, name } => {
-                assert_eq!(*index, calls.len(), "calls are numbered in order, each started once");
+                assert_eq!(
+                    *index,
+                    calls.len(),
+                    "calls are numbered in order, each started once"
+                );
                 calls.push(lines.len());
                 lines.push(format!("call {name} "));
                 continue;
@@ -31,7 +35,10 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
                 lines.retain(|line| !line.starts_with("usage"));
                 calls.iter_mut().for_each(|at| *at = lines.len().min(*at));
                 let (input, output) = (usage.input, usage.output);
-                lines.push(format!("usage {input} {output} {} {}", usage.cached, usage.cache_write));
+                lines.push(format!(
+                    "usage {input} {output} {} {}",
+                    usage.cached, usage.cache_write
+                ));
                 continue;
             }
             ModelEvent::Stop(reason) => {
@@ -55,9 +62,13 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let (mut decoder, mut out) = (MessagesDecoder::default(), Vec::new());
-    let ended = pieces.try_for_each(|piece| decoder.push(piece, &mut out)).and_then(|()| decoder.finish(&mut out));
+    let ended = pieces
+        .try_for_each(|piece| decoder.push(piece, &mut out))
+        .and_then(|()| decoder.finish(&mut out));
     // Counts come first and last; only the last is of interest, and it must not come between the words.
-    let last = out.iter().rposition(|event| matches!(event, ModelEvent::Usage(_)));
+    let last = out
+        .iter()
+        .rposition(|event| matches!(event, ModelEvent::Usage(_)));
     let kept: Vec<ModelEvent> = out
         .into_iter()
         .enumerate()
@@ -70,9 +81,11 @@ fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
         Err(DecodeError::OtherApi(name, _)) => lines.push(format!("other API: {name}")),
         Err(DecodeError::Cut) => lines.push("cut".to_owned()),
         Err(DecodeError::Malformed(_)) => lines.push("malformed".to_owned()),
-        Err(DecodeError::Vendor(error)) => {
-            lines.push(format!("vendor {:?} {}", error.status, crate::vendor_error::one_line(&error.message)))
-        }
+        Err(DecodeError::Vendor(error)) => lines.push(format!(
+            "vendor {:?} {}",
+            error.status,
+            crate::vendor_error::one_line(&error.message)
+        )),
     }
     lines
 }
@@ -87,7 +100,11 @@ const FILES: &[(&str, &str, &[&str])] = &[
     (
         "text, its input in three sorts",
         file!("anthropic_text.sse"),
-        &["text Grüße, world 🌍!\n", "usage 2312 15 2000 300", "stop EndTurn"],
+        &[
+            "text Grüße, world 🌍!\n",
+            "usage 2312 15 2000 300",
+            "stop EndTurn",
+        ],
     ),
     (
         "three calls, one without arguments",
@@ -118,7 +135,11 @@ const FILES: &[(&str, &str, &[&str])] = &[
     (
         "a refusal, in lines that end in CRLF",
         file!("anthropic_refusal_crlf.sse"),
-        &["text I can't help with that.", "usage 25 9 0 0", "stop Refusal"],
+        &[
+            "text I can't help with that.",
+            "usage 25 9 0 0",
+            "stop Refusal",
+        ],
     ),
     (
         "events, blocks and deltas nobody knows",
@@ -131,14 +152,26 @@ const BROKEN: &str = file!("anthropic_overloaded.sse");
 
 #[test]
 fn fixtures_whole_byte_by_byte_and_cut_at_every_byte() {
-    let broken = ("overloaded", BROKEN, &["usage 25 1 0 0", "text Half an ans", "vendor Some(529) Overloaded"][..]);
+    let broken = (
+        "overloaded",
+        BROKEN,
+        &[
+            "usage 25 1 0 0",
+            "text Half an ans",
+            "vendor Some(529) Overloaded",
+        ][..],
+    );
     for (name, text, want) in FILES.iter().copied().chain([broken]) {
         let bytes = text.as_bytes();
         assert_eq!(decode(std::iter::once(bytes)), *want, "{name}");
         assert_eq!(decode(bytes.chunks(1)), *want, "{name}, byte by byte");
         for at in 0..bytes.len() {
             let (left, right) = bytes.split_at(at);
-            assert_eq!(decode([left, right].into_iter()), *want, "{name}, cut at {at}");
+            assert_eq!(
+                decode([left, right].into_iter()),
+                *want,
+                "{name}, cut at {at}"
+            );
         }
     }
 }
@@ -165,13 +198,22 @@ fn no_prefix_of_a_fixture_is_taken_for_a_whole_answer() {
 /// Events without their frames: one JSON each.
 fn events(data: &[&str]) -> Vec<String> {
     let stop = data.last().map(|_| r#"{"type":"message_stop"}"#);
-    let text: String = data.iter().copied().chain(stop).map(|data| format!("data: {data}\n\n")).collect();
+    let text: String = data
+        .iter()
+        .copied()
+        .chain(stop)
+        .map(|data| format!("data: {data}\n\n"))
+        .collect();
     decode(std::iter::once(text.as_bytes()))
 }
 
 #[test]
 fn what_each_word_means() {
-    let stop = |reason: &str| events(&[&format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}}}}"#)]);
+    let stop = |reason: &str| {
+        events(&[&format!(
+            r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}}}}"#
+        )])
+    };
     for (reason, want) in [
         ("end_turn", "stop EndTurn"),
         ("stop_sequence", "stop EndTurn"),
@@ -183,9 +225,14 @@ fn what_each_word_means() {
     ] {
         assert_eq!(stop(reason), [want]);
     }
-    let full = "vendor None the model's context is full (stop reason model_context_window_exceeded)";
+    let full =
+        "vendor None the model's context is full (stop reason model_context_window_exceeded)";
     assert_eq!(stop("model_context_window_exceeded"), [full]);
-    let failed = |kind: &str| events(&[&format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"m"}}}}"#)]);
+    let failed = |kind: &str| {
+        events(&[&format!(
+            r#"{{"type":"error","error":{{"type":"{kind}","message":"m"}}}}"#
+        )])
+    };
     for (kind, status) in [
         ("invalid_request_error", "Some(400)"),
         ("authentication_error", "Some(401)"),
@@ -204,20 +251,38 @@ fn what_each_word_means() {
 
 #[test]
 fn arguments_that_never_came() {
-    const READ: &str =
-        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"Read","input":{}}}"#;
+    const READ: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"Read","input":{}}}"#;
     const FULL: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"Read","input":{"a": 1}}}"#;
     const STOP: &str = r#"{"type":"content_block_stop","index":0}"#;
     const USE: &str = r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#;
     const CUT: &str = r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}"#;
     let table: &[(&str, &[&str], &[&str])] = &[
-        ("the block ended: none were meant", &[READ, STOP, USE], &["call Read {}", "stop ToolUse"]),
-        ("the answer was cut: nobody knows", &[READ, STOP, CUT], &["call Read ", "stop MaxTokens"]),
-        ("the block never ended, the answer did: none were meant", &[READ, USE], &["call Read {}", "stop ToolUse"]),
-        ("they stood in the block's beginning", &[FULL, STOP, USE], &["call Read {\"a\": 1}", "stop ToolUse"]),
+        (
+            "the block ended: none were meant",
+            &[READ, STOP, USE],
+            &["call Read {}", "stop ToolUse"],
+        ),
+        (
+            "the answer was cut: nobody knows",
+            &[READ, STOP, CUT],
+            &["call Read ", "stop MaxTokens"],
+        ),
+        (
+            "the block never ended, the answer did: none were meant",
+            &[READ, USE],
+            &["call Read {}", "stop ToolUse"],
+        ),
+        (
+            "they stood in the block's beginning",
+            &[FULL, STOP, USE],
+            &["call Read {\"a\": 1}", "stop ToolUse"],
+        ),
         (
             "a call without a name",
-            &[r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","input":{}}}"#, USE],
+            &[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","input":{}}}"#,
+                USE,
+            ],
             &["malformed"],
         ),
         (
@@ -230,7 +295,11 @@ fn arguments_that_never_came() {
             ],
             &["think hmso", "seal signature s", "stop ToolUse"],
         ),
-        ("an error without a type", &[r#"{"error":{"message":"no"}}"#], &["vendor None no"]),
+        (
+            "an error without a type",
+            &[r#"{"error":{"message":"no"}}"#],
+            &["vendor None no"],
+        ),
         (
             "a call without a name, and others around it",
             &[
@@ -257,9 +326,17 @@ fn arguments_that_never_came() {
             &["other API: Chat Completions"],
         ),
         ("nothing", &[], &["cut"]),
-        ("one line that is not JSON", &["{oops", USE], &["notice", "stop ToolUse"]),
+        (
+            "one line that is not JSON",
+            &["{oops", USE],
+            &["notice", "stop ToolUse"],
+        ),
         ("not JSON, and no answer", &["{oops"], &["malformed"]),
-        ("not JSON behind the stop reason", &[USE, "[DONE"], &["notice", "stop ToolUse"]),
+        (
+            "not JSON behind the stop reason",
+            &[USE, "[DONE"],
+            &["notice", "stop ToolUse"],
+        ),
     ];
     for (case, data, want) in table {
         assert_eq!(events(data), *want, "{case}");
@@ -272,7 +349,14 @@ fn a_whole_message_is_an_answer() {
     let message = r#" {"id":"m","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},
         {"type":"text","text":"hello"},{"type":"tool_use","id":"t","name":"Read","input":{"a":1}}],
         "stop_reason":"tool_use","usage":{"input_tokens":7,"output_tokens":3}}"#;
-    let want = ["usage 7 3 0 0", "think hm", "seal signature s", "text hello", "call Read {\"a\":1}", "stop ToolUse"];
+    let want = [
+        "usage 7 3 0 0",
+        "think hm",
+        "seal signature s",
+        "text hello",
+        "call Read {\"a\":1}",
+        "stop ToolUse",
+    ];
     let sorted = |mut lines: Vec<String>| {
         lines.sort();
         lines
@@ -281,12 +365,28 @@ fn a_whole_message_is_an_answer() {
     assert_eq!(sorted(decode(std::iter::once(message.as_bytes()))), want);
     assert_eq!(sorted(decode(message.as_bytes().chunks(1))), want);
     for (body, want) in [
-        (r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#, "vendor Some(529) no"),
-        (r#"{"choices":[{"message":{"content":"x"}}]}"#, "other API: Chat Completions"),
-        (r#"{"type":"message","content":[{"type":"text","text":"x"}]}"#, "text x|stop EndTurn"),
+        (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#,
+            "vendor Some(529) no",
+        ),
+        (
+            r#"{"choices":[{"message":{"content":"x"}}]}"#,
+            "other API: Chat Completions",
+        ),
+        (
+            r#"{"type":"message","content":[{"type":"text","text":"x"}]}"#,
+            "text x|stop EndTurn",
+        ),
         (r#"{"type":"message","content":[{"type":"te"#, "malformed"),
-        ("upstream connect error\n", "vendor None upstream connect error"),
+        (
+            "upstream connect error\n",
+            "vendor None upstream connect error",
+        ),
     ] {
-        assert_eq!(decode(std::iter::once(body.as_bytes())).join("|"), want, "{body}");
+        assert_eq!(
+            decode(std::iter::once(body.as_bytes())).join("|"),
+            want,
+            "{body}"
+        );
     }
 }

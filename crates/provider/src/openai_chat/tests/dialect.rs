@@ -3,8 +3,8 @@
 use crate::openai_chat::{Chat, Flavour};
 use llm_worker::projection::Dialect;
 use llm_worker::{
-    CallId, Item, Projection, ProviderSignature, ResultStatus, SealedReasoning, Surface, ToolDefinition, ToolEffect,
-    ToolOutcome,
+    CallId, Item, Projection, ProviderSignature, ResultStatus, SealedReasoning, Surface,
+    ToolDefinition, ToolEffect, ToolOutcome,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,7 +21,11 @@ fn surface() -> Surface {
         model: "openrouter/vendor/model-1".to_owned(),
         system: "Be \"brief\".\n".to_owned(),
         tools: vec![
-            tool("Grep", "Search.", r#"{"properties":{"pattern":{"type":"string"}},"type":"object"}"#),
+            tool(
+                "Grep",
+                "Search.",
+                r#"{"properties":{"pattern":{"type":"string"}},"type":"object"}"#,
+            ),
             tool("Read", "Read a file.", r#"{"type":"object"}"#),
         ],
         max_output: Some(4096),
@@ -29,28 +33,49 @@ fn surface() -> Surface {
 }
 
 fn call(number: u64, name: &str, arguments: &str) -> Item {
-    Item::ToolCall { id: CallId::new(number).unwrap(), name: name.to_owned(), arguments: arguments.to_owned() }
+    Item::ToolCall {
+        id: CallId::new(number).unwrap(),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    }
 }
 
 fn result(number: u64, summary: &str, content: &str) -> Item {
-    let outcome = ToolOutcome { status: ResultStatus::Ok, summary: summary.to_owned(), content: content.to_owned() };
-    Item::ToolResult { id: CallId::new(number).unwrap(), outcome }
+    let outcome = ToolOutcome {
+        status: ResultStatus::Ok,
+        summary: summary.to_owned(),
+        content: content.to_owned(),
+    };
+    Item::ToolResult {
+        id: CallId::new(number).unwrap(),
+        outcome,
+    }
 }
 
 fn user(text: &str) -> Item {
-    Item::User { text: text.to_owned() }
+    Item::User {
+        text: text.to_owned(),
+    }
 }
 
 fn note(source: &str, text: &str) -> Item {
-    Item::System { source: source.to_owned(), text: text.to_owned() }
+    Item::System {
+        source: source.to_owned(),
+        text: text.to_owned(),
+    }
 }
 
 fn assistant(text: &str) -> Item {
-    Item::Assistant { text: text.to_owned() }
+    Item::Assistant {
+        text: text.to_owned(),
+    }
 }
 
 fn reasoning() -> Item {
-    Item::Reasoning { text: "hm".to_owned(), seal: None }
+    Item::Reasoning {
+        text: "hm".to_owned(),
+        seal: None,
+    }
 }
 
 fn body(flavour: Flavour, surface: &Surface, items: &[Item]) -> String {
@@ -103,7 +128,10 @@ fn golden_openai() {
         r#"{"role":"user","content":"<host-note source=\"x&quot;&lt;&amp;\">\nend <\\/host-note> not\n</host-note>"},"#,
         r#"{"role":"assistant","content":"Done."},{"role":"user","content":"thanks"}]}"#,
     ];
-    assert_eq!(body(Flavour::OpenAi, &surface(), &conversation()), want.concat());
+    assert_eq!(
+        body(Flavour::OpenAi, &surface(), &conversation()),
+        want.concat()
+    );
 }
 
 #[test]
@@ -112,13 +140,29 @@ fn golden_differences_of_the_other_flavours() {
     let compatible = openai
         .replace("max_completion_tokens", "max_tokens")
         .replace(r#""content":null"#, r#""content":"""#)
-        .replace(r#""arguments":"{broken""#, r#""arguments":"{\"invalid_json\":\"{broken\"}""#)
-        .replace(r#""name":"List","arguments":"""#, r#""name":"List","arguments":"{}""#);
-    assert_eq!(body(Flavour::Compatible, &surface(), &conversation()), compatible);
-    let signed = r#","extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}}"#;
+        .replace(
+            r#""arguments":"{broken""#,
+            r#""arguments":"{\"invalid_json\":\"{broken\"}""#,
+        )
+        .replace(
+            r#""name":"List","arguments":"""#,
+            r#""name":"List","arguments":"{}""#,
+        );
+    assert_eq!(
+        body(Flavour::Compatible, &surface(), &conversation()),
+        compatible
+    );
+    let signed =
+        r#","extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}}"#;
     let gemini = compatible
-        .replace(r#"{\"path\":\"a\"}"}}"#, &format!(r#"{{\"path\":\"a\"}}"}}{signed}"#))
-        .replace(r#""name":"List","arguments":"{}"}}"#, &format!(r#""name":"List","arguments":"{{}}"}}{signed}"#));
+        .replace(
+            r#"{\"path\":\"a\"}"}}"#,
+            &format!(r#"{{\"path\":\"a\"}}"}}{signed}"#),
+        )
+        .replace(
+            r#""name":"List","arguments":"{}"}}"#,
+            &format!(r#""name":"List","arguments":"{{}}"}}{signed}"#),
+        );
     assert_eq!(body(Flavour::Gemini, &surface(), &conversation()), gemini);
 }
 
@@ -126,19 +170,45 @@ fn golden_differences_of_the_other_flavours() {
 #[test]
 fn a_signature_is_sent_back_with_the_call_behind_it() {
     let seal = || {
-        let signature =
-            ProviderSignature { kind: "extra_content".to_owned(), data: r#"{"google":{"x":1}}"#.to_owned() };
-        let Surface { model, generation, .. } = surface();
-        Item::Reasoning { text: "hm".to_owned(), seal: Some(SealedReasoning { model, generation, signature }) }
+        let signature = ProviderSignature {
+            kind: "extra_content".to_owned(),
+            data: r#"{"google":{"x":1}}"#.to_owned(),
+        };
+        let Surface {
+            model, generation, ..
+        } = surface();
+        Item::Reasoning {
+            text: "hm".to_owned(),
+            seal: Some(SealedReasoning {
+                model,
+                generation,
+                signature,
+            }),
+        }
     };
     let signed = r#""tool_calls":[{"extra_content":{"google":{"x":1}},"id":"c00000001","type":"function","function":{"name":"Read","arguments":"{}"}},{"id":"c00000002""#;
     for flavour in Flavour::ALL {
         for text in ["", "Looking."] {
-            let items = [user("x"), assistant(text), seal(), call(1, "Read", "{}"), call(2, "Read", "{}")];
+            let items = [
+                user("x"),
+                assistant(text),
+                seal(),
+                call(1, "Read", "{}"),
+                call(2, "Read", "{}"),
+            ];
             let body = body(flavour, &surface(), &items);
-            assert!(body.contains(signed) && !body.contains("skip_thought"), "{body}");
-            assert!(serde_json::from_str::<serde_json::Value>(&body).is_ok(), "{body}");
-            let other = Surface { model: "vendor/other".to_owned(), ..surface() };
+            assert!(
+                body.contains(signed) && !body.contains("skip_thought"),
+                "{body}"
+            );
+            assert!(
+                serde_json::from_str::<serde_json::Value>(&body).is_ok(),
+                "{body}"
+            );
+            let other = Surface {
+                model: "vendor/other".to_owned(),
+                ..surface()
+            };
             let other = self::body(flavour, &other, &items);
             assert!(!other.contains(r#"{"x":1}"#), "{other}");
         }
@@ -147,7 +217,12 @@ fn a_signature_is_sent_back_with_the_call_behind_it() {
 
 #[test]
 fn a_surface_without_tools_or_limit_names_neither() {
-    let bare = Surface { tools: Vec::new(), max_output: None, model: "plain".to_owned(), ..surface() };
+    let bare = Surface {
+        tools: Vec::new(),
+        max_output: None,
+        model: "plain".to_owned(),
+        ..surface()
+    };
     let text = body(Flavour::OpenAi, &bare, &[user("x")]);
     assert_eq!(
         text,
@@ -159,9 +234,19 @@ fn a_surface_without_tools_or_limit_names_neither() {
 /// assistant texts in a row, and the same bytes as a fold into one buffer.
 #[test]
 fn every_order_of_items_appends_valid_json() {
-    let signature = ProviderSignature { kind: "extra_content".to_owned(), data: "{}".to_owned() };
-    let seal = SealedReasoning { model: surface().model, generation: surface().generation, signature };
-    let signed = Item::Reasoning { text: String::new(), seal: Some(seal) };
+    let signature = ProviderSignature {
+        kind: "extra_content".to_owned(),
+        data: "{}".to_owned(),
+    };
+    let seal = SealedReasoning {
+        model: surface().model,
+        generation: surface().generation,
+        signature,
+    };
+    let signed = Item::Reasoning {
+        text: String::new(),
+        seal: Some(seal),
+    };
     let kinds: [Item; 9] = [
         signed,
         user("u\"\n"),
@@ -182,7 +267,10 @@ fn every_order_of_items_appends_valid_json() {
 }
 
 fn check_order<'a>(dialect: Chat, items: impl Iterator<Item = &'a Item>) {
-    let surface = Surface { tools: Vec::new(), ..surface() };
+    let surface = Surface {
+        tools: Vec::new(),
+        ..surface()
+    };
     let (mut whole, mut pieces, mut open) = (Vec::new(), Vec::new(), 0);
     dialect.head(&surface, &mut whole);
     dialect.head(&surface, &mut pieces);
@@ -195,8 +283,8 @@ fn check_order<'a>(dialect: Chat, items: impl Iterator<Item = &'a Item>) {
         open = opened;
         let mut closed = whole.clone();
         dialect.close(open, &mut closed);
-        last =
-            serde_json::from_slice(&closed).unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&closed)));
+        last = serde_json::from_slice(&closed)
+            .unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&closed)));
     }
     assert_eq!(whole, pieces);
     let messages = last["messages"].as_array().unwrap();

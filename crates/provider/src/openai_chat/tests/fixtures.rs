@@ -13,36 +13,57 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
             ModelEvent::Text(more) => text.push_str(more),
             ModelEvent::Reasoning(more) => reasoning.push_str(more),
             ModelEvent::CallStarted { index, name } => {
-                assert_eq!(*index, calls.len(), "calls are numbered in order, each started once");
+                assert_eq!(
+                    *index,
+                    calls.len(),
+                    "calls are numbered in order, each started once"
+                );
                 calls.push(format!("call {name} "));
             }
             ModelEvent::CallArguments { index, fragment } => calls[*index].push_str(fragment),
             ModelEvent::Usage(usage) => {
                 rest.retain(|line: &String| !line.starts_with("usage"));
-                rest.push(format!("usage {} {} {}", usage.input, usage.output, usage.cached));
+                rest.push(format!(
+                    "usage {} {} {}",
+                    usage.input, usage.output, usage.cached
+                ));
             }
             ModelEvent::Stop(reason) => rest.push(format!("stop {reason:?}")),
             ModelEvent::Notice(_) => rest.push("notice".to_owned()),
-            ModelEvent::Sealed(signature) => seals.push(format!("sealed {} {}", signature.kind, signature.data)),
-            ModelEvent::Retrying { .. } | ModelEvent::Shortfall(_) => panic!("this decoder has none"),
+            ModelEvent::Sealed(signature) => {
+                seals.push(format!("sealed {} {}", signature.kind, signature.data))
+            }
+            ModelEvent::Retrying { .. } | ModelEvent::Shortfall(_) => {
+                panic!("this decoder has none")
+            }
         }
     }
-    let said = [("think", reasoning), ("text", text)].into_iter().filter(|(_, words)| !words.is_empty());
-    said.map(|(kind, words)| format!("{kind} {words}")).chain(seals).chain(calls).chain(rest).collect()
+    let said = [("think", reasoning), ("text", text)]
+        .into_iter()
+        .filter(|(_, words)| !words.is_empty());
+    said.map(|(kind, words)| format!("{kind} {words}"))
+        .chain(seals)
+        .chain(calls)
+        .chain(rest)
+        .collect()
 }
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let (mut decoder, mut out) = (ChatDecoder::default(), Vec::new());
-    let ended = pieces.try_for_each(|piece| decoder.push(piece, &mut out)).and_then(|()| decoder.finish(&mut out));
+    let ended = pieces
+        .try_for_each(|piece| decoder.push(piece, &mut out))
+        .and_then(|()| decoder.finish(&mut out));
     let mut lines = shown(&out);
     match ended {
         Ok(()) => {}
         Err(DecodeError::OtherApi(name, _)) => lines.push(format!("other API: {name}")),
         Err(DecodeError::Cut) => lines.push("cut".to_owned()),
         Err(DecodeError::Malformed(_)) => lines.push("malformed".to_owned()),
-        Err(DecodeError::Vendor(error)) => {
-            lines.push(format!("vendor {:?} {}", error.status, crate::vendor_error::one_line(&error.message)))
-        }
+        Err(DecodeError::Vendor(error)) => lines.push(format!(
+            "vendor {:?} {}",
+            error.status,
+            crate::vendor_error::one_line(&error.message)
+        )),
     }
     lines
 }
@@ -54,27 +75,54 @@ macro_rules! file {
 }
 
 const FILES: &[(&str, &str, &[&str])] = &[
-    ("openai_text", file!("openai_text.sse"), &["text Grüße, world 🌍!\n", "usage 19 10 0", "stop EndTurn"]),
+    (
+        "openai_text",
+        file!("openai_text.sse"),
+        &["text Grüße, world 🌍!\n", "usage 19 10 0", "stop EndTurn"],
+    ),
     (
         "openai_parallel",
         file!("openai_parallel.sse"),
-        &[r#"call Read {"path":"a.rs"}"#, r#"call Grep {"pattern":"fn \"x\""}"#, "usage 1312 46 1152", "stop ToolUse"],
+        &[
+            r#"call Read {"path":"a.rs"}"#,
+            r#"call Grep {"pattern":"fn \"x\""}"#,
+            "usage 1312 46 1152",
+            "stop ToolUse",
+        ],
     ),
-    ("openai_refusal", file!("openai_refusal.sse"), &["text I can't help with that.", "stop Refusal"]),
+    (
+        "openai_refusal",
+        file!("openai_refusal.sse"),
+        &["text I can't help with that.", "stop Refusal"],
+    ),
     (
         "openai_whole",
         file!("openai_whole.json"),
-        &["text Two files.", "call List {}", "call List {}", "usage 5 7 0", "stop ToolUse"],
+        &[
+            "text Two files.",
+            "call List {}",
+            "call List {}",
+            "usage 5 7 0",
+            "stop ToolUse",
+        ],
     ),
     (
         "openrouter_text",
         file!("openrouter_text.sse"),
-        &["think Let me see.", "text Done.", "usage 40 12 8", "stop EndTurn"],
+        &[
+            "think Let me see.",
+            "text Done.",
+            "usage 40 12 8",
+            "stop EndTurn",
+        ],
     ),
     (
         "openrouter_error",
         file!("openrouter_error.sse"),
-        &["text Half an ans", "vendor Some(502) Provider disconnected unexpectedly"],
+        &[
+            "text Half an ans",
+            "vendor Some(502) Provider disconnected unexpectedly",
+        ],
     ),
     (
         "gemini_parallel",
@@ -112,15 +160,33 @@ const FILES: &[(&str, &str, &[&str])] = &[
     (
         "llamacpp_call",
         file!("llamacpp_call.sse"),
-        &["think Read it.", r#"call Bash {"command":"ls -l"}"#, "usage 300 21 0", "stop ToolUse"],
+        &[
+            "think Read it.",
+            r#"call Bash {"command":"ls -l"}"#,
+            "usage 300 21 0",
+            "stop ToolUse",
+        ],
     ),
-    ("llamacpp_error", file!("llamacpp_error.sse"), &["text The ", "vendor Some(500) context shift is disabled"]),
+    (
+        "llamacpp_error",
+        file!("llamacpp_error.sse"),
+        &["text The ", "vendor Some(500) context shift is disabled"],
+    ),
     (
         "vllm_repeated",
         file!("vllm_repeated.sse"),
-        &["text Editing. ", r#"call Edit {"path": "a", "edits": []}"#, "usage 77 13 0", "stop ToolUse"],
+        &[
+            "text Editing. ",
+            r#"call Edit {"path": "a", "edits": []}"#,
+            "usage 77 13 0",
+            "stop ToolUse",
+        ],
     ),
-    ("lmstudio_crlf", file!("lmstudio_crlf.sse"), &["text Hello", "stop MaxTokens"]),
+    (
+        "lmstudio_crlf",
+        file!("lmstudio_crlf.sse"),
+        &["text Hello", "stop MaxTokens"],
+    ),
 ];
 
 #[test]
@@ -131,7 +197,11 @@ fn fixtures_whole_byte_by_byte_and_cut_at_every_byte() {
         assert_eq!(decode(bytes.chunks(1)), *want, "{name}, byte by byte");
         for at in 0..bytes.len() {
             let (left, right) = bytes.split_at(at);
-            assert_eq!(decode([left, right].into_iter()), *want, "{name}, cut at {at}");
+            assert_eq!(
+                decode([left, right].into_iter()),
+                *want,
+                "{name}, cut at {at}"
+            );
         }
     }
 }
@@ -141,17 +211,32 @@ fn fixtures_whole_byte_by_byte_and_cut_at_every_byte() {
 /// events behind the finish reason it is the answer of a server that sends no `[DONE]`.
 #[test]
 fn no_prefix_of_a_fixture_is_taken_for_a_whole_answer() {
-    for (name, text, want) in FILES.iter().filter(|(_, _, want)| want.iter().any(|line| line.starts_with("stop"))) {
+    for (name, text, want) in FILES
+        .iter()
+        .filter(|(_, _, want)| want.iter().any(|line| line.starts_with("stop")))
+    {
         let without_usage = |lines: &[String]| -> Vec<String> {
-            lines.iter().filter(|line| !line.starts_with("usage")).cloned().collect()
+            lines
+                .iter()
+                .filter(|line| !line.starts_with("usage"))
+                .cloned()
+                .collect()
         };
-        let want = without_usage(&want.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let want = without_usage(
+            &want
+                .iter()
+                .map(|line| (*line).to_owned())
+                .collect::<Vec<_>>(),
+        );
         for end in (0..text.len()).step_by(7) {
             let got = decode(std::iter::once(&text.as_bytes()[..end]));
             match got.last().map(String::as_str) {
                 Some("cut" | "malformed") => {}
                 _whole => {
-                    let finished = text.rfind("finish_reason\":\"").or(text.rfind("finish_reason\": \"")).unwrap();
+                    let finished = text
+                        .rfind("finish_reason\":\"")
+                        .or(text.rfind("finish_reason\": \""))
+                        .unwrap();
                     assert!(end > finished, "{name} at {end}: {got:?}");
                     assert_eq!(without_usage(&got), want, "{name} at {end}");
                 }
@@ -161,8 +246,13 @@ fn no_prefix_of_a_fixture_is_taken_for_a_whole_answer() {
 }
 
 fn calls(parts: &[&str]) -> Vec<String> {
-    let chunks: String = parts.iter().map(|part| format!("data: {{\"choices\":[{{\"delta\":{part}}}]}}\n\n")).collect();
-    decode(std::iter::once(format!("{chunks}data: {{\"choices\":[{{\"finish_reason\":\"stop\"}}]}}\n\n").as_bytes()))
+    let chunks: String = parts
+        .iter()
+        .map(|part| format!("data: {{\"choices\":[{{\"delta\":{part}}}]}}\n\n"))
+        .collect();
+    decode(std::iter::once(
+        format!("{chunks}data: {{\"choices\":[{{\"finish_reason\":\"stop\"}}]}}\n\n").as_bytes(),
+    ))
 }
 
 /// The elements of `tool_calls` in each delta, and the calls they are.
@@ -202,7 +292,10 @@ const PARTS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "arguments as an object",
-        &[r#"{"function":{"name":"A","arguments":{"x":1}}}"#, r#"{"function":{"name":"A","arguments":{"x":2}}}"#],
+        &[
+            r#"{"function":{"name":"A","arguments":{"x":1}}}"#,
+            r#"{"function":{"name":"A","arguments":{"x":2}}}"#,
+        ],
         &[r#"call A {"x":1}"#, r#"call A {"x":2}"#],
     ),
     (
@@ -230,7 +323,11 @@ const PARTS: &[(&str, &[&str], &[&str])] = &[
         ],
         &["call A {}", "call A {}"],
     ),
-    ("no arguments at all", &[r#"{"index":0,"id":"a","function":{"name":"A"}}"#], &["call A {}"]),
+    (
+        "no arguments at all",
+        &[r#"{"index":0,"id":"a","function":{"name":"A"}}"#],
+        &["call A {}"],
+    ),
     (
         "empty arguments, null arguments, null parts",
         &[
@@ -304,7 +401,9 @@ const PARTS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "one id and two names, without index",
-        &[r#"{"id":"a","function":{"name":"A","arguments":"{}"}},{"id":"a","function":{"name":"B","arguments":"{}"}}"#],
+        &[
+            r#"{"id":"a","function":{"name":"A","arguments":"{}"}},{"id":"a","function":{"name":"B","arguments":"{}"}}"#,
+        ],
         &["call A {}", "call B {}"],
     ),
     (
@@ -324,7 +423,10 @@ const PARTS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "an empty placeholder",
-        &[r#"{}"#, r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}"#],
+        &[
+            r#"{}"#,
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}"#,
+        ],
         &["call A {}"],
     ),
     (
@@ -372,7 +474,11 @@ const PARTS: &[(&str, &[&str], &[&str])] = &[
             r#"{"index":0,"id":"a","function":{"name":"A","arguments":""},"extra_content":{"google":{"thought_signature":"s"}}}"#,
             r#"{"index":0,"function":{"arguments":"{}"}},{"index":1,"id":"b","function":{"name":"B","arguments":"{}"},"extra_content":null}"#,
         ],
-        &[r#"sealed extra_content {"google":{"thought_signature":"s"}}"#, "call A {}", "call B {}"],
+        &[
+            r#"sealed extra_content {"google":{"thought_signature":"s"}}"#,
+            "call A {}",
+            "call B {}",
+        ],
     ),
     (
         "a signature behind the arguments",
@@ -394,11 +500,26 @@ fn fragments_find_their_call() {
     let call = |text: &str| format!(r#"{{"tool_calls":[{text}]}}"#);
     for (case, parts, want) in PARTS {
         let deltas: Vec<String> = parts.iter().map(|part| call(part)).collect();
-        let want: Vec<String> = want.iter().map(|line| (*line).to_owned()).chain(["stop ToolUse".to_owned()]).collect();
-        assert_eq!(calls(&deltas.iter().map(String::as_str).collect::<Vec<_>>()), want, "{case}");
+        let want: Vec<String> = want
+            .iter()
+            .map(|line| (*line).to_owned())
+            .chain(["stop ToolUse".to_owned()])
+            .collect();
+        assert_eq!(
+            calls(&deltas.iter().map(String::as_str).collect::<Vec<_>>()),
+            want,
+            "{case}"
+        );
     }
-    let old = [r#"{"function_call":{"name":"A","arguments":"{"}}"#, r#"{"function_call":{"arguments":"}"}}"#];
-    assert_eq!(calls(&old), ["call A {}", "stop ToolUse"], "the older single call");
+    let old = [
+        r#"{"function_call":{"name":"A","arguments":"{"}}"#,
+        r#"{"function_call":{"arguments":"}"}}"#,
+    ];
+    assert_eq!(
+        calls(&old),
+        ["call A {}", "stop ToolUse"],
+        "the older single call"
+    );
     let nameless = [r#"{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}"#];
     assert_eq!(calls(&nameless), ["malformed"]);
 }
@@ -419,14 +540,18 @@ fn finish_reasons() {
         ("repetition", "Other(\"repetition\")"),
     ];
     for (reason, want) in table {
-        let text =
-            format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"x\"}},\"finish_reason\":\"{reason}\"}}]}}\n\n");
+        let text = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"x\"}},\"finish_reason\":\"{reason}\"}}]}}\n\n"
+        );
         let mut got = decode(std::iter::once(text.as_bytes()));
         // People are told the word of a filter.
         let told = got.extract_if(.., |line| line == "notice").count();
         assert_eq!(
             (got, told == 1),
-            (vec!["text x".to_owned(), format!("stop {want}")], want == "Refusal"),
+            (
+                vec!["text x".to_owned(), format!("stop {want}")],
+                want == "Refusal"
+            ),
             "{reason}"
         );
     }
@@ -438,17 +563,35 @@ fn oddities() {
         ("", &["cut"]),
         ("  \n", &["cut"]),
         ("data: [DONE]\n\n", &["cut"]),
-        ("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n", &["text x", "stop EndTurn"]),
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n",
+            &["text x", "stop EndTurn"],
+        ),
         ("data: : ping\n\n", &["cut"]),
-        ("data: {\"choices\":[{\"finish_reason\":\"\"}]}\n\n", &["cut"]),
+        (
+            "data: {\"choices\":[{\"finish_reason\":\"\"}]}\n\n",
+            &["cut"],
+        ),
         ("data: {broken\n\n", &["malformed"]),
         ("data: {\"choi", &["cut"]),
         ("\u{feff}{\"error\":\"no\"}", &["vendor None no"]),
         ("data: {\"choices\":7}\n\n", &["malformed"]),
-        ("data: {\"error\":{\"message\":\"slow\\n down\",\"type\":\"overloaded\"}}\n\n", &["vendor None slow down"]),
-        ("event: error\ndata: {\"message\":\"gone\",\"code\":503}\n\n", &["vendor Some(503) gone"]),
-        ("{\"error\":{\"message\":\"no\",\"code\":400}}", &["vendor Some(400) no"]),
-        ("[{\"error\":{\"message\":\"no\",\"code\":429}}]", &["vendor Some(429) no"]),
+        (
+            "data: {\"error\":{\"message\":\"slow\\n down\",\"type\":\"overloaded\"}}\n\n",
+            &["vendor None slow down"],
+        ),
+        (
+            "event: error\ndata: {\"message\":\"gone\",\"code\":503}\n\n",
+            &["vendor Some(503) gone"],
+        ),
+        (
+            "{\"error\":{\"message\":\"no\",\"code\":400}}",
+            &["vendor Some(400) no"],
+        ),
+        (
+            "[{\"error\":{\"message\":\"no\",\"code\":429}}]",
+            &["vendor Some(429) no"],
+        ),
         ("{\"choices\":[]}", &["cut"]),
         // hermes#65631, goose#8021: errors with status 200, each in its server's form.
         (
@@ -460,16 +603,40 @@ fn oddities() {
             &["vendor Some(400) no"],
         ),
         (r#"{"detail":"no"}"#, &["vendor None no"]),
-        (r#"{"detail":[{"msg":"no"}]}"#, &[r#"vendor None [{"msg":"no"}]"#]),
-        (r#"{"code":"InvalidParameter","message":"no","request_id":"r"}"#, &["vendor Some(400) no"]),
-        (r#"{"code":401,"msg":"no","success":false}"#, &["vendor Some(401) no"]),
-        (r#"{"choices":null,"base_resp":{"status_code":1004,"status_msg":"no"}}"#, &["vendor Some(401) no"]),
-        (r#"{"choices":[],"base_resp":{"status_code":0,"status_msg":"success"}}"#, &["cut"]),
-        (r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#, &["vendor Some(529) no"]),
-        (r#"{"success":false,"errors":[{"code":7003,"message":"no"}]}"#, &["vendor None no"]),
+        (
+            r#"{"detail":[{"msg":"no"}]}"#,
+            &[r#"vendor None [{"msg":"no"}]"#],
+        ),
+        (
+            r#"{"code":"InvalidParameter","message":"no","request_id":"r"}"#,
+            &["vendor Some(400) no"],
+        ),
+        (
+            r#"{"code":401,"msg":"no","success":false}"#,
+            &["vendor Some(401) no"],
+        ),
+        (
+            r#"{"choices":null,"base_resp":{"status_code":1004,"status_msg":"no"}}"#,
+            &["vendor Some(401) no"],
+        ),
+        (
+            r#"{"choices":[],"base_resp":{"status_code":0,"status_msg":"success"}}"#,
+            &["cut"],
+        ),
+        (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#,
+            &["vendor Some(529) no"],
+        ),
+        (
+            r#"{"success":false,"errors":[{"code":7003,"message":"no"}]}"#,
+            &["vendor None no"],
+        ),
         (r#"{"error":"no","status":429}"#, &["vendor Some(429) no"]),
         (r#"{"code":200,"msg":"fine","choices":[]}"#, &["cut"]),
-        ("upstream connect error\n", &["vendor None upstream connect error"]),
+        (
+            "upstream connect error\n",
+            &["vendor None upstream connect error"],
+        ),
         (
             "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: oops\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n",
             &["text x", "notice", "stop EndTurn"],
@@ -492,7 +659,10 @@ data: {"choices":[{"delta":{"content":"\ude00b\ud83dc"},"finish_reason":"stop"}]
         // A request that fills the context leaves no room for an answer.
         (
             r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":0,"total_tokens":9}}"#,
-            &["usage 9 0 0", "vendor None the model's context is full (stop reason length)"],
+            &[
+                "usage 9 0 0",
+                "vendor None the model's context is full (stop reason length)",
+            ],
         ),
         (
             r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":0,"total_tokens":99}}"#,
@@ -500,7 +670,10 @@ data: {"choices":[{"delta":{"content":"\ude00b\ud83dc"},"finish_reason":"stop"}]
         ),
         (
             r#"{"choices":[{"message":{"content":"x"},"finish_reason":"model_context_window_exceeded"}]}"#,
-            &["text x", "vendor None the model's context is full (stop reason model_context_window_exceeded)"],
+            &[
+                "text x",
+                "vendor None the model's context is full (stop reason model_context_window_exceeded)",
+            ],
         ),
         // zed#62983 and others: a count of another type is unknown, and the answer stands.
         (
@@ -527,7 +700,11 @@ data: {"choices":[{"delta":{"content":"\ude00b\ud83dc"},"finish_reason":"stop"}]
     ];
     for (text, want) in table {
         assert_eq!(decode(std::iter::once(text.as_bytes())), *want, "{text}");
-        assert_eq!(decode(text.as_bytes().chunks(1)), *want, "{text}, byte by byte");
+        assert_eq!(
+            decode(text.as_bytes().chunks(1)),
+            *want,
+            "{text}, byte by byte"
+        );
     }
 }
 
@@ -535,18 +712,42 @@ data: {"choices":[{"delta":{"content":"\ude00b\ud83dc"},"finish_reason":"stop"}]
 #[test]
 fn more_oddities() {
     let table: &[(&str, &[&str])] = &[
-        (r#"{"error_code":336003,"error_msg":"no"}"#, &["vendor None no"]),
-        (r#"{"__type":"ValidationException","message":"no"}"#, &["vendor Some(400) no"]),
+        (
+            r#"{"error_code":336003,"error_msg":"no"}"#,
+            &["vendor None no"],
+        ),
+        (
+            r#"{"__type":"ValidationException","message":"no"}"#,
+            &["vendor Some(400) no"],
+        ),
         (r#"{"Message":"no"}"#, &["vendor None no"]),
         (r#"{"ret":-1,"msg":"no"}"#, &["vendor None no"]),
         (r#"{"status":"error","reason":"no"}"#, &["vendor None no"]),
-        (r#"{"error":{"code":"model_not_found"}}"#, &[r#"vendor Some(404) {"code":"model_not_found"}"#]),
+        (
+            r#"{"error":{"code":"model_not_found"}}"#,
+            &[r#"vendor Some(404) {"code":"model_not_found"}"#],
+        ),
         // The person chose the wrong `api`.
-        ("data: {\"type\":\"message_start\",\"message\":{}}\n\n", &["other API: the Messages API"]),
-        (r#"{"type":"message","content":[{"type":"text","text":"x"}]}"#, &["other API: the Messages API"]),
-        ("data: {\"type\":\"response.created\"}\n\n", &["other API: the Responses API"]),
-        ("data: {\"candidates\":[{}]}\n\n", &["other API: Gemini's own API"]),
-        (r#"{"model":"m","message":{"content":"x"},"done":true}"#, &["other API: Ollama's own API"]),
+        (
+            "data: {\"type\":\"message_start\",\"message\":{}}\n\n",
+            &["other API: the Messages API"],
+        ),
+        (
+            r#"{"type":"message","content":[{"type":"text","text":"x"}]}"#,
+            &["other API: the Messages API"],
+        ),
+        (
+            "data: {\"type\":\"response.created\"}\n\n",
+            &["other API: the Responses API"],
+        ),
+        (
+            "data: {\"candidates\":[{}]}\n\n",
+            &["other API: Gemini's own API"],
+        ),
+        (
+            r#"{"model":"m","message":{"content":"x"},"done":true}"#,
+            &["other API: Ollama's own API"],
+        ),
         // Parts, and then the whole message again.
         (
             "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\"},\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n",
@@ -559,11 +760,18 @@ fn more_oddities() {
         ),
         (
             "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"MALFORMED_FUNCTION_CALL\"}]}\n\n",
-            &["text a", "vendor None the provider ended the answer with an error (MALFORMED_FUNCTION_CALL)"],
+            &[
+                "text a",
+                "vendor None the provider ended the answer with an error (MALFORMED_FUNCTION_CALL)",
+            ],
         ),
     ];
     for (text, want) in table {
         assert_eq!(decode(std::iter::once(text.as_bytes())), *want, "{text}");
-        assert_eq!(decode(text.as_bytes().chunks(1)), *want, "{text}, byte by byte");
+        assert_eq!(
+            decode(text.as_bytes().chunks(1)),
+            *want,
+            "{text}, byte by byte"
+        );
     }
 }

@@ -24,14 +24,31 @@ impl FeatureUnderTest {
         most: Duration,
         cancelled: Option<Duration>,
     ) -> Result<(), TaskFailure> {
-        let mine = self.registry.tasks().iter().find(|other| other.feature == self.id && other.name == task);
-        let found = mine.unwrap_or_else(|| panic!("{} has no background task {task}", self.id)).clone();
+        let mine = self
+            .registry
+            .tasks()
+            .iter()
+            .find(|other| other.feature == self.id && other.name == task);
+        let found = mine
+            .unwrap_or_else(|| panic!("{} has no background task {task}", self.id))
+            .clone();
         let deadline = Duration::from_millis(found.declaration.deadline_ms).min(most);
         let due = SystemTime::UNIX_EPOCH + Duration::from_micros(self.pod.clock.now());
         let (start, cancel) = ((TriggerKind::Request, 1), CancellationToken::new());
         let cx = BackgroundTaskContext::new(1, start, due, deadline, cancel.clone());
-        let Some(Open { actor: slot, runtime, callbacks, events, .. }) = &mut self.open else { self.dead() };
-        let Some(mut actor) = slot.take() else { self.dead() };
+        let Some(Open {
+            actor: slot,
+            runtime,
+            callbacks,
+            events,
+            ..
+        }) = &mut self.open
+        else {
+            self.dead()
+        };
+        let Some(mut actor) = slot.take() else {
+            self.dead()
+        };
         let (told, gone) = (&mut self.events, self.pod.points.gone());
         let run = async {
             if let Some(after) = cancelled {
@@ -48,7 +65,9 @@ impl FeatureUnderTest {
                 end = &mut actor => Some(Err(end.result.expect_err("a pod that nobody closed"))),
             }
         };
-        match catch_unwind(AssertUnwindSafe(|| runtime.block_on(watched(run, events, told)))) {
+        match catch_unwind(AssertUnwindSafe(|| {
+            runtime.block_on(watched(run, events, told))
+        })) {
             Ok(None) => self.dead(),
             Ok(Some(Ok(done))) => {
                 *slot = Some(actor);

@@ -125,25 +125,45 @@ impl ViKeys {
         self.cut = text.copy(start, end, true);
         // With the line feed behind it; the last line goes with the one before it.
         let is_last = end == text.marked().len();
-        let (from, to) = if is_last { (start.saturating_sub(1), end) } else { (start, end + 1) };
+        let (from, to) = if is_last {
+            (start.saturating_sub(1), end)
+        } else {
+            (start, end + 1)
+        };
         text.erase(from, to, EditKind::Other);
         text.move_to(text.line_start());
         text.move_to(text.first_in_line());
     }
 
     fn paste(&self, text: &mut Composer) {
-        let CutText { text: cut, chips, is_lines } = &self.cut;
+        let CutText {
+            text: cut,
+            chips,
+            is_lines,
+        } = &self.cut;
         let bytes = cut.len() + chips.iter().map(|chip| chip.len()).sum::<usize>() + 1;
         if !text.fits(bytes) || (cut.is_empty() && !is_lines) {
             return;
         }
         text.begin(EditKind::Other);
-        let at = if *is_lines { text.line_end() } else { text.right_in_line() };
+        let at = if *is_lines {
+            text.line_end()
+        } else {
+            text.right_in_line()
+        };
         let before = text.chips_before(at);
         text.now.chips.splice(before..before, chips.iter().cloned());
         text.now.caret = at;
-        text.put(&if *is_lines { format!("\n{cut}") } else { cut.clone() });
-        text.move_to(if *is_lines { at + 1 } else { text.before(text.caret()) });
+        text.put(&if *is_lines {
+            format!("\n{cut}")
+        } else {
+            cut.clone()
+        });
+        text.move_to(if *is_lines {
+            at + 1
+        } else {
+            text.before(text.caret())
+        });
         if *is_lines {
             text.move_to(text.first_in_line());
         }
@@ -155,7 +175,11 @@ impl Composer {
         let text = self.now.text.get(from..to).unwrap_or_default().to_owned();
         let chips = self.now.chips.iter().skip(self.chips_before(from));
         let chips = chips.take(text.matches(CHIP).count()).cloned().collect();
-        CutText { text, chips, is_lines }
+        CutText {
+            text,
+            chips,
+            is_lines,
+        }
     }
 
     fn left_in_line(&self) -> usize {
@@ -168,31 +192,54 @@ impl Composer {
 
     /// The first place of the line that is not blank.
     fn first_in_line(&self) -> usize {
-        let line = self.now.text.get(self.line_start()..self.line_end()).unwrap_or_default();
-        self.line_start() + line.find(|c: char| !c.is_whitespace()).unwrap_or(line.len())
+        let line = self
+            .now
+            .text
+            .get(self.line_start()..self.line_end())
+            .unwrap_or_default();
+        self.line_start()
+            + line
+                .find(|c: char| !c.is_whitespace())
+                .unwrap_or(line.len())
     }
 
     /// Where words and empty lines begin, in order.
     fn words(&self) -> impl Iterator<Item = usize> {
         let text = &self.now.text;
-        let all = text.grapheme_indices(true).zip(std::iter::once("").chain(text.graphemes(true)));
-        all.filter(|((_, now), before)| begins(before, now)).map(|((at, _), _)| at)
+        let all = text
+            .grapheme_indices(true)
+            .zip(std::iter::once("").chain(text.graphemes(true)));
+        all.filter(|((_, now), before)| begins(before, now))
+            .map(|((at, _), _)| at)
     }
 
     fn next_word(&self) -> usize {
-        self.words().find(|at| *at > self.now.caret).unwrap_or(self.now.text.len())
+        self.words()
+            .find(|at| *at > self.now.caret)
+            .unwrap_or(self.now.text.len())
     }
 
     fn last_word(&self) -> usize {
-        self.words().take_while(|at| *at < self.now.caret).last().unwrap_or(0)
+        self.words()
+            .take_while(|at| *at < self.now.caret)
+            .last()
+            .unwrap_or(0)
     }
 
     /// The last character of this word, or of the next one if the caret is there.
     fn word_end(&self) -> usize {
-        let mut rest =
-            self.now.text.get(self.now.caret..).unwrap_or_default().grapheme_indices(true).skip(1).peekable();
+        let mut rest = self
+            .now
+            .text
+            .get(self.now.caret..)
+            .unwrap_or_default()
+            .grapheme_indices(true)
+            .skip(1)
+            .peekable();
         while let Some((at, now)) = rest.next() {
-            let next = rest.peek().map_or(CharClass::Blank, |(_, next)| class(next));
+            let next = rest
+                .peek()
+                .map_or(CharClass::Blank, |(_, next)| class(next));
             if class(now) != CharClass::Blank && class(now) != next {
                 return self.now.caret + at;
             }

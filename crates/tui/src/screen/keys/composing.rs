@@ -29,7 +29,11 @@ impl Screen {
         }
         if let Some(vi) = self.vi.as_mut().filter(|vi| vi.is_normal()) {
             // The next input begins as the first one.
-            if key == Key::Enter && self.composer.is_empty() { vi.insert() } else { vi.settle(&mut self.composer) }
+            if key == Key::Enter && self.composer.is_empty() {
+                vi.insert()
+            } else {
+                vi.settle(&mut self.composer)
+            }
         }
     }
 
@@ -66,14 +70,22 @@ impl Screen {
     fn enter(&mut self) {
         let text = self.composer.text();
         // What was pasted as one piece is not read as a command: nobody saw how it begins.
-        let is_pasted = text.starts_with(commands::RUN) && !self.composer.marked().starts_with(commands::RUN);
-        let text = if is_pasted { commands::typed(&text, false) } else { text };
+        let is_pasted =
+            text.starts_with(commands::RUN) && !self.composer.marked().starts_with(commands::RUN);
+        let text = if is_pasted {
+            commands::typed(&text, false)
+        } else {
+            text
+        };
         match commands::read(&text) {
             TypedText::Nothing => {}
             TypedText::Wrong(why) => self.tell(&why, Tone::Failed),
             TypedText::Input(text) => self.send(text, DeliveryMode::Queue),
             TypedText::Run(text) => self.send(text, DeliveryMode::Run),
-            TypedText::Command { name: "steer", rest } => self.send(rest, DeliveryMode::Steer),
+            TypedText::Command {
+                name: "steer",
+                rest,
+            } => self.send(rest, DeliveryMode::Steer),
             TypedText::Command { name, rest } => {
                 self.composer.take();
                 self.command(name, &rest);
@@ -85,7 +97,13 @@ impl Screen {
         if self.connection != ConnectionState::Live {
             return self.not_connected();
         }
-        let edited = self.editing.and_then(|input| self.model.status().queued.iter().find(|one| one.input == input));
+        let edited = self.editing.and_then(|input| {
+            self.model
+                .status()
+                .queued
+                .iter()
+                .find(|one| one.input == input)
+        });
         if edited.is_some_and(|waiting| waiting.run != (mode == DeliveryMode::Run)) {
             let why = "an edit makes no command an input, and no input a command: Esc, then write it anew";
             return self.tell(why, Tone::Failed);
@@ -103,7 +121,11 @@ impl Screen {
 
     /// Whether an input that waits is a shell command.
     pub(super) fn is_command(&self, input: u64) -> bool {
-        self.model.status().queued.iter().any(|waiting| waiting.input == input && waiting.run)
+        self.model
+            .status()
+            .queued
+            .iter()
+            .any(|waiting| waiting.input == input && waiting.run)
     }
 
     fn command(&mut self, name: &str, rest: &str) {
@@ -130,7 +152,9 @@ impl Screen {
             "pause" => self.outbox.push(Intent::Pause),
             "resume" => self.outbox.push(Intent::Resume { more: false }),
             "more" => self.outbox.push(Intent::Resume { more: true }),
-            "compact" => self.outbox.push(Intent::Compact { drop_turns: rest == "turns" }),
+            "compact" => self.outbox.push(Intent::Compact {
+                drop_turns: rest == "turns",
+            }),
             "pin" => self.outbox.push(Intent::Pin(rest.to_owned())),
             "unpin" => self.outbox.extend(rest.parse().ok().map(Intent::Unpin)),
             _ => {}
@@ -164,30 +188,53 @@ impl Screen {
 
     /// The input that waits last is withdrawn; without one the newest input is written again.
     fn take_back(&mut self) {
-        let last = self.model.status().queued.last().map(|waiting| waiting.input);
+        let last = self
+            .model
+            .status()
+            .queued
+            .last()
+            .map(|waiting| waiting.input);
         let text = match last {
-            Some(input) => self.whole(input).map(|text| commands::typed(&text, self.is_command(input))),
+            Some(input) => self
+                .whole(input)
+                .map(|text| commands::typed(&text, self.is_command(input))),
             None => self.fold.history.back().cloned(),
         };
         if let Some(text) = text {
             self.composer.set(&text);
-            self.outbox.extend(last.map(|input| Intent::Withdraw { input }));
+            self.outbox
+                .extend(last.map(|input| Intent::Withdraw { input }));
         }
     }
 
     /// The row above or below, and beyond the text an earlier or a later input.
     fn vertical(&mut self, by: isize) {
         if self.recalled.is_none() {
-            let written = Written::new(&self.composer, &Line::of("› ", Tone::Strong), self.composer_width);
+            let written = Written::new(
+                &self.composer,
+                &Line::of("› ", Tone::Strong),
+                self.composer_width,
+            );
             if let Some(caret) = written.vertical(by) {
                 return self.composer.move_to(caret);
             }
         }
-        let (back, stash) = self.recalled.clone().unwrap_or_else(|| (0, self.composer.text()));
-        let Some(back) = back.checked_add_signed(-by) else { return };
+        let (back, stash) = self
+            .recalled
+            .clone()
+            .unwrap_or_else(|| (0, self.composer.text()));
+        let Some(back) = back.checked_add_signed(-by) else {
+            return;
+        };
         let history = &self.fold.history;
-        let text =
-            if back == 0 { Some(&stash) } else { history.len().checked_sub(back).and_then(|at| history.get(at)) };
+        let text = if back == 0 {
+            Some(&stash)
+        } else {
+            history
+                .len()
+                .checked_sub(back)
+                .and_then(|at| history.get(at))
+        };
         if let Some(text) = text.cloned() {
             self.composer.set(&text);
             self.recalled = Some((back, stash));
@@ -196,10 +243,15 @@ impl Screen {
 
     /// The newest earlier input that has what was written, then the one before it.
     fn recall_like(&mut self) {
-        let (back, stash) = self.recalled.clone().unwrap_or_else(|| (0, self.composer.text()));
+        let (back, stash) = self
+            .recalled
+            .clone()
+            .unwrap_or_else(|| (0, self.composer.text()));
         let query = stash.to_lowercase();
         let history = self.fold.history.iter().rev().enumerate().skip(back);
-        let found = history.into_iter().find(|(_, text)| text.to_lowercase().contains(&query));
+        let found = history
+            .into_iter()
+            .find(|(_, text)| text.to_lowercase().contains(&query));
         match found.map(|(at, text)| (at, text.clone())) {
             Some((at, text)) => {
                 self.composer.set(&text);

@@ -20,7 +20,13 @@ use session_store::{ReadError, Reader};
 /// Its name at the pod.
 pub(super) const COMMAND: &str = "yoi approve";
 
-pub(super) fn run(json: bool, env: &Env, pods: &Pods, name: &str, which: Forget) -> Result<Exit, Failure> {
+pub(super) fn run(
+    json: bool,
+    env: &Env,
+    pods: &Pods,
+    name: &str,
+    which: Forget,
+) -> Result<Exit, Failure> {
     if which == Forget::List {
         return list(json, pods, name);
     }
@@ -34,9 +40,14 @@ pub(super) fn run(json: bool, env: &Env, pods: &Pods, name: &str, which: Forget)
     for PodRule { number, rule, .. } in &gone {
         let rules = read_rules(std::iter::once(rule));
         let text: String = rules.iter().map(short).collect();
-        out::line(&format!("rule {number} no longer allowed for {name}: {text}"));
+        out::line(&format!(
+            "rule {number} no longer allowed for {name}: {text}"
+        ));
         if file.has(&rules) {
-            out::line(&format!("  {} still has this rule: remove it there, too", file.shown));
+            out::line(&format!(
+                "  {} still has this rule: remove it there, too",
+                file.shown
+            ));
         }
     }
     if gone.is_empty() {
@@ -51,12 +62,19 @@ async fn forget(pods: &Pods, name: &str, which: Forget) -> Result<Vec<PodRule>, 
     if let Forget::Number(wanted) = which {
         rules.retain(|rule| rule.number == wanted);
         if rules.is_empty() {
-            return Err(Failure::new(Exit::Usage, format!("no rule {wanted} is allowed for {name}"))
-                .help(format!("`yoi approve {name} --forget` lists the rules")));
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("no rule {wanted} is allowed for {name}"),
+            )
+            .help(format!("`yoi approve {name} --forget` lists the rules")));
         }
     }
     let numbers = rules.iter().map(|rule| rule.number).collect();
-    pod.ask(&ForgetRules { rules: numbers, cmd_id: cmd_id() }).await?;
+    pod.ask(&ForgetRules {
+        rules: numbers,
+        cmd_id: cmd_id(),
+    })
+    .await?;
     Ok(rules)
 }
 
@@ -67,7 +85,11 @@ fn list(json: bool, pods: &Pods, name: &str) -> Result<Exit, Failure> {
         Err(ReadError::NoSuch(_)) => Vec::new(),
         reader => {
             let reader = reader.map_err(|error| read_failure(name, &error))?;
-            Summary::read(&reader, || {}).map_err(unread)?.state.approvals.rules
+            Summary::read(&reader, || {})
+                .map_err(unread)?
+                .state
+                .approvals
+                .rules
         }
     };
     if json {
@@ -76,7 +98,10 @@ fn list(json: bool, pods: &Pods, name: &str) -> Result<Exit, Failure> {
     }
     for allowed in &rules {
         let rule = short(&Rule::from(&allowed.rule));
-        out::line(&format!("{:>4}  {rule}  (approval {})", allowed.number, allowed.approval));
+        out::line(&format!(
+            "{:>4}  {rule}  (approval {})",
+            allowed.number, allowed.approval
+        ));
     }
     out::line(&match rules.as_slice() {
         [] => nothing(name),

@@ -59,11 +59,22 @@ pub(super) enum Left {
 }
 
 /// Shows the pod until the person leaves.
-pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Takes, env: &Env) -> Result<Left, Failure> {
-    let Some(look) = Look::of_stdout() else { return Ok(Left::NoScreen("the terminal cannot draw".to_owned())) };
+pub(super) async fn run(
+    pods: &Pods,
+    name: &str,
+    hint: Option<&str>,
+    takes: Takes,
+    env: &Env,
+) -> Result<Left, Failure> {
+    let Some(look) = Look::of_stdout() else {
+        return Ok(Left::NoScreen("the terminal cannot draw".to_owned()));
+    };
     // Says why, if it cannot be attached to.
     let owner = live(pods, name, COMMAND).await?.owner;
-    let attach = Attach { limit: Some(PAGE), ..Attach::default() };
+    let attach = Attach {
+        limit: Some(PAGE),
+        ..Attach::default()
+    };
     let begun = Attachment::begin(&pods.dir(name), hello(COMMAND, Role::Driver), attach).await;
     let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
     let mut screen = Screen::begin(&attached, attachment.welcome().role, look.theme);
@@ -81,7 +92,15 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Take
     let (updates, from_link) = mpsc::channel(UPDATES);
     let (to_link, intents) = mpsc::channel(1);
     let (name_of_pod, shown) = (name.to_owned(), LastShown::default());
-    let link = Link { name: name_of_pod, owner, env: env.clone(), attachment, updates, intents, shown };
+    let link = Link {
+        name: name_of_pod,
+        owner,
+        env: env.clone(),
+        attachment,
+        updates,
+        intents,
+        shown,
+    };
     // It ends with the screen, which holds the other ends of its channels.
     drop(tokio::spawn(link.run()));
     let mut full = Full {
@@ -122,9 +141,15 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Take
         Stop::Failed(failure) => Err(failure),
     };
     out::raw(&look.text(&farewell));
-    unsent.iter().for_each(|text| out::lines(&format!("not sent: {text}")));
+    unsent
+        .iter()
+        .for_each(|text| out::lines(&format!("not sent: {text}")));
     let exit = exit?;
-    note(&if is_ended { ended(name) } else { detached(name) });
+    note(&if is_ended {
+        ended(name)
+    } else {
+        detached(name)
+    });
     Ok(Left::Detached(exit))
 }
 
@@ -239,7 +264,11 @@ impl<'a> Full<'a> {
 
     /// Draws if something changed, the terminal took the frame before, and it is time.
     fn draw(&mut self) -> Result<(), HungUp> {
-        if self.is_away || !self.is_dirty || !self.terminal.is_ready() || Instant::now() < self.next_frame {
+        if self.is_away
+            || !self.is_dirty
+            || !self.terminal.is_ready()
+            || Instant::now() < self.next_frame
+        {
             return Ok(());
         }
         let bytes = self.painter.paint(&mut self.screen, self.terminal.size());
@@ -249,7 +278,11 @@ impl<'a> Full<'a> {
             self.terminal.send(format!("\x1b]2;{title}\x07").as_bytes());
             self.title = title;
         }
-        if let Some(text) = self.screen.notification().filter(|_| is_unseen(self.has_focus, self.last_key.elapsed())) {
+        if let Some(text) = self
+            .screen
+            .notification()
+            .filter(|_| is_unseen(self.has_focus, self.last_key.elapsed()))
+        {
             self.terminal.send(notification(&text).as_bytes());
         }
         if !bytes.is_empty() {
@@ -283,7 +316,9 @@ impl<'a> Full<'a> {
                     self.screen.paste(&text);
                 }
                 TerminalInput::LongPaste => {
-                    self.screen.answered(Reply::Failed("not pasted: an input has at most 1.4 MiB".to_owned()));
+                    self.screen.answered(Reply::Failed(
+                        "not pasted: an input has at most 1.4 MiB".to_owned(),
+                    ));
                 }
                 TerminalInput::Focus(has_focus) => self.has_focus = Some(has_focus),
             }
@@ -308,7 +343,10 @@ impl<'a> Full<'a> {
         let stopped = kill_process(getpid(), Number::STOP);
         self.come_back()?;
         if let Err(error) = stopped {
-            self.screen.answered(Reply::Failed(format!("cannot stop: {}", authority::explain(&error.into()))));
+            self.screen.answered(Reply::Failed(format!(
+                "cannot stop: {}",
+                authority::explain(&error.into())
+            )));
         }
         Ok(())
     }
@@ -358,7 +396,9 @@ impl<'a> Full<'a> {
             }
             Update::Done(reply) => {
                 self.asked = None;
-                reply.into_iter().for_each(|reply| self.screen.answered(reply));
+                reply
+                    .into_iter()
+                    .for_each(|reply| self.screen.answered(reply));
             }
             Update::Over(failure) => return Err(Stop::Failed(failure)),
         }
@@ -376,9 +416,12 @@ impl<'a> Full<'a> {
                     let (bytes, reply) = self.outside.copy(&text);
                     self.terminal.send(&bytes);
                     self.terminal.flush()?;
-                    reply.into_iter().for_each(|reply| self.screen.answered(reply));
+                    reply
+                        .into_iter()
+                        .for_each(|reply| self.screen.answered(reply));
                 }
-                Intent::OpenEditor(_) | Intent::OpenConversation | Intent::PrintConversation if self.is_away => {}
+                Intent::OpenEditor(_) | Intent::OpenConversation | Intent::PrintConversation
+                    if self.is_away => {}
                 Intent::OpenEditor(text) => self.lend(|outside| outside.edit(text)),
                 Intent::OpenConversation => self.lend(Outside::open_conversation),
                 Intent::PrintConversation => self.lend(Outside::print_conversation),
@@ -398,7 +441,8 @@ impl<'a> Full<'a> {
     /// Of drafts that were not sent, only the newest counts.
     fn queue(&mut self, intent: Intent) {
         if matches!(intent, Intent::SetDraft(_)) {
-            self.waiting.retain(|waiting| !matches!(waiting, Intent::SetDraft(_)));
+            self.waiting
+                .retain(|waiting| !matches!(waiting, Intent::SetDraft(_)));
         }
         if self.waiting.len() < MAX_WAITING {
             return self.waiting.push_back(intent);
@@ -415,7 +459,9 @@ impl<'a> Full<'a> {
         if self.asked.is_some() {
             return;
         }
-        let Some(intent) = self.waiting.pop_front() else { return };
+        let Some(intent) = self.waiting.pop_front() else {
+            return;
+        };
         // There is room: the one before is done.
         if self.to_link.try_send(intent.clone()).is_ok() {
             self.asked = Some(intent);
@@ -423,7 +469,13 @@ impl<'a> Full<'a> {
     }
 
     /// What was begun outside has ended.
-    fn came_back(&mut self, Done { reply, had_terminal }: Done) -> Result<(), Stop> {
+    fn came_back(
+        &mut self,
+        Done {
+            reply,
+            had_terminal,
+        }: Done,
+    ) -> Result<(), Stop> {
         if had_terminal {
             self.come_back()?;
         }
@@ -447,7 +499,9 @@ fn unaccepted<'a>(requests: impl Iterator<Item = &'a Intent>) -> Vec<String> {
     let (mut texts, mut draft) = (Vec::new(), None);
     for request in requests {
         match request {
-            Intent::Send { text, .. } | Intent::EditInput { text, .. } | Intent::SendNow { text, .. } => {
+            Intent::Send { text, .. }
+            | Intent::EditInput { text, .. }
+            | Intent::SendNow { text, .. } => {
                 texts.push(text.clone());
             }
             Intent::SetDraft(text) => draft = Some(text.clone()),
@@ -485,14 +539,26 @@ impl Signals {
     fn listen() -> Result<Self, Failure> {
         let listen = |number: u8| signal(SignalKind::from_raw(number.into()));
         let all = || -> std::io::Result<Self> {
-            let ending =
-                [(HANGUP, listen(HANGUP)?), (INTERRUPT, listen(INTERRUPT)?), (3, listen(3)?), (15, listen(15)?)];
-            let [resized, stopping, continued] =
-                [Number::WINCH, Number::TSTP, Number::CONT].map(|number| signal(SignalKind::from_raw(number.as_raw())));
-            Ok(Self { resized: resized?, stopping: stopping?, continued: continued?, ending })
+            let ending = [
+                (HANGUP, listen(HANGUP)?),
+                (INTERRUPT, listen(INTERRUPT)?),
+                (3, listen(3)?),
+                (15, listen(15)?),
+            ];
+            let [resized, stopping, continued] = [Number::WINCH, Number::TSTP, Number::CONT]
+                .map(|number| signal(SignalKind::from_raw(number.as_raw())));
+            Ok(Self {
+                resized: resized?,
+                stopping: stopping?,
+                continued: continued?,
+                ending,
+            })
         };
         all().map_err(|e| {
-            Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&e)))
+            Failure::new(
+                Exit::Unavailable,
+                format!("signals cannot be handled: {}", authority::explain(&e)),
+            )
         })
     }
 
@@ -529,9 +595,21 @@ mod tests {
     #[test]
     fn texts_that_the_pod_did_not_accept_are_told_with_the_newest_draft() {
         let draft = |text: &str| Intent::SetDraft(text.to_owned());
-        let sent = Intent::Send { text: "sent".to_owned(), mode: DeliveryMode::Queue };
-        let edited = Intent::EditInput { input: 1, text: "edited".to_owned() };
-        let all = [draft("old"), sent.clone(), Intent::Cancel, edited, draft("new")];
+        let sent = Intent::Send {
+            text: "sent".to_owned(),
+            mode: DeliveryMode::Queue,
+        };
+        let edited = Intent::EditInput {
+            input: 1,
+            text: "edited".to_owned(),
+        };
+        let all = [
+            draft("old"),
+            sent.clone(),
+            Intent::Cancel,
+            edited,
+            draft("new"),
+        ];
         assert_eq!(unaccepted(all.iter()), ["sent", "edited", "new"]);
         assert_eq!(unaccepted([draft("old"), sent, draft("")].iter()), ["sent"]);
     }

@@ -36,17 +36,29 @@ impl Screen {
         for waiting in &status.queued {
             transcript.accepted_before(waiting.input, &waiting.text);
         }
-        let mut screen = Self { name: name.to_owned(), transcript, status, retried: None };
-        let (first, lines) = attached.page.as_ref().map_or((1, &[][..]), |page| (page.first, &page.records[..]));
+        let mut screen = Self {
+            name: name.to_owned(),
+            transcript,
+            status,
+            retried: None,
+        };
+        let (first, lines) = attached
+            .page
+            .as_ref()
+            .map_or((1, &[][..]), |page| (page.first, &page.records[..]));
         let mut texts: Vec<String> = lines.iter().filter_map(|line| screen.text(line)).collect();
         let left_out = texts.len().saturating_sub(SHOWN);
         if first > 1 || left_out > 0 {
             note(&format!("`yoi log {name}` shows the earlier part"));
         }
         texts.drain(..left_out);
-        texts.iter().for_each(|text| transcript::print(text, MARGIN));
+        texts
+            .iter()
+            .for_each(|text| transcript::print(text, MARGIN));
         let state = state_text(screen.status.state);
-        note(&format!("attached to {name}, which is {state}; /help lists the commands"));
+        note(&format!(
+            "attached to {name}, which is {state}; /help lists the commands"
+        ));
         if let Some(held) = &screen.status.held {
             note(&held_text(name, &screen.status, held));
         }
@@ -66,12 +78,19 @@ impl Screen {
     }
 
     pub(super) fn record(&mut self, line: &RecordLine) {
-        self.text(line).iter().for_each(|text| transcript::print(text, MARGIN));
+        self.text(line)
+            .iter()
+            .for_each(|text| transcript::print(text, MARGIN));
     }
 
     /// What a record says, if it says something.
     fn text(&mut self, line: &RecordLine) -> Option<String> {
-        let RecordHeader { seq, time_us, kind, version } = line.header().ok()?;
+        let RecordHeader {
+            seq,
+            time_us,
+            kind,
+            version,
+        } = line.header().ok()?;
         match Record::decode(&kind, version, line.as_str().as_bytes()) {
             Ok(Record::BackgroundTask(run)) if !run.state.is_failure() => None,
             Ok(record) => self.transcript.numbered(seq, &record, time_us),
@@ -80,15 +99,27 @@ impl Screen {
     }
 
     pub(super) fn alert(&self, alert: &AlertEvent) {
-        let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
+        let from = alert
+            .from
+            .as_ref()
+            .map_or_else(String::new, |feature| format!("{feature}: "));
         out::wrapped(&format!("! {from}{}", alert.text));
     }
 
     /// Tells that a request is sent again. The other deltas are parts of an answer, whose records follow.
     pub(super) fn delta(&mut self, delta: &DeltaEvent) {
-        if let DeltaPart::Retrying { attempt, delay_ms, why } = &delta.part {
+        if let DeltaPart::Retrying {
+            attempt,
+            delay_ms,
+            why,
+        } = &delta.part
+        {
             self.retried = Some(why.clone());
-            note(&format!("{why}; attempt {} in {:.1} s", attempt.saturating_add(1), *delay_ms as f64 / 1e3));
+            note(&format!(
+                "{why}; attempt {} in {:.1} s",
+                attempt.saturating_add(1),
+                *delay_ms as f64 / 1e3
+            ));
         }
     }
 
@@ -96,13 +127,20 @@ impl Screen {
     pub(super) fn status(&mut self, now: Status) {
         let before = std::mem::replace(&mut self.status, now);
         let now = &self.status;
-        let told =
-            |held: &&HoldStatus| before.held.as_ref() == Some(*held) || !UNRECORDED.contains(&held.cause.as_str());
+        let told = |held: &&HoldStatus| {
+            before.held.as_ref() == Some(*held) || !UNRECORDED.contains(&held.cause.as_str())
+        };
         if let Some(held) = now.held.as_ref().filter(|held| !told(held)) {
             note(&held_text(&self.name, now, held));
         }
-        if let Some(disk) = now.disk.as_ref().filter(|disk| before.disk.as_ref() != Some(disk)) {
-            note(&format!("the disk refuses writes: {disk}; yoi retries until the write succeeds"));
+        if let Some(disk) = now
+            .disk
+            .as_ref()
+            .filter(|disk| before.disk.as_ref() != Some(disk))
+        {
+            note(&format!(
+                "the disk refuses writes: {disk}; yoi retries until the write succeeds"
+            ));
         }
         let reason = |status: &Status| status.model_wait.as_ref().map(|wait| wait.reason.clone());
         let is_told = reason(now) == reason(&before) || reason(now) == self.retried;
@@ -116,7 +154,10 @@ impl Screen {
         let again = attached.status.host.pid == self.status.host.pid && self.status.host.pid != 0;
         note(&match again {
             true => "connected again".to_owned(),
-            false => format!("{} was started again (process {})", self.name, attached.status.host.pid),
+            false => format!(
+                "{} was started again (process {})",
+                self.name, attached.status.host.pid
+            ),
         });
         self.status(attached.status.clone());
     }
@@ -124,7 +165,9 @@ impl Screen {
 
 fn held_text(name: &str, status: &Status, held: &HoldStatus) -> String {
     let help = if is_context_full(status) {
-        format!("; `/compact turns` drops the oldest turns, `/resume` tries again, `yoi stop {name}` ends the pod")
+        format!(
+            "; `/compact turns` drops the oldest turns, `/resume` tries again, `yoi stop {name}` ends the pod"
+        )
     } else {
         String::new()
     };

@@ -16,8 +16,10 @@ pub(super) const HELP: &str = "/steer INPUT, /cancel, /pause, /resume, /more, /c
      every other line is an input";
 
 /// The names in [`HELP`].
-const COMMANDS: [&str; 11] =
-    ["steer", "cancel", "pause", "resume", "more", "compact", "pin", "unpin", "status", "detach", "help"];
+const COMMANDS: [&str; 11] = [
+    "steer", "cancel", "pause", "resume", "more", "compact", "pin", "unpin", "status", "detach",
+    "help",
+];
 
 /// A line of standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +56,13 @@ impl Typed {
                 command => Self::Run(command.to_owned()),
             });
         }
-        let Some(command) = line.strip_prefix('/') else { return Some(Self::Input(text.to_owned())) };
-        let (name, rest) = command.trim_end().split_once(char::is_whitespace).unwrap_or((command.trim_end(), ""));
+        let Some(command) = line.strip_prefix('/') else {
+            return Some(Self::Input(text.to_owned()));
+        };
+        let (name, rest) = command
+            .trim_end()
+            .split_once(char::is_whitespace)
+            .unwrap_or((command.trim_end(), ""));
         Some(match (name, rest.trim()) {
             ("steer", "") => Self::Wrong("/steer needs an input".to_owned()),
             ("steer", text) => Self::Steer(text.to_owned()),
@@ -73,7 +80,9 @@ impl Typed {
             ("status", "") => Self::Status,
             ("detach", "") => Self::Detach,
             ("help", "") => Self::Help,
-            (name, _) if COMMANDS.contains(&name) => Self::Wrong(format!("write nothing after /{name}")),
+            (name, _) if COMMANDS.contains(&name) => {
+                Self::Wrong(format!("write nothing after /{name}"))
+            }
             _ => Self::Wrong(unknown_command(command, COMMANDS)),
         })
     }
@@ -112,10 +121,15 @@ fn read(input: &mut impl BufRead, sender: &mpsc::Sender<Typed>) -> io::Result<()
         let typed = match std::str::from_utf8(&bytes) {
             _ if !whole => {
                 input.skip_until(b'\n')?;
-                Some(Typed::Wrong(format!("a line of more than {} KiB was not sent", MAX_LINE / 1024)))
+                Some(Typed::Wrong(format!(
+                    "a line of more than {} KiB was not sent",
+                    MAX_LINE / 1024
+                )))
             }
             Ok(line) => Typed::of(line),
-            Err(_) => Some(Typed::Wrong("a line that is not UTF-8 was not sent".to_owned())),
+            Err(_) => Some(Typed::Wrong(
+                "a line that is not UTF-8 was not sent".to_owned(),
+            )),
         };
         if typed.is_some_and(|typed| sender.blocking_send(typed).is_err()) {
             return Ok(());
@@ -133,9 +147,15 @@ mod tests {
         assert_eq!(Typed::of("go on\r\n"), input("go on"));
         assert_eq!(Typed::of(" /cancel\n"), input("/cancel"));
         assert_eq!(Typed::of(" \t\n"), None);
-        assert_eq!(Typed::of("/steer  use less \n"), Some(Typed::Steer("use less".to_owned())));
+        assert_eq!(
+            Typed::of("/steer  use less \n"),
+            Some(Typed::Steer("use less".to_owned()))
+        );
         assert_eq!(Typed::of("/detach"), Some(Typed::Detach));
-        assert_eq!(Typed::of("!cargo test \n"), Some(Typed::Run("cargo test".to_owned())));
+        assert_eq!(
+            Typed::of("!cargo test \n"),
+            Some(Typed::Run("cargo test".to_owned()))
+        );
         assert_eq!(Typed::of(" ! wow\n"), input("! wow"));
         assert!(matches!(Typed::of("! \n"), Some(Typed::Wrong(_))));
         for line in ["/steer", "/usr/bin is full", "/cancel 3", "/", "/Cancel"] {
@@ -149,7 +169,10 @@ mod tests {
             assert!(HELP.contains(&format!("/{name}")), "{name}");
             let line = format!("/{name} 1");
             let said = Typed::of(&line);
-            assert!(!matches!(&said, Some(Typed::Wrong(why)) if why.contains("there is no command")), "{said:?}");
+            assert!(
+                !matches!(&said, Some(Typed::Wrong(why)) if why.contains("there is no command")),
+                "{said:?}"
+            );
         }
         for (line, meant) in [
             ("/quit", "`/detach` leaves"),
@@ -157,7 +180,10 @@ mod tests {
             ("/statsu", "`/status`?"),
             ("/more 3", "nothing after"),
         ] {
-            assert!(matches!(Typed::of(line), Some(Typed::Wrong(why)) if why.contains(meant)), "{line}");
+            assert!(
+                matches!(Typed::of(line), Some(Typed::Wrong(why)) if why.contains(meant)),
+                "{line}"
+            );
         }
     }
 
@@ -170,7 +196,9 @@ mod tests {
         drop(sender);
         let read: Vec<Typed> = std::iter::from_fn(|| lines.blocking_recv()).collect();
         let wrong = |typed: &Typed| matches!(typed, Typed::Wrong(_));
-        assert!(matches!(&read[..], [Typed::Input(one), bad, long, Typed::Input(two)]
-            if one == "one" && wrong(bad) && wrong(long) && two == "two"));
+        assert!(
+            matches!(&read[..], [Typed::Input(one), bad, long, Typed::Input(two)]
+            if one == "one" && wrong(bad) && wrong(long) && two == "two")
+        );
     }
 }

@@ -28,16 +28,28 @@ pub(super) fn checks(env: &Env) -> Vec<Check> {
 /// What happens to pods when their user logs out.
 fn logout(root: &Path, user: Option<&str>) -> Vec<Check> {
     if !root.join("run/systemd/system").exists() {
-        return vec![works("background", "systemd is not running, so nothing ends pods when you log out")];
+        return vec![works(
+            "background",
+            "systemd is not running, so nothing ends pods when you log out",
+        )];
     }
     let lingers = user.is_some_and(|user| root.join("var/lib/systemd/linger").join(user).exists());
     if lingers {
-        return vec![works("background", "pods keep running after you log out (lingering is on)")];
+        return vec![works(
+            "background",
+            "pods keep running after you log out (lingering is on)",
+        )];
     }
     vec![
         match kills(root) {
-            true => note("background", "KillUserProcesses is on: logging out ends all of your pods"),
-            false => note("background", "lingering is off: logging out ends pods that run as a systemd user service"),
+            true => note(
+                "background",
+                "KillUserProcesses is on: logging out ends all of your pods",
+            ),
+            false => note(
+                "background",
+                "lingering is off: logging out ends pods that run as a systemd user service",
+            ),
         }
         .help("`loginctl enable-linger` keeps them running"),
     ]
@@ -48,16 +60,23 @@ fn kills(root: &Path) -> bool {
     let mut files: Vec<PathBuf> = Vec::new();
     for dir in LOGIND.map(|dir| root.join(dir)) {
         files.push(dir.join("logind.conf"));
-        let parts = fs::read_dir(dir.join("logind.conf.d")).into_iter().flatten().flatten();
+        let parts = fs::read_dir(dir.join("logind.conf.d"))
+            .into_iter()
+            .flatten()
+            .flatten();
         let mut parts: Vec<PathBuf> = parts.map(|entry| entry.path()).collect();
         parts.sort();
         files.extend(parts);
     }
     let (mut default, mut set) = (false, None);
-    for text in files.iter().filter_map(|file| fs::read_to_string(file).ok()) {
+    for text in files
+        .iter()
+        .filter_map(|file| fs::read_to_string(file).ok())
+    {
         for line in text.lines().map(str::trim) {
             let value = |line: &str| {
-                line.strip_prefix("KillUserProcesses=").map(|value| matches!(value, "yes" | "true" | "1" | "on"))
+                line.strip_prefix("KillUserProcesses=")
+                    .map(|value| matches!(value, "yes" | "true" | "1" | "on"))
             };
             default = line.strip_prefix('#').and_then(value).unwrap_or(default);
             set = value(line).or(set);
@@ -70,27 +89,45 @@ fn kills(root: &Path) -> bool {
 fn tasks(root: &Path, cgroup: &str) -> Option<Check> {
     let own = cgroup.lines().find_map(|line| line.strip_prefix("0::"))?;
     let groups = root.join("sys/fs/cgroup").join(own.trim_start_matches('/'));
-    let number = |dir: &Path, name: &str| fs::read_to_string(dir.join(name)).ok()?.trim().parse::<u64>().ok();
-    let free = |dir: &Path| Some(number(dir, "pids.max")?.saturating_sub(number(dir, "pids.current")?));
-    let least =
-        groups.ancestors().take_while(|dir| dir.starts_with(root.join("sys/fs/cgroup"))).filter_map(free).min()?;
+    let number = |dir: &Path, name: &str| {
+        fs::read_to_string(dir.join(name))
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    };
+    let free =
+        |dir: &Path| Some(number(dir, "pids.max")?.saturating_sub(number(dir, "pids.current")?));
+    let least = groups
+        .ancestors()
+        .take_while(|dir| dir.starts_with(root.join("sys/fs/cgroup")))
+        .filter_map(free)
+        .min()?;
     (least < FREE_TASKS).then(|| {
-        note("tasks", format!("only {least} more processes and threads can be started here"))
-            .help("raise TasksMax of your session or service, or end other processes")
+        note(
+            "tasks",
+            format!("only {least} more processes and threads can be started here"),
+        )
+        .help("raise TasksMax of your session or service, or end other processes")
     })
 }
 
 /// Sockets of pods that were killed.
 fn sockets(env: &Env) -> Vec<Check> {
-    let Ok(pods) = Pods::of(env) else { return Vec::new() };
+    let Ok(pods) = Pods::of(env) else {
+        return Vec::new();
+    };
     let stale = |name: &String| {
         let dir = pods.dir(name);
         dir.join(SOCKET).symlink_metadata().is_ok() && matches!(Session::owner(&dir), Ok(None))
     };
     let left = pods.names().unwrap_or_default().into_iter().filter(stale);
     let check = |name: String| {
-        note("socket", format!("{name}: the socket of a killed process is still there"))
-            .help(format!("`yoi start {name}` replaces it"))
+        note(
+            "socket",
+            format!("{name}: the socket of a killed process is still there"),
+        )
+        .help(format!("`yoi start {name}` replaces it"))
     };
     left.map(check).collect()
 }
@@ -120,12 +157,31 @@ mod tests {
         let conf = |text| ("etc/systemd/logind.conf", text);
         assert!(told(&[]).contains("systemd is not running"));
         assert!(told(&[SYSTEMD]).contains("lingering is off"));
-        assert!(told(&[SYSTEMD, conf("#KillUserProcesses=yes\n")]).contains("KillUserProcesses is on"));
-        assert!(told(&[SYSTEMD, conf("#KillUserProcesses=yes\nKillUserProcesses=no\n")]).contains("lingering is off"));
-        let part = ("etc/systemd/logind.conf.d/a.conf", "[Login]\nKillUserProcesses=yes\n");
-        assert!(told(&[SYSTEMD, conf("KillUserProcesses=no\n"), part]).contains("KillUserProcesses is on"));
-        assert!(told(&[SYSTEMD, part, ("var/lib/systemd/linger/ann", "")]).contains("keep running"));
-        assert!(told(&[SYSTEMD, part, ("var/lib/systemd/linger/bob", "")]).contains("KillUserProcesses is on"));
+        assert!(
+            told(&[SYSTEMD, conf("#KillUserProcesses=yes\n")]).contains("KillUserProcesses is on")
+        );
+        assert!(
+            told(&[
+                SYSTEMD,
+                conf("#KillUserProcesses=yes\nKillUserProcesses=no\n")
+            ])
+            .contains("lingering is off")
+        );
+        let part = (
+            "etc/systemd/logind.conf.d/a.conf",
+            "[Login]\nKillUserProcesses=yes\n",
+        );
+        assert!(
+            told(&[SYSTEMD, conf("KillUserProcesses=no\n"), part])
+                .contains("KillUserProcesses is on")
+        );
+        assert!(
+            told(&[SYSTEMD, part, ("var/lib/systemd/linger/ann", "")]).contains("keep running")
+        );
+        assert!(
+            told(&[SYSTEMD, part, ("var/lib/systemd/linger/bob", "")])
+                .contains("KillUserProcesses is on")
+        );
     }
 
     #[test]

@@ -7,7 +7,9 @@ use super::table::{refusal, source_text, why_off};
 use crate::compose::Composed;
 use crate::config::Config;
 use llm_worker::ToolEffect;
-use pod::feature::{Admission, FeatureDescriptor, HostCapability, InstallOutcome, Need, PlannedFeature};
+use pod::feature::{
+    Admission, FeatureDescriptor, HostCapability, InstallOutcome, Need, PlannedFeature,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -66,7 +68,11 @@ pub(super) fn render(steps: &[Step], question: impl Fn(Part) -> &'static str) ->
             Mark::Depends => "?",
             Mark::Note => "-",
         };
-        let source = step.source.as_ref().map(|source| format!(" ({})", source_text(source))).unwrap_or_default();
+        let source = step
+            .source
+            .as_ref()
+            .map(|source| format!(" ({})", source_text(source)))
+            .unwrap_or_default();
         page.wrapped(&format!("  {mark} "), &format!("{}{source}", step.text));
     }
     page
@@ -77,14 +83,20 @@ pub(super) fn effect_text(effect: ToolEffect, what: &str) -> String {
     match effect {
         ToolEffect::ReadOnly => format!("a {what} changes nothing"),
         ToolEffect::Idempotent => {
-            format!("a {what} can change something, but repeating the same {what} changes nothing further")
+            format!(
+                "a {what} can change something, but repeating the same {what} changes nothing further"
+            )
         }
         ToolEffect::Effectful => format!("each {what} can change something"),
     }
 }
 
 pub(super) fn time(ms: u64) -> String {
-    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
+    if ms.is_multiple_of(1000) {
+        format!("{} s", ms / 1000)
+    } else {
+        format!("{ms} ms")
+    }
 }
 
 /// A tool or a background task as its feature declares it.
@@ -109,43 +121,90 @@ impl Contribution<'_> {
     ) -> (Vec<Step>, bool) {
         let id = &self.feature.id;
         let mut steps = Vec::new();
-        let mut say = |mark, text: String, source| steps.push(Step { part: Part::Surface, mark, text, source });
+        let mut say = |mark, text: String, source| {
+            steps.push(Step {
+                part: Part::Surface,
+                mark,
+                text,
+                source,
+            })
+        };
         if planned.outcome == InstallOutcome::Disabled {
             let planned = serde_json::to_value(planned).unwrap_or_default();
             say(Mark::No, format!("{id} is {}", why_off(&planned)), None);
             return (steps, false);
         }
         let switch = config.features.get(&id.to_string());
-        let source = switch.and_then(|switches| switches.enabled.as_ref()).map(|enabled| enabled.source.clone());
+        let source = switch
+            .and_then(|switches| switches.enabled.as_ref())
+            .map(|enabled| enabled.source.clone());
         let source = source.or_else(|| switch.filter(|s| s.on()).map(|s| s.at.clone()));
-        say(Mark::Yes, format!("{id} is enabled"), Some(source.unwrap_or_else(|| "default".to_owned())));
+        say(
+            Mark::Yes,
+            format!("{id} is enabled"),
+            Some(source.unwrap_or_else(|| "default".to_owned())),
+        );
         let requests = self.feature.requested_capabilities.iter();
-        let needed = requests.filter(|asked| asked.need == Need::Required || self.needs.contains(&asked.capability));
-        for capability in std::iter::once(&self.own).chain(needed.map(|request| &request.capability)) {
-            let (mark, text, source) = grant(capability, planned, &composed.capabilities.admission(id, capability));
+        let needed = requests
+            .filter(|asked| asked.need == Need::Required || self.needs.contains(&asked.capability));
+        for capability in
+            std::iter::once(&self.own).chain(needed.map(|request| &request.capability))
+        {
+            let (mark, text, source) = grant(
+                capability,
+                planned,
+                &composed.capabilities.admission(id, capability),
+            );
             say(mark, text, source);
         }
         let document = serde_json::to_value(planned).unwrap_or_default();
         // The steps above have the reason of a denial.
         let denied = format!("{id} was denied ");
-        for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
-            let needed = diagnostic.message.strip_prefix(&denied).and_then(split_denial);
+        for diagnostic in planned
+            .diagnostics
+            .iter()
+            .filter(|_| !planned.outcome.is_live())
+        {
+            let needed = diagnostic
+                .message
+                .strip_prefix(&denied)
+                .and_then(split_denial);
             let why = needed.map_or_else(
                 || diagnostic.message.clone(),
-                |(asked, _)| format!("the feature requires permission to {}", in_words(asked, &document)),
+                |(asked, _)| {
+                    format!(
+                        "the feature requires permission to {}",
+                        in_words(asked, &document)
+                    )
+                },
             );
             say(Mark::No, format!("{id} is skipped: {why}"), None);
         }
-        for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == self.name) {
+        for skipped in planned
+            .skipped_contributions
+            .iter()
+            .filter(|skipped| skipped.name == self.name)
+        {
             let why = split_denial(&skipped.reason).map_or(&*skipped.reason, |(needed, _)| needed);
             let why = match why.strip_prefix("it needs ") {
-                Some(asked) => format!("{} requires permission to {}", self.name, in_words(asked, &document)),
+                Some(asked) => format!(
+                    "{} requires permission to {}",
+                    self.name,
+                    in_words(asked, &document)
+                ),
                 None => why.to_owned(),
             };
-            say(Mark::No, format!("{} is not installed: {why}", self.name), None);
+            say(
+                Mark::No,
+                format!("{} is not installed: {why}", self.name),
+                None,
+            );
         }
-        let starts =
-            self.feature.requested_capabilities.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
+        let starts = self
+            .feature
+            .requested_capabilities
+            .iter()
+            .any(|r| matches!(r.capability, HostCapability::Process { .. }));
         match no_shell.filter(|_| starts) {
             Some(why) => {
                 say(Mark::No, format!("commands cannot run here: {why}"), None);
@@ -156,18 +215,46 @@ impl Contribution<'_> {
     }
 }
 
-fn grant(asked: &HostCapability, planned: &PlannedFeature, admission: &Admission) -> (Mark, String, Option<String>) {
-    let Admission { granted, row, source, reason } = admission;
-    let part = planned.grants.granted().iter().find(|held| asked.covers(held));
+fn grant(
+    asked: &HostCapability,
+    planned: &PlannedFeature,
+    admission: &Admission,
+) -> (Mark, String, Option<String>) {
+    let Admission {
+        granted,
+        row,
+        source,
+        reason,
+    } = admission;
+    let part = planned
+        .grants
+        .granted()
+        .iter()
+        .find(|held| asked.covers(held));
     let denied = denied_words(asked, part);
     match granted {
-        true => (Mark::Yes, format!("the feature may {}", words(asked)), source.clone()),
-        false if row.is_some() => (Mark::No, format!("the feature has no permission to {denied}"), source.clone()),
+        true => (
+            Mark::Yes,
+            format!("the feature may {}", words(asked)),
+            source.clone(),
+        ),
+        false if row.is_some() => (
+            Mark::No,
+            format!("the feature has no permission to {denied}"),
+            source.clone(),
+        ),
         false => {
             let reason = reason.as_deref().unwrap_or_default();
             let mark = if part.is_some() { Mark::Note } else { Mark::No };
             let planned = serde_json::to_value(planned).unwrap_or_default();
-            (mark, format!("the feature has no permission to {denied}: {}", refusal(reason, &planned)), None)
+            (
+                mark,
+                format!(
+                    "the feature has no permission to {denied}: {}",
+                    refusal(reason, &planned)
+                ),
+                None,
+            )
         }
     }
 }

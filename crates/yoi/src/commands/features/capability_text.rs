@@ -12,7 +12,9 @@ pub(super) fn words(held: &HostCapability) -> String {
             let name = serde_json::to_value(at).unwrap_or_default();
             format!("add a hook {}", point(name.as_str().unwrap_or_default()))
         }
-        HostCapability::ContributeBackgroundTask { name } => format!("run the background task {name}"),
+        HostCapability::ContributeBackgroundTask { name } => {
+            format!("run the background task {name}")
+        }
         held => held.to_string(),
     })
 }
@@ -21,17 +23,37 @@ pub(super) fn words(held: &HostCapability) -> String {
 pub(super) fn denied_words(asked: &HostCapability, part: Option<&HostCapability>) -> String {
     match (asked, part) {
         (
-            HostCapability::ScopedFs { root, read: true, write: true, execute },
-            Some(HostCapability::ScopedFs { read: true, write: false, .. }),
-        ) => words(&HostCapability::ScopedFs { root: root.clone(), read: false, write: true, execute: *execute }),
+            HostCapability::ScopedFs {
+                root,
+                read: true,
+                write: true,
+                execute,
+            },
+            Some(HostCapability::ScopedFs {
+                read: true,
+                write: false,
+                ..
+            }),
+        ) => words(&HostCapability::ScopedFs {
+            root: root.clone(),
+            read: false,
+            write: true,
+            execute: *execute,
+        }),
         (
-            HostCapability::ScopedFs { .. } | HostCapability::WorkItemStore { .. } | HostCapability::MemoryStore { .. },
+            HostCapability::ScopedFs { .. }
+            | HostCapability::WorkItemStore { .. }
+            | HostCapability::MemoryStore { .. },
             _,
         ) => words(asked).replace(" and ", " or "),
-        (HostCapability::Network { purpose, hosts }, Some(HostCapability::Network { hosts: held, .. }))
-            if is_any(hosts) =>
-        {
-            format!("connect to hosts other than {} ({purpose})", held.join(", "))
+        (
+            HostCapability::Network { purpose, hosts },
+            Some(HostCapability::Network { hosts: held, .. }),
+        ) if is_any(hosts) => {
+            format!(
+                "connect to hosts other than {} ({purpose})",
+                held.join(", ")
+            )
         }
         (_, _) => words(asked),
     }
@@ -44,24 +66,36 @@ fn is_any(list: &[Cow<'static, str>]) -> bool {
 
 /// The names of a list; `any NOUN` if it stands for everything.
 fn names(list: &[Cow<'static, str>], noun: &str) -> String {
-    if is_any(list) { format!("any {noun}") } else { list.join(", ") }
+    if is_any(list) {
+        format!("any {noun}")
+    } else {
+        list.join(", ")
+    }
 }
 
 /// A text of a report in which capabilities of this feature are named, with words in place of the names.
 pub(super) fn in_words(text: &str, feature: &Value) -> String {
     let grants = feature.get("grants").unwrap_or(feature);
-    let known = granted(grants).into_iter().chain(capabilities(grants, "denied"));
-    let mut known: Vec<(String, String)> = known.map(|held| (held.to_string(), words(&held))).collect();
+    let known = granted(grants)
+        .into_iter()
+        .chain(capabilities(grants, "denied"));
+    let mut known: Vec<(String, String)> =
+        known.map(|held| (held.to_string(), words(&held))).collect();
     // A name may be a part of a longer one.
     known.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-    known.iter().fold(text.to_owned(), |text, (name, words)| text.replace(name.as_str(), words))
+    known.iter().fold(text.to_owned(), |text, (name, words)| {
+        text.replace(name.as_str(), words)
+    })
 }
 
 /// A denied capability and the reason, of `CAPABILITY: REASON`. The arguments of a capability may contain `: `, too.
 pub(super) fn split_denial(text: &str) -> Option<(&str, &str)> {
     match text.split_once(": ") {
         Some((name, _)) if name.contains('(') && !name.ends_with(')') => {
-            let (end, reason) = text.find("): ").map(|at| at + 1).and_then(|at| text.split_at_checked(at))?;
+            let (end, reason) = text
+                .find("): ")
+                .map(|at| at + 1)
+                .and_then(|at| text.split_at_checked(at))?;
             Some((end, reason.trim_start_matches(": ")))
         }
         split => split,
@@ -74,37 +108,79 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::ContributeTool { .. }
         | HostCapability::ContributeHook { .. }
         | HostCapability::ContributeBackgroundTask { .. } => None,
-        HostCapability::AnswerCalls { tools } => {
-            Some(format!("answer calls of {} in their place", names(tools, "tool")))
+        HostCapability::AnswerCalls { tools } => Some(format!(
+            "answer calls of {} in their place",
+            names(tools, "tool")
+        )),
+        HostCapability::RepeatCalls { tools } => {
+            Some(format!("repeat calls of {}", names(tools, "tool")))
         }
-        HostCapability::RepeatCalls { tools } => Some(format!("repeat calls of {}", names(tools, "tool"))),
-        HostCapability::TransformResults { tools } => Some(format!("change results of {}", names(tools, "tool"))),
-        HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", names(tools, "tool"))),
-        HostCapability::EnrichTools { tools } => Some(format!("narrow the arguments of {}", names(tools, "tool"))),
-        HostCapability::ScopedFs { root, read, write, execute } => {
+        HostCapability::TransformResults { tools } => {
+            Some(format!("change results of {}", names(tools, "tool")))
+        }
+        HostCapability::RewriteArguments { tools } => {
+            Some(format!("change arguments of {}", names(tools, "tool")))
+        }
+        HostCapability::EnrichTools { tools } => {
+            Some(format!("narrow the arguments of {}", names(tools, "tool")))
+        }
+        HostCapability::ScopedFs {
+            root,
+            read,
+            write,
+            execute,
+        } => {
             let words = [(read, "read"), (write, "write"), (execute, "run")];
-            let words: Vec<_> = words.into_iter().filter(|(on, _)| **on).map(|(_, word)| word).collect();
-            let what = if root == "workspace" { "the project".to_owned() } else { format!("the directory {root}") };
+            let words: Vec<_> = words
+                .into_iter()
+                .filter(|(on, _)| **on)
+                .map(|(_, word)| word)
+                .collect();
+            let what = if root == "workspace" {
+                "the project".to_owned()
+            } else {
+                format!("the directory {root}")
+            };
             Some(format!("{} {what}", words.join(" and ")))
         }
         HostCapability::Process { programs, network } => {
-            let network = if *network && !is_any(programs) { ", with the network" } else { "" };
+            let network = if *network && !is_any(programs) {
+                ", with the network"
+            } else {
+                ""
+            };
             Some(format!("start {}{network}", names(programs, "program")))
         }
-        HostCapability::ProvideService { key } => Some(format!("offer the service {key} to other features")),
+        HostCapability::ProvideService { key } => {
+            Some(format!("offer the service {key} to other features"))
+        }
         HostCapability::UseService { key } => Some(format!("use the service {key}")),
-        HostCapability::WorkItemStore { read, write } => Some(format!("{} work items", store(*read, *write))),
-        HostCapability::MemoryStore { read, write } => Some(format!("{} notes", store(*read, *write))),
-        HostCapability::Network { purpose, hosts } => Some(format!("connect to {} ({purpose})", names(hosts, "host"))),
+        HostCapability::WorkItemStore { read, write } => {
+            Some(format!("{} work items", store(*read, *write)))
+        }
+        HostCapability::MemoryStore { read, write } => {
+            Some(format!("{} notes", store(*read, *write)))
+        }
+        HostCapability::Network { purpose, hosts } => {
+            Some(format!("connect to {} ({purpose})", names(hosts, "host")))
+        }
         HostCapability::Endpoint { purpose, at } => {
             let exactly = if is_any(at) { "" } else { "exactly " };
-            Some(format!("connect to {exactly}{} ({purpose})", names(at, "host and port")))
+            Some(format!(
+                "connect to {exactly}{} ({purpose})",
+                names(at, "host and port")
+            ))
         }
         HostCapability::SecretRef { id } => Some(format!("hold the secret {id}")),
-        HostCapability::StateStore { scope } => Some(format!("keep state {}", scope_text(&scope.to_string()))),
-        HostCapability::EmitModelNotification { max_bytes, per_turn } => {
-            Some(format!("send notifications to the model (at most {max_bytes} bytes each, {per_turn} per turn)"))
+        HostCapability::StateStore { scope } => {
+            Some(format!("keep state {}", scope_text(&scope.to_string())))
         }
+        HostCapability::EmitModelNotification {
+            max_bytes,
+            per_turn,
+        } => Some(format!(
+            "send notifications to the model (at most {max_bytes} bytes each, {per_turn} per turn)"
+        )),
         HostCapability::EmitUserAlert => Some("alert you".to_owned()),
     }
 }
@@ -121,7 +197,9 @@ fn capabilities<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = HostCap
 /// A capability of a document, as far as this version knows it, without the reason of its denial.
 pub(super) fn capability(value: &Value) -> Option<HostCapability> {
     let mut plain = value.clone();
-    plain.as_object_mut().and_then(|fields| fields.remove("reason"));
+    plain
+        .as_object_mut()
+        .and_then(|fields| fields.remove("reason"));
     serde_json::from_value(plain).ok()
 }
 
@@ -149,7 +227,10 @@ pub(super) fn scope_text(scope: &str) -> String {
 
 /// The array under a key; empty without one.
 pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// The text under a key; empty without one.

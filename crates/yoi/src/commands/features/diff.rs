@@ -72,23 +72,48 @@ impl StartDifference {
     /// Between two starts of a pod; without a second one, the newest.
     pub(super) fn between(starts: &Starts, span: Span) -> Result<Self, Failure> {
         let from = starts.number(span.from)?;
-        let to = span.to.map_or_else(|| starts.newest(), |to| starts.number(to))?;
+        let to = span
+            .to
+            .map_or_else(|| starts.newest(), |to| starts.number(to))?;
         let mut changes = Vec::new();
         compare(&mut Vec::new(), &from.report, &to.report, &mut changes);
         let is_only = starts.count == 1;
-        Ok(Self { pod: starts.pod.clone(), from: Point::of(from), to: Point::of(to), changes, is_only })
+        Ok(Self {
+            pod: starts.pod.clone(),
+            from: Point::of(from),
+            to: Point::of(to),
+            changes,
+            is_only,
+        })
     }
 
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
         if self.is_only {
             let start = self.from.words();
-            page.wrapped("", &format!("{} has only {start}, so there is nothing to compare", self.pod));
+            page.wrapped(
+                "",
+                &format!(
+                    "{} has only {start}, so there is nothing to compare",
+                    self.pod
+                ),
+            );
             return page;
         }
-        page.wrapped("", &format!("{}: {} → {}", self.pod, self.from.words(), self.to.words()));
-        let shown: Vec<&Change> = self.changes.iter().filter(|change| !change.is_implied()).collect();
-        page.line(if shown.is_empty() { "nothing changed" } else { "(+ added, - removed, ~ changed)" });
+        page.wrapped(
+            "",
+            &format!("{}: {} → {}", self.pod, self.from.words(), self.to.words()),
+        );
+        let shown: Vec<&Change> = self
+            .changes
+            .iter()
+            .filter(|change| !change.is_implied())
+            .collect();
+        page.line(if shown.is_empty() {
+            "nothing changed"
+        } else {
+            "(+ added, - removed, ~ changed)"
+        });
         let mut under = Vec::new();
         for change in shown {
             let (place, field) = change.place();
@@ -106,7 +131,9 @@ impl StartDifference {
                 (Some("granted"), Some(held)) => format!("may {}", words(&held)),
                 (Some("denied"), Some(held)) => format!("denied permission: {}", words(&held)),
                 // The state tells it.
-                (Some("disabled_by"), _) if matches!(change.kind, Kind::Came | Kind::Went) => continue,
+                (Some("disabled_by"), _) if matches!(change.kind, Kind::Came | Kind::Went) => {
+                    continue;
+                }
                 // The capability has a line of its own.
                 (Some("diagnostics"), _) if field.contains(" was denied ") => continue,
                 _ => in_table_words(&field),
@@ -118,19 +145,33 @@ impl StartDifference {
 
     /// Whether the same change of a wider grant includes this one.
     fn includes(&self, change: &Change, held: &HostCapability) -> bool {
-        let others = self.changes.iter().filter(|other| other.kind == change.kind && *other != change);
+        let others = self
+            .changes
+            .iter()
+            .filter(|other| other.kind == change.kind && *other != change);
         let beside = others.filter(|other| other.place().0 == change.place().0);
-        beside.filter_map(Change::capability).any(|wide| wide.covers(held))
+        beside
+            .filter_map(Change::capability)
+            .any(|wide| wide.covers(held))
     }
 }
 
 impl Point {
     fn of(start: &PodStart) -> Self {
-        Self { start: start.start, seq: start.seq, at_us: start.at_us }
+        Self {
+            start: start.start,
+            seq: start.seq,
+            at_us: start.at_us,
+        }
     }
 
     fn words(&self) -> String {
-        format!("start {} ({}, record {})", self.start, utc(self.at_us), self.seq)
+        format!(
+            "start {} ({}, record {})",
+            self.start,
+            utc(self.at_us),
+            self.seq
+        )
     }
 }
 
@@ -156,7 +197,11 @@ impl Change {
             Some(_) | None => 1,
         };
         let (place, field) = self.path.split_at(deep.min(self.path.len()));
-        let place = place.iter().filter(|part| *part != "features" || deep == 1).cloned().collect();
+        let place = place
+            .iter()
+            .filter(|part| *part != "features" || deep == 1)
+            .cloned()
+            .collect();
         let mut field = field.to_vec();
         if let [first, message, ..] = field.as_mut_slice()
             && first == "diagnostics"
@@ -169,7 +214,9 @@ impl Change {
 
     fn words(&self) -> String {
         let brief = |value: &Value| match brief(value) {
-            outcome if self.path.last().is_some_and(|field| field == "outcome") => outcome_words(&outcome).to_owned(),
+            outcome if self.path.last().is_some_and(|field| field == "outcome") => {
+                outcome_words(&outcome).to_owned()
+            }
             text => text,
         };
         let alone = |value: &Value| !(value.is_object() || value.is_string());
@@ -186,9 +233,18 @@ impl Change {
 
 /// A field with its name as `yoi features` has it.
 fn in_table_words(field: &str) -> String {
-    let (name, rest) = field.split_once(' ').map_or((field, ""), |(name, rest)| (name, rest));
-    let shown = FIELDS.iter().find(|(key, _)| *key == name).map_or(name, |(_, shown)| shown);
-    if rest.is_empty() { shown.to_owned() } else { format!("{shown} {rest}") }
+    let (name, rest) = field
+        .split_once(' ')
+        .map_or((field, ""), |(name, rest)| (name, rest));
+    let shown = FIELDS
+        .iter()
+        .find(|(key, _)| *key == name)
+        .map_or(name, |(_, shown)| shown);
+    if rest.is_empty() {
+        shown.to_owned()
+    } else {
+        format!("{shown} {rest}")
+    }
 }
 
 /// Fields of a report, and their names for people.
@@ -219,7 +275,9 @@ const FIELDS: [(&str, &str); 20] = [
 fn brief(value: &Value) -> String {
     match value {
         // A digest only tells that something changed.
-        Value::String(text) if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+        Value::String(text)
+            if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
             text.chars().take(8).collect()
         }
         Value::String(text) => text.clone(),
@@ -234,13 +292,23 @@ fn compare(path: &mut Vec<String>, from: &Value, to: &Value, found: &mut Vec<Cha
         (Value::Array(from), Value::Array(to)) => lists(path, from, to, found),
         (from, to) if from != to => {
             let (from, to) = (Some(from.clone()), Some(to.clone()));
-            found.push(Change { path: path.clone(), kind: Kind::Changed, from, to });
+            found.push(Change {
+                path: path.clone(),
+                kind: Kind::Changed,
+                from,
+                to,
+            });
         }
         _ => {}
     }
 }
 
-fn fields(path: &mut Vec<String>, from: &Map<String, Value>, to: &Map<String, Value>, found: &mut Vec<Change>) {
+fn fields(
+    path: &mut Vec<String>,
+    from: &Map<String, Value>,
+    to: &Map<String, Value>,
+    found: &mut Vec<Change>,
+) {
     let left = from.iter().map(|(key, value)| (key.clone(), value));
     let right = to.iter().map(|(key, value)| (key.clone(), value));
     pairs(path, left.collect(), right.collect(), found);
@@ -251,26 +319,59 @@ fn lists(path: &mut Vec<String>, from: &[Value], to: &[Value], found: &mut Vec<C
     let (left, right) = (named(from), named(to));
     let common = |of: &[(String, &Value)], other: &[(String, &Value)]| -> Vec<String> {
         let names = of.iter().map(|(name, _)| name);
-        names.filter(|name| other.iter().any(|(known, _)| known == *name)).cloned().collect()
+        names
+            .filter(|name| other.iter().any(|(known, _)| known == *name))
+            .cloned()
+            .collect()
     };
     if common(&left, &right) != common(&right, &left) {
-        let (from, to) = (Some(Value::Array(from.to_vec())), Some(Value::Array(to.to_vec())));
-        found.push(Change { path: path.clone(), kind: Kind::Reordered, from, to });
+        let (from, to) = (
+            Some(Value::Array(from.to_vec())),
+            Some(Value::Array(to.to_vec())),
+        );
+        found.push(Change {
+            path: path.clone(),
+            kind: Kind::Reordered,
+            from,
+            to,
+        });
     }
     pairs(path, left, right, found);
 }
 
-fn pairs(path: &mut Vec<String>, from: Vec<(String, &Value)>, to: Vec<(String, &Value)>, found: &mut Vec<Change>) {
-    let known: BTreeMap<&str, &Value> = from.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    let stays: BTreeMap<&str, &Value> = to.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+fn pairs(
+    path: &mut Vec<String>,
+    from: Vec<(String, &Value)>,
+    to: Vec<(String, &Value)>,
+    found: &mut Vec<Change>,
+) {
+    let known: BTreeMap<&str, &Value> = from
+        .iter()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
+    let stays: BTreeMap<&str, &Value> = to
+        .iter()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
     let mut one = |kind, name: &String, was: Option<&Value>, is: Option<&Value>| {
         let path = path.iter().chain([name]).cloned().collect();
-        found.push(Change { path, kind, from: was.cloned(), to: is.cloned() });
+        found.push(Change {
+            path,
+            kind,
+            from: was.cloned(),
+            to: is.cloned(),
+        });
     };
-    for (name, value) in from.iter().filter(|(name, _)| !stays.contains_key(name.as_str())) {
+    for (name, value) in from
+        .iter()
+        .filter(|(name, _)| !stays.contains_key(name.as_str()))
+    {
         one(Kind::Went, name, Some(value), None);
     }
-    for (name, value) in to.iter().filter(|(name, _)| !known.contains_key(name.as_str())) {
+    for (name, value) in to
+        .iter()
+        .filter(|(name, _)| !known.contains_key(name.as_str()))
+    {
         one(Kind::Came, name, None, Some(value));
     }
     for (name, value) in &to {
@@ -289,7 +390,14 @@ fn named(values: &[Value]) -> Vec<(String, &Value)> {
         let name = name(value);
         let times = seen.entry(name.clone()).or_default();
         *times += 1;
-        (if *times == 1 { name } else { format!("{name} #{times}") }, value)
+        (
+            if *times == 1 {
+                name
+            } else {
+                format!("{name} #{times}")
+            },
+            value,
+        )
     };
     values.iter().map(own).collect()
 }
@@ -300,7 +408,10 @@ fn name(value: &Value) -> String {
         return text.to_owned();
     }
     if value.get("capability").is_some() {
-        return capability(value).map_or_else(|| value.to_string(), |held: HostCapability| held.to_string());
+        return capability(value).map_or_else(
+            || value.to_string(),
+            |held: HostCapability| held.to_string(),
+        );
     }
     let field = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let both = |first: &str, second: &str| Some(format!("{} ({})", field(first)?, field(second)?));
@@ -320,7 +431,10 @@ mod tests {
     fn changes(from: Value, to: Value) -> Vec<(String, Kind)> {
         let mut found = Vec::new();
         compare(&mut Vec::new(), &from, &to, &mut found);
-        found.into_iter().map(|change| (change.path.join("/"), change.kind)).collect()
+        found
+            .into_iter()
+            .map(|change| (change.path.join("/"), change.kind))
+            .collect()
     }
 
     #[test]
@@ -335,17 +449,26 @@ mod tests {
             ("features/builtin:a/granted/Process(*)", Kind::Went),
             ("features/builtin:a/outcome", Kind::Changed),
         ];
-        assert_eq!(changes(from.clone(), to), expected.map(|(path, kind)| (path.to_owned(), kind)));
+        assert_eq!(
+            changes(from.clone(), to),
+            expected.map(|(path, kind)| (path.to_owned(), kind))
+        );
         assert_eq!(changes(from.clone(), from), []);
     }
 
     #[test]
     fn order_and_twins_count() {
-        let swapped = changes(json!({ "order": ["a", "b"] }), json!({ "order": ["b", "a"] }));
+        let swapped = changes(
+            json!({ "order": ["a", "b"] }),
+            json!({ "order": ["b", "a"] }),
+        );
         assert_eq!(swapped, [("order".to_owned(), Kind::Reordered)]);
         let twin = changes(json!({ "notes": ["a"] }), json!({ "notes": ["a", "a"] }));
         assert_eq!(twin, [("notes/a #2".to_owned(), Kind::Came)]);
         let denied = |reason: &str| json!({ "denied": [{ "capability": "emit_user_alert", "reason": reason }] });
-        assert_eq!(changes(denied("x"), denied("y")), [("denied/EmitUserAlert/reason".to_owned(), Kind::Changed)]);
+        assert_eq!(
+            changes(denied("x"), denied("y")),
+            [("denied/EmitUserAlert/reason".to_owned(), Kind::Changed)]
+        );
     }
 }

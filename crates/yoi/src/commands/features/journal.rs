@@ -62,19 +62,28 @@ impl Starts {
         let pods = Pods::of(env)?;
         let pod = pods.find(name)?;
         let reader = Reader::open(&pods.dir(&pod)).map_err(|e| read_failure(&pod, &e))?;
-        let mut starts = Self { pod, count: 0, kept: Vec::new(), states: BTreeMap::new() };
+        let mut starts = Self {
+            pod,
+            count: 0,
+            kept: Vec::new(),
+            states: BTreeMap::new(),
+        };
         for frame in reader.frames() {
             let frame = frame.map_err(|e| read_failure(&starts.pod, &e))?;
             if matches!(
                 frame.kind.as_str(),
                 "features" | "feature_note" | "feature_state" | "tool_started" | "grants_used"
             ) {
-                let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", starts.pod)))?;
+                let record = decode(&frame)
+                    .map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", starts.pod)))?;
                 starts.take(record, frame.seq, frame.time, wanted);
             }
         }
         if starts.count == 0 {
-            return Err(Failure::new(Exit::Data, format!("{} has no install report", starts.pod)));
+            return Err(Failure::new(
+                Exit::Data,
+                format!("{} has no install report", starts.pod),
+            ));
         }
         Ok(starts)
     }
@@ -85,12 +94,24 @@ impl Starts {
             self.count += 1;
             let (start, report) = (self.count, features.report);
             let (notes, calls, used) = (Vec::new(), BTreeMap::new(), None);
-            self.kept.push(PodStart { start, seq, at_us, report, notes, calls, used });
+            self.kept.push(PodStart {
+                start,
+                seq,
+                at_us,
+                report,
+                notes,
+                calls,
+                used,
+            });
         } else if let Record::FeatureState(state) = record {
             self.states.insert((state.feature, state.name), state.value);
         } else if let Some(last) = self.kept.last_mut() {
             match record {
-                Record::FeatureNote(note) => last.notes.push(StartNote { seq, feature: note.feature, text: note.text }),
+                Record::FeatureNote(note) => last.notes.push(StartNote {
+                    seq,
+                    feature: note.feature,
+                    text: note.text,
+                }),
                 Record::ToolStarted(started) => *last.calls.entry(started.name).or_default() += 1,
                 Record::GrantsUsed(used) => last.used = Some(used.grants),
                 _ => {}
@@ -99,14 +120,17 @@ impl Starts {
     }
 
     pub(super) fn number(&self, number: u64) -> Result<&PodStart, Failure> {
-        self.kept.iter().find(|start| start.start == number).ok_or_else(|| {
-            let starts = tui::count(self.count, "start");
-            let what = format!("{} has no start {number}: it has {starts}", self.pod);
-            Failure::new(Exit::Usage, what).help(match self.count {
-                1 => format!("`yoi features {}` shows that start", self.pod),
-                count => format!("use a number from 1 to {count}"),
+        self.kept
+            .iter()
+            .find(|start| start.start == number)
+            .ok_or_else(|| {
+                let starts = tui::count(self.count, "start");
+                let what = format!("{} has no start {number}: it has {starts}", self.pod);
+                Failure::new(Exit::Usage, what).help(match self.count {
+                    1 => format!("`yoi features {}` shows that start", self.pod),
+                    count => format!("use a number from 1 to {count}"),
+                })
             })
-        })
     }
 
     pub(super) fn newest(&self) -> Result<&PodStart, Failure> {

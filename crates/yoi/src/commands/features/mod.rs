@@ -41,22 +41,32 @@ use unused::Unused;
 pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
     if args.name.is_some() && (args.plan || args.explain.is_some()) {
         let flag = if args.plan { "--plan" } else { "--explain" };
-        return Err(Failure::new(Exit::Usage, format!("{flag} applies to the next start, not to a pod"))
-            .help("omit the name of the pod"));
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("{flag} applies to the next start, not to a pod"),
+        )
+        .help("omit the name of the pod"));
     }
     if args.attaches() && (is_of_pod(args) || args.explain.is_some()) {
-        let message = "--with, --without, --profile and --agent apply to the plan for the next start";
-        return Err(Failure::new(Exit::Usage, message).help("omit the name of the pod, --diff, --unused and --explain"));
+        let message =
+            "--with, --without, --profile and --agent apply to the plan for the next start";
+        return Err(Failure::new(Exit::Usage, message)
+            .help("omit the name of the pod, --diff, --unused and --explain"));
     }
     if !args.plugins.plugin_dir.is_empty() && is_of_pod(args) {
         let message = "--plugin-dir applies to the next start, not to a pod";
-        return Err(Failure::new(Exit::Usage, message).help("omit the name of the pod, --diff and --unused"));
+        return Err(Failure::new(Exit::Usage, message)
+            .help("omit the name of the pod, --diff and --unused"));
     }
     if args.schema {
         out::json(&schema(args)?);
         return Ok(Exit::Done);
     }
-    let name = if is_of_pod(args) { Some(meant(&Pods::of(env)?, args.name.as_deref(), env)?) } else { None };
+    let name = if is_of_pod(args) {
+        Some(meant(&Pods::of(env)?, args.name.as_deref(), env)?)
+    } else {
+        None
+    };
     let (document, page) = match (&name, args.diff, &args.explain) {
         (Some(name), Some(span), _) => {
             let wanted: Vec<u64> = [Some(span.from), span.to].into_iter().flatten().collect();
@@ -98,20 +108,35 @@ fn is_of_pod(args: &FeaturesArgs) -> bool {
 }
 
 fn planned(args: &FeaturesArgs, env: &Env) -> Result<(Value, Page), Failure> {
-    let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
+    let agent = args
+        .agent
+        .as_deref()
+        .map(|file| Agent::load(file, &args.arg, env))
+        .transpose()?;
     let launch = LaunchOptions::attaching(&args.attached).with_agent(agent);
-    let (ambient, config) =
-        (ambient::claim(), launch.over(Config::load_with_plugins(env, &args.plugins.plugin_dir)?, env)?);
+    let (ambient, config) = (
+        ambient::claim(),
+        launch.over(
+            Config::load_with_plugins(env, &args.plugins.plugin_dir)?,
+            env,
+        )?,
+    );
     let mut composed = compose(&ambient, &config, env, Added::default())?;
     let no_shell = composed.spawner(&ambient, env, "features")?.err();
     let plan = composed.plan();
-    let has_shell = plan.features.iter().any(|feature| feature.feature_id == SHELL && feature.outcome.is_live());
+    let has_shell = plan
+        .features
+        .iter()
+        .any(|feature| feature.feature_id == SHELL && feature.outcome.is_live());
     let plan = json(&plan)?;
     let mut page = Page::default();
     page.line("what the next start in this directory would install:");
     page.append(render(&plan));
     if let Some(why) = no_shell.filter(|_| has_shell) {
-        page.wrapped("! ", &format!("commands cannot run here, so the model is not offered Bash: {why}"));
+        page.wrapped(
+            "! ",
+            &format!("commands cannot run here, so the model is not offered Bash: {why}"),
+        );
     }
     Ok((plan, page))
 }
@@ -121,13 +146,22 @@ fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
     let newest = starts.newest()?;
     let mut page = Page::default();
     let (of, when) = (starts.count, pod::session::restore::utc(newest.at_us));
-    page.wrapped("", &format!("{}: start {} of {of} ({when}, record {})", starts.pod, newest.start, newest.seq));
+    page.wrapped(
+        "",
+        &format!(
+            "{}: start {} of {of} ({when}, record {})",
+            starts.pod, newest.start, newest.seq
+        ),
+    );
     page.append(render(&newest.report));
     if !newest.notes.is_empty() {
         page.line("notes since that start:");
     }
     for note in &newest.notes {
-        page.wrapped("    ", &format!("{} (record {}): {}", note.feature, note.seq, note.text));
+        page.wrapped(
+            "    ",
+            &format!("{} (record {}): {}", note.feature, note.seq, note.text),
+        );
     }
     let recorded = Recorded::of(newest, starts);
     if let Some(phases) = &recorded.phases {
@@ -142,7 +176,9 @@ fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
         (true, Some(_), _) => schema_for!(StartDifference),
         (true, None, _) if args.unused => schema_for!(Unused),
         (true, None, _) => schema_for!(Recorded<'_>),
-        (false, _, Some(name)) if explain_task::find(name, &program::declared())?.is_some() => schema_for!(TaskRoute),
+        (false, _, Some(name)) if explain_task::find(name, &program::declared())?.is_some() => {
+            schema_for!(TaskRoute)
+        }
         (false, _, Some(_)) => schema_for!(Route),
         (false, _, None) => schema_for!(InstallPlan),
     })

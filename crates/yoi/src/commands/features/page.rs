@@ -20,12 +20,21 @@ impl Page {
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
         let text = text.as_ref();
         let at = signed(text).map_or(0, |sign| text.find(sign).unwrap_or(0) + sign.len() + 1);
-        self.row(text.get(..at).unwrap_or_default(), text.get(at..).unwrap_or_default());
+        self.row(
+            text.get(..at).unwrap_or_default(),
+            text.get(at..).unwrap_or_default(),
+        );
     }
 
     /// Words behind `first`; what follows stands below the first word.
     pub(super) fn wrapped(&mut self, first: &str, words: &str) {
-        self.row(first, &escape_lines(words).split_whitespace().collect::<Vec<_>>().join(" "));
+        self.row(
+            first,
+            &escape_lines(words)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+        );
     }
 
     /// A text behind what it begins with, which has the meaning of its sign.
@@ -35,7 +44,10 @@ impl Page {
             Some(sign) => (tone(sign), Tone::Plain),
             None => (Tone::Plain, Tone::Plain),
         };
-        self.rows.push(Paragraph { first: Line::of(first, sign), text: Line::of(text, named) });
+        self.rows.push(Paragraph {
+            first: Line::of(first, sign),
+            text: Line::of(text, named),
+        });
     }
 
     pub(super) fn append(&mut self, other: Self) {
@@ -60,7 +72,11 @@ impl Page {
 
     /// Onto standard error; one that is gone cannot be told so.
     pub(crate) fn warn(&self) {
-        let text: String = self.lines().iter().map(|line| format!("{}\n", escape_line(&line.text()))).collect();
+        let text: String = self
+            .lines()
+            .iter()
+            .map(|line| format!("{}\n", escape_line(&line.text())))
+            .collect();
         drop(std::io::stderr().write_all(text.as_bytes()));
     }
 }
@@ -80,21 +96,44 @@ mod tests {
         let shown = |line: &str| {
             let mut page = Page::default();
             page.line(line);
-            page.lines().iter().map(|line| line.ansi(tui::Theme::Colour).replace('\u{1b}', "^")).collect::<String>()
+            page.lines()
+                .iter()
+                .map(|line| line.ansi(tui::Theme::Colour).replace('\u{1b}', "^"))
+                .collect::<String>()
         };
         assert_eq!(shown("✓ builtin:files  1"), "^[32m✓ ^[0mbuiltin:files  1");
         assert_eq!(shown("  ✗ is off"), "^[1;31m  ✗ ^[0mis off");
-        assert_eq!(shown("- disabled by default"), "^[2m- disabled by default^[0m");
+        assert_eq!(
+            shown("- disabled by default"),
+            "^[2m- disabled by default^[0m"
+        );
         assert_eq!(shown("    may    read"), "    may    read");
     }
 
     #[test]
     fn no_line_is_wider_than_a_terminal() {
         let mut page = Page::default();
-        page.wrapped("    may    ", &format!("{} short \u{1b}[2J {}", "x".repeat(200), "word ".repeat(40)));
+        page.wrapped(
+            "    may    ",
+            &format!("{} short \u{1b}[2J {}", "x".repeat(200), "word ".repeat(40)),
+        );
         let lines: Vec<String> = page.lines().iter().map(Line::text).collect();
-        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:?}");
-        assert_eq!(lines.iter().map(|line| line.matches('x').count()).sum::<usize>(), 200);
-        assert!(lines.iter().skip(1).all(|line| line.starts_with("           ")));
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= WIDTH),
+            "{lines:?}"
+        );
+        assert_eq!(
+            lines
+                .iter()
+                .map(|line| line.matches('x').count())
+                .sum::<usize>(),
+            200
+        );
+        assert!(
+            lines
+                .iter()
+                .skip(1)
+                .all(|line| line.starts_with("           "))
+        );
     }
 }

@@ -18,9 +18,14 @@ pub(super) struct Recorded<'a> {
 
 impl<'a> Recorded<'a> {
     pub(super) fn of(start: &'a PodStart, starts: &Starts) -> Self {
-        let value = starts.states.get(&(ID.to_string(), PHASES.name().to_owned()));
+        let value = starts
+            .states
+            .get(&(ID.to_string(), PHASES.name().to_owned()));
         // One that a newer version wrote is no reason to show nothing of the pod.
-        Self { start, phases: value.and_then(|value| Phases::deserialize(&**value).ok()) }
+        Self {
+            start,
+            phases: value.and_then(|value| Phases::deserialize(&**value).ok()),
+        }
     }
 }
 
@@ -38,8 +43,15 @@ pub(super) fn render(Phases { forgotten, phases }: &Phases) -> Page {
             PhaseStatus::Failed => "✗",
             PhaseStatus::Skipped => "-",
         };
-        let detail = if phase.detail.is_empty() { String::new() } else { format!(": {}", phase.detail) };
-        page.wrapped(&format!("    {mark} {:8}", phase.status.to_string()), &format!("{}{detail}", phase.name));
+        let detail = if phase.detail.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", phase.detail)
+        };
+        page.wrapped(
+            &format!("    {mark} {:8}", phase.status.to_string()),
+            &format!("{}{detail}", phase.name),
+        );
     }
     page
 }

@@ -1,7 +1,9 @@
 //! A plan or a report as a table: on, off, partly installed, and why. Both have the same shape where it matters here.
 
 use super::availability::time;
-use super::capability_text::{granted, in_words, list, means, point, scope_text, split_denial, text};
+use super::capability_text::{
+    granted, in_words, list, means, point, scope_text, split_denial, text,
+};
 use super::page::Page;
 use crate::compose::packages::OFF;
 use llm_worker::Cost;
@@ -20,14 +22,25 @@ const NEEDS: &str = "it needs";
 pub(crate) fn render(document: &Value) -> Page {
     let mut page = Page::default();
     let features = list(document, "features");
-    let width = features.iter().map(|f| text(f, "feature_id").len()).max().unwrap_or(0);
-    let (off, on): (Vec<_>, Vec<_>) = features.iter().partition(|f| text(f, "outcome") == "disabled");
-    let (never_on, off): (Vec<&Value>, Vec<_>) = off.into_iter().partition(|f| text(f, "disabled_by") == DEFAULT);
+    let width = features
+        .iter()
+        .map(|f| text(f, "feature_id").len())
+        .max()
+        .unwrap_or(0);
+    let (off, on): (Vec<_>, Vec<_>) = features
+        .iter()
+        .partition(|f| text(f, "outcome") == "disabled");
+    let (never_on, off): (Vec<&Value>, Vec<_>) = off
+        .into_iter()
+        .partition(|f| text(f, "disabled_by") == DEFAULT);
     for feature in on.into_iter().chain(off) {
         row(&mut page, feature, width);
     }
     if !never_on.is_empty() {
-        let ids: Vec<_> = never_on.iter().map(|feature| text(feature, "feature_id")).collect();
+        let ids: Vec<_> = never_on
+            .iter()
+            .map(|feature| text(feature, "feature_id"))
+            .collect();
         page.wrapped("- ", &format!("disabled by default: {}", ids.join(", ")));
         page.wrapped("    ", "to enable one, set enabled = true under [features.\"ID\"], such as [features.\"builtin:jobs\"], in the configuration");
     }
@@ -36,7 +49,10 @@ pub(crate) fn render(document: &Value) -> Page {
     }
     for unmet in list(document, "unmet") {
         let (id, by) = (text(unmet, "feature_id"), text(unmet, "required_by"));
-        page.wrapped("! ", &format!("{id} is required by {by} but is not installed"));
+        page.wrapped(
+            "! ",
+            &format!("{id} is required by {by} but is not installed"),
+        );
     }
     if !features.is_empty() {
         page.wrapped("", &sum(document));
@@ -54,7 +70,11 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         _ => "✗",
     };
     // Those that are off say so below, with the switch.
-    let shown = if outcome == "disabled" { "" } else { outcome_words(outcome) };
+    let shown = if outcome == "disabled" {
+        ""
+    } else {
+        outcome_words(outcome)
+    };
     page.line(format!("{mark} {id:width$}  {:8} {shown}", text(feature, "version")).trim_end());
     let tools = names(feature).collect::<Vec<_>>().join(" ");
     let parts = [
@@ -74,31 +94,51 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
     }
     let left_out = left_out(feature);
     for (reason, names) in &left_out {
-        let needs = if names.len() == 1 { "it needs" } else { "they need" };
+        let needs = if names.len() == 1 {
+            "it needs"
+        } else {
+            "they need"
+        };
         let why = reason
             .strip_prefix(NEEDS)
             .and_then(split_denial)
-            .map(|(what, why)| format!("{needs} to{}; {}", in_words(what, feature), cause(why, feature)));
+            .map(|(what, why)| {
+                format!(
+                    "{needs} to{}; {}",
+                    in_words(what, feature),
+                    cause(why, feature)
+                )
+            });
         let why = why.unwrap_or_else(|| in_words(reason, feature));
         page.wrapped("    ", &format!("without {}: {why}", names.join(", ")));
     }
     let denied = format!("{id} was denied");
-    for message in list(feature, "diagnostics").iter().map(|diagnostic| text(diagnostic, "message")) {
+    for message in list(feature, "diagnostics")
+        .iter()
+        .map(|diagnostic| text(diagnostic, "message"))
+    {
         // A denial that the parts left out have named is not told again.
-        let what = message.strip_prefix(&denied).map(|what| split_remedy(what).0);
+        let what = message
+            .strip_prefix(&denied)
+            .map(|what| split_remedy(what).0);
         let told = what.is_some_and(|what| left_out.contains_key(&*format!("{NEEDS}{what}")));
         if !told {
             page.wrapped("    ", &diagnostic_words(message, feature));
         }
     }
     let grants = feature.get("grants").unwrap_or(feature);
-    let remedies = list(grants, "denied").iter().filter_map(|denied| split_remedy(text(denied, "reason")).1);
+    let remedies = list(grants, "denied")
+        .iter()
+        .filter_map(|denied| split_remedy(text(denied, "reason")).1);
     let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (grant, place) in remedies.filter_map(|remedy| remedy.rsplit_once(" under ")) {
         places.entry(place).or_default().push(grant);
     }
     for (place, grants) in places {
-        page.wrapped("    ", &format!("to grant that, write under {place} of your own configuration:"));
+        page.wrapped(
+            "    ",
+            &format!("to grant that, write under {place} of your own configuration:"),
+        );
         // Whole, so that it can be copied.
         page.line(format!("    {}", in_one(&grants)));
     }
@@ -108,10 +148,15 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
 fn in_one(grants: &[&str]) -> String {
     let mut all = toml::Table::new();
     for grant in grants {
-        let Ok(grant) = grant.parse::<toml::Table>() else { return grants.join("\n    ") };
+        let Ok(grant) = grant.parse::<toml::Table>() else {
+            return grants.join("\n    ");
+        };
         add(&mut all, grant);
     }
-    all.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join("\n    ")
+    all.iter()
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect::<Vec<_>>()
+        .join("\n    ")
 }
 
 fn add(all: &mut toml::Table, more: toml::Table) {
@@ -119,7 +164,10 @@ fn add(all: &mut toml::Table, more: toml::Table) {
         match (all.get_mut(&key), value) {
             (Some(toml::Value::Table(all)), toml::Value::Table(more)) => add(all, more),
             (Some(toml::Value::Array(all)), toml::Value::Array(more)) => {
-                let new: Vec<_> = more.into_iter().filter(|value| !all.contains(value)).collect();
+                let new: Vec<_> = more
+                    .into_iter()
+                    .filter(|value| !all.contains(value))
+                    .collect();
                 all.extend(new);
             }
             (_, value) => drop(all.insert(key, value)),
@@ -129,7 +177,11 @@ fn add(all: &mut toml::Table, more: toml::Table) {
 
 /// The outcome of a feature's installation, for people.
 pub(super) fn outcome_words(outcome: &str) -> &str {
-    if outcome == "degraded" { "partly installed" } else { outcome }
+    if outcome == "degraded" {
+        "partly installed"
+    } else {
+        outcome
+    }
 }
 
 /// A message about a feature; a denial in words.
@@ -137,7 +189,11 @@ pub(super) fn diagnostic_words(message: &str, feature: &Value) -> String {
     let denied = format!("{} was denied ", text(feature, "feature_id"));
     match message.strip_prefix(&denied).and_then(split_denial) {
         Some((what, why)) => {
-            format!("the feature requires permission to {}; {}", in_words(what, feature), cause(why, feature))
+            format!(
+                "the feature requires permission to {}; {}",
+                in_words(what, feature),
+                cause(why, feature)
+            )
         }
         None => in_words(message, feature),
     }
@@ -151,13 +207,17 @@ pub(super) fn refusal(why: &str, feature: &Value) -> String {
 
 /// The reason of a denial, and the grant that would be needed, with the place of it.
 fn split_remedy(why: &str) -> (&str, Option<&str>) {
-    why.split_once("; set ").map_or((why, None), |(why, remedy)| (why, Some(remedy)))
+    why.split_once("; set ")
+        .map_or((why, None), |(why, remedy)| (why, Some(remedy)))
 }
 
 /// Why a capability is not granted: a clause that begins with the source.
 fn cause(why: &str, feature: &Value) -> String {
     let (why, _) = split_remedy(why);
-    if let Some((limit, source)) = why.strip_prefix("limited to ").and_then(|why| why.rsplit_once(" by ")) {
+    if let Some((limit, source)) = why
+        .strip_prefix("limited to ")
+        .and_then(|why| why.rsplit_once(" by "))
+    {
         let words = in_words(limit, feature);
         return if words == limit {
             format!("{source} allows less")
@@ -168,12 +228,19 @@ fn cause(why: &str, feature: &Value) -> String {
     if let Some(source) = why.strip_suffix(" does not grant it") {
         return format!("{source} does not grant this permission");
     }
-    why.strip_prefix("refused by ").map_or_else(|| in_words(why, feature), |source| format!("{source} refuses it"))
+    why.strip_prefix("refused by ").map_or_else(
+        || in_words(why, feature),
+        |source| format!("{source} refuses it"),
+    )
 }
 
 /// Where a setting is written; what no file holds has its default.
 pub(crate) fn source_text(source: &str) -> &str {
-    if source == "built-in" { DEFAULT } else { source }
+    if source == "built-in" {
+        DEFAULT
+    } else {
+        source
+    }
 }
 
 /// What the sandbox does with commands.
@@ -189,7 +256,10 @@ pub(super) fn sandbox_text(mode: &str, enforced: bool) -> String {
 fn left_out(feature: &Value) -> BTreeMap<&str, Vec<&str>> {
     let mut parts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for skipped in list(feature, "skipped_contributions") {
-        parts.entry(split_remedy(text(skipped, "reason")).0).or_default().push(text(skipped, "name"));
+        parts
+            .entry(split_remedy(text(skipped, "reason")).0)
+            .or_default()
+            .push(text(skipped, "name"));
     }
     parts
 }
@@ -198,11 +268,20 @@ fn left_out(feature: &Value) -> BTreeMap<&str, Vec<&str>> {
 pub(super) fn why_off(feature: &Value) -> String {
     match text(feature, "disabled_by") {
         DEFAULT => {
-            format!("disabled; to enable it, set enabled = true under [features.\"{}\"]", text(feature, "feature_id"))
+            format!(
+                "disabled; to enable it, set enabled = true under [features.\"{}\"]",
+                text(feature, "feature_id")
+            )
         }
         "" => "disabled".to_owned(),
-        source if source.starts_with(OFF) => format!("disabled: {}", source.trim_start_matches(OFF)),
-        source if ["--", "agent ", "profile "].iter().any(|layer| source.starts_with(layer)) => {
+        source if source.starts_with(OFF) => {
+            format!("disabled: {}", source.trim_start_matches(OFF))
+        }
+        source
+            if ["--", "agent ", "profile "]
+                .iter()
+                .any(|layer| source.starts_with(layer)) =>
+        {
             format!("disabled by {source}")
         }
         source => format!("disabled: enabled = false in {source}"),
@@ -211,24 +290,52 @@ pub(super) fn why_off(feature: &Value) -> String {
 
 fn sum(document: &Value) -> String {
     let features = list(document, "features");
-    let count = |outcome: &str| features.iter().filter(|f| text(f, "outcome") == outcome).count();
+    let count = |outcome: &str| {
+        features
+            .iter()
+            .filter(|f| text(f, "outcome") == outcome)
+            .count()
+    };
     let (degraded, on) = (count("degraded"), count("installed") + count("degraded"));
     let mut words = vec![format!("{on} installed")];
     words.extend((degraded > 0).then(|| format!("{degraded} of them partly")));
-    words.extend(Some(count("skipped")).filter(|n| *n > 0).map(|n| format!("{n} skipped")));
+    words.extend(
+        Some(count("skipped"))
+            .filter(|n| *n > 0)
+            .map(|n| format!("{n} skipped")),
+    );
     words.push(format!("{} disabled", count("disabled")));
-    format!("{}; {}", words.join(", "), numbered(features.iter().map(|f| names(f).count() as u64).sum(), "tool"))
+    format!(
+        "{}; {}",
+        words.join(", "),
+        numbered(
+            features.iter().map(|f| names(f).count() as u64).sum(),
+            "tool"
+        )
+    )
 }
 
 /// Tool names of a plan or of a report.
 fn names(feature: &Value) -> impl Iterator<Item = &str> {
     let planned = list(feature, "tools").iter().map(|tool| text(tool, "name"));
-    planned.chain(list(feature, "installed_tools").iter().filter_map(Value::as_str))
+    planned.chain(
+        list(feature, "installed_tools")
+            .iter()
+            .filter_map(Value::as_str),
+    )
 }
 
 fn hooks(feature: &Value) -> String {
-    let hooks = list(feature, "hooks").iter().chain(list(feature, "installed_hooks"));
-    let shown = hooks.map(|hook| format!("{} (hook {})", text(hook, "name"), point(text(hook, "point"))));
+    let hooks = list(feature, "hooks")
+        .iter()
+        .chain(list(feature, "installed_hooks"));
+    let shown = hooks.map(|hook| {
+        format!(
+            "{} (hook {})",
+            text(hook, "name"),
+            point(text(hook, "point"))
+        )
+    });
     shown.collect::<Vec<_>>().join(", ")
 }
 
@@ -245,17 +352,37 @@ pub(super) fn trigger_text(trigger: &Value) -> String {
     match text(trigger, "trigger") {
         "start" => "at each start".to_owned(),
         "interval" => {
-            let ms = trigger.get("every_ms").and_then(Value::as_u64).unwrap_or_default();
-            let units = [(86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second")];
+            let ms = trigger
+                .get("every_ms")
+                .and_then(Value::as_u64)
+                .unwrap_or_default();
+            let units = [
+                (86_400_000, "day"),
+                (3_600_000, "hour"),
+                (60_000, "minute"),
+                (1_000, "second"),
+            ];
             let whole = units.into_iter().find(|(unit, _)| ms.is_multiple_of(*unit));
-            whole
-                .map_or_else(|| format!("every {ms} ms"), |(unit, name)| format!("every {}", numbered(ms / unit, name)))
+            whole.map_or_else(
+                || format!("every {ms} ms"),
+                |(unit, name)| format!("every {}", numbered(ms / unit, name)),
+            )
         }
-        "cron" => format!("at {} {}", text(trigger, "expression"), text(trigger, "time_zone")),
+        "cron" => format!(
+            "at {} {}",
+            text(trigger, "expression"),
+            text(trigger, "time_zone")
+        ),
         "request" => "on request of the feature".to_owned(),
         "service_event" => {
-            let service = trigger.get("service").map(|service| text(service, "name")).unwrap_or_default();
-            format!("on the event `{}` of the service {service}", text(trigger, "event"))
+            let service = trigger
+                .get("service")
+                .map(|service| text(service, "name"))
+                .unwrap_or_default();
+            format!(
+                "on the event `{}` of the service {service}",
+                text(trigger, "event")
+            )
         }
         "child_ended" => "after each job".to_owned(),
         "file_change" => "when files change".to_owned(),
@@ -266,7 +393,13 @@ pub(super) fn trigger_text(trigger: &Value) -> String {
 fn keeps(feature: &Value) -> String {
     let states = list(feature, "states").iter();
     states
-        .map(|state| format!("{} {}", text(state, "name"), scope_text(text(state, "scope"))))
+        .map(|state| {
+            format!(
+                "{} {}",
+                text(state, "name"),
+                scope_text(text(state, "scope"))
+            )
+        })
         .collect::<Vec<_>>()
         .join(", ")
 }
@@ -288,25 +421,46 @@ fn may(feature: &Value) -> String {
 }
 
 fn host(page: &mut Page, document: &Value) {
-    let Some(host) = document.get("host") else { return };
+    let Some(host) = document.get("host") else {
+        return;
+    };
     if let Some(sandbox) = host.get("sandbox") {
-        let enforced = sandbox.get("enforced").and_then(Value::as_bool).unwrap_or_default();
+        let enforced = sandbox
+            .get("enforced")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
         let text_of = |key| text(sandbox, key);
         let words = sandbox_text(text_of("mode"), enforced);
-        page.wrapped("sandbox: ", &format!("{words} ({})", source_text(text_of("source"))));
+        page.wrapped(
+            "sandbox: ",
+            &format!("{words} ({})", source_text(text_of("source"))),
+        );
     }
     let rules = list(host, "rules");
     if !rules.is_empty() {
         page.line("permission rules (`ask`: the call needs your approval):");
     }
     for rule in rules {
-        page.wrapped("    ", &format!("{} ({})", text(rule, "text"), text(rule, "source")));
+        page.wrapped(
+            "    ",
+            &format!("{} ({})", text(rule, "text"), text(rule, "source")),
+        );
     }
     let set = |limit: &&Value| text(limit, "source") != "built-in";
     let limits = list(host, "limits");
     let mut shown: Vec<&Value> = limits.iter().filter(set).collect();
-    let known = ["turn.steps", "tool.concurrency", "tool.result_inline", "hook.deadline", "hook.chain"];
-    shown.extend(limits.iter().filter(|limit| !set(limit) && known.contains(&text(limit, "name"))));
+    let known = [
+        "turn.steps",
+        "tool.concurrency",
+        "tool.result_inline",
+        "hook.deadline",
+        "hook.chain",
+    ];
+    shown.extend(
+        limits
+            .iter()
+            .filter(|limit| !set(limit) && known.contains(&text(limit, "name"))),
+    );
     if !shown.is_empty() {
         let words: Vec<_> = shown.iter().map(|limit| bound(limit)).collect();
         page.line("limits (`yoi features --json` prints all limits):");
@@ -315,7 +469,10 @@ fn host(page: &mut Page, document: &Value) {
 }
 
 fn bound(limit: &Value) -> String {
-    let value = limit.get("value").and_then(Value::as_u64).unwrap_or_default();
+    let value = limit
+        .get("value")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
     let source = match text(limit, "source") {
         "built-in" => String::new(),
         source => format!(" ({source})"),
@@ -326,7 +483,10 @@ fn bound(limit: &Value) -> String {
         "tool.concurrency" => format!("{} at once", numbered(value, "call")),
         "tool.result_inline" => format!("{} of each tool result", numbered(value, "byte")),
         "hook.deadline" => format!("{} for a hook", time(value)),
-        "hook.chain" => format!("{} for all hooks of one event, such as a tool call", time(value)),
+        "hook.chain" => format!(
+            "{} for all hooks of one event, such as a tool call",
+            time(value)
+        ),
         other => format!("{other}: {value} {}", text(limit, "unit")),
     };
     format!("{bound}{source}")
@@ -339,11 +499,17 @@ mod tests {
 
     #[test]
     fn a_background_task_shows_when_it_runs() {
-        let triggers = |triggers: Value| tasks(&json!({"background_tasks": [{"name": "t", "triggers": triggers}]}));
+        let triggers = |triggers: Value| {
+            tasks(&json!({"background_tasks": [{"name": "t", "triggers": triggers}]}))
+        };
         let every = |ms: u64| json!({"trigger": "interval", "every_ms": ms});
-        let cron = json!({"trigger": "cron", "expression": "0 9 * * 1-5", "time_zone": "Europe/Berlin"});
+        let cron =
+            json!({"trigger": "cron", "expression": "0 9 * * 1-5", "time_zone": "Europe/Berlin"});
         for (trigger, words) in [
-            (json!([{"trigger": "start"}, {"trigger": "request"}]), "t (at each start, on request of the feature)"),
+            (
+                json!([{"trigger": "start"}, {"trigger": "request"}]),
+                "t (at each start, on request of the feature)",
+            ),
             (json!([cron]), "t (at 0 9 * * 1-5 Europe/Berlin)"),
             (json!([every(600_000)]), "t (every 10 minutes)"),
             (json!([every(86_400_000)]), "t (every 1 day)"),
@@ -356,11 +522,25 @@ mod tests {
 
     #[test]
     fn what_grants_two_denials_is_one_setting() {
-        let one = [r#"grant = { tools = ["B"] }"#, r#"grant = { tools = ["A", "B"], fs = { workspace = "read" } }"#];
+        let one = [
+            r#"grant = { tools = ["B"] }"#,
+            r#"grant = { tools = ["A", "B"], fs = { workspace = "read" } }"#,
+        ];
         let both = in_one(&one);
         let read: toml::Table = both.parse().unwrap();
-        assert_eq!(read["grant"]["tools"], toml::Value::from(vec!["B", "A"]), "{both}");
-        assert_eq!((read["grant"]["fs"]["workspace"].as_str(), both.lines().count()), (Some("read"), 1), "{both}");
+        assert_eq!(
+            read["grant"]["tools"],
+            toml::Value::from(vec!["B", "A"]),
+            "{both}"
+        );
+        assert_eq!(
+            (
+                read["grant"]["fs"]["workspace"].as_str(),
+                both.lines().count()
+            ),
+            (Some("read"), 1),
+            "{both}"
+        );
         assert_eq!(in_one(&one[..1]), one[0]);
     }
 }

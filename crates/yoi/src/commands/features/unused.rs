@@ -47,7 +47,9 @@ impl Unused {
                 "{}: start {} has no list of used grants: it is running, or did not end normally",
                 starts.pod, newest.start
             );
-            return Err(Failure::new(Exit::Unavailable, what).help("let a run of this pod finish first"));
+            return Err(
+                Failure::new(Exit::Unavailable, what).help("let a run of this pod finish first")
+            );
         };
         let (mut unused, mut uncounted) = (Vec::new(), 0);
         for feature in list(&newest.report, "features") {
@@ -57,40 +59,68 @@ impl Unused {
             let id = text(feature, "feature_id");
             let tools = list(feature, "installed_tools");
             let is_there = |held: &HostCapability| match held {
-                HostCapability::ContributeTool { name } => {
-                    tools.iter().any(|tool| tool.as_str() == Some(name.as_ref()))
-                }
+                HostCapability::ContributeTool { name } => tools
+                    .iter()
+                    .any(|tool| tool.as_str() == Some(name.as_ref())),
                 _ => true,
             };
             let granted: Vec<_> = granted(feature).into_iter().filter(is_there).collect();
             for held in &granted {
                 let grant = held.to_string();
                 // What a wider grant is used for is done under that one's door.
-                let doors: Vec<_> = granted.iter().filter(|wide| wide.covers(held)).map(ToString::to_string).collect();
-                let mine = used.iter().filter(|row| row.feature == id && doors.contains(&row.grant));
-                let (uses, refused) = mine.fold((0, 0), |sum, row| (sum.0 + row.uses, sum.1 + row.refused));
+                let doors: Vec<_> = granted
+                    .iter()
+                    .filter(|wide| wide.covers(held))
+                    .map(ToString::to_string)
+                    .collect();
+                let mine = used
+                    .iter()
+                    .filter(|row| row.feature == id && doors.contains(&row.grant));
+                let (uses, refused) =
+                    mine.fold((0, 0), |sum, row| (sum.0 + row.uses, sum.1 + row.refused));
                 match counted(held, uses, newest) {
                     Some(0) => {
                         let (feature, means) = (id.to_owned(), means(held));
                         let included = granted.iter().any(|wide| wide != held && wide.covers(held));
-                        unused.push(Idle { feature, grant, means, held: held.clone(), included, refused });
+                        unused.push(Idle {
+                            feature,
+                            grant,
+                            means,
+                            held: held.clone(),
+                            included,
+                            refused,
+                        });
                     }
                     Some(_) => {}
                     None => uncounted += 1,
                 }
             }
         }
-        Ok(Self { pod: starts.pod.clone(), start: newest.start, unused, uncounted })
+        Ok(Self {
+            pod: starts.pod.clone(),
+            start: newest.start,
+            unused,
+            uncounted,
+        })
     }
 
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
-        let granted = format!("at start {}, the features of {} got these permissions", self.start, self.pod);
-        page.wrapped("", &format!("{granted} and have not used them (a tool is used when the model calls it):"));
+        let granted = format!(
+            "at start {}, the features of {} got these permissions",
+            self.start, self.pod
+        );
+        page.wrapped(
+            "",
+            &format!("{granted} and have not used them (a tool is used when the model calls it):"),
+        );
         if self.unused.is_empty() {
             page.line("  none");
         }
-        for idle in self.unused.chunk_by(|one, next| one.feature == next.feature) {
+        for idle in self
+            .unused
+            .chunk_by(|one, next| one.feature == next.feature)
+        {
             let feature = idle.first().map_or("", |idle| &idle.feature);
             page.wrapped("  ", &format!("{feature} may {}", idle_words(idle)));
         }
@@ -121,7 +151,9 @@ fn idle_words(idle: &[Idle]) -> String {
 /// How often something was done under a grant; none for those under which nothing is counted.
 fn counted(held: &HostCapability, uses: u64, start: &PodStart) -> Option<u64> {
     match held {
-        HostCapability::ContributeTool { name } => Some(start.calls.get(name.as_ref()).copied().unwrap_or_default()),
+        HostCapability::ContributeTool { name } => {
+            Some(start.calls.get(name.as_ref()).copied().unwrap_or_default())
+        }
         HostCapability::ContributeHook { .. }
         | HostCapability::ContributeBackgroundTask { .. }
         | HostCapability::AnswerCalls { .. }

@@ -19,7 +19,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// How often it looks when the kernel tells nothing: some network file systems cannot, and watches are limited.
-const LOOK_AGAIN: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const LOOK_AGAIN: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 pub(super) fn run(dir: &Path, printer: &mut Printer<'_>) -> Result<Exit, Failure> {
     let site = Site::of(dir)?;
@@ -30,7 +33,13 @@ pub(super) fn run(dir: &Path, printer: &mut Printer<'_>) -> Result<Exit, Failure
     loop {
         // Asked before the log is read: what was written before the pod went is shown.
         let gone = site.is_gone();
-        let fail = |e| if gone { removed(name) } else { site.failure(read_failure(name, &e)) };
+        let fail = |e| {
+            if gone {
+                removed(name)
+            } else {
+                site.failure(read_failure(name, &e))
+            }
+        };
         while following.look().map_err(fail)? {
             for frame in &mut following {
                 printer.print(&frame.map_err(fail)?, &reader.blobs())?;
@@ -58,7 +67,9 @@ fn wait(watch: Option<&OwnedFd>) -> Woken {
     fds.extend(watch.map(|watch| PollFd::new(watch, PollFlags::IN)));
     // Interrupted by a signal that is no end, it looks again.
     let woken = poll(&mut fds, Some(&LOOK_AGAIN));
-    let ended = fds.first().is_some_and(|out| out.revents().intersects(PollFlags::ERR | PollFlags::HUP));
+    let ended = fds
+        .first()
+        .is_some_and(|out| out.revents().intersects(PollFlags::ERR | PollFlags::HUP));
     if woken.is_ok() && ended {
         return Woken::NobodyReads;
     }
@@ -70,10 +81,19 @@ fn wait(watch: Option<&OwnedFd>) -> Woken {
 pub(crate) fn wait_beside(watch: Option<&OwnedFd>, woken: &PipeReader, until: Option<Instant>) {
     let mut fds = vec![PollFd::new(woken, PollFlags::IN)];
     fds.extend(watch.map(|watch| PollFd::new(watch, PollFlags::IN)));
-    let left = until.and_then(|until| Timespec::try_from(until.saturating_duration_since(Instant::now())).ok());
-    let bound = left.or(if watch.is_none() { Some(LOOK_AGAIN) } else { None });
+    let left = until
+        .and_then(|until| Timespec::try_from(until.saturating_duration_since(Instant::now())).ok());
+    let bound = left.or(if watch.is_none() {
+        Some(LOOK_AGAIN)
+    } else {
+        None
+    });
     let polled = poll(&mut fds, bound.as_ref());
-    if polled.is_ok() && fds.first().is_some_and(|woken| woken.revents().contains(PollFlags::IN)) {
+    if polled.is_ok()
+        && fds
+            .first()
+            .is_some_and(|woken| woken.revents().contains(PollFlags::IN))
+    {
         // What it says does not matter.
         rustix::io::read(woken, &mut [0; 16]).ok();
     }
@@ -98,8 +118,16 @@ impl Site {
     pub(crate) fn of(dir: &Path) -> Result<Self, Failure> {
         let opened = File::open(dir).map_err(|e| disk(dir, &e))?;
         let held = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
-        let held = if held.exists() { held } else { dir.to_path_buf() };
-        Ok(Self { dir: dir.to_path_buf(), opened, held })
+        let held = if held.exists() {
+            held
+        } else {
+            dir.to_path_buf()
+        };
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            opened,
+            held,
+        })
     }
 
     /// Woken by every write to a file in it, and by its own move; without one, looking again has to do.
@@ -124,7 +152,13 @@ impl Site {
 
     /// Says where things are by the pod's own name.
     pub(crate) fn failure(&self, failure: Failure) -> Failure {
-        let (held, dir) = (self.held.display().to_string(), self.dir.display().to_string());
-        Failure { message: failure.message.replace(&held, &dir), ..failure }
+        let (held, dir) = (
+            self.held.display().to_string(),
+            self.dir.display().to_string(),
+        );
+        Failure {
+            message: failure.message.replace(&held, &dir),
+            ..failure
+        }
     }
 }

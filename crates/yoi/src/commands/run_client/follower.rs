@@ -32,26 +32,51 @@ struct Progress {
 
 impl Follower {
     /// Reads from record `from` on.
-    pub(super) fn start(dir: &Path, name: &str, style: OutputStyle, from: u64) -> Result<Self, Failure> {
+    pub(super) fn start(
+        dir: &Path,
+        name: &str,
+        style: OutputStyle,
+        from: u64,
+    ) -> Result<Self, Failure> {
         let (woken, waker) = pipe().map_err(|e| no_thread(&e))?;
         let progress = Arc::new(Progress::default());
         let (site, shared, name) = (Site::of(dir)?, progress.clone(), name.to_owned());
         let read = move || {
             let mut screen = RunOutput::of_process(style);
-            let reading = Reading { site, name, from, json: style.json, progress: shared, woken };
+            let reading = Reading {
+                site,
+                name,
+                from,
+                json: style.json,
+                progress: shared,
+                woken,
+            };
             // The end of the turn comes from the socket, and the log has what is not shown.
             if let Err(failure) = reading.run(&mut screen) {
-                Messages { quiet: false }.warn(&format!("warning: progress is not shown: {}", failure.message));
+                Messages { quiet: false }.warn(&format!(
+                    "warning: progress is not shown: {}",
+                    failure.message
+                ));
             }
             screen.finish()
         };
-        let reading = thread::Builder::new().name("follow".to_owned()).spawn(read).map_err(|e| no_thread(&e))?;
-        Ok(Self { reading, progress, waker })
+        let reading = thread::Builder::new()
+            .name("follow".to_owned())
+            .spawn(read)
+            .map_err(|e| no_thread(&e))?;
+        Ok(Self {
+            reading,
+            progress,
+            waker,
+        })
     }
 
     /// Shows the turn of this input and what follows; called again, it changes nothing.
     pub(super) fn show(&self, input: InputId) {
-        self.progress.input.compare_exchange(0, input, Ordering::Relaxed, Ordering::Relaxed).ok();
+        self.progress
+            .input
+            .compare_exchange(0, input, Ordering::Relaxed, Ordering::Relaxed)
+            .ok();
         // The pipe is empty, and its reader lives as long as there is something to show.
         drop((&self.waker).write_all(&[0]));
     }
@@ -59,8 +84,14 @@ impl Follower {
     /// Shows what is left up to a record; all that is durable without one. Answers whether words of the model were
     /// streamed.
     pub(super) fn finish(self, last: Option<u64>) -> bool {
-        let Self { reading, progress, waker } = self;
-        progress.last.store(last.unwrap_or(u64::MAX), Ordering::Relaxed);
+        let Self {
+            reading,
+            progress,
+            waker,
+        } = self;
+        progress
+            .last
+            .store(last.unwrap_or(u64::MAX), Ordering::Relaxed);
         drop(waker);
         reading.join().unwrap_or(false)
     }
@@ -79,7 +110,9 @@ impl Reading {
     fn run(&self, screen: &mut RunOutput<Stdout, Stderr>) -> Result<(), Failure> {
         let watch = self.site.watch();
         let fail = |e| self.site.failure(read_failure(&self.name, &e));
-        let mut following = Reader::open(self.site.held()).and_then(|reader| reader.from(self.from)).map_err(fail)?;
+        let mut following = Reader::open(self.site.held())
+            .and_then(|reader| reader.from(self.from))
+            .map_err(fail)?;
         let mut begun = false;
         loop {
             // Read before the log: what was durable by then is shown.
@@ -91,7 +124,8 @@ impl Reading {
                     if last > 0 && frame.seq > last {
                         return Ok(());
                     }
-                    let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", self.name)))?;
+                    let record = decode(&frame)
+                        .map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", self.name)))?;
                     begun |= self.begins(&record, input);
                     if begun {
                         screen.record_of_line(&record, &frame.line);

@@ -6,7 +6,8 @@ use pod::session::changes::relocated;
 use std::path::Path;
 
 /// What helps when the journal cannot be written.
-const UNWRITTEN: &str = "only the changes listed above were undone; fix the cause, then run the command again";
+const UNWRITTEN: &str =
+    "only the changes listed above were undone; fix the cause, then run the command again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UndoAction {
@@ -38,11 +39,21 @@ pub(super) struct Tally<'a> {
 
 impl<'a> Tally<'a> {
     pub(super) fn new(say: &'a dyn Fn(&str), preview: bool) -> Self {
-        Self { say, preview, undone: 0, left: Vec::new(), gone: Vec::new() }
+        Self {
+            say,
+            preview,
+            undone: 0,
+            left: Vec::new(),
+            gone: Vec::new(),
+        }
     }
 
     /// Tells what was done about a path.
-    pub(super) fn note(&mut self, path: &str, done: Result<UndoAction, SkipReason>) -> Result<UndoAction, Failure> {
+    pub(super) fn note(
+        &mut self,
+        path: &str,
+        done: Result<UndoAction, SkipReason>,
+    ) -> Result<UndoAction, Failure> {
         let word = match &done {
             Ok(UndoAction::Nothing) | Err(SkipReason::File(_)) => "",
             Ok(UndoAction::Restored) if self.preview => "would restore",
@@ -51,7 +62,9 @@ impl<'a> Tally<'a> {
             Ok(UndoAction::Restored) => "restored",
             Ok(UndoAction::Removed) => "removed",
             Ok(UndoAction::MovedBack) => "moved back",
-            Err(SkipReason::Journal(what)) => return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN)),
+            Err(SkipReason::Journal(what)) => {
+                return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN));
+            }
         };
         if let Err(SkipReason::File(why)) = &done {
             (self.say)(&format!("skipped: {why}"));
@@ -65,13 +78,19 @@ impl<'a> Tally<'a> {
 
     /// Whether it is in a directory that was left alone.
     pub(super) fn holds(&self, path: &str) -> bool {
-        self.left.iter().any(|dir| relocated(path, dir, "").is_some())
+        self.left
+            .iter()
+            .any(|dir| relocated(path, dir, "").is_some())
     }
 
     /// A directory was moved back.
     pub(super) fn moved_back(&mut self, from: &str, to: &str) {
-        let relocate = |path: &mut String| *path = relocated(path, from, to).unwrap_or_else(|| std::mem::take(path));
+        let relocate = |path: &mut String| {
+            *path = relocated(path, from, to).unwrap_or_else(|| std::mem::take(path))
+        };
         self.left.iter_mut().for_each(relocate);
-        self.gone.iter_mut().for_each(|(path, made)| [path, made].into_iter().for_each(relocate));
+        self.gone
+            .iter_mut()
+            .for_each(|(path, made)| [path, made].into_iter().for_each(relocate));
     }
 }

@@ -24,9 +24,16 @@ fn scene(dir: &Path, existed: bool) -> (Opened, Changes, std::path::PathBuf) {
     (opened, changes, path)
 }
 
-fn undone(opened: Opened, changes: &Changes, dir: &Path, points: &Points) -> Result<UndoAction, SkipReason> {
+fn undone(
+    opened: Opened,
+    changes: &Changes,
+    dir: &Path,
+    points: &Points,
+) -> Result<UndoAction, SkipReason> {
     let view = Reader::open(&dir.join("pod")).unwrap().blobs();
-    Undo::new(opened, view, points).unwrap().file(changes.files().next().unwrap())
+    Undo::new(opened, view, points)
+        .unwrap()
+        .file(changes.files().next().unwrap())
 }
 
 #[test]
@@ -44,7 +51,10 @@ fn an_edit_made_meanwhile_is_not_lost() {
             let done = undone(opened, &changes, dir.path(), &points);
             let now = fs::read_to_string(&path).ok();
             match (at, existed) {
-                ("never", true) => assert_eq!((done, now.as_deref()), (Ok(UndoAction::Restored), Some("two"))),
+                ("never", true) => assert_eq!(
+                    (done, now.as_deref()),
+                    (Ok(UndoAction::Restored), Some("two"))
+                ),
                 ("never", false) => assert_eq!((done, now), (Ok(UndoAction::Removed), None)),
                 _ => {
                     assert!(
@@ -78,22 +88,45 @@ fn a_move_that_only_was_recorded_is_taken_up_again() {
     let before = Some(Stored::from(opened.blobs.put(b"old").unwrap()));
     let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let after = Some(Digest::of(b"new").to_string());
-    let wrote = FileChanged { call: None, path: at("from/f"), before, mode: Some(0o644), after, made: None };
-    let moved = |from: &str, to: &str| DirectoryMoved { call: None, from: at(from), to: at(to), made: None };
-    let records: [Record; 3] = [wrote.into(), moved("from", "to").into(), moved("to", "from").into()];
+    let wrote = FileChanged {
+        call: None,
+        path: at("from/f"),
+        before,
+        mode: Some(0o644),
+        after,
+        made: None,
+    };
+    let moved = |from: &str, to: &str| DirectoryMoved {
+        call: None,
+        from: at(from),
+        to: at(to),
+        made: None,
+    };
+    let records: [Record; 3] = [
+        wrote.into(),
+        moved("from", "to").into(),
+        moved("to", "from").into(),
+    ];
     let mut changes = Changes::default();
     records.iter().for_each(|record| changes.take(1, 0, record));
     let view = Reader::open(&root.join("pod")).unwrap().blobs();
     let points = Points::none();
     let undo = Undo::new(opened, view, &points).unwrap();
     locate_moved(&mut changes, &undo.files);
-    let [moved] = changes.moved() else { panic!("it stands where it was moved to") };
+    let [moved] = changes.moved() else {
+        panic!("it stands where it was moved to")
+    };
     assert_eq!(undo.whole(moved, &changes), Ok(()));
-    assert_eq!(undo.file(changes.files().next().unwrap()), Ok(UndoAction::Restored));
+    assert_eq!(
+        undo.file(changes.files().next().unwrap()),
+        Ok(UndoAction::Restored)
+    );
     assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::MovedBack));
     assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
     // Nothing more comes of it; where both are, neither is touched.
     assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::Nothing));
     fs::create_dir(root.join("to")).unwrap();
-    assert!(matches!(undo.whole(moved, &changes), Err(SkipReason::File(why)) if why.contains("in use again")));
+    assert!(
+        matches!(undo.whole(moved, &changes), Err(SkipReason::File(why)) if why.contains("in use again"))
+    );
 }

@@ -16,14 +16,23 @@ fn an_unknown_key_names_its_line_and_the_nearest_known_one() {
 
 #[test]
 fn a_plaintext_key_does_not_read() {
-    let text = "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://h/v1\"\nkey = \"sk-123\"\n";
+    let text =
+        "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://h/v1\"\nkey = \"sk-123\"\n";
     let problem = parse(text).expect_err("keys are never written here");
     assert_eq!((problem.line, problem.what.as_str()), (4, PLAIN_KEY));
     assert!(problem.help.contains("env = "));
     let two = text.replace("\"sk-123\"", "{ env = \"A\", file = \"b\" }");
-    assert!(parse(&two).expect_err("one place").what.contains("one source"));
+    assert!(
+        parse(&two)
+            .expect_err("one place")
+            .what
+            .contains("one source")
+    );
     let text = text.replace("\"sk-123\"", "{ env = \"X_KEY\" }");
-    assert_eq!(parse(&text).expect("by name").providers["x"].key, Some(KeySource::Env("X_KEY".to_owned())));
+    assert_eq!(
+        parse(&text).expect("by name").providers["x"].key,
+        Some(KeySource::Env("X_KEY".to_owned()))
+    );
 }
 
 #[test]
@@ -55,8 +64,16 @@ fn every_section_reads() {
         any_file_system = true
     "#;
     let file = parse(text).expect("it is all known");
-    let price = file.models["local/x"].price.and_then(|price| price.counted()).expect("a price");
-    let parts = [price.input, price.output, price.cached_input, price.cache_write];
+    let price = file.models["local/x"]
+        .price
+        .and_then(|price| price.counted())
+        .expect("a price");
+    let parts = [
+        price.input,
+        price.output,
+        price.cached_input,
+        price.cache_write,
+    ];
     assert_eq!(parts.map(Cost::dollars), [1.0, 2.5, 0.1, 1.25]);
     assert_eq!(file.sandbox.mode, Some(Mode::ReadOnly));
     assert_eq!(file.state.any_file_system, Some(true));

@@ -5,7 +5,9 @@ use crate::exit::Failure;
 use crate::show::question::{self, Shown, TypedAnswer};
 use crate::show::terminal::{Terminal, TypedLine};
 use pod::control::{ApprovalAnswer, Event, PastCalls};
-use pod::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Record, Who};
+use pod::record::{
+    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Record, Who,
+};
 use protocol::method::{AllowScope, MatchedCalls};
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -59,7 +61,15 @@ impl Asker {
         rules: Box<dyn RuleFile>,
     ) -> (Self, mpsc::UnboundedReceiver<QuestionOutcome>) {
         let (outcomes, asked) = mpsc::unbounded_channel();
-        (Self { terminal, outcomes, cancel, rules }, asked)
+        (
+            Self {
+                terminal,
+                outcomes,
+                cancel,
+                rules,
+            },
+            asked,
+        )
     }
 
     /// Asks about a call; `show` prints a part of the question. Returns whether to ask about the next one.
@@ -70,13 +80,31 @@ impl Asker {
         events: &mut mpsc::Receiver<Event>,
         held: &mut VecDeque<Event>,
     ) -> bool {
-        let Some(mirror) = question::mirror(asked) else { return self.tell(QuestionOutcome::Left) };
-        let ApprovalRequested { approval, tool, sandbox, .. } = asked;
-        show(Shown::Text(&format!("? approval {approval}: {tool} (sandbox {sandbox})\n")));
-        question::lines(&mirror, None).iter().for_each(|line| show(Shown::Line(line)));
+        let Some(mirror) = question::mirror(asked) else {
+            return self.tell(QuestionOutcome::Left);
+        };
+        let ApprovalRequested {
+            approval,
+            tool,
+            sandbox,
+            ..
+        } = asked;
+        show(Shown::Text(&format!(
+            "? approval {approval}: {tool} (sandbox {sandbox})\n"
+        )));
+        question::lines(&mirror, None)
+            .iter()
+            .for_each(|line| show(Shown::Line(line)));
         let show = &mut |text: &str| show(Shown::Text(text));
-        question::also_allows(&mirror, "`p`").iter().for_each(|line| show(&format!("{line}\n")));
-        let Self { terminal, cancel, outcomes, rules } = self;
+        question::also_allows(&mirror, "`p`")
+            .iter()
+            .for_each(|line| show(&format!("{line}\n")));
+        let Self {
+            terminal,
+            cancel,
+            outcomes,
+            rules,
+        } = self;
         let mut stands = || {
             while held.len() < MAX_HELD
                 && let Ok(event) = events.try_recv()
@@ -87,8 +115,12 @@ impl Asker {
         };
         let leave = "Ctrl-D: leave it waiting";
         let mut preview = || {
-            let past = reply(outcomes, |reply| QuestionOutcome::PastCalls(*approval, reply));
-            let past = past.unwrap_or_else(|| Err("the run is ending".to_owned())).map(pod::ipc::past_calls);
+            let past = reply(outcomes, |reply| {
+                QuestionOutcome::PastCalls(*approval, reply)
+            });
+            let past = past
+                .unwrap_or_else(|| Err("the run is ending".to_owned()))
+                .map(pod::ipc::past_calls);
             rules.preview(&mirror, &past)
         };
         let typed = question::ask(terminal, &mirror, leave, &mut stands, show, &mut preview);
@@ -100,14 +132,30 @@ impl Asker {
             none => {
                 show("\n");
                 let over = none == Err(TypedLine::Over) && !self.cancel.is_cancelled();
-                return self.tell(if over { QuestionOutcome::Over } else { QuestionOutcome::Left });
+                return self.tell(if over {
+                    QuestionOutcome::Over
+                } else {
+                    QuestionOutcome::Left
+                });
             }
         };
         let arguments_digest = asked.arguments_digest.clone();
         let uid = rustix::process::getuid().as_raw();
         let (client, role) = ("yoi run".to_owned(), "approver".to_owned());
-        let by = Some(Who { client, role, uid, name: None });
-        let answer = ApprovalAnswer { approval: *approval, allow, scope, arguments_digest, words, by };
+        let by = Some(Who {
+            client,
+            role,
+            uid,
+            name: None,
+        });
+        let answer = ApprovalAnswer {
+            approval: *approval,
+            allow,
+            scope,
+            arguments_digest,
+            words,
+            by,
+        };
         match scope {
             ApprovalScope::Rule => self.allow_by_rule(answer, show),
             ApprovalScope::Once | ApprovalScope::Pod => {
@@ -120,11 +168,14 @@ impl Asker {
 
     /// Hands the answer over, and writes the rules once it is recorded.
     fn allow_by_rule(&mut self, answer: ApprovalAnswer, show: &mut dyn FnMut(&str)) -> bool {
-        let Self { outcomes, rules, .. } = self;
+        let Self {
+            outcomes, rules, ..
+        } = self;
         let (mut answer, mut ended) = (Some(answer), false);
         let mut record = || {
-            let recorded =
-                answer.take().and_then(|answer| reply(outcomes, |reply| QuestionOutcome::Answer(answer, reply)));
+            let recorded = answer
+                .take()
+                .and_then(|answer| reply(outcomes, |reply| QuestionOutcome::Answer(answer, reply)));
             ended = recorded.is_none();
             let counts = |answer: ApprovalResolved| {
                 answer.decision == ApprovalDecision::Allow && answer.scope == ApprovalScope::Rule
@@ -150,7 +201,9 @@ impl Asker {
 fn failure_lines(Failure { message, help, .. }: &Failure) -> Vec<String> {
     let help = help.iter().map(|help| format!("help: {help}"));
     let texts = std::iter::once(format!("error: {message}")).chain(help);
-    let texts: String = texts.map(|text| text.trim_end().replace('\n', "\n    ") + "\n").collect();
+    let texts: String = texts
+        .map(|text| text.trim_end().replace('\n', "\n    ") + "\n")
+        .collect();
     texts.split_inclusive('\n').map(str::to_owned).collect()
 }
 
@@ -166,7 +219,9 @@ fn reply<T>(
 
 /// Whether the call does not wait any more.
 fn ends(event: &Event, asked: &ApprovalRequested) -> bool {
-    let Event::Record { record, .. } = event else { return false };
+    let Event::Record { record, .. } = event else {
+        return false;
+    };
     match &**record {
         Record::ApprovalResolved(answer) => answer.approval == asked.approval,
         Record::ToolFinished(finished) => finished.call == asked.call,

@@ -15,7 +15,11 @@ pub(crate) struct JournalLines {
 
 impl JournalLines {
     pub(crate) fn from(dir: PathBuf, next: u64) -> Self {
-        Self { dir, next, following: None }
+        Self {
+            dir,
+            next,
+            following: None,
+        }
     }
 
     /// Prints the lines up to this record that were not printed yet. After an error it can be called again: it goes on

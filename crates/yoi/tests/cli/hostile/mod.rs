@@ -36,7 +36,10 @@ impl Lair {
 
     #[track_caller]
     fn nobody_came(&self) {
-        assert_eq!(self.0.accept().map(drop).map_err(|e| e.kind()), Err(std::io::ErrorKind::WouldBlock));
+        assert_eq!(
+            self.0.accept().map(drop).map_err(|e| e.kind()),
+            Err(std::io::ErrorKind::WouldBlock)
+        );
     }
 }
 
@@ -62,7 +65,8 @@ fn everything(scene: &Scene) -> Vec<Done> {
 #[track_caller]
 fn unharmed(scene: &Scene) {
     assert!(!marker(scene).exists(), "something ran");
-    let granted = fs::read_dir(scene.path("state/yoi/grants")).is_ok_and(|mut files| files.next().is_some());
+    let granted =
+        fs::read_dir(scene.path("state/yoi/grants")).is_ok_and(|mut files| files.next().is_some());
     assert!(!granted, "something was granted");
 }
 
@@ -71,7 +75,9 @@ fn files(scene: &Scene) -> Vec<(PathBuf, u64)> {
     let (mut found, mut dirs) = (Vec::new(), vec![scene.path("project")]);
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).unwrap() {
-            let (path, meta) = entry.map(|e| (e.path(), e.path().symlink_metadata().unwrap())).unwrap();
+            let (path, meta) = entry
+                .map(|e| (e.path(), e.path().symlink_metadata().unwrap()))
+                .unwrap();
             if meta.is_dir() {
                 dirs.push(path.clone());
             }

@@ -26,7 +26,10 @@ fn moves(c: char) -> bool {
 fn assert_harmless(what: &str, text: &str) {
     let bad: String = text.chars().filter(|c| moves(*c)).collect();
     assert!(bad.is_empty(), "{what}: {bad:?} in\n{text:?}");
-    assert!(!text.lines().any(|line| line.starts_with("yoi: granted")), "{what}: a name is a line of its own:\n{text}");
+    assert!(
+        !text.lines().any(|line| line.starts_with("yoi: granted")),
+        "{what}: a name is a line of its own:\n{text}"
+    );
 }
 
 /// What a command shows on a terminal.
@@ -39,7 +42,12 @@ fn shown_with(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> Strin
     let (mut terminal, held) = terminal();
     let end = || held.try_clone().unwrap();
     let mut command = scene.command(args);
-    command.stdout(end()).stderr(end()).env("NO_COLOR", "1").env("TERM", "xterm").envs(variables.iter().copied());
+    command
+        .stdout(end())
+        .stderr(end())
+        .env("NO_COLOR", "1")
+        .env("TERM", "xterm")
+        .envs(variables.iter().copied());
     let reading = thread::spawn(move || {
         let mut bytes = Vec::new();
         // A terminal whose other end is gone is an error, after everything was read.
@@ -49,19 +57,28 @@ fn shown_with(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> Strin
     finish(command.spawn().unwrap());
     drop((command, held));
     // Besides lines, it is told only to draw the last one again.
-    String::from_utf8(reading.join().unwrap()).unwrap().replace("\r\n", "\n").replace("\r\u{1b}[K", "")
+    String::from_utf8(reading.join().unwrap())
+        .unwrap()
+        .replace("\r\n", "\n")
+        .replace("\r\u{1b}[K", "")
 }
 
 #[test]
 fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
     let scene = Scene::new();
     let dir = format!("d{}", EVIL.replace('/', ""));
-    scene.write(&format!("{dir}/n\nyoi: granted{EVIL}.txt"), format!("alpha {EVIL}\n"));
-    scene.write("plain.txt", format!("alpha {EVIL}\n")).write(&format!("{dir}/AGENTS.md"), format!("do {EVIL}\n"));
-    scene.write(".git/HEAD", format!("ref: refs/heads/b{EVIL}\n")).write("README.md", format!("# {EVIL}\n\n{EVIL}\n"));
+    scene.write(
+        &format!("{dir}/n\nyoi: granted{EVIL}.txt"),
+        format!("alpha {EVIL}\n"),
+    );
+    scene
+        .write("plain.txt", format!("alpha {EVIL}\n"))
+        .write(&format!("{dir}/AGENTS.md"), format!("do {EVIL}\n"));
+    scene
+        .write(".git/HEAD", format!("ref: refs/heads/b{EVIL}\n"))
+        .write("README.md", format!("# {EVIL}\n\n{EVIL}\n"));
     let name = format!("{dir}/n\nyoi: granted{EVIL}.txt");
-    let call =
-        |name: &str, arguments: serde_json::Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let call = |name: &str, arguments: serde_json::Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
     let edit = json!({ "path": name, "edits": [{ "old": "alpha", "new": "beta" }] });
     let model = scene.script(
         "s.jsonl",
@@ -91,33 +108,47 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
         (&["run", "search for `alpha`"], "alpha"),
         (&["run", "read plain.txt"], "alpha"),
         (&["run", "summarise this project"], "model: offline"),
-        (&["-C", below.to_str().unwrap(), "run", "list the files"], "instructions:"),
+        (
+            &["-C", below.to_str().unwrap(), "run", "list the files"],
+            "instructions:",
+        ),
         (&["undo", "p"], "restored:"),
     ];
     let mut all = vec![("run".to_owned(), run)];
     for (args, has) in commands {
         let text = shown(&scene, args);
-        assert!(text.contains(has), "{args:?} does not show `{has}`:\n{text}");
+        assert!(
+            text.contains(has),
+            "{args:?} does not show `{has}`:\n{text}"
+        );
         all.push((args.join(" "), text));
     }
     for (args, text) in all {
         assert_harmless(&args, &text);
     }
-    assert!(files(&scene).iter().any(|(path, _)| path.ends_with(&name)), "the names were there");
+    assert!(
+        files(&scene).iter().any(|(path, _)| path.ends_with(&name)),
+        "the names were there"
+    );
 }
 
 #[test]
 fn configuration_errors_of_a_repository_are_escaped() {
     let scene = Scene::new();
     let evil = format!("\nyoi: granted{EVIL}");
-    let escaped: String = evil.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect();
+    let escaped: String = evil
+        .chars()
+        .map(|c| format!("\\U{:08x}", u32::from(c)))
+        .collect();
     let texts = [
         format!("\"x{escaped}\" = 1\n"),
         format!("model = \"x{escaped}\"\n"),
         format!("[features.\"builtin:{escaped}\"]\nenabled = true\n"),
         format!("[sandbox]\nmode = \"{escaped}\"\n"),
         format!("[[permissions.rules]]\ntool = \"{escaped}\"\ndecision = \"deny\"\n"),
-        format!("[providers.\"{escaped}\"]\napi = \"openai-chat\"\nbase_url = \"http://{escaped}\"\n"),
+        format!(
+            "[providers.\"{escaped}\"]\napi = \"openai-chat\"\nbase_url = \"http://{escaped}\"\n"
+        ),
         format!("[models.\"local/{escaped}\"]\nmax_output = 3\n"),
         format!("[features.\"builtin:web\"]\n\"{escaped}\" = \"{escaped}\"\n"),
         format!("x{EVIL} = 1\n"),
@@ -125,8 +156,13 @@ fn configuration_errors_of_a_repository_are_escaped() {
     ];
     for text in texts {
         scene.write("yoi.toml", &text);
-        for args in [&["run", "list the files"][..], &["config", "show"], &["config", "check"], &["grant"], &["doctor"]]
-        {
+        for args in [
+            &["run", "list the files"][..],
+            &["config", "show"],
+            &["config", "check"],
+            &["grant"],
+            &["doctor"],
+        ] {
             let text = shown(&scene, args);
             assert_harmless(&format!("{args:?}"), &text);
             assert!(!text.is_empty(), "{args:?}");
@@ -145,7 +181,11 @@ fn what_an_endpoint_says_is_shown_harmlessly() {
         move |_, body| {
             if body.is_null() {
                 let list = json!({ "object": "list", "data": [{ "id": evil, "object": "model" }] });
-                return Reply::Status("200 OK", "content-type: application/json\r\n", list.to_string());
+                return Reply::Status(
+                    "200 OK",
+                    "content-type: application/json\r\n",
+                    list.to_string(),
+                );
             }
             match asked.fetch_add(1, Ordering::SeqCst) {
                 0 => calls(&[
@@ -155,19 +195,34 @@ fn what_an_endpoint_says_is_shown_harmlessly() {
                 ]),
                 // The lines of an answer are lines.
                 1 => text(&evil.replace('\n', " ")),
-                2 => Reply::Status("400 Bad Request", "", json!({ "error": { "message": evil } }).to_string()),
+                2 => Reply::Status(
+                    "400 Bad Request",
+                    "",
+                    json!({ "error": { "message": evil } }).to_string(),
+                ),
                 3 => Reply::Status("401 Unauthorized", "", evil.clone()),
-                _ => Reply::Stream(format!("data: {}\n\n", json!({ "error": { "message": evil, "type": evil } }))),
+                _ => Reply::Stream(format!(
+                    "data: {}\n\n",
+                    json!({ "error": { "message": evil, "type": evil } })
+                )),
             }
         }
     });
     scene.config(&endpoint.config(""));
     let key = [("FAKE_KEY", "not-a-secret-1")];
-    for args in
-        [&["run", "--pod", "p", "go"][..], &["run", "go"], &["run", "go"], &["run", "go"], &["models"], &["doctor"]]
-    {
+    for args in [
+        &["run", "--pod", "p", "go"][..],
+        &["run", "go"],
+        &["run", "go"],
+        &["run", "go"],
+        &["models"],
+        &["doctor"],
+    ] {
         let text = shown_with(&scene, args, &key);
-        assert!(text.contains("granted\\u{1b}") || args == ["doctor"], "{args:?}:\n{text}");
+        assert!(
+            text.contains("granted\\u{1b}") || args == ["doctor"],
+            "{args:?}:\n{text}"
+        );
         assert_harmless(&format!("{args:?}"), &text);
     }
     for args in [
@@ -199,9 +254,23 @@ fn a_persons_own_words_are_repeated_harmlessly() {
     ] {
         assert_harmless(&format!("{args:?}"), &shown(&scene, args));
     }
-    for variable in ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_SANDBOX", "YOI_MAX_COST", "XDG_STATE_HOME", "LANG"] {
-        for args in [&["run", "list the files"][..], &["doctor"], &["config", "show"]] {
-            assert_harmless(variable, &shown_with(&scene, args, &[(variable, &format!("/{EVIL}"))]));
+    for variable in [
+        "YOI_MODEL",
+        "YOI_MAX_STEPS",
+        "YOI_SANDBOX",
+        "YOI_MAX_COST",
+        "XDG_STATE_HOME",
+        "LANG",
+    ] {
+        for args in [
+            &["run", "list the files"][..],
+            &["doctor"],
+            &["config", "show"],
+        ] {
+            assert_harmless(
+                variable,
+                &shown_with(&scene, args, &[(variable, &format!("/{EVIL}"))]),
+            );
         }
     }
 }
@@ -238,7 +307,10 @@ fn nothing_that_was_typed_reaches_the_terminal_as_it_is() {
         assert!(done.code().is_some_and(|code| code != 0), "{args:?}");
         for text in [&done.err, &done.out, &shown(&scene, args)] {
             assert_harmless(&format!("{args:?}"), text);
-            assert!(!text.contains("\nerror: forged") && !text.contains("\nhelp: forged"), "{args:?}: {text}");
+            assert!(
+                !text.contains("\nerror: forged") && !text.contains("\nhelp: forged"),
+                "{args:?}: {text}"
+            );
         }
     }
 }

@@ -12,7 +12,10 @@ const SOON: Duration = Duration::from_secs(10);
 
 /// Lets a process write no byte to a file.
 fn fill(pid: u32) {
-    let limit = Rlimit { current: Some(0), maximum: None };
+    let limit = Rlimit {
+        current: Some(0),
+        maximum: None,
+    };
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     prlimit(Some(pid), Resource::Fsize, limit).unwrap();
 }
@@ -27,16 +30,39 @@ fn a_start_that_cannot_be_recorded_fails_soon_and_says_why() {
     assert!(blocks > 0);
     let start = scene.command(&["start", "p"]);
     let mut limited = std::process::Command::new("/bin/sh");
-    limited.arg("-c").arg(format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")).arg(start.get_program());
-    limited.args(start.get_args()).env_clear().current_dir(scene.path("project"));
-    limited.envs(start.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited
+        .arg("-c")
+        .arg(format!("ulimit -f {blocks}; exec \"$0\" \"$@\""))
+        .arg(start.get_program());
+    limited
+        .args(start.get_args())
+        .env_clear()
+        .current_dir(scene.path("project"));
+    limited.envs(
+        start
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     let began = Instant::now();
-    let limited = limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let limited = limited
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let done = finish(limited).ends(74);
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     let log = log.display().to_string();
-    done.says(&["error: p cannot start: ", &log, "help: nothing was started; ", "`yoi start p` again"]);
-    scene.yoi(&["status", "p"]).ends(0).prints(&["state     stopped"]);
+    done.says(&[
+        "error: p cannot start: ",
+        &log,
+        "help: nothing was started; ",
+        "`yoi start p` again",
+    ]);
+    scene
+        .yoi(&["status", "p"])
+        .ends(0)
+        .prints(&["state     stopped"]);
     Host::start(&scene, &[]).end(Signal::TERM);
     scene.sound("p");
 }
@@ -45,18 +71,29 @@ fn a_start_that_cannot_be_recorded_fails_soon_and_says_why() {
 fn a_stop_that_cannot_be_recorded_says_so() {
     let scene = Scene::new();
     let host = Host::start(&scene, &["-m", "offline"]);
-    scene.yoi(&["send", "p", "--wait", "list the files"]).ends(0);
+    scene
+        .yoi(&["send", "p", "--wait", "list the files"])
+        .ends(0);
     fill(host.pid);
-    scene.yoi(&["send", "p", "list the files"]).ends(74).says(&["nothing was accepted"]);
+    scene
+        .yoi(&["send", "p", "list the files"])
+        .ends(74)
+        .says(&["nothing was accepted"]);
     scene.yoi(&["stop", "p"]).ends(74).says(&[
         "error: p is stopped, but its end could not be recorded: ",
         "help: accepted inputs are kept; ",
         "`yoi start p` recovers it",
     ]);
     until("the process has ended", || host.is_gone());
-    scene.yoi(&["status", "p"]).ends(0).prints(&["state     crashed"]);
+    scene
+        .yoi(&["status", "p"])
+        .ends(0)
+        .prints(&["state     crashed"]);
     let again = Host::start(&scene, &[]);
-    scene.yoi(&["stop", "p"]).ends(0).prints(&["p is stopped\n"]);
+    scene
+        .yoi(&["stop", "p"])
+        .ends(0)
+        .prints(&["p is stopped\n"]);
     until("the process has ended", || again.is_gone());
     scene.sound("p");
 }

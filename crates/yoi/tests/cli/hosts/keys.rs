@@ -17,7 +17,9 @@ fn the_key_reaches_the_pod_and_nothing_else() {
     let mut start = scene.command(&["start", "p", "go", "--json"]);
     start.env("FAKE_KEY", CANARY).env("YOI_LOG", "trace");
     let host = Host::of(&finish(start.spawn().unwrap()).ends(0));
-    until("the model was asked", || newest(&scene, "turn_finished").is_some());
+    until("the model was asked", || {
+        newest(&scene, "turn_finished").is_some()
+    });
     assert!(endpoint.requests()[0].head.contains(CANARY));
     for file in ["environ", "cmdline"] {
         let text = String::from_utf8_lossy(&fs::read(host.proc(file)).unwrap()).into_owned();
@@ -25,7 +27,11 @@ fn the_key_reaches_the_pod_and_nothing_else() {
     }
     host.end(Signal::TERM);
     assert_eq!(holding(&scene.path("state"), CANARY), Vec::<String>::new());
-    assert!(!fs::read_to_string(scene.pod("p").join("host.log")).unwrap().is_empty());
+    assert!(
+        !fs::read_to_string(scene.pod("p").join("host.log"))
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -39,10 +45,15 @@ fn a_service_gets_its_key_from_the_manager() {
     fs::create_dir(scene.path("credentials")).unwrap();
     fs::write(scene.path("credentials/x"), format!("{CANARY}\n")).unwrap();
     let mut start = scene.command(&["start", "p", "go", "-m", "x/y", "--foreground"]);
-    let mut run = start.env("CREDENTIALS_DIRECTORY", scene.path("credentials")).spawn().unwrap();
+    let mut run = start
+        .env("CREDENTIALS_DIRECTORY", scene.path("credentials"))
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("p is ready")));
-    until("the model was asked", || newest(&scene, "turn_finished").is_some());
+    until("the model was asked", || {
+        newest(&scene, "turn_finished").is_some()
+    });
     assert!(endpoint.requests()[0].head.contains(CANARY));
     signal(run.id(), Signal::TERM);
     finish(run).ends(0);
@@ -53,10 +64,25 @@ fn a_pod_without_its_key_is_suspended_until_it_is_there() {
     let scene = Scene::new();
     let endpoint = Endpoint::start(|_, _| text("hello"));
     scene.config(&endpoint.config(""));
-    let done = scene.yoi(&["start", "p", "go"]).ends(0).prints(&["p is held (process ", "FAKE_KEY is not set"]);
-    let pid = done.out.split_once("(process ").unwrap().1.split_once(')').unwrap().0.parse().unwrap();
+    let done = scene
+        .yoi(&["start", "p", "go"])
+        .ends(0)
+        .prints(&["p is held (process ", "FAKE_KEY is not set"]);
+    let pid = done
+        .out
+        .split_once("(process ")
+        .unwrap()
+        .1
+        .split_once(')')
+        .unwrap()
+        .0
+        .parse()
+        .unwrap();
     let first = Host { pid };
-    scene.yoi(&["start", "p"]).ends(0).prints(&[&format!("p is held (process {pid})"), "FAKE_KEY"]);
+    scene
+        .yoi(&["start", "p"])
+        .ends(0)
+        .prints(&[&format!("p is held (process {pid})"), "FAKE_KEY"]);
     assert!(!first.is_gone() && endpoint.requests().is_empty());
     assert_eq!(newest(&scene, "suspended").unwrap()["cause"], "required");
 
@@ -65,7 +91,9 @@ fn a_pod_without_its_key_is_suspended_until_it_is_there() {
     let second = Host::of(&finish(start.spawn().unwrap()).ends(0));
     assert!(first.is_gone());
     // What was asked meanwhile is done now.
-    until("the prompt was worked on", || newest(&scene, "turn_finished").is_some());
+    until("the prompt was worked on", || {
+        newest(&scene, "turn_finished").is_some()
+    });
     assert_eq!(endpoint.requests().len(), 1);
     second.end(Signal::TERM);
     scene.sound("p");

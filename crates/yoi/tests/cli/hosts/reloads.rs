@@ -24,23 +24,41 @@ fn status_tells_what_waits_for_the_next_start() {
     );
     signal(host.pid, Signal::HUP);
     until("the feature waits", || reload(&scene) != nothing);
-    assert_eq!(reload(&scene), json!({ "next_start": ["features.\"builtin:web\""], "refused": null }));
+    assert_eq!(
+        reload(&scene),
+        json!({ "next_start": ["features.\"builtin:web\""], "refused": null })
+    );
     let status = scene.yoi(&["status", "p"]).ends(0);
     status.prints(&["config    changed for the next start: features.\"builtin:web\""]);
 
     scene.config("[sandbox]\nmode = \"rea\n");
     signal(host.pid, Signal::HUP);
-    until("the file is refused", || !reload(&scene)["refused"].is_null());
+    until("the file is refused", || {
+        !reload(&scene)["refused"].is_null()
+    });
     let report = reload(&scene);
-    assert!(report["refused"].as_str().unwrap().contains("config.toml:2"), "{report}");
+    assert!(
+        report["refused"]
+            .as_str()
+            .unwrap()
+            .contains("config.toml:2"),
+        "{report}"
+    );
     assert_eq!(report["next_start"][0], "features.\"builtin:web\"");
     let status = scene.yoi(&["status", "p"]).ends(0);
-    status.prints(&["config    not changed by the newest reload: ", "config.toml:2", "changed for the next start"]);
+    status.prints(&[
+        "config    not changed by the newest reload: ",
+        "config.toml:2",
+        "changed for the next start",
+    ]);
 
     scene.config("model = \"offline\"\n[sandbox]\nmode = \"read-only\"\n");
     signal(host.pid, Signal::HUP);
     until("all is as it was", || reload(&scene) == nothing);
     host.end(Signal::TERM);
     assert_eq!(newest(&scene, "host_stopped").unwrap()["k"], "host_stopped");
-    assert_eq!(scene.yoi(&["status", "p", "--json"]).ends(0).json()["reload"], Value::Null);
+    assert_eq!(
+        scene.yoi(&["status", "p", "--json"]).ends(0).json()["reload"],
+        Value::Null
+    );
 }

@@ -65,12 +65,20 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn new() -> Self {
-        Self { scene: Scene::new(), text: String::new(), code: None }
+        Self {
+            scene: Scene::new(),
+            text: String::new(),
+            code: None,
+        }
     }
 
     /// What the next commands meet.
     pub(crate) fn given(&mut self, words: &str) -> &mut Self {
-        let lines: Vec<String> = words.trim_end().lines().map(|line| format!("# {line}\n")).collect();
+        let lines: Vec<String> = words
+            .trim_end()
+            .lines()
+            .map(|line| format!("# {line}\n"))
+            .collect();
         self.text.push_str(&format!("\n{}", lines.concat()));
         self
     }
@@ -90,10 +98,20 @@ impl Page {
     pub(crate) fn limited(&mut self, words: &str, args: &[&str]) -> &mut Self {
         let plain = self.scene.command(args);
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("{words}; exec \"$@\""), "sh"]).arg(plain.get_program()).args(plain.get_args());
-        shell.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell
+            .args(["-c", &format!("{words}; exec \"$@\""), "sh"])
+            .arg(plain.get_program())
+            .args(plain.get_args());
+        shell.env_clear().envs(
+            plain
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
         shell.current_dir(self.scene.path("project"));
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let done = finish(shell.spawn().unwrap());
         self.add(&format!("{words}; "), args, &done)
     }
@@ -103,29 +121,56 @@ impl Page {
         let mut done = self.scene.yoi(args);
         let shown = |line: &str| format!("{}\n", read(line));
         let single = done.out.lines().count() == 1;
-        done.out = done.out.lines().map(|line| if single { laid_out(line) } else { shown(line) }).collect();
+        done.out = done
+            .out
+            .lines()
+            .map(|line| if single { laid_out(line) } else { shown(line) })
+            .collect();
         self.add("", args, &done)
     }
 
     /// A run of a new pod that makes these calls, one after the other: what the model is told of each.
     pub(crate) fn calls(&mut self, calls: &[Value], flags: &[&str]) -> &mut Self {
-        let mut answers: Vec<Value> = calls.iter().map(|call| json!({ "calls": [call] })).collect();
+        let mut answers: Vec<Value> = calls
+            .iter()
+            .map(|call| json!({ "calls": [call] }))
+            .collect();
         answers.push(json!({ "text": "done" }));
         let model = self.scene.script("calls.jsonl", &answers);
-        let lines = self.scene.yoi(&[&["run", "--json", "-m", &model, "go"][..], flags].concat()).lines();
-        let told: Vec<&Value> = lines.iter().filter(|line| line["k"] == "tool_finished").collect();
+        let lines = self
+            .scene
+            .yoi(&[&["run", "--json", "-m", &model, "go"][..], flags].concat())
+            .lines();
+        let told: Vec<&Value> = lines
+            .iter()
+            .filter(|line| line["k"] == "tool_finished")
+            .collect();
         assert_eq!(told.len(), calls.len());
         for (call, told) in calls.iter().zip(told) {
             let outcome = &told["outcome"];
-            let text = |key: &str| outcome[key].as_str().map(|text| format!("{text}\n")).unwrap_or_default();
+            let text = |key: &str| {
+                outcome[key]
+                    .as_str()
+                    .map(|text| format!("{text}\n"))
+                    .unwrap_or_default()
+            };
             let (status, summary, content) = (text("status"), text("summary"), text("content"));
             let call = format!("{} {}", call["name"].as_str().unwrap(), call["arguments"]);
-            let told = self.stable(&format!("\n> {call}\n{}: {summary}{content}", status.trim_end()));
+            let told = self.stable(&format!(
+                "\n> {call}\n{}: {summary}{content}",
+                status.trim_end()
+            ));
             self.text.push_str(&told);
         }
         let result = lines.last().unwrap();
-        let why = result["error"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-        let end = self.stable(&format!("\nthe run ends with exit code {}{why}\n", result["exit"]));
+        let why = result["error"]
+            .as_str()
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default();
+        let end = self.stable(&format!(
+            "\nthe run ends with exit code {}{why}\n",
+            result["exit"]
+        ));
         self.text.push_str(&end);
         self
     }
@@ -138,7 +183,10 @@ impl Page {
     /// No line so far is longer than this.
     #[track_caller]
     pub(crate) fn fits(&self, columns: usize) {
-        let long = self.text.lines().find(|line| line.chars().count() > columns);
+        let long = self
+            .text
+            .lines()
+            .find(|line| line.chars().count() > columns);
         assert_eq!(long, None, "a line over {columns} columns");
     }
 
@@ -159,10 +207,20 @@ impl Page {
     fn add(&mut self, before: &str, args: &[&str], done: &Done) -> &mut Self {
         self.code = done.code();
         let words: Vec<String> = args.iter().map(|word| quoted(word)).collect();
-        let code = done.code().map_or_else(|| "a signal".to_owned(), |code| code.to_string());
+        let code = done
+            .code()
+            .map_or_else(|| "a signal".to_owned(), |code| code.to_string());
         // Standard error is marked, so that a text that moves from one stream to the other is a difference.
-        let err: String = done.err.lines().map(|line| format!("2> {line}\n")).collect();
-        let text = format!("\n$ {before}yoi {}\n{}{err}exit {code}\n", words.join(" "), done.out);
+        let err: String = done
+            .err
+            .lines()
+            .map(|line| format!("2> {line}\n"))
+            .collect();
+        let text = format!(
+            "\n$ {before}yoi {}\n{}{err}exit {code}\n",
+            words.join(" "),
+            done.out
+        );
         let text = self.stable(&text);
         self.text.push_str(&text);
         self
@@ -176,10 +234,15 @@ impl Page {
             text = masked(&text, before);
         }
         // How long a process has held a pod.
-        let lines =
-            text.lines().map(|line| line.split_once(" by process X, which started").map_or(line, |(before, _)| before));
+        let lines = text.lines().map(|line| {
+            line.split_once(" by process X, which started")
+                .map_or(line, |(before, _)| before)
+        });
         let lines = lines.map(|line| {
-            let parts: Vec<&str> = line.split(" · ").map(|part| if took(part) { "0.0 s" } else { part }).collect();
+            let parts: Vec<&str> = line
+                .split(" · ")
+                .map(|part| if took(part) { "0.0 s" } else { part })
+                .collect();
             let line = parts.join(" · ").trim_end().to_owned();
             match line.rsplit_once(" in ") {
                 Some((before, time)) if took(time) => format!("{before} in 0.0 s\n"),
@@ -192,12 +255,17 @@ impl Page {
 
 fn quoted(word: &str) -> String {
     let plain = !word.is_empty() && !word.contains([' ', '*', '\'']);
-    if plain { word.to_owned() } else { format!("'{word}'") }
+    if plain {
+        word.to_owned()
+    } else {
+        format!("'{word}'")
+    }
 }
 
 /// Whether this is a time such as `1.5 s`.
 fn took(part: &str) -> bool {
-    part.strip_suffix(" s").is_some_and(|number| number.parse::<f64>().is_ok())
+    part.strip_suffix(" s")
+        .is_some_and(|number| number.parse::<f64>().is_ok())
 }
 
 /// The text with `X` for what stands behind these words.
@@ -205,10 +273,15 @@ fn masked(text: &str, before: &str) -> String {
     let mut parts = text.split(before);
     let mut all = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let end = part.find(|c: char| !(c.is_ascii_hexdigit() || "-.:TZ".contains(c))).unwrap_or(part.len());
+        let end = part
+            .find(|c: char| !(c.is_ascii_hexdigit() || "-.:TZ".contains(c)))
+            .unwrap_or(part.len());
         // The name of a run can be four letters.
         let named = before == "run-" && end == 4;
-        let varies = named || part.get(..end).is_some_and(|found| found.contains(|c: char| c.is_ascii_digit()));
+        let varies = named
+            || part
+                .get(..end)
+                .is_some_and(|found| found.contains(|c: char| c.is_ascii_digit()));
         all.push_str(before);
         all.push_str(if varies { "X" } else { "" });
         all.push_str(if varies { &part[end..] } else { part });
@@ -228,7 +301,9 @@ fn read(line: &str) -> Value {
 
 /// A document with a line for each key, and for each element of a list there.
 fn laid_out(line: &str) -> String {
-    let Value::Object(map) = read(line) else { return format!("{}\n", read(line)) };
+    let Value::Object(map) = read(line) else {
+        return format!("{}\n", read(line));
+    };
     let rows = map.iter().map(|(key, value)| match value {
         Value::Array(values) if !values.is_empty() => {
             let values: String = values.iter().map(|value| format!("  {value}\n")).collect();

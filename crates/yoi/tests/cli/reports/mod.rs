@@ -31,22 +31,42 @@ const FILES: [&str; 10] = [
 
 /// What is wrong with a row: expectations that are not met, each with what was found.
 fn problems(row: &Row) -> Vec<String> {
-    let ran = catch_unwind(AssertUnwindSafe(|| if row.is_played() { played::run(row) } else { scripted::run(row) }));
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        if row.is_played() {
+            played::run(row)
+        } else {
+            scripted::run(row)
+        }
+    }));
     ran.unwrap_or_else(|panic| {
-        let words =
-            panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        vec![format!("the row could not be run: {}", words.unwrap_or("a panic"))]
+        let words = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        vec![format!(
+            "the row could not be run: {}",
+            words.unwrap_or("a panic")
+        )]
     })
 }
 
 #[test]
 fn public_reports_have_their_right_values() {
-    let rows: Vec<Row> = FILES.iter().flat_map(|text| toml::from_str::<Rows>(text).unwrap().row).collect();
+    let rows: Vec<Row> = FILES
+        .iter()
+        .flat_map(|text| toml::from_str::<Rows>(text).unwrap().row)
+        .collect();
     // For work on one kind: a part of the reports' names.
     let only = std::env::var("YOI_TEST_REPORT").unwrap_or_default();
-    let rows: Vec<Row> = rows.into_iter().filter(|row| row.report.contains(&only)).collect();
+    let rows: Vec<Row> = rows
+        .into_iter()
+        .filter(|row| row.report.contains(&only))
+        .collect();
     for (report, _) in KNOWN.iter().filter(|_| only.is_empty()) {
-        assert!(rows.iter().any(|row| row.report == *report), "no row has the report {report}");
+        assert!(
+            rows.iter().any(|row| row.report == *report),
+            "no row has the report {report}"
+        );
     }
 
     let (left, wrong) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
@@ -54,11 +74,18 @@ fn public_reports_have_their_right_values() {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 loop {
-                    let Some(row) = left.lock().unwrap().next() else { return };
+                    let Some(row) = left.lock().unwrap().next() else {
+                        return;
+                    };
                     let problems = problems(row);
                     let known = KNOWN.iter().find(|(report, _)| *report == row.report);
                     let line = match (known, problems.is_empty()) {
-                        (None, false) => format!("{}: {}\n    {}", row.report, row.fault, problems.join("\n    ")),
+                        (None, false) => format!(
+                            "{}: {}\n    {}",
+                            row.report,
+                            row.fault,
+                            problems.join("\n    ")
+                        ),
                         (Some((report, reason)), true) => {
                             format!("{report} is right now; remove it from KNOWN ({reason})")
                         }
@@ -71,5 +98,11 @@ fn public_reports_have_their_right_values() {
     });
     let mut wrong = wrong.into_inner().unwrap();
     wrong.sort();
-    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} rows:\n{}",
+        wrong.len(),
+        rows.len(),
+        wrong.join("\n")
+    );
 }

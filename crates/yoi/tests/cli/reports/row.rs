@@ -103,7 +103,11 @@ impl Row {
         let scene = Scene::new();
         if self.git {
             let mut git = std::process::Command::new("git");
-            let done = git.args(["init", "-q"]).current_dir(scene.file("")).env("HOME", scene.path("home")).status();
+            let done = git
+                .args(["init", "-q"])
+                .current_dir(scene.file(""))
+                .env("HOME", scene.path("home"))
+                .status();
             assert!(done.unwrap().success(), "git init");
         }
         for (name, content) in &self.setup {
@@ -115,7 +119,8 @@ impl Row {
     /// A text with the directories of the scene in it.
     pub(super) fn placed(scene: &Scene, text: &str) -> String {
         let dir = |name: &str| scene.path(name).display().to_string();
-        text.replace("{project}", &dir("project")).replace("{home}", &dir("home"))
+        text.replace("{project}", &dir("project"))
+            .replace("{home}", &dir("home"))
     }
 
     /// Which files are not as they should be.
@@ -125,12 +130,23 @@ impl Row {
             let Ok(found) = fs::read(&path) else {
                 let stands = fs::symlink_metadata(&path).is_ok();
                 if stands || !expected.all().iter().any(|one| one == "-") {
-                    problems.push(format!("file {name:?}: {}", if stands { "a directory" } else { "not there" }));
+                    problems.push(format!(
+                        "file {name:?}: {}",
+                        if stands { "a directory" } else { "not there" }
+                    ));
                 }
                 continue;
             };
-            if !expected.all().iter().any(|one| one != "-" && bytes(one) == found) {
-                problems.push(format!("file {name:?}: has \"{}\", not {:?}", found.escape_ascii(), expected.all()));
+            if !expected
+                .all()
+                .iter()
+                .any(|one| one != "-" && bytes(one) == found)
+            {
+                problems.push(format!(
+                    "file {name:?}: has \"{}\", not {:?}",
+                    found.escape_ascii(),
+                    expected.all()
+                ));
             }
         }
     }
@@ -146,7 +162,10 @@ impl Row {
 /// Whether a text says one of the words between `|`, in any case.
 pub(super) fn says(text: &str, words: &str) -> bool {
     let text = text.to_lowercase();
-    words.to_lowercase().split('|').any(|one| text.contains(one))
+    words
+        .to_lowercase()
+        .split('|')
+        .any(|one| text.contains(one))
 }
 
 /// The bytes of a text with escapes as in C.

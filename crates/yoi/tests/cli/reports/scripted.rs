@@ -32,20 +32,33 @@ fn texts(value: &Value) -> String {
 
 /// What the model reads of each call, in the order of the calls.
 fn results(done: &Done) -> Vec<String> {
-    let mut finished: Vec<Value> = done.lines().into_iter().filter(|line| line["k"] == "tool_finished").collect();
+    let mut finished: Vec<Value> = done
+        .lines()
+        .into_iter()
+        .filter(|line| line["k"] == "tool_finished")
+        .collect();
     finished.sort_by_key(|line| line["call"].as_str().unwrap().to_owned());
-    finished.iter().map(|line| texts(&line["outcome"])).collect()
+    finished
+        .iter()
+        .map(|line| texts(&line["outcome"]))
+        .collect()
 }
 
 /// A model that makes the row's calls. Their arguments are kept as they are written: `3.0` is not `3`.
 fn script(scene: &Scene, row: &Row) -> String {
     let call = |text: &String| {
         let (name, arguments) = text.split_once(' ').unwrap();
-        format!("{{\"name\":\"{name}\",\"arguments\":{}}}", Row::placed(scene, arguments))
+        format!(
+            "{{\"name\":\"{name}\",\"arguments\":{}}}",
+            Row::placed(scene, arguments)
+        )
     };
     let step = |calls: &[String]| calls.iter().map(call).collect::<Vec<_>>().join(",");
-    let mut lines: Vec<String> =
-        row.calls.iter().map(|calls| format!("{{\"calls\":[{}]}}", step(calls.all()))).collect();
+    let mut lines: Vec<String> = row
+        .calls
+        .iter()
+        .map(|calls| format!("{{\"calls\":[{}]}}", step(calls.all())))
+        .collect();
     lines.push("{\"text\":\"done\"}".to_owned());
     fs::write(scene.path("calls.jsonl"), lines.join("\n")).unwrap();
     format!("scripted:{}", scene.path("calls.jsonl").display())
@@ -55,12 +68,21 @@ fn script(scene: &Scene, row: &Row) -> String {
 fn check_diff(scene: &Scene, problems: &mut Vec<String>) {
     let diff = scene.yoi(&["diff", "p"]).out;
     let mut git = Command::new("git");
-    git.args(["apply", "-R", "--check", "-"]).current_dir(scene.file("")).env("HOME", scene.path("home"));
-    let mut git = git.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    git.args(["apply", "-R", "--check", "-"])
+        .current_dir(scene.file(""))
+        .env("HOME", scene.path("home"));
+    let mut git = git
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(git.stdin.take().unwrap().write_all(diff.as_bytes()));
     let git = git.wait_with_output().unwrap();
     if !git.status.success() {
-        problems.push(format!("git refuses the diff: {:?}\n{diff}", String::from_utf8_lossy(&git.stderr)));
+        problems.push(format!(
+            "git refuses the diff: {:?}\n{diff}",
+            String::from_utf8_lossy(&git.stderr)
+        ));
     }
 }
 
@@ -73,7 +95,10 @@ pub(super) fn run(row: &Row) -> Vec<String> {
             let done = scene.yoi(&["plugin", "check", &dir]);
             let said = format!("{}{}", done.out, done.err);
             if done.code() == Some(0) || !words.iter().all(|words| says(&said, words)) {
-                problems.push(format!("`plugin check` ends with {:?} and says {said:?}", done.code()));
+                problems.push(format!(
+                    "`plugin check` ends with {:?} and says {said:?}",
+                    done.code()
+                ));
             }
             return problems;
         }
@@ -81,17 +106,32 @@ pub(super) fn run(row: &Row) -> Vec<String> {
     }
     if !row.deny.is_empty() {
         let (program, subcommand) = row.deny.split_once(' ').unwrap_or((&row.deny, ""));
-        let subcommand =
-            if subcommand.is_empty() { String::new() } else { format!("subcommand = [\"{subcommand}\"]\n") };
+        let subcommand = if subcommand.is_empty() {
+            String::new()
+        } else {
+            format!("subcommand = [\"{subcommand}\"]\n")
+        };
         scene.config(&format!(
             "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"{program}\"\n{subcommand}decision = \"deny\"\n"
         ));
     }
-    let done = scene.yoi(&["run", "--json", "--pod", "p", "-m", &script(&scene, row), "go"]);
+    let done = scene.yoi(&[
+        "run",
+        "--json",
+        "--pod",
+        "p",
+        "-m",
+        &script(&scene, row),
+        "go",
+    ]);
     let results = results(&done);
     let calls: usize = row.calls.iter().map(|step| step.all().len()).sum();
     if results.len() != calls {
-        problems.push(format!("{} results of {calls} calls: {:?}", results.len(), done.err));
+        problems.push(format!(
+            "{} results of {calls} calls: {:?}",
+            results.len(),
+            done.err
+        ));
     }
     for (result, expected) in results.iter().zip(&row.results) {
         for words in expected.all() {

@@ -9,7 +9,8 @@ fn js(path: &str) -> bool {
 }
 
 pub(super) fn rows(root: &Path) -> Vec<Row> {
-    let imports = |name: &'static str| places(root, js, move |l| l.contains("import") && l.contains(name));
+    let imports =
+        |name: &'static str| places(root, js, move |l| l.contains("import") && l.contains(name));
     let functions = places(root, js, |l| {
         (l.contains("function ") || l.contains("= (text) =>")) && !l.trim_start().starts_with('*')
     });
@@ -78,8 +79,14 @@ const UNREAD: &[(&str, &str)] = &[
     ("run the tests in watch mode", "mode"),
     ("explain how Clock works", "explain how Clock works"),
     ("where does parse throw an error?", "throw an error"),
-    ("compare src/parse.js and src/clock.js", "compare src/parse.js"),
+    (
+        "compare src/parse.js and src/clock.js",
+        "compare src/parse.js",
+    ),
     ("open package.json in my editor", "editor"),
     ("bump the version", "bump the version"),
-    ("what's the best way to stop a clock?", "what's the best way to stop a clock"),
+    (
+        "what's the best way to stop a clock?",
+        "what's the best way to stop a clock",
+    ),
 ];

@@ -36,9 +36,19 @@ pub(crate) struct Row {
 impl Row {
     /// What is wrong with an answer, if anything.
     pub(crate) fn check(&self, answer: &str) -> Option<String> {
-        let missing = self.wants.iter().find(|want| !stands(answer, want)).map(|want| format!("`{want}` is missing"));
-        let extra = self.not.iter().find(|word| stands(answer, word)).map(|word| format!("`{word}` is there"));
-        missing.or(extra).map(|why| format!("{}\n{why} in:\n{answer}\n", self.prompt))
+        let missing = self
+            .wants
+            .iter()
+            .find(|want| !stands(answer, want))
+            .map(|want| format!("`{want}` is missing"));
+        let extra = self
+            .not
+            .iter()
+            .find(|word| stands(answer, word))
+            .map(|word| format!("`{word}` is there"));
+        missing
+            .or(extra)
+            .map(|why| format!("{}\n{why} in:\n{answer}\n", self.prompt))
     }
 }
 
@@ -54,7 +64,14 @@ fn stands(text: &str, part: &str) -> bool {
 
 fn row(prompt: &'static str, wants: impl IntoIterator<Item = String>) -> Row {
     let wants = wants.into_iter().collect();
-    Row { prompt, end: End::Done, wants, not: Vec::new(), after: |_| true, acts: false }
+    Row {
+        prompt,
+        end: End::Done,
+        wants,
+        not: Vec::new(),
+        after: |_| true,
+        acts: false,
+    }
 }
 
 fn fixed(prompt: &'static str, wants: &[&str]) -> Row {
@@ -62,15 +79,25 @@ fn fixed(prompt: &'static str, wants: &[&str]) -> Row {
 }
 
 fn fails(prompt: &'static str, wants: &[&str]) -> Row {
-    Row { end: End::NotDone, ..fixed(prompt, wants) }
+    Row {
+        end: End::NotDone,
+        ..fixed(prompt, wants)
+    }
 }
 
 fn changes(prompt: &'static str, wants: &[&str], after: fn(&Path) -> bool) -> Row {
-    Row { after, acts: true, ..fixed(prompt, wants) }
+    Row {
+        after,
+        acts: true,
+        ..fixed(prompt, wants)
+    }
 }
 
 fn undone(prompt: &'static str, wants: &[&str], after: fn(&Path) -> bool) -> Row {
-    Row { end: End::NotDone, ..changes(prompt, wants, after) }
+    Row {
+        end: End::NotDone,
+        ..changes(prompt, wants, after)
+    }
 }
 
 fn acts(row: Row) -> Row {
@@ -78,14 +105,24 @@ fn acts(row: Row) -> Row {
 }
 
 fn not(row: Row, not: &[&'static str]) -> Row {
-    Row { not: not.to_vec(), ..row }
+    Row {
+        not: not.to_vec(),
+        ..row
+    }
 }
 
 /// The prompt and the words of it that are named.
 fn unread(rows: &[(&'static str, &'static str)]) -> Vec<Row> {
     let row = |(prompt, part): &(&'static str, &'static str)| {
-        let wants = [format!("Not understood: `{part}`"), "not a language model".into(), "yoi models".into()];
-        Row { end: End::Unread, ..row(prompt, wants) }
+        let wants = [
+            format!("Not understood: `{part}`"),
+            "not a language model".into(),
+            "yoi models".into(),
+        ];
+        Row {
+            end: End::Unread,
+            ..row(prompt, wants)
+        }
     };
     rows.iter().map(row).collect()
 }
@@ -105,11 +142,23 @@ fn all(_: &str) -> bool {
 }
 
 fn n(count: usize, noun: &str) -> String {
-    format!("{count} {}", if count == 1 { noun.trim_end_matches('s') } else { noun })
+    format!(
+        "{count} {}",
+        if count == 1 {
+            noun.trim_end_matches('s')
+        } else {
+            noun
+        }
+    )
 }
 
 /// The file with the most lines.
 fn largest(root: &Path) -> String {
-    let longer = |path: &String| (text(root, path).lines().count(), std::cmp::Reverse(path.clone()));
+    let longer = |path: &String| {
+        (
+            text(root, path).lines().count(),
+            std::cmp::Reverse(path.clone()),
+        )
+    };
     files(root).into_iter().max_by_key(longer).unwrap()
 }

@@ -62,12 +62,21 @@ type Listed = (Vec<u8>, Option<Vec<u8>>);
 /// The entries as git lists them.
 fn git(bytes: &[u8], path: &std::path::Path) -> Option<Vec<Listed>> {
     std::fs::write(path, bytes).unwrap();
-    let output = Command::new("git").args(["config", "--list", "-z", "--file"]).arg(path).output().unwrap();
+    let output = Command::new("git")
+        .args(["config", "--list", "-z", "--file"])
+        .arg(path)
+        .output()
+        .unwrap();
     let entry = |record: &[u8]| match record.iter().position(|byte| *byte == b'\n') {
         Some(end) => (record[..end].to_owned(), Some(record[end + 1..].to_owned())),
         None => (record.to_owned(), None),
     };
-    let listed = output.stdout.split(|byte| *byte == 0).filter(|record| !record.is_empty()).map(entry).collect();
+    let listed = output
+        .stdout
+        .split(|byte| *byte == 0)
+        .filter(|record| !record.is_empty())
+        .map(entry)
+        .collect();
     output.status.success().then_some(listed)
 }
 
@@ -75,7 +84,10 @@ fn compare(bytes: &[u8], path: &std::path::Path) {
     let shown = bytes.escape_ascii();
     match (git(bytes, path), parse(bytes)) {
         (Some(listed), Ok(read)) => {
-            let read: Vec<_> = read.iter().map(|entry| (entry.key(), entry.value.clone())).collect();
+            let read: Vec<_> = read
+                .iter()
+                .map(|entry| (entry.key(), entry.value.clone()))
+                .collect();
             assert_eq!(read, listed, "{shown}");
         }
         // Refusing more is safe: the file is put back.
@@ -88,8 +100,15 @@ fn compare(bytes: &[u8], path: &std::path::Path) {
 fn what_git_reads_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config");
-    let count = if std::env::var_os("YOI_TEST_GIT").is_some() { 20_000 } else { 300 };
-    let (mut taken, hasher) = (0, std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default());
+    let count = if std::env::var_os("YOI_TEST_GIT").is_some() {
+        20_000
+    } else {
+        300
+    };
+    let (mut taken, hasher) = (
+        0,
+        std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default(),
+    );
     for seed in 0..count {
         let mut text = b"[core]\n".to_vec();
         for at in 0..(seed % 24) {
@@ -101,7 +120,10 @@ fn what_git_reads_is_read() {
         compare(&text, &path);
         taken += usize::from(parse(&text).is_ok());
     }
-    assert!(taken > count as usize / 10, "{taken} of {count} are files that can be read");
+    assert!(
+        taken > count as usize / 10,
+        "{taken} of {count} are files that can be read"
+    );
 }
 
 /// Found by reading git's own documentation and source, one line each.

@@ -24,9 +24,15 @@ impl Failures {
     /// unless the host itself ended during its newest run: then `Err` says how many failures there were, and the task
     /// stays off, so that it cannot end each new host.
     pub(super) fn recover(state: &TaskState, rule: Restart, now: u64) -> Result<Self, usize> {
-        let mut known = Self { times: state.failures.clone(), in_a_row: 0 };
+        let mut known = Self {
+            times: state.failures.clone(),
+            in_a_row: 0,
+        };
         let over = known.over_limit(rule, now);
-        let orphaned = state.last.as_ref().is_some_and(|last| last.state == TaskRunState::Orphaned);
+        let orphaned = state
+            .last
+            .as_ref()
+            .is_some_and(|last| last.state == TaskRunState::Orphaned);
         match over {
             Some(count) if orphaned => Err(count),
             Some(_) => Ok(Self::default()),
@@ -36,7 +42,12 @@ impl Failures {
 
     /// Counts the end of a run. Returns the pause before its restart, if there is one; `Err` if the failures exceed the
     /// limit, with their number.
-    pub(super) fn after(&mut self, state: TaskRunState, rule: Restart, now: u64) -> Result<Option<u64>, usize> {
+    pub(super) fn after(
+        &mut self,
+        state: TaskRunState,
+        rule: Restart,
+        now: u64,
+    ) -> Result<Option<u64>, usize> {
         if state == TaskRunState::Completed {
             self.in_a_row = 0;
         }
@@ -58,19 +69,33 @@ impl Failures {
         let backoff = match rule {
             Restart::Never => return None,
             Restart::OnFailure { .. } if !state.is_failure() => return None,
-            Restart::OnFailure { backoff, .. } | Restart::Always { backoff } => millis(backoff).max(MIN_PAUSE_MS),
+            Restart::OnFailure { backoff, .. } | Restart::Always { backoff } => {
+                millis(backoff).max(MIN_PAUSE_MS)
+            }
         };
         // The limit ends what fails again and again; without a limit the pauses grow.
-        let doubled = if let Restart::Always { .. } = rule { self.in_a_row.saturating_sub(1).min(32) } else { 0 };
-        Some(backoff.saturating_mul(1 << doubled).min(MAX_DOUBLED_MS.max(backoff)))
+        let doubled = if let Restart::Always { .. } = rule {
+            self.in_a_row.saturating_sub(1).min(32)
+        } else {
+            0
+        };
+        Some(
+            backoff
+                .saturating_mul(1 << doubled)
+                .min(MAX_DOUBLED_MS.max(backoff)),
+        )
     }
 
     /// The number of failures within the window, if they are more than the rule has restarts for.
     fn over_limit(&mut self, rule: Restart, now: u64) -> Option<usize> {
-        let Restart::OnFailure { max, within, .. } = rule else { return None };
+        let Restart::OnFailure { max, within, .. } = rule else {
+            return None;
+        };
         // A clock that was set back leaves failures in the future: they count for as long as if it had not been.
         self.times.retain(|at| at.abs_diff(now) < millis(within));
-        let most = usize::try_from(max).unwrap_or(usize::MAX).min(MAX_TASK_FAILURES - 1);
+        let most = usize::try_from(max)
+            .unwrap_or(usize::MAX)
+            .min(MAX_TASK_FAILURES - 1);
         (self.times.len() > most).then_some(self.times.len())
     }
 }
@@ -82,7 +107,8 @@ pub(super) fn is_repeated(state: TaskRunState, effect: ToolEffect, rule: Restart
         Restart::Never => false,
         Restart::Always { .. } => true,
         Restart::OnFailure { .. } => {
-            state.is_failure() && !(state == TaskRunState::Orphaned && effect == ToolEffect::Effectful)
+            state.is_failure()
+                && !(state == TaskRunState::Orphaned && effect == ToolEffect::Effectful)
         }
     }
 }
@@ -90,7 +116,9 @@ pub(super) fn is_repeated(state: TaskRunState, effect: ToolEffect, rule: Restart
 /// A limit that was exceeded, for people.
 pub(super) fn limit_text(count: usize, rule: Restart) -> String {
     let within = match rule {
-        Restart::OnFailure { within, .. } => format!(" within {}", humantime::format_duration(within)),
+        Restart::OnFailure { within, .. } => {
+            format!(" within {}", humantime::format_duration(within))
+        }
         Restart::Never | Restart::Always { .. } => String::new(),
     };
     format!("failed {count} times{within}")

@@ -68,7 +68,11 @@ pub(super) enum Progress {
 
 impl Slot {
     /// A task at the start of the host, and what people are told of it.
-    pub(super) fn new(spec: TaskSpec, state: Option<&TaskState>, now: u64) -> (Self, Option<SupervisorEffect>) {
+    pub(super) fn new(
+        spec: TaskSpec,
+        state: Option<&TaskState>,
+        now: u64,
+    ) -> (Self, Option<SupervisorEffect>) {
         let mut slot = Self {
             scheduled: Vec::new(),
             last_due: state.and_then(|state| state.last_due_ms),
@@ -93,9 +97,18 @@ impl Slot {
             Some(Ok(failures)) => slot.failures = failures,
             None => {}
         }
-        slot.scheduled = slot.spec.schedules.iter().map(|schedule| schedule.first(slot.last_due, now)).collect();
+        slot.scheduled = slot
+            .spec
+            .schedules
+            .iter()
+            .map(|schedule| schedule.first(slot.last_due, now))
+            .collect();
         if slot.spec.at_start {
-            slot.add(Cause { trigger: TriggerKind::Start, due_ms: now, attempt: 1 });
+            slot.add(Cause {
+                trigger: TriggerKind::Start,
+                due_ms: now,
+                attempt: 1,
+            });
         }
         if let Some(last) = state.and_then(|state| state.last.as_ref())
             && restarts::is_repeated(last.state, slot.spec.effect, rule)
@@ -112,7 +125,11 @@ impl Slot {
             return;
         }
         match time {
-            RequestTime::Now => self.add(Cause { trigger: TriggerKind::Request, due_ms: now, attempt: 1 }),
+            RequestTime::Now => self.add(Cause {
+                trigger: TriggerKind::Request,
+                due_ms: now,
+                attempt: 1,
+            }),
             RequestTime::At(time) => self.requested = Some(time),
             RequestTime::Clear => self.requested = None,
         }
@@ -121,7 +138,8 @@ impl Slot {
     /// An event came. Those that come before its run is due are one run.
     pub(super) fn trigger(&mut self, trigger: TriggerKind, now: u64) {
         if self.off.is_none() {
-            self.event.get_or_insert((trigger, now.max(self.events_from)));
+            self.event
+                .get_or_insert((trigger, now.max(self.events_from)));
         }
     }
 
@@ -132,14 +150,28 @@ impl Slot {
         }
         self.notice_schedules(now);
         if let Some(due_ms) = self.requested.take_if(|time| *time <= now) {
-            self.add(Cause { trigger: TriggerKind::Request, due_ms, attempt: 1 });
+            self.add(Cause {
+                trigger: TriggerKind::Request,
+                due_ms,
+                attempt: 1,
+            });
         }
         if let Some((trigger, due_ms)) = self.event.take_if(|(_, due)| *due <= now) {
             self.events_from = now.saturating_add(EVENT_PAUSE_MS);
-            self.add(Cause { trigger, due_ms, attempt: 1 });
+            self.add(Cause {
+                trigger,
+                due_ms,
+                attempt: 1,
+            });
         }
-        if let Some(PendingRestart { at, attempt, .. }) = self.restart.take_if(|restart| restart.at <= now) {
-            self.add(Cause { trigger: TriggerKind::Restart, due_ms: at, attempt });
+        if let Some(PendingRestart { at, attempt, .. }) =
+            self.restart.take_if(|restart| restart.at <= now)
+        {
+            self.add(Cause {
+                trigger: TriggerKind::Restart,
+                due_ms: at,
+                attempt,
+            });
         }
         self.blocked.take_if(|until| *until <= now);
         self.waiting.is_some() && self.order.is_none()
@@ -148,12 +180,26 @@ impl Slot {
     /// Of all times of all schedules that have passed, the newest counts, and all schedules follow from it.
     fn notice_schedules(&mut self, now: u64) {
         let due = self.spec.schedules.iter().zip(&self.scheduled);
-        let passed =
-            due.filter_map(|(schedule, due)| schedule.newest((*due)?, now).map(|due| (due, schedule.trigger())));
-        let Some((due_ms, trigger)) = passed.max_by_key(|(due, _)| *due) else { return };
+        let passed = due.filter_map(|(schedule, due)| {
+            schedule
+                .newest((*due)?, now)
+                .map(|due| (due, schedule.trigger()))
+        });
+        let Some((due_ms, trigger)) = passed.max_by_key(|(due, _)| *due) else {
+            return;
+        };
         self.last_due = Some(due_ms);
-        self.scheduled = self.spec.schedules.iter().map(|schedule| schedule.first(self.last_due, now)).collect();
-        self.add(Cause { trigger, due_ms, attempt: 1 });
+        self.scheduled = self
+            .spec
+            .schedules
+            .iter()
+            .map(|schedule| schedule.first(self.last_due, now))
+            .collect();
+        self.add(Cause {
+            trigger,
+            due_ms,
+            attempt: 1,
+        });
     }
 
     /// What waits already is one run with this cause. A schedule is the cause before anything else, because its next time
@@ -174,7 +220,11 @@ impl Slot {
 
     /// Begins the run that waits. Returns its `running` record. It is a pending restart, too.
     pub(super) fn begin(&mut self, run: u64, now: u64) -> Option<BackgroundTask> {
-        let Cause { trigger, due_ms, attempt } = self.waiting.take()?;
+        let Cause {
+            trigger,
+            due_ms,
+            attempt,
+        } = self.waiting.take()?;
         (self.order, self.restart) = (None, None);
         let record = BackgroundTask {
             run,
@@ -191,15 +241,32 @@ impl Slot {
             jobs: Vec::new(),
         };
         let awaited = self.spec.effect == ToolEffect::Effectful;
-        let progress = if awaited { Progress::Committing } else { Progress::Running };
-        self.open = Some(OpenRun { record: record.clone(), progress, stop: None });
+        let progress = if awaited {
+            Progress::Committing
+        } else {
+            Progress::Running
+        };
+        self.open = Some(OpenRun {
+            record: record.clone(),
+            progress,
+            stop: None,
+        });
         Some(record)
     }
 
     /// The run could not begin: its cause waits again, for a pause. That of a task that is off has no end.
     pub(super) fn put_back(&mut self, open: &OpenRun, now: u64) {
-        let BackgroundTask { trigger, due_ms, attempt, .. } = open.record;
-        let newer = self.waiting.replace(Cause { trigger, due_ms, attempt });
+        let BackgroundTask {
+            trigger,
+            due_ms,
+            attempt,
+            ..
+        } = open.record;
+        let newer = self.waiting.replace(Cause {
+            trigger,
+            due_ms,
+            attempt,
+        });
         if let Some(newer) = newer {
             self.add(newer);
         }
@@ -207,7 +274,12 @@ impl Slot {
     }
 
     /// Follows the restart rule after a run ended. Returns what people are told.
-    pub(super) fn after_end(&mut self, state: TaskRunState, attempt: u32, now: u64) -> Option<SupervisorEffect> {
+    pub(super) fn after_end(
+        &mut self,
+        state: TaskRunState,
+        attempt: u32,
+        now: u64,
+    ) -> Option<SupervisorEffect> {
         if self.off.is_some() {
             return None;
         }
@@ -221,7 +293,11 @@ impl Slot {
 
     fn restart_after(&mut self, ended: u64, pause_ms: u64, attempt: u32) {
         let (at, attempt) = (ended.saturating_add(pause_ms), attempt.saturating_add(1));
-        self.restart = Some(PendingRestart { at, pause_ms, attempt });
+        self.restart = Some(PendingRestart {
+            at,
+            pause_ms,
+            attempt,
+        });
     }
 
     /// No run begins any more, and the open one ends. Returns what that needs.
@@ -236,21 +312,33 @@ impl Slot {
         open.stop = Some(reason);
         match open.progress {
             Progress::Committing => None,
-            Progress::Running => Some(SupervisorEffect::Cancel { run: open.record.run }),
+            Progress::Running => Some(SupervisorEffect::Cancel {
+                run: open.record.run,
+            }),
         }
     }
 
     /// The first reason stays.
     fn turn_off(&mut self, reason: String) {
         self.off.get_or_insert(reason);
-        (self.waiting, self.order, self.requested, self.restart, self.blocked) = (None, None, None, None, None);
+        (
+            self.waiting,
+            self.order,
+            self.requested,
+            self.restart,
+            self.blocked,
+        ) = (None, None, None, None, None);
         self.event = None;
     }
 
     /// The clock was set back: nothing that counts from now is due later than it would be after a start.
     pub(super) fn set_back(&mut self, before: u64, now: u64) {
         // The feature may have computed the time from the wrong clock; in the run it can request another one.
-        if let Some(time) = self.requested.as_mut().filter(|_| before - now > MAX_STEP_BACK_MS) {
+        if let Some(time) = self
+            .requested
+            .as_mut()
+            .filter(|_| before - now > MAX_STEP_BACK_MS)
+        {
             *time = (*time).min(now);
         }
         for (schedule, due) in self.spec.schedules.iter().zip(&mut self.scheduled) {
@@ -282,7 +370,12 @@ impl Slot {
     fn next_time(&self) -> Option<u64> {
         let restart = self.restart.as_ref().map(|restart| restart.at);
         let event = self.event.map(|(_, due)| due);
-        self.scheduled.iter().copied().chain([self.requested, restart, event]).flatten().min()
+        self.scheduled
+            .iter()
+            .copied()
+            .chain([self.requested, restart, event])
+            .flatten()
+            .min()
     }
 
     /// What people may know of the task.
@@ -291,7 +384,10 @@ impl Slot {
             feature: &self.spec.feature,
             task: &self.spec.task,
             off: self.off.as_deref(),
-            next_due_ms: self.waiting_since().or_else(|| self.next_time()).filter(|_| self.off.is_none()),
+            next_due_ms: self
+                .waiting_since()
+                .or_else(|| self.next_time())
+                .filter(|_| self.off.is_none()),
             open: self.open.as_ref().map(|open| &open.record),
         }
     }
@@ -299,10 +395,15 @@ impl Slot {
     /// The task failed too often. Returns what people are told.
     fn exceed(&mut self, count: usize) -> SupervisorEffect {
         let why = restarts::limit_text(count, self.spec.restart);
-        let text =
-            format!("background task `{}` {why}; it does not run until the pod is started again", self.spec.task);
+        let text = format!(
+            "background task `{}` {why}; it does not run until the pod is started again",
+            self.spec.task
+        );
         self.turn_off(why);
-        SupervisorEffect::Alert { feature: self.spec.feature.clone(), text }
+        SupervisorEffect::Alert {
+            feature: self.spec.feature.clone(),
+            text,
+        }
     }
 }
 

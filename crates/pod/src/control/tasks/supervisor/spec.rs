@@ -30,7 +30,14 @@ impl TaskSpec {
     /// # Errors
     /// For people: a cron expression or time zone is wrong.
     pub fn new(feature: &str, declaration: &BackgroundTaskDeclaration) -> Result<Self, String> {
-        let BackgroundTaskDeclaration { name, effect, triggers, restart, deadline_ms, needs: _ } = declaration;
+        let BackgroundTaskDeclaration {
+            name,
+            effect,
+            triggers,
+            restart,
+            deadline_ms,
+            needs: _,
+        } = declaration;
         let mut spec = Self {
             feature: feature.to_owned(),
             task: name.clone(),
@@ -46,12 +53,19 @@ impl TaskSpec {
                 TaskTrigger::Start => spec.at_start = true,
                 TaskTrigger::Request => spec.on_request = true,
                 // The driver knows which events and files are granted, and which jobs ended.
-                TaskTrigger::ServiceEvent(_) | TaskTrigger::ChildEnded | TaskTrigger::FileChange => {}
+                TaskTrigger::ServiceEvent(_)
+                | TaskTrigger::ChildEnded
+                | TaskTrigger::FileChange => {}
                 TaskTrigger::Interval { every_ms } => {
-                    spec.schedules.push(Schedule::Interval(Interval::new(*every_ms)));
+                    spec.schedules
+                        .push(Schedule::Interval(Interval::new(*every_ms)));
                 }
-                TaskTrigger::Cron { expression, time_zone } => {
-                    spec.schedules.push(Schedule::Cron(Cron::parse(expression, time_zone)?));
+                TaskTrigger::Cron {
+                    expression,
+                    time_zone,
+                } => {
+                    spec.schedules
+                        .push(Schedule::Cron(Cron::parse(expression, time_zone)?));
                 }
             }
         }

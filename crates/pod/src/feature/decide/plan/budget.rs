@@ -33,12 +33,19 @@ pub(crate) struct FeatureDemand {
 
 impl FeatureDemand {
     pub(crate) fn tool(&mut self, name: &str, description: &str, schema: &str) {
-        self.bytes += AROUND + [name, description, schema].into_iter().map(written).sum::<usize>();
+        self.bytes += AROUND
+            + [name, description, schema]
+                .into_iter()
+                .map(written)
+                .sum::<usize>();
     }
 
     /// The bytes that a tool has more than before.
     pub(crate) fn grown(&mut self, (description, schema): (&str, &str), before: (&str, &str)) {
-        let (after, before) = (written(description) + written(schema), written(before.0) + written(before.1));
+        let (after, before) = (
+            written(description) + written(schema),
+            written(before.0) + written(before.1),
+        );
         self.bytes += after.saturating_sub(before);
     }
 
@@ -53,13 +60,26 @@ impl FeatureDemand {
 
 impl PlanBudget {
     pub(crate) fn new() -> Self {
-        Self { bytes: MAX_SURFACE, hooks: BTreeMap::new() }
+        Self {
+            bytes: MAX_SURFACE,
+            hooks: BTreeMap::new(),
+        }
     }
 
     /// Reserves all that a feature needs, or nothing.
-    pub(crate) fn take(&mut self, id: &FeatureId, demand: FeatureDemand) -> Result<(), Box<FeatureDiagnostic>> {
+    pub(crate) fn take(
+        &mut self,
+        id: &FeatureId,
+        demand: FeatureDemand,
+    ) -> Result<(), Box<FeatureDiagnostic>> {
         let FeatureDemand { bytes, hooks } = demand;
-        let full = |message| Err(Box::new(FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message)));
+        let full = |message| {
+            Err(Box::new(FeatureDiagnostic::new(
+                DiagnosticCode::TooManyFeatures,
+                id,
+                message,
+            )))
+        };
         let Some(left) = self.bytes.checked_sub(bytes) else {
             let left = self.bytes;
             return full(format!(
@@ -70,10 +90,13 @@ impl PlanBudget {
         let have = |point: &HookPoint| self.hooks.get(point).copied().unwrap_or_default();
         let over = |(point, more): (&HookPoint, &usize)| {
             let (class, most) = most(*point)?;
-            (have(point) + more > most).then(|| format!("{id} has {class} at {point}, where the limit is {most}"))
+            (have(point) + more > most)
+                .then(|| format!("{id} has {class} at {point}, where the limit is {most}"))
         };
         if let Some(over) = hooks.iter().find_map(over) {
-            return full(format!("{over} for all features together; disable a feature that is not needed"));
+            return full(format!(
+                "{over} for all features together; disable a feature that is not needed"
+            ));
         }
         self.bytes = left;
         for (point, more) in hooks {

@@ -19,20 +19,33 @@ pub(crate) struct Unserved {
 pub(super) fn servers<'a>(declared: &[&'a Declared]) -> BTreeMap<&'a ToolCategory, Vec<usize>> {
     let mut servers: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (at, one) in declared.iter().enumerate() {
-        one.descriptor.serves.iter().for_each(|category| servers.entry(category).or_default().push(at));
+        one.descriptor
+            .serves
+            .iter()
+            .for_each(|category| servers.entry(category).or_default().push(at));
     }
     servers
 }
 
 /// The categories of a feature's tools that another feature has to serve.
 pub(crate) fn needed_categories(descriptor: &FeatureDescriptor) -> BTreeSet<&ToolCategory> {
-    let of_tools = descriptor.declared_tools.iter().filter_map(|tool| tool.category.as_ref());
-    of_tools.filter(|category| !descriptor.serves.contains(category)).collect()
+    let of_tools = descriptor
+        .declared_tools
+        .iter()
+        .filter_map(|tool| tool.category.as_ref());
+    of_tools
+        .filter(|category| !descriptor.serves.contains(category))
+        .collect()
 }
 
 /// Why a category is not served; `server` is the first feature that declares to serve it.
 pub(super) fn absence(server: Option<&PlannedFeature>) -> String {
-    let Some(PlannedFeature { feature_id: id, outcome, .. }) = server else {
+    let Some(PlannedFeature {
+        feature_id: id,
+        outcome,
+        ..
+    }) = server
+    else {
         return "no feature of this build serves it".to_owned();
     };
     match outcome {
@@ -51,12 +64,16 @@ pub(super) fn served<'a>(
     skipped: &mut Vec<SkippedContribution>,
 ) -> Vec<&'a ToolDeclaration> {
     let mut is_served = |tool: &&ToolDeclaration| {
-        let lacks = unserved.iter().find(|lacks| tool.category.as_ref() == Some(&lacks.category));
-        skipped.extend(lacks.map(|Unserved { category, reason }| SkippedContribution {
-            kind: ContributionKind::Tool,
-            name: tool.name.clone(),
-            reason: format!("no installed feature serves its category `{category}`: {reason}"),
-        }));
+        let lacks = unserved
+            .iter()
+            .find(|lacks| tool.category.as_ref() == Some(&lacks.category));
+        skipped.extend(
+            lacks.map(|Unserved { category, reason }| SkippedContribution {
+                kind: ContributionKind::Tool,
+                name: tool.name.clone(),
+                reason: format!("no installed feature serves its category `{category}`: {reason}"),
+            }),
+        );
         lacks.is_none()
     };
     tools.into_iter().filter(|tool| is_served(tool)).collect()

@@ -21,11 +21,16 @@ pub(super) struct Order {
 pub(super) fn order(mut needs: Needs) -> Order {
     let mut needed_by: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (who, whom) in needs.iter().enumerate() {
-        whom.keys().for_each(|whom| needed_by.entry(*whom).or_default().push(who));
+        whom.keys()
+            .for_each(|whom| needed_by.entry(*whom).or_default().push(who));
     }
     let mut left: BTreeSet<usize> = (0..needs.len()).collect();
-    let mut ready: BTreeSet<usize> =
-        needs.iter().enumerate().filter(|(_, whom)| whom.is_empty()).map(|(at, _)| at).collect();
+    let mut ready: BTreeSet<usize> = needs
+        .iter()
+        .enumerate()
+        .filter(|(_, whom)| whom.is_empty())
+        .map(|(at, _)| at)
+        .collect();
     let mut order = Order::default();
     while let Some(&first) = left.first() {
         let Some(next) = ready.pop_first() else {
@@ -52,11 +57,17 @@ fn cycle(needs: &Needs, start: usize) -> Vec<usize> {
     while !seen.contains_key(&at) {
         seen.insert(at, path.len());
         path.push(at);
-        let Some(next) = needs.get(at).and_then(|whom| whom.keys().next()) else { break };
+        let Some(next) = needs.get(at).and_then(|whom| whom.keys().next()) else {
+            break;
+        };
         at = *next;
     }
     let mut cycle = path.split_off(seen.get(&at).copied().unwrap_or(0));
-    let smallest = cycle.iter().enumerate().min_by_key(|(_, number)| **number).map_or(0, |(at, _)| at);
+    let smallest = cycle
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, number)| **number)
+        .map_or(0, |(at, _)| at);
     cycle.rotate_left(smallest);
     cycle
 }
@@ -65,7 +76,10 @@ fn cycle(needs: &Needs, start: usize) -> Vec<usize> {
 const MAX_PATH: usize = 6;
 
 /// `a → b → a`, with at most [`MAX_PATH`] names.
-pub(super) fn path<'a, T: Display + 'a>(cycle: &[usize], named: impl Fn(usize) -> Option<&'a T>) -> String {
+pub(super) fn path<'a, T: Display + 'a>(
+    cycle: &[usize],
+    named: impl Fn(usize) -> Option<&'a T>,
+) -> String {
     let name = |at: &usize| named(*at).map(ToString::to_string).unwrap_or_default();
     let mut names: Vec<_> = cycle.iter().take(MAX_PATH).map(name).collect();
     if cycle.len() > MAX_PATH {
@@ -77,9 +91,15 @@ pub(super) fn path<'a, T: Display + 'a>(cycle: &[usize], named: impl Fn(usize) -
 
 /// Drops optional needs so that at least one number becomes ready.
 fn untie(cycle: Vec<usize>, needs: &mut Needs, ready: &mut BTreeSet<usize>, order: &mut Order) {
-    let edges = || cycle.iter().copied().zip(cycle.iter().copied().cycle().skip(1));
-    let soft: Vec<_> =
-        edges().filter(|(who, whom)| needs.get(*who).and_then(|n| n.get(whom)) == Some(&false)).collect();
+    let edges = || {
+        cycle
+            .iter()
+            .copied()
+            .zip(cycle.iter().copied().cycle().skip(1))
+    };
+    let soft: Vec<_> = edges()
+        .filter(|(who, whom)| needs.get(*who).and_then(|n| n.get(whom)) == Some(&false))
+        .collect();
     if soft.is_empty() {
         for member in &cycle {
             if let Some(needs) = needs.get_mut(*member) {
@@ -126,7 +146,15 @@ mod tests {
         ];
         for (count, edges, expected) in cases {
             let order = ordered(count, edges);
-            assert_eq!((order.sequence.as_slice(), order.cycles.len(), order.cut.len()), (expected, 0, 0), "{edges:?}");
+            assert_eq!(
+                (
+                    order.sequence.as_slice(),
+                    order.cycles.len(),
+                    order.cut.len()
+                ),
+                (expected, 0, 0),
+                "{edges:?}"
+            );
         }
     }
 
@@ -134,11 +162,20 @@ mod tests {
     fn a_cycle_is_cut_where_it_can_be_and_told_where_it_cannot() {
         let firm = ordered(4, &[(1, '>', 3), (3, '>', 2), (2, '>', 1), (0, '>', 3)]);
         assert_eq!(firm.sequence, [1, 2, 3, 0]);
-        assert_eq!(firm.cycles, [1, 2, 3].into_iter().map(|at| (at, vec![1, 3, 2])).collect());
+        assert_eq!(
+            firm.cycles,
+            [1, 2, 3]
+                .into_iter()
+                .map(|at| (at, vec![1, 3, 2]))
+                .collect()
+        );
         let own = ordered(2, &[(1, '>', 1)]);
         assert_eq!(own.cycles, [(1, vec![1])].into());
         let soft = ordered(3, &[(0, '>', 1), (1, '?', 2), (2, '>', 0)]);
-        assert_eq!((soft.sequence.as_slice(), soft.cut), (&[1, 0, 2][..], [(1, 2)].into()));
+        assert_eq!(
+            (soft.sequence.as_slice(), soft.cut),
+            (&[1, 0, 2][..], [(1, 2)].into())
+        );
         assert_eq!(soft.cycles.len(), 0);
     }
 }

@@ -22,8 +22,14 @@ impl CapabilityPolicy {
     #[must_use]
     pub fn admission(&self, feature: &FeatureId, asked: &HostCapability) -> Admission {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
-        let refuses = rows.iter().find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked));
-        let grants = || rows.iter().rev().find(|row| row.rule == RowEffect::Grant && row.capability.covers(asked));
+        let refuses = rows
+            .iter()
+            .find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked));
+        let grants = || {
+            rows.iter()
+                .rev()
+                .find(|row| row.rule == RowEffect::Grant && row.capability.covers(asked))
+        };
         let row = refuses.or_else(grants);
         Admission {
             granted: row.is_some_and(|row| row.rule == RowEffect::Grant),

@@ -87,7 +87,9 @@ pub struct GrantTable {
 }
 
 /// The value of a directory key in `grant = { fs = … }`: how far the directory is open to the feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FsAccess {
     /// No access.
@@ -101,7 +103,9 @@ pub enum FsAccess {
 }
 
 /// The value of a store key in `grant = { … }`: how far the store is open to the feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreAccess {
     /// No access.
@@ -150,53 +154,148 @@ impl GrantTable {
             StoreAccess::Write => vec![make(true, true)],
         };
         let name = |name: String| CapabilityText::from(name);
-        let notify = |NotificationBounds { max_bytes, per_turn }| Can::EmitModelNotification { max_bytes, per_turn };
-        let (work_items, memory): (fn(_, _) -> _, fn(_, _) -> _) =
-            (|read, write| Can::WorkItemStore { read, write }, |read, write| Can::MemoryStore { read, write });
+        let notify = |NotificationBounds {
+                          max_bytes,
+                          per_turn,
+                      }| Can::EmitModelNotification {
+            max_bytes,
+            per_turn,
+        };
+        let (work_items, memory): (fn(_, _) -> _, fn(_, _) -> _) = (
+            |read, write| Can::WorkItemStore { read, write },
+            |read, write| Can::MemoryStore { read, write },
+        );
         let lists = [
-            ("tools", Can::tool("*"), each(&self.tools, |of| Can::ContributeTool { name: name(of) })),
+            (
+                "tools",
+                Can::tool("*"),
+                each(&self.tools, |of| Can::ContributeTool { name: name(of) }),
+            ),
             (
                 "background_tasks",
                 Can::ANY_BACKGROUND_TASK,
-                each(&self.background_tasks, |of| Can::ContributeBackgroundTask { name: name(of) }),
+                each(&self.background_tasks, |of| Can::ContributeBackgroundTask {
+                    name: name(of),
+                }),
             ),
-            ("secrets", Can::secret("*"), each(&self.secrets, |of| Can::SecretRef { id: name(of) })),
-            ("services", Can::using("*"), each(&self.services, |of| Can::UseService { key: name(of) })),
-            ("provides", Can::provide("*"), each(&self.provides, |of| Can::ProvideService { key: name(of) })),
-            ("arguments", Can::ANY_ARGUMENTS, all(&self.arguments, |tools| Can::RewriteArguments { tools })),
-            ("enriches", Can::ANY_ENRICHING, all(&self.enriches, |tools| Can::EnrichTools { tools })),
-            ("answers", Can::ANY_ANSWER, all(&self.answers, |tools| Can::AnswerCalls { tools })),
-            ("repeats", Can::ANY_REPEAT, all(&self.repeats, |tools| Can::RepeatCalls { tools })),
-            ("results", Can::ANY_RESULT, all(&self.results, |tools| Can::TransformResults { tools })),
+            (
+                "secrets",
+                Can::secret("*"),
+                each(&self.secrets, |of| Can::SecretRef { id: name(of) }),
+            ),
+            (
+                "services",
+                Can::using("*"),
+                each(&self.services, |of| Can::UseService { key: name(of) }),
+            ),
+            (
+                "provides",
+                Can::provide("*"),
+                each(&self.provides, |of| Can::ProvideService { key: name(of) }),
+            ),
+            (
+                "arguments",
+                Can::ANY_ARGUMENTS,
+                all(&self.arguments, |tools| Can::RewriteArguments { tools }),
+            ),
+            (
+                "enriches",
+                Can::ANY_ENRICHING,
+                all(&self.enriches, |tools| Can::EnrichTools { tools }),
+            ),
+            (
+                "answers",
+                Can::ANY_ANSWER,
+                all(&self.answers, |tools| Can::AnswerCalls { tools }),
+            ),
+            (
+                "repeats",
+                Can::ANY_REPEAT,
+                all(&self.repeats, |tools| Can::RepeatCalls { tools }),
+            ),
+            (
+                "results",
+                Can::ANY_RESULT,
+                all(&self.results, |tools| Can::TransformResults { tools }),
+            ),
             ("process", Can::ANY_PROGRAM, self.programs()),
-            ("network", Can::network("*"), all(&self.network, |hosts| Can::Network { purpose: "*".into(), hosts })),
-            ("endpoints", Can::endpoints("*"), all(&self.endpoints, |at| Can::Endpoint { purpose: "*".into(), at })),
+            (
+                "network",
+                Can::network("*"),
+                all(&self.network, |hosts| Can::Network {
+                    purpose: "*".into(),
+                    hosts,
+                }),
+            ),
+            (
+                "endpoints",
+                Can::endpoints("*"),
+                all(&self.endpoints, |at| Can::Endpoint {
+                    purpose: "*".into(),
+                    at,
+                }),
+            ),
         ];
         let others = [
-            ("hooks", Can::at(HookPoint::PreToolCall), each(&self.hooks, Can::at)),
+            (
+                "hooks",
+                Can::at(HookPoint::PreToolCall),
+                each(&self.hooks, Can::at),
+            ),
             (
                 "notifications",
-                notify(NotificationBounds { max_bytes: 1, per_turn: 1 }),
-                self.notifications
-                    .map(|b| if b.max_bytes > 0 && b.per_turn > 0 { vec![notify(b)] } else { Vec::new() }),
+                notify(NotificationBounds {
+                    max_bytes: 1,
+                    per_turn: 1,
+                }),
+                self.notifications.map(|b| {
+                    if b.max_bytes > 0 && b.per_turn > 0 {
+                        vec![notify(b)]
+                    } else {
+                        Vec::new()
+                    }
+                }),
             ),
             (
                 "alerts",
                 Can::EmitUserAlert,
-                self.alerts.map(|on| if on { vec![Can::EmitUserAlert] } else { Vec::new() }),
+                self.alerts.map(|on| {
+                    if on {
+                        vec![Can::EmitUserAlert]
+                    } else {
+                        Vec::new()
+                    }
+                }),
             ),
-            ("work_items", work_items(true, true), self.work_items.map(|access| store(access, work_items))),
-            ("memory", memory(true, true), self.memory.map(|access| store(access, memory))),
-            ("state", Can::SESSION_STATE, each(&self.state, |scope| Can::StateStore { scope })),
+            (
+                "work_items",
+                work_items(true, true),
+                self.work_items.map(|access| store(access, work_items)),
+            ),
+            (
+                "memory",
+                memory(true, true),
+                self.memory.map(|access| store(access, memory)),
+            ),
+            (
+                "state",
+                Can::SESSION_STATE,
+                each(&self.state, |scope| Can::StateStore { scope }),
+            ),
         ];
         let rows = lists.into_iter().chain(self.directories()).chain(others);
-        rows.filter_map(|(key, about, granted)| Some(checked(key, about, granted?))).collect()
+        rows.filter_map(|(key, about, granted)| Some(checked(key, about, granted?)))
+            .collect()
     }
 
     fn directories(&self) -> impl Iterator<Item = (&'static str, HostCapability, Granted)> {
         self.fs.iter().flatten().map(|(root, access)| {
-            let fs =
-                |write, execute| HostCapability::ScopedFs { root: root.clone().into(), read: true, write, execute };
+            let fs = |write, execute| HostCapability::ScopedFs {
+                root: root.clone().into(),
+                read: true,
+                write,
+                execute,
+            };
             let granted = match access {
                 FsAccess::None => Vec::new(),
                 FsAccess::Read => vec![fs(false, false)],
@@ -211,8 +310,14 @@ impl GrantTable {
         if self.process.is_none() && self.process_network.is_none() {
             return None;
         }
-        let without = all(&self.process, |programs| HostCapability::Process { programs, network: false });
-        let with = all(&self.process_network, |programs| HostCapability::Process { programs, network: true });
+        let without = all(&self.process, |programs| HostCapability::Process {
+            programs,
+            network: false,
+        });
+        let with = all(&self.process_network, |programs| HostCapability::Process {
+            programs,
+            network: true,
+        });
         Some([without, with].into_iter().flatten().flatten().collect())
     }
 }
@@ -221,15 +326,29 @@ impl GrantTable {
 type Granted = Option<Vec<HostCapability>>;
 
 /// One capability with all names of a list.
-fn all(of: &Option<Vec<String>>, make: impl Fn(Cow<'static, [CapabilityText]>) -> HostCapability) -> Granted {
+fn all(
+    of: &Option<Vec<String>>,
+    make: impl Fn(Cow<'static, [CapabilityText]>) -> HostCapability,
+) -> Granted {
     let names: Vec<CapabilityText> = of.as_ref()?.iter().cloned().map(Cow::Owned).collect();
-    Some(if names.is_empty() { Vec::new() } else { vec![make(names.into())] })
+    Some(if names.is_empty() {
+        Vec::new()
+    } else {
+        vec![make(names.into())]
+    })
 }
 
 /// Checks one key, within its bounds.
-fn checked(key: &'static str, about: HostCapability, granted: Vec<HostCapability>) -> Result<Decided, BadGrant> {
+fn checked(
+    key: &'static str,
+    about: HostCapability,
+    granted: Vec<HostCapability>,
+) -> Result<Decided, BadGrant> {
     if granted.len() > MAX_ENTRIES {
-        let problem = format!("{} entries; at most {MAX_ENTRIES} are allowed", granted.len());
+        let problem = format!(
+            "{} entries; at most {MAX_ENTRIES} are allowed",
+            granted.len()
+        );
         return Err(BadGrant { key, problem });
     }
     match granted.iter().find_map(HostCapability::row_problem) {
@@ -244,14 +363,29 @@ impl CapabilityPolicy {
     ///
     /// # Errors
     /// An invalid entry, or too many of them; then nothing is changed.
-    pub fn configured(mut self, feature: &FeatureId, table: &GrantTable, source: &str) -> Result<Self, BadGrant> {
+    pub fn configured(
+        mut self,
+        feature: &FeatureId,
+        table: &GrantTable,
+        source: &str,
+    ) -> Result<Self, BadGrant> {
         let decided = table.decided()?;
         let rows = self.rows.entry(feature.clone()).or_default();
-        rows.retain(|row| row.rule == RowEffect::Refuse || !decided.iter().any(|d| d.about.is_about(&row.capability)));
+        rows.retain(|row| {
+            row.rule == RowEffect::Refuse
+                || !decided.iter().any(|d| d.about.is_about(&row.capability))
+        });
         for Decided { about, granted } in decided {
-            let row = |capability| PolicyRow { capability, rule: RowEffect::Grant, source: source.to_owned() };
+            let row = |capability| PolicyRow {
+                capability,
+                rule: RowEffect::Grant,
+                source: source.to_owned(),
+            };
             rows.extend(granted.into_iter().map(row));
-            self.decided.entry(feature.clone()).or_default().push((about, source.to_owned()));
+            self.decided
+                .entry(feature.clone())
+                .or_default()
+                .push((about, source.to_owned()));
         }
         Ok(self)
     }

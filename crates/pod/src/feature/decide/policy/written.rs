@@ -18,14 +18,23 @@ impl CapabilityPolicy {
     pub(super) fn remedy(&self, feature: &FeatureId, asked: &HostCapability) -> String {
         let mut table = GrantTable::default();
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
-        let decided = self.decided.get(feature).into_iter().flatten().map(|(about, _)| about);
+        let decided = self
+            .decided
+            .get(feature)
+            .into_iter()
+            .flatten()
+            .map(|(about, _)| about);
         for about in decided.chain([asked]) {
             table.mention(about);
-            let of_kind = rows.iter().filter(|row| row.rule == RowEffect::Grant && about.is_about(&row.capability));
+            let of_kind = rows
+                .iter()
+                .filter(|row| row.rule == RowEffect::Grant && about.is_about(&row.capability));
             of_kind.for_each(|row| table.include(&row.capability));
         }
         table.include(asked);
-        let written = serde_json::to_value(&table).map(|table| inline(&table)).unwrap_or_default();
+        let written = serde_json::to_value(&table)
+            .map(|table| inline(&table))
+            .unwrap_or_default();
         format!("set grant = {written} under [features.\"{feature}\"]")
     }
 }
@@ -39,7 +48,10 @@ impl GrantTable {
         } else if let Can::ContributeHook { .. } = about {
             self.hooks.get_or_insert_default();
         } else if let Can::ScopedFs { root, .. } = about {
-            self.fs.get_or_insert_default().entry(root.to_string()).or_insert(FsAccess::None);
+            self.fs
+                .get_or_insert_default()
+                .entry(root.to_string())
+                .or_insert(FsAccess::None);
         } else if let Can::WorkItemStore { .. } = about {
             self.work_items.get_or_insert(StoreAccess::None);
         } else if let Can::MemoryStore { .. } = about {
@@ -47,7 +59,10 @@ impl GrantTable {
         } else if let Can::StateStore { .. } = about {
             self.state.get_or_insert_default();
         } else if let Can::EmitModelNotification { .. } = about {
-            self.notifications.get_or_insert(NotificationBounds { max_bytes: 0, per_turn: 0 });
+            self.notifications.get_or_insert(NotificationBounds {
+                max_bytes: 0,
+                per_turn: 0,
+            });
         } else if about == &Can::EmitUserAlert {
             self.alerts.get_or_insert(false);
         }
@@ -86,24 +101,42 @@ impl GrantTable {
         use HostCapability as Can;
         self.mention(capability);
         if let Some(list) = self.names(capability) {
-            named(capability).into_iter().for_each(|name| add(list, name));
+            named(capability)
+                .into_iter()
+                .for_each(|name| add(list, name));
         } else if let Can::ContributeHook { point, .. } = capability {
             add(&mut self.hooks, *point);
         } else if let Can::StateStore { scope } = capability {
             add(&mut self.state, *scope);
-        } else if let Can::ScopedFs { root, write, execute, .. } = capability {
+        } else if let Can::ScopedFs {
+            root,
+            write,
+            execute,
+            ..
+        } = capability
+        {
             let more = match (write, execute) {
                 (_, true) => FsAccess::Execute,
                 (true, false) => FsAccess::Write,
                 (false, false) => FsAccess::Read,
             };
-            self.fs.get_or_insert_default().entry(root.to_string()).and_modify(|own| *own = more.max(*own));
+            self.fs
+                .get_or_insert_default()
+                .entry(root.to_string())
+                .and_modify(|own| *own = more.max(*own));
         } else if let Can::WorkItemStore { write, .. } = capability {
             self.work_items = self.work_items.max(Some(StoreAccess::of(*write)));
         } else if let Can::MemoryStore { write, .. } = capability {
             self.memory = self.memory.max(Some(StoreAccess::of(*write)));
-        } else if let Can::EmitModelNotification { max_bytes, per_turn } = capability {
-            let own = self.notifications.get_or_insert(NotificationBounds { max_bytes: 0, per_turn: 0 });
+        } else if let Can::EmitModelNotification {
+            max_bytes,
+            per_turn,
+        } = capability
+        {
+            let own = self.notifications.get_or_insert(NotificationBounds {
+                max_bytes: 0,
+                per_turn: 0,
+            });
             own.max_bytes = own.max_bytes.max(*max_bytes);
             own.per_turn = own.per_turn.max(*per_turn);
         } else if capability == &Can::EmitUserAlert {
@@ -128,13 +161,22 @@ fn add<T: PartialEq>(list: &mut Option<Vec<T>>, one: T) {
 /// The names of a capability; an example where the feature leaves them to the person.
 fn named(capability: &HostCapability) -> Vec<String> {
     use HostCapability as Can;
-    let all = |names: &Cow<'static, [Cow<'static, str>]>| names.iter().map(ToString::to_string).collect();
+    let all =
+        |names: &Cow<'static, [Cow<'static, str>]>| names.iter().map(ToString::to_string).collect();
     let or = |names: &Cow<'static, [Cow<'static, str>]>, example: &str| {
-        let any = |name: &Cow<'static, str>| if name == "*:*" { example.to_owned() } else { name.to_string() };
+        let any = |name: &Cow<'static, str>| {
+            if name == "*:*" {
+                example.to_owned()
+            } else {
+                name.to_string()
+            }
+        };
         names.iter().map(any).collect()
     };
     match capability {
-        Can::ContributeTool { name } | Can::ContributeBackgroundTask { name } => vec![name.to_string()],
+        Can::ContributeTool { name } | Can::ContributeBackgroundTask { name } => {
+            vec![name.to_string()]
+        }
         Can::ProvideService { key } | Can::UseService { key } => vec![key.to_string()],
         Can::SecretRef { id } => vec![id.to_string()],
         Can::AnswerCalls { tools }
@@ -142,7 +184,10 @@ fn named(capability: &HostCapability) -> Vec<String> {
         | Can::TransformResults { tools }
         | Can::RewriteArguments { tools }
         | Can::EnrichTools { tools } => all(tools),
-        Can::Process { programs, network: _ } => all(programs),
+        Can::Process {
+            programs,
+            network: _,
+        } => all(programs),
         Can::Network { hosts, .. } => or(hosts, A_HOST),
         Can::Endpoint { at, .. } => or(at, AN_ENDPOINT),
         Can::ContributeHook { .. }
@@ -160,7 +205,9 @@ fn inline(value: &Value) -> String {
     let list = |values: Vec<String>| values.join(", ");
     match value {
         Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| format!("{} = {}", bare_or_quoted(key), inline(value));
+            let field = |(key, value): (&String, &Value)| {
+                format!("{} = {}", bare_or_quoted(key), inline(value))
+            };
             format!("{{ {} }}", list(fields.iter().map(field).collect()))
         }
         Value::Array(values) => format!("[{}]", list(values.iter().map(inline).collect())),
@@ -170,6 +217,13 @@ fn inline(value: &Value) -> String {
 }
 
 fn bare_or_quoted(key: &str) -> String {
-    let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
-    if bare { key.to_owned() } else { Value::from(key).to_string() }
+    let bare = !key.is_empty()
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+    if bare {
+        key.to_owned()
+    } else {
+        Value::from(key).to_string()
+    }
 }

@@ -15,9 +15,16 @@ impl HostCapability {
         }
         let (mut own, mut both) = (self.clone(), asked.clone());
         match (own.parts().1, both.parts().1) {
-            (CapabilityScope::Name(own), CapabilityScope::Name(name)) => *name = name_of_both(own, name)?,
-            (CapabilityScope::Names(own), CapabilityScope::Names(names)) => *names = names_of_both(own, names)?,
-            (CapabilityScope::Programs(own, reaches), CapabilityScope::Programs(programs, network)) => {
+            (CapabilityScope::Name(own), CapabilityScope::Name(name)) => {
+                *name = name_of_both(own, name)?
+            }
+            (CapabilityScope::Names(own), CapabilityScope::Names(names)) => {
+                *names = names_of_both(own, names)?
+            }
+            (
+                CapabilityScope::Programs(own, reaches),
+                CapabilityScope::Programs(programs, network),
+            ) => {
                 (*programs, *network) = (names_of_both(own, programs)?, *network && *reaches);
             }
             (CapabilityScope::Hosts(own, reached), CapabilityScope::Hosts(purpose, hosts)) => {
@@ -26,7 +33,10 @@ impl HostCapability {
             (CapabilityScope::Modes(own, on), CapabilityScope::Modes(of, modes)) if own == of => {
                 modes_of_both(&on, modes)?
             }
-            (CapabilityScope::Bounds(max_bytes, per_turn), CapabilityScope::Bounds(bytes, times)) => {
+            (
+                CapabilityScope::Bounds(max_bytes, per_turn),
+                CapabilityScope::Bounds(bytes, times),
+            ) => {
                 (*bytes, *times) = (*max_bytes.min(bytes), *per_turn.min(times));
                 (*bytes > 0 && *times > 0).then_some(())?;
             }
@@ -44,10 +54,20 @@ impl HostCapability {
 
     /// Whether a refusal of `self` affects any part of `asked`. A refusal of writing leaves reading.
     pub(crate) fn conflicts_with(&self, asked: &Self) -> bool {
-        if let Self::ScopedFs { root, read: _, write, execute } = self
+        if let Self::ScopedFs {
+            root,
+            read: _,
+            write,
+            execute,
+        } = self
             && (*write || *execute)
         {
-            let changing = Self::ScopedFs { root: root.clone(), read: false, write: *write, execute: *execute };
+            let changing = Self::ScopedFs {
+                root: root.clone(),
+                read: false,
+                write: *write,
+                execute: *execute,
+            };
             return changing.meet(asked).is_some();
         }
         self.meet(asked).is_some()
@@ -56,8 +76,10 @@ impl HostCapability {
     /// The useful part of `asked` that a grant of `self` allows, for kinds that can be granted in part: common hosts,
     /// smaller numbers of notifications.
     pub(crate) fn leaves(&self, asked: &Self) -> Option<Self> {
-        let divisible =
-            matches!(asked, Self::Network { .. } | Self::Endpoint { .. } | Self::EmitModelNotification { .. });
+        let divisible = matches!(
+            asked,
+            Self::Network { .. } | Self::Endpoint { .. } | Self::EmitModelNotification { .. }
+        );
         self.meet(asked).filter(|left| divisible || left == asked)
     }
 
@@ -65,11 +87,15 @@ impl HostCapability {
     pub(crate) fn joined(self, other: Self) -> Self {
         match (self, other) {
             (Self::Network { purpose, hosts }, Self::Network { hosts: more, .. }) => {
-                Self::Network { purpose, hosts: sorted(hosts.iter().chain(more.iter()).cloned().collect()) }
+                Self::Network {
+                    purpose,
+                    hosts: sorted(hosts.iter().chain(more.iter()).cloned().collect()),
+                }
             }
-            (Self::Endpoint { purpose, at }, Self::Endpoint { at: more, .. }) => {
-                Self::Endpoint { purpose, at: sorted(at.iter().chain(more.iter()).cloned().collect()) }
-            }
+            (Self::Endpoint { purpose, at }, Self::Endpoint { at: more, .. }) => Self::Endpoint {
+                purpose,
+                at: sorted(at.iter().chain(more.iter()).cloned().collect()),
+            },
             (one, _) => one,
         }
     }
@@ -77,7 +103,9 @@ impl HostCapability {
     /// The read-only part of a request for reading and writing.
     pub(crate) fn reading(&self) -> Option<Self> {
         let mut part = self.clone();
-        if let Self::ScopedFs { read: true, write, .. }
+        if let Self::ScopedFs {
+            read: true, write, ..
+        }
         | Self::WorkItemStore { read: true, write }
         | Self::MemoryStore { read: true, write } = &mut part
         {
@@ -103,15 +131,28 @@ impl fmt::Display for HostCapability {
             CapabilityScope::Name(name) => write!(f, "{kind}({name})"),
             CapabilityScope::Names(names) => write!(f, "{kind}({})", names.join(",")),
             CapabilityScope::Programs(programs, network) => {
-                write!(f, "{kind}({}{})", programs.join(","), if *network { " with network" } else { "" })
+                write!(
+                    f,
+                    "{kind}({}{})",
+                    programs.join(","),
+                    if *network { " with network" } else { "" }
+                )
             }
-            CapabilityScope::Hosts(purpose, hosts) => write!(f, "{kind}({purpose}: {})", hosts.join(",")),
+            CapabilityScope::Hosts(purpose, hosts) => {
+                write!(f, "{kind}({purpose}: {})", hosts.join(","))
+            }
             CapabilityScope::Modes(of, modes) => {
-                let on: String = modes.iter().filter(|(on, _)| **on).map(|(_, letter)| *letter).collect();
+                let on: String = modes
+                    .iter()
+                    .filter(|(on, _)| **on)
+                    .map(|(_, letter)| *letter)
+                    .collect();
                 let of = of.map(|of| format!("{of}:")).unwrap_or_default();
                 write!(f, "{kind}({of}{on})")
             }
-            CapabilityScope::Bounds(max_bytes, per_turn) => write!(f, "{kind}({max_bytes} bytes, {per_turn} a turn)"),
+            CapabilityScope::Bounds(max_bytes, per_turn) => {
+                write!(f, "{kind}({max_bytes} bytes, {per_turn} a turn)")
+            }
             CapabilityScope::Whole(all) if all.is_empty() => f.write_str(kind),
             CapabilityScope::Whole(which) => write!(f, "{kind}({which})"),
         }
@@ -119,7 +160,12 @@ impl fmt::Display for HostCapability {
 }
 
 fn name_of_both(own: &Text, asked: &Text) -> Option<Text> {
-    if asked == "*" { Some(own) } else { (own == "*" || own == asked).then_some(asked) }.cloned()
+    if asked == "*" {
+        Some(own)
+    } else {
+        (own == "*" || own == asked).then_some(asked)
+    }
+    .cloned()
 }
 
 fn names_of_both(own: &Names, asked: &Names) -> Option<Names> {
@@ -127,26 +173,40 @@ fn names_of_both(own: &Names, asked: &Names) -> Option<Names> {
     if any(own) || any(asked) {
         return Some(if any(own) { asked.clone() } else { own.clone() });
     }
-    let both: Vec<_> = asked.iter().filter(|name| own.contains(name)).cloned().collect();
+    let both: Vec<_> = asked
+        .iter()
+        .filter(|name| own.contains(name))
+        .cloned()
+        .collect();
     (!both.is_empty()).then(|| both.into())
 }
 
 fn hosts_of_both(own: &Names, asked: &Names) -> Option<Names> {
     let of = |asked: &Text| match own.iter().any(|own| includes(own, asked)) {
         true => vec![asked.clone()],
-        false => own.iter().filter(|own| includes(asked, own)).cloned().collect(),
+        false => own
+            .iter()
+            .filter(|own| includes(asked, own))
+            .cloned()
+            .collect(),
     };
     let both: Vec<Text> = asked.iter().flat_map(of).collect();
     if both.is_empty() {
         return None;
     }
-    Some(if both == **asked { asked.clone() } else { sorted(both) })
+    Some(if both == **asked {
+        asked.clone()
+    } else {
+        sorted(both)
+    })
 }
 
 /// Whether a pattern of hosts includes another; an invalid pattern includes nothing and is included nowhere.
 fn includes(own: &str, asked: &str) -> bool {
     let (own, asked) = (own.parse::<HostPattern>(), asked.parse::<HostPattern>());
-    own.ok().zip(asked.ok()).is_some_and(|(own, asked)| own.covers(&asked))
+    own.ok()
+        .zip(asked.ok())
+        .is_some_and(|(own, asked)| own.covers(&asked))
 }
 
 fn sorted(mut names: Vec<Text>) -> Names {
@@ -169,24 +229,53 @@ mod tests {
     use super::*;
 
     fn fs(read: bool, write: bool) -> HostCapability {
-        HostCapability::ScopedFs { root: "workspace".into(), read, write, execute: false }
+        HostCapability::ScopedFs {
+            root: "workspace".into(),
+            read,
+            write,
+            execute: false,
+        }
     }
 
     // What is common is asked for, however the two are turned; a refusal of one name hits a request for any.
     #[test]
     fn two_capabilities_meet_in_what_both_mean() {
         let hosts = |hosts: &[&'static str]| {
-            let hosts = hosts.iter().map(|host| Text::from(*host)).collect::<Vec<_>>();
-            HostCapability::Network { purpose: "docs".into(), hosts: hosts.into() }
+            let hosts = hosts
+                .iter()
+                .map(|host| Text::from(*host))
+                .collect::<Vec<_>>();
+            HostCapability::Network {
+                purpose: "docs".into(),
+                hosts: hosts.into(),
+            }
         };
-        let run = |network| HostCapability::Process { programs: vec![Text::from("git")].into(), network };
-        let notify = |max_bytes, per_turn| HostCapability::EmitModelNotification { max_bytes, per_turn };
+        let run = |network| HostCapability::Process {
+            programs: vec![Text::from("git")].into(),
+            network,
+        };
+        let notify = |max_bytes, per_turn| HostCapability::EmitModelNotification {
+            max_bytes,
+            per_turn,
+        };
         let rows = [
-            (HostCapability::secret("*"), HostCapability::secret("key"), Some(HostCapability::secret("key"))),
-            (HostCapability::secret("key"), HostCapability::tool("key"), None),
+            (
+                HostCapability::secret("*"),
+                HostCapability::secret("key"),
+                Some(HostCapability::secret("key")),
+            ),
+            (
+                HostCapability::secret("key"),
+                HostCapability::tool("key"),
+                None,
+            ),
             (fs(true, true), fs(true, false), Some(fs(true, false))),
             (fs(true, false), fs(false, true), None),
-            (hosts(&["*.a.org"]), hosts(&["b.org", "x.a.org"]), Some(hosts(&["x.a.org"]))),
+            (
+                hosts(&["*.a.org"]),
+                hosts(&["b.org", "x.a.org"]),
+                Some(hosts(&["x.a.org"])),
+            ),
             (notify(100, 1), notify(10, 2), Some(notify(10, 1))),
             (run(true), run(false), Some(run(false))),
             (HostCapability::ANY_PROGRAM, run(true), Some(run(false))),
@@ -194,9 +283,16 @@ mod tests {
         for (one, other, both) in rows {
             assert_eq!(one.meet(&other), both, "{one} and {other}");
             assert_eq!(other.meet(&one), both, "{other} and {one}");
-            assert_eq!(one.covers(&other), both.as_ref() == Some(&other), "{one} covers {other}");
+            assert_eq!(
+                one.covers(&other),
+                both.as_ref() == Some(&other),
+                "{one} covers {other}"
+            );
         }
         assert!(HostCapability::secret("key").conflicts_with(&HostCapability::secret("*")));
-        assert!(!fs(true, true).conflicts_with(&fs(true, false)), "a refusal to write lets a feature read");
+        assert!(
+            !fs(true, true).conflicts_with(&fs(true, false)),
+            "a refusal to write lets a feature read"
+        );
     }
 }

@@ -38,7 +38,14 @@ pub(crate) struct JobControl {
 impl JobEntry {
     fn new(job: ChildProcess, began: bool) -> Self {
         let (log, control) = (JobLog::default(), JobControl::default());
-        Self { job, began, log, control, memory: None, stopped_by: None }
+        Self {
+            job,
+            began,
+            log,
+            control,
+            memory: None,
+            stopped_by: None,
+        }
     }
 
     fn is_of(&self, feature: &str) -> bool {
@@ -59,7 +66,11 @@ impl JobBoard {
 
     /// A job is to start.
     pub(crate) fn add(&self, job: ChildProcess) -> JobControl {
-        self.lock().entry(job.job).or_insert_with(|| JobEntry::new(job, false)).control.clone()
+        self.lock()
+            .entry(job.job)
+            .or_insert_with(|| JobEntry::new(job, false))
+            .control
+            .clone()
     }
 
     /// A job has a process.
@@ -72,7 +83,9 @@ impl JobBoard {
     /// Ends a job of any feature for a person. None if no such job runs.
     pub(crate) fn stop(&self, job: u64, by: &str) -> Option<JobControl> {
         let mut jobs = self.lock();
-        let entry = jobs.get_mut(&job).filter(|entry| entry.began && !entry.has_ended())?;
+        let entry = jobs
+            .get_mut(&job)
+            .filter(|entry| entry.began && !entry.has_ended())?;
         entry.stopped_by.get_or_insert_with(|| by.to_owned());
         entry.control.stop.cancel();
         Some(entry.control.clone())
@@ -100,9 +113,12 @@ impl JobBoard {
             entry.job = ended.clone();
         }
         let control = jobs.get(&job).map(|entry| entry.control.clone());
-        jobs.retain(|number, entry| session.ended_jobs.contains(number) || !(entry.has_ended() || *number == job));
+        jobs.retain(|number, entry| {
+            session.ended_jobs.contains(number) || !(entry.has_ended() || *number == job)
+        });
         for old in session.ended_jobs.iter().rev().skip(MAX_KEPT_LOGS) {
-            jobs.entry(*old).and_modify(|entry| entry.log = JobLog::default());
+            jobs.entry(*old)
+                .and_modify(|entry| entry.log = JobLog::default());
         }
         drop(jobs);
         control.inspect(|control| control.over.cancel());
@@ -112,7 +128,10 @@ impl JobBoard {
     pub(crate) fn running(&self, feature: &FeatureId) -> (usize, usize) {
         let (jobs, feature) = (self.lock(), feature.to_string());
         let running = || jobs.values().filter(|entry| !entry.has_ended());
-        (running().filter(|entry| entry.is_of(&feature)).count(), running().count())
+        (
+            running().filter(|entry| entry.is_of(&feature)).count(),
+            running().count(),
+        )
     }
 
     /// Ends all jobs. Returns whether none runs.
@@ -124,12 +143,21 @@ impl JobBoard {
 
     pub(super) fn list(&self, feature: &FeatureId) -> Vec<ChildProcess> {
         let (jobs, feature) = (self.lock(), feature.to_string());
-        jobs.values().filter(|entry| entry.began && entry.is_of(&feature)).map(|entry| entry.job.clone()).collect()
+        jobs.values()
+            .filter(|entry| entry.began && entry.is_of(&feature))
+            .map(|entry| entry.job.clone())
+            .collect()
     }
 
-    pub(super) fn find(&self, feature: &FeatureId, job: u64) -> Option<(ChildProcess, JobLog, JobControl)> {
+    pub(super) fn find(
+        &self,
+        feature: &FeatureId,
+        job: u64,
+    ) -> Option<(ChildProcess, JobLog, JobControl)> {
         let jobs = self.lock();
-        let entry = jobs.get(&job).filter(|entry| entry.began && entry.is_of(&feature.to_string()))?;
+        let entry = jobs
+            .get(&job)
+            .filter(|entry| entry.began && entry.is_of(&feature.to_string()))?;
         Some((entry.job.clone(), entry.log.clone(), entry.control.clone()))
     }
 

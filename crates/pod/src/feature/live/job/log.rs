@@ -24,7 +24,9 @@ impl JobLog {
     pub(crate) fn write(&self, bytes: &[u8]) {
         let mut ring = self.lock();
         ring.written = ring.written.saturating_add(bytes.len() as u64);
-        let new = bytes.get(bytes.len().saturating_sub(KEPT)..).unwrap_or(bytes);
+        let new = bytes
+            .get(bytes.len().saturating_sub(KEPT)..)
+            .unwrap_or(bytes);
         let excess = (ring.bytes.len() + new.len()).saturating_sub(KEPT);
         ring.bytes.drain(..excess);
         ring.bytes.extend(new);
@@ -47,7 +49,10 @@ impl JobLog {
         let text = escape_within(suffix(&clean, max), Lines::Many, usize::MAX);
         let text = suffix(&text, max);
         let is_cut = text.len() < clean.len() || !is_whole;
-        let whole = text.split_once('\n').map(|(_, rest)| rest).filter(|rest| is_cut && !rest.is_empty());
+        let whole = text
+            .split_once('\n')
+            .map(|(_, rest)| rest)
+            .filter(|rest| is_cut && !rest.is_empty());
         (whole.unwrap_or(text).to_owned(), written)
     }
 
@@ -58,7 +63,8 @@ impl JobLog {
 
 /// The last bytes of a text, at most `max`, from a character on.
 fn suffix(text: &str, max: usize) -> &str {
-    text.get(text.ceil_char_boundary(text.len().saturating_sub(max))..).unwrap_or_default()
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(max))..)
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -70,11 +76,17 @@ mod tests {
     fn the_end_of_an_output_is_kept_in_whole_lines() {
         let log = JobLog::default();
         log.write(b"one\ntwo\nthree");
-        assert_eq!(log.tail(100, &Redactor::default()), ("one\ntwo\nthree".to_owned(), 13));
+        assert_eq!(
+            log.tail(100, &Redactor::default()),
+            ("one\ntwo\nthree".to_owned(), 13)
+        );
         assert_eq!(log.tail(9, &Redactor::default()), ("three".to_owned(), 13));
         log.write(b"\x1b[2J\xff\n");
         let (text, _) = log.tail(100, &Redactor::default());
-        assert!(!text.contains('\u{1b}') && text.ends_with("\u{fffd}\n"), "{text:?}");
+        assert!(
+            !text.contains('\u{1b}') && text.ends_with("\u{fffd}\n"),
+            "{text:?}"
+        );
     }
 
     #[test]
@@ -107,7 +119,11 @@ mod tests {
             log.write(whole.as_bytes());
             let (text, written) = log.tail(MAX_JOB_TAIL, &redactor);
             assert_eq!(written, (before + whole.len()) as u64);
-            assert!(text.contains("KEY") && !text.contains("0123456789"), "{before}: {}", &text[..40]);
+            assert!(
+                text.contains("KEY") && !text.contains("0123456789"),
+                "{before}: {}",
+                &text[..40]
+            );
         }
     }
 
@@ -121,7 +137,10 @@ mod tests {
         log.write(format!("{} after", &key[10..]).as_bytes());
         for max in 1..60 {
             let (text, _) = log.tail(max, &redactor);
-            assert!(!text.contains("0123456789") && !text.contains("89 after"), "{max}: {text}");
+            assert!(
+                !text.contains("0123456789") && !text.contains("89 after"),
+                "{max}: {text}"
+            );
         }
     }
 }

@@ -83,14 +83,36 @@ impl JobHandle {
     /// # Errors
     /// With each of them nothing runs. `Exhausted` while too many jobs run; `Unavailable` in a pod that does not stay, or
     /// if the log refuses; `Spawn`; `Early` in an install; `Revoked`; `Busy`; `Closed`.
-    pub async fn start(&self, new: NewJob, starter: impl Into<JobStarter>) -> Result<u64, JobError> {
+    pub async fn start(
+        &self,
+        new: NewJob,
+        starter: impl Into<JobStarter>,
+    ) -> Result<u64, JobError> {
         drop(self.enter()?);
-        let (feature, spawner, redactor) = (self.feature.clone(), self.spawner.clone(), self.redactor.clone());
-        let new = NewJob { deadline: new.deadline.min(MAX_JOB_DEADLINE), ..new };
+        let (feature, spawner, redactor) = (
+            self.feature.clone(),
+            self.spawner.clone(),
+            self.redactor.clone(),
+        );
+        let new = NewJob {
+            deadline: new.deadline.min(MAX_JOB_DEADLINE),
+            ..new
+        };
         let (reply, answer) = oneshot::channel();
-        let request = JobRequest { feature, spawner, redactor, new, starter: starter.into(), reply };
-        self.mailbox.try_send(DriverRequest::StartJob(Box::new(request)))?;
-        self.mailbox.answered(answer).await.unwrap_or(Err(JobError::Closed))
+        let request = JobRequest {
+            feature,
+            spawner,
+            redactor,
+            new,
+            starter: starter.into(),
+            reply,
+        };
+        self.mailbox
+            .try_send(DriverRequest::StartJob(Box::new(request)))?;
+        self.mailbox
+            .answered(answer)
+            .await
+            .unwrap_or(Err(JobError::Closed))
     }
 
     /// The feature's jobs, oldest first: all that run, and the newest that ended, those of earlier starts of the pod
@@ -109,9 +131,16 @@ impl JobHandle {
     /// `Unknown`; as [`Self::list`].
     pub fn tail(&self, job: u64, bytes: usize) -> Result<JobTail, JobError> {
         let _use = self.enter()?;
-        let (job, log, _) = self.board.find(&self.feature, job).ok_or(JobError::Unknown(job))?;
+        let (job, log, _) = self
+            .board
+            .find(&self.feature, job)
+            .ok_or(JobError::Unknown(job))?;
         let (text, written) = log.tail(bytes.min(MAX_JOB_TAIL), &self.redactor);
-        Ok(JobTail { job, text, bytes: written })
+        Ok(JobTail {
+            job,
+            text,
+            bytes: written,
+        })
     }
 
     /// Ends a job with all of its processes, and waits until that is durable. A job that has ended stays as it is.
@@ -120,10 +149,16 @@ impl JobHandle {
     /// `Unknown`; as [`Self::list`].
     pub async fn stop(&self, job: u64) -> Result<ChildProcess, JobError> {
         drop(self.enter()?);
-        let (_, _, control) = self.board.find(&self.feature, job).ok_or(JobError::Unknown(job))?;
+        let (_, _, control) = self
+            .board
+            .find(&self.feature, job)
+            .ok_or(JobError::Unknown(job))?;
         control.stop.cancel();
         control.over.cancelled().await;
-        self.board.find(&self.feature, job).map(|(job, ..)| job).ok_or(JobError::Unknown(job))
+        self.board
+            .find(&self.feature, job)
+            .map(|(job, ..)| job)
+            .ok_or(JobError::Unknown(job))
     }
 }
 
@@ -131,7 +166,10 @@ impl JobHandle {
     /// One use of the grant.
     fn enter(&self) -> Result<UseGuard<'_>, JobError> {
         self.presence.check()?;
-        self.spawner.door().enter().map_err(|Shut| JobError::Revoked)
+        self.spawner
+            .door()
+            .enter()
+            .map_err(|Shut| JobError::Revoked)
     }
 }
 

@@ -75,7 +75,10 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
     ///
     /// # Errors
     /// `Revoked`; `Unavailable` after the provider left; `Panicked`.
-    pub async fn call<R>(&self, f: impl for<'a> FnOnce(&'a T) -> ServiceFuture<'a, R>) -> Result<R, ServiceError> {
+    pub async fn call<R>(
+        &self,
+        f: impl for<'a> FnOnce(&'a T) -> ServiceFuture<'a, R>,
+    ) -> Result<R, ServiceError> {
         // Only a drain waits for it: a revocation at once lets no use finish.
         let under_way = self.door.begin().map_err(|Shut| self.shut())?;
         let target = Arc::clone(&self.target);
@@ -85,13 +88,18 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
             let _running = attribution::inside(&self.service.provider);
             caught(|| f(&target)).map_err(|words| self.panicked(&words))?
         };
-        let ended =
-            stepping(&under_way, |cx| self.go_on(&mut running, cx)).await.unwrap_or_else(|Shut| Err(self.shut()));
+        let ended = stepping(&under_way, |cx| self.go_on(&mut running, cx))
+            .await
+            .unwrap_or_else(|Shut| Err(self.shut()));
         let dropped = caught(move || drop(running)).map_err(|words| self.panicked(&words));
         ended.and_then(|value| dropped.map(|()| value))
     }
 
-    fn go_on<R>(&self, running: &mut ServiceFuture<'_, R>, cx: &mut Context<'_>) -> Poll<Result<R, ServiceError>> {
+    fn go_on<R>(
+        &self,
+        running: &mut ServiceFuture<'_, R>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<R, ServiceError>> {
         let _running = attribution::inside(&self.service.provider);
         match caught(|| running.as_mut().poll(cx)) {
             Ok(polled) => polled.map(Ok),
@@ -110,23 +118,39 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
 
     fn panicked(&self, words: &str) -> ServiceError {
         let (service, provider) = self.names();
-        ServiceError::Panicked { service, provider, message: sanitize(words, MAX_WORDS, &self.redactor) }
+        ServiceError::Panicked {
+            service,
+            provider,
+            message: sanitize(words, MAX_WORDS, &self.redactor),
+        }
     }
 
     fn names(&self) -> (String, String) {
-        (self.service.id.to_string(), self.service.provider.to_string())
+        (
+            self.service.id.to_string(),
+            self.service.provider.to_string(),
+        )
     }
 }
 
 impl<T: ?Sized> Clone for ServiceHandle<T> {
     fn clone(&self) -> Self {
         let (target, service) = (Arc::clone(&self.target), Arc::clone(&self.service));
-        Self { target, service, door: Arc::clone(&self.door), redactor: self.redactor.clone() }
+        Self {
+            target,
+            service,
+            door: Arc::clone(&self.door),
+            redactor: self.redactor.clone(),
+        }
     }
 }
 
 impl<T: ?Sized> fmt::Debug for ServiceHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "service {} of {}", self.service.id, self.service.provider)
+        write!(
+            f,
+            "service {} of {}",
+            self.service.id, self.service.provider
+        )
     }
 }

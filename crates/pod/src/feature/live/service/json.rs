@@ -26,13 +26,20 @@ pub struct JsonCall {
 impl JsonCall {
     /// A call outside of any call of a tool.
     pub fn new(method: impl Into<String>, params: Value) -> Self {
-        Self { method: method.into(), params, within: None }
+        Self {
+            method: method.into(),
+            params,
+            within: None,
+        }
     }
 
     /// Sets the call of a tool for which this is done.
     #[must_use]
     pub fn within(self, cx: ToolContext) -> Self {
-        Self { within: Some(cx), ..self }
+        Self {
+            within: Some(cx),
+            ..self
+        }
     }
 }
 
@@ -49,6 +56,9 @@ pub struct ServiceFault {
 impl ServiceFault {
     /// A failure with its reason.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 }

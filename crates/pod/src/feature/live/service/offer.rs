@@ -29,7 +29,14 @@ impl Service {
     /// A service that is not provided in any form yet.
     pub(crate) fn new(id: ServiceId, provider: FeatureId) -> Self {
         let (door, left) = (Door::new(), AtomicBool::new(false));
-        Self { id, provider, typed: OnceLock::new(), json: OnceLock::new(), door, left }
+        Self {
+            id,
+            provider,
+            typed: OnceLock::new(),
+            json: OnceLock::new(),
+            door,
+            left,
+        }
     }
 
     /// Provides its typed form; whether there was none.
@@ -49,7 +56,12 @@ impl Service {
         redactor: Redactor,
     ) -> Option<ServiceHandle<dyn JsonService>> {
         let target = Arc::clone(self.json.get()?);
-        Some(ServiceHandle { target, service: Arc::clone(self), door, redactor })
+        Some(ServiceHandle {
+            target,
+            service: Arc::clone(self),
+            door,
+            redactor,
+        })
     }
 
     /// A handle under a grant of its own; none if the service has another contract.
@@ -59,7 +71,12 @@ impl Service {
         redactor: Redactor,
     ) -> Option<ServiceHandle<T>> {
         let target = self.typed.get()?.downcast_ref::<Arc<T>>()?;
-        Some(ServiceHandle { target: Arc::clone(target), service: Arc::clone(self), door, redactor })
+        Some(ServiceHandle {
+            target: Arc::clone(target),
+            service: Arc::clone(self),
+            door,
+            redactor,
+        })
     }
 
     /// Sets the reason before the doors of consumers shut.

@@ -57,26 +57,37 @@ impl Keeper {
             let (working, done) = sync_channel::<()>(0);
             let work = move || {
                 // Completing an update drops values of a feature, whose code may panic.
-                receiver.into_iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
+                receiver
+                    .into_iter()
+                    .for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
                 drop(working);
             };
-            if thread::Builder::new().name("state-files".to_owned()).spawn(work).is_err() {
+            if thread::Builder::new()
+                .name("state-files".to_owned())
+                .spawn(work)
+                .is_err()
+            {
                 return Err(NotQueued::Full);
             }
             *jobs = FileJobs::Working { queue, done };
         }
         match &*jobs {
-            FileJobs::Working { queue, .. } => queue.try_send(job).map_err(|refused| match refused {
-                TrySendError::Full(_) => NotQueued::Full,
-                TrySendError::Disconnected(_) => NotQueued::Closed,
-            }),
+            FileJobs::Working { queue, .. } => {
+                queue.try_send(job).map_err(|refused| match refused {
+                    TrySendError::Full(_) => NotQueued::Full,
+                    TrySendError::Disconnected(_) => NotQueued::Closed,
+                })
+            }
             FileJobs::Idle | FileJobs::Finished => Err(NotQueued::Closed),
         }
     }
 
     /// Accepts no more jobs, and waits until queued ones are written, at most [`FINAL_WRITE_TIMEOUT`]; blocks.
     pub(crate) fn finish(&self) {
-        let jobs = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), FileJobs::Finished);
+        let jobs = std::mem::replace(
+            &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner),
+            FileJobs::Finished,
+        );
         if let FileJobs::Working { queue, done } = jobs {
             drop(queue);
             match done.recv_timeout(FINAL_WRITE_TIMEOUT) {
@@ -113,7 +124,12 @@ impl StateFile {
         let folder = feature.to_string().replace(':', ".").replace('/', "+");
         let path = dir.project().join(folder).join(format!("{name}.json"));
         let number = stage_number(&[path.as_os_str().as_bytes()]);
-        Self { dir, path, number, stamp: Mutex::default() }
+        Self {
+            dir,
+            path,
+            number,
+            stamp: Mutex::default(),
+        }
     }
 
     /// Reads the file. The content counts as known only after [`Self::adopt`].
@@ -127,14 +143,19 @@ impl StateFile {
         };
         let file = self.dir.open_file(&at).map_err(|e| refused(&e))?;
         let mut bytes = Vec::new();
-        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| refused(&e))?;
+        file.take(MAX_FILE + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| refused(&e))?;
         if bytes.len() as u64 > MAX_FILE {
             return Err(refused(&format!(
                 "it has more than {MAX_FILE} bytes; move it away to start with an empty state"
             )));
         }
-        let state = serde_json::from_slice(&bytes)
-            .map_err(|e| refused(&format!("it cannot be read: {e}; move it away to start with an empty state")))?;
+        let state = serde_json::from_slice(&bytes).map_err(|e| {
+            refused(&format!(
+                "it cannot be read: {e}; move it away to start with an empty state"
+            ))
+        })?;
         Ok((Some(state), Some(meta.stamp)))
     }
 
@@ -154,12 +175,18 @@ impl StateFile {
         bytes.push(b'\n');
         let mut stamp = self.stamp();
         let at = self.dir.inside(&self.path).map_err(|e| refused(&e))?;
-        match self.dir.stage_over(&at, *stamp, self.number, &bytes).and_then(|staged| staged.publish()) {
+        match self
+            .dir
+            .stage_over(&at, *stamp, self.number, &bytes)
+            .and_then(|staged| staged.publish())
+        {
             Ok(ours) => {
                 *stamp = Some(ours);
                 Ok(())
             }
-            Err(_) if self.dir.metadata(&at).ok().map(|meta| meta.stamp) != *stamp => Err(NotWritten::Changed),
+            Err(_) if self.dir.metadata(&at).ok().map(|meta| meta.stamp) != *stamp => {
+                Err(NotWritten::Changed)
+            }
             Err(error) => Err(refused(&error)),
         }
     }

@@ -24,7 +24,11 @@ pub struct PodLink {
 }
 
 impl PodLink {
-    pub(crate) fn new(mailbox: MailboxSender, keeper: Keeper, left: &BTreeMap<(String, String), FeatureState>) -> Self {
+    pub(crate) fn new(
+        mailbox: MailboxSender,
+        keeper: Keeper,
+        left: &BTreeMap<(String, String), FeatureState>,
+    ) -> Self {
         Self {
             mailbox,
             jobs: JobBoard::default(),
@@ -38,7 +42,10 @@ impl PodLink {
     /// Sets the name of the pod.
     #[must_use]
     pub(crate) fn named(self, name: &str) -> Self {
-        Self { name: name.into(), ..self }
+        Self {
+            name: name.into(),
+            ..self
+        }
     }
 
     /// Sets the jobs of the pod.

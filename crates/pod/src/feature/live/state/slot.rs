@@ -30,7 +30,9 @@ pub struct DurableState<T> {
 
 impl<T> Clone for DurableState<T> {
     fn clone(&self) -> Self {
-        Self { slot: Arc::clone(&self.slot) }
+        Self {
+            slot: Arc::clone(&self.slot),
+        }
     }
 }
 
@@ -46,10 +48,14 @@ pub enum StateError {
     #[error("the update was not written: {0}")]
     Refused(String),
     /// An earlier update, which this one depends on, was refused.
-    #[error("an earlier update, on which this one was based, was refused; read the state and update it again")]
+    #[error(
+        "an earlier update, on which this one was based, was refused; read the state and update it again"
+    )]
     Superseded,
     /// The value grew over [`MAX_STATE`]; this many bytes of JSON.
-    #[error("the state would have {0} bytes of JSON, which is over the limit of {MAX_STATE}; keep less in it")]
+    #[error(
+        "the state would have {0} bytes of JSON, which is over the limit of {MAX_STATE}; keep less in it"
+    )]
     TooLarge(usize),
     #[error("too many updates are waiting to be written; try again")]
     Busy,
@@ -169,9 +175,14 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         redactor: Redactor,
     ) -> Result<Self, String> {
         let (left, way) = match key.scope {
-            StateScope::Session => (link.left(feature, &key.name).cloned(), Durability::Journal(link.mailbox.clone())),
+            StateScope::Session => (
+                link.left(feature, &key.name).cloned(),
+                Durability::Journal(link.mailbox.clone()),
+            ),
             StateScope::Pod | StateScope::User => {
-                let dir = link.dir(key.scope).ok_or_else(|| format!("this host keeps no {} state", key.scope))?;
+                let dir = link
+                    .dir(key.scope)
+                    .ok_or_else(|| format!("this host keeps no {} state", key.scope))?;
                 let file = StateFile::new(dir.derive(), feature, &key.name);
                 let (left, stamp) = file.read()?;
                 file.adopt(stamp);
@@ -180,10 +191,28 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         };
         let durable = Arc::new(key.left(left.as_ref())?);
         let newest = Arc::clone(&durable);
-        let cells = Mutex::new(Cells { newest, durable, epoch: 0, revision: 1, found: None, unreadable: None });
+        let cells = Mutex::new(Cells {
+            newest,
+            durable,
+            epoch: 0,
+            revision: 1,
+            found: None,
+            unreadable: None,
+        });
         let (feature, turn) = (feature.clone(), Mutex::default());
-        let slot = Slot { feature, key: key.copy(), way, door, presence, redactor, turn, cells };
-        Ok(Self { slot: Arc::new(slot) })
+        let slot = Slot {
+            feature,
+            key: key.copy(),
+            way,
+            door,
+            presence,
+            redactor,
+            turn,
+            cells,
+        };
+        Ok(Self {
+            slot: Arc::new(slot),
+        })
     }
 
     /// The committed value. Cheap; for hooks too.
@@ -204,7 +233,9 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
     /// Runs `change` at once, on a copy of the newest value, committed or not, and queues the result, as it reads back
     /// from its JSON. Must not be called from within another update of the same state: that never returns.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Update<R> {
-        Update { begun: self.begin(None, change).map_err(Some) }
+        Update {
+            begun: self.begin(None, change).map_err(Some),
+        }
     }
 
     /// The revision of [`Self::newest`]: it grows with each change, from 1 at each start. To replace a value, get the
@@ -218,10 +249,16 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
     /// Replaces the newest value, if it still has this revision; otherwise the error is [`StateError::Conflict`]. For
     /// owners of the value in another process, which no closure of [`Self::update`] reaches.
     pub fn replace(&self, revision: u64, value: T) -> Update<()> {
-        Update { begun: self.begin(Some(revision), |old| *old = value).map_err(Some) }
+        Update {
+            begun: self.begin(Some(revision), |old| *old = value).map_err(Some),
+        }
     }
 
-    fn begin<R>(&self, expected: Option<u64>, change: impl FnOnce(&mut T) -> R) -> Result<Begun<R>, StateError> {
+    fn begin<R>(
+        &self,
+        expected: Option<u64>,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> Result<Begun<R>, StateError> {
         let slot = &self.slot;
         slot.presence.check().map_err(|absent| match absent {
             Absent::Early => StateError::Early,
@@ -240,13 +277,24 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             }
             (Arc::clone(&cells.newest), cells.epoch)
         };
-        let (answer, value, json, bytes) =
-            slot.contained(|| slot.next(&before, change)).map_err(StateError::Panicked)??;
+        let (answer, value, json, bytes) = slot
+            .contained(|| slot.next(&before, change))
+            .map_err(StateError::Panicked)??;
         let value = Arc::new(value);
         let (reply, done) = oneshot::channel();
-        let waiter = PendingUpdate { slot: Arc::clone(slot), epoch, value: Arc::clone(&value), reply };
+        let waiter = PendingUpdate {
+            slot: Arc::clone(slot),
+            epoch,
+            value: Arc::clone(&value),
+            reply,
+        };
         let (feature, name) = (slot.feature.to_string(), slot.key.name.to_string());
-        let state = FeatureState { feature, name, version: slot.key.version, value: Arc::new(json) };
+        let state = FeatureState {
+            feature,
+            name,
+            version: slot.key.version,
+            value: Arc::new(json),
+        };
         {
             let mut cells = slot.cells();
             if cells.epoch != epoch {
@@ -260,18 +308,27 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             Durability::Journal(mailbox) => Some(mailbox.clone()),
             Durability::File(..) => None,
         };
-        Ok(Begun { value: Some(answer), done, mailbox })
+        Ok(Begun {
+            value: Some(answer),
+            done,
+            mailbox,
+        })
     }
 }
 
 impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
     /// The next value as a later reader gets it: changed, written as JSON and read again. So the value in memory equals
     /// the one in the log, and a value that cannot be read is never written.
-    fn next<R>(&self, before: &T, change: impl FnOnce(&mut T) -> R) -> Result<(R, T, Value, usize), StateError> {
+    fn next<R>(
+        &self,
+        before: &T,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> Result<(R, T, Value, usize), StateError> {
         let mut value = before.clone();
         let answer = change(&mut value);
-        let unfit =
-            |error: serde_json::Error| StateError::Json(sanitize(&error.to_string(), MAX_MESSAGE, &self.redactor));
+        let unfit = |error: serde_json::Error| {
+            StateError::Json(sanitize(&error.to_string(), MAX_MESSAGE, &self.redactor))
+        };
         let text = serde_json::to_string(&value).map_err(unfit)?;
         if text.len() > MAX_STATE {
             return Err(StateError::TooLarge(text.len()));
@@ -279,28 +336,39 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
         let json: Value = serde_json::from_str(&text).map_err(unfit)?;
         let levels = nesting(&json);
         if levels > MAX_NESTING {
-            return Err(StateError::Json(format!("it has {levels} levels; the limit is {MAX_NESTING}")));
+            return Err(StateError::Json(format!(
+                "it has {levels} levels; the limit is {MAX_NESTING}"
+            )));
         }
         if let Some(secret) = secret(&json, &self.redactor) {
-            return Err(StateError::Refused(format!("the state contains {secret}; keep the handle, not the secret")));
+            return Err(StateError::Refused(format!(
+                "the state contains {secret}; keep the handle, not the secret"
+            )));
         }
         let again = |why: String| format!("the stored value cannot be read back: {why}");
         let read = self.key.read(self.key.version, &json);
-        let value = read.map_err(|why| StateError::Json(sanitize(&again(why), MAX_MESSAGE, &self.redactor)))?;
+        let value = read
+            .map_err(|why| StateError::Json(sanitize(&again(why), MAX_MESSAGE, &self.redactor)))?;
         Ok((answer, value, json, text.len()))
     }
 
     /// Replaces the value by that of another process, if there is one.
     fn catch_up(&self) {
-        let Some((left, stamp)) = self.cells().found.take() else { return };
-        let read = self.contained(|| self.key.left(left.as_ref())).and_then(|read| read);
+        let Some((left, stamp)) = self.cells().found.take() else {
+            return;
+        };
+        let read = self
+            .contained(|| self.key.left(left.as_ref()))
+            .and_then(|read| read);
         let mut cells = self.cells();
         match (read, &self.way) {
             (Ok(value), Durability::File(_, file)) => {
                 cells.durable = Arc::new(value);
                 file.adopt(stamp);
             }
-            (Err(why), Durability::File(..)) => cells.unreadable = Some(sanitize(&why, MAX_MESSAGE, &self.redactor)),
+            (Err(why), Durability::File(..)) => {
+                cells.unreadable = Some(sanitize(&why, MAX_MESSAGE, &self.redactor))
+            }
             (_, Durability::Journal(_)) => {}
         }
         cells.start_over();
@@ -317,10 +385,19 @@ fn nesting(value: &Value) -> usize {
 }
 
 impl<T: Send + Sync + 'static> Slot<T> {
-    fn hand_in(&self, state: FeatureState, bytes: usize, waiter: PendingUpdate<T>) -> Result<(), StateError> {
+    fn hand_in(
+        &self,
+        state: FeatureState,
+        bytes: usize,
+        waiter: PendingUpdate<T>,
+    ) -> Result<(), StateError> {
         match &self.way {
             Durability::Journal(mailbox) => {
-                let request = DriverRequest::UpdateState { state, bytes, waiter: Box::new(waiter) };
+                let request = DriverRequest::UpdateState {
+                    state,
+                    bytes,
+                    waiter: Box::new(waiter),
+                };
                 mailbox.try_send(request).map_err(|not| match not {
                     NotTaken::Full => StateError::Busy,
                     NotTaken::Closed => StateError::Closed,
@@ -340,9 +417,15 @@ impl<T: Send + Sync + 'static> Slot<T> {
 
 /// Writes one value to its file, on the keeper's thread. No code of a feature runs there: if it hung, it would block
 /// the states of all features.
-fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, waiter: Box<PendingUpdate<T>>) {
+fn save<T: Send + Sync + 'static>(
+    file: &StateFile,
+    state: &FeatureState,
+    waiter: Box<PendingUpdate<T>>,
+) {
     if !waiter.is_valid() {
-        return waiter.resolve(Err("an earlier update, on which this one was based, was refused"));
+        return waiter.resolve(Err(
+            "an earlier update, on which this one was based, was refused",
+        ));
     }
     match file.write(state) {
         Ok(()) => waiter.resolve(Ok(())),

@@ -13,14 +13,29 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Their paths, from the directory on.
 pub(super) fn below(dir: &Path) -> Vec<String> {
-    let Ok(workspace) = Workspace::open(&ambient::claim(), dir, dir, Access::Read) else { return Vec::new() };
-    let Ok(Location::Inside(at)) = workspace.locate(Path::new(".")) else { return Vec::new() };
+    let Ok(workspace) = Workspace::open(&ambient::claim(), dir, dir, Access::Read) else {
+        return Vec::new();
+    };
+    let Ok(Location::Inside(at)) = workspace.locate(Path::new(".")) else {
+        return Vec::new();
+    };
     let (began, root) = (Instant::now(), workspace.project().to_owned());
-    let walk = workspace.walk(&at, WalkOptions { max_depth: MAX_DEPTH, ..WalkOptions::default() });
-    let files = walk.take_while(|_| began.elapsed() < PATIENCE).flatten().filter(|entry| entry.kind == FileKind::File);
+    let walk = workspace.walk(
+        &at,
+        WalkOptions {
+            max_depth: MAX_DEPTH,
+            ..WalkOptions::default()
+        },
+    );
+    let files = walk
+        .take_while(|_| began.elapsed() < PATIENCE)
+        .flatten()
+        .filter(|entry| entry.kind == FileKind::File);
     let path = |path: &Path| path.strip_prefix(&root).ok()?.to_str().map(str::to_owned);
     // A name that would not be shown as it is cannot be written by one who sees it.
-    let named = files.filter_map(|entry| path(&entry.path)).filter(|path| escape_line(path) == path.as_str());
+    let named = files
+        .filter_map(|entry| path(&entry.path))
+        .filter(|path| escape_line(path) == path.as_str());
     named.take(MAX_FILES).collect()
 }
 
@@ -32,7 +47,14 @@ mod tests {
     #[test]
     fn files_are_listed_without_those_that_git_ignores_or_that_mislead() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["a.rs", "deep/er/b c.md", "target/built", "deep/\u{202e}gpj.exe", "deep/new\nline", ".git/HEAD"] {
+        for name in [
+            "a.rs",
+            "deep/er/b c.md",
+            "target/built",
+            "deep/\u{202e}gpj.exe",
+            "deep/new\nline",
+            ".git/HEAD",
+        ] {
             let path = dir.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();

@@ -15,9 +15,9 @@ use client::cmd_id::cmd_id;
 use client::connection::Next;
 use protocol::event::Event;
 use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, Done, EditInput, GetApprovals, GetFeatures,
-    GetPastCalls, GetStatus, MoveInput, Page, Pause, Pin, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun,
-    Unpin, Withdraw,
+    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, Done, EditInput,
+    GetApprovals, GetFeatures, GetPastCalls, GetStatus, MoveInput, Page, Pause, Pin, Resume,
+    SendInput, SetDraft, Shutdown, StopJob, StopRun, Unpin, Withdraw,
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
@@ -113,7 +113,8 @@ impl Link {
     }
 
     async fn over(&self, error: ClientError) -> Result<(), Over> {
-        self.tell(Update::Over(failure(error, &self.name, &self.owner))).await?;
+        self.tell(Update::Over(failure(error, &self.name, &self.owner)))
+            .await?;
         Err(Over)
     }
 
@@ -123,12 +124,16 @@ impl Link {
             loop {
                 match self.attachment.next_or(&begun).await? {
                     // A screen that is gone is noticed when the answer has come.
-                    Next::Event(event) => drop(self.updates.send(Update::Event(Box::new(event))).await),
+                    Next::Event(event) => {
+                        drop(self.updates.send(Update::Event(Box::new(event))).await)
+                    }
                     Next::Answer(answer) => return Ok(answer),
                 }
             }
         };
-        timeout(ANSWER, answered).await.unwrap_or(Err(ClientError::Silent(ANSWER)))
+        timeout(ANSWER, answered)
+            .await
+            .unwrap_or(Err(ClientError::Silent(ANSWER)))
     }
 
     /// Asks, again over a new connection if need be.
@@ -148,11 +153,19 @@ impl Link {
     /// The same, but not again: what it is about may be over when the connection is there again.
     async fn ask_now<A: Ask<Answer = Done>>(&mut self, ask: A) -> Result<Option<Reply>, Over> {
         let failure = match self.answer(&ask).await {
-            Ok(done) => return Ok(done.unchanged.map(|why| Reply::Failed(format!("{why}; nothing changed")))),
+            Ok(done) => {
+                return Ok(done
+                    .unchanged
+                    .map(|why| Reply::Failed(format!("{why}; nothing changed"))));
+            }
             Err(error) => self.failed(error).await?,
         };
-        let lost =
-            || Failure::new(Exit::Unavailable, "the connection was lost, and the request may have been lost, too");
+        let lost = || {
+            Failure::new(
+                Exit::Unavailable,
+                "the connection was lost, and the request may have been lost, too",
+            )
+        };
         Ok(Some(Reply::Failed(words(&failure.unwrap_or_else(lost)))))
     }
 
@@ -168,35 +181,113 @@ impl Link {
         match intent {
             Intent::Send { text, mode } => self.send(text, mode).await,
             Intent::EditInput { input, text } => {
-                let edit = EditInput { input, text: text.clone(), cmd_id: cmd_id() };
+                let edit = EditInput {
+                    input,
+                    text: text.clone(),
+                    cmd_id: cmd_id(),
+                };
                 let edited = self.ask(edit).await?;
-                Ok(edited.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
+                Ok(edited.err().map(|failure| Reply::SendFailed {
+                    text,
+                    why: words(&failure),
+                }))
             }
-            Intent::SendNow { input, text } => match self.ask(Withdraw { input, cmd_id: cmd_id() }).await? {
+            Intent::SendNow { input, text } => match self
+                .ask(Withdraw {
+                    input,
+                    cmd_id: cmd_id(),
+                })
+                .await?
+            {
                 Ok(_withdrawn) => self.send(text, DeliveryMode::Steer).await,
                 Err(failure) => Ok(Some(Reply::Failed(words(&failure)))),
             },
-            Intent::Withdraw { input } => self.ask_now(Withdraw { input, cmd_id: cmd_id() }).await,
-            Intent::MoveInput { input, before } => self.ask_now(MoveInput { input, before, cmd_id: cmd_id() }).await,
-            Intent::Cancel => self.ask_now(Cancel { input: None, cmd_id: cmd_id() }).await,
+            Intent::Withdraw { input } => {
+                self.ask_now(Withdraw {
+                    input,
+                    cmd_id: cmd_id(),
+                })
+                .await
+            }
+            Intent::MoveInput { input, before } => {
+                self.ask_now(MoveInput {
+                    input,
+                    before,
+                    cmd_id: cmd_id(),
+                })
+                .await
+            }
+            Intent::Cancel => {
+                self.ask_now(Cancel {
+                    input: None,
+                    cmd_id: cmd_id(),
+                })
+                .await
+            }
             Intent::Pause => self.ask_now(Pause { cmd_id: cmd_id() }).await,
-            Intent::Resume { more } => self.ask_now(Resume { more, cmd_id: cmd_id() }).await,
-            Intent::Compact { drop_turns } => self.ask_now(Compact { drop_turns, cmd_id: cmd_id() }).await,
-            Intent::Stop => self.ask_now(Shutdown { now: false, cmd_id: cmd_id() }).await,
-            Intent::Pin(text) => self.ask_now(Pin { text, cmd_id: cmd_id() }).await,
-            Intent::Unpin(pin) => self.ask_now(Unpin { pin, cmd_id: cmd_id() }).await,
+            Intent::Resume { more } => {
+                self.ask_now(Resume {
+                    more,
+                    cmd_id: cmd_id(),
+                })
+                .await
+            }
+            Intent::Compact { drop_turns } => {
+                self.ask_now(Compact {
+                    drop_turns,
+                    cmd_id: cmd_id(),
+                })
+                .await
+            }
+            Intent::Stop => {
+                self.ask_now(Shutdown {
+                    now: false,
+                    cmd_id: cmd_id(),
+                })
+                .await
+            }
+            Intent::Pin(text) => {
+                self.ask_now(Pin {
+                    text,
+                    cmd_id: cmd_id(),
+                })
+                .await
+            }
+            Intent::Unpin(pin) => {
+                self.ask_now(Unpin {
+                    pin,
+                    cmd_id: cmd_id(),
+                })
+                .await
+            }
             Intent::SetDraft(text) => {
                 // A draft that is lost is still in this screen.
-                self.ask(SetDraft { text, cmd_id: cmd_id() }).await?.ok();
+                self.ask(SetDraft {
+                    text,
+                    cmd_id: cmd_id(),
+                })
+                .await?
+                .ok();
                 Ok(None)
             }
             Intent::OlderPage { before } => {
-                let page = self.ask(Page { before, limit: PAGE }).await?;
-                Ok(Some(page.map_or_else(|failure| Reply::PageFailed(words(&failure)), Reply::Page)))
+                let page = self
+                    .ask(Page {
+                        before,
+                        limit: PAGE,
+                    })
+                    .await?;
+                Ok(Some(page.map_or_else(
+                    |failure| Reply::PageFailed(words(&failure)),
+                    Reply::Page,
+                )))
             }
             Intent::FetchApprovals => {
                 let open = self.ask(GetApprovals {}).await?;
-                Ok(Some(open.map_or_else(|failure| Reply::ApprovalsFailed(words(&failure)), Reply::Approvals)))
+                Ok(Some(open.map_or_else(
+                    |failure| Reply::ApprovalsFailed(words(&failure)),
+                    Reply::Approvals,
+                )))
             }
             Intent::FetchStatus
             | Intent::StopJob(_)
@@ -208,8 +299,21 @@ impl Link {
                 let text = self.preview(id).await?;
                 Ok(Some(Reply::RulePreview { id, text }))
             }
-            Intent::Approve { id, decision, scope, words, arguments_digest } => {
-                let approve = Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() };
+            Intent::Approve {
+                id,
+                decision,
+                scope,
+                words,
+                arguments_digest,
+            } => {
+                let approve = Approve {
+                    id,
+                    decision,
+                    scope,
+                    arguments_digest,
+                    words,
+                    cmd_id: cmd_id(),
+                };
                 self.approve(approve).await
             }
             // The driver does these itself.
@@ -229,19 +333,27 @@ impl Link {
         match intent {
             Intent::FetchStatus => {
                 let status = self.ask(GetStatus {}).await?;
-                Ok(Some(
-                    status.map_or_else(
-                        |failure| Reply::Failed(words(&failure)),
-                        |status| Reply::Status(Box::new(status)),
-                    ),
-                ))
+                Ok(Some(status.map_or_else(
+                    |failure| Reply::Failed(words(&failure)),
+                    |status| Reply::Status(Box::new(status)),
+                )))
             }
             Intent::StopJob(job) => {
-                let failed = self.ask_now(StopJob { job, cmd_id: cmd_id() }).await?;
+                let failed = self
+                    .ask_now(StopJob {
+                        job,
+                        cmd_id: cmd_id(),
+                    })
+                    .await?;
                 Ok(failed.or_else(|| Some(Reply::Note(format!("job {job} was stopped")))))
             }
             Intent::StopRun(run) => {
-                let failed = self.ask_now(StopRun { run, cmd_id: cmd_id() }).await?;
+                let failed = self
+                    .ask_now(StopRun {
+                        run,
+                        cmd_id: cmd_id(),
+                    })
+                    .await?;
                 Ok(failed.or_else(|| Some(Reply::Note("the task was asked to stop".to_owned()))))
             }
             Intent::FetchFeatures => {
@@ -259,13 +371,26 @@ impl Link {
                     self.shown.change = Some(shown);
                     Ok(text)
                 });
-                Ok(Some(Reply::FeaturePreview { id, change, text: text.map_err(|failure| words(&failure)) }))
+                Ok(Some(Reply::FeaturePreview {
+                    id,
+                    change,
+                    text: text.map_err(|failure| words(&failure)),
+                }))
             }
             Intent::ChangeFeature { id, change } => {
-                let shown = self.shown.change.take_if(|shown| shown.id == id && shown.change == change);
+                let shown = self
+                    .shown
+                    .change
+                    .take_if(|shown| shown.id == id && shown.change == change);
                 let unseen = || Failure::new(Exit::Usage, "the change was not shown");
-                let done = self.feature_files().await?.and_then(|files| files.write(&shown.ok_or_else(unseen)?));
-                Ok(Some(done.map_or_else(|failure| Reply::Failed(words(&failure)), Reply::FeatureChanged)))
+                let done = self
+                    .feature_files()
+                    .await?
+                    .and_then(|files| files.write(&shown.ok_or_else(unseen)?));
+                Ok(Some(done.map_or_else(
+                    |failure| Reply::Failed(words(&failure)),
+                    Reply::FeatureChanged,
+                )))
             }
             _ => Ok(None),
         }
@@ -281,8 +406,18 @@ impl Link {
     async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Option<Reply>, Over> {
         let command = text.strip_prefix('!').filter(|_| mode == DeliveryMode::Run);
         let sent = command.unwrap_or(&text).to_owned();
-        let sent = self.ask(SendInput { text: sent, mode, cmd_id: cmd_id(), ..SendInput::default() }).await?;
-        Ok(sent.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
+        let sent = self
+            .ask(SendInput {
+                text: sent,
+                mode,
+                cmd_id: cmd_id(),
+                ..SendInput::default()
+            })
+            .await?;
+        Ok(sent.err().map(|failure| Reply::SendFailed {
+            text,
+            why: words(&failure),
+        }))
     }
 
     /// What the scope `rule` would write.
@@ -291,12 +426,18 @@ impl Link {
             Ok(open) => open.approvals.into_iter().find(|open| open.approval == id),
             Err(failure) => return Ok(Err(words(&failure))),
         };
-        let Some(asked) = open else { return Ok(Err(format!("approval {id} does not wait any more"))) };
-        let new = match UserRules::of(&self.env).and_then(|file| NewRules::of_question(file, &asked)) {
-            Ok(new) => new,
-            Err(failure) => return Ok(Err(words(&failure))),
+        let Some(asked) = open else {
+            return Ok(Err(format!("approval {id} does not wait any more")));
         };
-        let past = self.ask(GetPastCalls { id }).await?.map_err(|failure| failure.message);
+        let new =
+            match UserRules::of(&self.env).and_then(|file| NewRules::of_question(file, &asked)) {
+                Ok(new) => new,
+                Err(failure) => return Ok(Err(words(&failure))),
+            };
+        let past = self
+            .ask(GetPastCalls { id })
+            .await?
+            .map_err(|failure| failure.message);
         let text = new.preview(&past);
         self.shown.rules = Some((id, new));
         Ok(text)
@@ -304,8 +445,16 @@ impl Link {
 
     async fn approve(&mut self, approve: Approve) -> Result<Option<Reply>, Over> {
         let (id, decision) = (approve.id, approve.decision);
-        let failed = |failure: &Failure| Ok(Some(Reply::ApproveFailed { id, why: words(failure) }));
-        let shown = self.shown.rules.take_if(|(shown, _)| *shown == id && approve.scope == AllowScope::Rule);
+        let failed = |failure: &Failure| {
+            Ok(Some(Reply::ApproveFailed {
+                id,
+                why: words(failure),
+            }))
+        };
+        let shown = self
+            .shown
+            .rules
+            .take_if(|(shown, _)| *shown == id && approve.scope == AllowScope::Rule);
         let rules = shown.map(|(_, rules)| rules);
         if rules.is_none() && approve.scope == AllowScope::Rule {
             return failed(&Failure::new(Exit::Usage, "the rules were not shown"));
@@ -322,23 +471,34 @@ impl Link {
             return Ok(Some(Reply::ApproveFailed { id, why }));
         }
         let Some(rules) = rules else { return Ok(None) };
-        Ok(match rules.write(&recorded.decision, recorded.scope.as_deref()) {
-            Ok(Some(added)) => Some(Reply::Note(rule_preview::after(&rules.file.shown, &added.toml).join("\n"))),
-            Ok(None) => Some(Reply::Failed(format!("approval {id} was answered before, and no rule was written"))),
-            Err(failure) => Some(Reply::Failed(words(&failure))),
-        })
+        Ok(
+            match rules.write(&recorded.decision, recorded.scope.as_deref()) {
+                Ok(Some(added)) => Some(Reply::Note(
+                    rule_preview::after(&rules.file.shown, &added.toml).join("\n"),
+                )),
+                Ok(None) => Some(Reply::Failed(format!(
+                    "approval {id} was answered before, and no rule was written"
+                ))),
+                Err(failure) => Some(Reply::Failed(words(&failure))),
+            },
+        )
     }
 }
 
 /// The answer that counts, if it is not this one.
 fn another(recorded: &ApprovalResolved, decision: AllowOrDeny) -> Option<String> {
     let id = recorded.approval;
-    let by = recorded.by.as_ref().map_or_else(String::new, |by| format!(" by {}", by.client));
+    let by = recorded
+        .by
+        .as_ref()
+        .map_or_else(String::new, |by| format!(" by {}", by.client));
     match (recorded.decision.as_str(), decision) {
         ("allow", AllowOrDeny::Allow) | ("deny", AllowOrDeny::Deny) => None,
         ("void", _) => {
             let why = recorded.reason.as_deref().unwrap_or("its turn has ended");
-            Some(format!("approval {id} is void, and the call did not run: {why}"))
+            Some(format!(
+                "approval {id} is void, and the call did not run: {why}"
+            ))
         }
         ("allow", _) => Some(format!("approval {id} was already allowed{by}")),
         _ => Some(format!("approval {id} was already denied{by}")),
@@ -347,6 +507,9 @@ fn another(recorded: &ApprovalResolved, decision: AllowOrDeny) -> Option<String>
 
 /// A failure in one text.
 pub(in crate::commands::attach) fn words(failure: &Failure) -> String {
-    let help = failure.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+    let help = failure
+        .help
+        .as_ref()
+        .map_or_else(String::new, |help| format!("; {help}"));
     format!("{}{help}", failure.message)
 }

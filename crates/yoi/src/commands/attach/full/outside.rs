@@ -43,7 +43,12 @@ pub(super) struct Outside<'a> {
 impl<'a> Outside<'a> {
     pub(super) fn new(name: &'a str, env: &'a Env) -> Self {
         let (sender, ended) = mpsc::channel(8);
-        Self { name, env, ended, sender }
+        Self {
+            name,
+            env,
+            ended,
+            sender,
+        }
     }
 
     /// What came of the next one that ended. Cancel-safe.
@@ -58,18 +63,28 @@ impl<'a> Outside<'a> {
     pub(super) fn copy(&self, text: &str) -> (Vec<u8>, Option<Reply>) {
         let text = strip(text, Lines::Many);
         if text.len() > MAX_COPY {
-            let why = format!("not copied: the text has more than {} KiB, which terminals do not take", MAX_COPY >> 10);
+            let why = format!(
+                "not copied: the text has more than {} KiB, which terminals do not take",
+                MAX_COPY >> 10
+            );
             return (Vec::new(), Some(Reply::Failed(why)));
         }
         if self.env.var("TMUX").is_some() {
             self.beside(move || match to_tmux(&text) {
-                Ok(()) => Reply::Note("copied to the buffer of tmux, which passes it to the terminal".to_owned()),
+                Ok(()) => Reply::Note(
+                    "copied to the buffer of tmux, which passes it to the terminal".to_owned(),
+                ),
                 Err(why) => Reply::Failed(format!("not copied: tmux: {why}")),
             });
             return (Vec::new(), None);
         }
         let bytes = format!("\x1b]52;c;{}\x07", STANDARD.encode(text)).into_bytes();
-        (bytes, Some(Reply::Note("copied to the clipboard by the terminal (OSC 52)".to_owned())))
+        (
+            bytes,
+            Some(Reply::Note(
+                "copied to the clipboard by the terminal (OSC 52)".to_owned(),
+            )),
+        )
     }
 
     /// Opens a text in the person's editor, which has the terminal until [`Self::next`].
@@ -100,7 +115,9 @@ impl<'a> Outside<'a> {
     }
 
     fn editor(&self) -> OsString {
-        let named = ["VISUAL", "EDITOR"].into_iter().find_map(|name| self.env.var(name));
+        let named = ["VISUAL", "EDITOR"]
+            .into_iter()
+            .find_map(|name| self.env.var(name));
         named.map_or_else(|| OsString::from("vi"), OsString::from)
     }
 
@@ -122,10 +139,18 @@ impl<'a> Outside<'a> {
 
     fn begin(&self, had_terminal: bool, run: impl FnOnce() -> Reply + Send + 'static) {
         let sender = self.sender.clone();
-        let job = move || drop(sender.blocking_send(Done { reply: run(), had_terminal }));
+        let job = move || {
+            drop(sender.blocking_send(Done {
+                reply: run(),
+                had_terminal,
+            }))
+        };
         if let Err(error) = thread::Builder::new().name("outside".to_owned()).spawn(job) {
             let reply = Reply::Failed(format!("no thread: {}", authority::explain(&error)));
-            drop(self.sender.try_send(Done { reply, had_terminal }));
+            drop(self.sender.try_send(Done {
+                reply,
+                had_terminal,
+            }));
         }
     }
 }
@@ -133,24 +158,45 @@ impl<'a> Outside<'a> {
 fn to_tmux(text: &str) -> Result<(), String> {
     let fail = |error: io::Error| authority::explain(&error);
     let mut command = Command::new("tmux");
-    command.args(["load-buffer", "-w", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(["load-buffer", "-w", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut child = command.spawn().map_err(fail)?;
-    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
+    let written = child
+        .stdin
+        .take()
+        .map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
     let status = child.wait().map_err(fail)?;
     written.map_err(fail)?;
-    if status.success() { Ok(()) } else { Err(status.to_string()) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(status.to_string())
+    }
 }
 
 /// Writes the transcript of a pod, by this program.
 fn conversation(name: &str, to: Stdio) -> Result<(), String> {
     let mut command = Command::new(SELF);
-    command.args(["log", name]).stdin(Stdio::null()).stdout(to).stderr(Stdio::piped());
-    let ended = command.spawn().and_then(Child::wait_with_output).map_err(|error| authority::explain(&error))?;
+    command
+        .args(["log", name])
+        .stdin(Stdio::null())
+        .stdout(to)
+        .stderr(Stdio::piped());
+    let ended = command
+        .spawn()
+        .and_then(Child::wait_with_output)
+        .map_err(|error| authority::explain(&error))?;
     if ended.status.success() {
         return Ok(());
     }
     let why = String::from_utf8_lossy(&ended.stderr);
-    let why = why.lines().next().map_or_else(|| ended.status.to_string(), str::to_owned);
+    let why = why
+        .lines()
+        .next()
+        .map_or_else(|| ended.status.to_string(), str::to_owned);
     Err(format!("`yoi log {name}`: {why}"))
 }
 
@@ -164,21 +210,37 @@ fn conversation_in(editor: &OsString, dir: &Path, name: &str) -> Result<(), Stri
 /// A new file for a person's editor, which nobody else reads.
 fn private(dir: &Path) -> Result<(PathBuf, File), String> {
     let path = dir.join(format!("yoi-{}.md", client::cmd_id::cmd_id()));
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-    let file = file.map_err(|error| format!("{}: {}", authority::escape(&path), authority::explain(&error)))?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path);
+    let file = file.map_err(|error| {
+        format!(
+            "{}: {}",
+            authority::escape(&path),
+            authority::explain(&error)
+        )
+    })?;
     Ok((path, file))
 }
 
 /// Runs the editor, with options as `git` reads them.
 fn in_editor(editor: &OsString, path: &Path) -> Result<(), String> {
     let mut command = Command::new("sh");
-    command.args(["-c", "$YOI_EDITOR \"$1\"", "sh"]).arg(path).env("YOI_EDITOR", editor);
+    command
+        .args(["-c", "$YOI_EDITOR \"$1\"", "sh"])
+        .arg(path)
+        .env("YOI_EDITOR", editor);
     let why = match command.status() {
         Ok(status) if status.success() => return Ok(()),
         Ok(status) => status.to_string(),
         Err(error) => authority::explain(&error),
     };
-    Err(format!("the editor {}: {why}", authority::escape(Path::new(editor))))
+    Err(format!(
+        "the editor {}: {why}",
+        authority::escape(Path::new(editor))
+    ))
 }
 
 fn edited(editor: &OsString, dir: &Path, text: &str) -> Result<String, String> {
@@ -188,7 +250,9 @@ fn edited(editor: &OsString, dir: &Path, text: &str) -> Result<String, String> {
         file.write_all(text.as_bytes()).map_err(fail)?;
         in_editor(editor, &path)?;
         let mut bytes = Vec::new();
-        File::open(&path).and_then(|file| file.take(MAX_EDITED + 1).read_to_end(&mut bytes)).map_err(fail)?;
+        File::open(&path)
+            .and_then(|file| file.take(MAX_EDITED + 1).read_to_end(&mut bytes))
+            .map_err(fail)?;
         if bytes.len() as u64 > MAX_EDITED {
             return Err(format!("the text has more than {} KiB", MAX_EDITED >> 10));
         }
@@ -200,7 +264,10 @@ fn edited(editor: &OsString, dir: &Path, text: &str) -> Result<String, String> {
             Ok(text)
         }
         // What was written there is nowhere else.
-        Err(why) => Err(format!("{why}; the text is in {}", authority::escape(&path))),
+        Err(why) => Err(format!(
+            "{why}; the text is in {}",
+            authority::escape(&path)
+        )),
     }
 }
 
@@ -215,24 +282,45 @@ mod tests {
         fs::write(&editor, script).unwrap();
         fs::create_dir(&texts).unwrap();
         let done = edited(&format!("sh {}", editor.display()).into(), &texts, "before");
-        let kept: Vec<_> = fs::read_dir(&texts).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let kept: Vec<_> = fs::read_dir(&texts)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         if let Err(why) = &done {
-            assert!(kept.iter().all(|path| why.ends_with(&format!("; the text is in {}", path.display()))), "{why}");
+            assert!(
+                kept.iter()
+                    .all(|path| why.ends_with(&format!("; the text is in {}", path.display()))),
+                "{why}"
+            );
         }
-        (done, kept.iter().map(|path| fs::read(path).unwrap()).collect())
+        (
+            done,
+            kept.iter().map(|path| fs::read(path).unwrap()).collect(),
+        )
     }
 
     #[test]
     fn a_text_that_an_editor_does_not_give_back_is_kept() {
-        assert_eq!(edited_by("printf after > $1"), (Ok("after".to_owned()), Vec::new()));
+        assert_eq!(
+            edited_by("printf after > $1"),
+            (Ok("after".to_owned()), Vec::new())
+        );
         let (done, kept) = edited_by("printf after > $1; exit 3");
         assert_eq!((done.is_err(), kept), (true, vec![b"after".to_vec()]));
         let (done, kept) = edited_by(r"printf '\377' > $1");
         assert_eq!((done.is_err(), kept), (true, vec![vec![0xff]]));
         let (done, kept) = edited_by("head -c 1048577 /dev/zero > $1");
-        assert!(done.unwrap_err().starts_with("the text has more than 1024 KiB"));
+        assert!(
+            done.unwrap_err()
+                .starts_with("the text has more than 1024 KiB")
+        );
         assert_eq!(kept[0].len(), 1_048_577);
-        assert_eq!(edited_by("head -c 1048576 /dev/zero > $1").0.map(|text| text.len()), Ok(1_048_576));
+        assert_eq!(
+            edited_by("head -c 1048576 /dev/zero > $1")
+                .0
+                .map(|text| text.len()),
+            Ok(1_048_576)
+        );
     }
 
     #[test]

@@ -93,7 +93,9 @@ impl Journal {
                 self.held.push(*record);
             }
             Flight::Task(record) => self.commit(&record),
-            Flight::Others(others) if !is_refused => others.iter().for_each(|record| self.commit(record)),
+            Flight::Others(others) if !is_refused => {
+                others.iter().for_each(|record| self.commit(record))
+            }
             Flight::Others(_) => {}
         }
         None
@@ -125,26 +127,31 @@ impl Journal {
         self.flights.clear();
         self.held.clear();
         (self.refused, self.is_full) = (0, false);
-        let open = self.state.open_tasks().map(|((feature, task), open)| BackgroundTask {
-            run: open.run,
-            feature: feature.clone(),
-            task: task.clone(),
-            trigger: open.trigger,
-            attempt: open.attempt,
-            due_ms: open.due_ms,
-            at_ms: now,
-            effect: open.effect,
-            state: TaskRunState::Orphaned,
-            reason: None,
-            ms: None,
-            jobs: Vec::new(),
-        });
+        let open = self
+            .state
+            .open_tasks()
+            .map(|((feature, task), open)| BackgroundTask {
+                run: open.run,
+                feature: feature.clone(),
+                task: task.clone(),
+                trigger: open.trigger,
+                attempt: open.attempt,
+                due_ms: open.due_ms,
+                at_ms: now,
+                effect: open.effect,
+                state: TaskRunState::Orphaned,
+                reason: None,
+                ms: None,
+                jobs: Vec::new(),
+            });
         let open: Vec<BackgroundTask> = open.collect();
         open.iter().for_each(|record| self.commit(record));
     }
 
     pub(super) fn is_durable(&self, record: &BackgroundTask) -> bool {
-        self.state.open_tasks().any(|(_, open)| open.run == record.run)
+        self.state
+            .open_tasks()
+            .any(|(_, open)| open.run == record.run)
     }
 
     fn commit(&mut self, record: &BackgroundTask) {

@@ -27,11 +27,20 @@ struct Met {
 }
 
 fn schedule(dice: &mut Dice) -> TaskTrigger {
-    const EXPRESSIONS: &[&str] = &["*/5 * * * *", "17 * * * *", "0 9 * * MON-FRI", "30 2 * * *", "0 0 1 * *"];
+    const EXPRESSIONS: &[&str] = &[
+        "*/5 * * * *",
+        "17 * * * *",
+        "0 9 * * MON-FRI",
+        "30 2 * * *",
+        "0 0 1 * *",
+    ];
     const ZONES: &[&str] = &["Europe/Berlin", "America/New_York", "Asia/Kolkata", "UTC"];
     const EVERY: &[u64] = &[1_000, 45_000, 7 * MINUTE, 60 * MINUTE, 3 * DAY];
     if dice.one_in(2) {
-        cron(EXPRESSIONS[dice.below(EXPRESSIONS.len())], ZONES[dice.below(ZONES.len())])
+        cron(
+            EXPRESSIONS[dice.below(EXPRESSIONS.len())],
+            ZONES[dice.below(ZONES.len())],
+        )
     } else {
         every(EVERY[dice.below(EVERY.len())])
     }
@@ -46,10 +55,17 @@ fn some_task(dice: &mut Dice, at: usize) -> TaskSpec {
             _ => schedule(dice),
         });
     }
-    let effect = [ToolEffect::ReadOnly, ToolEffect::Idempotent, ToolEffect::Effectful, ToolEffect::Effectful];
+    let effect = [
+        ToolEffect::ReadOnly,
+        ToolEffect::Idempotent,
+        ToolEffect::Effectful,
+        ToolEffect::Effectful,
+    ];
     let seconds = |dice: &mut Dice, most: usize| Duration::from_secs(1 + dice.below(most) as u64);
     let restart = match dice.below(4) {
-        0 => Restart::Always { backoff: seconds(dice, 600) },
+        0 => Restart::Always {
+            backoff: seconds(dice, 600),
+        },
         1 => Restart::OnFailure {
             max: 1 + dice.below(5) as u32,
             within: seconds(dice, 7200),
@@ -68,7 +84,11 @@ fn play(seed: u64, met: &mut Met) {
     let count = 1 + dice.below(most);
     let specs = (0..count).map(|at| some_task(&mut dice, at)).collect();
     let mut world = World::new(NOW + dice.below(365) as u64 * DAY, specs);
-    let (killing, jumping, refusing) = (20 + dice.below(300), 20 + dice.below(300), 3 + dice.below(30));
+    let (killing, jumping, refusing) = (
+        20 + dice.below(300),
+        20 + dice.below(300),
+        3 + dice.below(30),
+    );
     for _ in 0..300 {
         match dice.below(14) {
             0..=2 => world.flush(),
@@ -88,15 +108,26 @@ fn play(seed: u64, met: &mut Met) {
             }
             _ => {
                 // Asleep until the next look, or longer, as machines are.
-                let late = if dice.one_in(20) { dice.below(3 * DAY as usize) as u64 } else { 0 };
-                let look = world.supervisor.next_look(world.now).unwrap_or(world.now + MINUTE);
+                let late = if dice.one_in(20) {
+                    dice.below(3 * DAY as usize) as u64
+                } else {
+                    0
+                };
+                let look = world
+                    .supervisor
+                    .next_look(world.now)
+                    .unwrap_or(world.now + MINUTE);
                 world.set_clock(look + late);
             }
         }
         if dice.one_in(jumping) {
             let far = [2_000, 400_000, DAY, 400 * DAY][dice.below(4)];
             let by = dice.below(far as usize) as u64;
-            let clock = if dice.one_in(2) { world.now + by } else { world.now - by };
+            let clock = if dice.one_in(2) {
+                world.now + by
+            } else {
+                world.now - by
+            };
             world.set_clock(clock);
             met.jumps += 1;
         }
@@ -134,7 +165,10 @@ fn finish(world: &mut World, dice: &mut Dice) {
     }
     world.sync();
     assert!(world.supervisor.is_done());
-    assert_eq!(world.journal.begun, world.journal.ended, "each run has one end");
+    assert_eq!(
+        world.journal.begun, world.journal.ended,
+        "each run has one end"
+    );
 }
 
 fn end_one(world: &mut World, dice: &mut Dice) {
@@ -155,9 +189,20 @@ fn end_one(world: &mut World, dice: &mut Dice) {
 fn late(world: &mut World, dice: &mut Dice, met: &mut Met) {
     let waiting = world.journal.starting();
     let running: Vec<u64> = world.bodies.keys().copied().collect();
-    let runs: Vec<u64> = world.over.iter().chain(&waiting).chain(&running).chain(&[0, u64::MAX]).copied().collect();
+    let runs: Vec<u64> = world
+        .over
+        .iter()
+        .chain(&waiting)
+        .chain(&running)
+        .chain(&[0, u64::MAX])
+        .copied()
+        .collect();
     let run = runs[dice.below(runs.len())];
-    let ended = SupervisorInput::Ended { run, end: TaskRunEnd::Completed, ms: 1 };
+    let ended = SupervisorInput::Ended {
+        run,
+        end: TaskRunEnd::Completed,
+        ms: 1,
+    };
     met.late += 1;
     world.handle(match dice.below(3) {
         _ if waiting.contains(&run) => ended,
@@ -170,7 +215,11 @@ fn late(world: &mut World, dice: &mut Dice, met: &mut Met) {
 fn request(world: &mut World, dice: &mut Dice) {
     if dice.one_in(4) {
         let TaskSpec { feature, task, .. } = world.specs[dice.below(world.specs.len())].clone();
-        return world.handle(SupervisorInput::Triggered { feature, task, trigger: TriggerKind::ServiceEvent });
+        return world.handle(SupervisorInput::Triggered {
+            feature,
+            task,
+            trigger: TriggerKind::ServiceEvent,
+        });
     }
     let time = match dice.below(3) {
         0 => RequestTime::Now,
@@ -198,34 +247,70 @@ fn random_stories_keep_every_promise() {
         met.late += one.late;
         met.settled += one.settled;
     }
-    let Met { runs, kills, refusals, kept, jumps, late, settled } = met;
-    let least = [runs / 20, kills as u64, refusals as u64, kept, jumps as u64, late as u64 / 5, settled as u64];
-    assert!(least.iter().all(|count| *count > 100) || !are_many(&seeds()), "hardly anything was met: {least:?}");
+    let Met {
+        runs,
+        kills,
+        refusals,
+        kept,
+        jumps,
+        late,
+        settled,
+    } = met;
+    let least = [
+        runs / 20,
+        kills as u64,
+        refusals as u64,
+        kept,
+        jumps as u64,
+        late as u64 / 5,
+        settled as u64,
+    ];
+    assert!(
+        least.iter().all(|count| *count > 100) || !are_many(&seeds()),
+        "hardly anything was met: {least:?}"
+    );
 }
 
 /// Without jumps, kills and refusals, and with runs that are short, each due time of each schedule is one run.
 fn play_window(seed: u64) -> usize {
     let mut dice = Dice::new(seed);
     let specs: Vec<TaskSpec> = (0..1 + dice.below(12))
-        .map(|at| spec(&format!("t{at}"), ToolEffect::ReadOnly, &[schedule(&mut dice)], Restart::Never))
+        .map(|at| {
+            spec(
+                &format!("t{at}"),
+                ToolEffect::ReadOnly,
+                &[schedule(&mut dice)],
+                Restart::Never,
+            )
+        })
         .collect();
     let from = NOW + dice.below(365) as u64 * DAY;
     let mut world = World::new(from, specs.clone());
     for _ in 0..150 {
-        let Some(look) = world.supervisor.next_look(world.now) else { break };
+        let Some(look) = world.supervisor.next_look(world.now) else {
+            break;
+        };
         world.set_clock(look);
         while let Some(run) = world.bodies.keys().next().copied() {
             world.end(run, TaskRunEnd::Completed);
         }
     }
     for (task, spec) in specs.iter().enumerate() {
-        let ran: Vec<u64> = world.due_times.iter().filter(|(of, _)| *of == task).map(|(_, due)| *due).collect();
+        let ran: Vec<u64> = world
+            .due_times
+            .iter()
+            .filter(|(of, _)| *of == task)
+            .map(|(_, due)| *due)
+            .collect();
         let next = |due: &u64| match &spec.schedules[0] {
             Schedule::Interval(interval) => Some(interval.next_after(Some(*due), *due)),
             Schedule::Cron(cron) => cron.next_after(*due),
         };
         let due = std::iter::successors(next(&from), next).take_while(|due| *due <= world.now);
-        assert!(due.eq(ran.iter().copied()), "seed {seed}: {spec:?} ran at {ran:?}");
+        assert!(
+            due.eq(ran.iter().copied()),
+            "seed {seed}: {spec:?} ran at {ran:?}"
+        );
     }
     world.due_times.len()
 }

@@ -1,7 +1,10 @@
 //! A host, a log and a clock around the supervisor. Every effect is checked against what must hold.
 
 use super::journal::{Journal, Start};
-use super::{MAX_OPEN, MAX_SLEEP_MS, RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRunEnd, TaskSpec};
+use super::{
+    MAX_OPEN, MAX_SLEEP_MS, RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRunEnd,
+    TaskSpec,
+};
 use crate::control::tasks::supervisor::spec::Schedule;
 use crate::feature::Restart;
 use crate::record::{BackgroundTask, TaskRunState};
@@ -40,10 +43,26 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(now: u64, specs: Vec<TaskSpec>) -> Self {
         let supervisor = Supervisor::start(now, Vec::new(), &BTreeMap::new(), 0);
-        let (open, bodies, over, cancelled) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), BTreeSet::new());
+        let (open, bodies, over, cancelled) = (
+            BTreeMap::new(),
+            BTreeMap::new(),
+            Vec::new(),
+            BTreeSet::new(),
+        );
         let (owed, due_times, journal) = (Vec::new(), Vec::new(), Journal::default());
-        let mut world =
-            Self { now, specs, supervisor, journal, open, bodies, over, cancelled, owed, closed: false, due_times };
+        let mut world = Self {
+            now,
+            specs,
+            supervisor,
+            journal,
+            open,
+            bodies,
+            over,
+            cancelled,
+            owed,
+            closed: false,
+            due_times,
+        };
         world.start();
         world
     }
@@ -53,15 +72,28 @@ impl World {
         (self.open, self.bodies, self.over, self.cancelled) = Default::default();
         self.closed = false;
         let owed = |spec: &TaskSpec| {
-            let known = self.journal.state.tasks.get(&(spec.feature.clone(), spec.task.clone()));
+            let known = self
+                .journal
+                .state
+                .tasks
+                .get(&(spec.feature.clone(), spec.task.clone()));
             let from = known.and_then(|task| task.last_due_ms).unwrap_or(now);
-            let mut owed = Owed { interval_from: from, cron_from: from, run: spec.at_start, ..Owed::default() };
+            let mut owed = Owed {
+                interval_from: from,
+                cron_from: from,
+                run: spec.at_start,
+                ..Owed::default()
+            };
             owed.set_back(now);
             owed
         };
         self.owed = self.specs.iter().map(owed).collect();
-        self.supervisor =
-            Supervisor::start(now, self.specs.clone(), &self.journal.state.tasks, self.journal.state.task_runs);
+        self.supervisor = Supervisor::start(
+            now,
+            self.specs.clone(),
+            &self.journal.state.tasks,
+            self.journal.state.task_runs,
+        );
         self.drain();
     }
 
@@ -94,14 +126,20 @@ impl World {
             }
         }
         let (feature, task) = (spec.feature.clone(), spec.task.clone());
-        self.handle(SupervisorInput::Requested { feature, task, time });
+        self.handle(SupervisorInput::Requested {
+            feature,
+            task,
+            time,
+        });
     }
 
     pub(super) fn disable(&mut self, feature: &str) {
         for (spec, owed) in self.specs.iter().zip(&mut self.owed) {
             owed.is_off |= spec.feature == feature;
         }
-        self.handle(SupervisorInput::Disabled { feature: feature.to_owned() });
+        self.handle(SupervisorInput::Disabled {
+            feature: feature.to_owned(),
+        });
     }
 
     pub(super) fn close(&mut self) {
@@ -153,9 +191,16 @@ impl World {
             self.perform(effect);
         }
         if let Some(look) = self.supervisor.next_look(self.now) {
-            assert!(look > self.now && look <= self.now + MAX_SLEEP_MS, "a look at {look}, now is {}", self.now);
+            assert!(
+                look > self.now && look <= self.now + MAX_SLEEP_MS,
+                "a look at {look}, now is {}",
+                self.now
+            );
         }
-        assert_eq!(self.supervisor.is_done(), self.closed && self.open.is_empty());
+        assert_eq!(
+            self.supervisor.is_done(),
+            self.closed && self.open.is_empty()
+        );
         assert_eq!(self.supervisor.slots.len(), self.specs.len());
     }
 
@@ -164,11 +209,21 @@ impl World {
             SupervisorEffect::Commit { record, awaited } => self.commit(record, awaited),
             SupervisorEffect::Run(run) => {
                 assert!(!self.owed[run.task].is_off, "a run of a task that is off");
-                assert!(self.bodies.values().all(|task| *task != run.task), "two runs of one task");
+                assert!(
+                    self.bodies.values().all(|task| *task != run.task),
+                    "two runs of one task"
+                );
                 let effectful = self.specs[run.task].effect == ToolEffect::Effectful;
-                assert!(!effectful || self.journal.is_durable(&run.record), "it began too early: {run:?}");
+                assert!(
+                    !effectful || self.journal.is_durable(&run.record),
+                    "it began too early: {run:?}"
+                );
                 assert_eq!(self.open.get(&run.record.run), Some(&run.task));
-                assert_eq!(self.bodies.insert(run.record.run, run.task), None, "a run began twice");
+                assert_eq!(
+                    self.bodies.insert(run.record.run, run.task),
+                    None,
+                    "a run began twice"
+                );
                 assert!(self.open.len() <= MAX_OPEN);
             }
             SupervisorEffect::Cancel { run } => {
@@ -176,20 +231,32 @@ impl World {
                 assert!(self.cancelled.insert(run), "cancelled twice");
             }
             SupervisorEffect::Alert { feature, text } => {
-                let named = |spec: &TaskSpec| spec.feature == feature && text.contains(&format!("`{}`", spec.task));
+                let named = |spec: &TaskSpec| {
+                    spec.feature == feature && text.contains(&format!("`{}`", spec.task))
+                };
                 let task = self.specs.iter().position(named).unwrap();
-                assert!(matches!(self.specs[task].restart, Restart::OnFailure { .. }));
+                assert!(matches!(
+                    self.specs[task].restart,
+                    Restart::OnFailure { .. }
+                ));
                 self.owed[task].is_off = true;
             }
         }
     }
 
     fn commit(&mut self, record: BackgroundTask, awaited: bool) {
-        let task = self.specs.iter().position(|spec| spec.feature == record.feature && spec.task == record.task);
+        let task = self
+            .specs
+            .iter()
+            .position(|spec| spec.feature == record.feature && spec.task == record.task);
         let task = task.unwrap();
         if record.state == TaskRunState::Running {
             assert_eq!(awaited, record.effect == ToolEffect::Effectful);
-            assert_eq!(self.open.insert(record.run, task), None, "a number was given twice");
+            assert_eq!(
+                self.open.insert(record.run, task),
+                None,
+                "a number was given twice"
+            );
             assert!(!self.owed[task].is_off, "a run of a task that is off");
             self.owed[task].begins(&record, self.now);
             if record.trigger.is_scheduled() {
@@ -197,8 +264,15 @@ impl World {
             }
         } else {
             assert!(!awaited);
-            assert_eq!(self.open.remove(&record.run), Some(task), "a second end: {record:?}");
-            assert!(!self.bodies.contains_key(&record.run), "its body runs: {record:?}");
+            assert_eq!(
+                self.open.remove(&record.run),
+                Some(task),
+                "a second end: {record:?}"
+            );
+            assert!(
+                !self.bodies.contains_key(&record.run),
+                "its body runs: {record:?}"
+            );
         }
         self.journal.add(record);
     }
@@ -212,26 +286,42 @@ impl World {
         while !self.open.is_empty() {
             self.flush();
             let running: Vec<u64> = self.bodies.keys().copied().collect();
-            running.iter().for_each(|run| self.end(*run, TaskRunEnd::Completed));
+            running
+                .iter()
+                .for_each(|run| self.end(*run, TaskRunEnd::Completed));
         }
         self.check_owed();
     }
 
     fn check_owed(&self) {
         let mut looks = Vec::new();
-        for (spec, owed) in self.specs.iter().zip(&self.owed).filter(|(_, owed)| !owed.is_off) {
+        for (spec, owed) in self
+            .specs
+            .iter()
+            .zip(&self.owed)
+            .filter(|(_, owed)| !owed.is_off)
+        {
             assert!(!owed.run, "no run: {spec:?} {owed:?}");
-            assert!(owed.at.is_none_or(|at| at > self.now), "no run at the requested time: {spec:?}");
+            assert!(
+                owed.at.is_none_or(|at| at > self.now),
+                "no run at the requested time: {spec:?}"
+            );
             looks.extend(owed.at);
             for schedule in &spec.schedules {
                 let due = owed.next(schedule, self.now);
-                assert!(due.is_none_or(|due| due > self.now), "a due time has no run: {spec:?} {owed:?}");
+                assert!(
+                    due.is_none_or(|due| due > self.now),
+                    "a due time has no run: {spec:?} {owed:?}"
+                );
                 looks.extend(due);
             }
         }
         let look = self.supervisor.next_look(self.now);
         if let Some(first) = looks.iter().min() {
-            assert!(look.is_some_and(|look| look <= *first), "a look at {look:?}, {first} is due");
+            assert!(
+                look.is_some_and(|look| look <= *first),
+                "a look at {look:?}, {first} is due"
+            );
         } else if self.specs.iter().all(|spec| spec.restart == Restart::Never) {
             assert_eq!(look, None, "nothing will be due");
         }
@@ -257,7 +347,9 @@ impl Owed {
 
     fn next(&self, schedule: &Schedule, now: u64) -> Option<u64> {
         match schedule {
-            Schedule::Interval(interval) => Some(interval.next_after(Some(self.interval_from), now)),
+            Schedule::Interval(interval) => {
+                Some(interval.next_after(Some(self.interval_from), now))
+            }
             Schedule::Cron(cron) => cron.next_after(self.cron_from),
         }
     }
