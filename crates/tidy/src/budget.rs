@@ -9,8 +9,8 @@ use crate::source::{self, Source};
 pub const FILE_LINES: usize = 1000;
 /// Lines of a function, from `fn` to its brace: one screen.
 pub const FUNCTION_LINES: usize = 90;
-/// Lines of a function in tests: a screen, and the rest of the table it goes through.
-pub const TEST_FUNCTION_LINES: usize = 130;
+/// Lines of a function in tests: a screen, and the rest of the table it goes through, a field in each line.
+pub const TEST_FUNCTION_LINES: usize = 210;
 /// Lines of tests inside the file they test; longer ones move to `tests.rs` or `tests/`.
 pub const INLINE_TEST_LINES: usize = 260;
 /// Names that say nothing, so everything gathers under them.

@@ -8,13 +8,7 @@ use crate::source::{self, Source, Text};
 /// First parts of a path that is meant to be in this repository.
 const ROOTED: [&str; 6] = ["crates", "docs", "findings", "work-items", ".ci", ".github"];
 /// Files of the top level that documents call by name.
-const TOP_FILES: [&str; 5] = [
-    "tickets.sh",
-    "flake.nix",
-    "clippy.toml",
-    "rustfmt.toml",
-    "README.md",
-];
+const TOP_FILES: [&str; 4] = ["tickets.sh", "flake.nix", "clippy.toml", "README.md"];
 
 /// `docs/**/*.md`, `README.md` and `AGENTS.md`. What follows `Not yet` headings is judged too: a document names what is.
 pub fn check(root: &Path) -> Vec<Finding> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::finding::Finding;
 
-const TOP: [&str; 14] = [
+const TOP: [&str; 13] = [
     "AGENTS.md",
     "Cargo.lock",
     "Cargo.toml",
@@ -16,7 +16,6 @@ const TOP: [&str; 14] = [
     "docs",
     "findings",
     "flake.nix",
-    "rustfmt.toml",
     "tickets.sh",
     "work-items",
 ];

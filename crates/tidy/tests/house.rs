@@ -15,11 +15,63 @@ use tidy::{
 };
 
 /// Where a budget does not apply. A place is a path, with the function or module behind it: `crates/a/src/b.rs route`.
-const EXCEPTIONS: &[Exception] = &[Exception {
-    place: "crates/pod/src/session/fold.rs follow",
-    reason: "one exhaustive match over the kinds of record; parted, it would hide whether all are there",
-    work_item: "20261121-022123-routing-matches",
-}];
+fn exceptions() -> Vec<Exception> {
+    let mut all = vec![Exception {
+        place: "crates/pod/src/session/fold.rs follow",
+        reason: "one exhaustive match over the kinds of record; parted, it would hide whether all are there",
+        work_item: "20261121-022123-routing-matches",
+    }];
+    all.extend(WIDE.iter().map(|place| Exception {
+        place,
+        reason: "within the limits of the format before 2026-11-27; who changes it parts it",
+        work_item: "20261127-214032-house-part-three",
+    }));
+    all
+}
+
+/// What the change to Rust's default format made longer than the limits. The list only gets shorter.
+const WIDE: &[&str] = &[
+    "crates/authority/src/process/filter.rs compile",
+    "crates/authority/src/process/spawner.rs start",
+    "crates/client/src/model/tally.rs fold",
+    "crates/pod/src/control/actor/commands.rs asked",
+    "crates/pod/src/control/calls.rs start",
+    "crates/pod/src/control/commit.rs add_record",
+    "crates/pod/src/feature/decide/plan.rs together",
+    "crates/pod/src/feature/decide/policy/table.rs decided",
+    "crates/pod/src/feature/declare/capability.rs problem",
+    "crates/pod/src/feature/declare/descriptor.rs problems_but_schemas",
+    "crates/pod/src/feature/install/installing.rs merge",
+    "crates/pod/src/feature/install/stage.rs complete",
+    "crates/pod/src/feature/tests/grants.rs what_a_person_grants_stands_in_the_place_of_the_defaults",
+    "crates/pod/src/host/mod.rs open",
+    "crates/pod/src/ipc/requests.rs perform",
+    "crates/pod/src/permission/place.rs path_target",
+    "crates/pod/src/session/restore.rs closing",
+    "crates/pod/src/session/view/tests.rs",
+    "crates/shell/src/walk.rs command",
+    "crates/testkit/src/conformance/hooked.rs asked",
+    "crates/tools/src/bash.rs run",
+    "crates/tui/src/screen/fold/notices.rs notice",
+    "crates/tui/tests/screen/use_of_keys.rs",
+    "crates/yoi/src/commands/attach/full/link.rs perform",
+    "crates/yoi/src/commands/attach/full.rs run",
+    "crates/yoi/src/commands/attach.rs obey",
+    "crates/yoi/src/commands/changes.rs diff",
+    "crates/yoi/src/commands/config.rs rows",
+    "crates/yoi/src/commands/ending.rs failure",
+    "crates/yoi/src/commands/features/availability.rs availability",
+    "crates/yoi/src/commands/log.rs text",
+    "crates/yoi/src/commands/status.rs lines",
+    "crates/yoi/src/commands/verify.rs run",
+    "crates/yoi/src/config/fuzzing.rs narrows",
+    "crates/yoi/src/config/layer.rs layer",
+    "crates/yoi/src/hosting/open.rs open",
+    "crates/yoi/src/show/progress/asker.rs ask",
+    "crates/yoi/src/usage.rs failure",
+    "crates/yoi/tests/cli/plugin_attacks.rs",
+    "crates/yoi/tests/offline/table/rust.rs more",
+];
 
 /// Names that several types have: idioms, with a reason each.
 const HOMONYMS: &[Homonym] = &[
@@ -60,7 +112,7 @@ fn none(findings: Vec<Finding>) {
 
 #[test]
 fn budgets_of_size() {
-    none(except(&root(), budget::sizes(&root()), EXCEPTIONS));
+    none(except(&root(), budget::sizes(&root()), &exceptions()));
 }
 
 #[test]
