@@ -1,10 +1,10 @@
 //! The effects, inputs and facts that pass between a turn and its host. Does not depend on the phases of a turn.
 
-use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::payload::{CommitRequest, Payload};
 use crate::projection::ModelRequest;
+pub use protocol::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -104,47 +104,6 @@ pub enum CallVerdict<P: Payload> {
     Invalid { problem: String },
     /// The call does not run and the turn ends. The reason is for people.
     Abort { reason: String },
-}
-
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
-    /// The model finished its answer.
-    Done,
-    /// The output limit cut the final answer; the part that arrived is kept.
-    MaxTokens,
-    /// The model or a filter of the provider refused.
-    Refused,
-    /// The final answer had neither text nor calls.
-    Empty,
-    /// No complete answer arrived; the history has no part of it.
-    ModelFailed {
-        /// The error's kind; also `Exhausted` after `MAX_OVERFLOWS` consecutive answers over
-        /// [`crate::TurnLimits`].
-        kind: ErrorKind,
-        message: String,
-        help: Option<String>,
-    },
-    /// The turn was cancelled.
-    Cancelled,
-    /// The limit of requests was reached.
-    StepLimit,
-    /// The cost limit was reached or passed: the cost of an answer is known only after it.
-    CostLimit,
-    /// The host stopped it at its limit on tokens.
-    TokenLimit,
-    /// The host stopped it at its limit on time.
-    TimeLimit,
-    /// The next request did not fit the model's context window.
-    ContextLimit,
-    /// A gate, or the host, ended it; the reason is for people.
-    Aborted { reason: String },
-    /// The host left during the turn ([`Input::Leave`]), or it stopped without an end; then recovery writes this.
-    Interrupted,
-    /// As [`Self::Interrupted`], and calls that wait for a person are still open. The next turn begins with them
-    /// ([`crate::Turn::go_on`]).
-    Waiting,
 }
 
 impl From<ModelError> for Outcome {
@@ -375,6 +334,7 @@ impl From<TurnStop> for Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn what_a_server_says_of_a_failure_fits_a_record() {

@@ -3,8 +3,8 @@
 //! A [`History`] keeps the encoded request and three counters, not the items. Two callers add items: the turn machine,
 //! on an acknowledgement, and [`History::restore`], with items read from the journal.
 
+use crate::ErrorKind;
 use crate::effect::Fact;
-use crate::error::ErrorKind;
 use crate::item::{CallId, Item};
 use crate::payload::Payload;
 use crate::projection::{Body, Dialect, Projection, Surface};

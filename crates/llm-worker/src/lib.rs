@@ -1,14 +1,12 @@
 //! One model turn over committed history, as a state machine without I/O.
 //!
-//! This crate defines items, tools as a trait, models as a trait, and the order of the steps of a turn. It does not
+//! This crate defines tools as a trait, models as a trait, and the order of the steps of a turn. It does not
 //! depend on files, processes, sockets, clocks, pods, features or providers. Events that must be durable are returned
 //! as a [`turn::CommitRequest`]; the turn continues only after the host acknowledges them.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod effect;
-mod error;
 pub mod history;
-pub mod item;
 pub mod model;
 mod payload;
 pub mod projection;
@@ -20,11 +18,13 @@ pub use effect::{
     CallVerdict, CallView, Delta, Effect, Fact, Gated, Input, NewCall, Outcome, RequestFact,
     ToolRun, TurnStop,
 };
-pub use error::ErrorKind;
 pub use history::{Counters, History, HistoryError};
-pub use item::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 pub use model::{Cost, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
+pub use protocol::item::{
+    self, CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome,
+};
+pub use protocol::outcome::ErrorKind;
 pub use sendable::{sendable_arguments, sendable_name};
 pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};
 pub use turn::{Acknowledged, CommitRequest, IllegalInput, Payload, Turn, TurnLimits};

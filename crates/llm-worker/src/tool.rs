@@ -13,37 +13,13 @@ pub use schema::canonical_schema;
 
 use crate::item::CallId;
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
+pub use protocol::tool::{Escalation, ToolDefinition, ToolEffect};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-
-/// What repeating a call would do; decides what recovery says of a call whose outcome is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolEffect {
-    /// Changes nothing.
-    ReadOnly,
-    /// A repeated call has the same result as one call.
-    Idempotent,
-    /// Each call can have an effect.
-    Effectful,
-}
-
-/// The definition of a tool for the model. `schema` is canonical JSON: sorted keys, no spaces.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolDefinition {
-    /// 1 to 64 bytes of `[A-Za-z0-9_-]`.
-    pub name: String,
-    /// At most 8 KiB.
-    pub description: String,
-    /// Canonical JSON Schema of the arguments object, at most 64 KiB.
-    pub schema: Arc<str>,
-    pub effect: ToolEffect,
-}
 
 /// A resource that a prepared call names in its arguments. Permission judges a call by these.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,21 +40,6 @@ pub enum Touch {
     Escalate(Escalation, String),
     /// Its command connects to this host, which the sandbox alone would refuse, for this reason in the words of the model.
     Connect(String, String),
-}
-
-/// How far a command goes beyond the sandbox: it uses the network, also that of this machine, or it is not confined at all.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-#[schemars(description = "")]
-#[allow(
-    missing_docs,
-    reason = "a comment on a variant would make the schema three times as long"
-)]
-pub enum Escalation {
-    Network,
-    Unconfined,
 }
 
 impl Touch {

@@ -4,14 +4,19 @@
 //! `docs/PROTOCOL.md` teaches it. `schema/protocol.json` is its JSON Schema, and `schema/frozen/` has that of each
 //! version as it was released: a later one only adds optional fields, methods, events and kinds.
 
+pub mod answer;
+pub mod blob;
 pub mod error;
 pub mod event;
+pub mod item;
 pub mod lines;
 pub mod message;
 pub mod method;
+pub mod outcome;
 pub mod record;
 pub mod schema;
 pub mod status;
+pub mod tool;
 
 /// The version of the protocol: raised when a client of the one before would misunderstand a pod.
 pub const VERSION: u32 = 1;

@@ -38,6 +38,43 @@ fn the_committed_schema_is_that_of_the_types() {
     );
 }
 
+/// Where the schema of commit 030daae3 had nothing, or another text.
+const SINCE: [(&str, &str, Option<&str>); 5] = [
+    ("/$defs/Done", "properties", None),
+    (
+        "/$defs/ModelRetry/properties/retry_in_s",
+        "description",
+        Some("Seconds until then, rounded up."),
+    ),
+    ("/$defs/ModelRetry/properties", "since_ms", None),
+    (
+        "/$defs/Status/properties/model_wait",
+        "description",
+        Some("Why a turn that is due does not begin yet."),
+    ),
+    ("/$defs/ToolStarted/properties", "hosts", None),
+];
+
+/// The kinds of records moved into this crate, with one declaration each in place of a mirror: their schemas are, byte for
+/// byte, those of before.
+#[test]
+fn the_schema_is_that_of_030daae3_with_what_is_named() {
+    let mut then = schema();
+    for (place, field, was) in SINCE {
+        let object = then.pointer_mut(place).unwrap().as_object_mut().unwrap();
+        match was {
+            Some(was) => object.insert(field.to_owned(), json!(was)),
+            None => object.remove(field),
+        };
+    }
+    let text = serde_json::to_string_pretty(&then).unwrap() + "\n";
+    assert_eq!(
+        blake3::hash(text.as_bytes()).to_string(),
+        "a0d25d9e1a99584a39a4d89e17a15bca388017964ccd5ea1c3abc04ae4f59960",
+        "compare with `git show 030daae3:crates/protocol/schema/protocol.json`; name what is new"
+    );
+}
+
 #[test]
 fn a_later_schema_only_adds() {
     let now = schema();

@@ -17,10 +17,12 @@ const ARROWS: &[Row] = &[
     Row { name: "ambient",       ours: &[],                                                     never: &[] },
     // handles that are authority; knows no pods, tools, models
     Row { name: "authority",     ours: &["ambient"],                                            never: &["clap", "hyper", "serde_json", "toml"] },
+    // the words: items, records, messages between a pod and its clients; no files, sockets, runtimes, terminals
+    Row { name: "protocol",      ours: &[],                                                     never: &["cap-std", "clap", "crossterm", "hyper", "ratatui", "rustix", "tokio", "toml"] },
     // appends framed records; knows not what a record means
-    Row { name: "session-store", ours: &[],                                                     never: &["clap", "hyper", "schemars", "toml"] },
+    Row { name: "session-store", ours: &["protocol"],                                           never: &["clap", "hyper", "schemars", "toml"] },
     // one turn over committed history; no files, processes, sockets, clocks, pods
-    Row { name: "llm-worker",    ours: &[],                                                     never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml", "uuid"] },
+    Row { name: "llm-worker",    ours: &["protocol"],                                           never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml", "uuid"] },
     // HTTP exchanges over a grant of the network; no vendor, no tool, no policy
     Row { name: "http-client",   ours: &["authority"],                                          never: &["cap-std", "clap", "landlock", "schemars", "serde_json", "toml"] },
     // one vendor's bytes to model events and back; no history policy, no meaning of tools
@@ -29,8 +31,6 @@ const ARROWS: &[Row] = &[
     Row { name: "offline",       ours: &["llm-worker"],                                         never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // tools a second host would reuse; no pods, features, policy, configuration
     Row { name: "tools",         ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml"] },
-    // messages between a pod and its clients; no sockets, runtimes, terminals
-    Row { name: "protocol",      ours: &[],                                                     never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "tokio", "toml"] },
     // a connection to a pod and one model of it; draws nothing, no pod, no store
     Row { name: "client",        ours: &["protocol"],                                           never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "toml"] },
     // cells and the screen as lines: data in, spans out; no terminal, no clock, no connection, no pod

@@ -118,19 +118,17 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "session-store::session", may: &["blob", "checkpoint", "damage", "disk", "error", "frame", "journal", "ops", "reader"] },
     ]),
     ("llm-worker", &[
-        Room { name: "llm-worker::error", may: &[] },
-        Room { name: "llm-worker::item", may: &["error"] },
-        Room { name: "llm-worker::tool", may: &["error", "item"] },
+        Room { name: "llm-worker::tool", may: &[] },
         // history to request; knows no turn
         Room { name: "llm-worker::sendable", may: &["tool"] },
-        Room { name: "llm-worker::projection", may: &["error", "item", "tool"] },
-        Room { name: "llm-worker::model", may: &["error", "item", "projection"] },
-        Room { name: "llm-worker::effect", may: &["error", "item", "model", "payload", "projection"] },
+        Room { name: "llm-worker::projection", may: &["tool"] },
+        Room { name: "llm-worker::model", may: &["projection"] },
+        Room { name: "llm-worker::effect", may: &["model", "payload", "projection"] },
         // what hosts attach and make durable; knows no turn
-        Room { name: "llm-worker::payload", may: &["effect", "item"] },
-        Room { name: "llm-worker::history", may: &["effect", "error", "item", "payload", "projection"] },
+        Room { name: "llm-worker::payload", may: &["effect"] },
+        Room { name: "llm-worker::history", may: &["effect", "payload", "projection"] },
         // the machine; knows no host
-        Room { name: "llm-worker::turn", may: &["effect", "error", "history", "item", "model", "payload", "projection", "sendable"] },
+        Room { name: "llm-worker::turn", may: &["effect", "history", "model", "payload", "projection", "sendable"] },
     ]),
 ];
 

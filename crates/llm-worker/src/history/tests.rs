@@ -1,7 +1,7 @@
 //! What is a history and what is not.
 
 use super::{Counters, History, HistoryError};
-use crate::error::ErrorKind;
+use crate::ErrorKind;
 use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
 use crate::projection::{Neutral, Surface, neutral};
 use std::sync::Arc;

@@ -8,30 +8,15 @@ mod rope;
 mod tests;
 
 pub use neutral::{Neutral, NeutralRequest};
+pub use protocol::tool::Surface;
 pub use request::ModelRequest;
 pub use rope::Body;
 
 use crate::item::{CallId, Item, SealedReasoning};
-use crate::tool::ToolDefinition;
 use rope::Rope;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The part of a request that is fixed within one generation of the tool surface: model, system prompt and tools.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Surface {
-    /// The generation's number, from 1.
-    pub generation: u64,
-    /// `provider/name` of the model.
-    pub model: String,
-    /// The system prompt with the instructions, frozen.
-    pub system: String,
-    /// Sorted by name.
-    pub tools: Vec<ToolDefinition>,
-    /// The most tokens one answer may have; the provider's limit when `None`.
-    pub max_output: Option<u32>,
-}
 
 /// The dialect's state at the end of the bytes so far: which JSON brackets are open. 0 is "none"; each dialect defines
 /// the other values.

@@ -2,8 +2,8 @@
 
 use super::phase::{CallState, Judging, Proposed};
 use super::{Payload, TurnLimits};
+use crate::ErrorKind;
 use crate::effect::{Delta, Fact, Outcome, short};
-use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ProviderSignature, SealedReasoning};
 use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::projection::Surface;

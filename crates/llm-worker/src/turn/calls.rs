@@ -3,8 +3,8 @@
 use super::answer::{Answer, called};
 use super::phase::{CallState, Judging, Phase, Proposed, Review};
 use super::{Payload, Turn};
+use crate::ErrorKind;
 use crate::effect::{CallVerdict, Fact, NewCall, Outcome};
-use crate::error::ErrorKind;
 use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::model::StopReason;
 

@@ -1,6 +1,6 @@
 //! The error of a host that misuses a turn.
 
-use crate::error::ErrorKind;
+use crate::ErrorKind;
 use crate::item::CallId;
 
 /// The error of [`crate::Turn::handle`] for an input that the turn does not expect in its phase: a bug in the host, but

@@ -3,8 +3,8 @@
 use super::answer::{Taken, dropped};
 use super::phase::{Answered, CallState, Phase, Review};
 use super::{Acknowledged, IllegalInput, MAX_OVERFLOWS, Payload, Turn, host_may_add};
+use crate::ErrorKind;
 use crate::effect::{CallVerdict, Delta, Effect, Fact, Gated, Input, Outcome};
-use crate::error::ErrorKind;
 use crate::item::{CallId, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Usage};
 use crate::sendable::sendable_text;

@@ -2,7 +2,6 @@
 //!
 //! A blob is written to a temporary file, flushed, renamed, and its directory flushed; only then may a record name it.
 
-mod digest;
 mod quota;
 mod spool;
 mod store;
@@ -10,7 +9,7 @@ mod view;
 
 use serde::{Deserialize, Serialize};
 
-pub use digest::{Digest, NotADigest};
+pub use protocol::blob::{Digest, NotADigest, StreamGap};
 pub use quota::BLOB_BYTES;
 pub use spool::{Spool, SpoolEnd};
 pub use store::Blobs;
@@ -23,14 +22,6 @@ use crate::error::{DiskFault, ErrorKind};
 pub struct BlobRef {
     pub digest: Digest,
     pub len: u64,
-}
-
-/// The part of a stream that a [`Spool`] dropped because the stream was too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StreamGap {
-    /// The offset in the stored bytes where the head ends and the tail starts.
-    pub at: u64,
-    pub dropped: u64,
 }
 
 /// The lines of a blob to read; for [`BlobView::lines`].

@@ -1,8 +1,8 @@
 //! Inputs nobody asked for: a typed error, and nothing changes.
 
 use super::rig::{Ack, Grouped, Host, Owed, Rig, Turn, allowed, call_id, done, surface, user};
+use crate::ErrorKind;
 use crate::effect::{Effect, Gated, Input};
-use crate::error::ErrorKind;
 use crate::history::History;
 use crate::item::{Item, ResultStatus, ToolOutcome};
 use crate::model::{ModelError, ModelEvent};

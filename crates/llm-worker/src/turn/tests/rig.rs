@@ -1,7 +1,7 @@
 //! A host in memory: performs each effect when told to, and fails at the first broken promise.
 
+use crate::ErrorKind;
 use crate::effect::{CallVerdict, CallView, Effect, Fact, Gated, Input, NewCall, Outcome};
-use crate::error::ErrorKind;
 use crate::history::{Counters, History};
 use crate::item::{CallId, Item, ProviderSignature, ResultStatus, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, StopReason, Usage};

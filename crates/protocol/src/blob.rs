@@ -1,4 +1,4 @@
-//! The digest that names a blob. Does not depend on files.
+//! What names a blob, and what was left out of it. Does not depend on files.
 
 use std::fmt;
 
@@ -64,4 +64,12 @@ impl From<&blake3::Hasher> for Digest {
     fn from(hasher: &blake3::Hasher) -> Self {
         Self(*hasher.finalize().as_bytes())
     }
+}
+
+/// The part of a stream that a writer dropped because the stream was too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamGap {
+    /// The offset in the stored bytes where the head ends and the tail starts.
+    pub at: u64,
+    pub dropped: u64,
 }

@@ -47,8 +47,8 @@ pub struct BadCallId(String);
 impl BadCallId {
     /// What the caller does next.
     #[must_use]
-    pub fn kind(&self) -> crate::ErrorKind {
-        crate::ErrorKind::FixInput
+    pub fn kind(&self) -> crate::outcome::ErrorKind {
+        crate::outcome::ErrorKind::FixInput
     }
 }
 
@@ -89,7 +89,7 @@ pub enum Item {
         seal: Option<SealedReasoning>,
     },
     /// A tool call, as it is sent back: what the model wrote where that is valid, else as
-    /// [`sendable_arguments`](crate::sendable_arguments) has it. In older journals it is the model's raw text.
+    /// `llm_worker::sendable_arguments` has it. In older journals it is the model's raw text.
     ToolCall {
         id: CallId,
         /// The tool's name as the model wrote it; need not exist.
@@ -139,7 +139,7 @@ pub struct ProviderSignature {
 }
 
 /// The bounded result of one call, as the model sees it. The host makes it from the tool's
-/// [`ToolOutput`](crate::tool::ToolOutput) or error.
+/// output or error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutcome {
     pub status: ResultStatus,
