@@ -1,4 +1,4 @@
-//! The Python client of `docs/PROTOCOL.md`, exactly as it stands there, with a live pod.
+//! The Python client of the protocol, `docs/protocol/client.py`, with a live pod.
 
 use crate::hosts::Host;
 use crate::scene::{Done, Scene, finish};
@@ -7,21 +7,15 @@ use serde_json::json;
 use std::fs;
 use std::process::{Command, Stdio};
 
-const DOCUMENT: &str = include_str!("../../../../docs/PROTOCOL.md");
+const CLIENT: &str = include_str!("../../../../docs/protocol/client.py");
 
 /// Lines of the client at most.
 const MAX_LINES: usize = 60;
 
-/// The text of the client.
-fn client() -> &'static str {
-    let (_, text) = DOCUMENT.split_once("```python\n").unwrap();
-    text.split_once("```\n").unwrap().0
-}
-
 /// Runs the client; none without Python.
 fn run(scene: &Scene, text: &str, mark: Option<&str>) -> Option<Done> {
     let path = scene.path("client.py");
-    fs::write(&path, client()).unwrap();
+    fs::write(&path, CLIENT).unwrap();
     let mut command = Command::new("python3");
     command
         .arg(path)
@@ -45,8 +39,8 @@ fn run(scene: &Scene, text: &str, mark: Option<&str>) -> Option<Done> {
 }
 
 #[test]
-fn the_client_of_the_document_follows_and_drives_a_pod() {
-    assert!(client().lines().count() <= MAX_LINES);
+fn the_client_of_the_documents_follows_and_drives_a_pod() {
+    assert!(CLIENT.lines().count() <= MAX_LINES);
     let scene = Scene::new();
     let model = scene.script(
         "two.jsonl",
