@@ -3,7 +3,8 @@
 
 use crate::text::{escape_lines, misleads};
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeBounds;
 use unicode_width::UnicodeWidthChar;
 
 /// The last lines, which a program can still write over.
@@ -21,6 +22,9 @@ const PARAMETERS: usize = 64;
 const STRING: usize = 4096 + 256;
 /// The second column of a wide character, such as an ideograph. As a character of an output it means nothing.
 const SECOND_COLUMN: char = '\u{10ffff}';
+/// Columns of a line that have marks without a width, and their bytes there; more marks have columns of their own.
+const MARKED: usize = 1024;
+const MARKS: usize = 16;
 /// Bytes that the text may be longer than the output, by blanks that the cursor passed and by what is escaped.
 const SPARE: usize = 64 * 1024;
 
@@ -64,6 +68,8 @@ pub struct OutputScreen {
 struct Row {
     /// One for each column.
     cells: Vec<char>,
+    /// What stands on the character of a column, such as an accent.
+    marks: BTreeMap<usize, String>,
     /// Written over: blanks at its end are not of the program.
     is_edited: bool,
 }
@@ -308,13 +314,15 @@ impl OutputScreen {
             row.is_edited = true;
             row.part(self.column + usize::from(which == 1));
             match which {
-                0 => row.cells.truncate(self.column),
-                1 => row
-                    .cells
-                    .iter_mut()
-                    .take(self.column + 1)
-                    .for_each(|cell| *cell = ' '),
-                _ => row.cells.clear(),
+                0 => {
+                    row.cells.truncate(self.column);
+                    row.unmark(self.column..);
+                }
+                1 => row.blank(0, self.column + 1),
+                _ => {
+                    row.cells.clear();
+                    row.unmark(..);
+                }
             }
         }
         if below && which == 0 {
@@ -391,6 +399,7 @@ impl OutputScreen {
         }
         let row = self.rows.front_mut().map(|row| Row {
             cells: std::mem::take(&mut row.cells),
+            marks: std::mem::take(&mut row.marks),
             is_edited: false,
         });
         self.emit(&row.unwrap_or_default().text());
@@ -414,12 +423,16 @@ impl OutputScreen {
 impl Row {
     /// Puts a character at a column; returns the column behind it.
     fn put(&mut self, column: usize, c: char) -> usize {
-        let is_wide = !c.is_ascii() && c.width() == Some(2);
-        let end = column + 1 + usize::from(is_wide);
+        let width = if c.is_ascii() { Some(1) } else { c.width() };
+        if width == Some(0) && self.mark(column, c) {
+            return column;
+        }
+        let end = column + 1 + usize::from(width == Some(2));
         if column < self.cells.len() {
             self.is_edited = true;
             self.part(column);
             self.part(end);
+            self.unmark(column..end);
         }
         self.cells.resize(self.cells.len().max(end), ' ');
         let written = [
@@ -439,14 +452,41 @@ impl Row {
         end
     }
 
+    /// Puts a character without a width on the one before this column; returns whether there is room for it.
+    fn mark(&mut self, column: usize, c: char) -> bool {
+        let Some(last) = column.checked_sub(1) else {
+            return false;
+        };
+        let base = match self.cells.get(last) {
+            Some(&SECOND_COLUMN) => last.saturating_sub(1),
+            Some(_) => last,
+            None => return false,
+        };
+        if self.marks.len() >= MARKED && !self.marks.contains_key(&base) {
+            return false;
+        }
+        let marks = self.marks.entry(base).or_default();
+        let fits = marks.len() < MARKS;
+        if fits {
+            marks.push(c);
+        }
+        fits
+    }
+
+    fn unmark(&mut self, columns: impl RangeBounds<usize>) {
+        self.marks.retain(|column, _| !columns.contains(column));
+    }
+
+    fn blank(&mut self, from: usize, end: usize) {
+        let cells = self.cells.iter_mut().take(end).skip(from);
+        cells.for_each(|cell| *cell = ' ');
+        self.unmark(from..end);
+    }
+
     /// Of a wide character of which one column would be written over, nothing stays.
     fn part(&mut self, column: usize) {
         if self.cells.get(column) == Some(&SECOND_COLUMN) {
-            self.cells
-                .iter_mut()
-                .take(column + 1)
-                .skip(column.saturating_sub(1))
-                .for_each(|cell| *cell = ' ');
+            self.blank(column.saturating_sub(1), column + 1);
         }
     }
 
@@ -458,6 +498,12 @@ impl Row {
             self.part(from);
             self.part(end);
             self.cells.drain(from..end);
+            self.unmark(from..end);
+            let moved = |(at, marks)| (if at < end { at } else { at - (end - from) }, marks);
+            self.marks = std::mem::take(&mut self.marks)
+                .into_iter()
+                .map(moved)
+                .collect();
         }
     }
 
@@ -467,11 +513,16 @@ impl Row {
             .iter()
             .rposition(|cell| !self.is_edited || *cell != ' ')
             .map_or(0, |last| last + 1);
-        self.cells
-            .iter()
-            .take(cells)
-            .filter(|cell| **cell != SECOND_COLUMN)
-            .collect()
+        let mut text = String::new();
+        for (column, cell) in self.cells.iter().take(cells).enumerate() {
+            if *cell != SECOND_COLUMN {
+                text.push(*cell);
+            }
+            if let Some(marks) = self.marks.get(&column) {
+                text.push_str(marks);
+            }
+        }
+        text
     }
 }
 
@@ -566,6 +617,20 @@ mod tests {
             ("日本語\u{8}\u{8}\u{1b}[K!\n", "日本!\n"),
             ("日本語\u{8}\u{8}\u{8}\u{1b}[K!\n", "日 !\n"),
             ("한\u{10ffff}\r..x\n", "..x\n"),
+            // What has no width stands on the character before it, and goes with that.
+            ("cafe\u{301} 10%\rcafe\u{301} 100%\n", "cafe\u{301} 100%\n"),
+            ("e\u{301}e\u{301}e\u{301}\rab\n", "abe\u{301}\n"),
+            ("ze\u{301}\u{8}x\n", "zx\n"),
+            ("नमस्ते 9%\rनमस्ते 10%\n", "नमस्ते 10%\n"),
+            ("ก็ข\rab\n", "ab\n"),
+            ("か\u{3099}き\r\u{1b}[2Cけ\n", "か\u{3099}け\n"),
+            ("か\u{3099}き\rx\n", "x き\n"),
+            ("abe\u{301}f\r\u{1b}[1P\n", "be\u{301}f\n"),
+            ("ae\u{301}b\r\u{1b}[2P\n", "b\n"),
+            ("ae\u{301}\r\u{1b}[1C\u{1b}[Kb\n", "ab\n"),
+            ("ae\u{301}b\u{8}\u{8}\u{1b}[1Kx\n", " xb\n"),
+            ("ae\u{301}\r\u{1b}[2Kb\n", "b\n"),
+            ("\u{301}a\n", "\u{301}a\n"),
             ("ab\u{1b}7cd\u{1b}8X\n", "abXd\n"),
             ("a\n\u{1b}[sb\u{1b}[1A\rA\u{1b}[uB\n", "A\nB\n"),
             ("abcdef\r\u{1b}[2Pg\n", "gdef\n"),
@@ -596,11 +661,17 @@ mod tests {
                 "{size}"
             );
         }
-        let long = "é".repeat(3 * CELLS + 5);
-        assert_eq!(
-            in_pieces(format!("a\n{long}\nb").as_bytes(), 1000),
-            format!("a\n{long}\nb")
-        );
+        for part in [
+            "é",
+            "e\u{301}",
+            "e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}\u{307}\u{308}\u{309}",
+        ] {
+            let long = part.repeat(3 * CELLS + 5);
+            assert_eq!(
+                in_pieces(format!("a\n{long}\nb").as_bytes(), 1000),
+                format!("a\n{long}\nb")
+            );
+        }
     }
 
     #[test]
@@ -676,6 +747,8 @@ mod tests {
             "\u{1b}P",
             "y\n",
             "é",
+            "e\u{301}",
+            "\u{301}",
         ] {
             let mut screen = OutputScreen::default();
             screen.write(wide.as_bytes());
@@ -686,7 +759,10 @@ mod tests {
             }
             assert!(screen.rows.len() <= ROWS, "{part:?}: {}", screen.rows.len());
             assert!(
-                screen.rows.iter().all(|row| row.cells.len() <= CELLS),
+                screen
+                    .rows
+                    .iter()
+                    .all(|row| row.cells.len() <= CELLS && row.marks.len() <= MARKED),
                 "{part:?}"
             );
             assert!(
