@@ -244,8 +244,11 @@ impl Changes {
 impl Changed {
     /// Whether a change with this `before` follows the known ones.
     fn follow(&mut self, commands: &[(u64, String)], before: Option<&Stored>, seq: u64) {
-        let found = before.map(|stored| stored.digest.to_string());
-        if self.steps.is_empty() || self.status_of(found.as_deref()) != FileStatus::Changed {
+        // Where the file was removed in between, nothing of anybody else is lost.
+        let Some(found) = before.map(|stored| stored.digest.to_string()) else {
+            return;
+        };
+        if self.steps.is_empty() || self.status_of(Some(&found)) != FileStatus::Changed {
             return;
         }
         let ran = commands

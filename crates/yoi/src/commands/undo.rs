@@ -1,5 +1,5 @@
-//! `yoi undo`: taking back what a pod changed in files, one file at a time, and only where nobody else changed it. What
-//! is in a directory that was moved is taken back where it stands; then the directory is moved back.
+//! `yoi undo`: taking back what a pod changed in files, one file at a time, and only where nobody else changed it; a file
+//! that somebody removed is restored. What is in a directory that was moved is taken back where it stands; then the directory is moved back.
 
 mod tally;
 
@@ -297,6 +297,8 @@ impl<'a> Undo<'a> {
         let now = look(&self.files, path).map_err(SkipReason::File)?;
         match changed.status(now.bytes.as_deref()) {
             FileStatus::AsBefore => return Ok(None),
+            // Nothing of anybody else is lost where there is no file.
+            FileStatus::Changed if now.bytes.is_none() => {}
             FileStatus::Changed => {
                 return Err(SkipReason::File(format!("{path} {}", now.since())));
             }

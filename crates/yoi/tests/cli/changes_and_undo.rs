@@ -236,13 +236,75 @@ fn a_file_that_is_no_file_any_more_is_left_alone() {
     assert!(scene.file("a.sh").is_dir());
     fs::remove_dir(scene.file("a.sh")).unwrap();
     scene
-        .yoi(&["undo", "work"])
-        .ends(1)
-        .prints(&["skipped: ", "a.sh was removed after this pod's change"]);
-    scene
         .yoi(&["diff", "work"])
         .ends(0)
         .prints(&["a.sh was removed after this pod's change; the diff", "-two"]);
+    scene.yoi(&["undo", "work"]).ends(0).prints(&["restored: "]);
+    assert_eq!(scene.read("a.sh"), "one\ntwo\n");
+}
+
+// A file that a person removed after the pod's edit was skipped: its earlier content was only in the pod's journal.
+// Undo brings it back wherever it can: the file, one whose directory went too, and one that the pod wrote anew behind it.
+#[test]
+fn undo_brings_back_what_somebody_removed_since() {
+    let call = |name: &str, arguments: serde_json::Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    for (path, gone, anew) in [
+        ("a", "a", false),
+        ("sub/deep/a", "sub", false),
+        ("a", "a", true),
+    ] {
+        let scene = Scene::new();
+        fs::create_dir_all(scene.file("sub/deep")).unwrap();
+        scene.write(path, "one\n");
+        fs::set_permissions(scene.file(path), Permissions::from_mode(0o640)).unwrap();
+        let edit = json!({ "path": path, "edits": [{ "old": "one", "new": "two" }] });
+        let go = |calls: &[serde_json::Value]| {
+            let model = scene.script("s.jsonl", calls);
+            scene
+                .yoi(&["run", "--pod", "work", "-m", &model, "go"])
+                .ends(0);
+        };
+        let done = json!({ "text": "done" });
+        let read = call("Read", json!({ "path": path }));
+        let edits = [read.clone(), call("Edit", edit.clone()), done.clone()];
+        go(&edits);
+        let gone = scene.file(gone);
+        if gone.is_dir() {
+            fs::remove_dir_all(gone).unwrap();
+        } else {
+            fs::remove_file(gone).unwrap();
+        }
+        if anew {
+            let write = call("Write", json!({ "path": path, "content": "anew\n" }));
+            go(&[
+                read.clone(),
+                edits[1].clone(),
+                write.clone(),
+                write,
+                done.clone(),
+            ]);
+            assert_eq!(scene.read(path), "anew\n");
+        }
+        let is_back = || {
+            scene.yoi(&["undo", "work"]).ends(0).prints(&["restored: "]);
+            assert_eq!(scene.read(path), "one\n", "{path} {anew}");
+        };
+        is_back();
+        if !anew {
+            let mode = fs::metadata(scene.file(path)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o640);
+        }
+        scene
+            .yoi(&["undo", "work"])
+            .ends(0)
+            .prints(&["nothing to undo"]);
+        // A later change of the pod does not look as if somebody else had been there.
+        let mut edits = vec![json!({ "text": "next" }); if anew { 5 } else { 3 }];
+        edits.extend([read, call("Edit", edit), done]);
+        go(&edits);
+        is_back();
+        scene.sound("work");
+    }
 }
 
 #[test]
