@@ -670,3 +670,15 @@ mirrors! {
         name?: String,
     }
 }
+
+impl TurnFinished {
+    /// The outcome before the gates at its end have answered: a turn that they judge is not `done` yet.
+    #[must_use]
+    pub fn before_verdict(&self) -> Outcome {
+        let mut outcome = self.outcome.clone();
+        if outcome.outcome == "done" && self.other.contains_key("end_gates") {
+            outcome.outcome = "answered".to_owned();
+        }
+        outcome
+    }
+}

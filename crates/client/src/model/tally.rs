@@ -170,13 +170,27 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
         RecordBody::Suspended(suspended) => match suspended.cause.as_deref() {
             // With the first the pod retries, without a cause it ends.
             Some("disk") | None => {}
-            Some(cause) => hold(
-                status,
-                cause,
-                &suspended.reason,
-                suspended.budget.as_deref(),
-            ),
+            Some(cause) => {
+                if cause == "gate" {
+                    end_judged(status, true);
+                }
+                hold(
+                    status,
+                    cause,
+                    &suspended.reason,
+                    suspended.budget.as_deref(),
+                );
+            }
         },
+        // Only a gate at the end of a turn names it.
+        RecordBody::VerdictGiven(verdict)
+            if verdict.other.get("turn") == Some(&status.turns.into()) =>
+        {
+            let refuses = matches!(verdict.decision.as_str(), "again" | "pause");
+            if verdict.decision != "pause" || status.turn.is_none() {
+                end_judged(status, refuses);
+            }
+        }
         RecordBody::Resumed(ended) => ended.cause.iter().for_each(|cause| resumed(status, cause)),
         RecordBody::TurnStarted(started) => {
             (status.turns, status.turn, status.step) = (started.turn, Some(started.turn), Some(0));
@@ -196,7 +210,7 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
             }
             (status.turn, status.step) = (None, None);
             turn_ended(status, &finished.outcome, crashes);
-            status.last_outcome = Some(finished.outcome.clone());
+            status.last_outcome = Some(finished.before_verdict());
         }
         RecordBody::ApprovalRequested(asked) => {
             let (approval, call, tool) = (asked.approval, asked.call.clone(), asked.tool.clone());
@@ -305,6 +319,18 @@ fn queue(status: &mut Status, body: &RecordBody) {
                 .unwrap_or(queued.len());
             queued.insert(to, entry);
         }
+        _ => {}
+    }
+}
+
+/// A gate at the end of the newest turn has answered.
+fn end_judged(status: &mut Status, refuses: bool) {
+    let Some(last) = &mut status.last_outcome else {
+        return;
+    };
+    match last.outcome.as_str() {
+        "done" | "answered" if refuses => last.outcome = "not_accepted".to_owned(),
+        "answered" => last.outcome = "done".to_owned(),
         _ => {}
     }
 }

@@ -30,7 +30,7 @@ use super::tasks::{TaskEvent, Tasks};
 use super::turn::{Running, TurnEvent, TurnTasks};
 use crate::mailbox::requests::Wakeup;
 use crate::record::{InputId, Record, SystemItem};
-use crate::session::fold::SessionState;
+use crate::session::fold::{EndVerdict, SessionState};
 use closing::Closing;
 use llm_worker::history::History;
 use session_store::{Committed, Refused};
@@ -125,7 +125,8 @@ impl Actor {
         limits: RunLimits,
     ) -> (Self, Client) {
         let (client, commands) = client(&core, limits);
-        let (opened_at, owes_end_gates) = (core.state.inputs, core.state.end_gates_due);
+        let opened_at = core.state.inputs;
+        let owes_end_gates = core.state.end_verdict == EndVerdict::Due;
         let tasks = Tasks::new(&core);
         let actor = Self {
             core,

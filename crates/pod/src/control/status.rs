@@ -3,7 +3,7 @@
 use crate::record::{ApprovalRequested, ChildProcess};
 use crate::session::approvals::AllowedRule;
 use crate::session::context::ContextUsage;
-use crate::session::fold::Hold;
+use crate::session::fold::{EndVerdict, Hold};
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
 use llm_worker::effect::Outcome;
@@ -42,6 +42,7 @@ pub struct PodStatus {
     /// The next request shows as little as the rules allow.
     pub compact_due: bool,
     pub last_outcome: Option<Outcome>,
+    pub end_verdict: EndVerdict,
     /// The model's name.
     pub model: String,
     /// The newest record that the pod has folded.

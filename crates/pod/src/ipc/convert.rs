@@ -9,6 +9,7 @@ use crate::record::{
 };
 use crate::session::approvals::AllowedRule;
 use crate::session::context::{self, ContextUsage};
+use crate::session::fold::EndVerdict;
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
@@ -83,7 +84,9 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
             .map(|(pin, text)| PinStatus { pin, text })
             .collect(),
         compact_due: status.compact_due,
-        last_outcome: status.last_outcome.as_ref().map(same),
+        last_outcome: status
+            .last_outcome
+            .map(|last| outcome(&last, status.end_verdict)),
         model: status.model,
         stuck: status.stuck as u64,
         tasks,
@@ -93,6 +96,21 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         seq: status.folded,
         host: host.clone(),
     }
+}
+
+/// How a turn ended. One that gates at its end refused, or have not judged, is not reported as done.
+#[must_use]
+pub fn outcome(outcome: &llm_worker::Outcome, verdict: EndVerdict) -> protocol::record::Outcome {
+    let mut shown: protocol::record::Outcome = same(outcome);
+    if *outcome == llm_worker::Outcome::Done {
+        shown.outcome = match verdict {
+            EndVerdict::Accepted => "done",
+            EndVerdict::Due => "answered",
+            EndVerdict::NotAccepted => "not_accepted",
+        }
+        .to_owned();
+    }
+    shown
 }
 
 /// The tokens of the next request, as a status shows them.

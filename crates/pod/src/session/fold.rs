@@ -50,6 +50,17 @@ pub struct GoingOn {
     pub run: bool,
 }
 
+/// What the gates at the end of the newest turn say of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EndVerdict {
+    /// None was asked, or none refused.
+    #[default]
+    Accepted,
+    /// They have not answered.
+    Due,
+    NotAccepted,
+}
+
 /// The state of a session at some point of its log. It holds no item: those go to the history. Its shape is that of
 /// checkpoints: [`checkpoint::VERSION`](super::checkpoint::VERSION) changes with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -74,8 +85,7 @@ pub struct SessionState {
     pub turn_open: bool,
     /// What the session had used when the newest turn began.
     pub turn_began: Spent,
-    /// The newest turn has ended, and the gates at its end have not answered.
-    pub end_gates_due: bool,
+    pub end_verdict: EndVerdict,
     /// The reason of a gate in the newest turn to have a person look behind it.
     pub pause_due: Option<String>,
     pub open_calls: BTreeMap<CallId, OpenCall>,
@@ -366,7 +376,8 @@ impl SessionState {
                 if matches!(decision, Decision::Again { .. }) {
                     self.shortfall = Some(Shortfall::NotAccepted);
                 }
-                self.end_judged();
+                let refuses = matches!(decision, Decision::Again { .. } | Decision::Pause { .. });
+                self.end_judged(refuses);
             }
             Record::Features(features) => self.installed(&features.report),
             Record::VerdictGiven(_)
@@ -380,7 +391,7 @@ impl SessionState {
                     self.hold(cause, &suspended.reason, suspended.budget);
                 }
                 if suspended.cause == Some(HoldCause::Gate) {
-                    self.end_judged();
+                    self.end_judged(true);
                 }
             }
             Record::Resumed(resumed) => {
@@ -478,7 +489,7 @@ impl SessionState {
                 }
                 (self.last_answer, self.refused, self.shortfall) = (None, None, None);
                 self.turn_began = self.spent();
-                self.end_judged();
+                self.pause_due = None;
             }
             Record::SystemItem(said) => return self.say(said, record).map(Some),
             Record::ItemAdded(added) => return self.add(&added.item, record).map(Some),
@@ -640,7 +651,12 @@ impl SessionState {
                         self.cost = Some(self.cost.unwrap_or_default().plus(cost));
                     }
                 }
-                (self.turn_open, self.end_gates_due) = (false, finished.end_gates);
+                self.turn_open = false;
+                self.end_verdict = if finished.end_gates {
+                    EndVerdict::Due
+                } else {
+                    EndVerdict::Accepted
+                };
                 self.turn_ended(&finished.outcome);
                 self.last_outcome = Some(finished.outcome.clone());
             }
@@ -791,9 +807,14 @@ impl SessionState {
         }
     }
 
-    /// The gates at the end of the newest turn have answered, or are not asked any more.
-    fn end_judged(&mut self) {
-        (self.end_gates_due, self.pause_due) = (false, None);
+    /// A gate at the end of the newest turn has answered.
+    fn end_judged(&mut self, refuses: bool) {
+        if refuses {
+            self.end_verdict = EndVerdict::NotAccepted;
+        } else if self.end_verdict == EndVerdict::Due {
+            self.end_verdict = EndVerdict::Accepted;
+        }
+        self.pause_due = None;
     }
 
     /// A pause by a person outlasts every other cause.

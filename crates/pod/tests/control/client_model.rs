@@ -171,7 +171,10 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
             })
             .collect(),
         compact_due: state.compact_due.is_some(),
-        last_outcome: state.last_outcome.as_ref().map(mirror),
+        last_outcome: state
+            .last_outcome
+            .as_ref()
+            .map(|last| pod::ipc::outcome(last, state.end_verdict)),
         model: state
             .surface
             .as_ref()

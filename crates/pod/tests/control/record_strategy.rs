@@ -628,7 +628,14 @@ fn verdict(n: u64, open: CallId, newest: Option<u64>) -> Record {
     let (call, turn, decision) = match n % 3 {
         0 => (Some(open), None, Decision::Refuse { reason }),
         1 => (None, None, Decision::Pause { reason }),
-        _ => (None, newest, Decision::Allow),
+        _ => {
+            let decision = match n % 4 {
+                0 => Decision::Again { words: reason },
+                1 => Decision::Pause { reason },
+                _ => Decision::Allow,
+            };
+            (None, newest, decision)
+        }
     };
     VerdictGiven {
         call,

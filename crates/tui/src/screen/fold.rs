@@ -568,8 +568,10 @@ impl Fold {
         let since = self.turn.take().filter(|turn| turn.turn == finished.turn);
         self.request_us = None;
         self.since.turns += 1;
-        let text = outcome_text(&finished.outcome);
-        self.since.failed = (finished.outcome.outcome != "done").then(|| text.clone());
+        let outcome = finished.before_verdict();
+        let text = outcome_text(&outcome);
+        let fails = !matches!(outcome.outcome.as_str(), "done" | "answered");
+        self.since.failed = fails.then(|| text.clone());
         self.since.first.failure = Some(seq);
         // As exact as the time of a call, which would seem longer than its turn otherwise.
         let ms = since
@@ -583,7 +585,7 @@ impl Fold {
             .map_or_else(String::new, |by| format!(" by {}", who(by)));
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let text = format!("turn {}: {first}{by}{took}\n{rest}", finished.turn);
-        self.notice(seq, "── ", outcome_tone(&finished.outcome.outcome), text);
+        self.notice(seq, "── ", outcome_tone(&outcome.outcome), text);
     }
 
     fn item(&mut self, seq: u64, item: &Item) {
@@ -614,11 +616,15 @@ impl Fold {
             (Some(hook), Some(feature)) => format!("the hook {hook} of {feature}"),
             _ => verdict.rule.clone(),
         };
-        let reason = verdict
-            .reason
-            .as_deref()
-            .map_or_else(String::new, |reason| format!(": {reason}"));
+        let is_again = verdict.decision == "again";
+        // The input that follows has all of its words.
+        let reason = verdict.reason.as_deref().filter(|_| !is_again);
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        if is_again {
+            self.since.failed = Some("answer not accepted".to_owned());
+        }
         let decision = match verdict.decision.as_str() {
+            "again" => "the answer is not accepted",
             "allow" => "allowed",
             "refuse" | "invalid" => "refused",
             "ask" => "asked",
@@ -627,7 +633,7 @@ impl Fold {
         let text = format!("{decision} by {by}{reason}");
         match &verdict.call {
             Some(call) => self.change(seq, call, |facts| facts.facts.push(text)),
-            None if matches!(verdict.decision.as_str(), "allow" | "retry" | "again") => {}
+            None if matches!(verdict.decision.as_str(), "allow" | "retry") => {}
             None => self.notice(seq, "⊘ ", Tone::Refused, text),
         }
     }

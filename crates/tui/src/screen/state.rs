@@ -419,7 +419,7 @@ impl Screen {
                 self.notification = Some(format!("{pod} waits for you: {}", asked.tool));
             }
             RecordBody::TurnFinished(finished) if finished.outcome.outcome != "waiting" => {
-                let text = outcome_text(&finished.outcome);
+                let text = outcome_text(&finished.before_verdict());
                 let how = text.lines().next().unwrap_or_default();
                 self.notification = Some(match finished.outcome.outcome.as_str() {
                     "context_limit" => format!("{pod} waits for you: {how}"),

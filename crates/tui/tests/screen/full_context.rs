@@ -175,3 +175,39 @@ fn the_question_goes_with_the_hold() {
     assert!(presses(&mut screen, '1', now + 1000).is_empty());
     assert!(shown(&mut screen, now + 1000).contains("› 1"));
 }
+
+// A turn whose answer a gate at its end refused ended with "done" on the screen, and nothing told of the refusal.
+#[test]
+fn an_answer_that_is_not_accepted_is_not_done_on_the_screen() {
+    let judged = |end_gates: Option<bool>, decisions: &[&str]| {
+        let outcome = json!({"outcome": "done"});
+        let finished = match end_gates {
+            Some(end_gates) => json!({"turn": 1, "outcome": outcome, "end_gates": end_gates}),
+            None => json!({"turn": 1, "outcome": outcome}),
+        };
+        let mut story = Story::new()
+            .input(1, "go")
+            .turn(1, 1)
+            .says("Here it is.")
+            .with("turn_finished", finished);
+        for decision in decisions {
+            let verdict = json!({"decision": decision, "rule": "turn_end", "reason": "no list",
+                "hook": "check", "feature": "person:lists", "turn": 1});
+            story = story.with("verdict", verdict);
+        }
+        let frame = story.screen(Theme::Plain).frame(size(80, 24), story.now());
+        drawn(&frame, 80)
+    };
+    let refused = "the answer is not accepted by the hook check of person:lists";
+    for (end_gates, decisions, line, is_refused) in [
+        (None, &[][..], "turn 1: done", false),
+        (Some(true), &[], "turn 1: answered", false),
+        (Some(true), &["allow"], "turn 1: answered", false),
+        (Some(true), &["allow", "again"], "turn 1: answered", true),
+    ] {
+        let frame = judged(end_gates, decisions);
+        assert!(frame.contains(line), "{decisions:?}: {frame}");
+        assert_eq!(frame.contains(refused), is_refused, "{frame}");
+        assert_eq!(frame.contains("done"), line.ends_with("done"), "{frame}");
+    }
+}

@@ -158,8 +158,9 @@ pub(crate) fn report(
 
 /// How it ended: an answer that was not accepted leaves nothing done.
 fn outcome(end: &TurnEnd, output: &AnswerForm) -> serde_json::Value {
-    let unaccepted =
-        end.shortfall == Some(Shortfall::NotAccepted) || matches!(output, AnswerForm::Misfit(_));
+    let unaccepted = end.shortfall == Some(Shortfall::NotAccepted)
+        || end.paused.is_some()
+        || matches!(output, AnswerForm::Misfit(_));
     match end.outcome == Outcome::Done && unaccepted {
         true => serde_json::json!({ "outcome": "not_accepted" }),
         false => serde_json::json!(end.outcome),

@@ -15,7 +15,7 @@ use crate::show::question::short;
 use crate::show::transcript;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::tool::Escalation;
-use llm_worker::{Item, Outcome, ResultStatus};
+use llm_worker::{Item, ResultStatus};
 use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask,
@@ -24,6 +24,7 @@ use pod::record::{
     Resumed, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState, ToolFinished,
     ToolRepeated, ToolStarted, VerdictGiven, ViewLevel, Who,
 };
+use pod::session::fold::EndVerdict;
 use pod::session::restore::{decode, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
@@ -569,17 +570,16 @@ impl Transcript {
                 format!("! {what}: {}", indent(&suspended.reason))
             }
             Record::Resumed(resumed) => format!("! resumed{}", granted(resumed)),
-            // Whether it is done is judged behind it.
-            Record::TurnFinished(finished)
-                if finished.end_gates && finished.outcome == Outcome::Done =>
-            {
-                format!("── turn {}: answered", finished.turn)
-            }
             Record::TurnFinished(finished) => {
+                // Whether it is done is judged behind it.
+                let verdict = match finished.end_gates {
+                    true => EndVerdict::Due,
+                    false => EndVerdict::Accepted,
+                };
                 format!(
                     "── turn {}: {}",
                     finished.turn,
-                    indent(&outcome_text(&finished.outcome))
+                    indent(&outcome_text(&finished.outcome, verdict))
                 )
             }
             Record::HostStopped(_)

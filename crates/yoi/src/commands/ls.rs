@@ -18,7 +18,7 @@ use crate::socket::{WAITING, block_on, hold, state_text, state_word, statuses};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::record::{BudgetScope, HoldCause};
-use pod::session::fold::{Hold, SessionState};
+use pod::session::fold::{EndVerdict, Hold, SessionState};
 use pod::session::summary::Summary;
 use protocol::status::{ApprovalStatus, ModelRetry};
 use session_store::{ReadError, Reader, Session};
@@ -303,7 +303,14 @@ pub(super) fn row(
 fn outcome(state: &SessionState) -> Option<&'static str> {
     Some(
         match state.last_outcome.as_ref().filter(|_| !state.turn_open)? {
-            Outcome::Done if state.refused.is_none() && state.shortfall.is_none() => "done",
+            Outcome::Done if state.end_verdict == EndVerdict::Due => return None,
+            Outcome::Done
+                if state.end_verdict == EndVerdict::Accepted
+                    && state.refused.is_none()
+                    && state.shortfall.is_none() =>
+            {
+                "done"
+            }
             Outcome::Cancelled => "cancelled",
             Outcome::Interrupted | Outcome::Waiting => return None,
             _ => "failed",

@@ -19,13 +19,13 @@ use crate::show::question::{end, short};
 use crate::show::remedy::more_budget;
 use crate::socket::{LiveClient, Reached, WAITING, block_on, hold, state_text, state_word};
 use authority::text::escape_line;
+use llm_worker::Cost;
 use llm_worker::effect::Outcome;
-use llm_worker::{Cost, Shortfall};
 use pod::control::BackgroundTaskView;
 use pod::permission::Rule;
 use pod::record::{BudgetScope, HoldCause};
 use pod::session::approvals::AllowedRule;
-use pod::session::fold::{Hold, SessionState};
+use pod::session::fold::{EndVerdict, Hold, SessionState};
 use pod::session::summary::Summary;
 use protocol::status::{
     ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, State,
@@ -356,14 +356,9 @@ impl Found {
             .flat_map(context_lines)
             .for_each(|(what, text)| add(what, text));
         if let Some(outcome) = self.summary.state.last_outcome.as_ref() {
-            let unaccepted = self.summary.state.shortfall == Some(Shortfall::NotAccepted);
             add(
                 "last turn",
-                if unaccepted {
-                    "answer not accepted".to_owned()
-                } else {
-                    outcome_text(outcome)
-                },
+                outcome_text(outcome, self.summary.state.end_verdict),
             );
         }
         if let Some(live) = &self.live {
@@ -565,7 +560,8 @@ impl Found {
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
             "cost": state.cost.map(Cost::dollars), "context": self.context.as_ref().map(|context| context.used),
-            "context_usage": self.context, "last_outcome": state.last_outcome,
+            "context_usage": self.context,
+            "last_outcome": state.last_outcome.as_ref().map(|last| pod::ipc::outcome(last, state.end_verdict)),
             "tasks": tasks, "more_tasks": more_tasks, "jobs": self.jobs(),
             "notices": live.map_or(state.notices.len() as u64, |live| live.notices),
             "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.host.pid).or(self.unasked.as_ref().map(|unasked| unasked.pid)), "answers": live.is_some(),
@@ -650,9 +646,13 @@ fn next_step(hold: &Hold, last: Option<&Outcome>, name: &str, live: bool) -> Str
 }
 
 /// How a turn ended.
-pub(crate) fn outcome_text(outcome: &Outcome) -> String {
+pub(crate) fn outcome_text(outcome: &Outcome, verdict: EndVerdict) -> String {
     match outcome {
-        Outcome::Done => "done".to_owned(),
+        Outcome::Done => match verdict {
+            EndVerdict::Accepted => "done".to_owned(),
+            EndVerdict::Due => "answered".to_owned(),
+            EndVerdict::NotAccepted => "answer not accepted".to_owned(),
+        },
         Outcome::MaxTokens => "the answer reached the model's output limit".to_owned(),
         Outcome::Refused => "refused by the model".to_owned(),
         Outcome::Empty => "empty answer".to_owned(),

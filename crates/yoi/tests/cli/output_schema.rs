@@ -148,6 +148,14 @@ fn a_model_that_never_gets_it_right_is_given_up() {
     );
 }
 
+/// What programs read of the pod `p`, whose newest answer gates did not accept.
+fn assert_not_done(scene: &Scene) {
+    let status = scene.yoi(&["status", "p", "--json"]).ends(0).json();
+    assert_eq!(status["last_outcome"], json!({ "outcome": "not_accepted" }));
+    let list = scene.yoi(&["ls", "--json"]).ends(0).json();
+    assert_eq!(list[0]["outcome"], json!("failed"));
+}
+
 // A run whose answer missed its schema ended with code 1, and its result line, `yoi log` and `yoi status` said `done`.
 #[test]
 fn an_answer_that_is_not_accepted_is_nowhere_done() {
@@ -187,9 +195,26 @@ fn an_answer_that_is_not_accepted_is_nowhere_done() {
                 .yoi(&["status", "p"])
                 .ends(0)
                 .prints(&["answer not accepted"]);
+            assert_not_done(&scene);
         }
         scene.yoi(&["rm", "p", "--purge"]).ends(0);
     }
+    // A gate that fails has a person look.
+    scene.config(&format!("{feature}command = [\"no-such-program\"]\n"));
+    let model = scene.script("s.jsonl", &answers(&["three"]));
+    let result = scene
+        .yoi(&["run", "--json", "--pod", "p", "-m", &model, "x"])
+        .ends(1)
+        .lines()
+        .pop()
+        .unwrap();
+    assert_eq!(result["outcome"], json!({ "outcome": "not_accepted" }));
+    scene
+        .yoi(&["status", "p"])
+        .ends(0)
+        .prints(&["answer not accepted"]);
+    assert_not_done(&scene);
+    scene.yoi(&["rm", "p", "--purge"]).ends(0);
     // One that is accepted is.
     scene.config(&format!("{feature}command = [\"true\"]\n"));
     let model = scene.script("s.jsonl", &answers(&["three"]));

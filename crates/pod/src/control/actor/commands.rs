@@ -308,6 +308,7 @@ impl Actor {
             pins: state.standing.pins.clone(),
             compact_due: state.compact_due.is_some(),
             last_outcome: state.last_outcome.clone(),
+            end_verdict: state.end_verdict,
             model: core.model.name().to_owned(),
             folded: *core.outbox.following().borrow(),
             stuck: core.callbacks.stuck(),

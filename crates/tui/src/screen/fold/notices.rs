@@ -63,7 +63,7 @@ pub(in crate::screen) fn outcome_text(outcome: &Outcome) -> String {
 
 pub(super) fn outcome_tone(outcome: &str) -> Tone {
     match outcome {
-        "done" | "interrupted" => Tone::Dim,
+        "done" | "answered" | "interrupted" => Tone::Dim,
         "model_failed" | "aborted" => Tone::Failed,
         "waiting" => Tone::Waiting,
         _ => Tone::Refused,
