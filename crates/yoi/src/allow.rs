@@ -2,8 +2,7 @@
 
 use crate::bad_value::BadValue;
 use crate::nearest::did_you_mean;
-use crate::program;
-use pod::feature::HostCapability;
+use pod::feature::{FeatureDescriptor, HostCapability};
 use pod::permission::{Layer, Rule, RuleDecision};
 
 /// Where such a rule is said to stand.
@@ -21,12 +20,12 @@ enum About {
 }
 
 /// The words of a rule that reads.
-pub(crate) fn written(text: &str) -> Result<String, BadValue> {
-    rule(text).map(|_| text.to_owned())
+pub(crate) fn written(text: &str, declared: &[FeatureDescriptor]) -> Result<String, BadValue> {
+    rule(text, declared).map(|_| text.to_owned())
 }
 
 /// A tool's name and what its calls may be about: a program with its subcommands, a glob of paths, or a host.
-pub(crate) fn rule(text: &str) -> Result<Rule, BadValue> {
+pub(crate) fn rule(text: &str, declared: &[FeatureDescriptor]) -> Result<Rule, BadValue> {
     let (tool, rest) = text
         .trim()
         .split_once(char::is_whitespace)
@@ -35,7 +34,7 @@ pub(crate) fn rule(text: &str) -> Result<Rule, BadValue> {
     let plain = Rule::new(tool, RuleDecision::Allow);
     // As rules are shown: a tool that runs programs may be about hosts, too.
     let on = rest.strip_prefix("on ").map(str::trim);
-    let rule = match (about(tool)?, on) {
+    let rule = match (about(tool, declared)?, on) {
         _ if rest.is_empty() => plain,
         (About::Programs | About::Hosts, Some(host)) => Rule {
             host: Some(host.to_owned()),
@@ -82,18 +81,17 @@ fn is_name(tool: &str) -> bool {
 }
 
 /// By what the feature of a tool asks for.
-fn about(tool: &str) -> Result<About, BadValue> {
+fn about(tool: &str, declared: &[FeatureDescriptor]) -> Result<About, BadValue> {
     if tool == "*" {
         return Ok(About::Nothing);
     }
-    let all = program::declared();
-    let Some(feature) = all.iter().find(|feature| {
+    let Some(feature) = declared.iter().find(|feature| {
         feature
             .declared_tools
             .iter()
             .any(|known| known.name == tool)
     }) else {
-        let names: Vec<&str> = all
+        let names: Vec<&str> = declared
             .iter()
             .flat_map(|feature| &feature.declared_tools)
             .map(|tool| tool.name.as_str())
@@ -156,7 +154,9 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(
-                rule(text).map(|rule| rule.to_string()).as_deref(),
+                rule(text, &builtins::declared())
+                    .map(|rule| rule.to_string())
+                    .as_deref(),
                 Ok(expected),
                 "{text}"
             );
@@ -179,7 +179,7 @@ mod tests {
             ("TaskCreate x", "takes no `x`"),
         ];
         for (text, words) in cases {
-            let BadValue { message, help } = rule(text).unwrap_err();
+            let BadValue { message, help } = rule(text, &builtins::declared()).unwrap_err();
             assert!(
                 format!("{message} {help}").contains(words),
                 "{text}: {message}, {help}"

@@ -2,6 +2,7 @@
 //!
 //! The shell asks at each press of Tab, so both are those of that moment. Nothing is connected or written.
 
+use crate::added::AddedFeatures;
 use crate::compose::model::OFFLINE;
 use crate::config::Config;
 use crate::env::Env;
@@ -36,5 +37,5 @@ pub(crate) fn models() -> Vec<CompletionCandidate> {
 }
 
 fn env() -> Option<Env> {
-    Env::of_process(None).ok()
+    Env::of_process(None, AddedFeatures::default()).ok()
 }

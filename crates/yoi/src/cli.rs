@@ -10,13 +10,17 @@ pub(crate) use self::plugin::{
 };
 pub(crate) use self::values::Span;
 use self::values::{above_zero, argument, dollars, key, seq, size, steps, time};
+use crate::added::AddedFeatures;
+use crate::allow;
 use crate::bad_value::BadValue;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
+use pod::feature::FeatureDescriptor;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, HELP_BELOW, PENDING, START, VARIABLES};
 use tui::ScreenSize;
@@ -38,6 +42,15 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
+    /// Reads a command line of a program with these features.
+    ///
+    /// # Errors
+    /// What clap says of it.
+    pub(crate) fn parsed(args: &[OsString], added: &AddedFeatures) -> Result<Self, clap::Error> {
+        let command = reading_rules(Self::command(), &added.declared().into());
+        Self::from_arg_matches(&command.try_get_matches_from(args)?)
+    }
+
     /// The command line with `--help` that prints what a `help` command asks for.
     pub(crate) fn help_wanted(&self) -> Option<Vec<OsString>> {
         let (path, args) = match self.command.as_ref()? {
@@ -62,6 +75,20 @@ impl Cli {
                 .collect(),
         )
     }
+}
+
+/// The command, with values of `--allow` that are rules about the tools that are declared.
+fn reading_rules(command: clap::Command, declared: &Arc<[FeatureDescriptor]>) -> clap::Command {
+    let read = |arg: clap::Arg| {
+        if arg.get_id() != "allow" {
+            return arg;
+        }
+        let declared = Arc::clone(declared);
+        arg.value_parser(move |text: &str| allow::written(text, &declared))
+    };
+    command
+        .mut_args(read)
+        .mut_subcommands(|below| reading_rules(below, declared))
 }
 
 #[derive(Debug, Subcommand)]
@@ -234,7 +261,8 @@ pub(crate) struct PodFlags {
     /// Allow calls that otherwise need approval (repeatable). RULE names a tool and, optionally, a path, a host or a
     /// command: 'Read .env', 'Write yoi.toml', 'Fetch docs.example.org'; with --sandbox off also 'Bash git status,diff'
     /// (git status and git diff), 'Bash ls' or 'Bash' (every command). `deny` rules in configuration files still apply
-    #[arg(long, value_name = "RULE", value_parser = crate::allow::written)]
+    // A program with features of its own knows more tools: `Cli::parsed` reads it.
+    #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
     /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod started with `yoi start`, N is
     /// the limit for each turn, and a pod that reaches it is held until `yoi resume`

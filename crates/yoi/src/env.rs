@@ -1,5 +1,6 @@
-//! What the process was started with: directories, variables, terminals. Read once, here.
+//! What the process was started with: directories, variables, terminals, features. Read once, here.
 
+use crate::added::AddedFeatures;
 use crate::exit::{Exit, Failure};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,11 +16,16 @@ pub(crate) struct Env {
     pub(crate) stdout_terminal: bool,
     pub(crate) stderr_terminal: bool,
     pub(crate) stdin_terminal: bool,
+    /// What the program has beside the built-in features.
+    pub(crate) added: AddedFeatures,
 }
 
 impl Env {
     /// Reads the process; `directory` is what `-C` says.
-    pub(crate) fn of_process(directory: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn of_process(
+        directory: Option<&Path>,
+        added: AddedFeatures,
+    ) -> Result<Self, Failure> {
         let started = std::env::current_dir().map_err(|e| {
             Failure::new(
                 Exit::Unavailable,
@@ -53,6 +59,7 @@ impl Env {
             stdout_terminal: std::io::stdout().is_terminal(),
             stderr_terminal: std::io::stderr().is_terminal(),
             stdin_terminal: std::io::stdin().is_terminal(),
+            added,
         })
     }
 

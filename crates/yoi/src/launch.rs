@@ -166,7 +166,7 @@ impl LaunchOptions {
     ///
     /// # Errors
     /// A recorded option that this version does not know.
-    pub(crate) fn after(self, started: &HostStarted) -> Result<Self, Failure> {
+    pub(crate) fn after(self, started: &HostStarted, env: &Env) -> Result<Self, Failure> {
         let HostStarted {
             add_dirs,
             add_write_dirs,
@@ -196,7 +196,7 @@ impl LaunchOptions {
                 add_write_dirs: dirs(add_write_dirs),
             }
         };
-        earlier.check()?;
+        earlier.check(env)?;
         earlier.remove(&self.flags);
         Ok(Self { earlier, ..self })
     }
@@ -220,9 +220,10 @@ impl LaunchOptions {
             earlier,
             adopt,
         }: LaunchMessage,
+        env: &Env,
     ) -> Result<Self, Failure> {
-        flags.check()?;
-        earlier.check()?;
+        flags.check(env)?;
+        earlier.check(env)?;
         Ok(Self {
             flags,
             earlier,
@@ -278,8 +279,8 @@ impl LaunchOptions {
         );
         config.add_plugin_dirs(dirs.iter().map(Path::new), env)?;
         self.attach(&mut config, env)?;
-        self.earlier.set(&mut config, |_| EARLIER.to_owned())?;
-        self.flags.set(&mut config, str::to_owned)?;
+        self.earlier.set(&mut config, env, |_| EARLIER.to_owned())?;
+        self.flags.set(&mut config, env, str::to_owned)?;
         Ok(config)
     }
 
@@ -398,9 +399,9 @@ impl Options {
         !(field.values)(self).is_empty()
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self, env: &Env) -> Result<(), Failure> {
         self.mode()?;
-        self.rules()?;
+        self.rules(env)?;
         self.attachments().map(drop)
     }
 
@@ -410,8 +411,9 @@ impl Options {
         self.launch.sandbox.as_ref().map(mode).transpose()
     }
 
-    fn rules(&self) -> Result<Vec<Rule>, Failure> {
-        let rule = |text: &String| allow::rule(text).map_err(|_| unknown("rule", text));
+    fn rules(&self, env: &Env) -> Result<Vec<Rule>, Failure> {
+        let declared = env.added.declared();
+        let rule = |text: &String| allow::rule(text, &declared).map_err(|_| unknown("rule", text));
         self.launch.allow.iter().map(rule).collect()
     }
 
@@ -464,7 +466,12 @@ impl Options {
     }
 
     /// `source` names the origin of the value of a flag.
-    fn set(&self, config: &mut Config, source: impl Fn(&str) -> String) -> Result<(), Failure> {
+    fn set(
+        &self,
+        config: &mut Config,
+        env: &Env,
+        source: impl Fn(&str) -> String,
+    ) -> Result<(), Failure> {
         let launch = &self.launch;
         set(&mut config.model, launch.model.clone(), || source("-m"));
         config
@@ -483,7 +490,7 @@ impl Options {
             .sandbox
             .set(self.mode()?, || source(self.mode_flag()));
         let place = |_: &[&str]| source(allow::SOURCE);
-        let rules = self.rules()?.into_iter().enumerate();
+        let rules = self.rules(env)?.into_iter().enumerate();
         let rules = rules.map(|(index, rule)| WrittenRule::new(rule, index, &place));
         config
             .rules

@@ -3,6 +3,7 @@
 //! This crate alone holds ambient authority: it opens directories, reads the environment and starts the runtime,
 //! and hands handles down. It knows no turn order, no record format and no vendor's bytes; those live below.
 
+mod added;
 mod agent;
 mod allow;
 mod attachment;
@@ -24,6 +25,7 @@ mod past_turn;
 mod plain_file;
 mod plugins;
 mod pods;
+mod points;
 mod program;
 mod project;
 mod show;
@@ -34,31 +36,15 @@ mod usage;
 #[cfg(feature = "fuzzing")]
 pub use config::fuzzing;
 pub use exit::Exit;
+pub use points::Points;
 pub use program::Program;
 
-use clap::{CommandFactory, Parser};
+use added::AddedFeatures;
+use clap::CommandFactory;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-/// Called at named points of a run, so that a test can stop the process exactly there.
-#[derive(Clone)]
-pub struct Points(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl Points {
-    /// What the program runs with.
-    #[must_use]
-    pub fn none() -> Self {
-        Self(Arc::new(|_| {}))
-    }
-
-    /// Calls `reached` with the name of each point.
-    pub fn new(reached: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(reached))
-    }
-}
-
-fn command_line(args: Vec<OsString>, points: &Points) -> ExitCode {
+fn command_line(args: Vec<OsString>, added: AddedFeatures, points: &Points) -> ExitCode {
     // Before there is a thread.
     if args.get(1).is_some_and(|word| word == compose::HELPER) {
         let served = authority::serve_helper(&ambient::claim());
@@ -72,19 +58,19 @@ fn command_line(args: Vec<OsString>, points: &Points) -> ExitCode {
         return code;
     }
     if args.get(1).is_some_and(|word| word == cli::HOST) {
-        return ended(commands::host::run(points));
+        return ended(commands::host::run(added, points));
     }
-    let cli = match cli::Cli::try_parse_from(&args) {
+    let cli = match cli::Cli::parsed(&args, &added) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &args, cli::Cli::command()),
     };
     if let Some(args) = cli.help_wanted() {
-        return match cli::Cli::try_parse_from(&args) {
+        return match cli::Cli::parsed(&args, &added) {
             Err(help) => usage::report(&help, &args, cli::Cli::command()),
             Ok(_) => Exit::Usage.code(),
         };
     }
-    let env = match env::Env::of_process(cli.directory.as_deref()) {
+    let env = match env::Env::of_process(cli.directory.as_deref(), added) {
         Ok(env) => env,
         Err(failure) => return failure.report(),
     };

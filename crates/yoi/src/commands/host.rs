@@ -2,6 +2,7 @@
 //! manager. It takes inputs until a signal or `yoi stop` ends it.
 
 use crate::Points;
+use crate::added::AddedFeatures;
 use crate::commands::features;
 use crate::commands::signals::{SignalPlan, Signals};
 use crate::commands::undo;
@@ -37,13 +38,14 @@ const PROCESS: &str = "yoi";
 const STOPPED: &str = "stopped by a signal";
 
 /// The hidden command: a session of its own, the start from standard input, one line back on standard output.
-pub(crate) fn run(points: &Points) -> Result<Exit, Failure> {
+pub(crate) fn run(added: AddedFeatures, points: &Points) -> Result<Exit, Failure> {
     // A process that leads its group already was started by hand.
     rustix::process::setsid().ok();
     authority::seal_inherited(&ambient::claim());
     drop(fs::write("/proc/self/comm", PROCESS));
     let ready = Cell::new(false);
-    let hosted = start_message().and_then(|(message, env)| hosted(message, &env, points, &ready));
+    let hosted =
+        start_message(added).and_then(|(message, env)| hosted(message, &env, points, &ready));
     match hosted {
         Err(failure) if !ready.get() => {
             // The starter has the terminal, and tells the person.
@@ -55,9 +57,9 @@ pub(crate) fn run(points: &Points) -> Result<Exit, Failure> {
     }
 }
 
-fn start_message() -> Result<(StartMessage, Env), Failure> {
+fn start_message(added: AddedFeatures) -> Result<(StartMessage, Env), Failure> {
     let message = StartMessage::read(io::stdin().lock())?;
-    let env = Env::of_process(Some(&message.cwd))?;
+    let env = Env::of_process(Some(&message.cwd), added)?;
     Ok((message, env))
 }
 
@@ -76,7 +78,7 @@ fn hosted(
         quiet,
         ..
     } = message;
-    let launch = LaunchOptions::of_message(launch)?;
+    let launch = LaunchOptions::of_message(launch, env)?;
     let config = launch.over(Config::load(env)?, env)?;
     let log_wanted = host_log::Wanted::of(env)?.or_warnings();
     let plan = SignalPlan::Detached;

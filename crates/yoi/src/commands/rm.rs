@@ -171,7 +171,7 @@ fn remove(
     }
     let _held = patient(&ambient::claim(), || Session::hold(&dir, now()))
         .map_err(|error| open_failure(&error, now(), Some(name)))?;
-    (points.0)("rm.held");
+    points.reached("rm.held");
     if let Ok(files) = everything(&ambient::claim()) {
         clear(&dir, &files);
     }

@@ -205,12 +205,12 @@ impl Start {
         let env = if placed {
             env.clone()
         } else {
-            Env::of_process(Some(Path::new(&started.cwd))).map_err(|failure| {
+            Env::of_process(Some(Path::new(&started.cwd)), env.added.clone()).map_err(|failure| {
                 failure
                     .help(format!("move the directory of {name} back, or choose another one: yoi -C DIR start {name}"))
             })?
         };
-        let launch = flags.after(&started)?;
+        let launch = flags.after(&started, &env)?;
         if let Some(recorded) = launch.recorded() {
             messages.say(&format!(
                 "{name} uses the options of its last start: {recorded}; options on the command line override them"

@@ -484,7 +484,7 @@ impl<'a> Undo<'a> {
         changed: &Changed,
         point: &str,
     ) -> Result<(), SkipReason> {
-        (self.points.0)(point);
+        self.points.reached(point);
         let now = look(&self.files, &changed.path).map_err(SkipReason::File)?;
         if now.bytes == was.bytes {
             return Ok(());

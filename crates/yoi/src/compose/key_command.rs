@@ -207,7 +207,7 @@ mod tests {
         within(
             Path::new("/bin/sh"),
             &words,
-            &Env::of_process(None).unwrap(),
+            &Env::of_process(None, crate::added::AddedFeatures::default()).unwrap(),
             limit,
         )
     }

@@ -450,15 +450,15 @@ pub(crate) fn all_problems(package: &FoundPackage, env: &Env) -> Vec<String> {
     problems(package, env)
         .into_iter()
         .map(|(_, what)| what)
-        .chain(conflicts(package))
+        .chain(conflicts(package, env))
         .collect()
 }
 
 /// What would keep features of a package from being installed beside those of this program, once granted.
-fn conflicts(package: &FoundPackage) -> Vec<String> {
+fn conflicts(package: &FoundPackage, env: &Env) -> Vec<String> {
     let mut policy = CapabilityPolicy::nothing();
     let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
-    for descriptor in crate::program::declared() {
+    for descriptor in env.added.declared() {
         policy = policy.disable(descriptor.id.clone(), "");
         modules.push(Arc::new(Off(descriptor)));
     }

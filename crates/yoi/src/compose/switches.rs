@@ -7,7 +7,6 @@ use crate::config::{Config, Granted, Sourced, Switches};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
-use crate::program;
 use crate::show::remedy;
 use builtins::Now;
 use builtins::notify_person;
@@ -60,7 +59,7 @@ pub(crate) fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> 
     let mut modules = builtins::all(remedy::in_tools);
     let settings = written(config)?;
     modules.extend(opted_in(config, &settings, &on)?);
-    modules.extend(program::modules());
+    modules.extend(env.added.modules());
     let unused: Vec<FeatureId> = declared
         .iter()
         .filter(|feature| is_unused(config, feature))
@@ -69,7 +68,7 @@ pub(crate) fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> 
     let off = declared
         .into_iter()
         .filter(|feature| OPT_IN.contains(&feature.id) && !on.contains(&feature.id));
-    let mut policy = program::granted(grants::defaults());
+    let mut policy = env.added.granted(grants::defaults());
     for feature in off {
         policy = policy.disable(feature.id.clone(), "default");
         modules.push(Arc::new(Off(feature)));

@@ -37,7 +37,8 @@ impl PluginsConfig {
 impl Config {
     /// Everything that is declared: by this program, and by the plugins that were found, granted or not.
     pub(crate) fn declared(&self, env: &Env) -> Vec<FeatureDescriptor> {
-        crate::program::declared()
+        env.added
+            .declared()
             .into_iter()
             .chain(self.plugins(env).declared().cloned())
             .collect()

@@ -296,7 +296,7 @@ impl Hosting<'_> {
 
     /// The named points. The first record that is durable is noted for `-c`, before it is visible.
     fn points(&self, place: &SessionLocation) -> Arc<dyn Fn(&str) + Send + Sync> {
-        let (points, messages) = (self.context.points.0.clone(), self.context.messages);
+        let (points, messages) = (self.context.points.clone(), self.context.messages);
         let note = Mutex::new(Some(place.note()));
         Arc::new(move |point| {
             let durable = !point.starts_with("commit:");
@@ -307,7 +307,7 @@ impl Hosting<'_> {
             if let Some(warning) = note.and_then(|note| note()) {
                 messages.warn(&warning);
             }
-            points(point);
+            points.reached(point);
         })
     }
 

@@ -136,8 +136,8 @@ impl SessionLocation {
     ) -> Result<(Opened, SessionRecords), Failure> {
         let options = || {
             let mut options = Options::new(self.id.to_string(), clock.clone());
-            let reached = points.0.clone();
-            options.probe = Arc::new(move |point| reached(point));
+            let points = points.clone();
+            options.probe = Arc::new(move |point| points.reached(point));
             options.any_file_system = self.any_file_system;
             options
         };

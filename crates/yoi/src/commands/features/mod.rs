@@ -21,7 +21,6 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::launch::LaunchOptions;
 use crate::pods::Pods;
-use crate::program;
 use crate::show::out;
 use builtins::shell::ID as SHELL;
 use diff::StartDifference;
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
             .help("omit the name of the pod, --diff and --unused"));
     }
     if args.schema {
-        out::json(&schema(args)?);
+        out::json(&schema(args, env)?);
         return Ok(Exit::Done);
     }
     let name = if is_of_pod(args) {
@@ -171,12 +170,12 @@ fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
 }
 
 /// The JSON Schema of what the same command prints with `--json`.
-fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
+fn schema(args: &FeaturesArgs, env: &Env) -> Result<Value, Failure> {
     json(&match (is_of_pod(args), args.diff, &args.explain) {
         (true, Some(_), _) => schema_for!(StartDifference),
         (true, None, _) if args.unused => schema_for!(Unused),
         (true, None, _) => schema_for!(Recorded<'_>),
-        (false, _, Some(name)) if explain_task::find(name, &program::declared())?.is_some() => {
+        (false, _, Some(name)) if explain_task::find(name, &env.added.declared())?.is_some() => {
             schema_for!(TaskRoute)
         }
         (false, _, Some(_)) => schema_for!(Route),
