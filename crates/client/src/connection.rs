@@ -21,7 +21,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 /// The socket in a pod's directory.
-pub const SOCKET: &str = "sock";
+pub use protocol::SOCKET;
 
 /// Events that are kept while an answer is awaited.
 pub const MAX_QUEUED: usize = 4096;

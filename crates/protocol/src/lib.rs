@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod blob;
+pub mod count;
 pub mod error;
 pub mod event;
 pub mod item;
@@ -20,6 +21,9 @@ pub mod tool;
 
 /// The version of the protocol: raised when a client of the one before would misunderstand a pod.
 pub const VERSION: u32 = 1;
+
+/// The name of the socket in a pod's directory.
+pub const SOCKET: &str = "sock";
 
 /// Bytes of a client's line. A record has at most 1 MiB, and so has an input on its way to the pod, with its escapes.
 pub const MAX_LINE: usize = 3 << 19;

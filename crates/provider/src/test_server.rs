@@ -1,6 +1,6 @@
 //! A server on loopback that answers each request with the next of its replies, and an endpoint that asks it.
 
-use crate::endpoint::{Config, Endpoint, Wire};
+use crate::endpoint::{Endpoint, EndpointConfig, Wire};
 use crate::failure::HelpTerms;
 use crate::retry::{Pacing, RetryPolicy};
 use authority::{Net, Secret};
@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 /// The waits that an endpoint asked for; none of them takes time.
 pub(crate) type Waits = Arc<Mutex<Vec<Duration>>>;
 
-pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Config, Waits) {
+pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (EndpointConfig, Waits) {
     let waits = Waits::default();
     let slept = waits.clone();
     let pacing = Pacing {
@@ -28,7 +28,7 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Config
     };
     // Long enough for a busy machine, where nothing is meant to time out; the hang tests shorten them.
     let long = Duration::from_secs(20);
-    let config = Config {
+    let config = EndpointConfig {
         name: name.to_owned(),
         base_url: BaseUrl::parse(base_url).unwrap(),
         net,

@@ -64,9 +64,9 @@ const WIDE: &[&str] = &[
     "crates/yoi/src/commands/log.rs text",
     "crates/yoi/src/commands/status.rs lines",
     "crates/yoi/src/commands/verify.rs run",
-    "crates/yoi/src/config/fuzzing.rs narrows",
-    "crates/yoi/src/config/layer.rs layer",
-    "crates/yoi/src/hosting/open.rs open",
+    "crates/host/src/config/fuzzing.rs narrows",
+    "crates/host/src/config/layer.rs layer",
+    "crates/host/src/hosting/open.rs open",
     "crates/yoi/src/show/progress/asker.rs ask",
     "crates/yoi/src/usage.rs failure",
     "crates/yoi/tests/cli/plugin_attacks.rs",
@@ -90,6 +90,10 @@ const HOMONYMS: &[Homonym] = &[
     Homonym {
         name: "Event",
         reason: "what a pod tells: its own watcher in memory, and clients over the socket",
+    },
+    Homonym {
+        name: "Failure",
+        reason: "what failed and the next step: of a command, and as a pod tells it to its clients",
     },
     Homonym {
         name: "Settings",

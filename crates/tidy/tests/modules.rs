@@ -14,6 +14,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("authority", 3),
     ("builtins", 2),
     ("client", 1),
+    ("host", 2),
     ("http-client", 1),
     ("llm-worker", 2),
     ("plugin", 1),
@@ -62,46 +63,54 @@ const ROOMS: &[(&str, &[Room])] = &[
         // opens, runs and closes a pod
         Room { name: "pod::host", may: &["control", "feature::decide", "feature::declare", "feature::live", "foreign", "mailbox", "record", "session"] },
     ]),
+    ("host", &[
+        Room { name: "host::exit", may: &[] },
+        Room { name: "host::nearest", may: &[] },
+        Room { name: "host::plain_file", may: &[] },
+        Room { name: "host::points", may: &[] },
+        // features that a composed program has besides the built-in ones
+        Room { name: "host::added", may: &[] },
+        Room { name: "host::env", may: &["added", "exit"] },
+        Room { name: "host::project", may: &["env", "plain_file"] },
+        Room { name: "host::pods", may: &["env", "exit"] },
+        // what people debug with; knows no pod and no run
+        Room { name: "host::host_log", may: &["env", "exit"] },
+        Room { name: "host::instructions", may: &["env", "exit", "plain_file", "project"] },
+        Room { name: "host::bad_value", may: &[] },
+        Room { name: "host::attachment", may: &["bad_value"] },
+        Room { name: "host::allow", may: &["bad_value", "nearest"] },
+        // what a person can do about a refusal, in words
+        Room { name: "host::remedy", may: &[] },
+        // packages on this machine and the person's grants of them; knows no configuration
+        Room { name: "host::plugins", may: &["env", "exit", "plain_file", "pods"] },
+        // what is configured; knows no option
+        Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "plugins", "pods", "project"] },
+        // the composition root
+        Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "nearest", "plain_file", "plugins", "pods", "project", "remedy"] },
+        // a file that describes an agent
+        Room { name: "host::agent", may: &["compose", "config", "env", "exit", "plain_file"] },
+        Room { name: "host::launch", may: &["agent", "allow", "attachment", "config", "env", "exit"] },
+        // a pod in this process
+        Room { name: "host::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "points", "pods", "project"] },
+    ]),
     ("yoi", &[
         // a terminal: its width and theme
         Room { name: "yoi::look", may: &[] },
-        Room { name: "yoi::exit", may: &["look"] },
-        Room { name: "yoi::nearest", may: &[] },
-        Room { name: "yoi::plain_file", may: &[] },
-        Room { name: "yoi::env", may: &["exit"] },
-        Room { name: "yoi::project", may: &["env", "plain_file"] },
-        Room { name: "yoi::pods", may: &["env", "exit"] },
-        // what people debug with; knows no pod and no run
-        Room { name: "yoi::host_log", may: &["env", "exit"] },
-        Room { name: "yoi::instructions", may: &["env", "exit", "plain_file", "project"] },
-        Room { name: "yoi::bad_value", may: &[] },
-        // features that a composed program has besides the built-in ones
-        Room { name: "yoi::program", may: &["exit"] },
-        Room { name: "yoi::attachment", may: &["bad_value"] },
-        Room { name: "yoi::allow", may: &["bad_value", "nearest", "program"] },
-        Room { name: "yoi::usage", may: &["bad_value", "exit", "nearest"] },
-        // packages on this machine and the person's grants of them; knows no configuration
-        Room { name: "yoi::plugins", may: &["env", "exit", "plain_file", "pods"] },
-        // what is configured; knows no flag
-        Room { name: "yoi::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "plugins", "pods", "program", "project"] },
-        // the composition root; knows no command
-        Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "plain_file", "plugins", "pods", "program", "project", "show"] },
-        Room { name: "yoi::candidates", may: &["compose", "config", "env", "pods"] },
+        // errors on standard error
+        Room { name: "yoi::report", may: &["look"] },
+        Room { name: "yoi::program", may: &["report"] },
+        Room { name: "yoi::usage", may: &["report"] },
+        Room { name: "yoi::candidates", may: &[] },
         // flags; runs nothing
-        Room { name: "yoi::cli", may: &["allow", "attachment", "bad_value", "candidates", "config"] },
-        // a file that describes an agent
-        Room { name: "yoi::agent", may: &["compose", "config", "env", "exit", "plain_file"] },
-        Room { name: "yoi::launch", may: &["agent", "allow", "attachment", "cli", "config", "env", "exit"] },
+        Room { name: "yoi::cli", may: &["candidates"] },
         // what people see; knows no command
-        Room { name: "yoi::show", may: &["exit", "look"] },
+        Room { name: "yoi::show", may: &["look"] },
         // the control channel; knows no command and no configuration
         Room { name: "yoi::past_turn", may: &[] },
-        Room { name: "yoi::socket", may: &["exit", "past_turn"] },
+        Room { name: "yoi::socket", may: &["past_turn"] },
         // the terminal of the full screen: keys in, frames out, given back; knows no pod
         Room { name: "yoi::terminal", may: &[] },
-        // a pod in this process; knows no flag, no command and no terminal
-        Room { name: "yoi::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "socket"] },
-        Room { name: "yoi::commands", may: &["agent", "cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "past_turn", "plain_file", "plugins", "pods", "program", "project", "show", "socket", "terminal"] },
+        Room { name: "yoi::commands", may: &["cli", "look", "past_turn", "report", "show", "socket", "terminal"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

@@ -7,7 +7,6 @@ pub mod arguments;
 mod asked_command;
 mod call;
 mod changed_words;
-mod count;
 mod diff;
 mod finished;
 mod for_people;
@@ -22,13 +21,14 @@ mod tail;
 
 pub use asked_command::{AskedField, asked_fields, asked_parts};
 pub use call::{CallBody, CallCell, CallState, unrepeated};
-pub use count::{count, duration, left_context};
 pub use diff::diff;
 pub use finished::finished;
 pub use for_people::for_people;
 pub use line::{Line, Span, columns};
 pub use markdown::markdown;
 pub use note::{Paragraph, joined, labelled};
+pub(crate) use protocol::count;
+pub use protocol::count::{count, duration, left_context};
 pub use screen::{
     ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply,
     Screen, ScreenSize, context_gain, context_kind, context_masking, context_part, short_model,

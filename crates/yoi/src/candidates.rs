@@ -2,12 +2,12 @@
 //!
 //! The shell asks at each press of Tab, so both are those of that moment. Nothing is connected or written.
 
-use crate::added::AddedFeatures;
-use crate::compose::model::OFFLINE;
-use crate::config::Config;
-use crate::env::Env;
-use crate::pods::Pods;
 use clap_complete::CompletionCandidate;
+use host::added::AddedFeatures;
+use host::compose::model::OFFLINE;
+use host::config::Config;
+use host::env::Env;
+use host::pods::Pods;
 use provider::catalog;
 use std::collections::BTreeSet;
 

@@ -9,15 +9,17 @@ pub(crate) use self::plugin::{
     PluginAction, PluginAddArgs, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs,
 };
 pub(crate) use self::values::Span;
-use self::values::{above_zero, argument, dollars, key, seq, size, steps, time};
-use crate::added::AddedFeatures;
-use crate::allow;
-use crate::bad_value::BadValue;
+use self::values::{above_zero, argument, dollars, key, modes, seq, size, steps, time};
 use crate::candidates::{models, pods};
-use crate::config::file::Mode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
+use host::added::AddedFeatures;
+use host::allow;
+use host::bad_value::BadValue;
+use host::config::file::Mode;
+use host::launch::LaunchOptions;
 use pod::feature::FeatureDescriptor;
+use pod::record::Launch;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -247,7 +249,7 @@ pub(crate) struct PodFlags {
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
     /// Choose where tools and commands can write, and whether commands have network access
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = modes())]
     pub(crate) sandbox: Option<Mode>,
     /// Do not change project files; the same as --sandbox read-only
     #[arg(long, conflicts_with = "sandbox")]
@@ -295,6 +297,28 @@ pub(crate) struct PodFlags {
     /// start of the pod
     #[arg(long)]
     pub(crate) adopt: bool,
+}
+
+impl PodFlags {
+    /// What they say of a start.
+    pub(crate) fn launch(&self) -> LaunchOptions {
+        let mode = self.sandbox.or(self.read_only.then_some(Mode::ReadOnly));
+        let launch = Launch {
+            model: self.model.clone(),
+            sandbox: mode.map(|mode| mode.text().to_owned()),
+            allow: self.allow.clone(),
+            max_steps: self.max_steps,
+            max_cost: self.max_cost,
+            max_tokens: self.max_tokens,
+            max_wall_s: self.max_wall,
+            instructions: self.no_instructions.then_some(false),
+            plugin_dirs: self.plugin_dir.clone(),
+            strict_plugins: self.strict_plugins.then_some(true),
+            ..self.attached.launch()
+        };
+        let (add_dirs, add_write_dirs) = (self.add_dir.clone(), self.add_write_dir.clone());
+        LaunchOptions::new(launch, add_dirs, add_write_dirs, self.adopt)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -638,7 +662,7 @@ pub(crate) struct RmArgs {
 pub(crate) struct AttachFlags {
     /// Enable the feature ID for this start, with settings as a JSON object (repeatable); a feature that a configuration file
     /// disables stays disabled
-    #[arg(long, value_name = "ID[=JSON]", value_parser = crate::attachment::written)]
+    #[arg(long, value_name = "ID[=JSON]", value_parser = host::attachment::written)]
     pub(crate) with: Vec<String>,
     /// Disable the feature ID for this start (repeatable): one that --profile, --agent or --with enabled, or one that only
     /// offers tools
@@ -650,6 +674,16 @@ pub(crate) struct AttachFlags {
 }
 
 impl AttachFlags {
+    /// What they say of a start.
+    pub(crate) fn launch(&self) -> Launch {
+        Launch {
+            with: self.with.clone(),
+            without: self.without.clone(),
+            profile: self.profile.clone(),
+            ..Launch::default()
+        }
+    }
+
     const fn is_empty(&self) -> bool {
         self.with.is_empty() && self.without.is_empty() && self.profile.is_none()
     }

@@ -3,50 +3,37 @@
 //! This crate alone holds ambient authority: it opens directories, reads the environment and starts the runtime,
 //! and hands handles down. It knows no turn order, no record format and no vendor's bytes; those live below.
 
-mod added;
-mod agent;
-mod allow;
-mod attachment;
-mod bad_value;
 mod candidates;
 mod cli;
 mod commands;
-mod compose;
-mod config;
-mod env;
-mod exit;
-mod host_log;
-mod hosting;
-mod instructions;
-mod launch;
 mod look;
-mod nearest;
 mod past_turn;
-mod plain_file;
-mod plugins;
-mod pods;
-mod points;
 mod program;
-mod project;
+mod report;
 mod show;
 mod socket;
 mod terminal;
 mod usage;
 
+pub use host::exit::Exit;
 #[cfg(feature = "fuzzing")]
-pub use config::fuzzing;
-pub use exit::Exit;
-pub use points::Points;
+pub use host::fuzzing;
+pub use host::points::Points;
 pub use program::Program;
 
-use added::AddedFeatures;
+use crate::report::Report;
 use clap::CommandFactory;
+use host::added::AddedFeatures;
+use host::env::Env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn command_line(args: Vec<OsString>, added: AddedFeatures, points: &Points) -> ExitCode {
     // Before there is a thread.
-    if args.get(1).is_some_and(|word| word == compose::HELPER) {
+    if args
+        .get(1)
+        .is_some_and(|word| word == host::compose::HELPER)
+    {
         let served = authority::serve_helper(&ambient::claim());
         return if served.is_ok() {
             ExitCode::SUCCESS
@@ -70,14 +57,14 @@ fn command_line(args: Vec<OsString>, added: AddedFeatures, points: &Points) -> E
             Ok(_) => Exit::Usage.code(),
         };
     }
-    let env = match env::Env::of_process(cli.directory.as_deref(), added) {
+    let env = match Env::of_process(cli.directory.as_deref(), added) {
         Ok(env) => env,
         Err(failure) => return failure.report(),
     };
     ended(commands::dispatch(cli, &env, points))
 }
 
-fn ended(result: Result<Exit, exit::Failure>) -> ExitCode {
+fn ended(result: Result<Exit, host::exit::Failure>) -> ExitCode {
     match result {
         Ok(exit) => match show::out::refused() {
             Some(failure) if exit == Exit::Done => failure.report(),

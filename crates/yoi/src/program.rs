@@ -1,8 +1,9 @@
 //! A program of yoi with more features than the built-in ones: composed in a `main` of its own, without a change here.
 
-use crate::added::AddedFeatures;
-use crate::exit::{Exit, Failure};
-use crate::points::Points;
+use crate::report::Report;
+use host::added::AddedFeatures;
+use host::exit::{Exit, Failure};
+use host::points::Points;
 use pod::feature::{FeatureModule, HostCapability};
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

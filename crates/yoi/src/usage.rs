@@ -1,11 +1,12 @@
 //! Usage errors: what is wrong with a command line, in the form of every other error. Parses nothing.
 
-use crate::bad_value::BadValue;
-use crate::exit::{Exit, Failure};
-use crate::nearest::nearest;
+use crate::report::Report;
 use authority::text::escape_line;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use host::bad_value::BadValue;
+use host::exit::{Exit, Failure};
+use host::nearest::nearest;
 use std::error::Error;
 use std::ffi::OsString;
 use std::process::ExitCode;

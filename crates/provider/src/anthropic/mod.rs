@@ -8,7 +8,7 @@ mod dialect;
 
 pub use dialect::Messages;
 
-use crate::endpoint::{Config, Endpoint, Wire, hidden};
+use crate::endpoint::{Endpoint, EndpointConfig, Wire, hidden};
 use crate::json_text::vendor_model;
 use http_client::{HeaderMap, HeaderValue};
 use llm_worker::Model;
@@ -18,11 +18,11 @@ use std::sync::Arc;
 /// Creates a model of a Messages endpoint; it connects on the first request. The API requires an output limit; without
 /// one in the configuration it is [`max_output`].
 #[must_use]
-pub fn model(config: Config) -> Arc<dyn Model> {
+pub fn model(config: EndpointConfig) -> Arc<dyn Model> {
     Arc::new(endpoint(config))
 }
 
-fn endpoint(mut config: Config) -> Endpoint<MessagesWire> {
+fn endpoint(mut config: EndpointConfig) -> Endpoint<MessagesWire> {
     config
         .max_output
         .get_or_insert_with(|| max_output(vendor_model(&config.name)));

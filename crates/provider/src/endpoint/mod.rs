@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// The configuration of one model.
-pub struct Config {
+pub struct EndpointConfig {
     /// `provider/name`; requests name the model by the part after the first `/`.
     pub name: String,
     /// The URL of the API; the path of its chat endpoint at the end is dropped.
@@ -121,8 +121,8 @@ impl<W: Wire> Model for Endpoint<W> {
 
 impl<W: Wire> Endpoint<W> {
     /// Nothing is connected before the first request.
-    pub(crate) fn new(config: Config, wire: W) -> Self {
-        let Config {
+    pub(crate) fn new(config: EndpointConfig, wire: W) -> Self {
+        let EndpointConfig {
             name,
             base_url,
             net,
@@ -133,7 +133,7 @@ impl<W: Wire> Endpoint<W> {
             pacing,
             ..
         } = config;
-        let Config {
+        let EndpointConfig {
             max_output,
             price,
             context_window,

@@ -6,7 +6,7 @@ mod dialect;
 
 pub use dialect::{Chat, Flavour};
 
-use crate::endpoint::{Config, Endpoint, Wire, hidden};
+use crate::endpoint::{Endpoint, EndpointConfig, Wire, hidden};
 use http_client::{HeaderMap, header};
 use llm_worker::Model;
 use llm_worker::projection::Dialect;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Creates a model of a chat completions endpoint; it connects on the first request. `flavour` selects the endpoint's
 /// deviations.
 #[must_use]
-pub fn model(config: Config, flavour: Flavour) -> Arc<dyn Model> {
+pub fn model(config: EndpointConfig, flavour: Flavour) -> Arc<dyn Model> {
     Arc::new(Endpoint::new(config, ChatWire(flavour)))
 }
 

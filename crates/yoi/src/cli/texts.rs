@@ -138,7 +138,7 @@ mod tests {
                 "{option}"
             );
         }
-        for name in crate::config::variables::VARIABLES
+        for name in host::config::variables::VARIABLES
             .iter()
             .chain(&["YOI_MAX_WALL"])
         {

@@ -1,6 +1,8 @@
 //! Values of flags, read from their words.
 
-use crate::bad_value::BadValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use host::bad_value::BadValue;
+use host::config::file::Mode;
 use protocol::MAX_CMD_ID;
 use std::str::FromStr;
 use std::time::Duration;
@@ -34,6 +36,27 @@ impl FromStr for Span {
                 from: number(text)?,
                 to: None,
             }),
+        }
+    }
+}
+
+/// The modes of the sandbox, with what each of them lets commands do.
+pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
+    let shown = Mode::ALL.map(|mode| PossibleValue::new(mode.text()).help(meaning(mode)));
+    PossibleValuesParser::new(shown)
+        .try_map(|text| Mode::named(&text).ok_or("not a mode of the sandbox"))
+}
+
+const fn meaning(mode: Mode) -> &'static str {
+    match mode {
+        Mode::ReadOnly => {
+            "Tools cannot write files; commands can write only in temporary and cache directories of their own, and have no network access"
+        }
+        Mode::WorkspaceWrite => {
+            "Tools and commands can write in the project and in directories added with --add-write-dir; commands have temporary and cache directories of their own, and no network access"
+        }
+        Mode::Off => {
+            "Tools can write as with workspace-write; commands run without a sandbox, with network access, and each command needs your approval or an allow rule (--allow)"
         }
     }
 }

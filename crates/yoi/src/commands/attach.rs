@@ -13,11 +13,8 @@ use crate::commands::compact;
 use crate::commands::control;
 use crate::commands::live::{live, waits};
 use crate::commands::status;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
 use crate::look::Look;
-use crate::pods::Pods;
-use crate::project::Project;
+use crate::report::Report;
 use crate::show::out;
 use crate::socket::{block_on, failure, of_wire, owner, statuses};
 use crate::terminal::Takes;
@@ -25,6 +22,10 @@ use client::ClientError;
 use client::attachment::Attachment;
 use client::cmd_id::cmd_id;
 use client::connection::hello;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::Pods;
+use host::project::Project;
 use protocol::event::{Event, EventKind, PodEnded};
 use protocol::method::{
     Ask, Attach, Cancel, Compact, Done, GetStatus, Pause, Pin, Resume, Role, SendInput, Unpin,

@@ -1,17 +1,17 @@
 //! `yoi` without a command: at a terminal, the pod of this directory, which is started if there is none.
 
-use crate::Points;
 use crate::cli::{AttachArgs, Cli, PodFlags, StartArgs};
 use crate::commands::{attach, start};
-use crate::compose::model::{ModelChoice, OFFLINE, choose};
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
 use crate::look::Look;
-use crate::pods::{Pods, check_name};
-use crate::project::Project;
 use crate::show::out;
 use clap::CommandFactory;
+use host::compose::model::{ModelChoice, OFFLINE, choose};
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::{Pods, check_name};
+use host::points::Points;
+use host::project::Project;
 use provider::catalog;
 
 /// Pods of one name that are looked at.

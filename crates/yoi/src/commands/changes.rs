@@ -2,15 +2,15 @@
 
 use crate::cli::DiffArgs;
 use crate::commands::person::meant;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::hosting::leftovers::everything;
 use crate::look::Look;
-use crate::pods::{Pods, read_failure};
-use crate::project::Project;
 use crate::show::escape::line;
 use crate::show::out;
 use authority::{FileKind, Located, Workspace, escape};
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::hosting::leftovers::everything;
+use host::pods::{Pods, read_failure};
+use host::project::Project;
 use pod::record::Stored;
 use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved};
 use pod::session::restore::decode;

@@ -2,11 +2,11 @@
 
 use crate::cli::CompactArgs;
 use crate::commands::live::live;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
 use crate::show::out;
 use crate::socket::block_on;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::Pods;
 use protocol::method::Compact;
 use protocol::status::{State, Status};
 

@@ -1,10 +1,10 @@
 //! `yoi completions`: the script by which a shell asks `yoi` itself how a line may go on, and the answers.
 
 use crate::cli::{Cli, CompletionsArgs, Shell};
-use crate::exit::{Exit, Failure};
 use crate::show::out;
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Zsh};
+use host::exit::{Exit, Failure};
 use std::ffi::OsString;
 use std::process::ExitCode;
 

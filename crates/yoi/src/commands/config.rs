@@ -2,18 +2,19 @@
 
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::commands::features::source_text;
-use crate::compose::keys::describe;
-use crate::compose::model::{self, patience, waits};
-use crate::compose::switches::switched;
-use crate::config::file::{File, ProviderConfig, TimeoutsConfig};
-use crate::config::{
+use crate::report::Report;
+use crate::show::out;
+use host::compose::keys::describe;
+use host::compose::model::{self, patience, waits};
+use host::compose::switches::switched;
+use host::config::file::{File, ProviderConfig, TimeoutsConfig};
+use host::config::{
     Attaching, Config, ModelSettings, PendingGrant, PodLimitSettings, Source, Sourced, Switches,
 };
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::{disk, make_private};
-use crate::project::Project;
-use crate::show::out;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::{disk, make_private};
+use host::project::Project;
 use provider::{Timeouts, catalog};
 use schemars::schema_for;
 use serde_json::json;

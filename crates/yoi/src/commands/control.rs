@@ -3,11 +3,11 @@
 use crate::cli::{PodArgs, ResumeArgs, StopArgs};
 use crate::commands::host_process::HostProcess;
 use crate::commands::live::live;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
 use crate::show::out;
 use crate::socket::{LiveClient, Reached, block_on, owner};
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::Pods;
 use pod::session::summary::Summary;
 use protocol::method::{Ask, Cancel, Done, Pause, Resume, Shutdown};
 use protocol::status::{State, Status};

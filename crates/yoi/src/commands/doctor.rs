@@ -5,16 +5,16 @@ mod background;
 use crate::cli::JsonArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::models;
-use crate::compose::compose;
-use crate::compose::model::{affordable, build, choose, in_the_clear};
-use crate::compose::roots::Added;
-use crate::config::Config;
-use crate::config::file::{Mode, NetworkMode};
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::{NEWER, Pods};
 use crate::show::{checklist, out};
 use authority::support;
+use host::compose::compose;
+use host::compose::model::{affordable, build, choose, in_the_clear};
+use host::compose::roots::Added;
+use host::config::Config;
+use host::config::file::{Mode, NetworkMode};
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::{NEWER, Pods};
 use pod::feature::InstallOutcome;
 use provider::catalog;
 use serde_json::json;
@@ -177,7 +177,7 @@ fn state(env: &Env) -> Check {
         pods.prepare()?;
         let probe = pods.root().join(format!(".doctor-{}", std::process::id()));
         let written = fs::write(&probe, b"yoi").and_then(|()| fs::remove_file(&probe));
-        written.map_err(|e| crate::pods::disk(&probe, &e))?;
+        written.map_err(|e| host::pods::disk(&probe, &e))?;
         Ok(pods.root())
     });
     tried.map_or_else(
@@ -316,7 +316,7 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
         }
         Ok(Ok(spawner)) => Some(match spawner.try_namespaces() {
             Ok(()) if config.network.value == NetworkMode::Hosts => {
-                let hosts = crate::config::hosts::all(&config.hosts.value).len();
+                let hosts = host::config::hosts::all(&config.hosts.value).len();
                 works("commands", format!("namespaces of their own, and a proxy to {hosts} hosts of `hosts`"))
             }
             Ok(()) => works("commands", "namespaces of their own: they reach servers of each other, and no other sockets"),

@@ -3,13 +3,14 @@
 use crate::commands::output_schema::AnswerForm;
 use crate::commands::signals::Ending;
 use crate::commands::status::drop_turns;
-use crate::exit::{Exit, Failure, labelled};
 use crate::look::Look;
+use crate::report::{Report, labelled};
 use crate::show::escape::json as harmless;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
-use crate::show::remedy::{more_budget, of_pod};
 use authority::text::escape_line;
+use host::exit::{Exit, Failure};
+use host::remedy::{more_budget, of_pod};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
 use pod::control::{ANSWER_NOT_STORED, TurnEnd};

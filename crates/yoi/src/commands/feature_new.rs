@@ -1,10 +1,10 @@
 //! `yoi feature new`: the template crate of `docs/template` under another name.
 
 use crate::cli::FeatureNewArgs;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::disk;
 use crate::show::out;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::disk;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

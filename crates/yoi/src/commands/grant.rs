@@ -4,11 +4,11 @@
 use crate::cli::{GrantArgs, RevokeArgs};
 use crate::commands::grant_plugin::{self, GrantedPlugin, PendingPlugin};
 use crate::commands::person::only_a_person;
-use crate::config::grants::{self, Grant, Grants};
-use crate::config::{Config, PendingGrant};
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
 use crate::show::out;
+use host::config::grants::{self, Grant, Grants};
+use host::config::{Config, PendingGrant};
+use host::env::Env;
+use host::exit::{Exit, Failure};
 
 use serde::Serialize;
 use serde_json::json;
@@ -164,7 +164,7 @@ pub(crate) fn revoke(args: &RevokeArgs, env: &Env) -> Result<Exit, Failure> {
         json: *json,
     };
     only_a_person("change its own grants")?;
-    let root = crate::project::Project::around(env).root;
+    let root = host::project::Project::around(env).root;
     if lists(args) {
         show(
             args,

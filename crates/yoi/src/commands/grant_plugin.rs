@@ -1,11 +1,11 @@
 //! Plugins in the lists of `yoi grant` and `yoi revoke`: what each would run, and which files changed since its last grant.
 
 use super::grant::{Entry, short};
-use crate::compose::packages;
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::Failure;
-use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing};
+use host::compose::packages;
+use host::config::Config;
+use host::env::Env;
+use host::exit::Failure;
+use host::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing};
 use llm_worker::ToolEffect;
 use plugin::{DeclaredFeature, Manifest};
 use pod::feature::ToolDeclaration;

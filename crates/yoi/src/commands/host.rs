@@ -1,24 +1,24 @@
 //! The process of a pod that stays: started by `yoi start` without a terminal, or in the foreground for a service
 //! manager. It takes inputs until a signal or `yoi stop` ends it.
 
-use crate::Points;
-use crate::added::AddedFeatures;
 use crate::commands::features;
 use crate::commands::signals::{SignalPlan, Signals};
 use crate::commands::undo;
-use crate::compose::model::ResolvedModel;
-use crate::compose::secrets::ResolvedSecrets;
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::host_log;
-use crate::hosting::handshake::{HostReply, Ready, StartMessage};
-use crate::hosting::leftovers::Swept;
-use crate::hosting::messages::Messages;
-use crate::hosting::session_location::{SessionLocation, WantedSession, now};
-use crate::hosting::socket_file::SOCKET;
-use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, host_failure};
-use crate::launch::LaunchOptions;
+use crate::report::messages;
+use host::added::AddedFeatures;
+use host::compose::model::ResolvedModel;
+use host::compose::secrets::ResolvedSecrets;
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::host_log;
+use host::hosting::handshake::{HostReply, Ready, StartMessage};
+use host::hosting::leftovers::Swept;
+use host::hosting::session_location::{SessionLocation, WantedSession, now};
+use host::hosting::socket_file::SOCKET;
+use host::hosting::{Driven, HostContext, Hosting, OpenedSession, host_failure};
+use host::launch::LaunchOptions;
+use host::points::Points;
 use pod::control::{Client, NewInput, Outbox, SubmitError};
 use pod::host::HostError;
 use pod::permission::Person;
@@ -140,7 +140,7 @@ impl PodThatStays<'_> {
 
     fn host(self, env: &Env, points: &Points) -> Result<Exit, Failure> {
         let signals = Signals::of_host(self.plan)?;
-        let messages = Messages { quiet: self.quiet };
+        let messages = messages(self.quiet);
         let swept = Swept::now(env, &messages);
         let ambient = ambient::claim();
         let show_report = |report: &serde_json::Value| features::render(report).warn();

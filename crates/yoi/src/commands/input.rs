@@ -1,9 +1,9 @@
 //! The prompt, from the command line, from standard input, or both.
 
 use crate::cli::RunArgs;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::plain_file;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::plain_file;
 use rustix::fs::{FileType, fstat};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};

@@ -1,8 +1,8 @@
 //! Processes that killed runs left running: which, whose, and the words for it. Ends none.
 
-use crate::env::Env;
-use crate::hosting::leftovers::session;
-use crate::pods::Pods;
+use host::env::Env;
+use host::hosting::leftovers::session;
+use host::pods::Pods;
 
 pub(crate) const HELP: &str = "the next `yoi run` or `yoi start` stops such processes";
 

@@ -1,13 +1,13 @@
 //! Live pods as commands meet them: connected to by name, and the words for what stands in the way.
 
 use crate::commands::status::drop_turns;
-use crate::exit::{Exit, Failure};
-use crate::hosting::session_location::{now, open_failure};
-use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::question::end;
 use crate::socket::{LiveClient, Reached, hold};
 use client::model::is_context_full;
+use host::exit::{Exit, Failure};
+use host::hosting::session_location::{now, open_failure};
+use host::pods::Pods;
 use pod::record::{HoldCause, InputId};
 use protocol::method::Role;
 use protocol::status::{ApprovalStatus, ModelRetry, State, Status};

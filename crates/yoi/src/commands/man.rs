@@ -1,12 +1,12 @@
 //! `yoi man`: the manual pages, from the same texts as `--help`.
 
 use crate::cli::{Cli, ManArgs};
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
 use crate::show::out;
 use authority::explain_at;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use host::env::Env;
+use host::exit::{Exit, Failure};
 use std::fs;
 use std::io;
 use std::path::Path;

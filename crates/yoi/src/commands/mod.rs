@@ -44,10 +44,10 @@ mod status;
 mod undo;
 mod verify;
 
-use crate::Points;
 use crate::cli::{Cli, Command, FeatureAction, PluginAction};
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use ::host::env::Env;
+use ::host::exit::{Exit, Failure};
+use ::host::points::Points;
 
 pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Failure> {
     let Some(command) = cli.command else {

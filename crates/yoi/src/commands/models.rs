@@ -1,14 +1,14 @@
 //! `yoi models`: what can answer now, and the line to add for what was found.
 
 use crate::cli::JsonArgs;
-use crate::compose::model::{OFFLINE, Reach, amounts, choose, in_the_clear, price, reach};
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::show::remedy::OTHER_MODEL;
 use crate::show::{checklist, out};
 use authority::text::escape_line;
 use authority::{Ambient, Net};
+use host::compose::model::{OFFLINE, Reach, amounts, choose, in_the_clear, price, reach};
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::remedy::OTHER_MODEL;
 use provider::Timeouts;
 use provider::catalog;
 use provider::endpoint::list_models;

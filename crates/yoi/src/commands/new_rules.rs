@@ -3,11 +3,11 @@
 //! A process that dies between the two leaves the call allowed in its pod and the file as it was: less is allowed than was
 //! shown, and the same command writes the rules when it is given again.
 
-use crate::config::{Addition, UserRules, as_toml};
-use crate::exit::{Exit, Failure};
 use crate::show::progress::RuleFile;
 use crate::show::question;
 use crate::show::rule_preview;
+use host::config::{Addition, UserRules, as_toml};
+use host::exit::{Exit, Failure};
 use pod::permission::Rule;
 use protocol::method::{AllowScope, MatchedCalls, PodRule};
 use protocol::record::ApprovalRequested;

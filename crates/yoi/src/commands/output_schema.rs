@@ -3,10 +3,10 @@
 //! The schema is part of the input. The pod asks the model for it, and `builtin:output-validate` has the model go on when
 //! an answer does not fit. What is printed is checked here once more: the feature may be off, or may have given up.
 
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::plain_file;
 use builtins::output_validate::AnswerSchema;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::plain_file;
 use llm_worker::Shortfall;
 use llm_worker::effect::Outcome;
 use pod::control::TurnEnd;

@@ -1,11 +1,11 @@
 //! Commands that only a person may give: an agent does not approve itself, and starts and removes no pod. The person's
 //! terminal, and the pod that a person means.
 
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
-use crate::project::Project;
 use crate::show::terminal::Terminal;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::Pods;
+use host::project::Project;
 
 /// The terminal of a person who reads standard output and can answer questions.
 pub(crate) fn terminal(env: &Env) -> Option<Terminal> {

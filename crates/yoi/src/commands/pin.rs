@@ -3,11 +3,11 @@
 use crate::cli::PinArgs;
 use crate::commands::input;
 use crate::commands::live::live;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
 use crate::show::out;
 use crate::socket::block_on;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::Pods;
 use protocol::method::{Pin, Unpin};
 use protocol::status::{PinStatus, Status};
 

@@ -2,18 +2,18 @@
 //! an empty directory; and what tools promise beyond their answers.
 
 use super::person::only_a_person;
-use crate::compose::roots::Added;
-use crate::compose::{compose, packages};
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::plain_file::{self, Links};
-use crate::plugins::{FoundPackage, content_of};
-use crate::pods::disk;
-use crate::project::Project;
 use crate::show::out;
 use authority::text::bytes_without_bom;
 use authority::{ChildExit, Job, Scratch, Spawner};
+use host::compose::roots::Added;
+use host::compose::{compose, packages};
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::plain_file::{self, Links};
+use host::plugins::{FoundPackage, content_of};
+use host::pods::disk;
+use host::project::Project;
 use llm_worker::ToolEffect;
 use llm_worker::tool::parse_arguments;
 use plugin::{Content, ToolProgram};

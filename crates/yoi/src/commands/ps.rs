@@ -2,16 +2,16 @@
 //! in the host's process.
 
 use crate::cli::PsArgs;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::hosting::leftovers::session;
-use crate::hosting::session_location::now;
-use crate::pods::Pods;
 use crate::show::background_tasks::{job_text, run_text};
 use crate::show::escape::line;
 use crate::show::out;
 use crate::socket::{block_on, owner, statuses};
 use authority::{PodProcess, ProcessOwner, processes_of, resident_memory};
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::hosting::leftovers::session;
+use host::hosting::session_location::now;
+use host::pods::Pods;
 use protocol::status::JobStatus;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,16 +1,17 @@
 //! `yoi rm`: pods to the trash, or gone.
 
-use crate::Points;
 use crate::cli::RmArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::ls::row;
 use crate::commands::person::{only_a_person, terminal};
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::hosting::leftovers::{clear, everything};
-use crate::hosting::session_location::{now, open_failure, patient};
-use crate::pods::{Pods, check_name, disk, make_private};
+use crate::report::Report;
 use crate::show::out;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::hosting::leftovers::{clear, everything};
+use host::hosting::session_location::{now, open_failure, patient};
+use host::pods::{Pods, check_name, disk, make_private};
+use host::points::Points;
 use session_store::Session;
 use std::fs;
 use std::path::PathBuf;

@@ -1,7 +1,5 @@
 //! `yoi run`: one headless run to its end.
 
-use crate::Points;
-use crate::agent::Agent;
 use crate::cli::RunArgs;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::features;
@@ -12,20 +10,23 @@ use crate::commands::run_client::{ClientRun, DONE};
 use crate::commands::run_person::PersonAsked;
 use crate::commands::signals::Signals;
 use crate::commands::undo;
-use crate::config::{Config, UserRules};
-use crate::env::Env;
-use crate::exit::{Exit, Failure, no_thread};
-use crate::host_log;
-use crate::hosting::leftovers::Swept;
-use crate::hosting::messages::Messages;
-use crate::hosting::session_location::{SessionLocation, WantedSession, now};
-use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, Prepared, host_failure};
-use crate::launch::LaunchOptions;
 use crate::look::Look;
 use crate::past_turn::past_end;
+use crate::report::messages;
 use crate::show::progress::{Asker, JournalLines, OutputStyle, show};
 use crate::show::terminal::{Terminal, children_can_type};
 use client::cmd_id::cmd_id;
+use host::agent::Agent;
+use host::config::{Config, UserRules};
+use host::env::Env;
+use host::exit::{Exit, Failure, no_thread};
+use host::host_log;
+use host::hosting::leftovers::Swept;
+use host::hosting::messages::PersonMessages;
+use host::hosting::session_location::{SessionLocation, WantedSession, now};
+use host::hosting::{Driven, HostContext, Hosting, OpenedSession, PreparedPod, host_failure};
+use host::launch::LaunchOptions;
+use host::points::Points;
 use pod::control::{Client, Event, NewInput, Outbox, OutputFollower, SubmitError, TurnEnd};
 use pod::host::HostError;
 use pod::permission::Person;
@@ -41,7 +42,7 @@ use tokio::sync::mpsc;
 pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
     authority::seal_inherited(&ambient::claim());
     let signals = Signals::watch(args.timeout, args.json)?;
-    let messages = Messages { quiet: args.quiet };
+    let messages = messages(args.quiet);
     let swept = Swept::now(env, &messages);
     let done = run_prompt(args, env, points, signals.clone(), messages, swept);
     // Waits while a signal is ending the program: what broke because of that is not told besides.
@@ -57,7 +58,7 @@ fn run_prompt(
     env: &Env,
     points: &Points,
     signals: Signals,
-    messages: Messages,
+    messages: PersonMessages,
     mut swept: Swept,
 ) -> Result<Exit, Failure> {
     let began = Instant::now();
@@ -103,7 +104,7 @@ fn run_prompt(
         style,
         began,
     };
-    let launch = LaunchOptions::new(&args.options).with_agent(agent);
+    let launch = args.options.launch().with_agent(agent);
     let mut busy = 0;
     let may_hand_over = |busy| sent.get() && busy < MAX_HANDOVERS;
     loop {
@@ -153,7 +154,7 @@ struct HostRun<'a> {
     env: &'a Env,
     points: &'a Points,
     signals: &'a Signals,
-    messages: Messages,
+    messages: PersonMessages,
     swept: &'a Swept,
     log_wanted: &'a host_log::Wanted,
     launch: &'a LaunchOptions,
@@ -262,7 +263,7 @@ impl HeadlessRun<'_> {
         &self,
         hosting: &Hosting<'_>,
         place: &mut SessionLocation,
-        prepared: Prepared,
+        prepared: PreparedPod,
     ) -> Result<FinishedRun, Failure> {
         let clock: Clock = Arc::new(now);
         self.signals.begin();
@@ -324,7 +325,7 @@ impl HeadlessRun<'_> {
     }
 
     /// The terminal at which a person is asked. Only commands without a sandbox could type there.
-    fn terminal(&self, prepared: &Prepared) -> Option<Terminal> {
+    fn terminal(&self, prepared: &PreparedPod) -> Option<Terminal> {
         let asks = self.asks && !(prepared.is_unconfined() && children_can_type());
         asks.then(|| Terminal::of_process(std::io::stderr()))
             .flatten()

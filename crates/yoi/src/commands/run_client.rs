@@ -9,15 +9,14 @@ use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::live::{kept, waits};
 use crate::commands::output_schema::{AnswerForm, OutputSchema};
 use crate::commands::signals::{Ending, Signals};
-use crate::compose::model::OFFLINE;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::hosting::messages::Messages;
-use crate::launch::LaunchOptions;
-use crate::pods::{Pods, check_name};
-use crate::project::Project;
+use crate::report::messages;
 use crate::show::progress::OutputStyle;
 use crate::socket::{Ended, LiveClient, Reached, block_on, owner};
+use host::compose::model::OFFLINE;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::{Pods, check_name};
+use host::project::Project;
 use llm_worker::Cost;
 use pod::control::TurnEnd;
 use pod::record::{InputId, Record};
@@ -189,7 +188,7 @@ impl ClientRun<'_> {
     fn check_flags(&self, name: &str) -> Result<(), Failure> {
         // An input may have limits of its own.
         let limits = ["--max-steps", "--max-cost", "--max-tokens"];
-        let given = LaunchOptions::new(&self.args.options).flags();
+        let given = self.args.options.launch().flags();
         let agent = self.args.agent.iter().map(|_| "--agent");
         let given: Vec<_> = given
             .into_iter()
@@ -282,9 +281,7 @@ impl ClientRun<'_> {
 
     /// Says why the turn of the input does not begin now, if it does not.
     async fn tell_waiting(&self, target: &Target<'_>, live: &mut LiveClient, is_working: bool) {
-        let messages = Messages {
-            quiet: self.args.quiet,
-        };
+        let messages = messages(self.args.quiet);
         let name = target.name;
         if is_working {
             return messages.say(&format!(

@@ -6,16 +6,16 @@ use crate::commands::input;
 use crate::commands::live::{kept, live_as, waits};
 use crate::commands::output_schema::AnswerForm;
 use crate::commands::person::only_a_person;
-use crate::compose::model::OFFLINE;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::hosting::messages::Messages;
 use crate::look::Look;
-use crate::pods::Pods;
+use crate::report::messages;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
 use crate::socket::{Ended, LiveClient, block_on};
 use client::cmd_id::cmd_id;
+use host::compose::model::OFFLINE;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::Pods;
 use llm_worker::Outcome;
 use protocol::MAX_PAGE;
 use protocol::method::{Page, Role, SendInput};
@@ -57,9 +57,7 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             .as_ref()
             .is_some_and(|status| status.model == OFFLINE);
         let waiting = status.and_then(|status| waits(&status, &name));
-        waiting
-            .iter()
-            .for_each(|line| Messages { quiet: false }.warn(line));
+        waiting.iter().for_each(|line| messages(false).warn(line));
         if !args.wait {
             match args.json {
                 true => out::json(&json!({ "pod": name, "input": input })),

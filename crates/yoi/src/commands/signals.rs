@@ -4,8 +4,9 @@
 //! doing: opening a long session, or writing to a terminal that is held.
 
 use crate::commands::ending;
-use crate::exit::{Exit, Failure};
-use crate::hosting::ChildTag;
+use crate::report::Report;
+use host::exit::{Exit, Failure};
+use host::hosting::ChildTag;
 use std::fs;
 use std::future::poll_fn;
 use std::ops::RangeInclusive;

@@ -3,25 +3,26 @@
 //! This process has the person's terminal, so it reads the configuration and resolves keys and secrets here. The process that
 //! hosts the pod gets them on a pipe, and answers with one line once the pod is open.
 
-use crate::Points;
 use crate::cli::{HOST, StartArgs};
 use crate::commands::host::PodThatStays;
 use crate::commands::host_process::{HostProcess, running};
 use crate::commands::input;
 use crate::commands::person::only_a_person;
 use crate::commands::signals::SignalPlan;
-use crate::compose::keys;
-use crate::compose::model::ResolvedModel;
-use crate::compose::secrets::ResolvedSecrets;
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure, no_thread};
-use crate::host_log;
-use crate::hosting::handshake::{self, HostReply, Ready, StartMessage};
-use crate::hosting::messages::Messages;
-use crate::launch::LaunchOptions;
-use crate::pods::{Pods, check_name};
+use crate::report::messages;
 use crate::show::out;
+use host::compose::keys;
+use host::compose::model::ResolvedModel;
+use host::compose::secrets::ResolvedSecrets;
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure, no_thread};
+use host::host_log;
+use host::hosting::handshake::{self, HostReply, Ready, StartMessage};
+use host::hosting::messages::PersonMessages;
+use host::launch::LaunchOptions;
+use host::pods::{Pods, check_name};
+use host::points::Points;
 use pod::record::{HoldCause, HostStarted};
 use pod::session::fold::SessionState;
 use pod::session::summary::Summary;
@@ -94,7 +95,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     authority::seal_inherited(&ambient::claim());
     let prompt = input::optional(args.prompt.as_ref(), env)?;
     let dir = Pods::of(env)?.dir(&args.name);
-    let flags = LaunchOptions::new(&args.options);
+    let flags = args.options.launch();
     let (owner, last) = (running(&dir), recorded(&dir));
     // It lacks something, and does nothing until it is started with that.
     let is_suspended = last
@@ -104,7 +105,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     if let Some(owner) = owner.as_ref().filter(|_| !is_suspended) {
         return already(args, &flags, prompt.is_some(), owner, &last).map(Started::Told);
     }
-    let messages = Messages { quiet: args.quiet };
+    let messages = messages(args.quiet);
     let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
     let config = launch.over(Config::load(&env)?, &env)?;
     let model = ResolvedModel::of(&ambient::claim(), &config, &env);
@@ -160,7 +161,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
             let owner = running(&dir)
                 .filter(|owner| owner.pid != pid)
                 .ok_or(failure)?;
-            let flags = LaunchOptions::new(&args.options);
+            let flags = args.options.launch();
             already(
                 args,
                 &flags,
@@ -188,7 +189,7 @@ impl Start {
         placed: bool,
         env: &Env,
         started: Option<HostStarted>,
-        messages: Messages,
+        messages: PersonMessages,
     ) -> Result<Self, Failure> {
         let name = &args.name;
         let Some(started) = started else {

@@ -4,22 +4,22 @@
 mod tally;
 
 use self::tally::{SkipReason, Tally, UndoAction};
-use crate::Points;
 use crate::cli::UndoArgs;
 use crate::commands::changes::{
     CurrentFile, before, itself, locate_moved, look, read, there, warn,
 };
 use crate::commands::live::reach;
 use crate::commands::person::{meant, terminal};
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::hosting::leftovers::{clear, everything, session};
-use crate::hosting::session_location::{now, open_failure};
-use crate::pods::{Pods, empty};
 use crate::show::out;
 use crate::socket::{block_on, of_wire};
 use authority::{FileKind, Located, Workspace, escape};
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::hosting::leftovers::{clear, everything, session};
+use host::hosting::session_location::{now, open_failure};
+use host::pods::{Pods, empty};
+use host::points::Points;
 use pod::control::{Batch, BetweenTurns};
 use pod::record::{DirectoryMoved, FileChanged, Record, Stored};
 use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved, relocated, staged};

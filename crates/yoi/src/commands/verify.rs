@@ -2,13 +2,13 @@
 
 use crate::cli::VerifyArgs;
 use crate::commands::person::meant;
-use crate::compose::model::dialect;
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::hosting::session_location::{now, open_failure};
-use crate::pods::{Pods, check_name, read_failure, salvage as next_step, seqs};
 use crate::show::out;
+use host::compose::model::dialect;
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::hosting::session_location::{now, open_failure};
+use host::pods::{Pods, check_name, read_failure, salvage as next_step, seqs};
 use pod::session::replay::{Wrong, verify};
 use session_store::{BLOB_BYTES, Damage, OpenError, Options, ReadError, Reader, Session, Tail};
 use std::sync::Arc;

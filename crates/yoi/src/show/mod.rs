@@ -6,7 +6,6 @@ pub(crate) mod escape;
 pub(crate) mod out;
 pub(crate) mod progress;
 pub(crate) mod question;
-pub(crate) mod remedy;
 pub(crate) mod rule_preview;
 pub(crate) mod sandboxed;
 pub(crate) mod terminal;

@@ -1,9 +1,9 @@
 //! Results on standard output; knows no command.
 
 use super::escape::json as harmless;
-use crate::exit::{Exit, Failure};
 use crate::look::Look;
 use authority::text::{escape_line, escape_lines};
+use host::exit::{Exit, Failure};
 use std::future::pending;
 use std::io::{self, Write};
 use std::os::fd::AsFd;

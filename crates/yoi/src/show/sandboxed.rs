@@ -1,8 +1,8 @@
 //! What would allow a person's commands what the sandbox refused, read from the notes in their output.
 
-use super::remedy::argument;
 use authority::NOT_CONNECTED;
 use builtins::{NO_NETWORK, REFUSED_PATH};
+use host::remedy::argument;
 use std::path::Path;
 
 /// One line about the first of them.

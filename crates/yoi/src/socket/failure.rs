@@ -1,10 +1,10 @@
 //! The words for what a live pod refuses, and for one that does not answer.
 
 use super::owner;
-use crate::exit::{Exit, Failure};
 use client::ClientError;
+use host::exit::{Exit, Failure};
 use protocol::error::{Error, ErrorKind};
-use protocol::method::{self, Undone};
+use protocol::method;
 use session_store::Owner;
 use std::path::Path;
 use std::time::Duration;
@@ -156,28 +156,6 @@ pub(super) async fn gone(dir: &Path, name: &str, before: &Owner) -> Failure {
     }
     Failure::new(Exit::Unavailable, format!("the process of {name} ended"))
         .help(format!("`yoi log {name}` shows what was recorded"))
-}
-
-/// What an undo did, for the client that asked for it.
-pub(crate) fn undone(lines: Vec<String>, done: Result<(), Failure>) -> Undone {
-    Undone {
-        lines,
-        failure: done.err().map(to_wire),
-    }
-}
-
-/// A failure of the pod's process, for its clients.
-pub(crate) fn to_wire(failure: Failure) -> method::Failure {
-    let Failure {
-        exit,
-        message,
-        help,
-    } = failure;
-    method::Failure {
-        exit: exit.number(),
-        message,
-        help,
-    }
 }
 
 /// A failure of the pod's process, as a command reports it.

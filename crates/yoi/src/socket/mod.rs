@@ -4,12 +4,12 @@
 mod failure;
 
 use self::failure::gone;
-pub(crate) use self::failure::{failure, of_wire, removed, to_wire, undone};
-use crate::exit::{Exit, Failure};
+pub(crate) use self::failure::{failure, of_wire, removed};
 use crate::past_turn::past_end;
 use client::ClientError;
 use client::cmd_id::cmd_id;
 use client::connection::{Begun, Connection, hello};
+use host::exit::{Exit, Failure};
 use pod::control::TurnEnd;
 use pod::record::InputId;
 use pod::session::fold::Hold;

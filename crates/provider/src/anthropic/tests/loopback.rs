@@ -3,7 +3,7 @@
 
 use crate::anthropic::{Messages, MessagesWire, endpoint};
 use crate::catalog::Api;
-use crate::endpoint::{Config, Endpoint, list_models};
+use crate::endpoint::{Endpoint, EndpointConfig, list_models};
 use crate::test_server::{self, Reply, Server, Waits, ask, begun, millis, status, streamed};
 use authority::{HostPort, Net, Secret};
 use http_client::{BaseUrl, Timeouts};
@@ -21,7 +21,7 @@ struct Rig {
     waits: Waits,
 }
 
-fn config(port: u16) -> (Config, Waits) {
+fn config(port: u16) -> (EndpointConfig, Waits) {
     let net = Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", port)]);
     test_server::config(
         "anthropic/claude-x",
@@ -312,7 +312,7 @@ fn a_limit_in_the_configuration_is_the_limit() {
     assert_eq!(endpoint(usual).max_output(), Some(32_000));
     let (small, _) = config(1);
     assert_eq!(
-        endpoint(Config {
+        endpoint(EndpointConfig {
             max_output: Some(100),
             ..small
         })

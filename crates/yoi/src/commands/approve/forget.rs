@@ -3,14 +3,14 @@
 use crate::cli::Forget;
 use crate::commands::live::live_as;
 use crate::commands::person::only_a_person;
-use crate::config::UserRules;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::{Pods, read_failure};
 use crate::show::out;
 use crate::show::question::{read_rules, short};
 use crate::socket::block_on;
 use client::cmd_id::cmd_id;
+use host::config::UserRules;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::{Pods, read_failure};
 use pod::permission::Rule;
 use pod::session::summary::Summary;
 use protocol::method::{ForgetRules, GetApprovals, PodRule, Role};

@@ -1,6 +1,6 @@
 //! What a person or a script types: a line is an input, a command behind a slash, or a shell command behind `!`.
 
-use crate::exit::{Failure, no_thread};
+use host::exit::{Failure, no_thread};
 use std::io::{self, BufRead, Read};
 use std::thread;
 use tokio::sync::mpsc;

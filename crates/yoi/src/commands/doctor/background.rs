@@ -1,9 +1,9 @@
 //! What would end a pod that stays, and what ended ones left. Reads files; asks no service.
 
 use super::{Check, note, works};
-use crate::env::Env;
-use crate::hosting::socket_file::SOCKET;
-use crate::pods::Pods;
+use host::env::Env;
+use host::hosting::socket_file::SOCKET;
+use host::pods::Pods;
 use session_store::Session;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@
 use super::capability_text::{denied_words, in_words, split_denial, words};
 use super::page::Page;
 use super::table::{refusal, source_text, why_off};
-use crate::compose::Composed;
-use crate::config::Config;
+use host::compose::Composed;
+use host::config::Config;
 use llm_worker::ToolEffect;
 use pod::feature::{
     Admission, FeatureDescriptor, HostCapability, InstallOutcome, Need, PlannedFeature,

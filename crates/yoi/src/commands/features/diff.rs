@@ -5,7 +5,7 @@ use super::journal::{PodStart, Starts};
 use super::page::Page;
 use super::table::outcome_words;
 use crate::cli::Span;
-use crate::exit::Failure;
+use host::exit::Failure;
 use pod::feature::HostCapability;
 use pod::session::restore::utc;
 use schemars::JsonSchema;

@@ -4,13 +4,13 @@ use super::availability::{Contribution, Mark, Part, Step, effect_text, render, t
 use super::explain_task;
 use super::page::Page;
 use super::table::sandbox_text;
-use crate::compose::roots::Added;
-use crate::compose::{Composed, compose};
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::nearest::did_you_mean;
-use crate::show::remedy::READ_OUTPUT;
+use host::compose::roots::Added;
+use host::compose::{Composed, compose};
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::nearest::did_you_mean;
+use host::remedy::READ_OUTPUT;
 use llm_worker::ToolEffect;
 use pod::feature::{
     FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration,

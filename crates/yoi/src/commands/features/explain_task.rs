@@ -4,12 +4,12 @@ use super::availability::{Contribution, Mark, Part, Step, effect_text, render, t
 use super::capability_text::words;
 use super::page::Page;
 use super::table::trigger_text;
-use crate::compose::roots::Added;
-use crate::compose::{Composed, compose};
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::hosting::session_location::now;
+use host::compose::roots::Added;
+use host::compose::{Composed, compose};
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::hosting::session_location::now;
 use llm_worker::ToolEffect;
 use pod::feature::{
     BackgroundTaskDeclaration, FeatureDescriptor, HostCapability, PlannedFeature, Restart,

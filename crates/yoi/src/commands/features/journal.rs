@@ -1,8 +1,8 @@
 //! The install reports in a pod's journal, start by start. Prints nothing.
 
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::pods::{Pods, read_failure};
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::pods::{Pods, read_failure};
 use pod::feature::RegistryReport;
 use pod::record::{Record, UsedGrant};
 use pod::session::restore::decode;

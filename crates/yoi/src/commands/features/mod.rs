@@ -11,21 +11,21 @@ mod phases;
 mod table;
 mod unused;
 
-use crate::agent::Agent;
 use crate::cli::FeaturesArgs;
 use crate::commands::person::meant;
-use crate::compose::compose;
-use crate::compose::roots::Added;
-use crate::config::Config;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
-use crate::launch::LaunchOptions;
-use crate::pods::Pods;
 use crate::show::out;
 use builtins::shell::ID as SHELL;
 use diff::StartDifference;
 use explain::Route;
 use explain_task::TaskRoute;
+use host::agent::Agent;
+use host::compose::compose;
+use host::compose::roots::Added;
+use host::config::Config;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::launch::LaunchOptions;
+use host::pods::Pods;
 use journal::Starts;
 use page::Page;
 use phases::Recorded;
@@ -112,7 +112,8 @@ fn planned(args: &FeaturesArgs, env: &Env) -> Result<(Value, Page), Failure> {
         .as_deref()
         .map(|file| Agent::load(file, &args.arg, env))
         .transpose()?;
-    let launch = LaunchOptions::attaching(&args.attached).with_agent(agent);
+    let launch =
+        LaunchOptions::new(args.attached.launch(), Vec::new(), Vec::new(), false).with_agent(agent);
     let (ambient, config) = (
         ambient::claim(),
         launch.over(

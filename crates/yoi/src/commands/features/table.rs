@@ -5,7 +5,7 @@ use super::capability_text::{
     granted, in_words, list, means, point, scope_text, split_denial, text,
 };
 use super::page::Page;
-use crate::compose::packages::OFF;
+use host::compose::packages::OFF;
 use llm_worker::Cost;
 use pod::feature::HostCapability;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use super::capability_text::{granted, list, means, text, words};
 use super::journal::{PodStart, Starts};
 use super::page::Page;
-use crate::exit::{Exit, Failure};
+use host::exit::{Exit, Failure};
 use pod::feature::HostCapability;
 use schemars::JsonSchema;
 use serde::Serialize;

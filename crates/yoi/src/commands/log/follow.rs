@@ -5,9 +5,9 @@
 //! interrupted, when nobody reads what it prints, and when the pod is removed.
 
 use super::Printer;
-use crate::exit::{Exit, Failure};
-use crate::pods::{disk, read_failure};
 use crate::socket::removed;
+use host::exit::{Exit, Failure};
+use host::pods::{disk, read_failure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use session_store::Reader;

@@ -1,9 +1,9 @@
 //! `yoi log --screen`: what the full screen of an attached client shows at a record.
 
-use crate::exit::{Exit, Failure};
 use crate::look::Look;
-use crate::pods::read_failure;
 use crate::show::out;
+use host::exit::{Exit, Failure};
+use host::pods::read_failure;
 use protocol::event::Event;
 use protocol::record::RecordLine;
 use session_store::Reader;

@@ -1,10 +1,10 @@
 //! Shows what a pod of another process records, as it becomes durable.
 
 use crate::commands::log::follow::{Site, wait_beside};
-use crate::exit::{Exit, Failure, no_thread};
-use crate::hosting::messages::Messages;
-use crate::pods::read_failure;
+use crate::report::messages;
 use crate::show::progress::{OutputStyle, RunOutput};
+use host::exit::{Exit, Failure, no_thread};
+use host::pods::read_failure;
 use pod::record::{InputConsumed, InputId, InputQueued, Record};
 use pod::session::restore::decode;
 use session_store::Reader;
@@ -53,7 +53,7 @@ impl Follower {
             };
             // The end of the turn comes from the socket, and the log has what is not shown.
             if let Err(failure) = reading.run(&mut screen) {
-                Messages { quiet: false }.warn(&format!(
+                messages(false).warn(&format!(
                     "warning: progress is not shown: {}",
                     failure.message
                 ));

@@ -1,7 +1,7 @@
 //! What `yoi undo` did with each path, told as it is done. Changes no file.
 
-use crate::exit::{Exit, Failure};
 use authority::escape;
+use host::exit::{Exit, Failure};
 use pod::session::changes::relocated;
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! Questions about calls on the terminal of a run. The thread of the screen asks: it owns what the terminal shows, and
 //! holds back what comes meanwhile.
 
-use crate::exit::Failure;
 use crate::show::question::{self, Shown, TypedAnswer};
 use crate::show::terminal::{Terminal, TypedLine};
+use host::exit::Failure;
 use pod::control::{ApprovalAnswer, Event, PastCalls};
 use pod::record::{
     ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Record, Who,

@@ -2,9 +2,9 @@
 //! on.
 
 use crate::look::Look;
-use crate::show::remedy::TERMS;
 use crate::show::sandboxed;
 use client::model::Outputs;
+use host::remedy::TERMS;
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::control::OutputPart;

@@ -3,10 +3,10 @@
 
 use crate::commands::features;
 use crate::commands::person::only_a_person;
-use crate::config::grants::{self, Grant, Grants};
-use crate::config::{Config, PendingGrant, SwitchChange, UserRules};
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use host::config::grants::{self, Grant, Grants};
+use host::config::{Config, PendingGrant, SwitchChange, UserRules};
+use host::env::Env;
+use host::exit::{Exit, Failure};
 use serde_json::Value;
 use std::path::PathBuf;
 use tui::{FeatureChange, FeatureEntry, FeatureList};
@@ -75,7 +75,7 @@ impl FeatureFiles {
     }
 
     fn grants(&self) -> Result<Grants, Failure> {
-        Grants::load(&self.env, &crate::project::Project::around(&self.env).root)
+        Grants::load(&self.env, &host::project::Project::around(&self.env).root)
     }
 
     fn offers(

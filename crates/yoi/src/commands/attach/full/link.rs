@@ -4,15 +4,15 @@
 use super::feature_changes::{FeatureFiles, ShownChange};
 use crate::commands::attach::screen::PAGE;
 use crate::commands::new_rules::NewRules;
-use crate::config::UserRules;
-use crate::env::Env;
-use crate::exit::{Exit, Failure};
 use crate::show::rule_preview;
 use crate::socket::failure;
 use client::ClientError;
 use client::attachment::Attachment;
 use client::cmd_id::cmd_id;
 use client::connection::Next;
+use host::config::UserRules;
+use host::env::Env;
+use host::exit::{Exit, Failure};
 use protocol::event::Event;
 use protocol::method::{
     AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, Done, EditInput,

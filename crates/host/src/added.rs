@@ -1,0 +1,63 @@
+//! The features of a program beside the built-in ones. Installs nothing.
+
+use pod::feature::{CapabilityPolicy, FeatureDescriptor, FeatureModule, HostCapability};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What a program adds to the built-in features; shared by its copies.
+#[derive(Clone, Default)]
+pub struct AddedFeatures(Vec<Arc<AddedFeature>>);
+
+struct AddedFeature {
+    module: Arc<dyn FeatureModule>,
+    /// None if `descriptor()` panicked; the install report says so, too.
+    declared: Option<FeatureDescriptor>,
+    grants: Vec<HostCapability>,
+}
+
+impl AddedFeatures {
+    /// Adds a feature with what it is granted by default.
+    pub fn add(&mut self, module: Arc<dyn FeatureModule>, grants: &[HostCapability]) {
+        let declared = catch_unwind(AssertUnwindSafe(|| module.descriptor())).ok();
+        let grants = grants.to_vec();
+        self.0.push(Arc::new(AddedFeature {
+            module,
+            declared,
+            grants,
+        }));
+    }
+
+    /// The modules, in the order in which they were added.
+    pub fn modules(&self) -> impl Iterator<Item = Arc<dyn FeatureModule>> {
+        self.0.iter().map(|added| Arc::clone(&added.module))
+    }
+
+    /// Everything that the program has declared, the built-in features first.
+    pub fn declared(&self) -> Vec<FeatureDescriptor> {
+        let added = self.0.iter().filter_map(|added| added.declared.clone());
+        builtins::declared().into_iter().chain(added).collect()
+    }
+
+    /// A policy with the default grants of these features.
+    pub fn granted(&self, mut policy: CapabilityPolicy) -> CapabilityPolicy {
+        for added in &self.0 {
+            let Some(declared) = &added.declared else {
+                continue;
+            };
+            for grant in &added.grants {
+                policy = policy.grant(declared.id.clone(), grant.clone(), "default");
+            }
+        }
+        policy
+    }
+}
+
+impl fmt::Debug for AddedFeatures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = self.0.iter().filter_map(|added| added.declared.as_ref());
+        f.debug_list()
+            .entries(ids.map(|declared| &declared.id))
+            .finish()
+    }
+}

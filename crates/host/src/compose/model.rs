@@ -1,0 +1,550 @@
+//! Which model answers, why, and how it is reached.
+
+use super::keys::{self, ResolvedKey, describe};
+use super::recording;
+use crate::config::Config;
+use crate::config::file::{ApiKind, ProviderConfig, TimeoutsConfig};
+use crate::config::parser_text::{explain, in_words};
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::nearest::{did_you_mean, distance, nearest};
+use crate::plain_file;
+use crate::remedy;
+use authority::{Ambient, Net, Secret};
+use llm_worker::projection::{Dialect, Neutral, Surface};
+use llm_worker::{Model, Price};
+use offline::Offline;
+use provider::anthropic::{self, Messages};
+use provider::catalog;
+use provider::endpoint::EndpointConfig;
+use provider::openai_chat::{self, Chat, Flavour};
+use provider::recording::Recording;
+use provider::retry::{Pacing, RetryPolicy};
+use provider::scripted::{ScriptError, Scripted};
+use provider::{BaseUrl, Timeouts};
+use provider::{prices, windows};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The largest script that is read, in bytes.
+const MAX_SCRIPT: u64 = 64 * 1024 * 1024;
+
+/// The name of the embedded planner among models.
+pub const OFFLINE: &str = "offline";
+
+/// What stands before the file of a script.
+pub const SCRIPTED: &str = "scripted:";
+
+/// What stands before the name of a model whose answers are written down.
+pub const RECORD: &str = "record:";
+
+/// What it is, said wherever it answers.
+const PLANNER: &str = "a rule-based planner";
+
+/// A model by name, and why it was chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelChoice {
+    /// As `-m` takes it.
+    pub name: String,
+    pub why: String,
+}
+
+/// A model with the key of its provider, as far as there is one.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct ResolvedModel {
+    pub choice: ModelChoice,
+    pub key: ResolvedKey,
+}
+
+impl ResolvedModel {
+    /// Chooses the model and resolves its key, which may run a command and ask a person.
+    pub fn of(ambient: &Ambient, config: &Config, env: &Env) -> Self {
+        let choice = choose(config, env);
+        let key = ResolvedKey::resolve(ambient, bare(&choice.name), config, env);
+        Self { choice, key }
+    }
+}
+
+/// Flag and configuration, then the first key whose provider this build speaks to, then the embedded model.
+pub fn choose(config: &Config, env: &Env) -> ModelChoice {
+    if let Some(model) = &config.model {
+        let planner = if model.value == OFFLINE {
+            format!("{PLANNER}, ")
+        } else {
+            String::new()
+        };
+        return ModelChoice {
+            name: model.value.clone(),
+            why: format!("{planner}from {}", model.source),
+        };
+    }
+    for provider in &catalog::PROVIDERS {
+        let variable = provider
+            .key_variables()
+            .iter()
+            .find(|name| env.var(name).is_some());
+        if let (Some(variable), Some(model)) = (variable, provider.default_model) {
+            return ModelChoice {
+                name: format!("{}/{model}", provider.name),
+                why: format!("{variable} is set"),
+            };
+        }
+    }
+    ModelChoice {
+        name: OFFLINE.to_owned(),
+        why: format!("{PLANNER}; no language model is configured"),
+    }
+}
+
+/// Refuses a name that can be no model's, whatever keys there are.
+pub fn named(name: &str, config: &Config) -> Result<(), Failure> {
+    let name = bare(name);
+    if name == OFFLINE || name.starts_with(SCRIPTED) {
+        return Ok(());
+    }
+    let Some((provider, _model)) = catalog::split(name) else {
+        let help = meant(name, config)
+            .map(|meant| format!("did you mean `{meant}`? `yoi models` lists the models"));
+        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model")).help(help.unwrap_or_else(|| {
+            "write PROVIDER/MODEL, such as ollama/qwen3, or offline, scripted:FILE or record:MODEL; `yoi models` lists the models"
+                .to_owned()
+        })));
+    };
+    if config.providers.contains_key(provider) || catalog::find(provider).is_some() {
+        return Ok(());
+    }
+    let configured = config.providers.keys().map(String::as_str);
+    let names: Vec<&str> = catalog::PROVIDERS
+        .iter()
+        .map(|p| p.name)
+        .chain(configured)
+        .collect();
+    let meant = did_you_mean(provider, &names);
+    Err(Failure::new(
+        Exit::Config,
+        format!("there is no provider called `{provider}`"),
+    )
+    .help(format!(
+        "{meant}define [providers.{provider}] in the configuration, or use a known provider: {}",
+        names.join(", ")
+    )))
+}
+
+/// The model that a word without a provider may mean: one of the provider of this name, or the one with the nearest name.
+fn meant(word: &str, config: &Config) -> Option<String> {
+    let defaults = catalog::PROVIDERS
+        .iter()
+        .filter_map(|p| Some(format!("{}/{}", p.name, p.default_model?)));
+    let configured = config
+        .models
+        .keys()
+        .cloned()
+        .chain(config.model.iter().map(|model| model.value.clone()));
+    let known: Vec<String> = configured
+        .chain(defaults)
+        .chain(provider::prices::names().map(str::to_owned))
+        .collect();
+    let parts: Vec<_> = known
+        .iter()
+        .filter_map(|name| catalog::split(name))
+        .collect();
+    let full = |(provider, model): &(&str, &str)| format!("{provider}/{model}");
+    if config.providers.contains_key(word) || catalog::find(word).is_some() {
+        let own = parts.iter().find(|(provider, _)| *provider == word);
+        return Some(own.map_or_else(|| format!("{word}/MODEL"), full));
+    }
+    let names: Vec<&str> = [OFFLINE]
+        .into_iter()
+        .chain(parts.iter().map(|(_, model)| *model))
+        .collect();
+    let near = nearest(word, &names)
+        .filter(|near| near.starts_with(word) || distance(near, word) <= word.len() / 3)?;
+    Some(
+        parts
+            .iter()
+            .find(|(_, model)| *model == near)
+            .map_or_else(|| near.to_owned(), full),
+    )
+}
+
+/// Whether it is written like a model's name.
+pub fn is_one(name: &str) -> bool {
+    let name = bare(name);
+    name == OFFLINE || name.starts_with(SCRIPTED) || catalog::split(name).is_some()
+}
+
+/// A model's own name.
+pub fn bare(name: &str) -> &str {
+    name.strip_prefix(RECORD).unwrap_or(name)
+}
+
+/// A model that can be asked.
+pub struct Built {
+    pub model: Arc<dyn Model>,
+    /// Where its answers are written down, if they are.
+    pub recording: Option<PathBuf>,
+    /// What it is reached with, and nobody is to read.
+    pub secrets: Vec<Secret>,
+}
+
+/// Everything known of an endpoint before a connection.
+#[derive(Clone)]
+pub struct Reach {
+    pub url: BaseUrl,
+    pub api: catalog::Api,
+    /// The key, if it has one here.
+    pub key: Option<Secret>,
+    /// Where a key is looked for.
+    pub key_source: Option<String>,
+    pub timeouts: Timeouts,
+    pub retry: RetryPolicy,
+}
+
+/// Builds the model of this name. Nothing is connected yet, and nothing written.
+pub fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Built, Failure> {
+    build_with(ambient, name, config, env, |provider| {
+        keys::of(ambient, provider, config, env)
+    })
+}
+
+/// The same with a key of its provider that is known already.
+pub fn build_with(
+    ambient: &Ambient,
+    name: &str,
+    config: &Config,
+    env: &Env,
+    key: impl FnOnce(&str) -> Result<Option<Secret>, Failure>,
+) -> Result<Built, Failure> {
+    let (model, key) = plain(ambient, bare(name), config, env, key)?;
+    let secrets = key.into_iter().collect();
+    if bare(name) == name {
+        return Ok(Built {
+            model,
+            recording: None,
+            secrets,
+        });
+    }
+    let file = recording::file(bare(name), env)?;
+    let model = Arc::new(Recording::new(model, recording::writer(file.clone())));
+    Ok(Built {
+        model,
+        recording: Some(file),
+        secrets,
+    })
+}
+
+/// A model, and its key where it has one.
+fn plain(
+    ambient: &Ambient,
+    name: &str,
+    config: &Config,
+    env: &Env,
+    key: impl FnOnce(&str) -> Result<Option<Secret>, Failure>,
+) -> Result<(Arc<dyn Model>, Option<Secret>), Failure> {
+    if name == OFFLINE {
+        return Ok((Arc::new(Offline), None));
+    }
+    if let Some(file) = name.strip_prefix(SCRIPTED) {
+        let script = script(name, &env.cwd.join(file))?;
+        return Ok((
+            Arc::new(
+                script
+                    .priced(price(name, config))
+                    .windowed(context_window(name, config)),
+            ),
+            None,
+        ));
+    }
+    named(name, config)?;
+    let (provider, _model) = catalog::split(name).unwrap_or((name, ""));
+    let Reach {
+        url,
+        api,
+        key,
+        key_source,
+        timeouts,
+        retry,
+    } = endpoint(provider, config, env, || key(provider))?;
+    let own = config
+        .models
+        .get(name)
+        .and_then(|known| known.timeouts.as_ref());
+    let timeouts = own.map_or(timeouts, |own| waits(own.value, timeouts));
+    let endpoint = EndpointConfig {
+        name: name.to_owned(),
+        net: Net::to(ambient, [url.host_port()]),
+        base_url: url,
+        key: key.clone(),
+        key_source,
+        timeouts,
+        retry,
+        pacing: Pacing::system(),
+        max_output: config
+            .models
+            .get(name)
+            .and_then(|known| Some(known.max_output.as_ref()?.value)),
+        price: price(name, config),
+        context_window: context_window(name, config),
+        terms: remedy::model_terms(proxies(env)),
+    };
+    let model = match api {
+        catalog::Api::OpenAiChat(flavour) => openai_chat::model(endpoint, flavour),
+        catalog::Api::Anthropic => anthropic::model(endpoint),
+    };
+    Ok((model, key))
+}
+
+/// What a model's tokens cost: as configured, else by the table for a vendor the catalogue knows, and nothing on this
+/// machine.
+pub fn price(name: &str, config: &Config) -> Option<Price> {
+    let name = bare(name);
+    if let Some(price) = config
+        .models
+        .get(name)
+        .and_then(|known| known.price.as_ref())
+    {
+        return price.value.counted();
+    }
+    if name == OFFLINE {
+        return Some(Price::FREE);
+    }
+    let (provider, _model) = catalog::split(name)?;
+    if config.providers.contains_key(provider) {
+        return None;
+    }
+    let local = catalog::find(provider).is_some_and(catalog::Provider::is_local);
+    if local {
+        Some(Price::FREE)
+    } else {
+        prices::of(name)
+    }
+}
+
+/// How many tokens a request and its answer may have together: as configured, else by the table for a vendor the
+/// catalogue knows. A server on this machine is started with any.
+pub fn context_window(name: &str, config: &Config) -> Option<u64> {
+    let name = bare(name);
+    if let Some(context) = config
+        .models
+        .get(name)
+        .and_then(|known| known.context.as_ref())
+    {
+        return Some(context.value);
+    }
+    let (provider, _model) = catalog::split(name)?;
+    if config.providers.contains_key(provider) {
+        None
+    } else {
+        windows::of(name)
+    }
+}
+
+/// A price as people read it.
+pub fn amounts(price: Price) -> String {
+    let Price {
+        input,
+        output,
+        cached_input,
+        cache_write,
+    } = price;
+    format!(
+        "{input} input, {output} output, {cached_input} cached input, {cache_write} cache writes, per million tokens"
+    )
+}
+
+/// A limit on what a run or a pod may cost can only be kept where there is a price.
+pub fn affordable(
+    name: &str,
+    price: Option<Price>,
+    config: &Config,
+    env: &Env,
+) -> Result<(), Failure> {
+    let limit = config
+        .max_cost
+        .as_ref()
+        .or(config.pod_limits.max_cost.as_ref());
+    let Some(limit) = limit.filter(|_| price.is_none()) else {
+        return Ok(());
+    };
+    let (name, source) = (bare(name), &limit.source);
+    let file = env.shown(&env.config_dir()?.join("config.toml"));
+    let line = "price = { input = 0.5, output = 1.5 }";
+    Err(Failure::new(
+        Exit::Usage,
+        format!("yoi knows no price for {name}, so it cannot limit the cost ({source})"),
+    )
+    .help(format!(
+        "set the prices per million tokens in {file}, such as {line} under [models.\"{name}\"]"
+    )))
+}
+
+/// Where the provider of this name is, from configuration or the catalogue.
+pub fn reach(
+    ambient: &Ambient,
+    provider: &str,
+    config: &Config,
+    env: &Env,
+) -> Result<Reach, Failure> {
+    endpoint(provider, config, env, || {
+        keys::of(ambient, provider, config, env)
+    })
+}
+
+fn endpoint(
+    provider: &str,
+    config: &Config,
+    env: &Env,
+    key: impl FnOnce() -> Result<Option<Secret>, Failure>,
+) -> Result<Reach, Failure> {
+    if let Some(configured) = config.providers.get(provider) {
+        let (source, configured) = (&configured.source, &configured.value);
+        let url = BaseUrl::parse(&configured.base_url).map_err(|e| {
+            Failure::new(
+                Exit::Config,
+                format!("{source}: providers.{provider}.base_url: {e}"),
+            )
+        })?;
+        let api = match configured.api {
+            ApiKind::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
+            ApiKind::Anthropic => catalog::Api::Anthropic,
+        };
+        let key = key()?;
+        let key_source = configured.key.as_ref().map(describe);
+        let (timeouts, retry) = patience(configured);
+        return Ok(Reach {
+            url,
+            api,
+            key,
+            key_source,
+            timeouts,
+            retry,
+        });
+    }
+    let Some(known) = catalog::find(provider) else {
+        return Err(Failure::new(
+            Exit::Config,
+            format!("there is no provider called `{provider}`"),
+        ));
+    };
+    let url =
+        BaseUrl::parse(known.base_url).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
+    let variable = known
+        .key_variables()
+        .iter()
+        .find(|name| env.var(name).is_some());
+    let key = key()?;
+    let key_source = variable
+        .or(known.key_variables().first())
+        .map(|name| (*name).to_owned());
+    let (timeouts, retry) = (Timeouts::USUAL, RetryPolicy::USUAL);
+    Ok(Reach {
+        url,
+        api: known.api,
+        key,
+        key_source,
+        timeouts,
+        retry,
+    })
+}
+
+/// Whom a key would be shown to: said of a provider whose key goes over `http` to a public host. The catalogue's go over
+/// `https` or have no key.
+pub fn in_the_clear(provider: &str, config: &Config) -> Option<String> {
+    let configured = config.providers.get(provider)?;
+    let url = BaseUrl::parse(&configured.value.base_url).ok()?;
+    let key = configured
+        .value
+        .key
+        .as_ref()
+        .filter(|_| !url.is_tls() && url.is_public())?;
+    Some(format!(
+        "the API key of {provider} ({}) and all messages are sent unencrypted to {}; use https ({})",
+        describe(key),
+        url.host(),
+        configured.source
+    ))
+}
+
+/// How long and how often, as configured.
+pub fn patience(provider: &ProviderConfig) -> (Timeouts, RetryPolicy) {
+    let timeouts = waits(provider.timeouts, Timeouts::USUAL);
+    let attempts = provider.attempts.unwrap_or(RetryPolicy::USUAL.attempts);
+    (
+        timeouts,
+        RetryPolicy {
+            attempts,
+            ..RetryPolicy::USUAL
+        },
+    )
+}
+
+/// The variables that name a proxy, which this program does not use.
+fn proxies(env: &Env) -> String {
+    let names = [
+        "HTTPS_PROXY",
+        "https_proxy",
+        "HTTP_PROXY",
+        "http_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+    ];
+    names
+        .into_iter()
+        .filter(|name| env.var(name).is_some())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The waits that are set, the others as before.
+pub fn waits(set: TimeoutsConfig, usual: Timeouts) -> Timeouts {
+    let wait = |set: Option<f64>, usual: Duration| {
+        set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .unwrap_or(usual)
+    };
+    Timeouts {
+        connect: wait(set.connect_s, usual.connect),
+        first_byte: wait(set.first_byte_s, usual.first_byte),
+        between_bytes: wait(set.between_bytes_s, usual.between_bytes),
+        ..usual
+    }
+}
+
+/// The encoder that recorded requests of this surface were made with, as far as this build has it.
+pub fn dialect(id: &str, _surface: &Surface) -> Option<Arc<dyn Dialect>> {
+    match id {
+        Neutral::ID => Some(Arc::new(Neutral)),
+        Messages::ID => Some(Arc::new(Messages)),
+        id => Chat::by_id(id),
+    }
+}
+
+fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
+    let shown = file.display().to_string();
+    let fail = |what: String| Failure::new(Exit::Data, format!("{shown}: {what}"));
+    let unread = |error: std::io::Error| {
+        Failure::new(Exit::Data, authority::explain_at(&shown, &error))
+            .help("choose an existing file with -m scripted:FILE")
+    };
+    let size = fs::metadata(file).map_err(unread)?.len();
+    if size > MAX_SCRIPT {
+        return Err(fail("larger than 64 MiB".to_owned()));
+    }
+    let bytes = fs::read(file).map_err(unread)?;
+    let text = plain_file::text(&bytes).map_err(|why| fail(why).help("save the file as UTF-8"))?;
+    Scripted::parse(name, text).map_err(|ScriptError { line, problem, .. }| {
+        let (problem, column) = problem
+            .split_once(" at line 1 column ")
+            .unwrap_or((&problem, "1"));
+        let (what, help) = match problem.starts_with("unknown field") {
+            true => explain(problem, "", ""),
+            false => (
+                in_words(problem, None),
+                "write one answer on each line, such as {\"text\": \"done\"}".to_owned(),
+            ),
+        };
+        Failure::new(Exit::Data, format!("{shown}:{line}:{column}: {what}")).help(help)
+    })
+}

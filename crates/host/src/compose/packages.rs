@@ -1,0 +1,500 @@
+//! What the plugins that were found come to: features of granted packages run, those of others stand in the plan as off.
+
+use super::switches::Off;
+use crate::config::file::Mode;
+use crate::config::{Config, Switches};
+use crate::env::{Env, settled};
+use crate::exit::{Exit, Failure};
+use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing};
+use plugin::DeclaredFeature;
+use pod::feature::{
+    CapabilityPolicy, DiagnosticCode, FeatureDescriptor, FeatureDiagnostic, FeatureId,
+    FeatureModule, FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability, InstallOutcome,
+    InstallPlan, PlannedFeature,
+};
+use pod::permission::Layer;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What grants a plugin its capabilities.
+const GRANT: &str = "`yoi grant`";
+
+/// How the reason begins for which a feature of a plugin is off.
+pub const OFF: &str = "plugin: ";
+
+/// Most features of packages without a grant that stand in a plan: there is no bound to what a project brings.
+const MAX_OFF: usize = 64;
+
+/// Most plugins that a start names as not used.
+const MAX_SAID: usize = 4;
+
+/// Most problems in a report, for the same reason.
+const MAX_PROBLEMS: usize = 64;
+
+/// The packages of a start.
+pub struct Packages {
+    granted: Vec<(Arc<FoundPackage>, String)>,
+    copies: Option<CopyPlace>,
+    problems: Vec<(Option<FeatureId>, String)>,
+    /// Rules that the person granted and that do not hold, or why that is not known.
+    lost: Result<Vec<(Option<FeatureId>, String)>, Failure>,
+}
+
+impl Default for Packages {
+    fn default() -> Self {
+        Self {
+            granted: Vec::new(),
+            copies: None,
+            problems: Vec::new(),
+            lost: Ok(Vec::new()),
+        }
+    }
+}
+
+impl Packages {
+    /// Adds what is wrong with packages to the report of a registry.
+    pub(super) fn report(&self, builder: FeatureRegistryBuilder) -> FeatureRegistryBuilder {
+        let lost = self.lost.iter().flatten().take(MAX_PROBLEMS);
+        let builder = lost.fold(builder, |builder, (id, what)| {
+            builder.lost_rules(id.clone(), what)
+        });
+        self.problems
+            .iter()
+            .take(MAX_PROBLEMS)
+            .fold(builder, |builder, (id, what)| {
+                builder.problem(id.clone(), what)
+            })
+    }
+
+    /// Rules that the person granted and that do not hold in this start.
+    ///
+    /// # Errors
+    /// Whether there are some is not known: a grant cannot be read.
+    pub(super) fn lost_rules(&self) -> Result<Vec<&str>, Failure> {
+        let lost = self.lost.as_ref().map_err(Failure::clone)?;
+        Ok(lost.iter().map(|(_, what)| what.as_str()).collect())
+    }
+
+    /// Copies the granted packages; gives the directories that children read, and why some cannot be copied. Calls into
+    /// these are refused.
+    pub(super) fn copied(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let (mut dirs, mut problems) = (Vec::new(), Vec::new());
+        for ((package, digest), copies) in self
+            .granted
+            .iter()
+            .zip(std::iter::repeat(self.copies.as_ref()))
+        {
+            let copied = copies.map(|copies| copies.copy(&package.dir, digest));
+            match copied.unwrap_or_else(|| Err("there is no directory for its copy".to_owned())) {
+                Ok(dir) => dirs.push(dir),
+                Err(why) => problems.push(format!(
+                    "plugin {}: its tools do not run: {why}",
+                    package.name
+                )),
+            }
+        }
+        (dirs, problems)
+    }
+}
+
+/// Adds the features of all packages to the modules of a start, and what they may do to its policy.
+pub(super) fn decided(
+    config: &Config,
+    env: &Env,
+    mut policy: CapabilityPolicy,
+    modules: &mut Vec<Arc<dyn FeatureModule>>,
+    packages: &mut Packages,
+) -> CapabilityPolicy {
+    let copies = copy_place(config, env);
+    packages.copies = copies.as_ref().ok().cloned();
+    packages.lost = lost_rules(config, env);
+    packages.problems = config
+        .plugins(env)
+        .problems
+        .iter()
+        .map(|what| (None, what.clone()))
+        .collect();
+    let mut off = 0_usize;
+    for package in &config.plugins(env).found {
+        packages.problems.extend(problems(package, env));
+        if package.features().next().is_none() {
+            continue;
+        }
+        let standing = match (package.standing(env), &copies) {
+            (Standing::Granted { digest }, Ok(copies)) => Ok((digest, copies)),
+            (Standing::Granted { .. }, Err(why)) => Err(why.clone()),
+            (other, _) => Err(other.obstacle().unwrap_or_default()),
+        };
+        for feature in package.features() {
+            match &standing {
+                Ok((digest, copies)) => {
+                    let id = &feature.descriptor.id;
+                    let kept =
+                        feature.keep(|program| withheld(mode(config), program.network).is_none());
+                    // Its rules hold without its tools.
+                    let has_rules = !feature.descriptor.rules.is_empty();
+                    let is_empty =
+                        kept.programs.is_empty() && !feature.programs.is_empty() && !has_rules;
+                    if let Some(why) = left_out(package, mode(config)).filter(|_| is_empty) {
+                        policy = policy.disable(id.clone(), format!("{OFF}{why}"));
+                    }
+                    policy = granted(policy, &kept);
+                    modules.push(Arc::new(package.module(&kept, digest, copies, env)));
+                    if config.strict_plugins.value && !is_off(config, id) {
+                        policy = policy.require(id.clone(), &config.strict_plugins.source);
+                    }
+                }
+                Err(why) if off < MAX_OFF => {
+                    off += 1;
+                    modules.push(Arc::new(Off(feature.descriptor.clone())));
+                    policy = policy.disable(feature.descriptor.id.clone(), format!("{OFF}{why}"));
+                }
+                Err(_) => {}
+            }
+        }
+        if let Ok((digest, _)) = standing {
+            packages.granted.push((Arc::clone(package), digest.clone()));
+        }
+    }
+    policy
+}
+
+/// The rules of permission of granted packages, behind those of the files: they only narrow.
+pub(super) fn layers(config: &Config, env: &Env) -> Vec<Layer> {
+    let granted = config
+        .plugins(env)
+        .found
+        .iter()
+        .filter(|package| has_granted_rules(package, env));
+    let features = granted
+        .flat_map(|package| package.features())
+        .map(|feature| &feature.descriptor);
+    let held =
+        features.filter(|of| !of.rules.is_empty() && !is_off_in_files(config, &of.id.to_string()));
+    let layer = |of: &FeatureDescriptor| Layer::new(of.id.to_string(), of.rules.clone()).ok();
+    held.filter_map(layer).map(Layer::tightening).collect()
+}
+
+/// Whether a package is as it was granted. Opens no file of one that has no rules.
+fn has_granted_rules(package: &FoundPackage, env: &Env) -> bool {
+    let has_rules = package
+        .features()
+        .any(|feature| !feature.descriptor.rules.is_empty());
+    has_rules && matches!(package.standing(env), Standing::Granted { .. })
+}
+
+/// Rules that the person granted and that do not hold: their package changed, is gone from where this start looks, or has
+/// lost its name to another one. Who switched a feature off in a file did without its rules.
+fn lost_rules(config: &Config, env: &Env) -> Result<Vec<(Option<FeatureId>, String)>, Failure> {
+    let mut lost = Vec::new();
+    for grant in PackageGrant::each(env)? {
+        let grant = grant?;
+        let mut found = config
+            .plugins(env)
+            .found
+            .iter()
+            .filter(|package| grant.is_of(&package.dir))
+            .peekable();
+        let first = found.peek().copied();
+        if first.is_none() && !is_looked_at(config, Path::new(&grant.directory)) {
+            continue;
+        }
+        let standing =
+            found.find(|package| matches!(package.standing(env), Standing::Granted { .. }));
+        let holds = |id: &str| {
+            standing.is_some_and(|package| {
+                package
+                    .features()
+                    .any(|feature| feature.descriptor.id.to_string() == id)
+            })
+        };
+        let directory = authority::text::escape_line(&grant.directory);
+        let why = match first.map(|package| (package.manifest.as_ref(), package.standing(env))) {
+            None => format!("no plugin was found in {directory}, where it was granted"),
+            Some((Err(why), _)) => why.clone(),
+            Some((Ok(_), standing)) => standing
+                .obstacle()
+                .unwrap_or_else(|| "the feature cannot be read".to_owned()),
+        };
+        match &grant.rules {
+            Some(rules) => lost.extend(
+                rules
+                    .iter()
+                    .filter(|(id, _)| !holds(id) && !is_off_in_files(config, id))
+                    .map(|(id, rules)| {
+                        (
+                            id.parse().ok(),
+                            format!("{id} lacks its rules ({}): {why}", rules.join(", ")),
+                        )
+                    }),
+            ),
+            None if standing.is_none() => {
+                lost.push((
+                    None,
+                    format!("plugin {} may lack rules: {why}", grant.package),
+                ));
+            }
+            None => {}
+        }
+    }
+    Ok(lost)
+}
+
+/// Whether packages in this directory are looked for: in a place that this start names, or anywhere in the project.
+fn is_looked_at(config: &Config, dir: &Path) -> bool {
+    let places = &config.plugin_places;
+    let dirs = places
+        .dirs
+        .iter()
+        .chain(&places.project.dirs)
+        .map(|(dir, _)| dir);
+    let entries = places
+        .entries
+        .iter()
+        .chain(&places.project.entries)
+        .map(|entry| &entry.path);
+    dirs.chain(entries)
+        .chain([&places.project.root])
+        .any(|place| dir.starts_with(settled(place)))
+}
+
+/// Where copies of packages are, if no command of this start writes there.
+pub fn copy_place(config: &Config, env: &Env) -> Result<CopyPlace, String> {
+    let is_read_only = mode(config) == Mode::ReadOnly;
+    CopyPlace::of(env).and_then(|copies| {
+        if is_read_only {
+            Ok(copies)
+        } else {
+            copies.outside(&config.project.root)
+        }
+    })
+}
+
+/// The sandbox of this start.
+pub(super) fn mode(config: &Config) -> Mode {
+    if config.project.too_wide.is_some() {
+        Mode::ReadOnly
+    } else {
+        config.sandbox.value
+    }
+}
+
+/// Whether the person switched a feature off, and no start did.
+fn is_off_in_files(config: &Config, id: &str) -> bool {
+    config
+        .features
+        .get(id)
+        .is_some_and(Switches::is_off_in_files)
+}
+
+/// Whether the person switched a feature off.
+fn is_off(config: &Config, id: &FeatureId) -> bool {
+    config
+        .features
+        .get(&id.to_string())
+        .is_some_and(|switches| switches.off().is_some())
+}
+
+/// Ends a start for which every plugin that is found must be installed, if one is not.
+pub fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(), Failure> {
+    if !config.strict_plugins.value {
+        return Ok(());
+    }
+    let mut missing = config.plugins(env).problems.clone();
+    for package in &config.plugins(env).found {
+        missing.extend(
+            problems(package, env)
+                .into_iter()
+                .map(|(_, problem)| problem),
+        );
+        let obstacle = package
+            .features()
+            .next()
+            .and_then(|_| package.standing(env).obstacle());
+        let obstacle = obstacle.map(|why| format!("plugin {}: {why}", package.name));
+        missing.extend(obstacle.or_else(|| left_out(package, mode(config))));
+    }
+    missing.truncate(MAX_PROBLEMS);
+    missing.extend(skipped(plan));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let what = format!(
+        "{}: a plugin is not installed: {}",
+        config.strict_plugins.source,
+        missing.join("; ")
+    );
+    Err(Failure::new(Exit::Config, what).help(
+        "grant the plugins with `yoi grant`, fix or remove them, or start without this setting or in another sandbox",
+    ))
+}
+
+/// Features of granted plugins that are not installed, and why.
+fn skipped(plan: &InstallPlan) -> impl Iterator<Item = String> {
+    let skipped = plan.features.iter().filter(|feature| {
+        feature.runtime == FeatureRuntimeKind::Declarative
+            && feature.outcome == InstallOutcome::Skipped
+    });
+    let why = |feature: &PlannedFeature| {
+        feature.diagnostics.first().map_or_else(
+            || feature.feature_id.to_string(),
+            |found| found.message.clone(),
+        )
+    };
+    skipped.map(why)
+}
+
+/// Plugins whose tools this start does not have, and why: the model would only find the tools missing.
+pub fn unused(config: &Config, plan: &InstallPlan, env: &Env) -> Vec<String> {
+    let why = |package: &Arc<FoundPackage>| {
+        let problem = problems(package, env)
+            .into_iter()
+            .next()
+            .map(|(_, what)| what);
+        let obstacle = || {
+            let why = package.standing(env).obstacle()?;
+            Some(format!("plugin {} is not used: {why}", package.name))
+        };
+        problem
+            .or_else(obstacle)
+            .or_else(|| left_out(package, mode(config)))
+    };
+    let mut all: Vec<String> = config.plugins(env).problems.clone();
+    all.extend(config.plugins(env).found.iter().filter_map(why));
+    all.extend(skipped(plan));
+    if let Some(more) = all.len().checked_sub(MAX_SAID).filter(|more| *more > 0) {
+        all.truncate(MAX_SAID);
+        all.push(format!(
+            "and {more} more; `yoi plugin list` lists all plugins"
+        ));
+    }
+    all
+}
+
+/// Tools of a granted package that this sandbox leaves out.
+fn left_out(package: &FoundPackage, mode: Mode) -> Option<String> {
+    let programs = package.features().flat_map(|feature| &feature.programs);
+    let out = programs
+        .filter_map(|(tool, program)| Some((tool.as_str(), withheld(mode, program.network)?)));
+    let (tools, reasons): (Vec<_>, Vec<_>) = out.unzip();
+    Some(format!(
+        "plugin {} is used without {}: {}",
+        package.name,
+        tools.join(", "),
+        reasons.first()?
+    ))
+}
+
+/// Why programs do not run in this sandbox: they are confined, or they are not run. A command without a sandbox needs a rule,
+/// but a tool that says that it changes nothing would not.
+fn withheld(mode: Mode, network: bool) -> Option<&'static str> {
+    match (mode, network) {
+        (Mode::ReadOnly, true) => Some("in read-only mode no program has network access"),
+        (Mode::Off, _) => Some("without a sandbox nothing confines the programs of plugins"),
+        (Mode::ReadOnly | Mode::WorkspaceWrite, _) => None,
+    }
+}
+
+/// Why features of a package cannot be used, whatever was granted.
+pub fn problems(package: &FoundPackage, env: &Env) -> Vec<(Option<FeatureId>, String)> {
+    let manifest = match &package.manifest {
+        Ok(manifest) => manifest,
+        Err(why) => {
+            return vec![(
+                None,
+                format!(
+                    "plugin {} ({}): {why}",
+                    package.name,
+                    env.shown(&package.dir)
+                ),
+            )];
+        }
+    };
+    let problem = |(name, feature): (&String, &Result<DeclaredFeature, String>)| {
+        let id = format!("plugin:{}/{name}", package.name);
+        let why = feature.as_ref().err()?;
+        Some((
+            id.parse().ok(),
+            format!("{}: {why}", authority::text::escape_line(&id)),
+        ))
+    };
+    manifest.features.iter().filter_map(problem).collect()
+}
+
+/// Why a feature of a package that was found is in no plan.
+pub fn why_absent(config: &Config, id: &FeatureId, env: &Env) -> Option<String> {
+    let id = id.to_string();
+    let package = config.plugins(env).found.iter().find(|package| {
+        id.strip_prefix("plugin:")
+            .and_then(|name| name.strip_prefix(package.name.as_str())?.strip_prefix('/'))
+            .is_some()
+    })?;
+    let mut all = problems(package, env).into_iter();
+    all.find(|(of, _)| of.as_ref().is_none_or(|of| of.to_string() == id))
+        .map(|(_, why)| why)
+}
+
+/// What a person learns of a package: why it cannot be used, and what keeps it from being installed once it is granted.
+pub fn told(package: &FoundPackage, env: &Env) -> Vec<String> {
+    match package.manifest.is_ok().then(|| package.standing(env)) {
+        Some(Standing::Granted { .. }) => all_problems(package, env),
+        Some(_) | None => problems(package, env)
+            .into_iter()
+            .map(|(_, what)| what)
+            .collect(),
+    }
+}
+
+/// The same, and what a plan of it finds, which compiles the schemas of its tools: nothing does before a package is granted.
+pub fn all_problems(package: &FoundPackage, env: &Env) -> Vec<String> {
+    problems(package, env)
+        .into_iter()
+        .map(|(_, what)| what)
+        .chain(conflicts(package, env))
+        .collect()
+}
+
+/// What would keep features of a package from being installed beside those of this program, once granted.
+fn conflicts(package: &FoundPackage, env: &Env) -> Vec<String> {
+    let mut policy = CapabilityPolicy::nothing();
+    let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
+    for descriptor in env.added.declared() {
+        policy = policy.disable(descriptor.id.clone(), "");
+        modules.push(Arc::new(Off(descriptor)));
+    }
+    for feature in package.features() {
+        policy = granted(policy, feature);
+        modules.push(Arc::new(Off(feature.descriptor.clone())));
+    }
+    let builder = FeatureRegistryBuilder::new(policy).runtime(FeatureRuntimeKind::Declarative);
+    let plan = builder.with_all(modules).plan();
+    let found = plan
+        .features
+        .into_iter()
+        .flat_map(|feature| feature.diagnostics);
+    let way_out = |found: &FeatureDiagnostic| match found.code {
+        DiagnosticCode::ToolNameTaken | DiagnosticCode::ToolNameReserved => {
+            format!(
+                ", or set `rename` under [plugins.{}] of your configuration",
+                package.name
+            )
+        }
+        _ => String::new(),
+    };
+    found
+        .map(|found| format!("{}{}", found.message, way_out(&found)))
+        .collect()
+}
+
+/// The person granted the package, so each feature gets what it requests.
+fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature) -> CapabilityPolicy {
+    let descriptor = &feature.descriptor;
+    let requested = descriptor
+        .requested_capabilities
+        .iter()
+        .map(|request| request.capability.clone());
+    let all = requested.chain([HostCapability::tool("*")]);
+    all.fold(policy, |policy, capability| {
+        policy.grant(descriptor.id.clone(), capability, GRANT)
+    })
+}

@@ -1,0 +1,14 @@
+//! Packages of plugins on this machine: found, read, granted by the person, copied for their programs. Runs nothing.
+//!
+//! Finding a package opens its manifest and no other file. Only the files of a granted package are read: at a start and before
+//! each call they must have the granted digest. What programs see is a copy with that digest, which no child can change.
+
+mod content;
+mod find;
+mod grants;
+mod package;
+
+pub use content::{CopyPlace, of as content_of};
+pub use find::{NamedPackage, OnDemand, Places, Plugins, at};
+pub use grants::PackageGrant;
+pub use package::{FoundPackage, Standing};
