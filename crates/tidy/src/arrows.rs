@@ -20,7 +20,7 @@ const TEST_CRATES: [&str; 3] = ["ambient", "client", "testkit"];
 
 pub fn check(root: &Path, table: &[Row]) -> Vec<Finding> {
     let is_manifest = |p: &str| {
-        p.ends_with("/Cargo.toml") && p.matches('/').count() == 2 && !p.contains("/fuzz/")
+        p.strip_prefix(source::crate_folder(p)) == Some("/Cargo.toml") && !p.contains("/fuzz/")
     };
     let (manifests, mut bad) = source::texts(root, "crates", is_manifest);
     let mut seen = Vec::new();

@@ -69,7 +69,10 @@ pub fn module_docs(root: &Path) -> Vec<Finding> {
     let (sources, mut bad) = source::sources(root);
     for file in sources
         .iter()
-        .filter(|s| s.path.split('/').nth(2) == Some("src"))
+        .filter(|s| {
+            let within = s.path.strip_prefix(source::crate_folder(&s.path));
+            within.is_some_and(|within| within.starts_with("/src/"))
+        })
     {
         if !file.text.starts_with("//! ") {
             bad.push(Finding::new(

@@ -98,7 +98,12 @@ fn missing_module(sources: &[Source], code: &str) -> Option<String> {
     if !path.split("::").all(is_name) {
         return None;
     }
-    let folder = format!("crates/{}/src", first.replace('_', "-"));
+    let name = match first.replace('_', "-") {
+        // The crate of packages is called by what they are.
+        plugin if plugin == "plugin" => "plugins/package".to_owned(),
+        other => other,
+    };
+    let folder = format!("crates/{name}/src");
     let within = |s: &&Source| s.path.starts_with(&folder);
     if !sources.iter().any(|s| within(&s)) {
         return None;

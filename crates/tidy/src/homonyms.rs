@@ -111,7 +111,7 @@ fn homonyms(definitions: &[Definition]) -> BTreeMap<&str, BTreeSet<String>> {
             .map(|(_, other)| other);
         let clashes = |other: &Definition| {
             let together =
-                (one.public && other.public) || crate_of(&one.path) == crate_of(&other.path);
+                (one.public && other.public) || source::crate_folder(&one.path) == source::crate_folder(&other.path);
             one.name == other.name && one.path != other.path && together
         };
         if others.into_iter().any(clashes) {
@@ -122,9 +122,4 @@ fn homonyms(definitions: &[Definition]) -> BTreeMap<&str, BTreeSet<String>> {
         }
     }
     found
-}
-
-/// `crates/NAME/…`.
-fn crate_of(path: &str) -> &str {
-    path.split('/').nth(1).unwrap_or_default()
 }

@@ -10,6 +10,19 @@ const SKIPPED: [&str; 3] = [".git", "target", ".direnv"];
 /// Crates of the development, used neither as a library nor as a program.
 const NOT_SHIPPED: [&str; 3] = ["bench", "fuzz", "tidy"];
 
+/// Folders of crates that belong together; the inner one first.
+const GROUPS: [&str; 3] = ["crates/plugins/api/", "crates/plugins/", "crates/"];
+
+/// The folder of the crate that a file belongs to: `crates/pod`, `crates/plugins/package`, `crates/plugins/api/core`.
+pub fn crate_folder(path: &str) -> &str {
+    let (group, rest) = GROUPS
+        .iter()
+        .find_map(|group| Some((group, path.strip_prefix(group)?)))
+        .unwrap_or((&"", path));
+    let name = rest.split('/').next().unwrap_or_default();
+    path.get(..group.len() + name.len()).unwrap_or_default()
+}
+
 /// A file of text. `path` is relative to the root, with `/`.
 #[derive(Debug)]
 pub struct Text {
@@ -49,10 +62,9 @@ impl Source {
 
     /// Code of a crate that others use or run; not its tests.
     pub fn ships(&self) -> bool {
-        let shipped = self
-            .path
-            .split('/')
-            .nth(1)
+        let shipped = crate_folder(&self.path)
+            .rsplit('/')
+            .next()
             .is_some_and(|name| !NOT_SHIPPED.contains(&name));
         shipped && self.path.contains("/src/") && !self.is_test_file()
     }

@@ -117,6 +117,11 @@ mod seen_to_fail {
             ours: &["high"],
             never: &[],
         },
+        Row {
+            name: "mcp",
+            ours: &["low"],
+            never: &[],
+        },
     ];
 
     fn found(low: &str, more: &[(&str, &str)]) -> String {
@@ -126,9 +131,11 @@ mod seen_to_fail {
             ("high", "[dependencies]\nlow = { path = \"../low\" }"),
         ];
         manifests.push(("testkit", "[dependencies]\nhigh.workspace = true"));
+        manifests.push(("plugins/mcp", "[dependencies]\nlow.workspace = true"));
         manifests.extend(more);
-        for (name, rest) in manifests {
-            let crate_dir = dir.path().join("crates").join(name);
+        for (place, rest) in manifests {
+            let crate_dir = dir.path().join("crates").join(place);
+            let name = place.rsplit('/').next().unwrap_or_default();
             std::fs::create_dir_all(&crate_dir).unwrap();
             let text = format!("[package]\nname = \"{name}\"\n[lints]\nworkspace = true\n{rest}\n");
             std::fs::write(crate_dir.join("Cargo.toml"), text).unwrap();
@@ -183,6 +190,11 @@ mod seen_to_fail {
             assert!(bad.contains(wanted), "{low:?} gave {bad:?}");
         }
         assert!(found("", &[("extra", "")]).contains("`extra` has no row"));
+        // Crates in the folders of a group.
+        let upward = [("plugins/mcp", "[dependencies]\nhigh.workspace = true")];
+        assert!(found("", &upward).contains("`mcp` must not depend on `high`"));
+        let deeper = [("plugins/api/core", "")];
+        assert!(found("", &deeper).contains("`core` has no row"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("host", 2),
     ("http-client", 1),
     ("llm-worker", 2),
-    ("plugin", 1),
+    ("plugins/package", 1),
     ("pod", 6),
     ("protocol", 2),
     ("provider", 1),
@@ -98,8 +98,8 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::look", may: &[] },
         // errors on standard error
         Room { name: "yoi::report", may: &["look"] },
-        Room { name: "yoi::program", may: &["report"] },
-        Room { name: "yoi::usage", may: &["report"] },
+        Room { name: "yoi::program", may: &[] },
+        Room { name: "yoi::usage", may: &[] },
         Room { name: "yoi::candidates", may: &[] },
         // flags; runs nothing
         Room { name: "yoi::cli", may: &["candidates"] },

@@ -20,7 +20,7 @@ use testkit::{Check, CheckOutcome, FeatureHost, conformance};
 
 fn package(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs/plugins")
+        .join("../../../docs/plugins")
         .join(name)
         .canonicalize()
         .unwrap()
