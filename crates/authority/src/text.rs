@@ -74,6 +74,18 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
     Escaper::new(Lines::One).piece(text)
 }
 
+/// The first line, escaped and cut to `width` characters; `…` stands for the rest.
+#[must_use]
+pub fn first_line(text: &str, width: usize) -> String {
+    let first = text.lines().next().unwrap_or_default();
+    let more = text.lines().nth(1).is_some();
+    let mut shown: String = escape_lines(first).chars().take(width).collect();
+    if more || escape_lines(first).chars().count() > width {
+        shown.push('…');
+    }
+    shown
+}
+
 /// As [`escape_line`], but line feeds and tabs stay.
 #[must_use]
 pub fn escape_lines(text: &str) -> Cow<'_, str> {

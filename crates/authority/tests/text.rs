@@ -173,3 +173,12 @@ fn a_strict_text_hides_no_joiner() {
     assert!(matches!(escape_strict("日本 é\n"), Cow::Borrowed(_)));
     assert_eq!(escape_strict("a\u{202e}b\u{1b}"), r"a\u{202e}b\u{1b}");
 }
+
+#[test]
+fn a_first_line_is_cut() {
+    use authority::text::first_line;
+    assert_eq!(first_line("one\ntwo", 10), "one…");
+    assert_eq!(first_line("abcdef", 3), "abc…");
+    assert_eq!(first_line("abc", 3), "abc");
+    assert_eq!(first_line("\u{202e}", 8), "\\u{202e}");
+}

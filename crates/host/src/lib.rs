@@ -24,6 +24,7 @@ pub mod pods;
 pub mod points;
 pub mod project;
 pub mod remedy;
+pub mod undo;
 
 #[cfg(feature = "fuzzing")]
 pub use config::fuzzing;

@@ -17,3 +17,4 @@ pub mod record;
 pub mod schedule;
 pub mod schema;
 pub mod session;
+pub mod undo;

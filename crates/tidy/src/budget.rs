@@ -67,13 +67,10 @@ fn size(file: &Source) -> Vec<Finding> {
 /// Each module of a crate begins with what it is.
 pub fn module_docs(root: &Path) -> Vec<Finding> {
     let (sources, mut bad) = source::sources(root);
-    for file in sources
-        .iter()
-        .filter(|s| {
-            let within = s.path.strip_prefix(source::crate_folder(&s.path));
-            within.is_some_and(|within| within.starts_with("/src/"))
-        })
-    {
+    for file in sources.iter().filter(|s| {
+        let within = s.path.strip_prefix(source::crate_folder(&s.path));
+        within.is_some_and(|within| within.starts_with("/src/"))
+    }) {
         if !file.text.starts_with("//! ") {
             bad.push(Finding::new(
                 &file.path,

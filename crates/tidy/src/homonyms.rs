@@ -110,8 +110,8 @@ fn homonyms(definitions: &[Definition]) -> BTreeMap<&str, BTreeSet<String>> {
             .filter(|(other, _)| *other != at)
             .map(|(_, other)| other);
         let clashes = |other: &Definition| {
-            let together =
-                (one.public && other.public) || source::crate_folder(&one.path) == source::crate_folder(&other.path);
+            let together = (one.public && other.public)
+                || source::crate_folder(&one.path) == source::crate_folder(&other.path);
             one.name == other.name && one.path != other.path && together
         };
         if others.into_iter().any(clashes) {

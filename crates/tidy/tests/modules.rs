@@ -39,6 +39,8 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "pod::record", may: &[] },
         // what records mean; knows no feature, no driver
         Room { name: "pod::session", may: &["record"] },
+        // taking back file changes; knows no driver
+        Room { name: "pod::undo", may: &["record", "session"] },
         // what may run; knows no driver, no flag
         Room { name: "pod::permission", may: &["feature::decide", "feature::declare", "record"] },
         // where others are asked; knows no driver
@@ -89,9 +91,11 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "nearest", "plain_file", "plugins", "pods", "project", "remedy"] },
         // a file that describes an agent
         Room { name: "host::agent", may: &["compose", "config", "env", "exit", "plain_file"] },
+        // in words, for a command and for a live pod
+        Room { name: "host::undo", may: &["exit", "hosting", "pods"] },
         Room { name: "host::launch", may: &["agent", "allow", "attachment", "config", "env", "exit"] },
         // a pod in this process
-        Room { name: "host::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "points", "pods", "project"] },
+        Room { name: "host::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "points", "pods", "project", "undo"] },
     ]),
     ("yoi", &[
         // a terminal: its width and theme

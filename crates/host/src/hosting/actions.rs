@@ -1,12 +1,12 @@
 //! What clients of a live pod may ask of its process.
 
 use super::failure::undone;
-use crate::exit::Failure;
+use crate::undo::in_live_pod;
 use pod::control::BetweenTurns;
 use pod::ipc::HostActions;
 use protocol::method::Undone;
 use rustix::process::{Signal, getpid, kill_process};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -17,22 +17,16 @@ const MAX_UNDONE: usize = 1 << 20;
 /// Between two signals of the same kind.
 const APART: Duration = Duration::from_millis(50);
 
-/// Undoes the file changes after a record, in the pod of this directory and name: what it did in lines for people, and
-/// whether that was all.
-pub(super) type UndoInPod =
-    fn(&Path, &str, u64, BetweenTurns, &Handle) -> (Vec<String>, Result<(), Failure>);
-
 pub(super) struct PodActions {
     pub(super) dir: PathBuf,
     pub(super) name: String,
-    pub(super) undo: UndoInPod,
     /// The runtime of the control thread.
     pub(super) runtime: Handle,
 }
 
 impl HostActions for PodActions {
     fn undo(&self, to: u64, turns: BetweenTurns) -> Undone {
-        let (mut lines, done) = (self.undo)(&self.dir, &self.name, to, turns, &self.runtime);
+        let (mut lines, done) = in_live_pod(&self.dir, &self.name, to, &turns, &self.runtime);
         let mut room = MAX_UNDONE;
         let shown = lines.iter().take_while(|line| {
             room = room.saturating_sub(line.len());

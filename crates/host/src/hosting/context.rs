@@ -1,6 +1,5 @@
 //! What a host is started with, and what others of the program share with it.
 
-use super::actions::UndoInPod;
 use super::messages::PersonMessages;
 use crate::compose::model::ResolvedModel;
 use crate::compose::secrets::ResolvedSecrets;
@@ -28,8 +27,6 @@ pub struct HostContext<'a> {
     pub secrets: Option<&'a ResolvedSecrets>,
     /// Shows the report of an install that lacks a required feature.
     pub show_report: fn(&Value),
-    /// Undoes file changes of the pod while it is live.
-    pub undo: UndoInPod,
 }
 
 /// The mark of the pod's child processes, once there can be any. Shared with whatever ends the program.

@@ -178,12 +178,11 @@ impl<'a> Hosting<'a> {
         session: String,
     ) -> Option<(SocketFile, Served)> {
         let name = place.name()?.to_owned();
-        let HostContext { messages, undo, .. } = self.context;
+        let HostContext { messages, .. } = self.context;
         let (dir, runtime) = (place.dir(), self.runtime.handle().clone());
         let actions = Arc::new(PodActions {
             dir: dir.clone(),
             name: name.clone(),
-            undo,
             runtime,
         });
         let pod = ServedPod {

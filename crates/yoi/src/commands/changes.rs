@@ -3,31 +3,25 @@
 use crate::cli::DiffArgs;
 use crate::commands::person::meant;
 use crate::look::Look;
-use crate::show::escape::line;
 use crate::show::out;
-use authority::{FileKind, Located, Workspace, escape};
+use authority::escape;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::hosting::leftovers::everything;
-use host::pods::{Pods, read_failure};
+use host::pods::Pods;
 use host::project::Project;
-use pod::record::Stored;
-use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved};
-use pod::session::restore::decode;
-use session_store::{BlobView, Reader};
+use host::undo::{read, warn};
+use pod::session::changes::{Between, Changed, FileStatus, Moved};
+use pod::undo::{before, locate_moved, look};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::io::Read;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tui::arguments::brief;
-use tui::{Line, Tone, count};
-
-/// The largest file that is compared or restored, in bytes; tools change none larger.
-const MAX_FILE: u64 = 64 * 1024 * 1024;
+use tui::{Line, Tone};
 
 /// The largest file of which a diff is made, in bytes.
 const MAX_COMPARED: usize = 8 * 1024 * 1024;
@@ -136,103 +130,6 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
             .help(format!("`yoi verify {name}` lists the damage")))
         }
     }
-}
-
-/// Every change after `after`, and where the before-images are.
-pub(super) fn read(dir: &Path, name: &str, after: u64) -> Result<(Changes, BlobView), Failure> {
-    let reader = Reader::open(dir).map_err(|e| read_failure(name, &e))?;
-    let mut changes = Changes::beside("Bash");
-    for frame in reader.frames() {
-        let frame = frame.map_err(|e| read_failure(name, &e))?;
-        let record =
-            decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{name}: {e}")))?;
-        changes.take(frame.seq, after, &record);
-    }
-    Ok((changes, reader.blobs()))
-}
-
-/// The file as it was, none when it was not there, or why that cannot be said.
-pub(super) fn before(changed: &Changed, blobs: &BlobView) -> Result<Option<Vec<u8>>, String> {
-    let read = |stored: &Stored| blobs.read(&stored.digest, MAX_FILE);
-    changed
-        .before
-        .as_ref()
-        .map(read)
-        .transpose()
-        .map_err(|e| format!("{}: {e}", changed.path))
-}
-
-pub(super) struct CurrentFile {
-    /// The file itself, not a link to it.
-    pub(super) at: Located,
-    /// What it contains; none when it is not there.
-    pub(super) bytes: Option<Vec<u8>>,
-    pub(super) mode: Option<u32>,
-}
-
-impl CurrentFile {
-    /// What another program or person did, where it is not as the pod left it.
-    pub(super) fn since(&self) -> &'static str {
-        match self.bytes {
-            Some(_) => "was modified after this pod's change",
-            None => "was removed after this pod's change",
-        }
-    }
-}
-
-/// The file as it is, or why that cannot be said.
-pub(super) fn look(files: &Workspace, path: &str) -> Result<CurrentFile, String> {
-    let at = itself(files, path)?;
-    let meta = match files.metadata(&at) {
-        Err(error) if error.is_not_found() => {
-            return Ok(CurrentFile {
-                at,
-                bytes: None,
-                mode: None,
-            });
-        }
-        Err(error) => return Err(error.to_string()),
-        Ok(meta) => meta,
-    };
-    let odd = || format!("{path}: no longer a regular file of at most 64 MiB");
-    if meta.kind != FileKind::File || meta.len > MAX_FILE {
-        return Err(odd());
-    }
-    let file = files.open_file(&at).map_err(|e| e.to_string())?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| format!("{path}: {e}"))?;
-    if bytes.len() as u64 > MAX_FILE {
-        Err(odd())
-    } else {
-        Ok(CurrentFile {
-            at,
-            bytes: Some(bytes),
-            mode: Some(meta.mode),
-        })
-    }
-}
-
-/// The place itself, or why it cannot be had: it is not to be reached through a link.
-pub(super) fn itself(files: &Workspace, path: &str) -> Result<Located, String> {
-    let at = files.inside(Path::new(path)).map_err(|e| e.to_string())?;
-    if at.path() == Path::new(path) {
-        return Ok(at);
-    }
-    Err(format!(
-        "{path}: is now reached through a link to {}",
-        escape(at.path())
-    ))
-}
-
-pub(super) fn there(files: &Workspace, at: &Located) -> bool {
-    files.metadata(at).is_ok()
-}
-
-/// Finds out where moved directories stand.
-pub(super) fn locate_moved(changes: &mut Changes, files: &Workspace) {
-    changes.settle(|path| itself(files, path).is_ok_and(|at| there(files, &at)));
 }
 
 fn word(status: FileStatus) -> &'static str {
@@ -448,48 +345,6 @@ fn quoted(name: &[u8]) -> String {
     } else {
         format!("\"{out}\"")
     }
-}
-
-/// How many commands a warning names.
-const NAMED: usize = 5;
-
-/// Commands keep no before-images: what they changed is not known.
-pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
-    for (first, last) in &changes.lost {
-        say(&format!(
-            "records {first} to {last} are lost; their file changes are unknown"
-        ));
-    }
-    if changes.commands.is_empty() {
-        return;
-    }
-    let of = match changes.commands.len() {
-        1 => "this command".to_owned(),
-        more => format!("these {more} commands"),
-    };
-    say(&format!(
-        "yoi does not know which files {of} of the pod changed:"
-    ));
-    for (seq, command) in changes.commands.iter().rev().take(NAMED) {
-        say(&format!(
-            "    record {seq}: {}",
-            line(&command_text(command), 100)
-        ));
-    }
-    let older = changes.commands.len().saturating_sub(NAMED);
-    if older > 0 {
-        say(&format!("    and {}", count(older as u64, "older command")));
-    }
-}
-
-/// The command of a call; its other arguments say how it runs, not what.
-fn command_text(arguments: &str) -> String {
-    let fields: Option<serde_json::Value> = serde_json::from_str(arguments).ok();
-    let command = fields
-        .as_ref()
-        .and_then(|fields| fields.get("command"))
-        .and_then(serde_json::Value::as_str);
-    command.map_or_else(|| brief(arguments), str::to_owned)
 }
 
 #[cfg(test)]

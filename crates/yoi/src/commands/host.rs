@@ -3,7 +3,6 @@
 
 use crate::commands::features;
 use crate::commands::signals::{SignalPlan, Signals};
-use crate::commands::undo;
 use crate::report::messages;
 use host::added::AddedFeatures;
 use host::compose::model::ResolvedModel;
@@ -155,7 +154,6 @@ impl PodThatStays<'_> {
             resolved: Some(&self.model),
             secrets: Some(&self.secrets),
             show_report,
-            undo: undo::in_live_pod,
         };
         let (prepared, mut place) = context.prepare(WantedSession::Named(self.name))?;
         let hosting = Hosting::new(context, signals.tag(), swept, self.log_wanted.clone())?;

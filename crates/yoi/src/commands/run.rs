@@ -9,7 +9,6 @@ use crate::commands::output_schema::{AnswerForm, OutputSchema};
 use crate::commands::run_client::{ClientRun, DONE};
 use crate::commands::run_person::PersonAsked;
 use crate::commands::signals::Signals;
-use crate::commands::undo;
 use crate::look::Look;
 use crate::past_turn::past_end;
 use crate::report::messages;
@@ -194,7 +193,6 @@ impl HostRun<'_> {
             resolved: None,
             secrets: None,
             show_report,
-            undo: undo::in_live_pod,
         };
         let (prepared, mut place) = context.prepare(wanted(args))?;
         let is_planner = prepared.is_planner();

@@ -1,6 +1,7 @@
 //! Text of models, tools and files as a terminal gets it; which characters mislead is said in `authority::text`.
 
-use authority::text::{escape_lines, misleads};
+pub(crate) use authority::text::first_line as line;
+use authority::text::misleads;
 use std::borrow::Cow;
 
 /// A JSON text of one line with the same characters written as JSON escapes: it means what it meant.
@@ -32,20 +33,10 @@ pub(crate) fn journal_line(line: &str, terminal: bool) -> Cow<'_, str> {
     }
 }
 
-/// The first line, cut to `width` characters.
-pub(crate) fn line(text: &str, width: usize) -> String {
-    let first = text.lines().next().unwrap_or_default();
-    let more = text.lines().nth(1).is_some();
-    let mut shown: String = escape_lines(first).chars().take(width).collect();
-    if more || escape_lines(first).chars().count() > width {
-        shown.push('…');
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use authority::text::escape_lines;
 
     #[test]
     fn json_stays_json() {
@@ -64,12 +55,5 @@ mod tests {
             );
             assert_eq!(escape_lines(&shown), shown);
         }
-    }
-
-    #[test]
-    fn a_line_is_one_line() {
-        assert_eq!(line("one\ntwo", 10), "one…");
-        assert_eq!(line("abcdef", 3), "abc…");
-        assert_eq!(line("abc", 3), "abc");
     }
 }

@@ -1,8 +1,11 @@
 //! Taking back beside somebody who edits, and with a journal that refuses.
 
 use super::*;
-use session_store::Reader;
+use crate::control::Batch;
+use authority::Access;
+use session_store::{Opened, Options, Reader, Session};
 use std::fs;
+use std::sync::Arc;
 
 /// A pod's journal with one change, `two` to `three`, or nothing to `three`, and the file as it was left.
 fn scene(dir: &Path, existed: bool) -> (Opened, Changes, std::path::PathBuf) {
@@ -24,16 +27,44 @@ fn scene(dir: &Path, existed: bool) -> (Opened, Changes, std::path::PathBuf) {
     (opened, changes, path)
 }
 
+/// Calls `then` with an undo in the pod of `scene`.
+fn with_undo<T>(
+    opened: Opened,
+    dir: &Path,
+    reached: &dyn Fn(&str),
+    then: impl FnOnce(&FileUndo<'_>) -> T,
+) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.build().unwrap();
+    let journal = opened.journal;
+    let append = |record| {
+        let committed = runtime.block_on(journal.append(Batch::of(vec![record])));
+        committed
+            .map(drop)
+            .map_err(|refused| refused.why.to_string())
+    };
+    let root = Path::new("/");
+    let undo = FileUndo {
+        files: Workspace::open(&ambient::claim(), root, root, Access::ReadWrite).unwrap(),
+        session: opened.recovered.session,
+        view: Reader::open(&dir.join("pod")).unwrap().blobs(),
+        writes: Some(UndoWrites {
+            blobs: opened.blobs,
+            append: Box::new(append),
+        }),
+        reached,
+    };
+    then(&undo)
+}
+
 fn undone(
     opened: Opened,
     changes: &Changes,
     dir: &Path,
-    points: &Points,
+    reached: &dyn Fn(&str),
 ) -> Result<UndoAction, SkipReason> {
-    let view = Reader::open(&dir.join("pod")).unwrap().blobs();
-    Undo::new(opened, view, points)
-        .unwrap()
-        .file(changes.files().next().unwrap())
+    let changed = changes.files().next().unwrap();
+    with_undo(opened, dir, reached, |undo| undo.file(changed))
 }
 
 #[test]
@@ -43,12 +74,12 @@ fn an_edit_made_meanwhile_is_not_lost() {
             let dir = tempfile::tempdir().unwrap();
             let (opened, changes, path) = scene(dir.path(), existed);
             let edited = path.clone();
-            let points = Points::new(move |point| {
+            let reached = move |point: &str| {
                 if point == at {
                     fs::write(&edited, "mine").unwrap();
                 }
-            });
-            let done = undone(opened, &changes, dir.path(), &points);
+            };
+            let done = undone(opened, &changes, dir.path(), &reached);
             let now = fs::read_to_string(&path).ok();
             match (at, existed) {
                 ("never", true) => assert_eq!(
@@ -73,7 +104,7 @@ fn a_journal_that_refuses_stops_it_before_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let (opened, changes, path) = scene(dir.path(), true);
     opened.journal.close();
-    let done = undone(opened, &changes, dir.path(), &Points::none());
+    let done = undone(opened, &changes, dir.path(), &|_| {});
     assert!(matches!(done, Err(SkipReason::Journal(_))), "{done:?}");
     assert_eq!(fs::read_to_string(path).unwrap(), "three");
 }
@@ -109,24 +140,23 @@ fn a_move_that_only_was_recorded_is_taken_up_again() {
     ];
     let mut changes = Changes::default();
     records.iter().for_each(|record| changes.take(1, 0, record));
-    let view = Reader::open(&root.join("pod")).unwrap().blobs();
-    let points = Points::none();
-    let undo = Undo::new(opened, view, &points).unwrap();
-    locate_moved(&mut changes, &undo.files);
-    let [moved] = changes.moved() else {
-        panic!("it stands where it was moved to")
-    };
-    assert_eq!(undo.whole(moved, &changes), Ok(()));
-    assert_eq!(
-        undo.file(changes.files().next().unwrap()),
-        Ok(UndoAction::Restored)
-    );
-    assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::MovedBack));
-    assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
-    // Nothing more comes of it; where both are, neither is touched.
-    assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::Nothing));
-    fs::create_dir(root.join("to")).unwrap();
-    assert!(
-        matches!(undo.whole(moved, &changes), Err(SkipReason::File(why)) if why.contains("in use again"))
-    );
+    with_undo(opened, &root, &|_| {}, |undo| {
+        locate_moved(&mut changes, &undo.files);
+        let [moved] = changes.moved() else {
+            panic!("it stands where it was moved to")
+        };
+        assert_eq!(undo.whole(moved, &changes), Ok(()));
+        assert_eq!(
+            undo.file(changes.files().next().unwrap()),
+            Ok(UndoAction::Restored)
+        );
+        assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::MovedBack));
+        assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
+        // Nothing more comes of it; where both are, neither is touched.
+        assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::Nothing));
+        fs::create_dir(root.join("to")).unwrap();
+        assert!(
+            matches!(undo.whole(moved, &changes), Err(SkipReason::File(why)) if why.contains("in use again"))
+        );
+    });
 }
