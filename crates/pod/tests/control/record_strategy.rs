@@ -629,9 +629,9 @@ fn verdict(n: u64, open: CallId, newest: Option<u64>) -> Record {
         0 => (Some(open), None, Decision::Refuse { reason }),
         1 => (None, None, Decision::Pause { reason }),
         _ => {
-            let decision = match n % 4 {
-                0 => Decision::Again { words: reason },
-                1 => Decision::Pause { reason },
+            let decision = match newest.map(|_| n % 4) {
+                Some(0) => Decision::Again { words: reason },
+                Some(1) => Decision::Pause { reason },
                 _ => Decision::Allow,
             };
             (None, newest, decision)
