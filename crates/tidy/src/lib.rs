@@ -18,5 +18,6 @@ pub mod ignorance;
 pub mod invariants;
 pub mod layout;
 pub mod modules;
+pub mod prose;
 pub mod public_docs;
 pub mod words;

@@ -232,6 +232,9 @@ pub fn test_modules(code: &str) -> Vec<Block> {
             rest = rest.split_once(']')?.1.trim_start();
         }
         rest = rest.strip_prefix("pub").unwrap_or(rest).trim_start();
+        if rest.starts_with('(') {
+            rest = rest.split_once(')')?.1.trim_start();
+        }
         let rest = rest.strip_prefix("mod ")?;
         named_block(code, at, code.len() - rest.len())
     };

@@ -11,7 +11,8 @@ use tidy::finding::{Exception, Finding, except};
 use tidy::homonyms::Homonym;
 use tidy::source::{self, Source};
 use tidy::{
-    budget, dependencies, documents, homonyms, ignorance, invariants, layout, public_docs, words,
+    budget, dependencies, documents, homonyms, ignorance, invariants, layout, prose, public_docs,
+    words,
 };
 
 type Check = fn(&Path) -> Vec<Finding>;
@@ -129,6 +130,34 @@ fn exceptions() {
             "{wanted}"
         );
     }
+}
+
+#[test]
+fn prose() {
+    let of = |body: &str| format!("//! x\nfn f(text: &str) -> bool {{\n    {body}\n}}\n");
+    let place = "crates/yoi/src/a.rs";
+    let good = [
+        (
+            place,
+            of("text.starts_with(\"exit\") || text.contains(\", \")"),
+        ),
+        ("crates/pod/src/a.rs", of("text.contains(\"was denied\")")),
+        ("crates/yoi/src/foreign.rs", of("text.contains(\"a b\")")),
+    ];
+    let good: Vec<(&str, &str)> = good.iter().map(|(path, text)| (*path, &**text)).collect();
+    let parsed: Check = |root| prose::parsed(root, &[("crates/yoi/src/foreign.rs", "others")]);
+    let bad: Vec<[(&str, String); 1]> = [
+        "text.contains(\"was denied\")",
+        "text.split_once(\n        \"; set \").is_some()",
+        "text.strip_prefix(&format!(\"limited to {text}\")).is_some()",
+    ]
+    .map(|body| [(place, of(body))])
+    .to_vec();
+    for [(path, text)] in &bad {
+        let all = [good[1], good[2], (*path, &**text)];
+        seen(parsed, &good, &[(&all, "reads a sentence")]);
+    }
+    seen(parsed, &good, &[(&good[..2], "take it off the list")]);
 }
 
 #[test]

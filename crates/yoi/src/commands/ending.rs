@@ -278,19 +278,23 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         ..
     } = ended;
     // A limit holds a pod that stays.
-    let go_on = |or: &str| match pod.name {
-        Some(name) if pod.live && is_limit(outcome) => {
-            format!("`yoi resume {name}` continues the turn{or}")
+    let go_on = |others: &[&str]| match (pod.name, others) {
+        (Some(name), _) if pod.live && is_limit(outcome) => {
+            or(format!("`yoi resume {name}` continues the turn"), others)
         }
         // The built-in planner does not understand "continue".
-        Some(_) | None if pod.is_planner && !or.is_empty() => {
-            or.trim_start_matches(", or ").to_owned()
-        }
-        Some(_) | None if pod.is_planner => "run the command again".to_owned(),
-        Some(name) if pod.live => format!("continue with `yoi send {name} \"continue\"`{or}"),
-        Some(name) if pod.named => format!("continue with `yoi run --pod {name} \"continue\"`{or}"),
-        Some(_) => format!("continue with `yoi run -c \"continue\"`{or}"),
-        None => format!("run the command again{or}"),
+        (_, [first, others @ ..]) if pod.is_planner => or((*first).to_owned(), others),
+        (_, []) if pod.is_planner => "run the command again".to_owned(),
+        (Some(name), _) if pod.live => or(
+            format!("continue with `yoi send {name} \"continue\"`"),
+            others,
+        ),
+        (Some(name), _) if pod.named => or(
+            format!("continue with `yoi run --pod {name} \"continue\"`"),
+            others,
+        ),
+        (Some(_), _) => or("continue with `yoi run -c \"continue\"`".to_owned(), others),
+        (None, _) => or("run the command again".to_owned(), others),
     };
     if let Some(hold) = at_limit
         .as_ref()
@@ -302,9 +306,10 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         Outcome::Done => return unmet(ended, pod),
         Outcome::MaxTokens => (
             "the answer reached the model's output limit".to_owned(),
-            Some(go_on(
-                ", ask for less, or raise `max_output` under [models.\"PROVIDER/MODEL\"] in the configuration",
-            )),
+            Some(go_on(&[
+                "ask for less",
+                "raise `max_output` under [models.\"PROVIDER/MODEL\"] in the configuration",
+            ])),
         ),
         Outcome::Refused => {
             let help = "change the prompt, or choose another model with -m";
@@ -315,7 +320,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         }
         Outcome::Empty => (
             "the model returned an empty answer".to_owned(),
-            Some(go_on(", or use another model with -m")),
+            Some(go_on(&["use another model with -m"])),
         ),
         Outcome::Interrupted => {
             // The process of a live pod was stopped.
@@ -325,7 +330,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
                 .map(|name| format!("`yoi start {name}` continues it"));
             (
                 "the run was interrupted".to_owned(),
-                Some(start.unwrap_or_else(|| go_on(""))),
+                Some(start.unwrap_or_else(|| go_on(&[]))),
             )
         }
         Outcome::Waiting => {
@@ -341,19 +346,19 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         }
         Outcome::StepLimit => (
             "the step limit was reached".to_owned(),
-            Some(go_on(", or raise --max-steps")),
+            Some(go_on(&["raise --max-steps"])),
         ),
         Outcome::CostLimit => (
             "the cost limit was reached".to_owned(),
-            Some(go_on(", or raise --max-cost")),
+            Some(go_on(&["raise --max-cost"])),
         ),
         Outcome::TokenLimit => (
             "the token limit was reached".to_owned(),
-            Some(go_on(", or raise --max-tokens")),
+            Some(go_on(&["raise --max-tokens"])),
         ),
         Outcome::TimeLimit => (
             "the time limit was reached".to_owned(),
-            Some(go_on(", or raise --max-wall")),
+            Some(go_on(&["raise --max-wall"])),
         ),
         Outcome::ContextLimit => {
             let help = match pod.name.filter(|_| pod.live) {
@@ -377,15 +382,26 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         Outcome::Cancelled => match ending {
             Some(Ending::Timeout) => (
                 "the time limit was reached".to_owned(),
-                Some(go_on(", or raise --timeout")),
+                Some(go_on(&["raise --timeout"])),
             ),
-            Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),
+            Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(&[]))),
         },
         Outcome::ModelFailed { message, help, .. } => (
             message.clone(),
             help.as_ref().map(|help| of_pod(help, pod.name)),
         ),
     })
+}
+
+/// A way out, and other ones: `first, second, or third`.
+fn or(first: String, others: &[&str]) -> String {
+    match others {
+        [] => first,
+        [between @ .., last] => {
+            let between: String = between.iter().map(|way| format!(", {way}")).collect();
+            format!("{first}{between}, or {last}")
+        }
+    }
 }
 
 /// What an answer that came leaves undone.
