@@ -33,22 +33,18 @@ pub enum Shortfall {
     NotAccepted,
 }
 
-/// Tokens of one or more answers, as their provider counts them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Tokens read, cached ones included.
-    pub input: u64,
-    pub output: u64,
-    /// Tokens of `input` that came from the provider's cache.
-    pub cached: u64,
-    /// Tokens of `input` that the provider wrote to its cache, if cache writes have a price of their own.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cache_write: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
+plain_bodies! {
+    /// Tokens, as the provider counts them.
+    Usage: Copy {
+        /// Cached ones included.
+        input: u64,
+        output: u64,
+        /// Of `input`, from the provider's cache.
+        cached: u64,
+        // Tokens of `input` that the provider wrote to its cache, if cache writes have a price of their own.
+        #[schemars(skip)]
+        cache_write =: u64,
+    }
 }
 
 impl Usage {

@@ -66,6 +66,13 @@ impl From<&blake3::Hasher> for Digest {
     }
 }
 
+/// The reference to a blob in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct BlobRef {
+    pub digest: Digest,
+    pub len: u64,
+}
+
 /// The part of a stream that a writer dropped because the stream was too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamGap {

@@ -6,7 +6,7 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// A tool call's number, dense within one session, starting at 1. Shown as `c00000001`: nine
+/// A tool call's number, dense within one session, starting at 1. ForClients as `c00000001`: nine
 /// alphanumerics, which every vendor accepts as a call id. A vendor's own id is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -138,16 +138,17 @@ pub struct ProviderSignature {
     pub data: String,
 }
 
-/// The bounded result of one call, as the model sees it. The host makes it from the tool's
-/// output or error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolOutcome {
-    pub status: ResultStatus,
-    /// One line that always stays in the context.
-    pub summary: String,
-    /// The body; may be empty, may be pruned from the context later.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub content: String,
+bodies! {
+    /// The result for the model; part of [`ToolFinished`].
+    ///
+    /// The bounded result of one call, as the model sees it. The host makes it from the tool's output or error.
+    ToolOutcome: Eq {
+        status: ResultStatus,
+        // One line that always stays in the context.
+        summary: String,
+        // The body; may be empty, may be pruned from the context later.
+        content =: String,
+    }
 }
 
 impl ToolOutcome {
@@ -180,18 +181,18 @@ impl ToolOutcome {
     }
 }
 
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ResultStatus {
-    /// The tool did what was asked.
-    Ok,
-    /// The tool ran, or its arguments were read, and it failed.
-    Error,
-    /// Permission or a gate refused it; it did not run.
-    Refused,
-    /// The turn was cancelled before or while it ran.
-    Cancelled,
-    /// The host stopped, or the tool was revoked, while it ran; the text says what is known.
-    Interrupted,
+words! {
+    /// How a call ended.
+    ResultStatus {
+        /// The tool did what was asked.
+        Ok = "ok",
+        /// The tool ran, or its arguments were read, and it failed.
+        Error = "error",
+        /// Permission or a gate refused it; it did not run.
+        Refused = "refused",
+        /// The turn was cancelled before or while it ran.
+        Cancelled = "cancelled",
+        /// The host stopped, or the tool was revoked, while it ran; the text says what is known.
+        Interrupted = "interrupted",
+    }
 }

@@ -1,8 +1,11 @@
-//! Messages between a pod and its clients: JSON-RPC 2.0, one message a line, over the pod's socket. Methods, events,
-//! and lenient mirrors of the records that clients draw. Knows no sockets, no runtime and no pod.
+//! The words that a pod, its journal and its clients share: items, bodies of records (each declared once, in [`journal`]), and
+//! messages between a pod and its clients: JSON-RPC 2.0, one message a line. Knows no files, sockets, runtime or pod.
 //!
 //! `docs/PROTOCOL.md` teaches it. `schema/protocol.json` is its JSON Schema, and `schema/frozen/` has that of each
 //! version as it was released: a later one only adds optional fields, methods, events and kinds.
+
+#[macro_use]
+mod declare;
 
 pub mod answer;
 pub mod blob;
@@ -10,6 +13,7 @@ pub mod count;
 pub mod error;
 pub mod event;
 pub mod item;
+pub mod journal;
 pub mod lines;
 pub mod message;
 pub mod method;

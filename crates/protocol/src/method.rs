@@ -2,6 +2,8 @@
 //! request with the same one is not carried out again, and gets the answer of the first.
 
 use crate::event::EventKind;
+pub use crate::journal::ApprovalScope as AllowScope;
+
 use crate::record::{ApprovalRequested, ApprovalResolved, Outcome, RecordLine, Usage, Who};
 use crate::status::{DeliveryMode, HoldStatus, Status};
 use schemars::JsonSchema;
@@ -371,9 +373,10 @@ pub struct GetApprovals {}
 
 /// The answer to `approvals`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OpenApprovals {
+#[schemars(rename = "OpenApprovals")]
+pub struct OpenApprovals<A = ApprovalRequested> {
     /// By number, at most 32.
-    pub approvals: Vec<ApprovalRequested>,
+    pub approvals: Vec<A>,
     /// The rules that were allowed for the pod, oldest first, at most 256.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<PodRule>,
@@ -442,20 +445,6 @@ pub struct Approve {
 pub enum AllowOrDeny {
     Allow,
     Deny,
-}
-
-/// What an allowance is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AllowScope {
-    /// This call.
-    #[default]
-    Once,
-    /// Also later calls of this pod that the rules of the question match.
-    Pod,
-    /// As `pod`; the client also writes the rules into the configuration of its user. Offered if the question says
-    /// `configurable`.
-    Rule,
 }
 
 /// Parameters of `forget_rules`.

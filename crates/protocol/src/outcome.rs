@@ -2,27 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the caller of a failed operation can do next. Errors of the host, of tools and of models have a `kind()` of
-/// this type; the model sees it with a failed call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
-    /// Try again later, unchanged.
-    Retry,
-    /// Change the input.
-    FixInput,
-    /// Not allowed; ask for authority.
-    Denied,
-    /// Something needed is missing.
-    Unavailable,
-    /// Stored data is damaged.
-    Corrupt,
-    /// A limit was reached.
-    Exhausted,
-    /// The operation was cancelled.
-    Cancelled,
-    /// A bug in this program.
-    Bug,
+words! {
+    /// What the caller of a failed operation can do next. Errors of the host, of tools and of models have a `kind()` of
+    /// this type; the model sees it with a failed call.
+    ErrorKind: Hash {
+        /// Try again later, unchanged.
+        Retry = "retry",
+        /// Change the input.
+        FixInput = "fix_input",
+        /// Not allowed; ask for authority.
+        Denied = "denied",
+        /// Something needed is missing.
+        Unavailable = "unavailable",
+        /// Stored data is damaged.
+        Corrupt = "corrupt",
+        /// A limit was reached.
+        Exhausted = "exhausted",
+        /// The operation was cancelled.
+        Cancelled = "cancelled",
+        /// A bug in this program.
+        Bug = "bug",
+    }
 }
 
 /// How a turn ended.
@@ -63,4 +63,27 @@ pub enum Outcome {
     Interrupted,
     /// As [`Self::Interrupted`], and calls that wait for a person are still open. The next turn begins with them.
     Waiting,
+}
+
+impl Outcome {
+    /// In one word, as in the journal.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::MaxTokens => "max_tokens",
+            Self::Refused => "refused",
+            Self::Empty => "empty",
+            Self::ModelFailed { .. } => "model_failed",
+            Self::Cancelled => "cancelled",
+            Self::StepLimit => "step_limit",
+            Self::CostLimit => "cost_limit",
+            Self::TokenLimit => "token_limit",
+            Self::TimeLimit => "time_limit",
+            Self::ContextLimit => "context_limit",
+            Self::Aborted { .. } => "aborted",
+            Self::Interrupted => "interrupted",
+            Self::Waiting => "waiting",
+        }
+    }
 }

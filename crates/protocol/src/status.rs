@@ -322,3 +322,28 @@ pub enum DeliveryMode {
     /// run, and asks no model. An input that waits has `queue` and `run`.
     Run,
 }
+
+words! {
+    /// Which part of a request it is.
+    ContextKind: PartialOrd Ord {
+        /// The host's part of the system prompt.
+        System = "system",
+        /// Files of instructions.
+        Instructions = "instructions",
+        /// A feature's part of the system prompt.
+        FeatureInstructions = "feature_instructions",
+        /// A tool's name, description and schema.
+        Schema = "schema",
+        Inputs = "inputs",
+        Answers = "answers",
+        Reasoning = "reasoning",
+        /// The tool calls with their arguments.
+        Calls = "calls",
+        /// The results of a tool.
+        Results = "results",
+        /// Notes of the host and of features.
+        Notes = "notes",
+        /// The smallest parts, summed up.
+        Other = "other",
+    }
+}

@@ -68,7 +68,6 @@ const WIDE: &[&str] = &[
     "crates/host/src/config/fuzzing.rs narrows",
     "crates/host/src/config/layer.rs layer",
     "crates/host/src/hosting/open.rs open",
-    "crates/yoi/src/show/progress/asker.rs ask",
     "crates/yoi/src/usage.rs failure",
     "crates/yoi/tests/cli/plugin_attacks.rs",
     "crates/yoi/tests/offline/table/rust.rs more",

@@ -1,23 +1,17 @@
-//! The status, as records change it: what the pod's own fold counts, counted again from the mirrors.
+//! The status, as records change it: what the pod's own fold counts, counted again by a client.
 //!
 //! Lost records are not bridged as the pod does it: only a repaired copy of a damaged journal has gaps, and the pod
 //! that is started on it has a status behind them.
 
+use protocol::journal::MAX_CRASHES;
 use protocol::record::{Outcome, RecordBody, RecordView, Usage};
 use protocol::status::{
     ApprovalStatus, DeliveryMode, HoldStatus, Host, PinStatus, Queued, ReloadReport, State, Status,
 };
-use serde_json::{Map, Value};
 use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// After this many turns in a row that a crash interrupted, the pod is held.
-const MAX_CRASHES: u32 = 3;
 
 /// Waiting inputs that are kept; a pod accepts fewer.
 const MAX_WAITING: usize = 1024;
-
-/// Counters without a mirror that are added up.
-const MAX_COUNTERS: usize = 64;
 
 /// The status of a pod without a record.
 pub(super) fn before_any_record(pod: &str) -> Status {
@@ -384,57 +378,17 @@ fn resumed(status: &mut Status, cause: &str) {
     status.held.take_if(|held| held.cause == cause);
 }
 
-/// The holds that follow from the end of a turn have no record of their own.
+/// The holds that follow from the end of a turn have no record of their own; none follows from an end of a later version.
 fn turn_ended(status: &mut Status, outcome: &Outcome, crashes: u32) {
-    let why = outcome.message.as_deref().unwrap_or_default();
-    match outcome.outcome.as_str() {
-        "model_failed" if outcome.kind.as_deref() == Some("denied") => {
-            hold(status, "required", why, None)
-        }
-        "model_failed" if outcome.kind.as_deref() == Some("exhausted") => {
-            hold(status, "budget", why, None)
-        }
-        "interrupted" | "waiting" if crashes >= MAX_CRASHES => {
-            hold(
-                status,
-                "bug",
-                &format!("the process died in {MAX_CRASHES} turns in a row"),
-                None,
-            );
-        }
-        "cancelled" => hold(status, "cancel", "the turn was cancelled", None),
-        "step_limit" => hold(status, "budget", "the turn reached its step limit", None),
-        "cost_limit" => hold(status, "budget", "the turn reached its cost limit", None),
-        "token_limit" => hold(status, "budget", "the turn reached its token limit", None),
-        "time_limit" => hold(status, "budget", "the turn reached its time limit", None),
-        "context_limit" => hold(
-            status,
-            "budget",
-            "the next request does not fit the model's context",
-            None,
-        ),
-        _ => {}
+    let known = outcome.known();
+    if let Some((cause, reason)) = known.as_ref().and_then(|known| known.hold(crashes)) {
+        hold(status, cause.word(), &reason, None);
     }
 }
 
 fn spend(status: &mut Status, usage: &Usage, cost: Option<u64>) {
-    let sum = &mut status.usage;
-    sum.input = sum.input.saturating_add(usage.input);
-    sum.output = sum.output.saturating_add(usage.output);
-    sum.cached = sum.cached.saturating_add(usage.cached);
-    add(&mut sum.other, &usage.other);
+    status.usage = status.usage.plus(*usage);
     if let Some(cost) = cost {
         status.cost = Some(status.cost.unwrap_or_default().saturating_add(cost));
-    }
-}
-
-/// Adds the counters without a mirror.
-fn add(sum: &mut Map<String, Value>, more: &Map<String, Value>) {
-    for (name, count) in more {
-        let before = sum.get(name).and_then(Value::as_u64).unwrap_or_default();
-        let known = sum.contains_key(name) || sum.len() < MAX_COUNTERS;
-        if let Some(count) = count.as_u64().filter(|_| known) {
-            sum.insert(name.clone(), before.saturating_add(count).into());
-        }
     }
 }

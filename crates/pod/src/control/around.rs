@@ -102,7 +102,8 @@ impl Around {
             after_ms,
             status: outcome.status,
             error,
-            by,
+            hook: by.hook,
+            feature: by.feature,
         };
         self.output.announce(record.into()).await.ok()?;
         self.output.begin_again();

@@ -2,7 +2,7 @@
 
 use super::approvals::ApprovalAnswer;
 use super::authorize::Permission;
-use super::authorize::past_calls::{PastCalls, PastSearch};
+use super::authorize::past_calls::PastSearch;
 use super::between_turns::{BetweenTurns, Opened};
 use super::client_calls::ClientTools;
 use super::core::Core;
@@ -26,6 +26,7 @@ use crate::record::{
 use crate::session::view::ContextPolicy;
 use authority::ChildMemory;
 use llm_worker::Price;
+use protocol::method::MatchedCalls;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -523,7 +524,7 @@ impl Client {
         &self,
         approval: ApprovalId,
         dir: &Path,
-    ) -> Result<PastCalls, SubmitError> {
+    ) -> Result<MatchedCalls, SubmitError> {
         let (reply, search) = oneshot::channel();
         let search = self
             .ask(Command::PastCalls(approval, reply), search)

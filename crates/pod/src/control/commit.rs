@@ -160,9 +160,12 @@ impl Batch {
 
 impl Records for Batch {
     fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
-        self.records
-            .iter()
-            .try_for_each(|record| record.encode(frames))
+        for record in &self.records {
+            if let Some((kind, version, _)) = record.row() {
+                frames.record(kind, version, record)?;
+            }
+        }
+        Ok(())
     }
 
     fn format(&self) -> u32 {

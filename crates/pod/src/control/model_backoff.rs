@@ -1,8 +1,8 @@
 //! The wait of a turn for a model that could not be reached: why, since when, and when its request is sent again. It is
 //! kept in memory only: a restart goes on with the turn and tries at once. Does not depend on the turn machine.
 
-use super::status::ModelWait;
 use llm_worker::ModelEvent;
+use protocol::status::ModelRetry;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -72,12 +72,12 @@ impl ModelBackoff {
     }
 
     /// The wait, for people.
-    pub(super) fn wait(&self) -> Option<ModelWait> {
+    pub(super) fn wait(&self) -> Option<ModelRetry> {
         let NextAttempt { reason, at } = self.next.as_ref()?;
         let left = at.saturating_duration_since(Instant::now());
         // Rounded up: nothing comes before.
         let retry_in_s = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-        Some(ModelWait {
+        Some(ModelRetry {
             reason: reason.clone(),
             retry_in_s,
             since_ms: self.since_ms,

@@ -8,7 +8,7 @@ use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Usage};
-use serde::{Deserialize, Serialize};
+use protocol::status::ModelRetry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct PodStatus {
     /// Why no turn begins, or why the running one waits.
     pub held: Option<Hold>,
     /// Why the running turn waits for the model.
-    pub model_wait: Option<ModelWait>,
+    pub model_wait: Option<ModelRetry>,
     /// Why the disk refused the newest commit; the pod tries again.
     pub disk: Option<String>,
     /// The inputs that wait, in order.
@@ -87,16 +87,6 @@ impl BackgroundTaskView {
             failures,
         }
     }
-}
-
-/// The model could not be reached; the pod tries again by itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelWait {
-    pub reason: String,
-    /// Seconds until then, rounded up; 0 while an attempt is under way.
-    pub retry_in_s: u64,
-    /// When the first attempt had failed, in milliseconds since 1970.
-    pub since_ms: Option<u64>,
 }
 
 /// What the actor does.

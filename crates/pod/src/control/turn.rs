@@ -33,7 +33,7 @@ use super::pipeline::{ActorCommit, CommitResult};
 use super::pod_budget::PodLimits;
 use super::status::Activity;
 use super::stream::{Stream, StreamEvent};
-use super::turn_end::{self, ANSWER_NOT_STORED, TurnEnd};
+use super::turn_end::{ANSWER_NOT_STORED, TurnEnd};
 use crate::feature::MAX_GATES;
 use crate::foreign::MAX_STUCK;
 use crate::hook::GateOutcome;
@@ -682,8 +682,7 @@ impl Running {
             again,
             limit,
         } = after.clone();
-        self.turn_span
-            .record("outcome", turn_end::outcome_name(outcome));
+        self.turn_span.record("outcome", outcome.word());
         let end = self.end(core, limit.unwrap_or_else(|| outcome.clone()), paused);
         let history = self
             .turn

@@ -30,26 +30,6 @@ pub struct TurnEnd {
     pub held: Option<Box<Hold>>,
 }
 
-/// The name of an outcome, without its texts.
-pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Done => "done",
-        Outcome::MaxTokens => "max_tokens",
-        Outcome::Refused => "refused",
-        Outcome::Empty => "empty",
-        Outcome::ModelFailed { .. } => "model_failed",
-        Outcome::Cancelled => "cancelled",
-        Outcome::StepLimit => "step_limit",
-        Outcome::CostLimit => "cost_limit",
-        Outcome::TokenLimit => "token_limit",
-        Outcome::TimeLimit => "time_limit",
-        Outcome::ContextLimit => "context_limit",
-        Outcome::Aborted { .. } => "aborted",
-        Outcome::Interrupted => "interrupted",
-        Outcome::Waiting => "waiting",
-    }
-}
-
 impl TurnEnd {
     /// The end of a turn that never started: a gate refused its input.
     #[must_use]

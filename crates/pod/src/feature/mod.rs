@@ -74,6 +74,7 @@ pub use live::grant::Revoke;
 pub(crate) use live::job::{JobBoard, JobControl, JobLog};
 pub use live::job::{
     JobError, JobHandle, JobTail, MAX_JOB_DEADLINE, MAX_JOB_TAIL, MAX_JOBS_OF_FEATURE, NewJob,
+    StartsJobs,
 };
 pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
 pub use live::service::{

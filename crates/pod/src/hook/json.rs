@@ -172,7 +172,7 @@ impl Shown for EventView {
             missed,
             record,
         } = self;
-        json!({ "seq": seq, "missed": missed, "kind": record.kind(), "record": record.body() })
+        json!({ "seq": seq, "missed": missed, "kind": record.kind(), "record": serde_json::to_value(&**record).ok() })
     }
 }
 

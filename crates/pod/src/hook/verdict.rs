@@ -23,7 +23,7 @@ pub const MAX_RETRY_WAIT: Duration = Duration::from_secs(5 * 60);
 pub const MAX_EXPIRY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Turns that gates may add to one input of a person.
-pub const MAX_AGAIN: u32 = 3;
+pub const MAX_AGAIN: u64 = 3;
 
 /// Bytes of the words of such a turn; a longer text is cut.
 pub const MAX_AGAIN_WORDS: usize = 8 * 1024;

@@ -1,12 +1,10 @@
 //! What the pod knows, in the protocol's types.
 
 use crate::control::{
-    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, ModelWait, OutputPart,
-    PastCall, PastCalls, PodStatus, SubmitError, TurnEnd,
+    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, OutputPart, PodStatus,
+    SubmitError, TurnEnd,
 };
-use crate::record::{
-    ApprovalRequested, ApprovalScope, ChildProcess, InputLimits, InputMode, JobStarter, Who,
-};
+use crate::record::{ApprovalRequested, ChildProcess, InputLimits, InputMode, JobStarter, Who};
 use crate::session::approvals::AllowedRule;
 use crate::session::context::{self, ContextUsage};
 use crate::session::fold::EndVerdict;
@@ -16,17 +14,12 @@ use llm_worker::Cost;
 use llm_worker::effect::Delta;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Severity};
-use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, MatchedCall, MatchedCalls, OpenApprovals, PodRule,
-    TurnBudget, TurnEnded,
-};
-use protocol::record as mirror;
+use protocol::method::{AllowOrDeny, Approve, OpenApprovals, PodRule, TurnBudget, TurnEnded};
 use protocol::status::{
     ApprovalStatus, BackgroundTaskStatus, ContextPart, ContextStatus, DeliveryMode, EndedRunStatus,
-    HoldStatus, Host, JobStatus, ModelRetry, OpenRunStatus, PinStatus, Queued, State, Status,
+    HoldStatus, Host, JobStatus, OpenRunStatus, PinStatus, Queued, State, Status,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
 pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) -> Status {
     let asked = !status.approvals.is_empty();
@@ -47,8 +40,8 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         Activity::Closing => (State::Stopping, None, None),
     };
     let held = status.held.map(|hold| HoldStatus {
-        cause: word(&hold.cause),
-        budget: hold.budget.as_ref().map(word),
+        cause: hold.cause.word().to_owned(),
+        budget: hold.budget.map(|budget| budget.word().to_owned()),
         reason: hold.reason,
     });
     let (tasks, more_tasks) = background_tasks(status.tasks);
@@ -59,23 +52,13 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         step,
         held,
         disk: status.disk,
-        model_wait: status.model_wait.map(
-            |ModelWait {
-                 reason,
-                 retry_in_s,
-                 since_ms,
-             }| ModelRetry {
-                reason,
-                retry_in_s,
-                since_ms,
-            },
-        ),
+        model_wait: status.model_wait,
         approvals: status.approvals.iter().map(|open| approval(open)).collect(),
         queued: status.queued.iter().map(queued).collect(),
         notices: status.notices as u64,
         turns: status.turns,
         requests: status.requests,
-        usage: same(&status.usage),
+        usage: status.usage,
         cost: status.cost.map(Cost::count),
         context: status.context.map(context),
         pins: status
@@ -101,7 +84,7 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
 /// How a turn ended. One that gates at its end refused, or have not judged, is not reported as done.
 #[must_use]
 pub fn outcome(outcome: &llm_worker::Outcome, verdict: EndVerdict) -> protocol::record::Outcome {
-    let mut shown: protocol::record::Outcome = same(outcome);
+    let mut shown = protocol::record::Outcome::from(outcome);
     if *outcome == llm_worker::Outcome::Done {
         shown.outcome = match verdict {
             EndVerdict::Accepted => "done",
@@ -142,7 +125,7 @@ pub fn context(usage: ContextUsage) -> ContextStatus {
             cached,
         } = part;
         ContextPart {
-            kind: word(&kind),
+            kind: kind.word().to_owned(),
             name,
             feature,
             tokens,
@@ -217,11 +200,7 @@ pub(super) fn answer(approve: Approve, by: Who) -> ApprovalAnswer {
     ApprovalAnswer {
         approval: id,
         allow: decision == AllowOrDeny::Allow,
-        scope: match scope {
-            AllowScope::Once => ApprovalScope::Once,
-            AllowScope::Pod => ApprovalScope::Pod,
-            AllowScope::Rule => ApprovalScope::Rule,
-        },
+        scope,
         arguments_digest,
         words,
         by: Some(by),
@@ -229,10 +208,9 @@ pub(super) fn answer(approve: Approve, by: Who) -> ApprovalAnswer {
 }
 
 /// What waits for a person, and what was allowed for the pod.
-pub(super) fn approvals(status: &PodStatus) -> OpenApprovals {
-    let approvals = status.approvals.iter().map(|open| same(&**open)).collect();
+pub(super) fn approvals(status: &PodStatus) -> OpenApprovals<Arc<ApprovalRequested>> {
     OpenApprovals {
-        approvals,
+        approvals: status.approvals.clone(),
         rules: status.rules.iter().map(pod_rule).collect(),
     }
 }
@@ -244,42 +222,11 @@ fn pod_rule(allowed: &AllowedRule) -> PodRule {
         scope,
         rule,
     } = allowed;
-    let scope = match scope {
-        ApprovalScope::Once => AllowScope::Once,
-        ApprovalScope::Pod => AllowScope::Pod,
-        ApprovalScope::Rule => AllowScope::Rule,
-    };
     PodRule {
         number: *number,
         approval: *approval,
-        scope,
+        scope: *scope,
         rule: serde_json::to_value(rule).unwrap_or_default(),
-    }
-}
-
-/// The recorded calls that proposed rules match.
-#[must_use]
-pub fn past_calls(past: PastCalls) -> MatchedCalls {
-    let PastCalls {
-        calls,
-        matched,
-        searched,
-        complete,
-    } = past;
-    let shown = |PastCall {
-                     call,
-                     tool,
-                     arguments,
-                 }: PastCall| MatchedCall {
-        call: call.to_string(),
-        tool,
-        arguments: arguments.chars().take(protocol::MAX_SHOWN).collect(),
-    };
-    MatchedCalls {
-        calls: calls.into_iter().map(shown).collect(),
-        matched,
-        searched,
-        complete,
     }
 }
 
@@ -325,7 +272,7 @@ fn background_task(view: BackgroundTaskView) -> BackgroundTaskStatus {
         } = open;
         OpenRunStatus {
             run,
-            trigger: word(&trigger),
+            trigger: trigger.word().to_owned(),
             attempt,
             due_ms,
             since_ms: began_ms,
@@ -342,7 +289,7 @@ fn background_task(view: BackgroundTaskView) -> BackgroundTaskStatus {
         } = end;
         EndedRunStatus {
             run,
-            trigger: word(&trigger),
+            trigger: trigger.word().to_owned(),
             attempt,
             state: state.word().to_owned(),
             reason,
@@ -390,14 +337,6 @@ pub fn job(began: &ChildProcess) -> JobStatus {
     }
 }
 
-/// A value that is a word in JSON.
-fn word(value: &impl Serialize) -> String {
-    serde_json::to_value(value)
-        .ok()
-        .and_then(|word| word.as_str().map(str::to_owned))
-        .unwrap_or_default()
-}
-
 pub(super) fn ended(end: &TurnEnd, seq: u64) -> serde_json::Result<TurnEnded> {
     let mut ended = serde_json::to_value(end)?;
     if let Some(fields) = ended.as_object_mut() {
@@ -405,13 +344,6 @@ pub(super) fn ended(end: &TurnEnd, seq: u64) -> serde_json::Result<TurnEnded> {
         fields.insert("seq".to_owned(), seq.into());
     }
     serde_json::from_value(ended)
-}
-
-/// A value as its mirror: both have one form in JSON.
-pub(super) fn same<T: DeserializeOwned + Default>(value: &impl Serialize) -> T {
-    serde_json::to_value(value)
-        .and_then(serde_json::from_value)
-        .unwrap_or_default()
 }
 
 pub(super) fn mode(mode: DeliveryMode) -> InputMode {
@@ -434,22 +366,6 @@ pub(super) fn limits(budget: TurnBudget) -> InputLimits {
         max_cost: max_cost.map(Cost::billionths),
         max_tokens,
         max_wall_s,
-    }
-}
-
-pub(super) fn who(who: &Who) -> mirror::Who {
-    let Who {
-        client,
-        role,
-        uid,
-        name,
-    } = who.clone();
-    mirror::Who {
-        client,
-        role,
-        uid,
-        name,
-        other: serde_json::Map::new(),
     }
 }
 

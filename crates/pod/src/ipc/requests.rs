@@ -14,7 +14,7 @@ use protocol::method::{
     GetPastCalls, Method, MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput,
     SetDraft, Shutdown, StopJob, StopRun, ToolAnswer, Undo, Unpin, Wait, Withdraw,
 };
-use protocol::record::{ApprovalResolved, RecordLine};
+use protocol::record::RecordLine;
 use protocol::status::DeliveryMode;
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
 use serde::Serialize;
@@ -71,7 +71,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
                 .approve(convert::answer(approve, who))
                 .await
                 .map_err(refused)?;
-            return answer(&convert::same::<ApprovalResolved>(&recorded));
+            return answer(&recorded);
         }
         Method::Wait(Wait { input, until_asked }) => {
             let end = match until_asked {
@@ -115,9 +115,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::Pin(Pin { text, .. }) => client.pin(text, by).await,
         Method::Unpin(Unpin { pin, .. }) => client.unpin(pin, by).await,
         Method::Compact(Compact { drop_turns, .. }) => client.compact(drop_turns, by).await,
-        Method::SetDraft(SetDraft { text, .. }) => {
-            hub.set_draft(text, by.as_ref().map(convert::who))
-        }
+        Method::SetDraft(SetDraft { text, .. }) => hub.set_draft(text, by),
         Method::Cancel(Cancel {
             input: Some(input), ..
         }) => client.cancel_input(input, by).await,
@@ -176,7 +174,7 @@ async fn past_calls(hub: &Hub, approval: u64) -> Answer {
         .past_calls(approval, &hub.dir)
         .await
         .map_err(refused)?;
-    answer(&convert::past_calls(past))
+    answer(&past)
 }
 
 /// No turn begins meanwhile. A client that leaves does not interrupt it.

@@ -1,6 +1,8 @@
 //! The tokens of the next request, by contributor. A pure fold over surface, items and answers; it needs no tokenizer, because
 //! the provider counts every request that it answers.
 
+pub use protocol::status::ContextKind;
+
 use crate::record::{PrunedContent, SurfaceSources};
 use llm_worker::projection::Surface;
 use llm_worker::{Item, Usage};
@@ -72,31 +74,6 @@ impl Default for ContextPolicy {
             compact_at: 85,
         }
     }
-}
-
-/// Which part of a request it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ContextKind {
-    /// The host's part of the system prompt.
-    System,
-    /// Files of instructions.
-    Instructions,
-    /// A feature's part of the system prompt.
-    FeatureInstructions,
-    /// A tool's name, description and schema.
-    Schema,
-    Inputs,
-    Answers,
-    Reasoning,
-    /// The tool calls with their arguments.
-    Calls,
-    /// The results of a tool.
-    Results,
-    /// Notes of the host and of features.
-    Notes,
-    /// The smallest parts, summed up.
-    Other,
 }
 
 /// One contributor to the next request.

@@ -13,8 +13,8 @@ use super::view::shown::ShownItems;
 use crate::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, BudgetScope, ChildProcess,
     CompactRequested, Decision, Encoder, FeatureState, FileChanged, HoldCause, HostStarted,
-    InputId, InputLimits, NotificationQueued, Output, Record, RecordedRegistry, Request,
-    SystemItem, ToolFinished, VerdictGiven,
+    InputId, InputLimits, MAX_CRASHES, NotificationQueued, Output, Record, RecordedRegistry,
+    Request, SystemItem, ToolFinished, VerdictGiven,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -31,9 +31,6 @@ pub const MAX_OUTPUTS: usize = 4096;
 /// Limit on recorded intents of file changes; the oldest are dropped.
 pub const MAX_CHANGING: usize = 4096;
 
-/// After this many turns in a row that a crash interrupted, the pod is held: the next one would likely end the same way.
-pub const MAX_CRASHES: u32 = 3;
-
 /// The input that a turn took, or that it goes on with after an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +38,7 @@ pub struct GoingOn {
     /// An input of a client.
     pub input: InputId,
     /// How often a hook had the model go on with it.
-    pub nth: u32,
+    pub nth: u64,
     pub limits: Option<InputLimits>,
     /// What the session had used when a turn took it.
     pub since: Spent,
@@ -834,50 +831,8 @@ impl SessionState {
 
     /// The holds that follow from the end of a turn need no record of their own.
     fn turn_ended(&mut self, outcome: &Outcome) {
-        match outcome {
-            Outcome::Interrupted | Outcome::Waiting if self.crashes >= MAX_CRASHES => {
-                self.hold(
-                    HoldCause::Bug,
-                    &format!("the process died in {MAX_CRASHES} turns in a row"),
-                    None,
-                );
-            }
-            Outcome::Interrupted | Outcome::Waiting => {}
-            Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled", None),
-            Outcome::StepLimit => {
-                self.hold(HoldCause::Budget, "the turn reached its step limit", None)
-            }
-            Outcome::CostLimit => {
-                self.hold(HoldCause::Budget, "the turn reached its cost limit", None)
-            }
-            Outcome::TokenLimit => {
-                self.hold(HoldCause::Budget, "the turn reached its token limit", None)
-            }
-            Outcome::TimeLimit => {
-                self.hold(HoldCause::Budget, "the turn reached its time limit", None)
-            }
-            Outcome::ContextLimit => self.hold(
-                HoldCause::Budget,
-                "the next request does not fit the model's context",
-                None,
-            ),
-            // The model would refuse the inputs that wait in the same way.
-            Outcome::ModelFailed {
-                kind: ErrorKind::Denied,
-                message,
-                ..
-            } => self.hold(HoldCause::Required, message, None),
-            Outcome::ModelFailed {
-                kind: ErrorKind::Exhausted,
-                message,
-                ..
-            } => self.hold(HoldCause::Budget, message, None),
-            Outcome::Done
-            | Outcome::MaxTokens
-            | Outcome::Refused
-            | Outcome::Empty
-            | Outcome::ModelFailed { .. }
-            | Outcome::Aborted { .. } => {}
+        if let Some((cause, reason)) = outcome.hold(self.crashes) {
+            self.hold(cause, &reason, None);
         }
         if !matches!(outcome, Outcome::Interrupted | Outcome::Waiting) {
             self.crashes = 0;

@@ -4,10 +4,11 @@ use crate::approval_scene::{again, allow, answer, asked, deny, idle, person, sce
 use crate::fixtures::{echo, live, sound};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
-use pod::control::{ApprovalAnswer, NewInput, PastCalls, SubmitError};
+use pod::control::{ApprovalAnswer, NewInput, SubmitError};
 use pod::permission::{Layer, Rule, RuleDecision};
 use pod::record::{ApprovalRequested, ApprovalScope, Gap, Record};
 use pod::session::fold::SessionState;
+use protocol::method::MatchedCalls;
 use testkit::{FnTool, LivePod, PodUnderTest, ScriptedAnswer};
 
 /// A pod that asks about `Fetch` (at one.net) and `Other` (at two.net).
@@ -206,7 +207,7 @@ fn past_calls_are_those_that_the_rules_match() {
 }
 
 /// The calls that the rules match of a question about `Fetch`, behind these answers, all of whose calls ran.
-fn past_behind(answers: Vec<ScriptedAnswer>) -> PastCalls {
+fn past_behind(answers: Vec<ScriptedAnswer>) -> MatchedCalls {
     let (mut pod, _) = fetching_in(answers);
     pod.judge_by(vec![Rule::new("*", RuleDecision::Allow)]);
     let live = live(pod);

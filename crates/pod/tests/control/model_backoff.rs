@@ -4,9 +4,10 @@ use crate::fixtures::{live as opened, pod, sound};
 use crate::staying::until;
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, Item, ModelError};
-use pod::control::{Activity, HostMode, ModelWait, NewInput, PodStatus, SubmitError};
+use pod::control::{Activity, HostMode, NewInput, PodStatus, SubmitError};
 use pod::feature::*;
 use pod::record::HoldCause;
+use protocol::status::ModelRetry;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use testkit::{LivePod, PodUnderTest, ScriptedAnswer};
@@ -83,7 +84,7 @@ fn the_request_is_sent_again_after_each_pause_until_the_model_answers() {
     let since_ms = status.model_wait.as_ref().unwrap().since_ms;
     assert!(since_ms.is_some());
     for (failures, pause) in [(1, 30), (2, 60), (3, 120), (4, 240), (5, 480)] {
-        let wait = ModelWait {
+        let wait = ModelRetry {
             reason: REASON.to_owned(),
             retry_in_s: pause,
             since_ms,

@@ -1,4 +1,4 @@
-//! What clients read of a record is what the pod wrote: the mirrors of the protocol lose and change nothing.
+//! What clients read of a record is what the pod wrote: nothing is lost and nothing changed.
 
 use crate::record_strategy;
 use pod::record::{ApprovalDecision, JobEndKind, Record, TaskRunState};

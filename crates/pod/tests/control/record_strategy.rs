@@ -29,52 +29,10 @@ pub(crate) const WAYS: u8 = 26;
 
 /// A record as one JSON object: what a client needs of its header, and its body as the journal has it.
 pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
-    let body = match record {
-        Record::HostStarted(body) => serde_json::to_string(body),
-        Record::HostStopped(body) => serde_json::to_string(body),
-        Record::Recovery(body) => serde_json::to_string(body),
-        Record::SurfaceSet(body) => serde_json::to_string(body),
-        Record::Features(body) => serde_json::to_string(body),
-        Record::InputQueued(body) => serde_json::to_string(body),
-        Record::InputConsumed(body) => serde_json::to_string(body),
-        Record::InputWithdrawn(body) => serde_json::to_string(body),
-        Record::InputEdited(body) => serde_json::to_string(body),
-        Record::InputMoved(body) => serde_json::to_string(body),
-        Record::TurnStarted(body) => serde_json::to_string(body),
-        Record::SystemItem(body) => serde_json::to_string(body),
-        Record::ItemAdded(body) => serde_json::to_string(body),
-        Record::Request(body) => serde_json::to_string(body),
-        Record::Response(body) => serde_json::to_string(body),
-        Record::VerdictGiven(body) => serde_json::to_string(body),
-        Record::ApprovalRequested(body) => serde_json::to_string(body),
-        Record::ApprovalResolved(body) => serde_json::to_string(body),
-        Record::RulesForgotten(body) => serde_json::to_string(body),
-        Record::Pruned(body) => serde_json::to_string(body),
-        Record::Pinned(body) => serde_json::to_string(body),
-        Record::Unpinned(body) => serde_json::to_string(body),
-        Record::CompactRequested(body) => serde_json::to_string(body),
-        Record::ToolStarted(body) => serde_json::to_string(body),
-        Record::ToolRepeated(body) => serde_json::to_string(body),
-        Record::ToolFinished(body) => serde_json::to_string(body),
-        Record::FileChanged(body) => serde_json::to_string(body),
-        Record::DirectoryMoved(body) => serde_json::to_string(body),
-        Record::TurnFinished(body) => serde_json::to_string(body),
-        Record::BackgroundTask(body) => serde_json::to_string(body),
-        Record::ChildProcess(body) => serde_json::to_string(body),
-        Record::ClientCall(body) => serde_json::to_string(body),
-        Record::FeatureState(body) => serde_json::to_string(body),
-        Record::FeatureNote(body) => serde_json::to_string(body),
-        Record::NotificationQueued(body) => serde_json::to_string(body),
-        Record::GrantsUsed(body) => serde_json::to_string(body),
-        Record::Gap(body) => serde_json::to_string(body),
-        Record::Suspended(body) => serde_json::to_string(body),
-        Record::Resumed(body) => serde_json::to_string(body),
-        Record::Other { .. } => Ok("{}".to_owned()),
-    };
     let header = json!({ "k": record.kind(), "q": seq, "t": time, "v": 1 }).to_string();
-    let body = body.unwrap();
+    let body = serde_json::to_string(record).unwrap();
     match body.trim_start_matches('{') {
-        "}" => header,
+        "}" | "null" => header,
         fields => format!("{},{fields}", header.trim_end_matches('}')),
     }
 }

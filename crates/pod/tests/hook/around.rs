@@ -161,7 +161,7 @@ fn a_call_that_is_safe_to_repeat_runs_again_with_a_record_each_time() {
         [2, 3]
     );
     assert_eq!(
-        (repeats[0].error, repeats[0].by.feature.as_str()),
+        (repeats[0].error, repeats[0].feature.as_str()),
         (Some(ErrorKind::Unavailable), "builtin:r")
     );
     let started = pod

@@ -7,22 +7,13 @@ mod spool;
 mod store;
 mod view;
 
-use serde::{Deserialize, Serialize};
-
-pub use protocol::blob::{Digest, NotADigest, StreamGap};
+pub use protocol::blob::{BlobRef, Digest, NotADigest, StreamGap};
 pub use quota::BLOB_BYTES;
 pub use spool::{Spool, SpoolEnd};
 pub use store::Blobs;
 pub use view::BlobView;
 
 use crate::error::{DiskFault, ErrorKind};
-
-/// The reference to a blob in a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct BlobRef {
-    pub digest: Digest,
-    pub len: u64,
-}
 
 /// The lines of a blob to read; for [`BlobView::lines`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -95,7 +95,7 @@ impl Screen {
         let request = self.fold.request_us.filter(|_| works);
         let expiry = self
             .question()
-            .and_then(|(asked, _)| asked.expires.clone())
+            .and_then(|(asked, _)| asked.expires)
             .map(|at| {
                 let left = at.at_ms.saturating_sub(now_ms);
                 if left == 0 { u64::MAX } else { left % 1000 + 1 }

@@ -19,10 +19,10 @@ use llm_worker::{Item, ResultStatus};
 use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask,
-    ChildProcess, ClientCall, Decision, DirectoryMoved, Gap, HoldCause, HookName, HostStarted,
-    InputEdited, InputId, InputQueued, JobEndKind, Pruned, PrunedContent, Record, Recovery,
-    Resumed, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState, ToolFinished,
-    ToolRepeated, ToolStarted, VerdictGiven, ViewLevel, Who,
+    ChildProcess, ClientCall, Decision, DirectoryMoved, Gap, HoldCause, HostStarted, InputEdited,
+    InputId, InputQueued, JobEndKind, Pruned, PrunedContent, Record, Recovery, Resumed,
+    RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState, ToolFinished, ToolRepeated,
+    ToolStarted, VerdictGiven, ViewLevel, Who,
 };
 use pod::session::fold::EndVerdict;
 use pod::session::restore::{decode, utc};
@@ -199,10 +199,9 @@ fn restored(recovery: &Recovery) -> String {
 }
 
 fn repeated(again: &ToolRepeated) -> String {
-    let HookName { hook, feature } = &again.by;
     format!(
-        "  {} runs again (run {}; the hook {hook} of {feature} repeats it)",
-        again.call, again.run
+        "  {} runs again (run {}; the hook {} of {} repeats it)",
+        again.call, again.run, again.hook, again.feature
     )
 }
 

@@ -8,6 +8,7 @@ use crate::permission::{CallFacts, Rule, RuleTrial};
 use crate::record::{ApprovalId, ApprovalRequested, Record};
 use crate::session::restore::{RestoreError, decode};
 use llm_worker::{CallId, Item};
+use protocol::method::{MatchedCall, MatchedCalls};
 use session_store::Reader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,26 +32,12 @@ const PAGE: (usize, usize) = (1000, 4 << 20);
 /// How long the calls are judged; a part of [`DEADLINE`], behind which a tool counts as stuck.
 const TIME: Duration = Duration::from_secs(3);
 
-/// The calls that ended and that some rules would have matched.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PastCalls {
-    /// The newest ones, newest first.
-    pub calls: Vec<PastCall>,
-    /// How many match.
-    pub matched: u64,
-    /// How many calls were looked at.
-    pub searched: u64,
-    /// Whether these were all calls of the session.
-    pub complete: bool,
-}
-
 /// A call that ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastCall {
-    pub call: CallId,
-    pub tool: String,
+struct PastCall {
+    call: CallId,
+    tool: String,
     /// As they ran; of a call that did not run, as they were asked about or as the model wrote them.
-    pub arguments: Arc<str>,
+    arguments: Arc<str>,
 }
 
 /// The search for the calls that the rules of one question match.
@@ -81,7 +68,7 @@ impl PastSearch {
         self,
         dir: &Path,
         newest: u64,
-    ) -> Result<PastCalls, SubmitError> {
+    ) -> Result<MatchedCalls, SubmitError> {
         let dir = dir.to_path_buf();
         let unread = |why: String| SubmitError::Disk(format!("the journal cannot be read: {why}"));
         let read = tokio::task::spawn_blocking(move || ended(&dir, newest));
@@ -97,16 +84,16 @@ impl PastSearch {
         judged.map_err(|lost| SubmitError::Unjudged(lost.to_string()))
     }
 
-    fn among(&self, calls: Vec<PastCall>, complete: bool) -> PastCalls {
+    fn among(&self, calls: Vec<PastCall>, complete: bool) -> MatchedCalls {
         let Permission { policy, .. } = &*self.authorizer.permission;
         let Some(trial) = policy.trial(&self.rules) else {
-            return PastCalls::default();
+            return MatchedCalls::default();
         };
         let (until, mut past) = (
             Instant::now() + TIME,
-            PastCalls {
+            MatchedCalls {
                 complete,
-                ..PastCalls::default()
+                ..MatchedCalls::default()
             },
         );
         for call in calls {
@@ -118,7 +105,11 @@ impl PastSearch {
             if self.matches(&trial, &call) {
                 past.matched += 1;
                 if past.calls.len() < MAX_SHOWN_CALLS {
-                    past.calls.push(call);
+                    past.calls.push(MatchedCall {
+                        call: call.call.to_string(),
+                        tool: call.tool,
+                        arguments: call.arguments.chars().take(protocol::MAX_SHOWN).collect(),
+                    });
                 }
             }
         }

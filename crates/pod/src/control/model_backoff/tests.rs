@@ -48,7 +48,7 @@ async fn only_a_whole_answer_ends_the_row_of_failures() {
         let mut backoff = ModelBackoff::default();
         backoff.next_pause();
         backoff.take(&retrying(Duration::from_millis(29_001)), 1000);
-        let wait = ModelWait {
+        let wait = ModelRetry {
             reason: "no route".to_owned(),
             retry_in_s: 30,
             since_ms: Some(1),

@@ -3,7 +3,6 @@
 use super::super::core::{Core, Fatal};
 use super::super::gates;
 use super::super::model_backoff::ModelBackoff;
-use super::super::status::ModelWait;
 use super::answering::Reviewing;
 use super::{Running, TurnStage};
 use crate::hook::{
@@ -12,6 +11,7 @@ use crate::hook::{
 use crate::record::Decision;
 use llm_worker::effect::Input;
 use llm_worker::{ErrorKind, ModelError, ModelEvent};
+use protocol::status::ModelRetry;
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
@@ -189,7 +189,7 @@ impl Running {
     }
 
     /// What the turn waits for, for people; none while one of them holds it.
-    pub(in super::super) fn model_wait(&self) -> Option<ModelWait> {
+    pub(in super::super) fn model_wait(&self) -> Option<ModelRetry> {
         self.backoff
             .wait()
             .filter(|_| !(self.holds && self.waits_for_model()))

@@ -79,7 +79,7 @@ impl Running {
         let items = core.draft.items().unwrap_or_default();
         let mut kept = items.clone();
         let surface = core.state.surface.as_ref().map(|(surface, _)| surface);
-        surface.map(|surface| pruned.project(&mut kept, &core.state.shown, surface));
+        surface.map(|surface| core.state.shown.project(pruned, &mut kept, surface));
         let stay: BTreeSet<(CallId, u64)> = kept.iter().filter_map(result).collect();
         let tool = |call: CallId| {
             items.iter().find_map(|item| {

@@ -336,7 +336,7 @@ impl Scene<'_> {
     fn planned(&self, mut pruned: Pruned) -> Plan {
         let sum = |items: &[Item]| items.iter().map(bytes).sum::<u64>();
         let (mut items, before) = (self.items.clone(), sum(&self.items));
-        pruned.left = pruned.project(&mut items, self.shown(), self.surface);
+        pruned.left = self.shown().project(&pruned, &mut items, self.surface);
         Plan {
             pruned,
             freed: before.saturating_sub(sum(&items)),

@@ -111,29 +111,29 @@ impl ShownItems {
     }
 }
 
-impl Pruned {
-    /// Changes the items as `before` shows them to those that this view shows, and counts what left.
+impl ShownItems {
+    /// Changes the items as these show them to those that the view shows after a change, and counts what left.
     pub(crate) fn project(
         &self,
+        pruned: &Pruned,
         items: &mut Vec<Item>,
-        before: &ShownItems,
         surface: &Surface,
     ) -> PrunedContent {
-        let after = before.after(self);
-        let numbered = before.numbered(std::mem::take(items));
-        let mut change = Change::of(self, before, &after, &numbered, surface);
+        let after = self.after(pruned);
+        let numbered = self.numbered(std::mem::take(items));
+        let mut change = Change::of(pruned, self, &after, &numbered, surface);
         let mut shown: BTreeMap<u64, Item> = BTreeMap::new();
         for (number, item) in numbered {
             let Some(number) = number else { continue };
             let was_changed = change.is_changed;
             let item = change.item(number, item);
-            if self.whole_loops && change.is_changed && !was_changed {
+            if pruned.whole_loops && change.is_changed && !was_changed {
                 change.left.seals += seals::unseal_loop(shown.values_mut());
             }
             shown.extend(item.map(|item| (number, item)));
         }
         let tail = shown.split_off(&(after.view.compacted + 1));
-        let mut gap = &self.gap;
+        let mut gap = &pruned.gap;
         for slot in after.slots() {
             match slot {
                 ShownPlace::Item(number) => items.extend(shown.remove(&number)),
@@ -142,16 +142,16 @@ impl Pruned {
                     calls,
                 } if calls.1 > calls.0 => {
                     items.push(mark(gap, hidden, calls));
-                    gap = if self.next_gap.is_empty() {
-                        &self.gap
+                    gap = if pruned.next_gap.is_empty() {
+                        &pruned.gap
                     } else {
-                        &self.next_gap
+                        &pruned.next_gap
                     };
                 }
                 ShownPlace::Gap {
                     items: hidden,
                     calls,
-                } => items.push(mark(&self.bare_gap, hidden, calls)),
+                } => items.push(mark(&pruned.bare_gap, hidden, calls)),
             }
         }
         let is_mark =

@@ -330,7 +330,7 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
         ..Pruned::default()
     };
     let mut masked = items.clone();
-    let left = pruned.project(&mut masked, &ShownItems::default(), &surface);
+    let left = ShownItems::default().project(&pruned, &mut masked, &surface);
     let mark = format!("({MIN_BYTES} of c00000002)");
     let expected = PrunedContent {
         results: 1,
@@ -370,7 +370,7 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
         },
         ..ShownItems::default()
     };
-    assert_eq!(pruned.project(&mut masked, &shown, &surface).results, 1);
+    assert_eq!(shown.project(&pruned, &mut masked, &surface).results, 1);
     assert_eq!(masked[4], before);
 }
 
@@ -448,7 +448,7 @@ fn a_loop_of_calls_keeps_all_its_seals_or_none() {
             ..Pruned::default()
         };
         let mut masked = items.clone();
-        let left = pruned.project(&mut masked, &shown, &surface);
+        let left = shown.project(&pruned, &mut masked, &surface);
         assert_eq!(sealed(&masked), stay, "result {first}, {whole_loops}");
         assert_eq!(
             left.seals,
@@ -476,7 +476,9 @@ fn the_meter_loses_what_left() {
 /// What a change leaves, as texts.
 fn after(pruned: &Pruned, state: &SessionState, items: &[Item]) -> Vec<String> {
     let mut items = items.to_vec();
-    let left = pruned.project(&mut items, &state.shown, &state.surface.as_ref().unwrap().0);
+    let left = state
+        .shown
+        .project(pruned, &mut items, &state.surface.as_ref().unwrap().0);
     assert_eq!(left, pruned.left, "the record says what left");
     items.iter().map(word).collect()
 }
@@ -648,7 +650,7 @@ fn a_later_change_joins_the_gaps_and_the_meter_counts_what_is_shown() {
     let count = |state: &mut SessionState, items: &mut Vec<Item>, plan: Pruned| {
         let before = state.shown.clone();
         state.apply(&Record::from(plan.clone())).unwrap();
-        plan.project(items, &before, &state.surface.as_ref().unwrap().0);
+        before.project(&plan, items, &state.surface.as_ref().unwrap().0);
         assert_eq!(state.shown.count(state.items), items.len() as u64);
         let bytes: u64 = items.iter().map(crate::session::context::bytes).sum();
         assert_eq!(state.context(None).unwrap().used, bytes / 4);
@@ -703,7 +705,7 @@ fn each_gap_keeps_a_mark_and_only_the_first_one_says_how() {
             .unwrap();
         let before = state.shown.clone();
         state.apply(&Record::from(plan.clone())).unwrap();
-        plan.project(items, &before, &state.surface.as_ref().unwrap().0);
+        before.project(&plan, items, &state.surface.as_ref().unwrap().0);
         plan.level
     };
     assert_eq!(change(&mut state, &mut items, 1_000_000), ViewLevel::Steps);
@@ -942,11 +944,7 @@ fn identical_results_are_referenced_once() {
     (items[1], items[15], items[17]) = (same(1), same(8), same(9));
     let plan = plan(&items, 12_000, 3_000).unwrap();
     let mut shown = items.clone();
-    plan.project(
-        &mut shown,
-        &ShownItems::default(),
-        &state(&[]).surface.unwrap().0,
-    );
+    ShownItems::default().project(&plan, &mut shown, &state(&[]).surface.unwrap().0);
     let content = |at: usize| {
         let Item::ToolResult { outcome, .. } = &shown[at] else {
             panic!("{:?}", shown[at])

@@ -4,11 +4,11 @@
 use crate::show::question::{self, Shown, TypedAnswer};
 use crate::show::terminal::{Terminal, TypedLine};
 use host::exit::Failure;
-use pod::control::{ApprovalAnswer, Event, PastCalls};
+use pod::control::{ApprovalAnswer, Event};
 use pod::record::{
     ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Record, Who,
 };
-use protocol::method::{AllowScope, MatchedCalls};
+use protocol::method::MatchedCalls;
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use tokio::sync::mpsc;
@@ -23,7 +23,7 @@ pub(crate) enum QuestionOutcome {
     /// With the channel for the answer that counts.
     Answer(ApprovalAnswer, SyncSender<ApprovalResolved>),
     /// The past calls that the rules of this question would have matched are to be shown.
-    PastCalls(ApprovalId, SyncSender<Result<PastCalls, String>>),
+    PastCalls(ApprovalId, SyncSender<Result<MatchedCalls, String>>),
     /// Another client answered, or the call has ended.
     Over,
     /// The person left it: nothing more is asked.
@@ -118,16 +118,12 @@ impl Asker {
             let past = reply(outcomes, |reply| {
                 QuestionOutcome::PastCalls(*approval, reply)
             });
-            let past = past
-                .unwrap_or_else(|| Err("the run is ending".to_owned()))
-                .map(pod::ipc::past_calls);
+            let past = past.unwrap_or_else(|| Err("the run is ending".to_owned()));
             rules.preview(&mirror, &past)
         };
         let typed = question::ask(terminal, &mirror, leave, &mut stands, show, &mut preview);
         let (allow, scope, words) = match typed {
-            Ok(TypedAnswer::Allow(AllowScope::Once)) => (true, ApprovalScope::Once, None),
-            Ok(TypedAnswer::Allow(AllowScope::Pod)) => (true, ApprovalScope::Pod, None),
-            Ok(TypedAnswer::Allow(AllowScope::Rule)) => (true, ApprovalScope::Rule, None),
+            Ok(TypedAnswer::Allow(scope)) => (true, scope, None),
             Ok(TypedAnswer::Deny(words)) => (false, ApprovalScope::Once, words),
             none => {
                 show("\n");

@@ -64,15 +64,27 @@ impl From<NotTaken> for JobError {
     }
 }
 
-impl From<&ToolContext> for JobStarter {
-    fn from(cx: &ToolContext) -> Self {
-        Self::Call(cx.call)
+/// What names the code that starts a job: its context, or the starter itself.
+pub trait StartsJobs {
+    /// The code that the job belongs to.
+    fn starter(self) -> JobStarter;
+}
+
+impl StartsJobs for JobStarter {
+    fn starter(self) -> JobStarter {
+        self
     }
 }
 
-impl From<&BackgroundTaskContext> for JobStarter {
-    fn from(cx: &BackgroundTaskContext) -> Self {
-        Self::Run(cx.run)
+impl StartsJobs for &ToolContext {
+    fn starter(self) -> JobStarter {
+        JobStarter::Call(self.call)
+    }
+}
+
+impl StartsJobs for &BackgroundTaskContext {
+    fn starter(self) -> JobStarter {
+        JobStarter::Run(self.run)
     }
 }
 
@@ -83,11 +95,7 @@ impl JobHandle {
     /// # Errors
     /// With each of them nothing runs. `Exhausted` while too many jobs run; `Unavailable` in a pod that does not stay, or
     /// if the log refuses; `Spawn`; `Early` in an install; `Revoked`; `Busy`; `Closed`.
-    pub async fn start(
-        &self,
-        new: NewJob,
-        starter: impl Into<JobStarter>,
-    ) -> Result<u64, JobError> {
+    pub async fn start(&self, new: NewJob, starter: impl StartsJobs) -> Result<u64, JobError> {
         drop(self.enter()?);
         let (feature, spawner, redactor) = (
             self.feature.clone(),
@@ -104,7 +112,7 @@ impl JobHandle {
             spawner,
             redactor,
             new,
-            starter: starter.into(),
+            starter: starter.starter(),
             reply,
         };
         self.mailbox
