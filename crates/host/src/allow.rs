@@ -8,7 +8,7 @@ use pod::permission::{Layer, Rule, RuleDecision};
 /// Where such a rule is said to stand.
 pub const SOURCE: &str = "--allow";
 
-const EXAMPLES: &str = "examples: 'Write docs/**', 'Fetch docs.example.org'; with --sandbox off also 'Bash ls', 'Bash git status,diff'";
+const EXAMPLES: &str = "examples: 'Write docs/**', 'Fetch docs.example.org', 'Bash on crates.io'; with --sandbox off also 'Bash ls', 'Bash git status,diff'";
 
 /// What the words after a tool's name are about.
 #[derive(Clone, Copy)]

@@ -261,8 +261,8 @@ pub(crate) struct PodFlags {
     #[arg(long, value_name = "DIR")]
     pub(crate) add_write_dir: Vec<PathBuf>,
     /// Allow calls that otherwise need approval (repeatable). RULE names a tool and, optionally, a path, a host or a
-    /// command: 'Read .env', 'Write yoi.toml', 'Fetch docs.example.org'; with --sandbox off also 'Bash git status,diff'
-    /// (git status and git diff), 'Bash ls' or 'Bash' (every command). `deny` rules in configuration files still apply
+    /// command: 'Read .env', 'Write yoi.toml', 'Fetch docs.example.org', 'Bash on crates.io' (a host that a command asks
+    /// for); with --sandbox off also 'Bash git status,diff' (git status and git diff), 'Bash ls' or 'Bash' (every command). `deny` rules in configuration files still apply
     // A program with features of its own knows more tools: `Cli::parsed` reads it.
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,

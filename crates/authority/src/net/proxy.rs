@@ -151,8 +151,10 @@ impl HostProxy {
                     format!("{at}: who asks?"),
                 ));
             }
-            let text =
-                format!("{at} is not in `hosts`; hosts = [\"{named}\"] under [sandbox] allows it");
+            let text = format!(
+                "{at} is not in `hosts`; {}",
+                traffic::allowing(&format!("\"{named}\""))
+            );
             return Err(self.refused(name, HostRefusal::NotNamed, denied(text)));
         };
         let mut host = match net.connect(&at.host, at.port, CONNECT_WAIT).await {

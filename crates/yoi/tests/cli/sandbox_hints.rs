@@ -108,7 +108,7 @@ fn a_host_that_is_not_named_is_said_with_the_setting_that_names_it() {
         .yoi(&["doctor"])
         .prints(&["namespaces of their own, and a proxy to 4 hosts of `hosts`"]);
     let ask = "exec 3<>/dev/tcp/127.0.0.1/808; printf 'CONNECT other.test:443 HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
-    let named = "the sandbox did not connect to other.test (not in `hosts`); hosts = [\"other.test\"] under [sandbox] allows it";
+    let named = "the sandbox did not connect to other.test (not in `hosts`); network = \"hosts\" and hosts = [\"other.test\"] under [sandbox] allow it";
     for end in ["; exit 2", " | tail -n 1; exit 0"] {
         run(&scene, &format!("{ask}{end}"), &[], None).says(&[&format!("  ! {named}")]);
     }

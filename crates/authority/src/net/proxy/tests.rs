@@ -396,11 +396,11 @@ async fn answers_name_what_allows_it() {
     for (target, hint) in [
         (
             "evil.test:443",
-            "hosts = [\"evil.test\"] under [sandbox] allows it",
+            "network = \"hosts\" and hosts = [\"evil.test\"] under [sandbox] allow it",
         ),
         (
             "evil.test:22",
-            "hosts = [\"evil.test:22\"] under [sandbox] allows it",
+            "network = \"hosts\" and hosts = [\"evil.test:22\"] under [sandbox] allow it",
         ),
         ("10.0.0.1:443", "network = \"on\" under [sandbox]"),
     ] {

@@ -92,7 +92,7 @@ impl Traffic {
             refused().filter(|(_, counted)| counted.refused.contains_key(&HostRefusal::NotNamed));
         let allowed = listed(unnamed.map(|(host, _)| format!("\"{host}\"")));
         let help = allowed
-            .map(|hosts| format!("; hosts = [{hosts}] under [sandbox] allows it"))
+            .map(|hosts| format!("; {}", allowing(&hosts)))
             .unwrap_or_default();
         Some(format!("{NOT_CONNECTED}{all}{help}"))
     }
@@ -109,6 +109,11 @@ impl Traffic {
         }))?;
         Some(format!("bytes through the proxy: {all}"))
     }
+}
+
+/// The settings that allow hosts; the first one may be there.
+pub(super) fn allowing(hosts: &str) -> String {
+    format!("network = \"hosts\" and hosts = [{hosts}] under [sandbox] allow it")
 }
 
 fn listed(some: impl Iterator<Item = String>) -> Option<String> {
