@@ -124,8 +124,10 @@ const FILE_SETATTR: libc::c_long = 469;
 const LEASES: &[u64] = &[1024, 1026, 1040];
 
 /// In a namespace of processes of a call: its first process, and the thread of it that starts the command. They are outside of
-/// the child's confinement, and the kernel gives no number below 300 a second time.
-const KEEPERS: &[u64] = &[1, 2];
+/// the child's confinement, and the kernel gives no number below 300 a second time. A call that is let out is started by a
+/// third one.
+const KEEPERS: std::ops::RangeInclusive<u64> = 1..=2;
+const KEEPERS_OUTSIDE: std::ops::RangeInclusive<u64> = 1..=3;
 
 /// Scheduling calls, with the index of the argument that names the process, where 0 is the caller. Affinity is not
 /// restricted: OpenMP sets it for its threads by number.
@@ -268,13 +270,17 @@ fn compile(
         .iter()
         .map(|command| SeccompRule::new(vec![eq(1, *command)?]));
     rules.insert(libc::SYS_fcntl, leases.collect::<Result<_, _>>()?);
+    let numbered = |index, mut pids: std::ops::RangeInclusive<u64>| {
+        pids.try_fold(Vec::new(), |mut rules, pid| {
+            rules.push(SeccompRule::new(vec![eq(index, pid)?])?);
+            Ok(rules)
+        })
+    };
     // Other processes; in a namespace of their own only its keeper.
     let others = |index| match own {
         None => Ok(vec![some(index, 0)?]),
-        Some(_) => KEEPERS
-            .iter()
-            .map(|pid| SeccompRule::new(vec![eq(index, *pid)?]))
-            .collect::<Result<Vec<_>, _>>(),
+        Some(_) if reach == Reach::Namespaces => numbered(index, KEEPERS),
+        Some(_) => numbered(index, KEEPERS_OUTSIDE),
     };
     for (number, whose) in SCHEDULING {
         rules.insert(*number, others(*whose)?);

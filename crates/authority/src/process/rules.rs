@@ -38,8 +38,6 @@ const SYSTEM: &[&str] = &[
     "/var/lib/dpkg",
     "/var/lib/alternatives",
     "/var/cache/fontconfig",
-    "/dev/zero",
-    "/dev/full",
     "/dev/random",
     "/dev/urandom",
 ];
@@ -137,6 +135,8 @@ const HOME_STORES: &[&str] = &[
     ".gradle/.tmp",
     ".nuget/packages",
     ".local/share/NuGet",
+    ".cache/pre-commit",
+    ".cache/node-gyp",
 ];
 const CARGO_STORES: &[&str] = &["registry", "git"];
 const STORE_VARS: &[&str] = &["RUSTUP_HOME", "GOMODCACHE"];
@@ -280,11 +280,10 @@ fn written(abi: ABI) -> BitFlags<AccessFs> {
     reading() | writing(abi)
 }
 
-/// Landlock rules, ready to be applied by any number of threads. They handle every access right that this kernel supports,
+/// Landlock rules to be, for any number of threads. They handle every access right that this kernel supports,
 /// so all are refused where no rule allows them; but those of the network only where all of it is refused. A namespace of
 /// the children's own bounds their sockets by itself.
-pub(super) fn ruleset<'a>(
-    given: impl IntoIterator<Item = (BorrowedFd<'a>, BitFlags<AccessFs>)>,
+pub(super) fn begin_ruleset(
     reach: Reach,
     abi: ABI,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
@@ -300,11 +299,18 @@ pub(super) fn ruleset<'a>(
             Scope::from_all(abi)
         })?;
     }
-    let mut ruleset = ruleset.create()?;
-    for (file, access) in given {
-        ruleset = ruleset.add_rule(PathBeneath::new(file, access))?;
-    }
-    Ok(ruleset)
+    ruleset.create()
+}
+
+pub(super) fn add_rules<'a>(
+    ruleset: RulesetCreated,
+    given: impl IntoIterator<Item = (BorrowedFd<'a>, BitFlags<AccessFs>)>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    given
+        .into_iter()
+        .try_fold(ruleset, |ruleset, (file, access)| {
+            ruleset.add_rule(PathBeneath::new(file, access))
+        })
 }
 
 /// The rules of a child that is not in namespaces of its own, and what they give.
@@ -316,12 +322,15 @@ pub(super) fn build(
 ) -> Result<(RulesetCreated, Vec<Given>), Error> {
     let (all, absent) = collect(confinement, env, temp)?;
     let rules = all.iter().map(|(given, file)| (file.as_fd(), given.access));
-    let ruleset = ruleset(rules, reach, ABI::from(support().landlock_abi)).map_err(|why| {
-        Error::new(
-            ErrorKind::Unavailable,
-            format!("Landlock refused its rules: {why}; use sandbox mode off"),
-        )
-    })?;
+    let ruleset = begin_ruleset(reach, ABI::from(support().landlock_abi));
+    let ruleset = ruleset
+        .and_then(|ruleset| add_rules(ruleset, rules))
+        .map_err(|why| {
+            Error::new(
+                ErrorKind::Unavailable,
+                format!("Landlock refused its rules: {why}; use sandbox mode off"),
+            )
+        })?;
     let absent = absent.into_iter().map(|path| Given {
         path,
         id: ABSENT,

@@ -417,6 +417,9 @@ impl Spawner {
             _ if self.network == Network::On => Some(Reach::Internet),
             Some(Beyond::Hosts(_)) | None => Some(Reach::Nothing),
         };
+        if reach.is_some() {
+            self.begin_namespaces(&room);
+        }
         let proxy = self
             .shared
             .proxy
@@ -489,6 +492,17 @@ impl Spawner {
         let beyond =
             beyond.filter(|beyond| !matches!(beyond, Beyond::Hosts(_)) || started.is_lent());
         Ok((started, exit, reader, beyond))
+    }
+
+    /// Begins namespaces of the children's own, if that was not tried, while the first child is prepared.
+    fn begin_namespaces(&self, room: &Arc<Room>) {
+        let is_untried = |state: MutexGuard<'_, _>| matches!(*state, Namespaces::NotTried);
+        // Where it is locked, somebody begins them.
+        if self.shared.helper.get().is_some() && room.helper.try_lock().is_ok_and(is_untried) {
+            let (shared, room, network) =
+                (Arc::clone(&self.shared), Arc::clone(room), self.network);
+            tokio::task::spawn_blocking(move || shared.helper(&room, network).is_some());
+        }
     }
 
     /// Starts a child in namespaces of its own, if it may be and there are any; otherwise on a fresh thread, which confines
@@ -664,7 +678,14 @@ impl Shared {
                 .map_err(|error| Error::system("make namespaces", error))
             };
             *namespaces = match started() {
-                Ok(helper) => Namespaces::Held(Arc::new(helper)),
+                Ok(helper) => {
+                    let stores = room.given.iter().filter(|given| given.is_store);
+                    // Without a link, programs have a new directory.
+                    room.temp
+                        .link_stores(stores.map(|given| given.path.as_path()))
+                        .ok();
+                    Namespaces::Held(Arc::new(helper))
+                }
                 Err(why) => Namespaces::Missing(why.to_string(), false),
             };
         }

@@ -5,6 +5,7 @@ use super::stale;
 use crate::Error;
 use crate::remove::remove;
 use crate::scratch::{Scratch, make_private};
+use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ pub(super) struct TempBase {
 
 /// The directory of caches; no call has this name, because calls' names end in a number.
 const CACHES: &str = "cache";
+
+/// Stores below the person's cache directory.
+const LINKED: &[&str] = &[".cache/pre-commit", ".cache/node-gyp"];
 
 /// How long the removal of one call's directory may delay its result; the rest is removed with the parent directory.
 const MAX_TIME: Duration = Duration::from_secs(2);
@@ -92,6 +96,18 @@ impl TempBase {
         make_private(&path)
             .or_else(|error| path.symlink_metadata().map(drop).map_err(|_| error))?;
         Ok(path)
+    }
+
+    /// Has the cache directory lead to these stores, where programs look for them there. Called before there is a child.
+    pub(super) fn link_stores<'a>(&self, stores: impl Iterator<Item = &'a Path>) -> io::Result<()> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let caches = self.caches().map_err(io::Error::other)?;
+        let caches = rustix::fs::open(caches, flags, Mode::empty())?;
+        for store in stores.filter(|store| LINKED.iter().any(|name| store.ends_with(name))) {
+            let name = store.file_name().unwrap_or_default();
+            rustix::fs::symlinkat(store, &caches, name)?;
+        }
+        Ok(())
     }
 
     pub(super) fn for_call(&self, call: &str) -> Result<CallTemp, Error> {

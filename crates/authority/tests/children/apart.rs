@@ -237,12 +237,14 @@ async fn the_machine_stays_out_of_reach() {
         ("os.readlink('/proc/1/fd/0')".to_owned(), denied),
         ("open('/proc/1/environ')".to_owned(), denied),
         ("open('/proc/1/mem', 'r+')".to_owned(), denied),
+        (format!("print('{name}' in open('/proc/1/net/unix').read())"), "False"),
         ("os.kill(1, 9)".to_owned(), "Operation not permitted"),
-        ("os.listdir('/run')".to_owned(), missing),
+        ("print(set(os.listdir('/run')) <= {'systemd', 'current-system', 'shm'})".to_owned(), "True"),
+        ("open('/run/new', 'w')".to_owned(), denied),
         ("print(sorted(set(os.listdir('/')) - {'bin', 'dev', 'etc', 'gnu', 'home', 'lib', 'lib32', 'lib64', 'libx32', 'nix', 'opt', 'proc', 'run', 'sbin', 'snap', 'sys', 'tmp', 'usr', 'var', '.resolv.conf'}))".to_owned(), "[]"),
         (format!("open({:?})", place.home.join(".ssh/id")), missing),
         (format!("open({:?}, 'w')", place.outside.join("new")), missing),
-        ("open('/etc/new', 'w')".to_owned(), if rustix::process::geteuid().is_root() { "Read-only file system" } else { denied }),
+        ("open('/etc/new', 'w')".to_owned(), if [0, 65534].contains(&rustix::process::geteuid().as_raw()) { "Read-only file system" } else { denied }),
         ("open('/proc/sys/kernel/hostname', 'w')".to_owned(), denied),
         ("socket.socket(socket.AF_PACKET, socket.SOCK_RAW)".to_owned(), "Operation not permitted"),
         ("socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)".to_owned(), "Operation not permitted"),
@@ -450,7 +452,13 @@ async fn a_helper_ends_with_its_pod_and_is_replaced_where_it_was_killed() {
     };
     assert_eq!(sh(&spawner, &place, "echo one").await.1, "one");
     let old = helpers();
-    assert!(old.len() >= 2, "{old:?}");
+    // Only root looks into those that are not dumpable.
+    let seen = if rustix::process::geteuid().is_root() {
+        2
+    } else {
+        1
+    };
+    assert!(old.len() >= seen, "{old:?}");
     for path in &old {
         let pid = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
         rustix::process::kill_process(

@@ -58,7 +58,11 @@ const OF_KEEPER: &[(&str, &str)] = &[
     ("write", "uid_map"),
     ("write", "setgroups"),
     ("write", "clear_refs"),
-    ("write", "attr/current"),
+    ("put", "attr/current"),
+    ("put", "timerslack_ns"),
+    ("put", "sched"),
+    ("put", "autogroup"),
+    ("put", "loginuid"),
     ("write", "coredump_filter"),
 ];
 
@@ -77,15 +81,14 @@ const FILES: &[(&str, &str)] = &[
     ("write", "/proc/sys/kernel/core_pattern"),
     ("write", "/proc/sys/net/ipv4/ip_forward"),
     ("write", "/proc/sys/user/max_user_namespaces"),
-    ("write", "/proc/self/uid_map"),
-    ("write", "/proc/self/oom_score_adj"),
     ("write", "/sys/fs/cgroup/cgroup.procs"),
     ("write", "/etc/resolv.conf"),
     ("write", "/.resolv.conf"),
     ("write", "/new"),
     ("mkdir", "/new"),
     ("list", "/root"),
-    ("list", "/run"),
+    ("write", "/run/new"),
+    ("mkdir", "/run/new"),
     ("unlink", "/dev/ptmx"),
     ("mkdir", "/dev/new"),
     ("chroot", "/"),
@@ -118,6 +121,12 @@ async fn none_succeeds() {
         .iter()
         .for_each(|(op, name)| add(&[op, &format!("/proc/1/{name}")]));
     FILES.iter().for_each(|args| add(&[args.0, args.1]));
+    // An ordinary user opens its own.
+    if rustix::process::geteuid().is_root() {
+        ["uid_map", "oom_score_adj"]
+            .iter()
+            .for_each(|name| add(&["write", &format!("/proc/self/{name}")]));
+    }
     let listening = Listening::new(&place);
     for name in &listening.names {
         add(&["unix", name]);

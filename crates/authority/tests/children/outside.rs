@@ -1,8 +1,9 @@
 //! What programs find in namespaces of their own as it is outside of them. Their own tests compare it.
 
 use super::apart::{python, sh};
-use super::shared::{Place, apart};
-use authority::SandboxMode;
+use super::shared::{Place, apart, helped};
+use authority::{Network, SandboxMode};
+use std::path::Path;
 
 const DENIED: &str = "Operation not permitted";
 
@@ -110,8 +111,6 @@ async fn its_own_processes_are_limited_and_scheduled_by_number() {
             "No such process",
         ),
         (format!("{core}(os.getpid(), 10, (1, 1))"), DENIED),
-        (format!("{core}(1, resource.RLIMIT_NOFILE, (9, 9))"), DENIED),
-        (format!("{core}(2, resource.RLIMIT_NOFILE, (9, 9))"), DENIED),
         ("os.setpriority(os.PRIO_USER, 0, 5)".to_owned(), DENIED),
     ] {
         assert_eq!(python(&spawner, &place, &lines).await.0, said, "{lines}");
@@ -128,14 +127,133 @@ async fn its_own_processes_are_limited_and_scheduled_by_number() {
     );
     // What has the numbers before it started it, and is not confined.
     assert_eq!(sh(&spawner, &place, "echo $$").await.1, "3");
-    for (how, keeper) in ["scheduler", "param", "attr", "nice", "io"]
-        .iter()
-        .flat_map(|how| [(how, "1"), (how, "2")])
-    {
-        assert_eq!(
-            place.says(&spawner, &["scheduled", how, keeper]).await,
-            "EPERM",
-            "{how} {keeper}"
-        );
+    let out = helped(&place, SandboxMode::WorkspaceWrite).with_network(Network::On);
+    assert_eq!(sh(&out, &place, "echo $$").await.1, "4");
+    for (spawner, keepers) in [(&spawner, 1..3), (&out, 1..4)] {
+        for keeper in keepers {
+            let keeper = keeper.to_string();
+            for how in ["scheduler", "param", "attr", "nice", "io"] {
+                let said = place.says(spawner, &["scheduled", how, &keeper]).await;
+                assert_eq!(said, "EPERM", "{how} {keeper}");
+            }
+            let lines = format!("{core}({keeper}, resource.RLIMIT_NOFILE, (9, 9))");
+            assert_eq!(python(spawner, &place, &lines).await.0, DENIED, "{lines}");
+        }
     }
+}
+
+/// redis' own tests set `oom-score-adj`, and `choom` does: it is written below `/proc`.
+#[tokio::test]
+async fn an_ordinary_users_processes_are_described_below_proc() {
+    let place = Place::new();
+    let Some(spawner) = apart(&place, SandboxMode::WorkspaceWrite) else {
+        return;
+    };
+    let root = rustix::process::geteuid().is_root();
+    let (denied, not_permitted) = (
+        "Permission denied",
+        if root { "Permission denied" } else { DENIED },
+    );
+    for (name, value, said) in [
+        ("oom_score_adj", "300", "300"),
+        ("comm", "mine", "mine"),
+        ("task/self/comm", "mine", "mine"),
+        ("coredump_filter", "0x33", "00000033"),
+        ("timerslack_ns", "60000", "60000"),
+    ] {
+        let name = name.replace("self", "'+str(os.getpid())+'");
+        let lines = format!(
+            "os.write(os.open('/proc/self/{name}', os.O_WRONLY), b'{value}')\nprint(open('/proc/self/{name}').read().strip())"
+        );
+        let said = if root { denied } else { said };
+        assert_eq!(python(&spawner, &place, &lines).await.0, said, "{lines}");
+    }
+    for (path, said) in [
+        ("/proc/1/oom_score_adj", denied),
+        ("/proc/1/timerslack_ns", not_permitted),
+        ("/proc/self/uid_map", not_permitted),
+        ("/proc/sys/kernel/ns_last_pid", not_permitted),
+        ("/proc/sys/kernel/core_pattern", denied),
+        ("/proc/sys/net/ipv4/ip_forward", denied),
+    ] {
+        let value = if path.ends_with("uid_map") {
+            "0 0 1"
+        } else {
+            "1"
+        };
+        let lines = format!("os.write(os.open('{path}', os.O_WRONLY), b'{value}')");
+        assert_eq!(python(&spawner, &place, &lines).await.0, said, "{path}");
+    }
+    let text = "sleep 60 & echo 300 > /proc/$!/oom_score_adj && cat /proc/$!/oom_score_adj && choom -n 300 -- true && echo chosen";
+    let (_, said, _) = sh(&spawner, &place, &format!("{{ {text}; }} 2>/dev/null")).await;
+    assert_eq!(said, if root { "" } else { "300\nchosen" });
+}
+
+/// rsync's own tests keep files in `/var/tmp`, and programs look at `/run`.
+#[tokio::test]
+async fn places_that_every_machine_has() {
+    let place = Place::new();
+    let Some(spawner) = apart(&place, SandboxMode::WorkspaceWrite) else {
+        return;
+    };
+    let name = format!("/var/tmp/{}", place.tag.replace('/', "-"));
+    let links = [("/var/run", "/run"), ("/run/shm", "/dev/shm")];
+    let is_there = |(link, end): &(&str, &str)| {
+        std::fs::canonicalize(link).is_ok_and(|real| real == Path::new(end))
+    };
+    for (link, end) in links.iter().filter(|link| is_there(link)) {
+        let lines = format!("print(os.path.realpath('{link}'))");
+        assert_eq!(python(&spawner, &place, &lines).await.0, *end, "{link}");
+    }
+    for (lines, said) in [
+        (
+            format!("open({name:?}, 'w').write('kept')\nprint('written')"),
+            "written",
+        ),
+        (format!("print(open({name:?}).read())"), "kept"),
+        (
+            "print(oct(os.stat('/var/tmp').st_mode))".to_owned(),
+            "0o41777",
+        ),
+        ("print(os.path.isdir('/run'))".to_owned(), "True"),
+    ] {
+        assert_eq!(python(&spawner, &place, &lines).await.0, said, "{lines}");
+    }
+    assert!(
+        !Path::new(&name).exists(),
+        "a directory of the commands' own"
+    );
+}
+
+/// pre-commit's hooks and node-gyp's headers are in the person's cache directory, and commands have another one.
+#[tokio::test]
+async fn programs_in_the_persons_caches_are_found() {
+    let place = Place::new();
+    let names = ["pre-commit", "node-gyp"];
+    let there = names.map(|name| place.home.join(".cache").join(name));
+    for dir in &there {
+        std::fs::create_dir_all(dir).unwrap();
+        std::fs::write(dir.join("file"), "theirs").unwrap();
+    }
+    std::fs::write(place.home.join(".cache/other"), "secret").unwrap();
+    let Some(spawner) = apart(&place, SandboxMode::WorkspaceWrite) else {
+        return;
+    };
+    for name in names {
+        let text = format!(
+            "cd $XDG_CACHE_HOME/{name} && cat file && echo own > file && cat ~/.cache/{name}/file; cat ~/.cache/other || true"
+        );
+        let (_, said, _) = sh(&spawner, &place, &format!("{{ {text}; }} 2>/dev/null")).await;
+        assert_eq!(said, "theirsown", "{name}");
+    }
+    for dir in &there {
+        assert_eq!(std::fs::read_to_string(dir.join("file")).unwrap(), "theirs");
+    }
+    // Where the person has none, it is the pod's alone.
+    let place = Place::new();
+    std::fs::create_dir(place.home.join(".cache")).unwrap();
+    let spawner = helped(&place, SandboxMode::WorkspaceWrite);
+    let text = "mkdir -p $XDG_CACHE_HOME/pre-commit && echo x > $XDG_CACHE_HOME/pre-commit/x && ls $XDG_CACHE_HOME/pre-commit";
+    assert_eq!(sh(&spawner, &place, text).await.1, "x");
+    assert!(!place.home.join(".cache/pre-commit").exists());
 }

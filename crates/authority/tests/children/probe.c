@@ -60,6 +60,7 @@ int main(int argc, char **argv) {
     if (!strcmp(op, "read")) return say(read_one(arg));
     if (!strcmp(op, "list")) return say(open(arg, O_RDONLY | O_DIRECTORY));
     if (!strcmp(op, "write")) return say(open(arg, O_WRONLY | O_CREAT | O_APPEND, 0600));
+    if (!strcmp(op, "put")) return say(write(open(arg, O_WRONLY), "0", 1));
     if (!strcmp(op, "truncate")) return say(truncate(arg, 0));
     if (!strcmp(op, "mkdir")) return say(mkdir(arg, 0700));
     if (!strcmp(op, "writable")) return say(writable(arg));

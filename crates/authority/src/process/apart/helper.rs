@@ -18,7 +18,7 @@ use crate::process::env::PROXY;
 use crate::process::filter::{self, OwnNamespaces, Reach};
 use crate::process::rules::{self, Given};
 use fork::Fork;
-use landlock::{ABI, Access, AccessFs, BitFlags};
+use landlock::{ABI, Access, AccessFs, BitFlags, PathBeneath, RulesetCreated, RulesetCreatedAttr};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -37,10 +37,12 @@ use std::path::PathBuf;
 pub(super) struct KeeperKit {
     pub(super) socket: OwnedFd,
     given: Vec<(OwnedFd, BitFlags<AccessFs>)>,
+    /// The rules of calls that are not let out, which each keeper adds its own `/proc` to.
+    ruleset: RulesetCreated,
     abi: ABI,
     filter: BpfProgram,
     /// The network of calls that are not let out.
-    network: OwnedFd,
+    pub(super) network: OwnedFd,
     /// Covers the machine's file of name servers.
     resolver: Option<PathBuf>,
     pub(super) has_tmp: bool,
@@ -49,20 +51,23 @@ pub(super) struct KeeperKit {
 impl KeeperKit {
     /// What confines a child that sees this `/proc`.
     pub(super) fn cage(&self, proc: BorrowedFd<'_>, reach: Reach) -> io::Result<Cage> {
-        let given = self
-            .given
-            .iter()
-            .map(|(file, access)| (file.as_fd(), *access));
-        let given = given.chain([(proc, AccessFs::ReadFile | AccessFs::ReadDir)]);
-        let ruleset = rules::ruleset(given, reach, self.abi).map_err(io::Error::other)?;
-        let filter = if reach == Reach::Namespaces {
-            Ok(self.filter.clone())
+        let (ruleset, filter) = if reach == Reach::Namespaces {
+            (self.ruleset.try_clone()?, self.filter.clone())
         } else {
-            build_filter(reach)
+            let ruleset = build_ruleset(&self.given, reach, self.abi)?;
+            (ruleset, build_filter(reach).map_err(io::Error::other)?)
         };
+        // All that the kernel lets an ordinary user write there is of its own processes; root's would be the machine's.
+        let written = if rustix::process::geteuid().is_root() {
+            BitFlags::EMPTY
+        } else {
+            (AccessFs::WriteFile | AccessFs::Truncate) & AccessFs::from_all(self.abi)
+        };
+        let access = AccessFs::ReadFile | AccessFs::ReadDir | written;
+        let ruleset = ruleset.add_rule(PathBeneath::new(proc, access));
         Ok(Cage {
-            ruleset,
-            filter: filter.map_err(io::Error::other)?,
+            ruleset: ruleset.map_err(io::Error::other)?,
+            filter,
         })
     }
 
@@ -75,14 +80,6 @@ impl KeeperKit {
         }
     }
 
-    /// Leaves the network of the machine.
-    pub(super) fn enter_network(&self) -> io::Result<()> {
-        Ok(rustix::thread::move_into_link_name_space(
-            self.network.as_fd(),
-            Some(LinkNameSpaceType::Network),
-        )?)
-    }
-
     /// Shows the machine's name servers to this process and to what it starts.
     pub(super) fn uncover_resolver(&self) -> io::Result<()> {
         self.resolver.as_ref().map_or(Ok(()), |path| {
@@ -91,8 +88,37 @@ impl KeeperKit {
     }
 }
 
+/// How many keepers add their `/proc` to the same rules, which keep it.
+const SAME_RULES: u64 = 64;
+
 /// Comes with a listener in the network of the commands.
 pub(super) const LISTENER: &[u8] = b"listener";
+
+/// Leaves the network of the calling thread.
+pub(super) fn enter_network(network: &OwnedFd) -> io::Result<()> {
+    let kind = Some(LinkNameSpaceType::Network);
+    Ok(rustix::thread::move_into_link_name_space(
+        network.as_fd(),
+        kind,
+    )?)
+}
+
+fn build_ruleset(
+    given: &[(OwnedFd, BitFlags<AccessFs>)],
+    reach: Reach,
+    abi: ABI,
+) -> io::Result<RulesetCreated> {
+    let ruleset = rules::begin_ruleset(reach, abi).map_err(io::Error::other)?;
+    add_rules(ruleset, given)
+}
+
+fn add_rules(
+    ruleset: RulesetCreated,
+    given: &[(OwnedFd, BitFlags<AccessFs>)],
+) -> io::Result<RulesetCreated> {
+    let given = given.iter().map(|(file, access)| (file.as_fd(), *access));
+    rules::add_rules(ruleset, given).map_err(io::Error::other)
+}
 
 /// Root's children are in no namespace of users.
 fn build_filter(reach: Reach) -> Result<BpfProgram, crate::Error> {
@@ -109,6 +135,8 @@ struct Setup {
     loopback: bool,
     /// Whether the pod serves a proxy here.
     proxy: bool,
+    /// What needs a rule alone.
+    opened: Vec<(OwnedFd, BitFlags<AccessFs>)>,
     given: Vec<Given>,
 }
 
@@ -124,14 +152,26 @@ pub(super) fn serve() -> io::Result<()> {
         error
     };
     separate().map_err(told)?;
+    let abi = ABI::from(setup.abi);
+    // Of one and the same set, also after the fork.
+    let ruleset = rules::begin_ruleset(Reach::Namespaces, abi);
+    let ruleset = ruleset.map_err(|error| told(io::Error::other(error)))?;
+    // By then, the root of both may be another one.
+    let proc = view::open("/proc").map_err(told)?;
+    let (ours, theirs) = pair().map_err(told)?;
     match fork::fork()? {
-        Fork::Parent(first) => outlast(&socket, first),
+        Fork::Parent(first) => {
+            drop(ours);
+            assist(setup, ruleset, proc, theirs);
+            outlast(&socket, first)
+        }
         Fork::Child => {
+            drop(theirs);
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             // Without a terminal, whatever became of the call above: a command can open that of its session.
             rustix::process::setsid()?;
             let own = socket.try_clone()?;
-            let kit = prepare(setup, own).map_err(told)?;
+            let kit = prepare(setup, own, ruleset, ours).map_err(told)?;
             drop(socket);
             // No command looks into it or into a keeper, also where nothing else would forbid that.
             rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
@@ -156,17 +196,25 @@ fn outlast(socket: &OwnedFd, first: i32) -> io::Result<()> {
 
 impl Setup {
     fn receive(socket: &OwnedFd) -> io::Result<Self> {
-        let (_, fields) = wire::receive(socket)?;
-        let mut fields = Fields::read(
-            fields
-                .into_iter()
-                .next()
-                .ok_or(io::ErrorKind::UnexpectedEof)?,
-        )?;
+        let receive = || {
+            let (_, files) = wire::receive(socket)?;
+            let first = files.is_empty().then_some(io::ErrorKind::UnexpectedEof);
+            first.map_or(Ok(files), |kind| Err(io::Error::from(kind)))
+        };
+        let mut fields = receive()?;
+        let mut fields = Fields::read(fields.remove(0))?;
         let private = fields.text()?.into();
         let abi = i32::try_from(fields.number()?).map_err(io::Error::other)?;
         let loopback = fields.number()? == 1;
         let proxy = fields.number()? == 1;
+        let accesses = (0..fields.number()?)
+            .map(|_| Ok(BitFlags::from_bits_truncate(fields.number()?)))
+            .collect::<io::Result<Vec<_>>>()?;
+        let mut files = Vec::new();
+        while files.len() < accesses.len() {
+            files.extend(receive()?);
+        }
+        let opened = files.into_iter().zip(accesses).collect();
         let given = (0..fields.number()?).map(|_| {
             let access = BitFlags::from_bits_truncate(fields.number()?);
             let is_store = fields.number()? == 1;
@@ -184,6 +232,7 @@ impl Setup {
             abi,
             loopback,
             proxy,
+            opened,
             given,
         })
     }
@@ -220,14 +269,16 @@ pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(rustix::thread::unshare(flags)?)
 }
 
-fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
-    let network = begin_network(setup.loopback, setup.proxy)?;
+fn prepare(
+    setup: Setup,
+    socket: OwnedFd,
+    ruleset: RulesetCreated,
+    network: OwnedFd,
+) -> io::Result<KeeperKit> {
     let mut view = View::begin(&setup.private)?;
     let abi = ABI::from(setup.abi);
     let written = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let mut given = Vec::new();
-    // A directory before what is in it.
-    setup.given.sort_by(|one, other| one.path.cmp(&other.path));
     for Given {
         path,
         id,
@@ -246,7 +297,7 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
             .map_err(failed)?;
         given.extend(file.map(|file| (file, access)));
     }
-    let (network, listener) = take_network(&network)?;
+    let (network, listener) = take_network(network)?;
     if let Some(listener) = listener {
         wire::send(&socket, LISTENER, &[listener.as_fd()])?;
     }
@@ -265,8 +316,11 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
             .map(|file| (file, AccessFs::ReadFile.into())),
     );
     let filter = build_filter(Reach::Namespaces).map_err(io::Error::other)?;
+    let ruleset = add_rules(ruleset, &given)?;
+    given.extend(setup.opened);
     Ok(KeeperKit {
         socket,
+        ruleset,
         given,
         abi,
         filter,
@@ -276,39 +330,36 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
     })
 }
 
-/// Begins a network without a way out, and where a proxy in it listens. A process that entered it would not leave it again,
-/// so another one makes it, while this one goes on.
-fn begin_network(loopback: bool, proxy: bool) -> io::Result<OwnedFd> {
-    let (ours, theirs) = pair()?;
-    // By then, the root of both may be another one.
-    let proc = view::open("/proc")?;
-    if fork::fork()? == Fork::Child {
+/// Makes, while the first process of the namespaces builds the view: the rules of what was opened, and a network without a
+/// way out, where a proxy in it listens. A process that entered it would not leave it again, but this one only waits.
+fn assist(setup: Setup, ruleset: RulesetCreated, proc: OwnedFd, told: OwnedFd) {
+    let made = add_rules(ruleset, &setup.opened).and_then(|_rules| {
+        unshare(UnshareFlags::NEWNET)?;
+        if setup.loopback {
+            raise_loopback()?;
+        }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let made = unshare(UnshareFlags::NEWNET)
-            .and_then(|()| if loopback { raise_loopback() } else { Ok(()) })
-            .and_then(|()| {
-                Ok((
-                    rustix::fs::openat(&proc, "self/ns/net", flags, Mode::empty())?,
-                    proxy.then(|| TcpListener::bind(PROXY)).transpose()?,
-                ))
-            });
-        let sent = match &made {
-            Ok((file, listener)) => {
-                let files: Vec<_> = std::iter::once(file.as_fd())
-                    .chain(listener.iter().map(AsFd::as_fd))
-                    .collect();
-                wire::send(&theirs, b"n", &files)
-            }
-            Err(error) => wire::send(&theirs, error.to_string().as_bytes(), &[]),
-        };
-        std::process::exit(i32::from(sent.is_err()));
-    }
-    Ok(ours)
+        let network = rustix::fs::openat(&proc, "self/ns/net", flags, Mode::empty())?;
+        let listener = setup.proxy.then(|| TcpListener::bind(PROXY)).transpose()?;
+        Ok((network, listener.map(OwnedFd::from)))
+    });
+    let sent = match &made {
+        Ok((network, listener)) => {
+            let files: Vec<_> = std::iter::once(network)
+                .chain(listener)
+                .map(AsFd::as_fd)
+                .collect();
+            wire::send(&told, b"n", &files)
+        }
+        Err(error) => wire::send(&told, error.to_string().as_bytes(), &[]),
+    };
+    // The other one has ended, which is noticed next.
+    sent.ok();
 }
 
-fn take_network(from: &OwnedFd) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
-    let (said, files) = wire::receive(from)?;
-    while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
+/// Waits for [`assist`].
+fn take_network(from: OwnedFd) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
+    let (said, files) = wire::receive(&from)?;
     let mut files = files.into_iter();
     let network = files.next().ok_or_else(|| {
         io::Error::other(format!("a network: {}", String::from_utf8_lossy(&said)))
@@ -344,10 +395,13 @@ fn raise_loopback() -> io::Result<()> {
 }
 
 /// Has one keeper wait for a call, and the next one when that has got it.
-fn keep(kit: KeeperKit) -> io::Result<()> {
+fn keep(mut kit: KeeperKit) -> io::Result<()> {
     let own = File::open("/proc/self/ns/pid")?;
-    let mut is_first = true;
-    loop {
+    for made in 0_u64.. {
+        let is_first = made == 0;
+        if !is_first && made.is_multiple_of(SAME_RULES) {
+            kit.ruleset = build_ruleset(&kit.given, Reach::Namespaces, kit.abi)?;
+        }
         let (mut taken, taker) = io::pipe()?;
         if !is_first {
             rustix::thread::move_into_link_name_space(
@@ -366,7 +420,6 @@ fn keep(kit: KeeperKit) -> io::Result<()> {
             }
             Fork::Parent(_) => drop(taker),
         }
-        is_first = false;
         let mut byte = [0];
         // Nothing: the pod has ended, or the keeper.
         if taken.read(&mut byte)? == 0 {
@@ -374,4 +427,5 @@ fn keep(kit: KeeperKit) -> io::Result<()> {
         }
         while rustix::process::wait(WaitOptions::NOHANG).is_ok_and(|found| found.is_some()) {}
     }
+    Ok(())
 }

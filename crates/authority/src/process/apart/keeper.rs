@@ -1,7 +1,7 @@
 //! The first process of a call's namespace of processes: it starts the command, reaps what loses its parent, counts what the
 //! kernel refused, and ends with all that still runs.
 
-use super::helper::KeeperKit;
+use super::helper::{KeeperKit, enter_network};
 use super::view;
 use super::wire::{self, Fields};
 use crate::process::cage::Cage;
@@ -13,12 +13,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use rustix::thread::UnshareFlags;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeWriter, Read, Write};
+use std::io::{self, PipeWriter, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// What is told of a child at its end: its status as the kernel has it, how many other processes were ended, and how many
 /// times the kernel found no route.
@@ -31,6 +32,20 @@ pub(super) struct Keeper(io::Result<Ready>);
 struct Ready {
     cage: Cage,
     proc: OwnedFd,
+}
+
+/// A thread that confines itself before there is a request, and starts one command: this process stays outside of the
+/// command's confinement, which keeps the command from it.
+struct Starter {
+    orders: SyncSender<Command>,
+    started: Receiver<io::Result<Started>>,
+}
+
+/// A command that runs, and how often the kernel had found no route before.
+struct Started {
+    main: Pid,
+    counters: Counters,
+    before: u64,
 }
 
 /// What a pod asks for.
@@ -61,6 +76,9 @@ impl Keeper {
 
     /// Waits for one call and serves it to its end.
     pub(super) fn serve(self, kit: &KeeperKit, mut taker: PipeWriter) {
+        let waiting = self
+            .0
+            .and_then(|Ready { cage, proc }| Ok((Starter::new(cage, Some(kit))?, proc)));
         let Ok((bytes, files)) = wire::receive(&kit.socket) else {
             return;
         };
@@ -71,19 +89,23 @@ impl Keeper {
         let (Some(call), Some(fields)) = (files.next(), files.next()) else {
             return;
         };
-        let started = self.0.and_then(|ready| {
+        let started = waiting.and_then(|(starter, proc)| {
             let request = Request::read(fields, files)?;
-            let cage = if request.out {
+            let starter = if request.out {
                 kit.uncover_resolver()?;
-                kit.cage(ready.proc.as_fd(), kit.outside())?
+                Starter::new(kit.cage(proc.as_fd(), kit.outside())?, None)?
             } else {
-                kit.enter_network()?;
-                ready.cage
+                // Its own `/proc` tells of the network of this process, too.
+                enter_network(&kit.network)?;
+                starter
             };
-            start(cage, request)
+            request.label.inspect(|call| label::next_of_call(*call));
+            let started = starter.start(request.command)?;
+            let handle = rustix::process::pidfd_open(started.main, PidfdFlags::empty())?;
+            Ok((started, handle))
         });
         let told = match &started {
-            Ok((main, handle, _)) => wire::send_child(&call, &[0; 4], handle.as_fd(), *main),
+            Ok((started, handle)) => wire::send_child(&call, &[0; 4], handle.as_fd(), started.main),
             Err(error) => wire::send(
                 &call,
                 &error.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes(),
@@ -93,9 +115,9 @@ impl Keeper {
         // The next keeper is made while the command runs.
         let taken = taker.write_all(&[1]);
         drop(taker);
-        if let (Ok((main, handle, before)), Ok(()), Ok(())) = (started, told, taken) {
+        if let (Ok((started, handle)), Ok(()), Ok(())) = (started, told, taken) {
             drop(handle);
-            finish(main, &call, before);
+            finish(&started, &call);
         }
     }
 }
@@ -109,6 +131,46 @@ fn ready(kit: &KeeperKit) -> io::Result<Ready> {
     let proc = view::own_proc()?;
     let cage = kit.cage(proc.as_fd(), Reach::Namespaces)?;
     Ok(Ready { cage, proc })
+}
+
+impl Starter {
+    /// Begins one that has entered the network of commands, if it is told where that is.
+    fn new(cage: Cage, inside: Option<&KeeperKit>) -> io::Result<Self> {
+        let network = inside.map(|kit| kit.network.try_clone()).transpose()?;
+        let (orders, ordered) = sync_channel::<Command>(1);
+        let (answer, started) = sync_channel(1);
+        let confine = move || {
+            let counters = network.as_ref().map(Counters::enter).transpose()?;
+            cage.close()?;
+            Ok(counters.unwrap_or_default())
+        };
+        let serve = move || {
+            let confined: io::Result<Counters> = confine();
+            let Ok(mut command) = ordered.recv() else {
+                return;
+            };
+            let started = confined.and_then(|counters| {
+                let before = counters.read();
+                let main = i32::try_from(command.spawn()?.id())
+                    .ok()
+                    .and_then(Pid::from_raw)
+                    .ok_or(io::ErrorKind::InvalidData)?;
+                Ok(Started {
+                    main,
+                    counters,
+                    before,
+                })
+            });
+            answer.send(started).ok();
+        };
+        std::thread::Builder::new().spawn(serve)?;
+        Ok(Self { orders, started })
+    }
+
+    fn start(self, command: Command) -> io::Result<Started> {
+        self.orders.send(command).map_err(io::Error::other)?;
+        self.started.recv().map_err(io::Error::other)?
+    }
 }
 
 impl Request {
@@ -155,37 +217,13 @@ fn split(entry: &OsString) -> (&std::ffi::OsStr, &std::ffi::OsStr) {
     (of(name), of(value.get(1..).unwrap_or_default()))
 }
 
-/// Starts the command on a thread that confines itself: this process stays outside of the command's confinement, which
-/// keeps the command from it. Returns what was refused before, too.
-fn start(cage: Cage, request: Request) -> io::Result<(Pid, OwnedFd, u64)> {
-    let Request {
-        mut command, label, ..
-    } = request;
-    let (counted, is_counted) = sync_channel(1);
-    let spawn = move || {
-        label.inspect(|call| label::next_of_call(*call));
-        cage.close()?;
-        is_counted.recv().map_err(io::Error::other)?;
-        command.spawn()
-    };
-    let thread = std::thread::Builder::new().spawn(spawn)?;
-    let before = refused();
-    counted.send(()).ok();
-    let child = thread.join().map_err(|_panic| io::ErrorKind::Other)??;
-    let main = i32::try_from(child.id())
-        .ok()
-        .and_then(Pid::from_raw)
-        .ok_or(io::ErrorKind::InvalidData)?;
-    let handle = rustix::process::pidfd_open(main, PidfdFlags::empty())?;
-    Ok((main, handle, before))
-}
-
 /// Waits for the end of the command and, if others are left, for the pod, which may read on until they are quiet; then ends
 /// all.
-fn finish(main: Pid, call: &OwnedFd, before: u64) {
+fn finish(started: &Started, call: &OwnedFd) {
+    let refused = || started.counters.read().saturating_sub(started.before);
     let status = loop {
         match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == main => break status,
+            Ok(Some((pid, status))) if pid == started.main => break status,
             Ok(_) | Err(Errno::INTR) => {}
             Err(_none) => return,
         }
@@ -212,7 +250,7 @@ fn finish(main: Pid, call: &OwnedFd, before: u64) {
     if ended > 0 {
         now = refused();
     }
-    let now = u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX);
+    let now = u32::try_from(now).unwrap_or(u32::MAX);
     let report = [
         status.as_raw().unsigned_abs().to_ne_bytes(),
         ended.to_ne_bytes(),
@@ -225,38 +263,44 @@ fn finish(main: Pid, call: &OwnedFd, before: u64) {
 /// More than the counters that are looked for, and those before them, in each of two files.
 const COUNTERS: usize = 4096;
 
-fn read_once<'a>(path: &str, into: &'a mut [u8; COUNTERS]) -> &'a str {
-    let read = File::open(path)
-        .and_then(|mut file| file.read(into))
-        .unwrap_or_default();
-    into.get(..read)
-        .and_then(|bytes| std::str::from_utf8(bytes).ok())
-        .unwrap_or_default()
+/// The files in which the kernel counts what it found no route for, in one network: a connection that fails so, and each
+/// packet.
+#[derive(Default)]
+struct Counters(Vec<File>);
+
+impl Counters {
+    /// Enters a network with the calling thread, and opens its files.
+    fn enter(network: &OwnedFd) -> io::Result<Self> {
+        enter_network(network)?;
+        let files =
+            ["snmp", "snmp6"].map(|name| File::open(format!("/proc/thread-self/net/{name}")));
+        Ok(Self(files.into_iter().flatten().collect()))
+    }
+
+    fn read(&self) -> u64 {
+        let mut bytes = [0; COUNTERS];
+        let counts = self.0.iter().map(|file| {
+            let read = file.read_at(&mut bytes, 0).unwrap_or_default();
+            count_refused(std::str::from_utf8(bytes.get(..read)?).ok()?)
+        });
+        counts.flatten().sum()
+    }
 }
 
-/// How often the kernel found no route in this namespace of the network. A connection that fails so counts, and each packet.
-fn refused() -> u64 {
-    let (mut one, mut other) = ([0; COUNTERS], [0; COUNTERS]);
-    let (four, six) = (
-        read_once("/proc/self/net/snmp", &mut one),
-        read_once("/proc/self/net/snmp6", &mut other),
-    );
-    let mut lines = four.lines().filter_map(|line| line.strip_prefix("Ip: "));
-    let (names, values) = (
-        lines.next().unwrap_or_default(),
-        lines.next().unwrap_or_default(),
-    );
-    let four = names
-        .split(' ')
-        .zip(values.split(' '))
-        .find(|(name, _)| *name == "OutNoRoutes")
-        .map(|(_, value)| value);
-    let six = six
-        .lines()
-        .find_map(|line| line.strip_prefix("Ip6OutNoRoutes"));
-    [four, six]
-        .into_iter()
-        .flatten()
-        .filter_map(|value| value.trim().parse::<u64>().ok())
-        .sum()
+/// The counter of such a file: of IPv4 in the second of two lines, or of IPv6 in a line of its own.
+fn count_refused(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Ip: "));
+    let six = || {
+        text.lines()
+            .find_map(|line| line.strip_prefix("Ip6OutNoRoutes"))
+    };
+    let value = match (lines.next(), lines.next()) {
+        (Some(names), Some(values)) => names
+            .split(' ')
+            .zip(values.split(' '))
+            .find(|(name, _)| *name == "OutNoRoutes")
+            .map(|(_, value)| value),
+        _six => six(),
+    };
+    value?.trim().parse().ok()
 }

@@ -130,30 +130,8 @@ impl Helper {
             proxy: None,
         };
         let socket = helper.socket()?;
-        let flags = [loopback, loopback && proxy.is_some()].map(u64::from);
-        let numbers = [
-            &[u64::from(support().landlock_abi.unsigned_abs())],
-            &flags[..],
-            &[given.len() as u64],
-        ]
-        .concat();
-        let mut fields = vec![private.as_os_str().to_owned()];
-        fields.extend(numbers.iter().map(|number| number.to_string().into()));
-        for Given {
-            path,
-            id: (device, number),
-            access,
-            is_store,
-        } in given
-        {
-            fields.extend(
-                [access.bits(), u64::from(*is_store), *device, *number]
-                    .map(|number| number.to_string().into()),
-            );
-            fields.push(path.clone().into());
-        }
-        let fields = wire::write_fields(fields.iter().map(OsString::as_os_str))?;
-        wire::send(socket, b"s", &[fields.as_fd()])?;
+        let flags = [loopback, loopback && proxy.is_some()];
+        send_setup(socket, given, private, flags)?;
         let receive = || {
             if is_readable(socket, READY_WAIT)? {
                 wire::receive(socket)
@@ -314,6 +292,58 @@ impl Apart {
             Some(how),
         )
     }
+}
+
+/// Tells a helper what it shows and allows, while it is being executed.
+fn send_setup(
+    socket: &OwnedFd,
+    given: &[Given],
+    private: &Path,
+    flags: [bool; 2],
+) -> io::Result<()> {
+    // A directory before what is in it.
+    let mut given: Vec<_> = given.iter().collect();
+    given.sort_by_key(|given| &given.path);
+    view::make_places(private, given.iter().copied())?;
+    let mut opened = Vec::new();
+    let mut accesses = Vec::new();
+    given.retain(|given| {
+        let file = view::open_shown(given);
+        accesses.extend(file.is_some().then_some(given.access.bits()));
+        let is_left = file.is_none();
+        opened.extend(file);
+        is_left
+    });
+    let numbers = [
+        &[u64::from(support().landlock_abi.unsigned_abs())],
+        &flags.map(u64::from)[..],
+        &[accesses.len() as u64],
+        &accesses,
+        &[given.len() as u64],
+    ]
+    .concat();
+    let mut fields = vec![private.as_os_str().to_owned()];
+    fields.extend(numbers.iter().map(|number| number.to_string().into()));
+    for Given {
+        path,
+        id: (device, number),
+        access,
+        is_store,
+    } in given
+    {
+        fields.extend(
+            [access.bits(), u64::from(*is_store), *device, *number]
+                .map(|number| number.to_string().into()),
+        );
+        fields.push(path.clone().into());
+    }
+    let fields = wire::write_fields(fields.iter().map(OsString::as_os_str))?;
+    wire::send(socket, b"s", &[fields.as_fd()])?;
+    for some in opened.chunks(wire::MAX_FDS) {
+        let files: Vec<_> = some.iter().map(AsFd::as_fd).collect();
+        wire::send(socket, b"o", &files)?;
+    }
+    Ok(())
 }
 
 /// Serves a proxy where the caller has a runtime; without one, nobody starts children.

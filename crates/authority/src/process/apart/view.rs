@@ -1,12 +1,13 @@
 //! The file system that children see: what a rule gives them, at its place, and devices, `/proc`, `/tmp` and `/dev/shm` of
 //! their own. All else does not exist, so no socket of another program has a name in it.
 
-use crate::process::rules;
+use crate::process::rules::{self, Given};
+use landlock::AccessFs;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{CString, OsString};
 use std::fs::Permissions;
 use std::io;
@@ -18,8 +19,12 @@ use std::path::{Component, Path, PathBuf};
 const OWN: &[&str] = &["/proc", "/dev/pts"];
 
 /// What it has of its own around what is given below, where projects may be.
-const WRITTEN: &[&str] = &[TMP, rules::SHARED_MEMORY];
+const WRITTEN: &[&str] = &[TMP, LASTING, rules::SHARED_MEMORY];
 pub(in crate::process) const TMP: &str = "/tmp";
+const LASTING: &str = "/var/tmp";
+
+/// Programs expect it, whatever is in it.
+const RUN: &str = "/run";
 
 /// The terminal of the process that opens it.
 const TERMINAL: &str = "/dev/tty";
@@ -44,12 +49,70 @@ const MAX_STEPS: usize = 512;
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
+/// What is in the directory of a view alone.
+const ROOT: &str = "root";
+const OWN_TMP: &str = "tmp";
+const OWN_LASTING: &str = "var-tmp";
+
+/// Where the changes of a store are, and where it prepares them.
+fn store_places(private: &Path, number: usize) -> [PathBuf; 2] {
+    ["new", "work"].map(|part| private.join(format!("{part}-{number}")))
+}
+
+/// Makes what a view needs in its directory: in the pod, while its helper is being executed. `given` is in the order in which
+/// the view gives it.
+pub(super) fn make_places<'a>(
+    private: &Path,
+    given: impl IntoIterator<Item = &'a Given>,
+) -> io::Result<()> {
+    make_dir(&private.join(ROOT))?;
+    for own in [OWN_TMP, OWN_LASTING].map(|name| private.join(name)) {
+        make_dir(&own)?;
+        std::fs::set_permissions(&own, Permissions::from_mode(0o1777))?;
+    }
+    let stores = given.into_iter().filter(|given| given.is_store);
+    for (number, store) in stores.enumerate() {
+        let [upper, work] = store_places(private, number);
+        make_dir(&upper)?;
+        if store.id != rules::ABSENT {
+            make_dir(&work)?;
+        }
+    }
+    Ok(())
+}
+
+/// A handle on what needs a rule alone: what is read below `/etc`, which is shown as a whole, and has no link on its path.
+pub(super) fn open_shown(given: &Given) -> Option<OwnedFd> {
+    let Given {
+        path,
+        id,
+        access,
+        is_store,
+    } = given;
+    let etc = Path::new("/etc");
+    let is_read = !is_store && !access.contains(AccessFs::WriteFile);
+    let file = (is_read && path != etc && path.starts_with(etc)).then(|| open_exactly(path))?;
+    file.ok().filter(|file| is_file(file, *id))
+}
+
+fn open_exactly(path: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat2(CWD, path, HANDLE, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+fn is_file(file: &OwnedFd, id: (u64, u64)) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|found| (found.st_dev, found.st_ino) == id)
+}
+
 /// A view that is being built: already the root of this process, so no link on it leads to the machine's files.
 pub(super) struct View {
     /// The directories and files that lead to something, and whether that is mounted for writing.
-    bound: Vec<(PathBuf, bool)>,
+    bound: BTreeMap<PathBuf, bool>,
+    /// The directories that lead to these.
+    made: BTreeSet<PathBuf>,
     /// A directory of this view alone, on a disk: where it is on the machine.
     private: PathBuf,
+    /// Those of [`WRITTEN`] that it has.
+    written: Vec<&'static str>,
     /// How many stores have a directory in it.
     stores: usize,
     /// Those of [`WRITTEN`] below which something may only be read: a rule for a directory counts for all below, also for
@@ -58,12 +121,9 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Begins one; `private` is an empty directory of the machine.
+    /// Begins one; [`make_places`] made what is in `private`.
     pub(super) fn begin(private: &Path) -> io::Result<Self> {
-        let (place, tmp) = (&private.join("root"), private.join("tmp"));
-        make_dir(place)?;
-        make_dir(&tmp)?;
-        std::fs::set_permissions(&tmp, Permissions::from_mode(0o1777))?;
+        let [place, tmp, lasting] = &[ROOT, OWN_TMP, OWN_LASTING].map(|name| private.join(name));
         rustix::mount::mount_change(
             "/",
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -87,8 +147,16 @@ impl View {
             make_dir(place.as_ref())?;
             rustix::mount::mount(kind, place, kind, flags, data)?;
         }
+        let mut written = vec![TMP, rules::SHARED_MEMORY];
         make_dir(TMP.as_ref())?;
-        rustix::mount::mount_bind(machine(&tmp), TMP)?;
+        rustix::mount::mount_bind(machine(tmp), TMP)?;
+        // Not through a link: then it is another place.
+        let there = machine(LASTING.as_ref());
+        if there.canonicalize().is_ok_and(|real| real == there) {
+            make_dir(LASTING.as_ref())?;
+            rustix::mount::mount_bind(machine(lasting), LASTING)?;
+            written.push(LASTING);
+        }
         for (link, target) in [
             ("/dev/ptmx", "pts/ptmx"),
             ("/dev/fd", "/proc/self/fd"),
@@ -101,7 +169,9 @@ impl View {
         let bound = OWN.iter().map(|own| (PathBuf::from(own), true)).collect();
         Ok(Self {
             bound,
+            made: BTreeSet::new(),
             private: machine(private),
+            written,
             stores: 0,
             shut: Vec::new(),
         })
@@ -113,11 +183,8 @@ impl View {
 
     /// Whether what a path leads to is mounted for writing; `None` if it leads to nothing yet.
     fn written_at(&self, path: &Path) -> Option<bool> {
-        self.bound
-            .iter()
-            .rev()
-            .find(|(bound, _)| path.starts_with(bound))
-            .map(|(_, is_written)| *is_written)
+        path.ancestors()
+            .find_map(|dir| self.bound.get(dir).copied())
     }
 
     /// Gives what a path of the machine leads to, with the links on the way; returns a handle on it. `None` where that is
@@ -135,7 +202,7 @@ impl View {
             return Ok(None);
         }
         // Most are in what was given before.
-        let seen = rustix::fs::openat2(CWD, path, HANDLE, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let seen = open_exactly(path);
         let fits = |bound: Option<bool>| bound.is_some_and(|bound| bound || !is_written);
         let (file, end) = match seen {
             Ok(file) if fits(self.written_at(path)) => (file, path.to_owned()),
@@ -153,8 +220,7 @@ impl View {
             self.shut
                 .extend(WRITTEN.iter().filter(|place| end.starts_with(place)));
         }
-        let now = rustix::fs::fstat(&file)?;
-        Ok(((now.st_dev, now.st_ino) == id).then_some(file))
+        Ok(is_file(&file, id).then_some(file))
     }
 
     /// Gives a directory of the machine, so that what is changed in it is changed in a copy; or, if it is not there, a new one.
@@ -164,9 +230,8 @@ impl View {
     }
 
     fn try_copy(&mut self, path: &Path, id: (u64, u64)) -> io::Result<Option<OwnedFd>> {
+        let [upper, work] = store_places(&self.private, self.stores);
         self.stores += 1;
-        let [upper, work] =
-            ["new", "work"].map(|part| self.private.join(format!("{part}-{}", self.stores)));
         let end = if id == rules::ABSENT {
             path.to_owned()
         } else {
@@ -175,15 +240,12 @@ impl View {
         if id == rules::ABSENT && self.is_bound(&end) {
             return Ok(None);
         }
-        make_dir(&upper)?;
         if id == rules::ABSENT {
             make_dir(&end)?;
             rustix::mount::mount_bind(&upper, &end)?;
         } else {
-            make_dir(&work)?;
             let lower = open(machine(&end))?;
-            let found = rustix::fs::fstat(&lower)?;
-            if (found.st_dev, found.st_ino) != id {
+            if !is_file(&lower, id) {
                 return Ok(None);
             }
             if !self.is_bound(&end) {
@@ -204,8 +266,9 @@ impl View {
             let options = CString::new(options).map_err(io::Error::other)?;
             rustix::mount::mount("overlay", &end, "overlay", PLAIN, Some(options.as_c_str()))?;
         }
-        self.bound.push((end.clone(), true));
-        open(&end).map(Some)
+        let file = open(&end)?;
+        self.note_bound(end, true);
+        Ok(Some(file))
     }
 
     /// Makes a path lead to what is there on the machine; false if that is not this file. Only what has a rule is bound: a rule
@@ -238,12 +301,18 @@ impl View {
             let kept = MountFlags::from_bits_retain(u32::try_from(kept).map_err(io::Error::other)?);
             rustix::mount::mount_remount(end, MountFlags::BIND | MountFlags::RDONLY | kept, c"")?;
         }
-        self.bound.push((end.to_owned(), is_written));
+        self.note_bound(end.to_owned(), is_written);
         Ok(true)
     }
 
+    /// What is bound to a path covers what was bound below it.
+    fn note_bound(&mut self, end: PathBuf, is_written: bool) {
+        self.bound.retain(|path, _| !path.starts_with(&end));
+        self.bound.insert(end, is_written);
+    }
+
     /// The end of a path, without links; makes the links and directories on the way.
-    fn follow(&self, path: &Path) -> io::Result<PathBuf> {
+    fn follow(&mut self, path: &Path) -> io::Result<PathBuf> {
         let mut todo = names(path);
         let (mut at, mut links) = (PathBuf::from("/"), 0);
         for _ in 0..MAX_STEPS {
@@ -256,12 +325,17 @@ impl View {
                 continue;
             }
             let next = at.join(name);
+            if self.made.contains(&next) {
+                at = next;
+                continue;
+            }
             let is_new = !self.is_bound(&next);
             let kind = machine(&next).symlink_metadata()?.file_type();
             if !kind.is_symlink() {
                 at = next;
                 if is_new && !todo.is_empty() {
                     make_dir(&at)?;
+                    self.made.insert(at.clone());
                 }
                 continue;
             }
@@ -286,7 +360,12 @@ impl View {
 
     /// Takes the machine's files away. Returns what a child may use of the view beside the rules: what it writes, and a file
     /// that it reads.
-    pub(super) fn finish(self) -> io::Result<Own> {
+    pub(super) fn finish(mut self) -> io::Result<Own> {
+        make_dir(RUN.as_ref())?;
+        // Links on most machines.
+        for link in ["/var/run", "/run/shm"] {
+            self.follow(link.as_ref()).ok();
+        }
         if Path::new(COVERED).is_dir() {
             rustix::mount::mount("tmpfs", COVERED, "tmpfs", PLAIN, c"size=4k,mode=755")?;
         }
@@ -298,7 +377,8 @@ impl View {
         }
         rustix::mount::unmount(MACHINE, UnmountFlags::DETACH)?;
         std::fs::remove_dir(MACHINE)?;
-        let open_written = WRITTEN
+        let open_written = self
+            .written
             .iter()
             .filter(|place| !self.shut.contains(place) && !self.is_given(place));
         let has_tmp = open_written.clone().any(|place| *place == TMP);
@@ -319,9 +399,7 @@ impl View {
 
     /// Whether a place of [`WRITTEN`] is the machine's, because it was given itself.
     fn is_given(&self, place: &str) -> bool {
-        self.bound
-            .iter()
-            .any(|(bound, _)| bound == Path::new(place))
+        self.bound.contains_key(Path::new(place))
     }
 }
 

@@ -15,7 +15,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The most descriptors of one message, and the most bytes beside them.
-const MAX_FDS: usize = 8;
+pub(super) const MAX_FDS: usize = 250;
 const MAX_BYTES: usize = 512;
 const SPACE: usize = rustix::cmsg_space!(ScmRights(MAX_FDS), ScmCredentials(1));
 
