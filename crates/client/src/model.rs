@@ -121,7 +121,7 @@ impl PodModel {
         if seq > self.status.seq {
             tally::fold(&mut self.status, &record, self.progress.crashes());
         }
-        self.progress.fold(&record);
+        self.progress.fold(&record, &self.status.approvals);
         self.live.fold(&record.body);
         match &record.body {
             RecordBody::ToolFinished(finished) => self.outputs.forget(&finished.call),

@@ -59,11 +59,17 @@ impl Progress {
         self.crashes
     }
 
-    pub(super) fn fold(&mut self, record: &RecordView) {
+    /// Takes a record; these approvals are open before it.
+    pub(super) fn fold(&mut self, record: &RecordView, approvals: &[ApprovalStatus]) {
         match &record.body {
             RecordBody::HostStopped(_) => self.crashes = 0,
             RecordBody::Recovery(recovery) => {
-                self.crashes = self.crashes.saturating_add(u32::from(recovery.open_turn));
+                // A turn that only waits for a person did nothing that could have ended the process.
+                let waits =
+                    |call: &UnfinishedCall| approvals.iter().any(|open| open.call == call.id);
+                let is_waiting = !self.calls.is_empty() && self.calls.iter().all(waits);
+                let crashed = recovery.open_turn && !is_waiting;
+                self.crashes = self.crashes.saturating_add(u32::from(crashed));
             }
             // Calls that wait for a person are open across turns.
             RecordBody::TurnStarted(_) => self.last_answer = None,

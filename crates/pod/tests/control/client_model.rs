@@ -343,3 +343,26 @@ proptest! {
         }
     }
 }
+
+// Three starts of a pod that only waited for a person: its clients showed it as held, because its process had died.
+#[test]
+fn starts_of_a_pod_that_waits_are_no_crashes() {
+    let ways = [
+        (3, 0),
+        (7, 0),
+        (27, 21),
+        (7, 0),
+        (24, 9_320_941_827_994_716_064),
+        (13, 15_353_577_956_021_169_701),
+        (28, 1),
+        (28, 1),
+        (15, 1_997_936_773_504_732_302),
+    ];
+    let mut session = Session::begun();
+    for (way, n) in ways {
+        for record in next(way, n, &session.state) {
+            session.append(&record, n.is_multiple_of(3)).unwrap();
+        }
+    }
+    assert!(session.state.crashes < 3 && session.state.held.is_none());
+}
