@@ -2,10 +2,11 @@
 //! is not among the person's own agents may only narrow.
 
 use crate::compose::model;
-use crate::config::file::{self, LimitsConfig};
+use crate::config::file;
 use crate::config::{AttachedFeature, Attaching, Detacher, Source, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::limits::LimitsConfig;
 use crate::plain_file::{self, Links};
 use authority::text::{Lines, escape_within};
 use pod::record::LaunchedAgent;
@@ -177,10 +178,6 @@ impl Agent {
         }
         let limits = &self.file.limits;
         attaching.config().lower_limits(limits, |_| source.clone());
-        attaching
-            .config()
-            .pod_limits
-            .narrow(&limits.pod, &|_| source.clone());
         for (id, settings) in &self.file.with {
             if !self.own && !GUARDS.contains(&id.as_str()) {
                 let is_on = attaching.is_on(id) || attached.contains(&id.as_str());

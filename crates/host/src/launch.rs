@@ -9,6 +9,7 @@ use crate::config::{
 };
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::limits::LIMITS;
 use pod::permission::Rule;
 use pod::record::{HostStarted, Launch};
 use serde::{Deserialize, Serialize};
@@ -27,21 +28,24 @@ struct Options {
     add_write_dirs: Vec<PathBuf>,
 }
 
+type OptionValues = dyn Fn(&Options) -> Vec<String>;
+type OptionCopy = dyn Fn(&mut Options, &Options);
+
 /// An option of a command line.
 struct Field {
     flag: &'static str,
     /// Its values, as they are written behind the flag; none if it is not set.
-    values: fn(&Options) -> Vec<String>,
+    values: Box<OptionValues>,
     /// Sets it as it is in the second.
-    copy: fn(&mut Options, &Options),
+    copy: Box<OptionCopy>,
 }
 
 macro_rules! field {
     ($flag:literal, $($name:ident).+, $value:expr) => {
         Field {
             flag: $flag,
-            values: |options| options.$($name).+.iter().map($value).collect(),
-            copy: |to, from| to.$($name).+.clone_from(&from.$($name).+),
+            values: Box::new(|options| options.$($name).+.iter().map($value).collect()),
+            copy: Box::new(|to, from| to.$($name).+.clone_from(&from.$($name).+)),
         }
     };
 }
@@ -50,27 +54,36 @@ const MODEL: &str = "--model";
 const SANDBOX: &str = "--sandbox";
 
 /// The options that a start keeps.
-const FIELDS: [Field; 15] = [
-    field!("--model", launch.model, String::clone),
-    field!("--sandbox", launch.sandbox, String::clone),
-    field!("--add-dir", add_dirs, |dir| authority::escape(dir)),
-    field!("--add-write-dir", add_write_dirs, |dir| authority::escape(
-        dir
-    )),
-    field!("--allow", launch.allow, |rule| format!("'{rule}'")),
-    field!("--max-steps", launch.max_steps, u32::to_string),
-    field!("--max-cost", launch.max_cost, f64::to_string),
-    field!("--max-tokens", launch.max_tokens, u64::to_string),
-    field!("--max-wall", launch.max_wall_s, u64::to_string),
-    field!("--no-instructions", launch.instructions, |_| String::new()),
-    field!("--with", launch.with, |feature| format!("'{feature}'")),
-    field!("--without", launch.without, String::clone),
-    field!("--profile", launch.profile, String::clone),
-    field!("--plugin-dir", launch.plugin_dirs, |dir| {
-        authority::text::escape_line(dir).into_owned()
-    }),
-    field!("--strict-plugins", launch.strict_plugins, |_| String::new()),
-];
+fn fields() -> impl Iterator<Item = Field> {
+    let first = [
+        field!("--model", launch.model, String::clone),
+        field!("--sandbox", launch.sandbox, String::clone),
+        field!("--add-dir", add_dirs, |dir| authority::escape(dir)),
+        field!("--add-write-dir", add_write_dirs, |dir| authority::escape(
+            dir
+        )),
+        field!("--allow", launch.allow, |rule| format!("'{rule}'")),
+    ];
+    let last = [
+        field!("--no-instructions", launch.instructions, |_| String::new()),
+        field!("--with", launch.with, |feature| format!("'{feature}'")),
+        field!("--without", launch.without, String::clone),
+        field!("--profile", launch.profile, String::clone),
+        field!("--plugin-dir", launch.plugin_dirs, |dir| {
+            authority::text::escape_line(dir).into_owned()
+        }),
+        field!("--strict-plugins", launch.strict_plugins, |_| String::new()),
+    ];
+    let limits = LIMITS.iter().map(|limit| Field {
+        flag: limit.flag,
+        values: Box::new(|options| {
+            let amount = (limit.launched)(&options.launch);
+            amount.iter().map(ToString::to_string).collect()
+        }),
+        copy: Box::new(|to, from| (limit.launch)(&mut to.launch, (limit.launched)(&from.launch))),
+    });
+    first.into_iter().chain(limits).chain(last)
+}
 
 /// The options of a start, on their way to the process that hosts the pod.
 #[derive(Debug, Serialize, Deserialize)]
@@ -208,10 +221,9 @@ impl LaunchOptions {
                 field.flag
             }
         };
-        FIELDS
-            .iter()
+        fields()
             .filter(|field| self.flags.has(field))
-            .map(named)
+            .map(|field| named(&field))
             .collect()
     }
 
@@ -225,12 +237,9 @@ impl LaunchOptions {
             }
         };
         let mut all = Vec::new();
-        for Field { flag, values, .. } in FIELDS.iter().filter(|field| field.flag != MODEL) {
-            all.extend(
-                values(&self.earlier)
-                    .into_iter()
-                    .map(|value| written(flag, value)),
-            );
+        for field in fields().filter(|field| field.flag != MODEL) {
+            let values = (field.values)(&self.earlier).into_iter();
+            all.extend(values.map(|value| written(field.flag, value)));
         }
         (!all.is_empty()).then(|| all.join(", "))
     }
@@ -388,7 +397,7 @@ impl Options {
         with.extend_from_slice(&others.launch.with);
         let mut without = others.launch.without.clone();
         without.append(&mut self.launch.without);
-        for field in FIELDS.iter().filter(|field| others.has(field)) {
+        for field in fields().filter(|field| others.has(field)) {
             (field.copy)(self, others);
         }
         (self.launch.with, self.launch.without) = (with, without);
@@ -399,7 +408,7 @@ impl Options {
         let (mut with, mut without) = (self.launch.with.clone(), self.launch.without.clone());
         with.retain(|text| !others.names(attachment::id(text)));
         without.retain(|id| !others.names(id));
-        for field in FIELDS.iter().filter(|field| others.has(field)) {
+        for field in fields().filter(|field| others.has(field)) {
             (field.copy)(self, &Self::default());
         }
         (self.launch.with, self.launch.without) = (with, without);
@@ -424,17 +433,8 @@ impl Options {
         let launch = &self.launch;
         set(&mut config.model, launch.model.clone(), || source("-m"));
         config
-            .max_steps
-            .set(launch.max_steps, || source("--max-steps"));
-        set(&mut config.max_cost, launch.max_cost, || {
-            source("--max-cost")
-        });
-        set(&mut config.max_tokens, launch.max_tokens, || {
-            source("--max-tokens")
-        });
-        set(&mut config.max_wall_s, launch.max_wall_s, || {
-            source("--max-wall")
-        });
+            .limits
+            .set(|limit| (limit.launched)(launch), |limit| source(limit.flag));
         config
             .sandbox
             .set(self.mode()?, || source(self.mode_flag()));

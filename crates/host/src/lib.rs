@@ -17,6 +17,7 @@ pub mod host_log;
 pub mod hosting;
 pub mod instructions;
 pub mod launch;
+pub mod limits;
 pub mod nearest;
 pub mod plain_file;
 pub mod plugins;

@@ -79,6 +79,8 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "host::host_log", may: &["env", "exit"] },
         Room { name: "host::instructions", may: &["env", "exit", "plain_file", "project"] },
         Room { name: "host::bad_value", may: &[] },
+        // the table of limits; knows no file and no command line
+        Room { name: "host::limits", may: &["bad_value"] },
         Room { name: "host::attachment", may: &["bad_value"] },
         Room { name: "host::allow", may: &["bad_value", "nearest"] },
         // what a person can do about a refusal, in words
@@ -86,14 +88,14 @@ const ROOMS: &[(&str, &[Room])] = &[
         // packages on this machine and the person's grants of them; knows no configuration
         Room { name: "host::plugins", may: &["env", "exit", "plain_file", "pods"] },
         // what is configured; knows no option
-        Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "plugins", "pods", "project"] },
+        Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "limits", "nearest", "plain_file", "plugins", "pods", "project"] },
         // the composition root
         Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "nearest", "plain_file", "plugins", "pods", "project", "remedy"] },
         // a file that describes an agent
-        Room { name: "host::agent", may: &["compose", "config", "env", "exit", "plain_file"] },
+        Room { name: "host::agent", may: &["compose", "config", "env", "exit", "limits", "plain_file"] },
         // in words, for a command and for a live pod
         Room { name: "host::undo", may: &["exit", "hosting", "pods"] },
-        Room { name: "host::launch", may: &["agent", "allow", "attachment", "config", "env", "exit"] },
+        Room { name: "host::launch", may: &["agent", "allow", "attachment", "config", "env", "exit", "limits"] },
         // a pod in this process
         Room { name: "host::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "points", "pods", "project", "undo"] },
     ]),

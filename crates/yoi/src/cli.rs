@@ -1,15 +1,17 @@
 //! The command line: commands, options and their help. Runs nothing and opens nothing.
 
+mod limit_flags;
 mod plugin;
 mod texts;
 
 mod values;
 
+use self::limit_flags::LimitFlags;
 pub(crate) use self::plugin::{
     PluginAction, PluginAddArgs, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs,
 };
 pub(crate) use self::values::Span;
-use self::values::{above_zero, argument, dollars, key, modes, seq, size, steps, time};
+use self::values::{argument, key, modes, seq, size, time};
 use crate::candidates::{models, pods};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
@@ -18,6 +20,7 @@ use host::allow;
 use host::bad_value::BadValue;
 use host::config::file::Mode;
 use host::launch::LaunchOptions;
+use host::limits::LIMITS;
 use pod::feature::FeatureDescriptor;
 use pod::record::Launch;
 use std::ffi::OsString;
@@ -266,22 +269,8 @@ pub(crate) struct PodFlags {
     // A program with features of its own knows more tools: `Cli::parsed` reads it.
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
-    /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod started with `yoi start`, N is
-    /// the limit for each turn, and a pod that reaches it is held until `yoi resume`
-    #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
-    pub(crate) max_steps: Option<u32>,
-    /// Send no further request to the model once the run has cost this many US dollars. In a pod started with `yoi start`, USD is
-    /// the limit for each turn, and a pod that reaches it is held until `yoi resume`
-    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
-    pub(crate) max_cost: Option<f64>,
-    /// Send no further request to the model once the run has used N tokens, read and written. In a pod started with `yoi start`, N
-    /// is the limit for each turn, and a pod that reaches it is held until `yoi resume`
-    #[arg(long, value_name = "N", value_parser = above_zero, allow_negative_numbers = true)]
-    pub(crate) max_tokens: Option<u64>,
-    /// Send no further request to the model once the run has taken this many seconds; the time that it waits for a person does not
-    /// count. In a pod started with `yoi start`, SECONDS is the limit for each turn, and a pod that reaches it is held until `yoi resume`
-    #[arg(long, value_name = "SECONDS", value_parser = above_zero, allow_negative_numbers = true)]
-    pub(crate) max_wall: Option<u64>,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
@@ -303,19 +292,18 @@ impl PodFlags {
     /// What they say of a start.
     pub(crate) fn launch(&self) -> LaunchOptions {
         let mode = self.sandbox.or(self.read_only.then_some(Mode::ReadOnly));
-        let launch = Launch {
+        let mut launch = Launch {
             model: self.model.clone(),
             sandbox: mode.map(|mode| mode.text().to_owned()),
             allow: self.allow.clone(),
-            max_steps: self.max_steps,
-            max_cost: self.max_cost,
-            max_tokens: self.max_tokens,
-            max_wall_s: self.max_wall,
             instructions: self.no_instructions.then_some(false),
             plugin_dirs: self.plugin_dir.clone(),
             strict_plugins: self.strict_plugins.then_some(true),
             ..self.attached.launch()
         };
+        for limit in LIMITS {
+            (limit.launch)(&mut launch, self.limits.0.get(&limit.kind).copied());
+        }
         let (add_dirs, add_write_dirs) = (self.add_dir.clone(), self.add_write_dir.clone());
         LaunchOptions::new(launch, add_dirs, add_write_dirs, self.adopt)
     }

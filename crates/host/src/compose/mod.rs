@@ -24,15 +24,15 @@ use authority::{
     Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HelperProgram, HostPattern,
     HostPort, HostProxy, Net, Redactor, Secret, Spawner, Workspace,
 };
-use llm_worker::Cost;
 use packages::Packages;
-use pod::control::{self, LimitSources, Permission, RunLimits};
+use pod::control::{self, Permission, RunLimits};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, FeatureRuntimeKind,
     HostCapability, HostReport, HostSandbox, HostServices, InstallPlan, PodLink,
 };
 use pod::host::SystemText;
 use pod::permission::{Person, Policy, SandboxState};
+use pod::record::BudgetKind;
 use pod::record::SurfaceSources;
 use roots::{Added, AddedDirs};
 use secrets::ResolvedSecrets;
@@ -40,7 +40,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use switches::{Switched, switched};
 
 /// What the model is told before the features' instructions.
@@ -190,35 +189,14 @@ pub fn rules(config: &Config, started: &Config, env: &Env) -> Result<Policy, Fai
 
 /// What one turn may use.
 pub fn limits(config: &Config) -> RunLimits {
-    RunLimits {
-        max_steps: config.max_steps.value,
-        tool_concurrency: config.tool_concurrency.value,
-        max_cost: config
-            .max_cost
-            .as_ref()
-            .and_then(|dollars| Cost::of_dollars(dollars.value)),
-        max_tokens: config.max_tokens.as_ref().map(|tokens| tokens.value),
-        max_wall: config
-            .max_wall_s
-            .as_ref()
-            .map(|seconds| Duration::from_secs(seconds.value)),
-    }
+    config.limits.of_run(config.tool_concurrency.value)
 }
 
 /// What the host itself asks and bounds.
 fn host(config: &Config, policy: &Policy, mode: Mode, now: SandboxState) -> HostReport {
-    let sources = LimitSources {
-        steps: &config.max_steps.source,
-        calls: &config.tool_concurrency.source,
-        cost: config.max_cost.as_ref().map_or("", |cost| &cost.source),
-        tokens: config
-            .max_tokens
-            .as_ref()
-            .map_or("", |tokens| &tokens.source),
-        wall: config
-            .max_wall_s
-            .as_ref()
-            .map_or("", |seconds| &seconds.source),
+    let limit_source = |kind: Option<BudgetKind>| match kind {
+        Some(kind) => config.limits.source(kind),
+        None => &config.tool_concurrency.source,
     };
     let built_in = config
         .project
@@ -232,7 +210,7 @@ fn host(config: &Config, policy: &Policy, mode: Mode, now: SandboxState) -> Host
             enforced: now.enforced,
             source: source.to_owned(),
         }),
-        limits: control::limits(&limits(config), &sources),
+        limits: control::limits(&limits(config), limit_source),
         ..policy.describe(now)
     }
 }

@@ -14,6 +14,7 @@ use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::{Model, Price};
 use offline::Offline;
+use pod::record::BudgetKind;
 use provider::anthropic::{self, Messages};
 use provider::catalog;
 use provider::endpoint::EndpointConfig;
@@ -362,10 +363,9 @@ pub fn affordable(
     config: &Config,
     env: &Env,
 ) -> Result<(), Failure> {
-    let limit = config
-        .max_cost
-        .as_ref()
-        .or(config.pod_limits.max_cost.as_ref());
+    let limit = [&config.limits, &config.pod_limits]
+        .into_iter()
+        .find_map(|limits| limits.get(BudgetKind::Cost));
     let Some(limit) = limit.filter(|_| price.is_none()) else {
         return Ok(());
     };

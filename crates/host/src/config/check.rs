@@ -1,15 +1,13 @@
 //! Bounds of configured values; an error names the place of the value. Changes none.
 
 use super::file::TimeoutsConfig;
-use super::{Config, Endpoint, ModelSettings, PodLimitSettings, Sourced, hosts};
+use super::{Config, Endpoint, ModelSettings, Sourced, hosts};
 use crate::compose::model;
 use crate::exit::{Exit, Failure};
+use crate::limits::LIMITS;
 use builtins::notify_person::WEBHOOK;
 use provider::BaseUrl;
 use std::fmt::Display;
-
-/// The highest limit of a run's cost, in dollars: above it, a decimal point is probably missing.
-const MAX_COST: f64 = 1e6;
 
 /// Bounds of a context window, in tokens: a smaller one has no room for the tools; above the larger one, digits are
 /// probably doubled.
@@ -32,37 +30,15 @@ impl Config {
                 ..failure
             })?;
         }
-        let steps = &self.max_steps;
-        range(
-            "max_steps",
-            steps.value >= 1,
-            &steps.source,
-            "at least 1",
-            Some(&steps.value),
-        )?;
-        if let Some(Sourced { value, source }) = &self.max_cost {
-            let ok = *value > 0.0 && *value <= MAX_COST;
-            range(
-                "max_cost_usd",
-                ok,
-                source,
-                "more than 0 and at most 1000000 US dollars",
-                Some(value),
-            )?;
+        for (limits, of) in [(&self.limits, ""), (&self.pod_limits, "pod.")] {
+            for row in LIMITS {
+                if let Some(Sourced { value, source }) = limits.get(row.kind) {
+                    let name = format!("{of}{}", row.key);
+                    let bounds = row.form.bounds;
+                    range(&name, value.is_limit(), source, bounds, Some(value))?;
+                }
+            }
         }
-        if let Some(Sourced { value, source }) = &self.max_tokens {
-            range("max_tokens", *value >= 1, source, "at least 1", Some(value))?;
-        }
-        if let Some(Sourced { value, source }) = &self.max_wall_s {
-            range(
-                "max_wall_s",
-                *value >= 1,
-                source,
-                "at least 1 second",
-                Some(value),
-            )?;
-        }
-        self.check_pod_limits()?;
         let at = &self.prune_at;
         range(
             "prune_at",
@@ -112,36 +88,6 @@ impl Config {
                 )
                 .help("write names and presets, such as hosts = [\"crates.io\", \"preset:rust\"]")
             })?;
-        }
-        Ok(())
-    }
-
-    fn check_pod_limits(&self) -> Result<(), Failure> {
-        let PodLimitSettings {
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall_s,
-        } = &self.pod_limits;
-        if let Some(Sourced { value, source }) = max_cost {
-            let ok = *value > 0.0 && *value <= MAX_COST;
-            range(
-                "pod.max_cost_usd",
-                ok,
-                source,
-                "more than 0 and at most 1000000 US dollars",
-                Some(value),
-            )?;
-        }
-        for (name, most, least) in [
-            ("pod.max_steps", max_steps, "at least 1"),
-            ("pod.max_tokens", max_tokens, "at least 1"),
-            ("pod.max_wall_s", max_wall_s, "at least 1 second"),
-        ] {
-            let Some(Sourced { value, source }) = most else {
-                continue;
-            };
-            range(name, *value >= 1, source, least, Some(value))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! One configuration file, as it is written. Every key is optional; an unknown one is an error.
 
 use super::parser_text::{KEY_PLACES, MORE_SOURCES, NO_SOURCE, PLAIN_KEY, explain};
+use crate::limits::LimitsConfig;
 use authority::{Network, SandboxMode};
 use llm_worker::Cost;
 use pod::feature::GrantTable;
@@ -213,41 +214,6 @@ impl<'de> Deserialize<'de> for KeySource {
         }
         from.deserialize_any(WrittenRule)
     }
-}
-
-/// `[limits]`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[serde(rename = "Limits")]
-pub struct LimitsConfig {
-    /// The maximum number of model requests in one run.
-    pub max_steps: Option<u32>,
-    /// The maximum number of calls that run at the same time.
-    pub tool_concurrency: Option<usize>,
-    /// The maximum cost of one run in US dollars.
-    pub max_cost_usd: Option<f64>,
-    /// The maximum number of tokens of one run, read and written.
-    pub max_tokens: Option<u64>,
-    /// The maximum time of one run in seconds, without what it waits for a person.
-    pub max_wall_s: Option<u64>,
-    /// Limits of a pod, over all its runs and starts.
-    #[serde(default)]
-    pub pod: PodLimitsConfig,
-}
-
-/// `[limits.pod]`.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[serde(rename = "PodLimits")]
-pub struct PodLimitsConfig {
-    /// The maximum number of model requests of a pod.
-    pub max_steps: Option<u64>,
-    /// The maximum cost of a pod in US dollars.
-    pub max_cost_usd: Option<f64>,
-    /// The maximum number of tokens of a pod, read and written.
-    pub max_tokens: Option<u64>,
-    /// The maximum time in which a pod works in seconds, without what it waits for a person.
-    pub max_wall_s: Option<u64>,
 }
 
 /// `[context]`.

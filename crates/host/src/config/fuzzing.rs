@@ -2,7 +2,8 @@
 
 use super::file::Mode;
 use super::grants::Grants;
-use super::{Config, PodLimitSettings, Sourced, read};
+use super::{Config, read};
+use crate::limits::LIMITS;
 use crate::project::Project;
 use pod::permission::RuleDecision;
 use std::path::Path;
@@ -52,36 +53,18 @@ pub fn narrows(text: &str) {
         return;
     };
     assert!(
-        after.max_steps.value <= before.max_steps.value,
-        "more steps"
-    );
-    assert!(
         after.tool_concurrency.value <= before.tool_concurrency.value,
         "more calls at once"
     );
-    let dollars = |config: &Config| config.max_cost.as_ref().map_or(f64::MAX, |cost| cost.value);
-    assert!(dollars(&after) <= dollars(&before), "more dollars");
-    let tokens = |config: &Config| {
-        config
-            .max_tokens
-            .as_ref()
-            .map_or(u64::MAX, |tokens| tokens.value)
-    };
-    assert!(tokens(&after) <= tokens(&before), "more tokens");
-    let seconds = |config: &Config| {
-        config
-            .max_wall_s
-            .as_ref()
-            .map_or(u64::MAX, |seconds| seconds.value)
-    };
-    assert!(seconds(&after) <= seconds(&before), "more time");
-    assert!(
-        pod_limits(&after)
-            .iter()
-            .zip(pod_limits(&before))
-            .all(|(now, was)| *now <= was),
-        "more for the pod"
-    );
+    for (now, was, of) in [
+        (&after.limits, &before.limits, "a run"),
+        (&after.pod_limits, &before.pod_limits, "the pod"),
+    ] {
+        for row in LIMITS {
+            let [now, was] = [now, was].map(|limits| limits.get(row.kind).map(|limit| limit.value));
+            assert!(now <= was && now.is_some(), "more {:?} for {of}", row.kind);
+        }
+    }
     assert!(
         after.sandbox.value <= before.sandbox.value,
         "a laxer sandbox"
@@ -155,20 +138,6 @@ pub fn narrows(text: &str) {
             model.value
         );
     }
-}
-
-/// Dollars, steps, tokens and seconds.
-fn pod_limits(config: &Config) -> [f64; 4] {
-    let PodLimitSettings {
-        max_steps,
-        max_cost,
-        max_tokens,
-        max_wall_s,
-    } = &config.pod_limits;
-    let most =
-        |limit: &Option<Sourced<u64>>| limit.as_ref().map_or(f64::MAX, |limit| limit.value as f64);
-    let dollars = max_cost.as_ref().map_or(f64::MAX, |cost| cost.value);
-    [dollars, most(max_steps), most(max_tokens), most(max_wall_s)]
 }
 
 fn layered(persons: &str, projects: Option<&str>) -> Option<Config> {

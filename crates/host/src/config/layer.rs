@@ -1,7 +1,8 @@
 //! One file's values over those of the files before it. Trusts the file; `project` is for those that are not trusted.
 
-use super::file::{File, LimitsConfig, ModelConfig, ProfileConfig};
+use super::file::{File, ModelConfig, ProfileConfig};
 use super::{Config, Endpoint, FileRules, Source, Sourced, WrittenRule, set};
+use crate::limits::LimitsConfig;
 
 impl Config {
     /// Takes a file's keys; `place` tells where each stands.
@@ -120,22 +121,14 @@ impl Config {
 
     /// The limits of runs and of the pod.
     fn layer_limits(&mut self, limits: LimitsConfig, place: &dyn Fn(&[&str]) -> Source) {
-        let LimitsConfig {
-            max_steps,
-            tool_concurrency,
-            max_cost_usd,
-            max_tokens,
-            max_wall_s,
-            pod,
-        } = limits;
         let at = |key: &str| place(&["limits", key]);
-        self.max_steps.set(max_steps, || at("max_steps"));
+        self.limits
+            .set(|row| (row.of_run)(&limits), |row| at(row.key));
         self.tool_concurrency
-            .set(tool_concurrency, || at("tool_concurrency"));
-        set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
-        set(&mut self.max_tokens, max_tokens, || at("max_tokens"));
-        set(&mut self.max_wall_s, max_wall_s, || at("max_wall_s"));
-        self.pod_limits
-            .layer(&pod, &|key| place(&["limits", "pod", key]));
+            .set(limits.tool_concurrency, || at("tool_concurrency"));
+        self.pod_limits.set(
+            |row| (row.of_pod)(&limits.pod),
+            |row| place(&["limits", "pod", row.key]),
+        );
     }
 }

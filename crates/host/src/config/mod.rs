@@ -12,12 +12,12 @@ pub mod fuzzing;
 pub mod grants;
 pub mod hosts;
 mod layer;
+mod limits;
 mod lines;
 mod next_start;
 mod packages;
 pub mod parser_text;
 pub mod pending;
-mod pod_limits;
 pub mod project;
 mod read;
 pub mod rules;
@@ -28,8 +28,8 @@ pub mod variables;
 
 pub use attach::{AttachedFeature, Attaching, Detacher};
 pub use feature_switch::SwitchChange;
+pub use limits::LimitSettings;
 pub use pending::PendingGrant;
-pub use pod_limits::PodLimitSettings;
 pub use rules::{FileRules, WrittenRule};
 pub use source::{Source, Sourced, set};
 pub use switches::{Granted, Switches};
@@ -86,15 +86,10 @@ pub struct Config {
     pub models: BTreeMap<String, ModelSettings>,
     /// Where secrets are that features may be granted, by name.
     pub named_secrets: BTreeMap<String, Sourced<KeySource>>,
-    pub max_steps: Sourced<u32>,
-    /// Dollars in one run, if there is a limit.
-    pub max_cost: Option<Sourced<f64>>,
-    /// Tokens in one run, if there is a limit.
-    pub max_tokens: Option<Sourced<u64>>,
-    /// Seconds of one run, if there is a limit.
-    pub max_wall_s: Option<Sourced<u64>>,
+    /// Of one run.
+    pub limits: LimitSettings,
     /// Of all runs of a pod together.
-    pub pod_limits: PodLimitSettings,
+    pub pod_limits: LimitSettings,
     pub tool_concurrency: Sourced<usize>,
     /// Tokens of the newest items that stay whole.
     pub protect_tokens: Sourced<u64>,
@@ -224,11 +219,8 @@ impl Config {
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
             named_secrets: BTreeMap::new(),
-            max_steps: Sourced::built_in(500),
-            max_cost: None,
-            max_tokens: None,
-            max_wall_s: None,
-            pod_limits: PodLimitSettings::default(),
+            limits: LimitSettings::built_in(),
+            pod_limits: LimitSettings::default(),
             tool_concurrency: Sourced::built_in(8),
             protect_tokens: Sourced::built_in(ContextPolicy::default().protect_tokens),
             prune_at: Sourced::built_in(ContextPolicy::default().prune_at),

@@ -5,12 +5,13 @@
 //! them on; `strict` plugins; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
-use super::file::{ContextConfig, Feature, File, LimitsConfig, ModelConfig, NetworkMode, Sandbox};
+use super::file::{ContextConfig, Feature, File, ModelConfig, NetworkMode, Sandbox};
 use super::grants::Grants;
 use super::pending::PendingGrant;
 use super::read::Text;
 use super::{Config, FileRules, Source, Sourced, WrittenRule, hosts, set};
 use crate::compose::model;
+use crate::limits::LimitsConfig;
 use builtins::policies::OPT_IN;
 use pod::permission::{Rule, RuleDecision};
 use std::collections::BTreeMap;
@@ -84,9 +85,7 @@ impl Config {
             models: granted_models(models, &mut asking),
             ..File::default()
         };
-        self.lower_limits(&limits, |key| text.place(&["limits", key]));
-        self.pod_limits
-            .narrow(&limits.pod, &|key| text.place(&["limits", "pod", key]));
+        self.lower_limits(&limits, |key| text.place(&[&["limits"], key].concat()));
         self.add_secrets(permissions.secrets, &|key| text.place(key));
         self.narrow_rules(permissions.rules, &mut asking);
         for (id, feature) in features {
@@ -159,44 +158,16 @@ impl Config {
         }
     }
 
-    /// Takes the limits of a run that are lower than those in force; `at` gives the source of a key.
-    pub fn lower_limits(&mut self, limits: &LimitsConfig, at: impl Fn(&str) -> Source) {
-        let LimitsConfig {
-            max_steps,
-            tool_concurrency,
-            max_cost_usd,
-            max_tokens,
-            max_wall_s,
-            pod: _,
-        } = *limits;
-        self.max_steps.set(
-            max_steps.filter(|steps| *steps < self.max_steps.value),
-            || at("max_steps"),
-        );
-        let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
-        self.tool_concurrency.set(calls, || at("tool_concurrency"));
-        // What is no amount is taken, too, and then refused where everything in force is checked.
-        let higher = |dollars: &f64| {
-            self.max_cost
-                .as_ref()
-                .is_some_and(|cost| *dollars >= cost.value)
-        };
-        let dollars = max_cost_usd.filter(|dollars| !higher(dollars));
-        set(&mut self.max_cost, dollars, || at("max_cost_usd"));
-        let more = |tokens: &u64| {
-            self.max_tokens
-                .as_ref()
-                .is_some_and(|most| *tokens >= most.value)
-        };
-        let tokens = max_tokens.filter(|tokens| !more(tokens));
-        set(&mut self.max_tokens, tokens, || at("max_tokens"));
-        let longer = |seconds: &u64| {
-            self.max_wall_s
-                .as_ref()
-                .is_some_and(|most| *seconds >= most.value)
-        };
-        let seconds = max_wall_s.filter(|seconds| !longer(seconds));
-        set(&mut self.max_wall_s, seconds, || at("max_wall_s"));
+    /// Takes the limits that are lower than those in force; `at` gives the source of a key.
+    pub fn lower_limits(&mut self, file: &LimitsConfig, at: impl Fn(&[&str]) -> Source) {
+        self.limits
+            .narrow(|row| (row.of_run)(file), |row| at(&[row.key]));
+        let calls = file.tool_concurrency;
+        let calls = calls.filter(|calls| *calls < self.tool_concurrency.value);
+        self.tool_concurrency
+            .set(calls, || at(&["tool_concurrency"]));
+        self.pod_limits
+            .narrow(|row| (row.of_pod)(&file.pod), |row| at(&["pod", row.key]));
     }
 
     fn narrow_rules(&mut self, rules: Vec<Rule>, asking: &mut Narrowing<'_>) {

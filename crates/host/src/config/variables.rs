@@ -1,25 +1,73 @@
 //! Configuration from `YOI_` variables, over the files. Knows no flag.
 
 use super::file::{KeySource, Mode};
-use super::{Config, Endpoint, set};
+use super::{Config, Endpoint, Source, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::host_log;
+use crate::limits::LIMITS;
 use std::ffi::OsStr;
-use std::str::FromStr;
 
-/// The variables that are read.
-pub const VARIABLES: [&str; 9] = [
-    "YOI_MODEL",
-    "YOI_MAX_STEPS",
-    "YOI_MAX_COST",
-    "YOI_MAX_TOKENS",
-    "YOI_MAX_WALL",
-    "YOI_TOOL_CONCURRENCY",
-    "YOI_SANDBOX",
-    "YOI_PLUGIN_DIR",
-    "YOI_STRICT_PLUGINS",
+/// A variable that is no limit.
+struct Variable {
+    name: &'static str,
+    /// Its values, and an example.
+    values: [&'static str; 2],
+    /// Takes a value; none if it is not one.
+    take: fn(&mut Config, &str, Source) -> Option<()>,
+}
+
+/// The variables that are read, besides those of limits.
+static VARIABLES: &[Variable] = &[
+    Variable {
+        name: "YOI_MODEL",
+        values: ["a model", "offline"],
+        take: |config, text, source| {
+            config.model = Some(Sourced::new(text.to_owned(), source));
+            Some(())
+        },
+    },
+    Variable {
+        name: "YOI_TOOL_CONCURRENCY",
+        values: ["a whole number from 1 to 32", "8"],
+        take: |config, text, source| {
+            config.tool_concurrency = Sourced::new(text.parse().ok()?, source);
+            Some(())
+        },
+    },
+    Variable {
+        name: "YOI_SANDBOX",
+        values: ["read-only, workspace-write or off", "workspace-write"],
+        take: |config, text, source| {
+            config.sandbox = Sourced::new(Mode::named(text)?, source);
+            Some(())
+        },
+    },
+    Variable {
+        name: "YOI_PLUGIN_DIR",
+        values: ["directories", "/opt/yoi/plugins"],
+        // Where packages are looked for reads it.
+        take: |_, _, _| Some(()),
+    },
+    Variable {
+        name: "YOI_STRICT_PLUGINS",
+        values: ["0 or 1", "1"],
+        take: |config, text, source| {
+            let number = ["0", "1"].iter().position(|number| *number == text)?;
+            if number == 1 {
+                config.strict_plugins = Sourced::new(true, source);
+            }
+            Some(())
+        },
+    },
 ];
+
+/// The names of all variables that are read.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let mut others = VARIABLES.iter().map(|variable| variable.name);
+    let limits = LIMITS.iter().map(|limit| limit.variable);
+    others.next().into_iter().chain(limits).chain(others)
+}
 
 /// How far a name may be from one of them and still be taken for a slip of the hand.
 const TYPO: usize = 2;
@@ -35,77 +83,29 @@ impl Config {
                 self.unknown.push(name.into_owned());
             }
         }
-        set(
-            &mut self.model,
-            env.text("YOI_MODEL").map(str::to_owned),
-            || "YOI_MODEL".to_owned(),
-        );
-        self.max_steps.set(
-            number(env, "YOI_MAX_STEPS", "a whole number, at least 1", "20")?,
-            || "YOI_MAX_STEPS".to_owned(),
-        );
-        set(
-            &mut self.max_cost,
-            number(env, "YOI_MAX_COST", "an amount of US dollars", "0.50")?,
-            || "YOI_MAX_COST".to_owned(),
-        );
-        set(
-            &mut self.max_tokens,
-            number(
-                env,
-                "YOI_MAX_TOKENS",
-                "a whole number, at least 1",
-                "200000",
-            )?,
-            || "YOI_MAX_TOKENS".to_owned(),
-        );
-        set(
-            &mut self.max_wall_s,
-            number(
-                env,
-                "YOI_MAX_WALL",
-                "a whole number of seconds, at least 1",
-                "3600",
-            )?,
-            || "YOI_MAX_WALL".to_owned(),
-        );
-        let calls = number(
-            env,
-            "YOI_TOOL_CONCURRENCY",
-            "a whole number from 1 to 32",
-            "8",
-        )?;
-        self.tool_concurrency
-            .set(calls, || "YOI_TOOL_CONCURRENCY".to_owned());
-        let strict = match env.text("YOI_STRICT_PLUGINS") {
-            None | Some("0") => None,
-            Some("1") => Some(true),
-            Some(text) => return Err(bad_variable("YOI_STRICT_PLUGINS", text, "0 or 1", "1")),
-        };
-        self.strict_plugins
-            .set(strict, || "YOI_STRICT_PLUGINS".to_owned());
-        let bad = |text| {
-            bad_variable(
-                "YOI_SANDBOX",
-                text,
-                "read-only, workspace-write or off",
-                "workspace-write",
-            )
-        };
-        let mode = env
-            .text("YOI_SANDBOX")
-            .map(|text| Mode::named(text).ok_or_else(|| bad(text)))
-            .transpose()?;
-        self.sandbox.set(mode, || "YOI_SANDBOX".to_owned());
+        for Variable { name, values, take } in VARIABLES {
+            if let Some(text) = env.text(name) {
+                let taken = take(self, text, (*name).to_owned());
+                taken.ok_or_else(|| bad_variable(name, text, values))?;
+            }
+        }
+        for limit in LIMITS {
+            if let Some(text) = env.text(limit.variable) {
+                let bad = || bad_variable(limit.variable, text, &limit.form.variable);
+                let amount = (limit.number)(text).ok_or_else(bad)?;
+                let source = limit.variable.to_owned();
+                self.limits.insert(limit, Sourced::new(amount, source));
+            }
+        }
         Ok(())
     }
 
     /// One line about variables that nothing reads.
     pub fn warning(&self) -> Option<String> {
-        let names = (!self.unknown.is_empty()).then(|| self.unknown.join(", "))?;
+        let unknown = (!self.unknown.is_empty()).then(|| self.unknown.join(", "))?;
         Some(format!(
-            "warning: unknown variables: {names}; known: {}",
-            VARIABLES.join(", ")
+            "warning: unknown variables: {unknown}; known: {}",
+            names().collect::<Vec<_>>().join(", ")
         ))
     }
 
@@ -115,34 +115,17 @@ impl Config {
     }
 }
 
-fn number<T: FromStr>(
-    env: &Env,
-    name: &str,
-    expected: &str,
-    example: &str,
-) -> Result<Option<T>, Failure> {
-    let Some(text) = env.text(name) else {
-        return Ok(None);
-    };
-    text.parse()
-        .map(Some)
-        .map_err(|_| bad_variable(name, text, expected, example))
-}
-
 /// Refuses a variable that is ours and not text, or that was probably meant to be ours. `false` for another one that
 /// has our prefix.
 fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
-    if VARIABLES.contains(&name) {
+    if names().any(|known| known == name) {
         return match value.to_str() {
             Some(_) => Ok(true),
             None => Err(Failure::new(Exit::Config, format!("{name} is not UTF-8"))
                 .help(format!("unset {name}, or set it to UTF-8 text"))),
         };
     }
-    match VARIABLES
-        .iter()
-        .find(|known| strsim::damerau_levenshtein(known, name) <= TYPO)
-    {
+    match names().find(|known| strsim::damerau_levenshtein(known, name) <= TYPO) {
         Some(meant) => Err(
             Failure::new(Exit::Config, format!("unknown variable {name}"))
                 .help(format!("did you mean {meant}?")),
@@ -151,7 +134,7 @@ fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
     }
 }
 
-fn bad_variable(name: &str, value: &str, expected: &str, example: &str) -> Failure {
+fn bad_variable(name: &str, value: &str, [expected, example]: &[&str; 2]) -> Failure {
     Failure::new(
         Exit::Config,
         format!("{name}={value}: the value must be {expected}"),

@@ -138,7 +138,7 @@ impl Hosting<'_> {
             callbacks: self.callbacks.clone(),
             outbox,
             limits: limits(config),
-            pod_limits: config.pod_limits.limits(),
+            pod_limits: config.pod_limits.of_pod(),
             context_policy: config.context_policy(),
             probe: self.points(place),
             clock: Arc::new(now),

@@ -95,7 +95,7 @@ impl Hosting<'_> {
             Arc::new(permission),
             config.context_policy(),
         );
-        let pod_limits = config.pod_limits.limits();
+        let pod_limits = config.pod_limits.of_pod();
         let reload = Reload {
             limits,
             pod_limits,

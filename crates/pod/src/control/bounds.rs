@@ -12,6 +12,8 @@ use crate::feature::{
 use crate::foreign::{GRACE, MAX_STUCK, MAX_THREADS};
 use crate::hook;
 use crate::mailbox::pending::{MAX_ALERTS, MAX_MESSAGE, MAX_WAITING};
+use crate::record::BudgetKind;
+use crate::session::spent::{COUNTED, Counted};
 use llm_worker::turn::TurnLimits;
 use std::time::Duration;
 
@@ -74,26 +76,12 @@ pub fn gates() -> Vec<HostGate> {
         .collect()
 }
 
-/// Where the limits of a run were set; empty for those that are not.
-#[derive(Clone, Copy, Debug)]
-pub struct LimitSources<'a> {
-    pub steps: &'a str,
-    pub calls: &'a str,
-    pub cost: &'a str,
-    pub tokens: &'a str,
-    pub wall: &'a str,
-}
-
-/// The limits of a pod, with the sources of those in `own`.
+/// The limits of a pod. `source` says where a limit of a run was set; without a kind, that of calls at once.
 #[must_use]
-pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
-    let LimitSources {
-        steps,
-        calls,
-        cost,
-        tokens,
-        wall,
-    } = *sources;
+pub fn limits<'a>(
+    own: &RunLimits,
+    source: impl Fn(Option<BudgetKind>) -> &'a str,
+) -> Vec<HostLimit> {
     let set = |name: &str, value: u64, unit: &str, source: &str| {
         let [name, unit, source] = [name, unit, source].map(str::to_owned);
         HostLimit {
@@ -112,23 +100,15 @@ pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
             "ms",
         )
     };
-    let budget = own
-        .max_cost
-        .map(|most| set("turn.cost", most.count(), "billionths of a dollar", cost));
-    let tokens = own
-        .max_tokens
-        .map(|most| set("turn.tokens", most, "tokens", tokens));
-    let wall = own
-        .max_wall
-        .map(|most| set("turn.wall", most.as_secs(), "seconds", wall));
+    let turn = |(most, row): (Option<u64>, &Counted)| {
+        let (name, unit, one) = row.report;
+        most.map(|most| set(name, most / one, unit, source(Some(row.kind))))
+    };
+    let mut turn = own.most().units().into_iter().zip(&COUNTED).map(turn);
+    let steps = turn.next().flatten();
+    let calls = count(own.tool_concurrency);
+    let calls = set("tool.concurrency", calls, "calls", source(None));
     let limits = vec![
-        set("turn.steps", own.max_steps.into(), "requests", steps),
-        set(
-            "tool.concurrency",
-            count(own.tool_concurrency),
-            "calls",
-            calls,
-        ),
         sized("tool.arguments", MAX_ARGUMENTS, "bytes"),
         sized("tool.result_inline", INLINE, "bytes"),
         sized("tool.result_held", HELD, "bytes"),
@@ -168,12 +148,8 @@ pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
         sized("note.size", MAX_MESSAGE, "bytes"),
         sized("note.per_day", MAX_NOTES, "notes"),
     ];
-    budget
-        .into_iter()
-        .chain(tokens)
-        .chain(wall)
-        .chain(limits)
-        .collect()
+    let own = turn.flatten().chain(steps).chain([calls]);
+    own.chain(limits).collect()
 }
 
 /// The source of limits that have no setting.

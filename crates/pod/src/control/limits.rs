@@ -1,5 +1,6 @@
 //! Limits of one turn, and of the next turn of a run. Does not depend on the log.
 
+use super::pod_budget::PodLimits;
 use crate::record::InputLimits;
 use crate::session::spent::Spent;
 use llm_worker::Cost;
@@ -26,41 +27,51 @@ pub struct RunLimits {
 
 impl From<RunLimits> for InputLimits {
     fn from(limits: RunLimits) -> Self {
-        let RunLimits {
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall,
-            tool_concurrency: _,
-        } = limits;
         // A started second is a whole one.
-        let max_wall_s = max_wall
-            .map(|most| most.as_millis().div_ceil(1000))
-            .map(|s| u64::try_from(s).unwrap_or(u64::MAX));
+        let seconds =
+            |most: Duration| u64::try_from(most.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
         Self {
-            max_steps: Some(max_steps),
-            max_cost,
-            max_tokens,
-            max_wall_s,
+            max_steps: Some(limits.max_steps),
+            max_cost: limits.max_cost,
+            max_tokens: limits.max_tokens,
+            max_wall_s: limits.max_wall.map(seconds),
         }
     }
 }
 
 impl RunLimits {
+    /// These limits as those of a pod are counted.
+    pub(super) fn most(self) -> PodLimits {
+        PodLimits {
+            max_steps: Some(self.max_steps.into()),
+            max_cost: self.max_cost,
+            max_tokens: self.max_tokens,
+            max_wall: self.max_wall,
+        }
+    }
+
+    /// The limits of a run with this many calls at once.
+    #[must_use]
+    pub fn of(most: PodLimits, tool_concurrency: usize) -> Self {
+        let steps = most.max_steps.unwrap_or(u64::MAX);
+        Self {
+            max_steps: u32::try_from(steps).unwrap_or(u32::MAX),
+            tool_concurrency,
+            max_cost: most.max_cost,
+            max_tokens: most.max_tokens,
+            max_wall: most.max_wall,
+        }
+    }
+
     /// These limits, except for those that an input sets itself.
     #[must_use]
     pub(super) fn of_input(self, own: Option<InputLimits>) -> Self {
-        let InputLimits {
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall_s,
-        } = own.unwrap_or_default();
+        let own = own.unwrap_or_default();
         Self {
-            max_steps: max_steps.unwrap_or(self.max_steps),
-            max_cost: max_cost.or(self.max_cost),
-            max_tokens: max_tokens.or(self.max_tokens),
-            max_wall: max_wall_s.map(Duration::from_secs).or(self.max_wall),
+            max_steps: own.max_steps.unwrap_or(self.max_steps),
+            max_cost: own.max_cost.or(self.max_cost),
+            max_tokens: own.max_tokens.or(self.max_tokens),
+            max_wall: own.max_wall_s.map(Duration::from_secs).or(self.max_wall),
             ..self
         }
     }
@@ -68,34 +79,20 @@ impl RunLimits {
     /// The tighter of both, field by field.
     #[must_use]
     pub(super) fn meet(self, other: Self) -> Self {
-        Self {
-            max_steps: self.max_steps.min(other.max_steps),
-            tool_concurrency: self.tool_concurrency.min(other.tool_concurrency),
-            max_cost: lower(self.max_cost, other.max_cost),
-            max_tokens: lower(self.max_tokens, other.max_tokens),
-            max_wall: lower(self.max_wall, other.max_wall),
-        }
+        let calls = self.tool_concurrency.min(other.tool_concurrency);
+        Self::of(self.most().meet(other.most()), calls)
+    }
+
+    /// These limits within what is left to the pod.
+    #[must_use]
+    pub(super) fn within(self, left: PodLimits) -> Self {
+        Self::of(self.most().meet(left), self.tool_concurrency)
     }
 
     /// What is left of these limits after `used`; a turn with no step left ends at once.
     #[must_use]
     pub(super) fn less(self, used: Spent) -> Self {
-        let steps = u32::try_from(used.requests).unwrap_or(u32::MAX);
-        let max_steps = self.max_steps.saturating_sub(steps);
-        let max_cost = self
-            .max_cost
-            .map(|most| most.since(used.cost.unwrap_or_default()));
-        let max_tokens = self
-            .max_tokens
-            .map(|most| most.saturating_sub(used.usage.tokens()));
-        let max_wall = self.max_wall.map(|most| most.saturating_sub(used.wall()));
-        Self {
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall,
-            ..self
-        }
+        Self::of(self.most().less(used), self.tool_concurrency)
     }
 
     /// What is left of these limits after `used`, for the model.
@@ -122,26 +119,9 @@ impl RunLimits {
     /// # Errors
     /// A limit is reached: the outcome of the run.
     pub(super) fn left(self, used: Spent) -> Result<Self, Outcome> {
-        let left = self.less(used);
-        match (
-            left.max_steps,
-            left.max_cost,
-            left.max_tokens,
-            left.max_wall,
-        ) {
-            (0, _, _, _) => Err(Outcome::StepLimit),
-            (_, Some(cost), _, _) if cost == Cost::default() => Err(Outcome::CostLimit),
-            (_, _, Some(0), _) => Err(Outcome::TokenLimit),
-            (_, _, _, Some(Duration::ZERO)) => Err(Outcome::TimeLimit),
-            (_, _, _, _) => Ok(left),
+        match self.most().rows_reached(used).next() {
+            Some(row) => Err(row.outcome.clone()),
+            None => Ok(self.less(used)),
         }
-    }
-}
-
-/// The lower of two limits, of which each may be missing.
-fn lower<T: Ord>(one: Option<T>, two: Option<T>) -> Option<T> {
-    match (one, two) {
-        (Some(one), Some(two)) => Some(one.min(two)),
-        (one, two) => one.or(two),
     }
 }

@@ -43,7 +43,7 @@ pub use approvals::{ApprovalAnswer, MAX_DENIAL};
 pub use authorize::Permission;
 pub use authorize::past_calls::MAX_SHOWN_CALLS;
 pub use between_turns::BetweenTurns;
-pub use bounds::{LimitSources, gates, limits};
+pub use bounds::{gates, limits};
 pub use client::{Accepted, Client, MAX_INPUT, MAX_KEY, NewInput, Reload};
 pub use client_calls::NewClientCall;
 pub use commit::Batch;

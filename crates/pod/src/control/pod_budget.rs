@@ -3,9 +3,8 @@
 use super::limits::RunLimits;
 use crate::record::{BudgetKind, BudgetScope, HoldCause, Suspended};
 use crate::session::fold::SessionState;
-use crate::session::spent::Spent;
+use crate::session::spent::{COUNTED, Counted, Spent};
 use llm_worker::Cost;
-use llm_worker::effect::Outcome;
 use std::time::Duration;
 
 /// What a pod may use in all its turns together; a person can grant a part that is used up once more.
@@ -21,66 +20,69 @@ pub struct PodLimits {
 }
 
 impl PodLimits {
-    /// A run's limits, of which `used` was used before they were counted.
-    fn of_run(left: RunLimits, used: Spent) -> Self {
-        let RunLimits {
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall,
-            tool_concurrency: _,
-        } = left;
+    /// The limits as they are counted, in the order of [`COUNTED`].
+    pub(super) fn units(self) -> [Option<u64>; COUNTED.len()] {
+        let us = |most: Duration| u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
+        [
+            self.max_steps,
+            self.max_cost.map(Cost::count),
+            self.max_tokens,
+            self.max_wall.map(us),
+        ]
+    }
+
+    fn of_units([steps, cost, tokens, us]: [Option<u64>; COUNTED.len()]) -> Self {
         Self {
-            max_steps: Some(u64::from(max_steps).saturating_add(used.requests)),
-            max_cost: max_cost.map(|most| most.plus(used.cost.unwrap_or_default())),
-            max_tokens: max_tokens.map(|most| most.saturating_add(used.usage.tokens())),
-            max_wall: max_wall.map(|most| most.saturating_add(used.wall())),
+            max_steps: steps,
+            max_cost: cost.map(Cost::billionths),
+            max_tokens: tokens,
+            max_wall: us.map(Duration::from_micros),
         }
+    }
+
+    /// Each limit changed by what was used of its kind.
+    fn by(self, used: Spent, change: fn(u64, u64) -> u64) -> Self {
+        let mut units = self.units();
+        for (most, row) in units.iter_mut().zip(&COUNTED) {
+            *most = most.map(|most| change(most, (row.used)(used)));
+        }
+        Self::of_units(units)
+    }
+
+    /// The lower of both, or the one that there is, kind by kind.
+    pub(super) fn meet(self, other: Self) -> Self {
+        let mut units = self.units();
+        for (most, other) in units.iter_mut().zip(other.units()) {
+            *most = [*most, other].into_iter().flatten().min();
+        }
+        Self::of_units(units)
     }
 
     /// What is left of these limits after `used`.
     #[must_use]
     pub(super) fn less(self, used: Spent) -> Self {
-        Self {
-            max_steps: self
-                .max_steps
-                .map(|most| most.saturating_sub(used.requests)),
-            max_cost: self
-                .max_cost
-                .map(|most| most.since(used.cost.unwrap_or_default())),
-            max_tokens: self
-                .max_tokens
-                .map(|most| most.saturating_sub(used.usage.tokens())),
-            max_wall: self.max_wall.map(|most| most.saturating_sub(used.wall())),
-        }
+        self.by(used, u64::saturating_sub)
     }
 
     /// The limits that `used` reaches.
-    #[must_use]
-    pub fn reached(self, used: Spent) -> Vec<BudgetKind> {
-        let Self {
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall,
-        } = self.less(used);
-        let is_over = |kind: &BudgetKind| match kind {
-            BudgetKind::Steps => max_steps == Some(0),
-            BudgetKind::Cost => max_cost == Some(Cost::default()),
-            BudgetKind::Tokens => max_tokens == Some(0),
-            BudgetKind::Time => max_wall == Some(Duration::ZERO),
-        };
-        BudgetKind::ALL.into_iter().filter(is_over).collect()
+    pub(super) fn rows_reached(self, used: Spent) -> impl Iterator<Item = &'static Counted> {
+        let left = self.less(used).units().into_iter().zip(&COUNTED);
+        left.filter_map(|(left, row)| (left == Some(0)).then_some(row))
     }
 
-    /// The limit of a kind, in words.
-    fn text(self, kind: BudgetKind) -> Option<String> {
-        match kind {
-            BudgetKind::Steps => self.max_steps.map(steps),
-            BudgetKind::Cost => self.max_cost.map(|most| most.to_string()),
-            BudgetKind::Tokens => self.max_tokens.map(tokens),
-            BudgetKind::Time => self.max_wall.map(time),
-        }
+    /// The kinds of the limits that `used` reaches.
+    #[must_use]
+    pub fn reached(self, used: Spent) -> Vec<BudgetKind> {
+        self.rows_reached(used).map(|row| row.kind).collect()
+    }
+
+    /// The limits of these kinds, in words.
+    fn texts(self, kinds: &[BudgetKind]) -> Vec<String> {
+        let all = self.units().into_iter().zip(&COUNTED);
+        let asked = all.filter(|(_, row)| kinds.contains(&row.kind));
+        asked
+            .filter_map(|(most, row)| most.map(row.words))
+            .collect()
     }
 }
 
@@ -109,7 +111,7 @@ impl UsedUp<'_> {
             BudgetScope::Run => "the run",
             BudgetScope::Pod => "the pod",
         };
-        let most: Vec<_> = kinds.iter().filter_map(|kind| limits.text(*kind)).collect();
+        let most = limits.texts(kinds);
         let again = if *is_renewed { " again" } else { "" };
         let reason = format!(
             "{whose} reached its limit of {}{again}; it used {}",
@@ -133,7 +135,7 @@ pub(super) fn run_stopped(
     used: Spent,
     kind: BudgetKind,
 ) -> Suspended {
-    let limits = PodLimits::of_run(left, before);
+    let limits = left.most().by(before, u64::saturating_add);
     UsedUp {
         scope: BudgetScope::Run,
         limits,
@@ -152,12 +154,8 @@ pub(super) fn pod_stopped(
     kinds: &[BudgetKind],
 ) -> Suspended {
     let since = state.budget_since;
-    let is_renewed = kinds.iter().any(|kind| match kind {
-        BudgetKind::Steps => since.requests > 0,
-        BudgetKind::Cost => since.cost.is_some_and(|cost| cost > Cost::default()),
-        BudgetKind::Tokens => since.usage.tokens() > 0,
-        BudgetKind::Time => since.wall_us > 0,
-    });
+    let was_used = |row: &&Counted| kinds.contains(&row.kind) && (row.used)(since) > 0;
+    let is_renewed = COUNTED.iter().find(was_used).is_some();
     UsedUp {
         scope: BudgetScope::Pod,
         limits,
@@ -168,81 +166,18 @@ pub(super) fn pod_stopped(
     .record()
 }
 
-impl RunLimits {
-    /// These limits within what is left to the pod.
-    #[must_use]
-    pub(super) fn within(self, left: PodLimits) -> Self {
-        let max_steps = left
-            .max_steps
-            .map_or(u32::MAX, |steps| u32::try_from(steps).unwrap_or(u32::MAX));
-        let PodLimits {
-            max_steps: _,
-            max_cost,
-            max_tokens,
-            max_wall,
-        } = left;
-        self.meet(Self {
-            max_steps,
-            tool_concurrency: usize::MAX,
-            max_cost,
-            max_tokens,
-            max_wall,
-        })
-    }
-}
-
-/// The budget whose end a turn ended with.
-pub(super) fn kind(outcome: &Outcome) -> Option<BudgetKind> {
-    match outcome {
-        Outcome::StepLimit => Some(BudgetKind::Steps),
-        Outcome::CostLimit => Some(BudgetKind::Cost),
-        Outcome::TokenLimit => Some(BudgetKind::Tokens),
-        Outcome::TimeLimit => Some(BudgetKind::Time),
-        Outcome::Done
-        | Outcome::MaxTokens
-        | Outcome::Refused
-        | Outcome::Empty
-        | Outcome::ModelFailed { .. }
-        | Outcome::Cancelled
-        | Outcome::ContextLimit
-        | Outcome::Aborted { .. }
-        | Outcome::Interrupted
-        | Outcome::Waiting => None,
-    }
-}
-
+/// All that was used; tokens if there are any, and a cost if it is known.
 fn all(used: Spent) -> String {
-    let mut parts = vec![steps(used.requests)];
-    parts.extend(
-        Some(used.usage.tokens())
-            .filter(|count| *count > 0)
-            .map(tokens),
-    );
-    parts.extend(used.cost.map(|cost| cost.to_string()));
-    parts.push(time(used.wall()));
+    let is_told = |row: &&Counted| match row.kind {
+        BudgetKind::Tokens => used.usage.tokens() > 0,
+        BudgetKind::Cost => used.cost.is_some(),
+        BudgetKind::Steps | BudgetKind::Time => true,
+    };
+    let [steps, cost, tokens, time] = &COUNTED;
+    let told = [steps, tokens, cost, time].into_iter().filter(is_told);
+    let mut parts: Vec<_> = told.map(|row| (row.words)((row.used)(used))).collect();
     let last = parts.pop().unwrap_or_default();
     format!("{} and {last}", parts.join(", "))
-}
-
-fn steps(count: u64) -> String {
-    if count == 1 {
-        "1 step".to_owned()
-    } else {
-        format!("{count} steps")
-    }
-}
-
-fn tokens(count: u64) -> String {
-    if count == 1 {
-        "1 token".to_owned()
-    } else {
-        format!("{count} tokens")
-    }
-}
-
-/// In whole seconds.
-fn time(time: Duration) -> String {
-    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::calls::{CallApproval, OpenCall, RefusedCall};
 use super::context::{ContextMeter, ContextPolicy, ContextUsage, keeps_up_to};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
-use super::spent::{Spent, WorkTime};
+use super::spent::{Spent, WorkTime, limit_of};
 use super::standing::StandingFacts;
 use super::tasks::TaskState;
 use super::view::frees;
@@ -219,7 +219,11 @@ impl SessionState {
     /// Whether a limit ended the newest turn, and the pod was resumed since: a turn without an input goes on with it.
     #[must_use]
     pub fn is_resumed_at_limit(&self) -> bool {
-        self.last_outcome.as_ref().is_some_and(is_limit) && !self.turn_open && self.held.is_none()
+        self.last_outcome
+            .as_ref()
+            .is_some_and(|last| limit_of(last).is_some())
+            && !self.turn_open
+            && self.held.is_none()
     }
 
     /// The tokens of the next request, for a model with this window; none before there is a surface.
@@ -396,11 +400,11 @@ impl SessionState {
                 let spent = self.spent();
                 self.budget_since.renew(spent, &resumed.more);
                 // What goes on has its limits once more.
-                if let Some(on) = self
-                    .going_on
-                    .as_mut()
-                    .filter(|_| self.last_outcome.as_ref().is_some_and(is_limit))
-                {
+                if let Some(on) = self.going_on.as_mut().filter(|_| {
+                    self.last_outcome
+                        .as_ref()
+                        .is_some_and(|last| limit_of(last).is_some())
+                }) {
                     on.since = spent;
                 }
             }
@@ -915,14 +919,6 @@ impl SessionState {
         );
         item
     }
-}
-
-/// Whether a limit of the pod or of its input ended a turn; what its next request would contain has no part in that.
-fn is_limit(outcome: &Outcome) -> bool {
-    matches!(
-        outcome,
-        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit
-    )
 }
 
 #[cfg(test)]

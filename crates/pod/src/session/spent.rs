@@ -1,6 +1,7 @@
-//! What a session has used, to tell what was used since some point of it.
+//! What a session has used, to tell what was used since some point of it; and the table of what can be limited.
 
 use crate::record::BudgetKind;
+use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Usage};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -46,13 +47,8 @@ impl Spent {
 
     /// Takes these kinds from a later point of the session.
     pub(super) fn renew(&mut self, later: Self, kinds: &[BudgetKind]) {
-        for kind in kinds {
-            match kind {
-                BudgetKind::Steps => self.requests = later.requests,
-                BudgetKind::Cost => self.cost = later.cost,
-                BudgetKind::Tokens => self.usage = later.usage,
-                BudgetKind::Time => self.wall_us = later.wall_us,
-            }
+        for row in COUNTED.iter().filter(|row| kinds.contains(&row.kind)) {
+            (row.renew)(self, later);
         }
     }
 
@@ -61,6 +57,77 @@ impl Spent {
     pub fn wall(self) -> Duration {
         Duration::from_micros(self.wall_us)
     }
+}
+
+/// What can be limited: how it is counted, and how it is told.
+pub(crate) struct Counted {
+    pub(crate) kind: BudgetKind,
+    /// The word for its limit, and the outcome of a turn that reaches it.
+    pub(crate) limit: &'static str,
+    pub(crate) outcome: Outcome,
+    /// Requests, billionths of a dollar, tokens, microseconds.
+    pub(crate) used: fn(Spent) -> u64,
+    renew: fn(&mut Spent, Spent),
+    pub(crate) words: fn(u64) -> String,
+    /// In the report of a start: its name, its unit, and how many of what is counted are one.
+    pub(crate) report: (&'static str, &'static str, u64),
+}
+
+/// Every kind, in the order of [`BudgetKind::ALL`].
+pub(crate) static COUNTED: [Counted; BudgetKind::ALL.len()] = [
+    Counted {
+        kind: BudgetKind::Steps,
+        limit: "step",
+        outcome: Outcome::StepLimit,
+        used: |spent| spent.requests,
+        renew: |spent, later| spent.requests = later.requests,
+        words: |count| counted(count, "step"),
+        report: ("turn.steps", "requests", 1),
+    },
+    Counted {
+        kind: BudgetKind::Cost,
+        limit: "cost",
+        outcome: Outcome::CostLimit,
+        used: |spent| spent.cost.unwrap_or_default().count(),
+        renew: |spent, later| spent.cost = later.cost,
+        words: |count| Cost::billionths(count).to_string(),
+        report: ("turn.cost", "billionths of a dollar", 1),
+    },
+    Counted {
+        kind: BudgetKind::Tokens,
+        limit: "token",
+        outcome: Outcome::TokenLimit,
+        used: |spent| spent.usage.tokens(),
+        renew: |spent, later| spent.usage = later.usage,
+        words: |count| counted(count, "token"),
+        report: ("turn.tokens", "tokens", 1),
+    },
+    Counted {
+        kind: BudgetKind::Time,
+        limit: "time",
+        outcome: Outcome::TimeLimit,
+        used: |spent| spent.wall_us,
+        renew: |spent, later| spent.wall_us = later.wall_us,
+        // In whole seconds.
+        words: |us| humantime::format_duration(Duration::from_secs(us / 1_000_000)).to_string(),
+        report: ("turn.wall", "seconds", 1_000_000),
+    },
+];
+
+/// The limit that ended a turn, if one of these did; what its next request would contain has no part in that.
+pub(crate) fn limit_of(outcome: &Outcome) -> Option<&'static Counted> {
+    COUNTED.iter().find(|row| row.outcome == *outcome)
+}
+
+/// The kind whose limit ended a turn, and the word for it.
+#[must_use]
+pub fn limit_reached(outcome: &Outcome) -> Option<(BudgetKind, &'static str)> {
+    limit_of(outcome).map(|row| (row.kind, row.limit))
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{end}")
 }
 
 /// The most time between two records that counts: a call has at most an hour, and a longer step is the clock's.

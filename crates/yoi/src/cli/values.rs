@@ -117,41 +117,6 @@ pub(super) fn key(text: &str) -> Result<String, BadValue> {
     })
 }
 
-/// `500`.
-pub(super) fn steps(text: &str) -> Result<u32, BadValue> {
-    let number = text.parse().ok().filter(|steps| *steps > 0);
-    number.ok_or_else(|| {
-        BadValue::new(
-            format!("the value must be a whole number from 1 to {}", u32::MAX),
-            "use a number such as 20",
-        )
-    })
-}
-
-/// `3600`.
-pub(super) fn above_zero(text: &str) -> Result<u64, BadValue> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| {
-        BadValue::new(
-            "the value must be a whole number, at least 1",
-            "use a number such as 3600",
-        )
-    })
-}
-
-/// `0.50`, `2`; also with the sign before it.
-pub(super) fn dollars(text: &str) -> Result<f64, BadValue> {
-    let amount: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
-    amount
-        .filter(|dollars| *dollars > 0.0 && dollars.is_finite())
-        .ok_or_else(|| {
-            BadValue::new(
-                "the value must be an amount of US dollars, more than 0",
-                "use an amount such as 0.50",
-            )
-        })
-}
-
 /// `90s`, `10m`, `2h`, `30d`; a plain number is seconds.
 pub(super) fn time(text: &str) -> Result<Duration, BadValue> {
     let plain = text.parse().map(Duration::from_secs);

@@ -8,11 +8,10 @@ use host::compose::keys::describe;
 use host::compose::model::{self, patience, waits};
 use host::compose::switches::switched;
 use host::config::file::{File, ProviderConfig, TimeoutsConfig};
-use host::config::{
-    Attaching, Config, ModelSettings, PendingGrant, PodLimitSettings, Source, Sourced, Switches,
-};
+use host::config::{Attaching, Config, ModelSettings, PendingGrant, Source, Sourced, Switches};
 use host::env::Env;
 use host::exit::{Exit, Failure};
+use host::limits::LIMITS;
 use host::pods::{disk, make_private};
 use host::project::Project;
 use provider::{Timeouts, catalog};
@@ -349,44 +348,18 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     rows.push(row("context.compact_at", &config.compact_at));
     rows.push(row("context.protect_tokens", &config.protect_tokens));
     rows.push(row("context.prune_at", &config.prune_at));
-    rows.push(optional(
-        "limits.max_cost_usd",
-        config.max_cost.as_ref(),
-        "none",
-    ));
-    rows.push(row("limits.max_steps", &config.max_steps));
-    rows.push(optional(
-        "limits.max_tokens",
-        config.max_tokens.as_ref(),
-        "none",
-    ));
-    rows.push(optional(
-        "limits.max_wall_s",
-        config.max_wall_s.as_ref(),
-        "none",
-    ));
-    let PodLimitSettings {
-        max_steps,
-        max_cost,
-        max_tokens,
-        max_wall_s,
-    } = &config.pod_limits;
-    rows.push(optional(
-        "limits.pod.max_cost_usd",
-        max_cost.as_ref(),
-        "none",
-    ));
-    rows.push(optional("limits.pod.max_steps", max_steps.as_ref(), "none"));
-    rows.push(optional(
-        "limits.pod.max_tokens",
-        max_tokens.as_ref(),
-        "none",
-    ));
-    rows.push(optional(
-        "limits.pod.max_wall_s",
-        max_wall_s.as_ref(),
-        "none",
-    ));
+    let mut limits: Vec<_> = LIMITS.iter().collect();
+    limits.sort_by_key(|limit| limit.key);
+    for (of, set) in [
+        ("limits", &config.limits),
+        ("limits.pod", &config.pod_limits),
+    ] {
+        rows.extend(
+            limits
+                .iter()
+                .map(|limit| optional(&format!("{of}.{}", limit.key), set.get(limit.kind), "none")),
+        );
+    }
     rows.push(row("limits.tool_concurrency", &config.tool_concurrency));
     let rules = config.rules.iter().flat_map(|layer| &layer.rules);
     rows.extend(rules.map(|written| {

@@ -10,12 +10,14 @@ use crate::show::out;
 use crate::show::progress::OutputStyle;
 use authority::text::escape_line;
 use host::exit::{Exit, Failure};
+use host::limits::LIMITS;
 use host::remedy::{more_budget, of_pod};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
 use pod::control::{ANSWER_NOT_STORED, TurnEnd};
 use pod::record::BudgetScope;
 use pod::session::calls::RefusedCall;
+use pod::session::spent::limit_reached;
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
@@ -256,14 +258,7 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
 
 /// Whether a limit of the turn ended it.
 fn is_limit(outcome: &Outcome) -> bool {
-    matches!(
-        outcome,
-        Outcome::StepLimit
-            | Outcome::CostLimit
-            | Outcome::TokenLimit
-            | Outcome::TimeLimit
-            | Outcome::ContextLimit
-    )
+    limit_reached(outcome).is_some() || *outcome == Outcome::ContextLimit
 }
 
 /// What failed and the next step; nothing for a run that is done.
@@ -344,22 +339,14 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             });
             ("a call waits for your approval".to_owned(), approve)
         }
-        Outcome::StepLimit => (
-            "the step limit was reached".to_owned(),
-            Some(go_on(&["raise --max-steps"])),
-        ),
-        Outcome::CostLimit => (
-            "the cost limit was reached".to_owned(),
-            Some(go_on(&["raise --max-cost"])),
-        ),
-        Outcome::TokenLimit => (
-            "the token limit was reached".to_owned(),
-            Some(go_on(&["raise --max-tokens"])),
-        ),
-        Outcome::TimeLimit => (
-            "the time limit was reached".to_owned(),
-            Some(go_on(&["raise --max-wall"])),
-        ),
+        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit => {
+            let (kind, limit) = limit_reached(outcome)?;
+            let flag = LIMITS.iter().find(|row| row.kind == kind)?.flag;
+            (
+                format!("the {limit} limit was reached"),
+                Some(go_on(&[&format!("raise {flag}")])),
+            )
+        }
         Outcome::ContextLimit => {
             let help = match pod.name.filter(|_| pod.live) {
                 Some(name) => format!(

@@ -15,9 +15,9 @@ use crate::socket::{Ended, LiveClient, Reached, block_on, owner};
 use host::compose::model::OFFLINE;
 use host::env::Env;
 use host::exit::{Exit, Failure};
+use host::limits::LIMITS;
 use host::pods::{Pods, check_name};
 use host::project::Project;
-use llm_worker::Cost;
 use pod::control::TurnEnd;
 use pod::record::{InputId, Record};
 use pod::session::restore::decode;
@@ -187,12 +187,12 @@ impl ClientRun<'_> {
     /// Refuses flags that only a start of a pod can take.
     fn check_flags(&self, name: &str) -> Result<(), Failure> {
         // An input may have limits of its own.
-        let limits = ["--max-steps", "--max-cost", "--max-tokens"];
+        let is_limit = |flag: &&str| LIMITS.iter().any(|limit| limit.flag == *flag);
         let given = self.args.options.launch().flags();
         let agent = self.args.agent.iter().map(|_| "--agent");
         let given: Vec<_> = given
             .into_iter()
-            .filter(|flag| !limits.contains(flag))
+            .filter(|flag| !is_limit(flag))
             .chain(agent)
             .collect();
         let Some((last, rest)) = given.split_last() else {
@@ -211,21 +211,13 @@ impl ClientRun<'_> {
 
     /// The prompt, with what the flags say about its turn.
     fn input(&self) -> SendInput {
-        let max_steps = self.args.options.max_steps;
-        let max_cost = self
-            .args
-            .options
-            .max_cost
-            .and_then(Cost::of_dollars)
-            .map(Cost::count);
-        let max_tokens = self.args.options.max_tokens;
-        let max_wall_s = self.args.options.max_wall;
-        let budget = TurnBudget {
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall_s,
-        };
+        let given = &self.args.options.limits.0;
+        let mut budget = TurnBudget::default();
+        for limit in LIMITS {
+            if let Some(amount) = given.get(&limit.kind) {
+                (limit.budget)(&mut budget, *amount);
+            }
+        }
         let limits = (budget != TurnBudget::default()).then_some(budget);
         let output_schema = self.schema.map(|schema| schema.json.clone());
         let (text, cmd_id) = (self.prompt.to_owned(), self.key.to_owned());

@@ -26,6 +26,7 @@ use pod::permission::Rule;
 use pod::record::{BudgetScope, HoldCause};
 use pod::session::approvals::AllowedRule;
 use pod::session::fold::{EndVerdict, Hold, SessionState};
+use pod::session::spent::limit_reached;
 use pod::session::summary::Summary;
 use protocol::status::{
     ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, State,
@@ -658,10 +659,10 @@ pub(crate) fn outcome_text(outcome: &Outcome, verdict: EndVerdict) -> String {
         Outcome::Empty => "empty answer".to_owned(),
         Outcome::ModelFailed { message, .. } => format!("failed: {message}"),
         Outcome::Cancelled => "cancelled".to_owned(),
-        Outcome::StepLimit => "step limit reached".to_owned(),
-        Outcome::CostLimit => "cost limit reached".to_owned(),
-        Outcome::TokenLimit => "token limit reached".to_owned(),
-        Outcome::TimeLimit => "time limit reached".to_owned(),
+        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit => {
+            let limit = limit_reached(outcome).map_or("", |(_, limit)| limit);
+            format!("{limit} limit reached")
+        }
         Outcome::ContextLimit => "the context is full".to_owned(),
         Outcome::Aborted { reason } => format!("ended: {reason}"),
         Outcome::Interrupted => "interrupted".to_owned(),

@@ -178,13 +178,20 @@ fn flags_that_make_a_pod_are_refused_and_limits_are_kept() {
     )
     .unwrap();
     let schema = stays.scene.path("schema.json").display().to_string();
-    let limited = stays.client(&["run", "--pod", "p", "--max-steps", "1", "go"]);
+    // `--max-wall` was refused, although each limit of an input is sent.
+    let run = ["run", "--pod", "p", "--max-steps", "1", "--max-cost", "5"];
+    let more = ["--max-tokens", "90000", "--max-wall", "3600", "go"];
+    let limited = stays.client(&[&run[..], &more].concat());
     reached(&stays.scene.file("started"));
     stays.release();
     let help = "`yoi resume p` continues the turn, or raise --max-steps";
     finish(limited)
         .ends(4)
         .says(&["the step limit was reached", help]);
+    let records = stays.scene.records("p");
+    let limits = records.iter().filter_map(|record| record.get("limits"));
+    let set = json!({ "max_steps": 1, "max_cost": 5_000_000_000_u64, "max_tokens": 90_000, "max_wall_s": 3600 });
+    assert_eq!(limits.collect::<Vec<_>>(), [&set]);
     // The limit holds the pod until a resume.
     assert_eq!(stays.status()["held"]["cause"], "budget");
     stays

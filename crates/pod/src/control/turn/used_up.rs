@@ -2,11 +2,11 @@
 
 use super::super::commit::Journaled;
 use super::super::core::Core;
-use super::super::pod_budget::{kind, pod_stopped, run_stopped};
+use super::super::pod_budget::{pod_stopped, run_stopped};
 use super::Running;
 use crate::permission::Remedy;
 use crate::record::{BudgetKind, Suspended};
-use crate::session::spent::Spent;
+use crate::session::spent::{Spent, limit_of};
 use llm_worker::effect::{Fact, TurnStop};
 use llm_worker::turn::CommitRequest;
 use llm_worker::{ErrorKind, ModelError};
@@ -20,7 +20,7 @@ impl Running {
     ) -> Option<Suspended> {
         let end = |fact: &Fact<Journaled>| {
             if let Fact::TurnFinished(outcome) = fact {
-                kind(outcome)
+                limit_of(outcome).map(|row| row.kind)
             } else {
                 None
             }

@@ -50,10 +50,9 @@ pub(in crate::screen) fn outcome_text(outcome: &Outcome) -> String {
                 .map_or_else(String::new, |help| format!("\nhelp: {help}"));
             format!("failed: {}{help}", said(&outcome.message))
         }
-        "step_limit" => "step limit reached".to_owned(),
-        "cost_limit" => "cost limit reached".to_owned(),
-        "token_limit" => "token limit reached".to_owned(),
-        "time_limit" => "time limit reached".to_owned(),
+        "step_limit" | "cost_limit" | "token_limit" | "time_limit" => {
+            format!("{} reached", outcome.outcome.replace('_', " "))
+        }
         "context_limit" => "the context is full".to_owned(),
         "aborted" => format!("ended: {}", said(&outcome.reason)),
         "waiting" => "waiting for approval".to_owned(),
