@@ -1,5 +1,6 @@
 //! Taking back what a pod changed in files, one file at a time, and only where nobody else changed it; a file that
-//! somebody removed is restored. What is in a directory that was moved is taken back where it stands; then the directory is moved back. It says nothing to people.
+//! somebody removed is restored. What is in a directory that was moved is taken back where it stands; then the directory is
+//! moved back. It says nothing to people.
 
 mod current;
 mod tally;
