@@ -450,7 +450,13 @@ async fn a_helper_ends_with_its_pod_and_is_replaced_where_it_was_killed() {
         };
         all.filter(|path| is_helper(path)).collect::<Vec<_>>()
     };
-    assert_eq!(sh(&spawner, &place, "echo one").await.1, "one");
+    let kept = "cd ~/.cargo/registry && cat crate && echo";
+    let store = async |word: &str| {
+        sh(&spawner, &place, &format!("{kept} {word} >> crate"))
+            .await
+            .1
+    };
+    assert_eq!(store("one").await, "code");
     let old = helpers();
     // Only root looks into those that are not dumpable.
     let seen = if rustix::process::geteuid().is_root() {
@@ -467,7 +473,9 @@ async fn a_helper_ends_with_its_pod_and_is_replaced_where_it_was_killed() {
         )
         .ok();
     }
-    assert_eq!(sh(&spawner, &place, "echo two").await.1, "two");
+    // Its stores are the pod's, and go on to be written.
+    assert_eq!(store("two").await, "codeone");
+    assert_eq!(store("three").await, "codeone\ntwo");
     let child = spawner.spawn(place.job("sleep", &["4322"])).await.unwrap();
     // The first process of the namespaces hangs.
     let mut pids: Vec<i32> = helpers()

@@ -75,10 +75,23 @@ pub(super) fn make_places<'a>(
         let [upper, work] = store_places(private, number);
         make_dir(&upper)?;
         if store.id != rules::ABSENT {
+            put_aside(&work)?;
             make_dir(&work)?;
         }
     }
     Ok(())
+}
+
+/// Gives way to a new directory: that of a helper that was killed is marked, and no overlay takes it again.
+fn put_aside(work: &Path) -> io::Result<()> {
+    let mut aside = work.as_os_str().to_owned();
+    while Path::new(&aside).symlink_metadata().is_ok() {
+        aside.push("-");
+    }
+    match std::fs::rename(work, aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// A handle on what needs a rule alone: what is read below `/etc`, which is shown as a whole, and has no link on its path.
