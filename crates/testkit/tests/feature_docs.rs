@@ -516,5 +516,5 @@ fn the_documents_code_is_code_that_runs() {
 fn the_template_is_small() {
     let lines = |file: &str| read(file).lines().count();
     let all = lines("docs/template/src/lib.rs") + lines("docs/template/tests/review_first.rs");
-    assert!(all < 80, "{all} lines");
+    assert!(all < 105, "{all} lines");
 }
