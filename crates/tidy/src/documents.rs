@@ -1,5 +1,6 @@
 //! Documents: the paths, links and modules they name must exist, or they describe another tree.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::finding::Finding;
@@ -82,12 +83,40 @@ fn expand(path: &str) -> Vec<String> {
 }
 
 fn missing_link(root: &Path, doc: &Text, link: &str) -> Option<String> {
-    let path = link.split('#').next().unwrap_or_default();
-    if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
+    let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+    if path.contains("://") || path.starts_with("mailto:") {
         return None;
     }
     let folder = Path::new(&doc.path).parent().unwrap_or(Path::new(""));
-    (!root.join(folder).join(path).exists()).then(|| format!("the link `{link}` leads nowhere"))
+    let target = root.join(folder).join(path);
+    let leads = match (path, anchor) {
+        ("", anchor) => anchors(&doc.text).contains(anchor),
+        (path, anchor) if path.ends_with(".md") && !anchor.is_empty() => {
+            std::fs::read_to_string(target).is_ok_and(|text| anchors(&text).contains(anchor))
+        }
+        _ => target.exists(),
+    };
+    (!leads).then(|| format!("the link `{link}` leads nowhere"))
+}
+
+/// What links name the headings of a document by: small letters, `-` for spaces, no other signs; a number behind a repeated one.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        let Some(heading) = line.strip_prefix('#').filter(|_| !in_code) else {
+            continue;
+        };
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        let name = heading.chars().filter(kept).collect::<String>();
+        let name = name.replace(' ', "-");
+        let numbered = (1..).map(|number| format!("{name}-{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered);
+        found.extend(free.into_iter().find(|name| !found.contains(name)));
+    }
+    found
 }
 
 /// `pod::feature::plan` must be modules, `pod::feature::InstallPlan` a name within them.

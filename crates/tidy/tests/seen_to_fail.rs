@@ -356,7 +356,7 @@ fn document_paths() {
     );
     let good = "See `crates/my-pod/src/feature/{plan.rs}`, `docs/`, `./tickets.sh list`, [it](../docs/A.md#x), `src/own.rs`.\n\
                 `my_pod::feature::plan::InstallPlan`, `my_pod::feature::InstallPlan`, `std::fs::read`, `yoi.toml`, `crates/<x>/a.rs`.\n\
-                ```\n`docs/gone.md`\n```\n";
+                ```\n`docs/gone.md`\n```\n# X\n";
     let files = |text: &'static str| [code, ("docs/A.md", text)];
     seen(
         documents::check,
@@ -372,6 +372,14 @@ fn document_paths() {
             ),
             (&files("Run `tickets.sh`."), "`tickets.sh` does not exist"),
             (&files("[x](B.md)"), "the link `B.md` leads nowhere"),
+            (
+                &files("# A `b`: c\n[x](#a-b-c) [x](#a-b)"),
+                "the link `#a-b` leads nowhere",
+            ),
+            (
+                &files("# A\n# A\n[x](A.md#a-1)\n[x](A.md#a-2)"),
+                "docs/A.md:4: the link `A.md#a-2` leads nowhere",
+            ),
             (&files("`my_pod::feature::gone`"), "there is no `gone`"),
             (&files("`my_pod::gone::InstallPlan`"), "there is no `gone`"),
             (
