@@ -370,8 +370,9 @@ impl Options {
     }
 
     fn rules(&self, env: &Env) -> Result<Vec<Rule>, Failure> {
-        let declared = env.added.declared();
-        let rule = |text: &String| allow::rule(text, &declared).map_err(|_| unknown("rule", text));
+        let rule = |text: &String| {
+            allow::rule(text, &env.added.declared()).map_err(|_| unknown("rule", text))
+        };
         self.launch.allow.iter().map(rule).collect()
     }
 

@@ -21,11 +21,9 @@ use host::bad_value::BadValue;
 use host::config::file::Mode;
 use host::launch::LaunchOptions;
 use host::limits::LIMITS;
-use pod::feature::FeatureDescriptor;
 use pod::record::Launch;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, HELP_BELOW, PENDING, START, VARIABLES};
 use tui::ScreenSize;
@@ -52,7 +50,7 @@ impl Cli {
     /// # Errors
     /// What clap says of it.
     pub(crate) fn parsed(args: &[OsString], added: &AddedFeatures) -> Result<Self, clap::Error> {
-        let command = reading_rules(Self::command(), &added.declared().into());
+        let command = reading_rules(Self::command(), added);
         Self::from_arg_matches(&command.try_get_matches_from(args)?)
     }
 
@@ -83,17 +81,18 @@ impl Cli {
 }
 
 /// The command, with values of `--allow` that are rules about the tools that are declared.
-fn reading_rules(command: clap::Command, declared: &Arc<[FeatureDescriptor]>) -> clap::Command {
+fn reading_rules(command: clap::Command, added: &AddedFeatures) -> clap::Command {
     let read = |arg: clap::Arg| {
         if arg.get_id() != "allow" {
             return arg;
         }
-        let declared = Arc::clone(declared);
-        arg.value_parser(move |text: &str| allow::written(text, &declared))
+        let added = added.clone();
+        // What is declared is made anew each time, which only a rule is worth.
+        arg.value_parser(move |text: &str| allow::written(text, &added.declared()))
     };
     command
         .mut_args(read)
-        .mut_subcommands(|below| reading_rules(below, declared))
+        .mut_subcommands(|below| reading_rules(below, added))
 }
 
 #[derive(Debug, Subcommand)]
