@@ -11,7 +11,7 @@ use protocol::method::Failure;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::net::UnixListener as StdListener;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
@@ -52,19 +52,23 @@ impl Served {
     /// # Errors
     /// There is no thread for it.
     pub fn start(ambient: Ambient, listener: StdListener, pod: ServedPod) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(2)
-            .build()?;
         let (phase, phases) = watch::channel(Phase::default());
         let (over, ended) = oneshot::channel();
+        // Not given before there is a thread: one runtime may not be dropped inside another.
+        let (give, given) = mpsc::sync_channel::<Runtime>(1);
         thread::Builder::new()
             .name("clients".to_owned())
             .spawn(move || {
+                let Ok(runtime) = given.recv() else { return };
                 serve(&runtime, ambient, listener, pod, phases);
                 // Nobody waits if the program ends at once.
                 over.send(()).ok();
             })?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(2)
+            .build()?;
+        give.send(runtime).map_err(io::Error::other)?;
         Ok(Self {
             phase,
             ended: Some(ended),
