@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long one start may spend on removing stale directories; the next start continues.
-const MAX_STALE: Duration = Duration::from_secs(1);
+pub(crate) const MAX_STALE: Duration = Duration::from_secs(1);
 
 /// Attempts to create a directory that another starting process removes as stale.
 const TRIES: usize = 8;
@@ -108,7 +108,12 @@ impl Drop for Scratch {
 
 pub(crate) fn make_private(path: &Path) -> Result<(), Error> {
     let made = fs::DirBuilder::new().mode(0o700).create(path);
-    made.map_err(|error| match (error.kind(), path.parent()) {
+    made.map_err(|error| unmade(path, error))
+}
+
+/// What is wrong where a temporary directory cannot be created.
+pub(crate) fn unmade(path: &Path, error: std::io::Error) -> Error {
+    match (error.kind(), path.parent()) {
         (std::io::ErrorKind::NotFound, Some(parent)) => {
             let text = format!(
                 "the directory for temporary files, {}, does not exist; create it, or set TMPDIR to an existing directory",
@@ -117,7 +122,7 @@ pub(crate) fn make_private(path: &Path) -> Result<(), Error> {
             Error::new(ErrorKind::Unavailable, text)
         }
         _ => Error::io("create temporary directory", path, error),
-    })
+    }
 }
 
 fn remove_stale(parent: &Path, prefix: &str, until: Instant) {

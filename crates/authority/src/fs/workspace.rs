@@ -5,7 +5,7 @@ use super::secrets::SecretNames;
 use super::{locate, show};
 use crate::{Ambient, Door, Error, ErrorKind, UseGuard};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 /// The access that a [`Workspace`] allows below one of its roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,8 +27,11 @@ pub struct Workspace {
     secrets: Arc<SecretNames>,
     door: Arc<Door>,
     /// What commands read, beside the roots.
-    common: Arc<OnceLock<Vec<PathBuf>>>,
+    common: Arc<OnceLock<Common>>,
 }
+
+/// Directories that are looked for when a path is in no root.
+type Common = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
 
 impl Workspace {
     /// The project directory and the working directory inside it. Both are resolved, symbolic links included.
@@ -78,8 +81,8 @@ impl Workspace {
 
     /// Also reads below these directories, which commands read ([`crate::Spawner::readable`]), and so do its clones. These are no
     /// roots. The first call counts.
-    pub fn also_read(&self, _: &Ambient, dirs: Vec<PathBuf>) {
-        self.common.set(dirs).ok();
+    pub fn also_read(&self, _: &Ambient, dirs: impl FnOnce() -> Vec<PathBuf> + Send + 'static) {
+        self.common.set(LazyLock::new(Box::new(dirs))).ok();
     }
 
     /// Sets the person's home directory, which `~` means in messages. It is no root.

@@ -220,6 +220,11 @@ pub(super) fn build(reach: Reach, own: Option<OwnNamespaces>) -> Result<BpfProgr
     })
 }
 
+/// Whether filters can be made for this processor.
+pub(super) fn is_known_machine() -> bool {
+    TargetArch::try_from(std::env::consts::ARCH).is_ok()
+}
+
 fn compile(
     reach: Reach,
     own: Option<OwnNamespaces>,

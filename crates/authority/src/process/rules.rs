@@ -212,6 +212,16 @@ pub(super) const ABSENT: (u64, u64) = (0, 0);
 /// A rule with an `O_PATH` handle on what it is for.
 type Rule = (Given, OwnedFd);
 
+/// Refuses directories that cannot be given.
+///
+/// # Errors
+/// `Denied` for one that holds keys or yoi's own files, `FixInput` for one that does not exist.
+pub(super) fn check(confinement: &Confinement, env: &EnvPolicy) -> Result<(), Error> {
+    let hidden = hidden(env);
+    resolved(&confinement.read, &hidden)?;
+    resolved(&confinement.write, &hidden).map(drop)
+}
+
 /// The rules of a confinement, and the stores that are not there yet.
 fn collect(
     confinement: &Confinement,
@@ -240,7 +250,7 @@ fn collect(
     for (path, access) in system.chain(devices) {
         all.extend(open(path, access, abi));
     }
-    let (found, absent) = given(env, &write, &hidden);
+    let (found, absent) = toolchains(env, &write, &hidden);
     for (end, is_store) in found {
         let rule = fitting(end.path, end.fd, reading(), abi);
         all.extend(rule.map(|(given, file)| (Given { is_store, ..given }, file)));
@@ -313,37 +323,41 @@ pub(super) fn add_rules<'a>(
         })
 }
 
-/// The rules of a child that is not in namespaces of its own, and what they give.
-pub(super) fn build(
+/// What children are given.
+pub(super) fn given(
     confinement: &Confinement,
     env: &EnvPolicy,
     temp: &Path,
-    reach: Reach,
-) -> Result<(RulesetCreated, Vec<Given>), Error> {
+) -> Result<Vec<Given>, Error> {
     let (all, absent) = collect(confinement, env, temp)?;
-    let rules = all.iter().map(|(given, file)| (file.as_fd(), given.access));
-    let ruleset = begin_ruleset(reach, ABI::from(support().landlock_abi));
-    let ruleset = ruleset
-        .and_then(|ruleset| add_rules(ruleset, rules))
-        .map_err(|why| {
-            Error::new(
-                ErrorKind::Unavailable,
-                format!("Landlock refused its rules: {why}; use sandbox mode off"),
-            )
-        })?;
     let absent = absent.into_iter().map(|path| Given {
         path,
         id: ABSENT,
         access: reading(),
         is_store: true,
     });
-    Ok((
-        ruleset,
-        all.into_iter()
-            .map(|(given, _)| given)
-            .chain(absent)
-            .collect(),
-    ))
+    let all = all.into_iter().map(|(given, _)| given);
+    Ok(all.chain(absent).collect())
+}
+
+/// The rules of a child that is not in namespaces of its own.
+pub(super) fn build(
+    confinement: &Confinement,
+    env: &EnvPolicy,
+    temp: &Path,
+    reach: Reach,
+) -> Result<RulesetCreated, Error> {
+    let (all, _absent) = collect(confinement, env, temp)?;
+    let rules = all.iter().map(|(given, file)| (file.as_fd(), given.access));
+    let ruleset = begin_ruleset(reach, ABI::from(support().landlock_abi));
+    ruleset
+        .and_then(|ruleset| add_rules(ruleset, rules))
+        .map_err(|why| {
+            Error::new(
+                ErrorKind::Unavailable,
+                format!("Landlock refused its rules: {why}; use sandbox mode off"),
+            )
+        })
 }
 
 /// A rule for a path of the system; `None` if the path does not exist.
@@ -375,7 +389,7 @@ fn fitting(path: PathBuf, file: OwnedFd, access: BitFlags<AccessFs>, abi: ABI) -
 /// The toolchains and stores that the home directory and the environment name, and the stores that are not there yet. Paths
 /// below a directory that children write are omitted, because they are allowed anyway, and links out of one are not followed;
 /// no path leads to keys.
-fn given(
+fn toolchains(
     env: &EnvPolicy,
     written: &[PathBuf],
     hidden: &[PathBuf],
@@ -492,7 +506,9 @@ fn hidden(env: &EnvPolicy) -> Vec<PathBuf> {
         .flatten()
         .map(|dir| dir.join("yoi"));
     let keys = HOME_HIDDEN.iter().filter_map(|name| below_home(name));
+    // Most are not there, which one look tells.
     yoi.chain(keys)
+        .filter(|path| path.symlink_metadata().is_ok())
         .filter_map(|path| path.canonicalize().ok())
         .collect()
 }

@@ -70,7 +70,8 @@ struct Shared {
     tag: String,
     null: File,
     confinement: Confinement,
-    room: Mutex<Arc<Room>>,
+    /// Made when the first child is near.
+    room: Mutex<Option<Arc<Room>>>,
     /// By call.
     permitted: Mutex<BTreeMap<String, Beyond>>,
     /// What holds namespaces of the children's own.
@@ -85,7 +86,8 @@ struct Room {
     /// Before the directories that it uses.
     helper: Mutex<Namespaces>,
     temp: TempBase,
-    cage: Option<Arc<Cage>>,
+    /// Of children that are not in namespaces and use no network.
+    cage: OnceLock<Arc<Cage>>,
     given: Vec<Given>,
 }
 
@@ -100,7 +102,7 @@ enum Namespaces {
 }
 
 impl Spawner {
-    /// Builds the confinement. `tag` is the first part of `YOI_CALL` in every child, as `<session>/<epoch>`.
+    /// Checks the confinement, which is built when the first child is near ([`Spawner::prepare`]). `tag` is the first part of `YOI_CALL` in every child, as `<session>/<epoch>`.
     ///
     /// # Errors
     /// `Unavailable` when the kernel lacks what a confining mode needs (the text names it), `Denied` when a directory
@@ -124,8 +126,12 @@ impl Spawner {
             .read(true)
             .open(null)
             .map_err(|error| Error::io("open", null, error))?;
-        let room = Mutex::new(Arc::new(Room::build(&confinement, &env, &tag)?));
-        let permitted = Mutex::default();
+        if confinement.mode != SandboxMode::Off {
+            check_support()?;
+            rules::check(&confinement, &env)?;
+        }
+        TempBase::check(&temp_parent(&env))?;
+        let (room, permitted) = Default::default();
         let (mode, null, helper, proxy) = (
             confinement.mode,
             null_file,
@@ -191,6 +197,22 @@ impl Spawner {
         self.shared.proxy.get().cloned()
     }
 
+    /// Builds what confines children, if that was not done. The first child needs it, and so waits for it otherwise.
+    ///
+    /// # Errors
+    /// As the first child would be told; `Revoked` when the door of the grant is shut.
+    pub fn prepare(self) -> Result<(), Error> {
+        let using = self
+            .door
+            .enter_owned()
+            .map_err(|_| Error::revoked("prepare the sandbox"))?;
+        let made = self.shared.room().map(drop);
+        // Who shuts the door holds the last handle, which removes the directories.
+        drop(self);
+        drop(using);
+        made
+    }
+
     /// Which network its children use.
     #[must_use]
     pub fn with_network(self, network: Network) -> Self {
@@ -237,17 +259,20 @@ impl Spawner {
                     .is_some_and(|dir| !is_seen(dir) && is_there(dir)))
     }
 
-    /// The directories that confined children read, beside those of the system's and the kernel's state.
-    pub fn readable(&self) -> Vec<PathBuf> {
-        let Ok(room) = self.shared.room() else {
-            return Vec::new();
-        };
+    /// What tells the directories that confined children read, beside those of the system's and the kernel's state. It
+    /// prepares the first child, and keeps nothing of it alive.
+    pub fn readable(&self) -> impl FnOnce() -> Vec<PathBuf> + Send + 'static {
+        let shared = Arc::downgrade(&self.shared);
         let is_state = |path: &Path| STATE.iter().any(|state| path.starts_with(state));
-        let read = room
-            .given
-            .iter()
-            .filter(|given| rules::is_read_dir(given.access) && !is_state(&given.path));
-        read.map(|given| given.path.clone()).collect()
+        let is_read =
+            move |given: &&Given| rules::is_read_dir(given.access) && !is_state(&given.path);
+        move || {
+            let room = shared.upgrade().and_then(|shared| shared.room().ok());
+            room.iter()
+                .flat_map(|room| room.given.iter().filter(is_read))
+                .map(|given| given.path.clone())
+                .collect()
+        }
     }
 
     /// Tries namespaces of the children's own.
@@ -638,10 +663,12 @@ impl Shared {
     /// A directory that is gone is made again. The rules name the directory itself, not its path, so they are, too.
     fn room(&self) -> Result<Arc<Room>, Error> {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        if !room.temp.stands() {
-            *room = Arc::new(Room::build(&self.confinement, &self.env, &self.tag)?);
+        if let Some(room) = room.as_ref().filter(|room| room.temp.stands()) {
+            return Ok(Arc::clone(room));
         }
-        Ok(room.clone())
+        let built = Arc::new(Room::build(&self.confinement, &self.env, &self.tag)?);
+        *room = Some(Arc::clone(&built));
+        Ok(built)
     }
 
     fn permitted(&self) -> MutexGuard<'_, BTreeMap<String, Beyond>> {
@@ -697,11 +724,17 @@ impl Shared {
 
     /// What confines a child without namespaces.
     fn cage(&self, room: &Room, reach: Reach) -> Result<Arc<Cage>, Error> {
-        match &room.cage {
-            Some(cage) if reach == Reach::Nothing => Ok(Arc::clone(cage)),
-            _ => build_cage(&self.confinement, &self.env, room.temp.path(), reach)
-                .map(|(cage, _)| cage),
+        if let Some(cage) = room.cage.get().filter(|_| reach == Reach::Nothing) {
+            return Ok(Arc::clone(cage));
         }
+        let cage = Arc::new(Cage {
+            ruleset: rules::build(&self.confinement, &self.env, room.temp.path(), reach)?,
+            filter: filter::build(reach, None)?,
+        });
+        if reach == Reach::Nothing {
+            room.cage.set(Arc::clone(&cage)).ok();
+        }
+        Ok(cage)
     }
 }
 
@@ -713,18 +746,16 @@ impl Drop for Permit {
 
 impl Room {
     fn build(confinement: &Confinement, env: &EnvPolicy, tag: &str) -> Result<Self, Error> {
-        let parent = env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-        let temp = TempBase::create(&parent, tag)?;
-        let (cage, given) = match confinement.mode {
+        let temp = TempBase::create(&temp_parent(env), tag)?;
+        let given = match confinement.mode {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => {
-                build_cage(confinement, env, temp.path(), Reach::Nothing)
-                    .map(|(cage, given)| (Some(cage), given))?
+                rules::given(confinement, env, temp.path())?
             }
-            SandboxMode::Off => Default::default(),
+            SandboxMode::Off => Vec::new(),
         };
         Ok(Self {
             temp,
-            cage,
+            cage: OnceLock::new(),
             given,
             helper: Mutex::default(),
         })
@@ -735,26 +766,18 @@ impl Room {
     }
 }
 
-fn build_cage(
-    confinement: &Confinement,
-    env: &EnvPolicy,
-    temp: &Path,
-    reach: Reach,
-) -> Result<(Arc<Cage>, Vec<Given>), Error> {
-    if let Some(missing) = support().missing() {
+/// Where the temporary directories of children are.
+fn temp_parent(env: &EnvPolicy) -> PathBuf {
+    env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+fn check_support() -> Result<(), Error> {
+    support().missing().map_or(Ok(()), |missing| {
         let text = format!(
             "sandbox: this kernel does not support {missing}; use sandbox mode off, or another kernel"
         );
-        return Err(Error::new(ErrorKind::Unavailable, text));
-    }
-    let (ruleset, given) = rules::build(confinement, env, temp, reach)?;
-    Ok((
-        Arc::new(Cage {
-            ruleset,
-            filter: filter::build(reach, None)?,
-        }),
-        given,
-    ))
+        Err(Error::new(ErrorKind::Unavailable, text))
+    })
 }
 
 fn owned(entry: (impl AsRef<OsStr>, impl AsRef<OsStr>)) -> (OsString, OsString) {

@@ -5,7 +5,8 @@ use super::label;
 use super::processes::{self, Process};
 use super::survivors;
 use super::temp::PREFIX;
-use crate::scratch::unheld;
+use crate::remove::remove;
+use crate::scratch::{MAX_STALE, unheld};
 use crate::{Ambient, Error};
 use rustix::process::Pid;
 use std::fs::{self, File};
@@ -13,6 +14,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// The link in a host's directory whose target identifies the host: created atomically and without a data block. No
 /// confined child can replace it.
@@ -39,18 +41,22 @@ pub fn stale_hosts(_: &Ambient, parent: &Path) -> Vec<StaleHost> {
         .collect()
 }
 
-/// Kills the descendants of dead hosts that left a directory below `parent`; returns each host's session and the number
-/// of processes killed. Usually there is no such host; then this only lists `parent`.
+/// Kills the descendants of dead hosts that left a directory below `parent`, and removes it; returns each host's session
+/// and the number of processes killed. Usually there is no such host; then this only lists `parent`.
 ///
 /// # Errors
 /// `Unavailable`, beside the list, when some may still run.
 pub fn end_stale(_: &Ambient, parent: &Path) -> (Vec<(String, u32)>, Result<(), Error>) {
     let (mut ended, mut unsure) = (Vec::new(), Vec::new());
+    let until = Instant::now() + MAX_STALE;
     for host in held(parent) {
         let swept = survivors::end(|process| host.owns(process));
         ended.push((host.session().to_owned(), swept.ended));
         if swept.unsure {
             unsure.push(host.session().to_owned());
+        } else {
+            // Another start removes the rest.
+            remove(&host.dir, until).ok();
         }
     }
     (

@@ -4,7 +4,7 @@
 use super::stale;
 use crate::Error;
 use crate::remove::remove;
-use crate::scratch::{Scratch, make_private};
+use crate::scratch::{Scratch, make_private, unmade};
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -47,6 +47,13 @@ pub(super) struct CallTemp {
 }
 
 impl TempBase {
+    /// Whether it could be created below `parent`.
+    pub(super) fn check(parent: &Path) -> Result<(), Error> {
+        let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        rustix::fs::access(parent, access)
+            .map_err(|error| unmade(&parent.join(PREFIX), error.into()))
+    }
+
     /// Creates it below `parent`, and removes the directories of dead hosts there unless their processes still run.
     pub(super) fn create(parent: &Path, tag: &str) -> Result<Self, Error> {
         // Locked directories are not removed.

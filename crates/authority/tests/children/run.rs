@@ -310,6 +310,42 @@ async fn temporary_directories_go() {
     assert!(!base.exists());
 }
 
+/// Three quarters of a start were for children of which most runs have none yet.
+#[tokio::test]
+async fn what_confines_children_is_built_when_it_is_prepared_or_used() {
+    if !shared::confinable() {
+        return;
+    }
+    for is_prepared in [true, false] {
+        let mut place = Place::new();
+        let temp = place.dir.path().join("temp");
+        std::fs::create_dir(&temp).unwrap();
+        place.vars.push(("TMPDIR".into(), temp.clone().into()));
+        let count = || std::fs::read_dir(&temp).unwrap().count();
+        let spawner = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
+        assert_eq!(count(), 0);
+        if is_prepared {
+            spawner.clone().prepare().unwrap();
+            assert_eq!(count(), 1);
+        }
+        let (ended, _) = shared::run(&spawner, place.job("true", &[])).await.unwrap();
+        assert_eq!((ended.how, count()), (ChildExit::Exit(0), 1));
+        drop(spawner);
+        assert_eq!(count(), 0);
+    }
+}
+
+/// What would fail at the first child fails at the start.
+#[test]
+fn a_directory_for_temporary_files_is_looked_at_first() {
+    let mut place = Place::new();
+    let absent = place.dir.path().join("absent");
+    place.vars.push(("TMPDIR".into(), absent.clone().into()));
+    let error = place.spawner(SandboxMode::Off).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("set TMPDIR"), "{error}");
+}
+
 /// A host that stayed for weeks met a cleaner of `/tmp` that looks at ages and not at locks: no command ran any more.
 #[tokio::test]
 async fn temporary_directories_that_were_removed_are_made_again() {

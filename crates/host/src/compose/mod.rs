@@ -86,6 +86,8 @@ pub struct Installed {
     pub no_shell: Option<String>,
     /// Watches what git would run.
     pub git: Option<Arc<GitGuard>>,
+    /// What starts commands, where there is a shell.
+    pub spawner: Option<Spawner>,
 }
 
 /// Builds the handles and the plan. Nothing runs and nothing is written.
@@ -284,9 +286,9 @@ impl Composed {
             self.access,
             session,
         )?;
-        let (services, no_shell) = match spawner {
-            Ok(spawner) => (services.spawner(spawner), None),
-            Err(why) => (services.no_spawner(&why), Some(why)),
+        let (services, no_shell) = match &spawner {
+            Ok(spawner) => (services.spawner(spawner.clone()), None),
+            Err(why) => (services.no_spawner(why), Some(why.clone())),
         };
         let registry = self.builder.install(&services);
         let wanted = registry
@@ -298,6 +300,7 @@ impl Composed {
             permission: self.permission,
             no_shell: no_shell.filter(|_| wanted),
             git,
+            spawner: spawner.ok().filter(|_| wanted),
         })
     }
 

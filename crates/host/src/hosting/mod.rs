@@ -4,6 +4,7 @@
 mod actions;
 mod context;
 mod failure;
+mod first_request;
 pub mod handshake;
 pub mod leftovers;
 pub mod messages;

@@ -2,6 +2,7 @@
 
 use super::context::HostContext;
 use super::failure::host_failure;
+use super::first_request::WithWork;
 use super::leftovers::everything;
 use super::prepare::PreparedPod;
 use super::run::Hosting;
@@ -104,6 +105,7 @@ impl Hosting<'_> {
             permission,
             no_shell,
             git,
+            spawner,
         } = composed.install(
             ambient,
             env,
@@ -134,7 +136,14 @@ impl Hosting<'_> {
                     ..permission
                 })
             })),
-            model,
+            model: match spawner {
+                // The first command is told what is wrong.
+                Some(spawner) => {
+                    self.spawner.set(spawner.clone()).ok();
+                    WithWork::new(model, move || drop(spawner.prepare()))
+                }
+                None => model,
+            },
             callbacks: self.callbacks.clone(),
             outbox,
             limits: limits(config),

@@ -11,34 +11,22 @@ use super::session_location::{SessionLocation, now};
 use super::socket_file::{SOCKET, SocketFile};
 use crate::exit::{Exit, Failure, no_thread};
 use crate::host_log::{self, HostLog};
-use authority::GitGuard;
+use authority::{GitGuard, Spawner};
 use pod::control::{Callbacks, Client, Fatal, Permission};
 use pod::ipc::{Served, ServedPod};
 use protocol::status::{Host, ReloadReport};
 use std::future;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Threads that a pod needs at once to work.
-const MIN_THREADS: usize = 8;
-
-/// Whether so many threads can be started.
-fn check_threads() -> io::Result<()> {
-    let (stay, ends) = mpsc::channel::<()>();
-    let ends = Arc::new(Mutex::new(ends));
-    let wait =
-        |ends: Arc<Mutex<mpsc::Receiver<()>>>| move || drop(ends.lock().map(|ends| ends.recv()));
-    let start = |_| thread::Builder::new().spawn(wait(Arc::clone(&ends)));
-    let started: io::Result<Vec<_>> = (0..MIN_THREADS).map(start).collect();
-    drop(stay);
-    started?.into_iter().for_each(|thread| drop(thread.join()));
-    Ok(())
-}
+/// How long the end of a pod waits for what is prepared for its commands.
+const MAX_PREPARE: Duration = Duration::from_secs(5);
 
 /// The host of one pod: its control thread, the threads of callbacks, and what is to be cleaned up after them.
 pub struct Hosting<'a> {
@@ -55,6 +43,8 @@ pub struct Hosting<'a> {
     pub(super) host: watch::Sender<Host>,
     /// Watches what git would run, once commands can.
     pub(super) git: OnceLock<Option<Arc<GitGuard>>>,
+    /// What starts commands, where there is a shell.
+    pub(super) spawner: OnceLock<Spawner>,
 }
 
 /// A pod that was opened and has ended.
@@ -87,11 +77,12 @@ impl<'a> Hosting<'a> {
                 authority::explain(&e)
             ))
         })?;
-        check_threads().map_err(|error| no_thread(&error))?;
+        // Where not even one thread can be started, the pool would panic; all others that start one report it.
+        let one = thread::Builder::new().spawn(|| ());
+        one.map_err(|error| no_thread(&error))?.join().ok();
         drop(runtime.spawn_blocking(|| ()));
         authority::become_subreaper(context.ambient).map_err(|e| fail(e.to_string()))?;
         let callbacks = Callbacks::new(runtime.handle().clone());
-        let (host_log, permission, git) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let host = Host {
             pid: std::process::id(),
             since_us: now(),
@@ -109,10 +100,11 @@ impl<'a> Hosting<'a> {
             tag,
             swept,
             log_wanted,
-            host_log,
-            permission,
+            host_log: OnceLock::new(),
+            permission: OnceLock::new(),
             host,
-            git,
+            git: OnceLock::new(),
+            spawner: OnceLock::new(),
         })
     }
 
@@ -153,6 +145,10 @@ impl<'a> Hosting<'a> {
             if let Some(served) = served {
                 served.close();
                 served.drained(end.as_ref().err().map(|fatal| to_wire(fatal_failure(fatal)))).await;
+            }
+            if let Some(spawner) = self.spawner.get() {
+                // What is being prepared for a command is removed with the rest.
+                timeout(MAX_PREPARE, spawner.door().shut()).await.ok();
             }
             Ok(Driven { work, end })
         })

@@ -1,9 +1,14 @@
 //! One run: what goes where, how it is limited, and what it leaves.
 
+use crate::endpoint::{Endpoint, text};
 use crate::scene::{Scene, finish};
 use serde_json::json;
 use std::fs;
 use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 #[test]
 fn the_answer_alone_is_on_stdout() {
@@ -217,6 +222,28 @@ fn the_limits_end_a_run_with_four() {
         .yoi(&["run", "--ephemeral", "--max-steps", "1", "-m", &model, "go"])
         .ends(4);
     done.says(&["run the command again, or raise --max-steps", "not saved"]);
+}
+
+/// A start built what confines commands before it asked the model, and took twice as long for it.
+#[test]
+fn what_confines_commands_is_built_while_the_model_answers() {
+    let scene = Scene::new();
+    let (tmp, built) = (scene.path("tmp"), Arc::new(AtomicBool::new(false)));
+    let seen = Arc::clone(&built);
+    let fake = Endpoint::start(move |_, _| {
+        let until = Instant::now() + Duration::from_secs(20);
+        let is_built = || fs::read_dir(&tmp).is_ok_and(|mut entries| entries.next().is_some());
+        while !is_built() && Instant::now() < until {
+            thread::yield_now();
+        }
+        seen.store(is_built(), Ordering::Relaxed);
+        text("done")
+    });
+    scene.config(&fake.config(""));
+    let mut run = scene.command(&["run", "go"]);
+    finish(run.env("FAKE_KEY", "key").spawn().unwrap()).ends(0);
+    assert!(built.load(Ordering::Relaxed));
+    assert_eq!(scene.left_behind(), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]
