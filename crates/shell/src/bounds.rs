@@ -1,6 +1,6 @@
 //! Limits that are checked before parsing, so that the parser neither takes long nor overflows its stack.
 
-use crate::command_line::{CommandLine, Part};
+use crate::command_line::{CommandLine, Part, one_line};
 use crate::opaque::OpaqueReason;
 use crate::{MAX_BYTES, walk};
 
@@ -11,9 +11,6 @@ const MAX_REREAD: usize = 2 * 1024 * 1024;
 
 /// Stack for parsing: the longest text of only opening brackets needs less than half of it in a debug build.
 const STACK: usize = 64 * 1024 * 1024;
-
-/// Longest text of a part that is kept for people, in characters.
-pub(crate) const MAX_SHOWN: usize = 160;
 
 /// Parses in a thread of its own, which has the stack for it and takes a panic of the parser with it.
 #[allow(
@@ -68,18 +65,4 @@ fn opaque(text: &str, why: OpaqueReason) -> CommandLine {
         parts: vec![part],
         functions: Vec::new(),
     }
-}
-
-/// Normalises white space to one line of at most `MAX_SHOWN` characters.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut line: String = text
-        .split_whitespace()
-        .flat_map(|word| [" ", word])
-        .skip(1)
-        .collect();
-    if let Some((cut, _)) = line.char_indices().nth(MAX_SHOWN) {
-        line.truncate(cut);
-        line.push('…');
-    }
-    line
 }

@@ -2,9 +2,11 @@
 
 use crate::names::base_name;
 use crate::opaque::OpaqueReason;
-use crate::resolve;
 use crate::word::Word;
 use std::ops::Range;
+
+/// Longest text of a part that is kept for people, in characters.
+const MAX_SHOWN: usize = 160;
 
 /// The result of [`parse`](crate::parse): all commands that the text would run. Permission and the command blocklist
 /// judge each part.
@@ -126,18 +128,6 @@ impl Part {
         self.program.as_ref().and_then(Word::literal).map(base_name)
     }
 
-    /// What it runs where its program is a link to one of this name.
-    #[must_use]
-    pub fn through_link(&self, name: &str) -> Vec<Self> {
-        let words: Vec<Word> = std::iter::once(Word::plain(name))
-            .chain(self.arguments.iter().cloned())
-            .collect();
-        resolve::started(&words)
-            .into_iter()
-            .map(Self::from)
-            .collect()
-    }
-
     /// The subcommand in the arguments.
     #[must_use]
     pub fn subcommand(&self) -> Subcommand<'_> {
@@ -173,4 +163,22 @@ impl Part {
         }
         found
     }
+}
+
+/// Normalises white space to one line of at most `MAX_SHOWN` characters.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line: String = text
+        .split_whitespace()
+        .flat_map(|word| [" ", word])
+        .skip(1)
+        .collect();
+    if let Some((cut, _)) = line.char_indices().nth(MAX_SHOWN) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}
+
+pub(crate) fn words_text<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    one_line(&words.collect::<Vec<_>>().join(" "))
 }

@@ -1,8 +1,8 @@
 //! `[[ … ]]`: its words are expanded, and some are evaluated as arithmetic.
 
 use crate::arithmetic;
-use crate::opaque::OpaqueReason;
-use crate::walk::{MAX_DEPTH, PartWalk, WordFindings};
+use crate::opaque::{OpaqueReason, WordFindings};
+use crate::walk::{MAX_DEPTH, PartWalk};
 use rable::{Node, NodeKind};
 
 impl PartWalk {

@@ -1,7 +1,6 @@
 //! Expansions that may contain commands.
 
-use crate::opaque::OpaqueReason;
-use crate::walk::WordFindings;
+use crate::opaque::{OpaqueReason, WordFindings};
 use crate::{arithmetic, variables};
 use rable::{Node, NodeKind};
 

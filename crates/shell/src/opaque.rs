@@ -36,3 +36,15 @@ pub enum OpaqueReason {
     #[error("the arguments of {0} are not understood")]
     Wrapper(String),
 }
+
+/// Findings about the words of one command.
+#[derive(Default)]
+pub(crate) struct WordFindings {
+    pub(crate) why: Option<OpaqueReason>,
+}
+
+impl WordFindings {
+    pub(crate) fn add(&mut self, why: OpaqueReason) {
+        self.why.get_or_insert(why);
+    }
+}

@@ -1,12 +1,22 @@
 //! Finding the programs that the words of a simple command start.
 
-use crate::command_line::{Assignment, Part};
+use crate::command_line::{Assignment, Part, words_text};
 use crate::names::{base_name, is_system_path};
 use crate::opaque::OpaqueReason;
-use crate::walk::words_text;
 use crate::word::Word;
 use crate::wrappers::{self, Wrapped};
 use crate::{code, find, variables};
+
+impl Part {
+    /// What it runs where its program is a link to one of this name.
+    #[must_use]
+    pub fn through_link(&self, name: &str) -> Vec<Self> {
+        let words: Vec<Word> = std::iter::once(Word::plain(name))
+            .chain(self.arguments.iter().cloned())
+            .collect();
+        started(&words).into_iter().map(Self::from).collect()
+    }
+}
 
 /// Most programs that start one another in one command.
 const MAX_WRAPPERS: usize = 8;

@@ -1,10 +1,11 @@
 //! Listing the parts of the parser's tree in order. Does not depend on programs.
 
 use crate::arithmetic;
-use crate::bounds::one_line;
-use crate::command_line::{Assignment, CommandLine, Function, Part, RedirectKind, Redirection};
+use crate::command_line::{
+    Assignment, CommandLine, Function, Part, RedirectKind, Redirection, one_line, words_text,
+};
 use crate::expansion::{live, only_numbers, parameter};
-use crate::opaque::OpaqueReason;
+use crate::opaque::{OpaqueReason, WordFindings};
 use crate::places::Places;
 use crate::resolve;
 use crate::second::{self, Reading};
@@ -53,18 +54,6 @@ pub(crate) struct PartWalk {
     /// Each command as it is written, to be compared with another reading.
     readings: Vec<Reading>,
     places: Places,
-}
-
-/// Findings about the words of one command.
-#[derive(Default)]
-pub(crate) struct WordFindings {
-    pub(crate) why: Option<OpaqueReason>,
-}
-
-impl WordFindings {
-    pub(crate) fn add(&mut self, why: OpaqueReason) {
-        self.why.get_or_insert(why);
-    }
 }
 
 /// Words that begin what is no simple command.
@@ -634,8 +623,4 @@ fn text(
         });
     let all: Vec<String> = set.chain(words).chain(files).collect();
     words_text(all.iter().map(String::as_str))
-}
-
-pub(crate) fn words_text<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    one_line(&words.collect::<Vec<_>>().join(" "))
 }

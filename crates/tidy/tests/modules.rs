@@ -22,7 +22,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("protocol", 2),
     ("provider", 1),
     ("session-store", 3),
-    ("shell", 14),
     ("tools", 2),
     ("yoi", 2),
 ];
