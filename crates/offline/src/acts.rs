@@ -60,20 +60,24 @@ pub(crate) enum Part {
 }
 
 /// Example requests for this directory; with placeholder names if it cannot be listed.
-pub(crate) fn examples(results: &mut Results<'_>) -> Result<Vec<String>, Vec<Call>> {
+pub(crate) fn examples(
+    results: &mut Results<'_>,
+    is_understood: fn(&str) -> bool,
+) -> Result<Vec<String>, Vec<Call>> {
     // What was not read for the examples is not reported.
     let notes = results.notes.clone();
     let found = results.one(Scope::default().totals());
     results.notes = notes;
     match found {
-        Ok(found) => Ok(answer::examples(&found.content)),
+        Ok(found) => Ok(answer::examples(&found.content, is_understood)),
         Err(Halt::Calls(calls)) => Err(calls),
-        Err(Halt::Failed(_) | Halt::NoPlace(_)) => Ok(answer::examples("")),
+        Err(Halt::Failed(_) | Halt::NoPlace(_)) => Ok(answer::examples("", is_understood)),
     }
 }
 
-pub(crate) fn help(results: &mut Results<'_>) -> Got<String> {
-    Ok(answer::help(&examples(results).map_err(Halt::Calls)?))
+pub(crate) fn help(results: &mut Results<'_>, is_understood: fn(&str) -> bool) -> Got<String> {
+    let examples = examples(results, is_understood).map_err(Halt::Calls)?;
+    Ok(answer::help(&examples))
 }
 
 /// The paths a `Glob` gave, nearest to the working directory first.

@@ -1,6 +1,5 @@
 //! Reading results and writing answers: every number in an answer comes from a result.
 
-use crate::intent::{Misread, parse};
 use crate::lang::{ALL_DEFS, LANGS, Lang};
 use crate::lex::{extension, is_word};
 use crate::results::{Got, failed};
@@ -278,7 +277,7 @@ const DEFINITIONS: [&str; 3] = ["functions", "`main`", "import"];
 
 /// [`EXAMPLES`] with the largest file in a known language that needs no quotes, its directory and its ending; from
 /// `List` with totals. Those that would not be understood with these names are left out.
-pub(crate) fn examples(content: &str) -> Vec<String> {
+pub(crate) fn examples(content: &str, is_understood: fn(&str) -> bool) -> Vec<String> {
     let plain = |path: &&str| path.chars().all(|c| is_word(c) || "./-".contains(c));
     let paths: Vec<&str> = sizes(content)
         .map(|(.., path)| path)
@@ -306,9 +305,12 @@ pub(crate) fn examples(content: &str) -> Vec<String> {
         .split("; ")
         .filter(fits)
         .map(fill)
-        .filter(|example| parse(example).is_ok())
+        .filter(|example| is_understood(example))
         .collect()
 }
+
+/// A description in one line, for lists and help.
+pub const ABOUT: &str = "a rule-based planner that is built into yoi, not a language model";
 
 const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/MODEL \"…\"`; `yoi models` lists what can be used.";
 
@@ -316,13 +318,18 @@ pub(crate) fn help(examples: &[String]) -> String {
     format!(
         "`offline` is {}. It accepts prompts such as:\n  {}\nYou can join several of them with \"then\" or \"and\". Put \
          text in double quotes, and names and commands in backticks. In piped text, it can count lines and search.\n{MODEL}",
-        crate::ABOUT,
+        ABOUT,
         examples.join("\n  ")
     )
 }
 
 /// The answer to a prompt that is not understood: the words, example requests, and how to get a language model.
-pub(crate) fn not_understood(misread: &Misread, prompt: &str, mut examples: Vec<String>) -> String {
+pub(crate) fn not_understood(
+    part: &str,
+    why: &str,
+    prompt: &str,
+    mut examples: Vec<String>,
+) -> String {
     let parts = |text: &str| {
         let low = text.to_lowercase();
         low.split(|c: char| !is_word(c))
@@ -338,21 +345,20 @@ pub(crate) fn not_understood(misread: &Misread, prompt: &str, mut examples: Vec<
     };
     examples.sort_by_key(|example| Reverse(parts(example).into_iter().filter(like).count()));
     examples.truncate(3);
-    let odd = misread
-        .part
+    let odd = part
         .chars()
         .take(200)
         .collect::<String>()
         .replace('\n', " ");
-    let why = if misread.why.is_empty() {
+    let why = if why.is_empty() {
         String::new()
     } else {
-        format!(" ({})", misread.why)
+        format!(" ({why})")
     };
     format!(
         "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nExamples of prompts that it accepts here:\n  {}\n\
          `yoi run -m offline help` prints examples of prompts. {MODEL}",
-        crate::ABOUT,
+        ABOUT,
         examples.join("\n  ")
     )
 }

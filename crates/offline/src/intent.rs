@@ -41,6 +41,11 @@ const WAITS: &str = "then afterwards finally";
 
 const OF_PIPED: &str = "`offline` can only count and search lines of piped text; a review or an explanation needs a language model";
 
+/// Whether all of a prompt can be done.
+pub(crate) fn is_understood(prompt: &str) -> bool {
+    parse(prompt).is_ok()
+}
+
 /// The clauses of a prompt, and how each depends on the one before.
 pub(crate) fn parse(prompt: &str) -> Result<Vec<Clause>, Misread> {
     let (head, piped) = attached(prompt);
@@ -351,7 +356,7 @@ impl<'a> Filled<'a, '_> {
     fn act(&self, ask: Ask, scope: &Scope) -> Option<Act> {
         let wide = scope.glob.is_none();
         Some(match ask {
-            Ask::Help => Box::new(|results, _| acts::help(results)),
+            Ask::Help => Box::new(|results, _| acts::help(results, is_understood)),
             Ask::Entries if wide => Box::new(|results, scope| acts::list(results, scope, 1)),
             Ask::Tree if wide => Box::new(|results, scope| acts::list(results, scope, 4)),
             Ask::Largest if wide => {

@@ -16,6 +16,7 @@ mod results;
 mod rules;
 mod runs;
 
+pub use answer::ABOUT;
 pub use plan::next;
 
 use async_trait::async_trait;
@@ -27,9 +28,6 @@ use std::sync::Arc;
 
 /// The model's name.
 pub const NAME: &str = "offline";
-
-/// A description in one line, for lists and help.
-pub const ABOUT: &str = "a rule-based planner that is built into yoi, not a language model";
 
 /// The embedded model, for `yoi` without a provider. Needs no key and no network.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Planning the next calls or the answer, from the prompt and the results so far.
 
-use crate::intent::{Misread, parse};
+use crate::intent::{Misread, is_understood, parse};
 use crate::lex::attached;
 use crate::results::{Call, Halt, Results};
 use crate::{acts, answer};
@@ -98,8 +98,9 @@ fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
 }
 
 fn misunderstood(misread: &Misread, prompt: &str, results: &mut Results<'_>) -> Told {
+    let examples = acts::examples(results, is_understood)?;
     Ok((
-        answer::not_understood(misread, prompt, acts::examples(results)?),
+        answer::not_understood(&misread.part, misread.why, prompt, examples),
         Some(Shortfall::NotUnderstood),
     ))
 }

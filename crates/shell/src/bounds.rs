@@ -1,8 +1,8 @@
 //! Limits that are checked before parsing, so that the parser neither takes long nor overflows its stack.
 
 use crate::command_line::{CommandLine, Part, one_line};
-use crate::opaque::OpaqueReason;
-use crate::{MAX_BYTES, walk};
+use crate::opaque::{MAX_BYTES, OpaqueReason};
+use crate::walk;
 
 /// Limit of the square of the number of substitutions times the bytes. The parser reads the content of a substitution
 /// again for each enclosing one: at this bound it takes about half a second, and a command of 2 KiB may have 32 of

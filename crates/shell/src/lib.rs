@@ -30,12 +30,9 @@ pub use command_line::{
     Assignment, CommandLine, Function, Part, RedirectKind, Redirection, Subcommand,
 };
 pub use names::{SYSTEM, base_name, is_named, is_system_path};
-pub use opaque::OpaqueReason;
+pub use opaque::{MAX_BYTES, OpaqueReason};
 pub use word::Word;
 pub use wrappers::starts_another;
-
-/// The longest text that is parsed, in bytes. A longer text is opaque as a whole.
-pub const MAX_BYTES: usize = 32 * 1024;
 
 /// Parses a text as `bash -c TEXT` would run it. Permission and features call it to judge shell commands. It never
 /// panics and never fails: text that cannot be parsed is an opaque part.

@@ -1,10 +1,13 @@
 //! Reasons why a text does not show what it runs.
 
+/// The longest text that is parsed, in bytes. A longer text is opaque as a whole.
+pub const MAX_BYTES: usize = 32 * 1024;
+
 /// The reason why a part may run commands that the text does not show; part of messages about denied commands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpaqueReason {
     /// The text is longer than is parsed.
-    #[error("it is longer than {} bytes", crate::MAX_BYTES)]
+    #[error("it is longer than {} bytes", MAX_BYTES)]
     TooLong,
     /// The text is nested deeper than is parsed.
     #[error("it is nested too deeply to be read")]
