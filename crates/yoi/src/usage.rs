@@ -14,6 +14,22 @@ use std::process::ExitCode;
 /// Commands that take one text besides a pod.
 const WITH_TEXT: [&str; 3] = ["yoi send", "yoi start", "yoi notify"];
 
+/// What other programs of this kind call something, and what it is here.
+const ELSEWHERE: [(&[&str], &str); 3] = [
+    (
+        &["exec", "chat", "ask", "prompt", "-p", "--print", "--prompt"],
+        "`yoi run \"PROMPT\"` runs one prompt; `yoi` alone opens a conversation",
+    ),
+    (
+        &["continue", "-c", "--continue"],
+        "`yoi run --continue \"PROMPT\"` goes on with the last run here",
+    ),
+    (
+        &["sessions", "-r", "--resume", "-s", "--session"],
+        "`yoi ls` lists the pods; `yoi attach NAME` goes on with one",
+    ),
+];
+
 const QUOTES: &str = "write the text in quotes";
 
 /// Prints a usage error and gives the exit code; help that nobody asked for is one, too.
@@ -31,6 +47,16 @@ pub(crate) fn report(error: &clap::Error, args: &[OsString], command: Command) -
     }
 }
 
+/// The help for a word that other programs know.
+fn elsewhere(path: &str, word: &str) -> Option<String> {
+    let knows = |(words, _): &&(&[&str], _)| words.contains(&word);
+    ELSEWHERE
+        .iter()
+        .find(knows)
+        .filter(|_| matches!(path, "yoi" | "yoi run"))
+        .map(|(_, help)| (*help).to_owned())
+}
+
 /// A usage error as a failure. Words of the command line are escaped.
 fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure {
     let (path, command) = named(args, program);
@@ -42,6 +68,13 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
             let word = strings(error, ContextKind::InvalidSubcommand).join(" ");
             let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
             let meant = nearest(&word, &known).map(|name| format!("did you mean `{name}`?"));
+            // A sentence is a prompt.
+            let called = if word.contains(char::is_whitespace) {
+                "prompt"
+            } else {
+                &word
+            };
+            let meant = elsewhere(&path, called).or(meant);
             (
                 format!("`{word}` is not a command"),
                 meant.unwrap_or_else(|| format!("`{path} --help` lists the commands")),
@@ -78,10 +111,10 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
                 "argument"
             };
             let meant = strings(error, ContextKind::SuggestedArg).join(" ");
-            let help = if meant.is_empty() {
-                manual()
-            } else {
-                format!("did you mean `{meant}`?")
+            let help = match elsewhere(&path, &argument) {
+                Some(help) => help,
+                None if meant.is_empty() => manual(),
+                None => format!("did you mean `{meant}`?"),
             };
             (format!("`{path}` has no {what} `{argument}`"), help)
         }

@@ -15,6 +15,25 @@ fn call(name: &str, arguments: Value) -> Value {
     json!({ "name": name, "arguments": arguments })
 }
 
+/// Whoever comes from another program types what was right there.
+#[test]
+fn words_of_other_programs_name_what_they_are_here() {
+    let scene = Scene::new();
+    let table: [(&[&str], &str); 8] = [
+        (&["fix the bug"], "`yoi run \"PROMPT\"`"),
+        (&["-p", "fix it"], "`yoi run \"PROMPT\"`"),
+        (&["exec", "fix it"], "`yoi run \"PROMPT\"`"),
+        (&["run", "-p", "fix it"], "`yoi run \"PROMPT\"`"),
+        (&["--continue"], "`yoi run --continue \"PROMPT\"`"),
+        (&["-r"], "`yoi attach NAME`"),
+        (&["statu"], "did you mean `status`?"),
+        (&["send", "--continue"], "`yoi send --help`"),
+    ];
+    for (args, help) in table {
+        scene.yoi(args).ends(2).says(&[help]);
+    }
+}
+
 #[test]
 fn help() {
     let mut page = Page::new();
