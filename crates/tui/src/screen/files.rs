@@ -53,21 +53,4 @@ impl Screen {
             .file_word()
             .map(|(start, written)| (start, self.files.having(written)))
     }
-
-    /// Writes the first of them out; `false` if no path is being written.
-    pub(super) fn complete_path(&mut self) -> bool {
-        let Some((start, paths)) = self.paths() else {
-            return false;
-        };
-        if let Some(path) = paths.first() {
-            let has_gap = path.contains(char::is_whitespace);
-            let text = if has_gap {
-                format!("@\"{path}\" ")
-            } else {
-                format!("@{path} ")
-            };
-            self.composer.replace_from(start, &text);
-        }
-        true
-    }
 }

@@ -2,7 +2,6 @@
 
 use super::cache::LookKey;
 use super::cell::{CellNow, LOCAL, texts};
-use super::commands::{self, completions};
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Frame, ScreenSize};
 use super::layout::Written;
@@ -330,46 +329,6 @@ impl Screen {
             &Line::default(),
             &Line::default(),
         );
-        lines.truncate(most);
-        lines
-    }
-
-    fn completion_rows(&self, columns: usize, most: usize) -> Vec<Line> {
-        if self.search.is_some() || self.role != Role::Driver {
-            return Vec::new();
-        }
-        if let Some((_, paths)) = self.paths() {
-            let first = |at: usize| if at == 0 { Tone::Strong } else { Tone::Dim };
-            let paths = paths.iter().take(most).enumerate();
-            return paths
-                .map(|(at, path)| Line::of(&format!("  @{path}"), first(at)).cut(columns))
-                .collect();
-        }
-        if self.composer.marked().starts_with(commands::RUN) {
-            let about = "Enter runs the rest as a shell command of yours; the model sees it with its next request";
-            return vec![
-                Line::of("  !", Tone::Strong)
-                    .with(&format!(" {about}"), Tone::Dim)
-                    .cut(columns),
-            ];
-        }
-        let found = completions(self.composer.marked());
-        let line = |name: &str, about: &str| {
-            Line::of(&format!("  /{name:<10}"), Tone::Strong)
-                .with(&format!(" {about}"), Tone::Dim)
-                .cut(columns)
-        };
-        let offered = found
-            .iter()
-            .filter(|command| self.has_features || command.name != commands::FEATURES);
-        let mut lines: Vec<Line> = offered
-            .map(|command| line(command.name, command.about))
-            .collect();
-        let more = lines.len().saturating_sub(most);
-        if more > 0 && most > 1 {
-            lines.truncate(most - 1);
-            lines.push(Line::of(&format!("  … {} more", more + 1), Tone::Dim).cut(columns));
-        }
         lines.truncate(most);
         lines
     }

@@ -18,6 +18,7 @@ mod inline;
 mod keys;
 mod layout;
 mod live;
+mod menu;
 mod panels;
 mod pods;
 mod processes;

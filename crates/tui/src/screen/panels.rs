@@ -83,7 +83,10 @@ const KEYS: &[(&str, &str)] = &[
         "h j k l w b e 0 $ move · x dd D cc C cut · p pastes · u undoes · i a I A o write",
     ),
     ("!", "first: run a shell command; the model reads it later"),
-    ("/ @", "commands · files of the directory; Tab completes"),
+    (
+        "/ @",
+        "commands · files of the directory; ↓ ↑ choose, Tab completes",
+    ),
 ];
 
 /// The keys, and what identifies the state of this screen.

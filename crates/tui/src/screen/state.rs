@@ -11,6 +11,7 @@ use super::files::FilePaths;
 use super::fold::{Fold, outcome_text};
 use super::full_context::FullContext;
 use super::live::LiveLines;
+use super::menu::Menu;
 use super::panels::PanelKind;
 use super::pods::PodList;
 use super::processes::Processes;
@@ -77,6 +78,7 @@ pub struct Screen {
     /// The pod has the methods that stop jobs and runs.
     has_stop: bool,
     pub(super) files: FilePaths,
+    pub(super) menu: Menu,
     pub(super) search: Option<Search>,
     pub(super) toast: Option<Toast>,
     pub(super) retry: RetryClock,
@@ -169,6 +171,7 @@ impl Screen {
             processes: Processes::default(),
             has_stop: false,
             files: FilePaths::default(),
+            menu: Menu::default(),
             search: None,
             toast: None,
             retry: RetryClock::default(),

@@ -48,6 +48,67 @@ fn frame(screen: &mut Screen, now: u64) -> String {
     frame.rows.iter().map(|line| line.text() + "\n").collect()
 }
 
+/// The menu behind a slash could be read, and its first row completed; the others had to be typed.
+#[test]
+fn the_menu_of_commands_is_walked_with_the_arrows() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    types(&mut screen, "/p", BEGIN);
+    let marked = |screen: &mut Screen| {
+        let frame = frame(screen, BEGIN);
+        let row = frame.lines().find(|row| row.starts_with("▸ /"));
+        row.map(|row| row.split_whitespace().nth(1).unwrap().to_owned())
+    };
+    // Of pause, pin, pods and print.
+    assert_eq!(marked(&mut screen), None);
+    let down = |screen: &mut Screen, times| keys(screen, &vec![Key::Down; times]);
+    down(&mut screen, 2);
+    assert_eq!(marked(&mut screen).as_deref(), Some("/pin"));
+    down(&mut screen, 9);
+    assert_eq!(marked(&mut screen).as_deref(), Some("/print"));
+    keys(&mut screen, &[Key::Up, Key::Up, Key::Up]);
+    assert_eq!(marked(&mut screen).as_deref(), Some("/pause"));
+    assert_eq!(press(&mut screen, Key::Esc, BEGIN), []);
+    assert_eq!(marked(&mut screen), None);
+    // What needs nothing more runs; what needs a text waits for it.
+    down(&mut screen, 1);
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Pause]);
+    types(&mut screen, "/s", BEGIN);
+    down(&mut screen, 3);
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), []);
+    assert!(frame(&mut screen, BEGIN).contains("› /steer "));
+    types(&mut screen, "on", BEGIN);
+    let sent = Intent::Send {
+        text: "on".to_owned(),
+        mode: DeliveryMode::Steer,
+    };
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [sent]);
+    // Another text, another choice; without a choice the arrows go to earlier inputs.
+    types(&mut screen, "/c", BEGIN);
+    down(&mut screen, 1);
+    types(&mut screen, "o", BEGIN);
+    keys(&mut screen, &[Key::Tab]);
+    assert!(frame(&mut screen, BEGIN).contains("› /compact "));
+}
+
+/// Paths that did not fit were left out without a word.
+#[test]
+fn a_path_is_chosen_with_the_arrows_and_more_are_counted() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    types(&mut screen, "see @src", BEGIN);
+    screen.answered(Reply::Files(
+        (0..20).map(|n| format!("src/{n:02}.rs")).collect(),
+    ));
+    let before = frame(&mut screen, BEGIN);
+    assert!(
+        before.contains("  @src/00.rs") && before.contains("… 15 more"),
+        "{before}"
+    );
+    keys(&mut screen, &[Key::Down; 8]);
+    assert!(frame(&mut screen, BEGIN).contains("▸ @src/07.rs"));
+    keys(&mut screen, &[Key::Enter]);
+    assert!(frame(&mut screen, BEGIN).contains("see @src/07.rs"));
+}
+
 #[test]
 fn a_key_answers_a_question_that_was_seen_for_300_ms() {
     let (mut screen, now) = asked("make");

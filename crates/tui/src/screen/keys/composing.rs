@@ -39,10 +39,13 @@ impl Screen {
 
     fn plain_key(&mut self, key: Key, now_ms: u64) {
         match key {
+            Key::Enter if self.take_chosen() => {}
             Key::Enter => self.enter(),
             Key::AltEnter | Key::Ctrl('j') => self.write('\n'),
             Key::Tab => self.complete(),
+            Key::Esc if self.unchoose() => {}
             Key::Esc => self.escape(now_ms),
+            Key::Up | Key::Down if self.choose(key == Key::Down) => {}
             Key::Up => self.vertical(-1),
             Key::Down => self.vertical(1),
             Key::Ctrl('r') => self.recall_like(),
@@ -158,15 +161,6 @@ impl Screen {
             "pin" => self.outbox.push(Intent::Pin(rest.to_owned())),
             "unpin" => self.outbox.extend(rest.parse().ok().map(Intent::Unpin)),
             _ => {}
-        }
-    }
-
-    fn complete(&mut self) {
-        if self.complete_path() {
-            return;
-        }
-        if let Some(first) = commands::completions(&self.composer.text()).first() {
-            self.composer.set(&format!("/{} ", first.name));
         }
     }
 

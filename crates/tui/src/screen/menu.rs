@@ -1,0 +1,143 @@
+//! What may complete the text that is being written: a path behind an `@`, or a command behind a slash. Arrows choose one.
+
+use super::commands::{self, CommandHelp, TypedText, completions};
+use super::state::Screen;
+use crate::Line;
+use crate::style::Tone;
+use protocol::method::Role;
+
+/// What was chosen, for as long as the text stays the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Menu {
+    text: String,
+    at: Option<usize>,
+}
+
+/// What is offered for a text.
+enum Offered<'a> {
+    /// In place of all behind this byte.
+    Paths(usize, Vec<&'a str>),
+    Commands(Vec<&'static CommandHelp>),
+}
+
+impl Offered<'_> {
+    fn count(&self) -> usize {
+        match self {
+            Self::Paths(_, paths) => paths.len(),
+            Self::Commands(commands) => commands.len(),
+        }
+    }
+}
+
+impl Screen {
+    fn offered(&self) -> Offered<'_> {
+        if let Some((start, paths)) = self.paths() {
+            return Offered::Paths(start, paths);
+        }
+        let is_there =
+            |command: &&CommandHelp| self.has_features || command.name != commands::FEATURES;
+        let found = completions(self.composer.marked());
+        Offered::Commands(found.into_iter().filter(is_there).collect())
+    }
+
+    fn chosen(&self) -> Option<usize> {
+        self.menu
+            .at
+            .filter(|_| self.menu.text == self.composer.marked())
+    }
+
+    /// Chooses the next one, or the one before; `false` if the key is for something else.
+    pub(super) fn choose(&mut self, is_down: bool) -> bool {
+        let last = self.offered().count().checked_sub(1);
+        let at = match (self.chosen(), last) {
+            (_, None) => return false,
+            (None, Some(_)) if is_down => Some(0),
+            (None, Some(_)) => return false,
+            (Some(at), Some(last)) if is_down => Some(at.saturating_add(1).min(last)),
+            (Some(at), Some(_)) => at.checked_sub(1),
+        };
+        self.menu = Menu {
+            text: self.composer.marked().to_owned(),
+            at,
+        };
+        true
+    }
+
+    /// Chooses nothing any more; `false` if nothing was chosen.
+    pub(super) fn unchoose(&mut self) -> bool {
+        self.chosen().is_some() && self.menu.at.take().is_some()
+    }
+
+    /// Writes out what is chosen, or else the first.
+    pub(super) fn complete(&mut self) {
+        let at = self.chosen().unwrap_or(0);
+        match self.offered() {
+            Offered::Paths(start, paths) => {
+                let Some(path) = paths.get(at) else { return };
+                let has_gap = path.contains(char::is_whitespace);
+                let text = if has_gap {
+                    format!("@\"{path}\" ")
+                } else {
+                    format!("@{path} ")
+                };
+                self.composer.replace_from(start, &text);
+            }
+            Offered::Commands(commands) => {
+                if let Some(command) = commands.get(at) {
+                    self.composer.set(&format!("/{} ", command.name));
+                }
+            }
+        }
+    }
+
+    /// Writes out what is chosen; `true` if it waits for more text.
+    pub(super) fn take_chosen(&mut self) -> bool {
+        if self.chosen().is_none() {
+            return false;
+        }
+        let is_path = matches!(self.offered(), Offered::Paths(..));
+        self.complete();
+        is_path || matches!(commands::read(&self.composer.text()), TypedText::Wrong(_))
+    }
+
+    pub(super) fn completion_rows(&self, columns: usize, most: usize) -> Vec<Line> {
+        if self.search.is_some() || self.role != Role::Driver {
+            return Vec::new();
+        }
+        if self.composer.marked().starts_with(commands::RUN) {
+            let about = "Enter runs the rest as a shell command of yours; the model sees it with its next request";
+            return vec![
+                Line::of("  !", Tone::Strong)
+                    .with(&format!(" {about}"), Tone::Dim)
+                    .cut(columns),
+            ];
+        }
+        let (offered, chosen) = (self.offered(), self.chosen());
+        let mark = |at: usize| if chosen == Some(at) { "▸" } else { " " };
+        let row = |at: usize| match &offered {
+            Offered::Paths(_, paths) => {
+                let tone = if chosen.unwrap_or(0) == at {
+                    Tone::Strong
+                } else {
+                    Tone::Dim
+                };
+                let path = paths.get(at)?;
+                Some(Line::of(&format!("{} @{path}", mark(at)), tone))
+            }
+            Offered::Commands(commands) => {
+                let CommandHelp { name, about } = commands.get(at)?;
+                let name = format!("{} /{name:<10}", mark(at));
+                Some(Line::of(&name, Tone::Strong).with(&format!(" {about}"), Tone::Dim))
+            }
+        };
+        let count = offered.count();
+        let is_cut = count > most && most > 1;
+        let room = if is_cut { most - 1 } else { most };
+        let first = chosen.map_or(0, |at| (at + 1).saturating_sub(room));
+        let mut lines: Vec<Line> = (first..first + room).filter_map(row).collect();
+        if is_cut {
+            lines.push(Line::of(&format!("  … {} more", count - room), Tone::Dim));
+        }
+        lines.into_iter().map(|line| line.cut(columns)).collect()
+    }
+}
