@@ -14,6 +14,7 @@ pub use schema::canonical_schema;
 use crate::item::CallId;
 use async_trait::async_trait;
 pub use protocol::tool::{Escalation, ToolDefinition, ToolEffect};
+use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -271,11 +272,13 @@ pub struct DirectoryMove {
 pub type ToolResult = Result<ToolOutput, ToolError>;
 
 /// The output of a tool that succeeded: one line that is always kept, and a body that may be cut.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolOutput {
     /// One line, at most 512 bytes.
     pub summary: String,
     /// The body. The host cuts it at its inline limit and keeps the full text by a handle.
+    #[serde(default)]
     pub content: String,
 }
 

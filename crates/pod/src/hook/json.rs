@@ -4,176 +4,47 @@
 //! `{"change": "unchanged"}` or `{"change": "replaced", "value": …}`, an observer `null`.
 
 use super::point::HookPoint;
-use super::typed::{
-    AnswerView, CompactionPlan, CompactionView, ErrorView, EventView, LeavingResult, Point,
-    PromptView, RequestView, ToolCallView, ToolOutcomeView, ToolRepeatView, ToolRunView,
-    ToolShapeView, TurnEndView,
-};
+use super::typed::{CompactionPlan, EventView, Point};
 use super::verdict::{Change, MAX_EXPIRY, MAX_RETRY_WAIT, Verdict};
 use crate::feature::millis;
 use crate::record::Decision;
+use llm_worker::ToolOutput;
 use llm_worker::tool::{Escalation, Touch};
-use llm_worker::{CallId, ToolOutput};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
-
-/// An input of a point, as JSON.
-pub(super) trait Shown {
-    fn shown(&self) -> Value;
-}
 
 /// An answer of a point, from JSON.
 pub(super) trait Heard: Sized {
     fn heard(answer: &Value) -> Result<Self, String>;
 }
 
-impl Shown for PromptView {
-    fn shown(&self) -> Value {
-        json!({ "text": self.text, "output_schema": self.output_schema.as_deref().map(parsed) })
+impl Serialize for EventView {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut shown = to.serialize_struct("EventView", 4)?;
+        shown.serialize_field("seq", &self.seq)?;
+        shown.serialize_field("missed", &self.missed)?;
+        shown.serialize_field("kind", self.record.kind())?;
+        shown.serialize_field("record", &self.record)?;
+        shown.end()
     }
 }
 
-impl Shown for RequestView {
-    fn shown(&self) -> Value {
-        let Self {
-            turn,
-            number,
-            items,
-        } = self;
-        json!({ "turn": turn, "number": number, "items": items })
-    }
+/// JSON text as its value.
+pub(super) fn text<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    parsed(text).serialize(to)
 }
 
-impl Shown for CompactionView {
-    fn shown(&self) -> Value {
-        let Self {
-            turn,
-            level,
-            by_hand,
-            used,
-            window,
-            results,
-            keep,
-        } = self;
-        let result =
-            |of: &LeavingResult| json!({ "call": of.call, "tool": of.tool, "bytes": of.bytes });
-        json!({
-            "turn": turn, "level": level, "by_hand": by_hand, "used": used, "window": window,
-            "results": results.iter().map(result).collect::<Vec<_>>(), "keep": keep,
-        })
-    }
+/// A schema as its value.
+pub(super) fn schema<S: Serializer>(schema: &Option<Arc<str>>, to: S) -> Result<S::Ok, S::Error> {
+    schema.as_deref().map(parsed).serialize(to)
 }
 
-impl Shown for AnswerView {
-    fn shown(&self) -> Value {
-        let Self {
-            turn,
-            request,
-            text,
-            calls,
-        } = self;
-        let calls: Vec<_> = calls
-            .iter()
-            .map(|call| json!({ "tool": call.tool, "arguments": call.arguments }))
-            .collect();
-        json!({ "turn": turn, "request": request, "text": text, "calls": calls })
-    }
-}
-
-impl Shown for ErrorView {
-    fn shown(&self) -> Value {
-        let Self {
-            turn,
-            request,
-            kind,
-            message,
-            retries,
-        } = self;
-        json!({ "turn": turn, "request": request, "kind": kind, "message": message, "retries": retries })
-    }
-}
-
-impl Shown for ToolCallView {
-    fn shown(&self) -> Value {
-        let Self {
-            call,
-            tool,
-            feature,
-            effect,
-            arguments,
-            touches,
-            input: _,
-            by_person: _,
-        } = self;
-        let touches: Vec<_> = touches.iter().map(touch).collect();
-        json!({
-            "call": call, "tool": tool, "feature": feature, "effect": effect, "arguments": parsed(arguments),
-            "touches": touches,
-        })
-    }
-}
-
-impl Shown for ToolRunView {
-    fn shown(&self) -> Value {
-        json!({ "call": self.call.shown() })
-    }
-}
-
-impl Shown for ToolRepeatView {
-    fn shown(&self) -> Value {
-        let Self {
-            call,
-            outcome,
-            error,
-            tries,
-            after: _,
-        } = self;
-        json!({ "call": call.shown(), "outcome": outcome, "error": error, "tries": tries })
-    }
-}
-
-impl Shown for ToolShapeView {
-    fn shown(&self) -> Value {
-        let ToolOutput { summary, content } = &self.output;
-        let output = json!({ "summary": summary, "content": content });
-        json!({ "call": self.call.shown(), "status": self.status, "output": output })
-    }
-}
-
-impl Shown for ToolOutcomeView {
-    fn shown(&self) -> Value {
-        json!({ "call": self.call.shown(), "outcome": self.outcome })
-    }
-}
-
-impl Shown for TurnEndView {
-    fn shown(&self) -> Value {
-        let Self {
-            turn,
-            outcome,
-            steps,
-            answer,
-            shortfall,
-            output_schema,
-        } = self;
-        json!({
-            "turn": turn, "outcome": outcome, "steps": steps, "answer": answer, "shortfall": shortfall,
-            "output_schema": output_schema.as_deref().map(parsed),
-        })
-    }
-}
-
-impl Shown for EventView {
-    fn shown(&self) -> Value {
-        let Self {
-            seq,
-            missed,
-            record,
-        } = self;
-        json!({ "seq": seq, "missed": missed, "kind": record.kind(), "record": serde_json::to_value(&**record).ok() })
-    }
+pub(super) fn touches<S: Serializer>(touches: &[Touch], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(touches.iter().map(touch))
 }
 
 fn touch(touch: &Touch) -> Value {
@@ -306,8 +177,7 @@ impl Replacement for Value {
 
 impl Replacement for ToolOutput {
     fn read(value: &Value) -> Result<Self, String> {
-        let Output { summary, content } = of_type(value)?;
-        Ok(Self { summary, content })
+        of_type(value)
     }
 }
 
@@ -317,24 +187,10 @@ impl Replacement for Duration {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Output {
-    summary: String,
-    #[serde(default)]
-    content: String,
-}
-
 impl Replacement for CompactionPlan {
     fn read(value: &Value) -> Result<Self, String> {
-        of_type(value).map(|Keep { keep }| Self { keep })
+        of_type(value)
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Keep {
-    keep: Vec<CallId>,
 }
 
 #[derive(Deserialize)]

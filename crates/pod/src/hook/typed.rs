@@ -1,7 +1,7 @@
 //! The input and the answer of the hooks at each point. Does not depend on how a chain runs.
 
 use super::chain::{HookChain, HookRegistry, HookRegistryBuilder};
-use super::json::{Heard, Shown};
+use super::json::{self, Heard};
 use super::point::{HookClass, HookPoint};
 use super::verdict::{Change, Verdict};
 use crate::feature::{FeatureId, secret};
@@ -10,6 +10,7 @@ use authority::Redactor;
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{CallId, ErrorKind, ResultStatus, Shortfall, ToolEffect, ToolOutput};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
     /// Whether its hooks see results that another one may withhold: the words of a panic may quote them.
     const PRIVATE: bool;
     /// The read-only value that its hooks get.
-    type Input: Clone + Send + Sync + 'static;
+    type Input: Clone + Serialize + Send + Sync + 'static;
     /// The value that its hooks return.
     type Answer: Send + 'static;
     /// The input as JSON, for hooks that run in another process.
@@ -118,7 +119,7 @@ macro_rules! points {
             type Answer = $answer;
 
             fn shown(input: &Self::Input) -> serde_json::Value {
-                input.shown()
+                serde_json::to_value(input).unwrap_or_default()
             }
 
             fn heard(answer: &serde_json::Value) -> Result<Self::Answer, String> {
@@ -388,16 +389,17 @@ impl Transform for Compaction {
 impl Observe for Event {}
 
 /// An input as a [`PromptSubmit`] gate sees it, before it is queued.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct PromptView {
     /// What the model will read.
     pub text: String,
     /// The JSON Schema that the answer has to fit, as text; at most [`MAX_OUTPUT_SCHEMA`](super::MAX_OUTPUT_SCHEMA) bytes.
+    #[serde(serialize_with = "json::schema")]
     pub output_schema: Option<Arc<str>>,
 }
 
 /// A request as a [`PreRequest`] gate sees it, before it is recorded and sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct RequestView {
     pub turn: u64,
     /// The request's number in the session, from 1.
@@ -408,7 +410,7 @@ pub struct RequestView {
 
 /// A change that takes old results or steps out of the requests, as [`PreCompaction`] gates and [`Compaction`] transforms
 /// see it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CompactionView {
     pub turn: u64,
@@ -426,7 +428,7 @@ pub struct CompactionView {
 }
 
 /// A result that leaves the requests; part of [`CompactionView`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeavingResult {
     pub call: CallId,
     pub tool: String,
@@ -435,7 +437,8 @@ pub struct LeavingResult {
 }
 
 /// What a [`Compaction`] transform may choose.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CompactionPlan {
     /// Calls whose results stay whole in this change, at most [`MAX_KEPT_CALLS`] of those that would leave.
     pub keep: Vec<CallId>,
@@ -481,7 +484,7 @@ impl CompactionView {
 }
 
 /// An answer as a [`PostAssistant`] gate sees it: nothing of it is durable yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AnswerView {
     pub turn: u64,
     /// The number of the request that it answers.
@@ -492,7 +495,7 @@ pub struct AnswerView {
 }
 
 /// A call of an answer, as the model wrote it; part of [`AnswerView`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ProposedCall {
     /// The tool's name; need not exist.
     pub tool: String,
@@ -501,7 +504,7 @@ pub struct ProposedCall {
 }
 
 /// A request that failed, as a [`TurnError`] gate sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorView {
     pub turn: u64,
     /// The request's number in the session.
@@ -513,26 +516,31 @@ pub struct ErrorView {
 }
 
 /// A call as a [`ToolArguments`] transform and a [`PreToolCall`] gate see it; also a part of [`ToolOutcomeView`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ToolCallView {
     pub call: CallId,
     pub tool: String,
     pub feature: FeatureId,
     pub effect: ToolEffect,
     /// The arguments as they run: canonical JSON, defaults filled in.
+    #[serde(serialize_with = "json::text")]
     pub arguments: Arc<str>,
+    #[serde(serialize_with = "json::touches")]
     pub touches: Vec<Touch>,
     /// The newest input of a person that the model has read; none in a turn that no person asked for.
+    #[serde(skip)]
     pub input: Option<u64>,
     /// A person ran it as a command: no model asked for it.
+    #[serde(skip)]
     pub by_person: bool,
 }
 
 /// A call that may run, as a [`ToolRun`] transform sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ToolRunView {
     pub call: Arc<ToolCallView>,
+    #[serde(skip)]
     pub(crate) answer: Option<ToolOutput>,
 }
 
@@ -545,7 +553,7 @@ impl ToolRunView {
 }
 
 /// A call that ended, as a [`ToolRepeat`] transform sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ToolRepeatView {
     pub call: Arc<ToolCallView>,
@@ -555,6 +563,7 @@ pub struct ToolRepeatView {
     pub error: Option<ErrorKind>,
     /// How often the call ran; at least 1.
     pub tries: u32,
+    #[serde(skip)]
     pub(crate) after: Option<Duration>,
 }
 
@@ -578,7 +587,7 @@ impl ToolRepeatView {
 }
 
 /// A call and its whole result, as a [`ToolShape`] transform sees them: nothing of it is on disk or was shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ToolShapeView {
     pub call: Arc<ToolCallView>,
     pub status: ResultStatus,
@@ -587,7 +596,7 @@ pub struct ToolShapeView {
 }
 
 /// A call and its bounded result, as a [`ToolOutcome`] transform sees them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ToolOutcomeView {
     pub call: Arc<ToolCallView>,
     /// The result for the model, already cut to the host's bounds.
@@ -595,7 +604,7 @@ pub struct ToolOutcomeView {
 }
 
 /// A finished turn as a [`TurnEnd`] gate sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct TurnEndView {
     pub turn: u64,
     pub outcome: Outcome,
@@ -606,6 +615,7 @@ pub struct TurnEndView {
     /// Why that answer does not do what was asked, if the model says so.
     pub shortfall: Option<Shortfall>,
     /// The JSON Schema that the answer has to fit, as text, if the input of the turn has one.
+    #[serde(serialize_with = "json::schema")]
     pub output_schema: Option<Arc<str>>,
 }
 

@@ -6,6 +6,10 @@ use super::super::typed::{
 };
 use super::*;
 use crate::feature::FeatureId;
+use crate::hook::{
+    AnswerView, CompactionView, ErrorView, LeavingResult, PromptView, RequestView, ToolCallView,
+    ToolOutcomeView, ToolRepeatView, ToolRunView, ToolShapeView, TurnEndView,
+};
 use crate::record::{InputWithdrawn, Record, ViewLevel};
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolEffect};
