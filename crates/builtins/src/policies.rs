@@ -1,29 +1,40 @@
-//! The features with settings, each of a type of its own; they are off until configured, except the one that waits for
-//! inputs with a schema.
+//! Every built-in feature once: how it is made, and what it may have unless a person says otherwise. Those with settings,
+//! each of a type of its own, are off until configured, except the one that waits for inputs with a schema.
 
-use crate::circuit_breaker::{self, CircuitBreaker};
+use crate::circuit_breaker::CircuitBreaker;
 use crate::clock::Now;
-use crate::command_blocklist::{self, CommandBlocklist};
-use crate::confirm_gate::{self, ConfirmGate};
-use crate::dedup::{self, Dedup};
-use crate::jobs::{self, Jobs};
-use crate::list_features::{self, ListFeatures};
-use crate::loop_detect::{self, LoopDetect};
-use crate::memory::{self, Memory};
-use crate::notes_router::{self, NotesRouter};
-use crate::notify_person::{self, NotifyPerson};
-use crate::output_validate::{self, OutputValidate};
-use crate::phase_recorder::{self, PhaseRecorder};
-use crate::redact::{self, Redact};
-use crate::retry::{self, Retry};
-use crate::schedule::{self, ScheduledPrompts};
-use crate::step_tracer::{self, StepTracer};
-use crate::watch::{self, ProjectWatch};
-use crate::web::{self, Pages};
-use crate::work_item::{self, WorkItems};
-use crate::work_item_intake::{self, Intake};
-use crate::write_policy::{self, WritePolicy};
-use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule};
+use crate::command_blocklist::CommandBlocklist;
+use crate::confirm_gate::ConfirmGate;
+use crate::dedup::Dedup;
+use crate::jobs::Jobs;
+use crate::list_features::ListFeatures;
+use crate::loop_detect::LoopDetect;
+use crate::memory::Memory;
+use crate::notes_router::NotesRouter;
+use crate::notify_person::NotifyPerson;
+use crate::output_validate::OutputValidate;
+use crate::phase_recorder::PhaseRecorder;
+use crate::redact::Redact;
+use crate::retry::Retry;
+use crate::schedule::ScheduledPrompts;
+use crate::step_tracer::StepTracer;
+use crate::watch::ProjectWatch;
+use crate::web::Pages;
+use crate::work_item::WorkItems;
+use crate::work_item_intake::Intake;
+use crate::write_policy::WritePolicy;
+use crate::{
+    circuit_breaker, command_blocklist, confirm_gate, dedup, files, jobs, list_features,
+    loop_detect, memory, notes_router, notify_person, output_validate, phase_recorder, redact,
+    retry, schedule, search, shell, step_tracer, task, watch, web, work_item, work_item_intake,
+    write_policy,
+};
+use HostCapability as Can;
+use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule, HostCapability};
+use pod::hook::{
+    Event, PostAssistant, PreRequest, PreToolCall, PromptSubmit, ToolOutcome, ToolRepeat,
+    ToolShape, TurnEnd,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -42,58 +53,150 @@ pub struct BadSettings {
     pub problem: String,
 }
 
-/// The ids of built-in features that are off unless the configuration enables them, and of `builtin:output-validate`, which has
-/// settings, too.
-pub const OPT_IN: [FeatureId; 21] = [
-    loop_detect::ID,
-    circuit_breaker::ID,
-    write_policy::ID,
-    phase_recorder::ID,
-    work_item::ID,
-    memory::ID,
-    notes_router::ID,
-    web::ID,
-    command_blocklist::ID,
-    confirm_gate::ID,
-    schedule::ID,
-    notify_person::ID,
-    work_item_intake::ID,
-    watch::ID,
-    jobs::ID,
-    list_features::ID,
-    redact::ID,
-    retry::ID,
-    dedup::ID,
-    output_validate::ID,
-    step_tracer::ID,
+/// The row of a table of grants.
+type Grants = (FeatureId, &'static [HostCapability]);
+
+/// The features with settings: each by its module, how it is made of its settings, and what it may have.
+macro_rules! opt_in {
+    ($($module:ident: $new:expr, [$($grant:expr),+];)+) => {
+        /// The ids of built-in features that are off unless the configuration enables them, and of
+        /// `builtin:output-validate`, which has settings, too.
+        pub const OPT_IN: [FeatureId; COUNT] = [$($module::ID),+];
+
+        const COUNT: usize = [$(stringify!($module)),+].len();
+
+        const OPT_IN_GRANTS: [Grants; COUNT] = [$(($module::ID, &[$($grant),+])),+];
+
+        /// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
+        #[must_use]
+        pub fn declared() -> Vec<FeatureDescriptor> {
+            vec![$($module::declared()),+]
+        }
+
+        /// Those that are enabled; the settings of all are read.
+        fn made(of: impl Fn(FeatureId) -> Written, now: &Now) -> Made {
+            let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
+            $(modules.extend(module(of($module::ID), now, $new)?);)+
+            Ok(modules)
+        }
+    };
+}
+
+/// What the features that are on by default may have.
+const ALWAYS_ON: [Grants; 4] = [
+    (files::ID, &[ANY_TOOL, Can::WRITE_WORKSPACE]),
+    (search::ID, &[ANY_TOOL, Can::READ_WORKSPACE]),
+    (
+        shell::ID,
+        &[ANY_TOOL, Can::READ_WORKSPACE, Can::ANY_PROGRAM],
+    ),
+    (
+        task::ID,
+        &[ANY_TOOL, GATE_REQUESTS, Can::SESSION_STATE, task::NOTIFY],
+    ),
 ];
 
-/// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
-#[must_use]
-pub fn declared() -> Vec<FeatureDescriptor> {
-    vec![
-        loop_detect::declared(),
-        circuit_breaker::declared(),
-        write_policy::declared(),
-        phase_recorder::declared(),
-        work_item::declared(),
-        memory::declared(),
-        notes_router::declared(),
-        web::declared(),
-        command_blocklist::declared(),
-        confirm_gate::declared(),
-        schedule::declared(),
-        notify_person::declared(),
-        work_item_intake::declared(),
-        watch::declared(),
-        jobs::declared(),
-        list_features::declared(),
-        redact::declared(),
-        retry::declared(),
-        dedup::declared(),
-        output_validate::declared(),
-        step_tracer::declared(),
-    ]
+opt_in! {
+    loop_detect: |own, _| LoopDetect::new(own),
+        [GATE_CALLS, GATE_ANSWERS, HOOK_RESULTS, Can::ANY_RESULT, Can::SESSION_STATE];
+    circuit_breaker: CircuitBreaker::new,
+        [GATE_CALLS, GATE_REQUESTS, HOOK_RESULTS, Can::ANY_RESULT, Can::SESSION_STATE];
+    write_policy: |own, _| WritePolicy::new(own),
+        [GATE_CALLS, Can::READ_WORKSPACE];
+    phase_recorder: |Nothing {}, _| Ok(PhaseRecorder),
+        [ANY_TOOL, Can::SESSION_STATE];
+    work_item: WorkItems::new,
+        [ANY_TOOL, GATE_CALLS, Can::SESSION_STATE, work_item::WRITE, work_item::PROVIDE,
+         work_item::PROVIDE_TRACKER, work_item::ENRICH];
+    memory: |Nothing {}, now| Ok(Memory::new(now)),
+        [ANY_TOOL, memory::WRITE, memory::PROVIDE];
+    notes_router: |Nothing {}, _| Ok(NotesRouter),
+        [ANY_TOOL, WRITE_ITEMS, WRITE_NOTES];
+    // Its hosts are a person's to name.
+    web: |Nothing {}, _| Ok(Pages),
+        [ANY_TOOL];
+    command_blocklist: |own, _| CommandBlocklist::new(own),
+        [GATE_CALLS, HOOK_RESULTS, Can::ANY_RESULT, Can::EmitUserAlert];
+    confirm_gate: |own, _| ConfirmGate::new(own),
+        [GATE_CALLS];
+    schedule: ScheduledPrompts::new,
+        [ANY_TOOL, Can::SESSION_STATE, schedule::NOTIFY, schedule::DELIVERS];
+    // The person writes its command, and names the host of its webhook.
+    notify_person: NotifyPerson::new,
+        [Can::ANY_BACKGROUND_TASK, OBSERVE, Can::SESSION_STATE, Can::ANY_PROGRAM,
+         Can::READ_WORKSPACE, notify_person::SECRET];
+    work_item_intake: Intake::new,
+        [Can::ANY_BACKGROUND_TASK, Can::SESSION_STATE, READ_ITEMS, work_item_intake::NOTIFY];
+    watch: |own, _| Ok(ProjectWatch(own)),
+        [Can::READ_WORKSPACE, GATE_REQUESTS, OBSERVE, watch::NOTIFY, watch::LOOKS];
+    jobs: |own, _| Jobs::new(own),
+        [ANY_TOOL, Can::READ_WORKSPACE, Can::ANY_PROGRAM, Can::SESSION_STATE, Can::EmitUserAlert,
+         jobs::NOTIFY, jobs::TELLS];
+    list_features: |Nothing {}, _| Ok(ListFeatures),
+        [ANY_TOOL, list_features::RECORDS];
+    redact: |own, _| Redact::new(own),
+        [SHAPE_RESULTS, Can::ANY_RESULT];
+    retry: |own, _| Retry::new(own),
+        [REPEAT_CALLS, Can::ANY_REPEAT];
+    dedup: |own, _| Dedup::new(own),
+        [HOOK_RESULTS, Can::ANY_RESULT, Can::SESSION_STATE];
+    output_validate: |own, _| OutputValidate::new(own),
+        [JUDGE_INPUTS, END_TURNS, Can::ANY_PROGRAM, Can::READ_WORKSPACE];
+    step_tracer: |Nothing {}, now| Ok(StepTracer::new(now)),
+        [OBSERVE, step_tracer::WRITE];
+}
+
+const ANY_TOOL: Can = Can::tool("*");
+
+/// Reading work items through their store.
+const READ_ITEMS: Can = Can::WorkItemStore {
+    read: true,
+    write: false,
+};
+
+/// Changing work items through whoever provides them.
+const WRITE_ITEMS: Can = Can::WorkItemStore {
+    read: false,
+    write: true,
+};
+
+/// Keeping notes through whoever provides memory.
+const WRITE_NOTES: Can = Can::MemoryStore {
+    read: false,
+    write: true,
+};
+
+const GATE_CALLS: Can = Can::hook::<PreToolCall>();
+
+/// Ending the turn of an answer.
+const GATE_ANSWERS: Can = Can::hook::<PostAssistant>();
+
+/// Seeing that the model is asked, which is the same as standing where it could be refused.
+const GATE_REQUESTS: Can = Can::hook::<PreRequest>();
+
+/// Seeing results, which is the same as standing where they could be changed.
+const HOOK_RESULTS: Can = Can::hook::<ToolOutcome>();
+
+/// Refusing inputs.
+const JUDGE_INPUTS: Can = Can::hook::<PromptSubmit>();
+
+/// Having the model go on, or a person look, at the end of a turn.
+const END_TURNS: Can = Can::hook::<TurnEnd>();
+
+/// Running calls again that are safe to repeat.
+const REPEAT_CALLS: Can = Can::hook::<ToolRepeat>();
+
+/// Seeing whole results before they are kept.
+const SHAPE_RESULTS: Can = Can::hook::<ToolShape>();
+
+/// Getting every record.
+const OBSERVE: Can = Can::hook::<Event>();
+
+/// What the built-in features are granted unless a person says otherwise. What stands in no row is refused. One with
+/// background tasks has `HostCapability::ANY_BACKGROUND_TASK` in its row.
+pub fn grants() -> impl Iterator<Item = (FeatureId, HostCapability)> {
+    let rows = ALWAYS_ON.into_iter().chain(OPT_IN_GRANTS);
+    rows.flat_map(|(id, held)| held.iter().map(move |one| (id.clone(), one.clone())))
 }
 
 /// Creates the opt-in features that have complete settings, for `yoi` to install. `enabled` names the features whose
@@ -105,7 +208,7 @@ pub fn with_settings(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,
     now: &Now,
-) -> Result<Vec<Arc<dyn FeatureModule>>, BadSettings> {
+) -> Made {
     for (feature, keys) in settings {
         if let (false, Some(key)) = (OPT_IN.contains(feature), keys.keys().next()) {
             let problem = format!("unknown key `{key}`");
@@ -115,56 +218,22 @@ pub fn with_settings(
             });
         }
     }
-    let of = |id: FeatureId| {
-        (
-            enabled(&id),
-            settings.get(&id).cloned().unwrap_or_default(),
-            id,
-        )
+    let of = |feature| Written {
+        is_enabled: enabled(&feature),
+        keys: settings.get(&feature).cloned().unwrap_or_default(),
+        feature,
     };
-    let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
-    modules.extend(module(of(loop_detect::ID), LoopDetect::new)?);
-    modules.extend(module(of(circuit_breaker::ID), |settings| {
-        CircuitBreaker::new(settings, Arc::clone(now))
-    })?);
-    modules.extend(module(of(write_policy::ID), WritePolicy::new)?);
-    modules.extend(module(of(phase_recorder::ID), |Nothing {}| {
-        Ok(PhaseRecorder)
-    })?);
-    modules.extend(module(of(work_item::ID), |settings| {
-        WorkItems::new(settings, Arc::clone(now))
-    })?);
-    modules.extend(module(of(memory::ID), |Nothing {}| {
-        Ok(Memory::new(Arc::clone(now)))
-    })?);
-    modules.extend(module(of(notes_router::ID), |Nothing {}| Ok(NotesRouter))?);
-    modules.extend(module(of(web::ID), |Nothing {}| Ok(Pages))?);
-    modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);
-    modules.extend(module(of(confirm_gate::ID), ConfirmGate::new)?);
-    modules.extend(module(of(watch::ID), |settings| {
-        Ok(ProjectWatch(settings))
-    })?);
-    modules.extend(module(of(schedule::ID), |settings| {
-        ScheduledPrompts::new(settings, Arc::clone(now))
-    })?);
-    modules.extend(module(of(notify_person::ID), |settings| {
-        NotifyPerson::new(settings, Arc::clone(now))
-    })?);
-    modules.extend(module(of(work_item_intake::ID), |settings| {
-        Intake::new(settings, Arc::clone(now))
-    })?);
-    modules.extend(module(of(jobs::ID), Jobs::new)?);
-    modules.extend(module(of(list_features::ID), |Nothing {}| {
-        Ok(ListFeatures)
-    })?);
-    modules.extend(module(of(redact::ID), Redact::new)?);
-    modules.extend(module(of(retry::ID), Retry::new)?);
-    modules.extend(module(of(dedup::ID), Dedup::new)?);
-    modules.extend(module(of(output_validate::ID), OutputValidate::new)?);
-    modules.extend(module(of(step_tracer::ID), |Nothing {}| {
-        Ok(StepTracer::new(Arc::clone(now)))
-    })?);
-    Ok(modules)
+    made(of, now)
+}
+
+/// Features, or the first whose settings are invalid.
+type Made = Result<Vec<Arc<dyn FeatureModule>>, BadSettings>;
+
+/// What a user wrote about one feature.
+struct Written {
+    feature: FeatureId,
+    is_enabled: bool,
+    keys: Settings,
 }
 
 /// Nothing to set, beside a grant.
@@ -173,19 +242,17 @@ pub fn with_settings(
 struct Nothing {}
 
 fn module<S: DeserializeOwned, M: FeatureModule>(
-    (enabled, keys, feature): (bool, Settings, FeatureId),
-    new: impl FnOnce(S) -> Result<M, String>,
+    written: Written,
+    now: &Now,
+    new: impl FnOnce(S, Now) -> Result<M, String>,
 ) -> Result<Option<Arc<dyn FeatureModule>>, BadSettings> {
-    let bad = |problem: String| BadSettings {
-        feature: feature.clone(),
-        problem,
+    let feature = written.feature;
+    let bad = |problem: String| BadSettings { feature, problem };
+    let made = match serde_json::from_value(Value::Object(written.keys)) {
+        Ok(settings) if written.is_enabled => new(settings, Arc::clone(now)),
+        Ok(_unused) => return Ok(None),
+        Err(error) => Err(error.to_string()),
     };
-    let typed =
-        serde_json::from_value(Value::Object(keys)).map_err(|error| bad(error.to_string()))?;
-    if !enabled {
-        return Ok(None);
-    }
-    new(typed)
-        .map(|module| Some(Arc::new(module) as Arc<dyn FeatureModule>))
-        .map_err(bad)
+    let module = made.map_err(bad)?;
+    Ok(Some(Arc::new(module)))
 }
