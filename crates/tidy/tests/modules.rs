@@ -56,7 +56,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "pod::feature::declare", may: &["hook", "permission", "record", "schedule", "schema"] },
         // what the host makes of it; installs nothing
         Room { name: "pod::feature::decide", may: &["feature::declare", "hook", "permission", "record"] },
-        Room { name: "pod::feature::install", may: &["feature::decide", "feature::declare", "feature::live", "foreign", "hook", "mailbox"] },
+        Room { name: "pod::feature::install", may: &["feature::decide", "feature::declare", "feature::live", "foreign", "hook"] },
         // what is installed; knows nothing of installing
         Room { name: "pod::feature::live", may: &["feature::decide", "feature::declare", "foreign", "hook", "mailbox", "record", "schema", "session"] },
         // the driver; knows no host

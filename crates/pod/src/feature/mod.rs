@@ -26,13 +26,14 @@ pub use decide::policy::{
     Admission, BadGrant, CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, StoreAccess,
 };
 pub use decide::report::{
-    ContributionKind, Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule,
-    HostSandbox, InstallOutcome, RegistryReport, SkippedContribution, Totals,
+    Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox,
+    InstallOutcome, RegistryReport, SkippedContribution, Totals,
 };
 pub use declare::about::About;
 pub use declare::capability::HostCapability;
 pub(crate) use declare::capability::{MAX_NOTIFICATION, MAX_PER_TURN};
 pub use declare::category::ToolCategory;
+pub use declare::contribution::ContributionKind;
 pub use declare::descriptor::{
     FeatureDescriptor, FeatureDescriptorBuilder, FeatureRuntimeKind, InstructionDeclaration,
 };
@@ -61,12 +62,13 @@ pub use declare::tool_schema::ToolSchema;
 pub use declare::touch::{TouchKind, TouchRule};
 pub use install::builder::{CALLBACK_LIMIT, FeatureRegistryBuilder};
 pub use install::context::{FeatureDiagnosticSink, FeatureInstallContext};
-pub use install::contributions::{HookContribution, ToolContribution};
+pub use install::contributions::{BackgroundTaskContribution, HookContribution, ToolContribution};
 pub use install::host_services::{FeatureServiceProvider, HostServices};
 pub use install::module::FeatureModule;
-pub use install::probe::{RegistrarCall, RegistrarProbe, Staging};
-pub use install::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolRegistrar};
-pub use install::tasks::{BackgroundTaskContribution, BackgroundTaskRegistrar};
+pub use install::registrars::{
+    BackgroundTaskRegistrar, InstructionRegistrar, PublicHookRegistrar, ToolRegistrar,
+};
+pub use install::stage::{RegistrarCall, RegistrarProbe, Staging};
 pub(crate) use live::enrich::ArgumentEnricher;
 pub use live::enrich::{Enrichment, ToolEnricher};
 pub use live::foreign::ForeignContract;

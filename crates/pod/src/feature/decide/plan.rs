@@ -8,10 +8,11 @@ mod order;
 mod wiring;
 
 use super::policy::CapabilityPolicy;
-use super::report::{ContributionKind, HostReport, InstallOutcome, SkippedContribution};
+use super::report::{HostReport, InstallOutcome, SkippedContribution};
 use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
+use crate::feature::declare::contribution::Contribution;
 use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::declare::enricher::EnricherDeclaration;
@@ -570,66 +571,20 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
         .chain(missing)
         .collect();
     let mut skipped = Vec::new();
-    let tools = kept(&descriptor.declared_tools, &lost, &mut skipped, |tool| {
-        let own = HostCapability::ContributeTool {
-            name: tool.name.clone().into(),
-        };
-        (
-            ContributionKind::Tool,
-            tool.name.clone(),
-            [&[own], &tool.needs[..]].concat(),
-        )
-    });
+    let tools = kept(&descriptor.declared_tools, &lost, &mut skipped);
     let tools = categories::served(tools, &planned.unserved, &mut skipped);
     planned.tools = tools.into_iter().map(planned_tool).collect();
-    let enrichers = kept(&descriptor.enriches, &lost, &mut skipped, |enricher| {
-        (
-            ContributionKind::Enricher,
-            enricher.name.clone(),
-            [&[enricher.implied()], &enricher.needs[..]].concat(),
-        )
-    });
+    let enrichers = kept(&descriptor.enriches, &lost, &mut skipped);
     planned.enrichers = enrichers.into_iter().cloned().collect();
     planned.categories.clone_from(&descriptor.serves);
     planned.rules.clone_from(&descriptor.rules);
-    let hooks = kept(&descriptor.declared_hooks, &lost, &mut skipped, |hook| {
-        (
-            ContributionKind::Hook,
-            hook.name.clone(),
-            [hook.implied(), hook.needs.clone()].concat(),
-        )
-    });
+    let hooks = kept(&descriptor.declared_hooks, &lost, &mut skipped);
     planned.hooks = hooks.into_iter().map(planned_hook).collect();
-    let tasks = kept(
-        &descriptor.declared_background_tasks,
-        &lost,
-        &mut skipped,
-        |task| {
-            (
-                ContributionKind::Task,
-                task.name.clone(),
-                std::iter::once(task.implied())
-                    .chain(task.all_needs())
-                    .collect(),
-            )
-        },
-    );
+    let tasks = kept(&descriptor.declared_background_tasks, &lost, &mut skipped);
     planned.background_tasks = tasks.into_iter().map(planned_task).collect();
-    let states = kept(&descriptor.states, &lost, &mut skipped, |state| {
-        (
-            ContributionKind::State,
-            state.name.clone(),
-            vec![HostCapability::StateStore { scope: state.scope }],
-        )
-    });
+    let states = kept(&descriptor.states, &lost, &mut skipped);
     planned.states = states.into_iter().cloned().collect();
-    let provided = kept(&descriptor.provides, &lost, &mut skipped, |offer| {
-        (
-            ContributionKind::Service,
-            offer.service.to_string(),
-            vec![wiring::provides(&offer.service.name)],
-        )
-    });
+    let provided = kept(&descriptor.provides, &lost, &mut skipped);
     planned.services.provided = provided.into_iter().cloned().collect();
     planned.instructions = descriptor
         .instructions
@@ -720,44 +675,15 @@ fn grants(
         .iter()
         .map(|r| &r.capability)
         .collect();
-    let implied = descriptor
-        .declared_tools
-        .iter()
-        .map(|t| HostCapability::ContributeTool {
-            name: t.name.clone().into(),
-        });
-    let hooks: BTreeSet<_> = descriptor
-        .declared_hooks
-        .iter()
-        .flat_map(HookDeclaration::implied)
-        .collect();
-    let tasks = descriptor
-        .declared_background_tasks
-        .iter()
-        .map(BackgroundTaskDeclaration::implied);
-    let enrichers: BTreeSet<_> = descriptor
-        .enriches
-        .iter()
-        .map(EnricherDeclaration::implied)
-        .collect();
-    let implied = implied
-        .chain(hooks)
-        .chain(tasks)
-        .chain(enrichers)
-        .map(|c| (c, Need::Optional));
-    let states: BTreeSet<_> = descriptor
-        .states
-        .iter()
-        .map(|s| HostCapability::StateStore { scope: s.scope })
-        .collect();
-    let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required)));
-    let provided: BTreeSet<_> = descriptor
-        .provides
-        .iter()
-        .map(|s| wiring::provides(&s.service.name))
-        .collect();
-    let implied = implied.chain(provided.into_iter().map(|c| (c, Need::Optional)));
-    let implied = implied
+    let implied = requests(&descriptor.declared_tools, Need::Optional)
+        .chain(sorted(requests(&descriptor.declared_hooks, Need::Optional)))
+        .chain(requests(
+            &descriptor.declared_background_tasks,
+            Need::Optional,
+        ))
+        .chain(sorted(requests(&descriptor.enriches, Need::Optional)))
+        .chain(sorted(requests(&descriptor.states, Need::Required)))
+        .chain(sorted(requests(&descriptor.provides, Need::Optional)))
         .chain(admissions(descriptor))
         .filter(|(c, _)| !asked.contains(c));
     let (mut granted, mut denied, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
@@ -781,6 +707,22 @@ fn grants(
     (CapabilityGrantSet::new(granted, denied), diagnostics)
 }
 
+/// What the declarations of one kind request by themselves.
+fn requests<C: Contribution>(
+    declared: &[C],
+    need: Need,
+) -> impl Iterator<Item = (HostCapability, Need)> {
+    declared
+        .iter()
+        .flat_map(C::requests)
+        .map(move |capability| (capability, need))
+}
+
+/// Each request once.
+fn sorted<T: Ord>(requests: impl Iterator<Item = T>) -> BTreeSet<T> {
+    requests.collect()
+}
+
 /// The capabilities that the requirements request; the strictest need of each.
 fn admissions(descriptor: &FeatureDescriptor) -> BTreeMap<HostCapability, Need> {
     let mut needs = BTreeMap::new();
@@ -791,22 +733,21 @@ fn admissions(descriptor: &FeatureDescriptor) -> BTreeMap<HostCapability, Need> 
     needs
 }
 
-/// Splits declared contributions into possible and skipped ones. `of` returns kind, name and needs.
-fn kept<'a, T>(
-    declared: &'a [T],
+/// The contributions that are possible; lists the others as skipped.
+fn kept<'a, C: Contribution>(
+    declared: &'a [C],
     lost: &[DeniedCapability],
     skipped: &mut Vec<SkippedContribution>,
-    of: impl Fn(&T) -> (ContributionKind, String, Vec<HostCapability>),
-) -> Vec<&'a T> {
-    let mut kept = |one: &&T| {
-        let (kind, name, takes) = of(one);
+) -> Vec<&'a C> {
+    let mut kept = |one: &&C| {
+        let takes = one.takes();
         let denied = lost
             .iter()
             .find(|denied| takes.contains(&denied.capability));
         skipped.extend(denied.map(
             |DeniedCapability { capability, reason }| SkippedContribution {
-                kind,
-                name,
+                kind: C::KIND,
+                name: one.name(),
                 reason: format!("it needs {capability}: {reason}"),
             },
         ));
@@ -843,7 +784,7 @@ fn planned_hook(hook: &HookDeclaration) -> PlannedHook {
 }
 
 /// The part of a declaration that plans and reports show.
-pub(crate) fn planned_task(task: &BackgroundTaskDeclaration) -> PlannedTask {
+fn planned_task(task: &BackgroundTaskDeclaration) -> PlannedTask {
     let BackgroundTaskDeclaration {
         name,
         effect,

@@ -1,17 +1,16 @@
 //! Which feature may have which capability: the host's decision, as data. Without a granting row a request is refused.
 //! Does not depend on handles.
 
-mod explain;
 mod table;
 mod written;
 
-pub use explain::Admission;
 pub use table::{BadGrant, FsAccess, GrantTable, NotificationBounds, StoreAccess};
 
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::grants::Need;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::settings::Settings;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The grants, refusals and switches of all features, each with its source. `yoi` builds it from defaults and
@@ -53,6 +52,19 @@ pub(crate) struct GrantDecision {
     pub(crate) granted: Option<HostCapability>,
     /// The reason for a part that counts as denied.
     pub(crate) denied: Option<String>,
+}
+
+/// The decision about one request with the row that made it; for `yoi features explain`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Admission {
+    pub granted: bool,
+    /// The row's capability, which includes or overlaps the request; none if no row applies.
+    pub row: Option<String>,
+    /// The row's source: `default`, or a file and line.
+    pub source: Option<String>,
+    /// The reason for the missing grant, if no row refuses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl CapabilityPolicy {
@@ -186,6 +198,27 @@ impl CapabilityPolicy {
         GrantDecision {
             granted: reading,
             denied: Some(self.reason(feature, asked)),
+        }
+    }
+
+    /// The row that admits or refuses `asked`: the first refusal, else the last grant.
+    #[must_use]
+    pub fn admission(&self, feature: &FeatureId, asked: &HostCapability) -> Admission {
+        let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
+        let refuses = rows
+            .iter()
+            .find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked));
+        let grants = || {
+            rows.iter()
+                .rev()
+                .find(|row| row.rule == RowEffect::Grant && row.capability.covers(asked))
+        };
+        let row = refuses.or_else(grants);
+        Admission {
+            granted: row.is_some_and(|row| row.rule == RowEffect::Grant),
+            row: row.map(|row| row.capability.to_string()),
+            source: row.map(|row| row.source.clone()),
+            reason: row.is_none().then(|| self.reason(feature, asked)),
         }
     }
 

@@ -4,6 +4,7 @@ use super::plan::{PlannedFeature, PlannedHook, PlannedTask, Unmet};
 use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
+use crate::feature::declare::contribution::ContributionKind;
 use crate::feature::declare::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use crate::feature::declare::diagnostic::FeatureDiagnostic;
 use crate::feature::declare::grants::DeniedCapability;
@@ -11,8 +12,8 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{FeatureServices, ServiceDeclaration};
 use crate::feature::declare::settings;
 use crate::feature::declare::state::StateDeclaration;
+use crate::feature::declare::tool::ToolDeclaration;
 use crate::permission::Rule;
-use llm_worker::ToolDefinition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,20 +42,6 @@ impl InstallOutcome {
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Installed | Self::Degraded)
     }
-}
-
-/// The kind of a contribution.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ContributionKind {
-    Tool,
-    Hook,
-    Task,
-    State,
-    Service,
-    Enricher,
 }
 
 /// A declared contribution that was left out.
@@ -322,19 +309,22 @@ impl FeatureInstallReport {
         }
     }
 
-    pub(crate) fn describe(
+    /// Adds what was installed as planned: these tools, by name, and these instructions.
+    pub(crate) fn describe<'a>(
         &mut self,
-        tools: &[(&ToolDefinition, u64)],
-        hooks: &[PlannedHook],
-        tasks: Vec<PlannedTask>,
+        planned: &PlannedFeature,
+        tools: impl Iterator<Item = &'a ToolDeclaration>,
         instructions: &[InstructionDeclaration],
     ) {
-        self.installed_tools = tools.iter().map(|(t, _)| t.name.clone()).collect();
+        self.installed_hooks.clone_from(&planned.hooks);
+        self.background_tasks.clone_from(&planned.background_tasks);
+        self.states.clone_from(&planned.states);
         self.instructions = instructions.iter().map(|i| i.name.clone()).collect();
         let mut hasher = blake3::Hasher::new();
-        for (d, deadline_ms) in tools {
-            let effect = format!("{:?} {deadline_ms}", d.effect);
-            self.schema_bytes += digest(&mut hasher, &[&d.name, &d.description, &d.schema]);
+        for tool in tools {
+            self.installed_tools.push(tool.name.clone());
+            self.schema_bytes += digest(&mut hasher, &[&tool.name, &tool.about, &tool.schema]);
+            let effect = format!("{:?} {}", tool.effect, tool.deadline_ms);
             digest(&mut hasher, &[&effect]);
         }
         for PlannedHook {
@@ -346,7 +336,7 @@ impl FeatureInstallReport {
             on_failure: _,
             before,
             after,
-        } in hooks
+        } in &self.installed_hooks
         {
             digest(
                 &mut hasher,
@@ -359,13 +349,12 @@ impl FeatureInstallReport {
                 digest(&mut hasher, &[&format!("{before:?} {after:?}")]);
             }
         }
-        for task in &tasks {
+        for task in &self.background_tasks {
             digest(
                 &mut hasher,
                 &[&task.name, &serde_json::to_string(task).unwrap_or_default()],
             );
         }
-        self.background_tasks = tasks;
         for ServiceDeclaration {
             service,
             version,
@@ -383,7 +372,6 @@ impl FeatureInstallReport {
         for rule in &self.rules {
             digest(&mut hasher, &["rule", &rule.to_string()]);
         }
-        self.installed_hooks = hooks.to_vec();
         for InstructionDeclaration { name, text } in instructions {
             digest(&mut hasher, &[name]);
             self.schema_bytes += digest(&mut hasher, &[text]);

@@ -3,11 +3,12 @@
 use super::about::About;
 use super::capability::HostCapability;
 use super::category::ToolCategory;
+use super::contribution::{problems, twice};
 use super::enricher::EnricherDeclaration;
 use super::grants::CapabilityRequest;
 use super::hook::{HookDeclaration, HookKey, WrapKey};
 use super::id::FeatureId;
-use super::service::{ServiceDeclaration, ServiceId, ServiceRequirement, parsed};
+use super::service::{ServiceDeclaration, ServiceRequirement, parsed};
 use super::settings;
 use super::state::{StateDeclaration, StateKey};
 use super::task::{BackgroundTaskDeclaration, TaskKey};
@@ -239,80 +240,27 @@ impl FeatureDescriptor {
             self.rules_problem()
                 .map(|problem| format!("rules: {problem}")),
         );
-        found.extend(self.provides.iter().filter_map(ServiceDeclaration::problem));
-        found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
         let requested = self.requested();
-        found.extend(
-            self.declared_tools
-                .iter()
-                .filter_map(|t| t.problem(&requested)),
-        );
-        found.extend(
-            self.declared_hooks
-                .iter()
-                .filter_map(|h| h.problem(&requested)),
-        );
-        found.extend(
-            self.enriches
-                .iter()
-                .filter_map(|enricher| enricher.problem(&requested)),
-        );
-        found.extend(
-            self.declared_background_tasks
-                .iter()
-                .filter_map(|task| task.problem(&requested, &self.requires)),
-        );
+        found.extend(problems(&self.provides, &requested));
+        found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
+        found.extend(problems(&self.declared_tools, &requested));
+        found.extend(problems(&self.declared_hooks, &requested));
+        found.extend(problems(&self.enriches, &requested));
+        found.extend(problems(&self.declared_background_tasks, &requested));
+        let tasks = self.declared_background_tasks.iter();
+        found.extend(tasks.filter_map(|task| task.foreign_event(&self.requires)));
         for InstructionDeclaration { name, text } in &self.instructions {
             let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
                 .and_then(|()| instruction_text(name, text));
             found.extend(problem.err());
         }
-        found.extend(self.states.iter().filter_map(StateDeclaration::problem));
-        found.extend(twice("state", self.states.iter().map(|s| s.name.as_str())));
-        let (provided, required) = (
-            self.provides.iter().map(|s| &s.service),
-            self.requires.iter().map(|s| &s.service),
-        );
-        let named = |services: Vec<&ServiceId>| {
-            services
-                .into_iter()
-                .map(ServiceId::to_string)
-                .collect::<Vec<_>>()
-        };
-        found.extend(twice(
-            "service",
-            named(provided.collect()).iter().map(String::as_str),
-        ));
-        found.extend(twice(
-            "requirement",
-            named(required.collect()).iter().map(String::as_str),
-        ));
-        found.extend(twice(
-            "tool",
-            self.declared_tools.iter().map(|t| t.name.as_str()),
-        ));
-        found.extend(twice(
-            "hook",
-            self.declared_hooks.iter().map(|h| h.name.as_str()),
-        ));
-        found.extend(twice(
-            "background task",
-            self.declared_background_tasks
-                .iter()
-                .map(|t| t.name.as_str()),
-        ));
-        found.extend(twice(
-            "enricher",
-            self.enriches.iter().map(|e| e.name.as_str()),
-        ));
-        found.extend(twice(
-            "category",
-            self.serves.iter().map(ToolCategory::as_str),
-        ));
-        found.extend(twice(
-            "instruction",
-            self.instructions.iter().map(|i| i.name.as_str()),
-        ));
+        found.extend(problems(&self.states, &requested));
+        let required = self.requires.iter().map(|asked| asked.service.to_string());
+        found.extend(twice("requirement", required));
+        let served = self.serves.iter().map(ToolCategory::to_string);
+        found.extend(twice("category", served));
+        let named = self.instructions.iter().map(|one| one.name.clone());
+        found.extend(twice("instruction", named));
         found
     }
 }
@@ -344,14 +292,6 @@ pub(crate) fn instruction_text(name: &str, text: &str) -> Result<(), String> {
         MAX_TEXT,
         Lines::Many,
     )
-}
-
-fn twice<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let mut seen = std::collections::BTreeSet::new();
-    let mut names = names;
-    names
-        .find(|n| !seen.insert(n.to_ascii_lowercase()))
-        .map(|n| format!("{kind} `{n}` is declared twice (case aside)"))
 }
 
 /// Builds a [`FeatureDescriptor`] in `descriptor()` of a feature. Nothing is checked before planning, so building

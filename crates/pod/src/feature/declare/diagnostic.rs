@@ -1,10 +1,12 @@
 //! Problems between a descriptor and a live feature: one code per cause, with both sides named. Does not depend on the
 //! plan or the stage.
 
+use super::contribution::ContributionKind;
 use super::id::FeatureId;
 use authority::Redactor;
 use llm_worker::ErrorKind;
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 
 /// Most notes one feature may leave while it installs.
 pub const MAX_NOTES: usize = 32;
@@ -178,6 +180,36 @@ pub enum FeatureInstallError {
 }
 
 impl FeatureInstallError {
+    pub(crate) fn undeclared(kind: ContributionKind, name: impl Display, of: &FeatureId) -> Self {
+        Self::NotDeclared {
+            kind: kind.noun(),
+            name: name.to_string(),
+            feature: of.clone(),
+        }
+    }
+
+    pub(crate) fn twice(kind: ContributionKind, name: impl Display, of: &FeatureId) -> Self {
+        Self::StagedTwice {
+            kind: kind.noun(),
+            name: name.to_string(),
+            feature: of.clone(),
+        }
+    }
+
+    pub(crate) fn differs(
+        kind: ContributionKind,
+        name: impl Display,
+        of: &FeatureId,
+        what: &'static str,
+    ) -> Self {
+        Self::Differs {
+            kind: kind.noun(),
+            name: name.to_string(),
+            feature: of.clone(),
+            what,
+        }
+    }
+
     /// An error with the feature's own reason.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::Failed(reason.into())

@@ -3,6 +3,7 @@
 
 use super::capability::HostCapability;
 use super::category::{ToolCategory, category_fits};
+use super::contribution::{Contribution, ContributionKind};
 use super::text::{self, Lines, MAX_NAME};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,18 +105,25 @@ impl EnricherDeclaration {
         self.tools.iter().any(|name| name == "*" || name == tool)
             && self.category.as_ref().is_none_or(|of| Some(of) == category)
     }
+}
 
-    pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
-        let Self { name, needs, .. } = self;
-        if let Err(problem) = text::check("an enricher's name", name, MAX_NAME, Lines::One) {
-            return Some(problem);
-        }
-        let unrequested = needs.iter().find(|need| !requested.contains(need));
-        let unrequested = || {
-            unrequested
-                .map(|n| format!("enricher `{name}` needs {n}, which the feature does not request"))
-        };
-        self.implied().problem().or_else(unrequested)
+impl Contribution for EnricherDeclaration {
+    const KIND: ContributionKind = ContributionKind::Enricher;
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn requests(&self) -> Vec<HostCapability> {
+        vec![self.implied()]
+    }
+
+    fn needs(&self) -> Vec<HostCapability> {
+        self.needs.clone()
+    }
+
+    fn problem(&self, _requested: &[HostCapability]) -> Option<String> {
+        text::check("an enricher's name", &self.name, MAX_NAME, Lines::One).err()
     }
 }
 

@@ -2,6 +2,7 @@
 //! chains.
 
 use super::capability::{HostCapability, MAX_NAMED_TOOLS};
+use super::contribution::{Contribution, ContributionKind};
 use super::id::{FeatureId, feature_id_fits};
 use super::text::{self, Lines, MAX_NAME, millis};
 use crate::hook::{
@@ -323,8 +324,20 @@ impl HookDeclaration {
             after: &self.after,
         }
     }
+}
 
-    pub(crate) fn implied(&self) -> Vec<HostCapability> {
+impl Contribution for HookDeclaration {
+    const KIND: ContributionKind = ContributionKind::Hook;
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn needs(&self) -> Vec<HostCapability> {
+        self.needs.clone()
+    }
+
+    fn requests(&self) -> Vec<HostCapability> {
         let stands = HostCapability::ContributeHook {
             point: self.point,
             class: self.class,
@@ -357,13 +370,12 @@ impl HookDeclaration {
         }
     }
 
-    pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
+    fn problem(&self, _requested: &[HostCapability]) -> Option<String> {
         let Self {
             name,
             class,
             deadline_ms,
             tools,
-            needs,
             ..
         } = self;
         if let Err(problem) = text::check("a hook's name", name, MAX_NAME, Lines::One) {
@@ -406,11 +418,6 @@ impl HookDeclaration {
                 tools.len()
             ));
         }
-        let implied = self.implied().iter().find_map(HostCapability::problem);
-        let unrequested = needs.iter().find(|need| !requested.contains(need));
-        implied.or_else(|| {
-            unrequested
-                .map(|n| format!("hook `{name}` needs {n}, which the feature does not request"))
-        })
+        None
     }
 }

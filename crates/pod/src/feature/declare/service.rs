@@ -1,6 +1,7 @@
 //! Services: their names, their declarations, and their part of a plan. Do not depend on handles.
 
 use super::capability::HostCapability;
+use super::contribution::{Contribution, ContributionKind};
 use super::grants::Need;
 use super::id::{FeatureId, service_name_fits, service_problem};
 use super::text::{self, Lines, MAX_NAME};
@@ -330,8 +331,26 @@ impl ServiceDeclaration {
         self.events.push(event.name.to_owned());
         self
     }
+}
 
-    pub(crate) fn problem(&self) -> Option<String> {
+impl Contribution for ServiceDeclaration {
+    const KIND: ContributionKind = ContributionKind::Service;
+
+    fn name(&self) -> String {
+        self.service.to_string()
+    }
+
+    fn requests(&self) -> Vec<HostCapability> {
+        vec![HostCapability::ProvideService {
+            key: self.service.name.clone().into(),
+        }]
+    }
+
+    fn needs(&self) -> Vec<HostCapability> {
+        Vec::new()
+    }
+
+    fn problem(&self, _requested: &[HostCapability]) -> Option<String> {
         let Self {
             service,
             version,

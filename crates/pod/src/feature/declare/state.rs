@@ -1,5 +1,7 @@
 //! A state's name and shape: one `const` key both declares and opens it. Does not depend on the journal or on files.
 
+use super::capability::HostCapability;
+use super::contribution::{Contribution, ContributionKind};
 use super::text::{MAX_NAME, escape_line, plain_name_fits};
 use crate::record::FeatureState;
 use schemars::JsonSchema;
@@ -178,8 +180,22 @@ pub struct StateDeclaration {
     pub scope: StateScope,
 }
 
-impl StateDeclaration {
-    pub(crate) fn problem(&self) -> Option<String> {
+impl Contribution for StateDeclaration {
+    const KIND: ContributionKind = ContributionKind::State;
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn requests(&self) -> Vec<HostCapability> {
+        vec![HostCapability::StateStore { scope: self.scope }]
+    }
+
+    fn needs(&self) -> Vec<HostCapability> {
+        Vec::new()
+    }
+
+    fn problem(&self, _requested: &[HostCapability]) -> Option<String> {
         let Self {
             name,
             version,

@@ -2,6 +2,7 @@
 //! depend on running tasks or on the clock.
 
 use super::capability::HostCapability;
+use super::contribution::{Contribution, ContributionKind};
 use super::service::{ServiceEvent, ServiceEventKey, ServiceRequirement};
 use super::text::{self, Lines, MAX_NAME, millis};
 use crate::record::MAX_TASK_RESTARTS;
@@ -326,6 +327,17 @@ impl BackgroundTaskDeclaration {
         })
     }
 
+    /// The problem of an event that starts it, if the feature does not require its service.
+    pub(super) fn foreign_event(&self, required: &[ServiceRequirement]) -> Option<String> {
+        let is_required =
+            |event: &&ServiceEvent| required.iter().any(|asked| asked.service == event.service);
+        let event = self.service_events().find(|event| !is_required(event))?;
+        Some(format!(
+            "background task `{}` runs by {event}, which the feature does not require",
+            self.name
+        ))
+    }
+
     /// Whether changes of files start it.
     pub(crate) fn is_on_file_change(&self) -> bool {
         self.triggers.contains(&TaskTrigger::FileChange)
@@ -335,19 +347,38 @@ impl BackgroundTaskDeclaration {
     pub(crate) fn is_on_request(&self) -> bool {
         self.triggers.contains(&TaskTrigger::Request)
     }
+}
 
-    pub(crate) fn problem(
-        &self,
-        requested: &[HostCapability],
-        required: &[ServiceRequirement],
-    ) -> Option<String> {
+impl Contribution for BackgroundTaskDeclaration {
+    const KIND: ContributionKind = ContributionKind::Task;
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn requests(&self) -> Vec<HostCapability> {
+        vec![self.implied()]
+    }
+
+    fn needs(&self) -> Vec<HostCapability> {
+        self.needs.clone()
+    }
+
+    fn takes(&self) -> Vec<HostCapability> {
+        self.requests()
+            .into_iter()
+            .chain(self.all_needs())
+            .collect()
+    }
+
+    fn problem(&self, requested: &[HostCapability]) -> Option<String> {
         let Self {
             name,
             effect: _,
             triggers,
             restart,
             deadline_ms,
-            needs,
+            needs: _,
         } = self;
         if let Err(problem) = text::check("a background task's name", name, MAX_NAME, Lines::One) {
             return Some(problem);
@@ -371,20 +402,6 @@ impl BackgroundTaskDeclaration {
         if twice {
             return Some(format!("background task `{name}` declares a trigger twice"));
         }
-        let unrequested = needs.iter().find(|need| !requested.contains(need));
-        let unrequested = || {
-            unrequested.map(|n| {
-                format!("background task `{name}` needs {n}, which the feature does not request")
-            })
-        };
-        let foreign = self
-            .service_events()
-            .find(|event| !required.iter().any(|asked| asked.service == event.service));
-        if let Some(event) = foreign {
-            return Some(format!(
-                "background task `{name}` runs by {event}, which the feature does not require"
-            ));
-        }
         let files = HostCapability::READ_WORKSPACE;
         if self.is_on_file_change() && !requested.iter().any(|asked| asked.covers(&files)) {
             return Some(format!(
@@ -392,9 +409,7 @@ impl BackgroundTaskDeclaration {
             ));
         }
         let trigger = triggers.iter().find_map(|trigger| trigger.problem(name));
-        trigger
-            .or_else(|| restart.problem(name))
-            .or_else(unrequested)
+        trigger.or_else(|| restart.problem(name))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::capability::HostCapability;
 use super::category::{ToolCategory, category_fits};
+use super::contribution::{Contribution, ContributionKind};
 use super::text::{Lines, MAX_NAME, MAX_TEXT, check, escape_line, millis, tool_name_fits};
 use super::touch::TouchRule;
 use crate::schema::Schema;
@@ -231,6 +232,13 @@ impl ToolDeclaration {
         self.name.len() + self.about.len() + self.schema.len()
     }
 
+    /// The request to offer it, which every declaration makes by itself.
+    pub(crate) fn implied(&self) -> HostCapability {
+        HostCapability::ContributeTool {
+            name: self.name.clone().into(),
+        }
+    }
+
     /// What APIs of models refuse, with every request that has the tool: a name, or a part of the schema's top level.
     #[must_use]
     pub fn model_problem(&self) -> Option<String> {
@@ -261,13 +269,42 @@ impl ToolDeclaration {
         ))
     }
 
-    pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
+    /// The problem of a foreign schema.
+    pub(crate) fn schema_problem(&self) -> Option<String> {
+        let schema = || serde_json::from_str(&self.schema).map_err(|error| error.to_string());
+        let why = self
+            .foreign
+            .then(|| schema().and_then(Schema::compile).err())
+            .flatten()?;
+        Some(format!(
+            "the schema of tool `{}`: {}",
+            self.name,
+            escape_line(&why, MAX_DEFECT)
+        ))
+    }
+}
+
+impl Contribution for ToolDeclaration {
+    const KIND: ContributionKind = ContributionKind::Tool;
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn requests(&self) -> Vec<HostCapability> {
+        vec![self.implied()]
+    }
+
+    fn needs(&self) -> Vec<HostCapability> {
+        self.needs.clone()
+    }
+
+    fn problem(&self, _requested: &[HostCapability]) -> Option<String> {
         let Self {
             name,
             about,
             schema,
             deadline_ms,
-            needs,
             foreign,
             touches,
             ..
@@ -311,22 +348,6 @@ impl ToolDeclaration {
                 millis(MAX_DEADLINE)
             ));
         }
-        let unrequested = needs.iter().find(|need| !requested.contains(need));
-        unrequested
-            .map(|need| format!("tool `{name}` needs {need}, which the feature does not request"))
-    }
-
-    /// The problem of a foreign schema.
-    pub(crate) fn schema_problem(&self) -> Option<String> {
-        let schema = || serde_json::from_str(&self.schema).map_err(|error| error.to_string());
-        let why = self
-            .foreign
-            .then(|| schema().and_then(Schema::compile).err())
-            .flatten()?;
-        Some(format!(
-            "the schema of tool `{}`: {}",
-            self.name,
-            escape_line(&why, MAX_DEFECT)
-        ))
+        None
     }
 }

@@ -3,7 +3,7 @@
 use super::host_services::HostServices;
 use super::installing::Installing;
 use super::module::FeatureModule;
-use super::probe::RegistrarProbe;
+use super::stage::RegistrarProbe;
 use crate::feature::decide::plan::{self, Declared, InstallPlan};
 use crate::feature::decide::policy::CapabilityPolicy;
 use crate::feature::decide::report::HostReport;

@@ -1,17 +1,16 @@
-//! Staged tools and hooks: their declaration and their code.
+//! Staged tools, hooks and background tasks: their declaration and their code.
 
-use crate::feature::decide::plan::PlannedHook;
+use super::slots::first_difference;
+use super::stage::FEATURE_ID;
 use crate::feature::declare::capability::HostCapability;
-use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::hook::{HookDeclaration, HookKey};
 use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::task::{BackgroundTaskDeclaration, TaskKey};
 use crate::feature::declare::tool::{ToolDeclaration, ToolKey};
-use crate::feature::live::enrich::ToolEnricher;
 use crate::feature::live::foreign::ForeignContract;
-use crate::hook::{
-    FailureRule, Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point,
-};
-use authority::Door;
+use crate::feature::live::task::{BackgroundTaskContext, GrantedEvent, TaskBody, TaskResult};
+use crate::hook::{Hook, HookClass, HookRegistryBuilder, InstalledHook, Point};
+use authority::{Door, Workspace};
 use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
 use schemars::JsonSchema;
@@ -83,6 +82,27 @@ impl ToolContribution {
             run: Arc::new(run),
         };
         Self::new(feature_id, Arc::new(tool), declared.needs.clone())
+    }
+
+    /// The first difference from what was declared.
+    pub(super) fn difference(
+        &self,
+        declared: &ToolDeclaration,
+        of: &FeatureId,
+    ) -> Option<&'static str> {
+        let own = &self.definition;
+        let needs = &self.required_capabilities;
+        first_difference(&[
+            ("its description", own.description == declared.about),
+            ("its schema", own.schema == declared.schema),
+            ("its effect", own.effect == declared.effect),
+            (FEATURE_ID, self.feature_id == *of),
+            ("its required capabilities", *needs == declared.needs),
+            (
+                "whether its schema is foreign",
+                self.foreign == declared.foreign,
+            ),
+        ])
     }
 
     /// A tool of a key.
@@ -172,31 +192,15 @@ where
     }
 }
 
-/// An enricher as it is staged: a declaration with code.
-pub(crate) struct EnricherContribution {
-    pub(crate) declaration: EnricherDeclaration,
-    pub(crate) code: Arc<dyn ToolEnricher>,
-}
-
-/// Adds a hook to a registry, with these doors as revocation guards.
-type Adding = dyn FnOnce(Vec<Arc<Door>>, &mut HookRegistryBuilder) + Send;
+/// Adds the hook of a declaration to a registry, with these doors as revocation guards.
+type Adding =
+    dyn FnOnce(FeatureId, &HookDeclaration, Vec<Arc<Door>>, &mut HookRegistryBuilder) + Send;
 
 /// A hook as `install()` stages it: a declaration with code. The host compares it with the plan.
 #[non_exhaustive]
 pub struct HookContribution {
     pub feature_id: FeatureId,
-    pub name: String,
-    pub point: HookPoint,
-    pub class: HookClass,
-    /// Requests without which it is left out, as declared.
-    pub required_capabilities: Vec<HostCapability>,
-    deadline_ms: u64,
-    tools: Vec<String>,
-    on_failure: FailureRule,
-    /// The features that it names in `before` and `after`.
-    place: (Vec<FeatureId>, Vec<FeatureId>),
-    /// The capabilities that the hook needs.
-    pub(crate) implied: Vec<HostCapability>,
+    pub(super) declaration: HookDeclaration,
     add: Box<Adding>,
 }
 
@@ -214,69 +218,108 @@ impl HookContribution {
         declared: &HookDeclaration,
         hook: Arc<dyn Hook<P>>,
     ) -> Self {
-        let declaration = declared.clone();
-        let (implied, on_failure) = (declaration.implied(), declaration.on_failure());
-        let HookDeclaration {
-            name,
-            deadline_ms,
-            tools,
-            needs,
-            withholds,
-            with_output_schema,
-            before,
-            after,
-            ..
-        } = declaration;
-        let mut slot = InstalledHook::new(feature_id.clone(), name.clone(), hook);
-        slot.deadline = Duration::from_millis(deadline_ms);
-        (slot.withholds, slot.with_output_schema) = (withholds, with_output_schema);
-        (slot.before, slot.after) = (before.clone(), after.clone());
-        if P::CLASS == HookClass::Transform {
-            slot.tools.clone_from(&tools);
-        }
-        let add = Box::new(
-            move |doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder| {
-                slot.doors = doors;
-                hooks.add(slot);
-            },
-        );
-        let (point, class) = (P::POINT, P::CLASS);
+        let declaration = HookDeclaration {
+            point: P::POINT,
+            ..declared.clone()
+        };
+        let add: Box<Adding> = Box::new(|feature, declared, doors, hooks| {
+            let mut slot = InstalledHook::new(feature, declared.name.clone(), hook);
+            slot.deadline = Duration::from_millis(declared.deadline_ms);
+            slot.withholds = declared.withholds;
+            slot.with_output_schema = declared.with_output_schema;
+            slot.before.clone_from(&declared.before);
+            slot.after.clone_from(&declared.after);
+            if P::CLASS == HookClass::Transform {
+                slot.tools.clone_from(&declared.tools);
+            }
+            slot.doors = doors;
+            hooks.add(slot);
+        });
         Self {
             feature_id,
-            name,
-            point,
-            class,
-            required_capabilities: needs,
-            deadline_ms,
-            tools,
-            on_failure,
-            place: (before, after),
-            implied,
+            declaration,
             add,
         }
     }
 
-    /// The first difference from what was planned.
-    pub(crate) fn differs(&self, planned: &PlannedHook) -> Option<&'static str> {
-        let pairs = [
-            ("its point", self.point == planned.point),
-            ("its deadline", self.deadline_ms == planned.deadline_ms),
-            ("its tools", self.tools == planned.tools),
+    /// The first difference from what was declared.
+    pub(super) fn difference(
+        &self,
+        declared: &HookDeclaration,
+        of: &FeatureId,
+    ) -> Option<&'static str> {
+        let own = &self.declaration;
+        first_difference(&[
+            ("its point", own.point == declared.point),
+            ("its deadline", own.deadline_ms == declared.deadline_ms),
+            ("its tools", own.tools == declared.tools),
             (
                 "what its failure means",
-                self.on_failure == planned.on_failure,
+                own.on_failure() == declared.on_failure(),
             ),
             (
                 "its place",
-                self.place.0 == planned.before && self.place.1 == planned.after,
+                own.before == declared.before && own.after == declared.after,
             ),
-        ];
-        pairs
-            .into_iter()
-            .find_map(|(what, same)| (!same).then_some(what))
+            (FEATURE_ID, self.feature_id == *of),
+        ])
     }
 
-    pub(crate) fn merge(self, doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder) {
-        (self.add)(doors, hooks);
+    /// Adds it to a registry, as it was declared.
+    pub(super) fn merge(
+        self,
+        declared: &HookDeclaration,
+        doors: Vec<Arc<Door>>,
+        hooks: &mut HookRegistryBuilder,
+    ) {
+        (self.add)(self.feature_id, declared, doors, hooks);
+    }
+}
+
+/// A background task as `install()` stages it: a declaration with code. The host compares it with the plan.
+#[non_exhaustive]
+pub struct BackgroundTaskContribution {
+    pub feature_id: FeatureId,
+    pub name: String,
+    pub declaration: BackgroundTaskDeclaration,
+    pub(crate) body: TaskBody,
+    /// Set by the stage.
+    pub(crate) events: Vec<GrantedEvent>,
+    /// Set by the registrar.
+    pub(crate) files: Option<Workspace>,
+}
+
+impl BackgroundTaskContribution {
+    /// A background task under its key; `body` is called for each run.
+    #[must_use]
+    pub fn new<F, R>(feature_id: FeatureId, key: &TaskKey, body: F) -> Self
+    where
+        F: Fn(BackgroundTaskContext) -> R + Send + Sync + 'static,
+        R: Future<Output = TaskResult> + Send + 'static,
+    {
+        Self::declared(feature_id, &key.declaration(), body)
+    }
+
+    /// A background task as declared; `body` is called for each run.
+    #[must_use]
+    pub fn declared<F, R>(
+        feature_id: FeatureId,
+        declared: &BackgroundTaskDeclaration,
+        body: F,
+    ) -> Self
+    where
+        F: Fn(BackgroundTaskContext) -> R + Send + Sync + 'static,
+        R: Future<Output = TaskResult> + Send + 'static,
+    {
+        let declaration = declared.clone();
+        let body: TaskBody = Arc::new(move |cx| Box::pin(body(cx)));
+        Self {
+            feature_id,
+            name: declaration.name.clone(),
+            declaration,
+            body,
+            events: Vec::new(),
+            files: None,
+        }
     }
 }

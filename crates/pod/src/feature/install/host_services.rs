@@ -1,27 +1,21 @@
 //! The handles that a host offers, and how a feature gets those it was granted. Do not depend on registrars.
 
-use super::probe::Staging;
-use super::stage::Stage;
+use super::stage::{Stage, Staging};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
-use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{ServiceEventKey, ServiceId, ServiceKey};
 use crate::feature::live::job::JobHandle;
 use crate::feature::live::service::{JsonService, ServiceHandle};
 use crate::feature::live::sink::ServiceEventSink;
 use crate::feature::live::state::PodLink;
-use crate::mailbox::requests::MailboxSender;
-use authority::{HostPattern, Net, Redactor, Secret, Spawner, Workspace};
+use authority::{Door, HostPattern, Net, Redactor, Secret, Spawner, Workspace};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
 /// Gives a feature its granted handles and services during `install()`; see [`FeatureInstallContext::services`].
-pub struct FeatureServiceProvider<'a> {
-    pub(super) stage: &'a mut Stage,
-    pub(super) services: &'a HostServices,
-}
+pub struct FeatureServiceProvider<'a>(pub(super) &'a mut Stage);
 
 impl FeatureServiceProvider<'_> {
     /// A directory handle, attenuated to the grant, under a door of its own.
@@ -29,9 +23,7 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// `Denied` without a grant for reading `root`; `Unavailable` when the host has no such root.
     pub fn fs(&mut self, root: &str) -> Result<Workspace, FeatureInstallError> {
-        let services = self.services;
-        self.stage
-            .call("services.fs", root, |stage| services.fs(stage, root))
+        self.0.call("services.fs", root, |stage| stage.fs(root))
     }
 
     /// The handle for starting confined child processes: any program.
@@ -39,17 +31,11 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// `Denied` without a grant for every program; `Unavailable` if the host starts no child processes.
     pub fn process(&mut self) -> Result<Spawner, FeatureInstallError> {
-        let services = self.services;
-        self.stage.call("services.process", "*", |stage| {
-            let grant = stage.granted(&HostCapability::ANY_PROGRAM)?;
-            let unavailable =
-                |why: &String| stage.unavailable(HostCapability::ANY_PROGRAM.to_string(), why);
-            let spawner = services
-                .spawner
-                .as_ref()
-                .map(Spawner::derive)
-                .map_err(unavailable)?;
-            stage.hold(grant, Arc::clone(spawner.door()));
+        self.0.call("services.process", "*", |stage| {
+            let wish = HostCapability::ANY_PROGRAM;
+            let grant = stage.granted(&wish)?;
+            let spawner = stage.spawner(&wish)?.derive();
+            stage.hold(grant, spawner.door());
             Ok(spawner)
         })
     }
@@ -60,39 +46,31 @@ impl FeatureServiceProvider<'_> {
     /// `Denied` without such a grant; `Unavailable` if the host starts no child processes, or no sandbox withholds the
     /// network.
     pub fn programs(&mut self, network: bool) -> Result<Spawner, FeatureInstallError> {
-        let services = self.services;
-        self.stage.call("services.programs", "", |stage| {
-            let (mut grants, mut names) = (Vec::new(), Vec::new());
-            for grant in stage.grants.granted() {
+        self.0.call("services.programs", "", |stage| {
+            let (grants, names) = stage.naming(|grant| {
                 if let HostCapability::Process {
                     programs,
                     network: has,
                 } = grant
-                    && *has == network
                 {
-                    let named = programs.iter().filter(|name| *name != "*");
-                    names.extend(named.map(|name| OsString::from(name.as_ref())));
-                    grants.push(grant.clone());
+                    (*has == network).then_some(programs)
+                } else {
+                    None
                 }
-            }
-            let (feature, asked) = (stage.feature.clone(), "Process".to_owned());
-            if names.is_empty() {
-                return Err(FeatureInstallError::Denied { feature, asked });
-            }
-            let limited = services.spawner.clone().and_then(|spawner| {
-                spawner
-                    .limited(&names, network)
-                    .map_err(|error| error.to_string())
             });
-            let spawner = limited.map_err(|why| FeatureInstallError::Unavailable {
-                feature,
-                asked,
-                why,
-            })?;
-            for grant in grants {
-                stage.hold(grant, Arc::clone(spawner.door()));
-            }
-            Ok(spawner)
+            let named = names.iter().filter(|name| *name != "*");
+            let named: Vec<_> = named.map(|name| OsString::from(name.as_ref())).collect();
+            stage.narrowed(
+                "Process",
+                grants,
+                named.is_empty(),
+                Spawner::door,
+                |stage| {
+                    let spawner = stage.host.spawner.as_ref().map_err(Clone::clone)?;
+                    let limited = spawner.limited(&named, network);
+                    limited.map_err(|error| error.to_string())
+                },
+            )
         })
     }
 
@@ -101,8 +79,7 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// `Denied` without such a grant; `Unavailable` when the host has no such root, or starts no child processes.
     pub fn programs_below(&mut self, root: &str) -> Result<Spawner, FeatureInstallError> {
-        let services = self.services;
-        self.stage.call("services.programs_below", root, |stage| {
+        self.0.call("services.programs_below", root, |stage| {
             let wish = HostCapability::ScopedFs {
                 root: root.to_owned().into(),
                 read: true,
@@ -110,16 +87,10 @@ impl FeatureServiceProvider<'_> {
                 execute: true,
             };
             let grant = stage.granted(&wish)?;
-            let unavailable = |why: &str| stage.unavailable(wish.to_string(), why);
-            let files = services
-                .roots
-                .get(root)
-                .ok_or_else(|| unavailable(NOT_OFFERED))?;
-            let spawner = services.spawner.as_ref().map_err(|why| unavailable(why))?;
-            let spawner = spawner
-                .below(files)
-                .map_err(|error| unavailable(&error.to_string()))?;
-            stage.hold(grant, Arc::clone(spawner.door()));
+            let files = stage.root(root, &wish)?;
+            let spawner = stage.spawner(&wish)?.below(files);
+            let spawner = spawner.map_err(|error| stage.unavailable(&wish, error))?;
+            stage.hold(grant, spawner.door());
             Ok(spawner)
         })
     }
@@ -129,24 +100,14 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// As [`Self::process`]; `Unavailable` if there is no pod.
     pub fn jobs(&mut self) -> Result<JobHandle, FeatureInstallError> {
-        let (spawner, services) = (self.process()?, self.services);
-        let mailbox = services.mailbox();
-        self.stage.call("services.jobs", "*", |stage| {
-            let (feature, presence) = (stage.feature.clone(), stage.presence());
-            let mailbox = mailbox(&feature, "jobs")?;
-            let board = services
-                .link
-                .as_ref()
-                .map(|link| link.jobs.clone())
-                .unwrap_or_default();
-            let redactor = services.redactor.clone();
+        let spawner = self.process()?;
+        self.0.call("services.jobs", "*", |stage| {
+            let board = stage.host.link.as_ref().map(|link| link.jobs.clone());
             Ok(JobHandle {
-                feature,
+                link: stage.link("jobs", Arc::clone(spawner.door()))?,
                 spawner,
-                redactor,
-                presence,
-                mailbox,
-                board,
+                redactor: stage.host.redactor.clone(),
+                board: board.unwrap_or_default(),
             })
         })
     }
@@ -157,10 +118,9 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// `Denied` without a grant for the results of every tool.
     pub fn redact(&mut self, patterns: &[regex::Regex]) -> Result<(), FeatureInstallError> {
-        let redactor = &self.services.redactor;
-        self.stage.call("services.redact", "*", |stage| {
+        self.0.call("services.redact", "*", |stage| {
             stage.granted(&HostCapability::ANY_RESULT)?;
-            redactor.add_patterns(patterns);
+            stage.host.redactor.add_patterns(patterns);
             Ok(())
         })
     }
@@ -170,9 +130,9 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// `Denied` without a grant of `Network`; `Unavailable` if the host offers none of them.
     pub fn network(&mut self) -> Result<Net, FeatureInstallError> {
-        let net = self.services.net.as_ref();
-        self.stage.call("services.network", "", |stage| {
-            reach(stage, "Network", net, |grant| {
+        self.0.call("services.network", "", |stage| {
+            let net = stage.host.net.clone();
+            stage.reach("Network", net, |grant| {
                 if let HostCapability::Network { hosts, .. } = grant {
                     Some(hosts)
                 } else {
@@ -187,9 +147,9 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// `Denied` without a grant of `Endpoint`; `Unavailable` if the host offers none of them.
     pub fn endpoints(&mut self) -> Result<Net, FeatureInstallError> {
-        let net = self.services.endpoints.as_ref();
-        self.stage.call("services.endpoints", "", |stage| {
-            reach(stage, "Endpoint", net, |grant| {
+        self.0.call("services.endpoints", "", |stage| {
+            let net = stage.host.endpoints.clone();
+            stage.reach("Endpoint", net, |grant| {
                 if let HostCapability::Endpoint { at, .. } = grant {
                     Some(at)
                 } else {
@@ -204,19 +164,18 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// `Denied` without a grant of this `SecretRef`; `Unavailable` when the host knows no such secret.
     pub fn secret(&mut self, id: &str) -> Result<Secret, FeatureInstallError> {
-        let services = self.services;
-        self.stage.call("services.secret", id, |stage| {
+        self.0.call("services.secret", id, |stage| {
             let wish = HostCapability::SecretRef {
                 id: id.to_owned().into(),
             };
             let grant = stage.granted(&wish)?;
-            let unavailable = |why: &str| stage.unavailable(wish.to_string(), why);
-            let secret = services
-                .secrets
-                .get(id)
-                .ok_or_else(|| unavailable(NOT_OFFERED))?;
-            let secret = secret.as_ref().map_err(|why| unavailable(why))?.derive();
-            stage.hold(grant, Arc::clone(secret.door()));
+            let unknown = || stage.unavailable(&wish, NOT_OFFERED);
+            let secret = stage.host.secrets.get(id).ok_or_else(unknown)?;
+            let secret = secret
+                .as_ref()
+                .map_err(|why| stage.unavailable(&wish, why))?;
+            let secret = secret.derive();
+            stage.hold(grant, secret.door());
             Ok(secret)
         })
     }
@@ -230,8 +189,8 @@ impl FeatureServiceProvider<'_> {
         key: ServiceKey<T>,
         target: Arc<T>,
     ) -> Result<Staging, FeatureInstallError> {
-        self.stage.call("services.provide", key.name(), |stage| {
-            stage.provide(&key.id(), target)
+        self.0.call("services.provide", key.name(), |stage| {
+            stage.offer(&key.id(), |service| service.provide(target))
         })
     }
 
@@ -245,8 +204,9 @@ impl FeatureServiceProvider<'_> {
         instance: &str,
         target: Arc<T>,
     ) -> Result<Staging, FeatureInstallError> {
-        self.stage.call("services.provide", key.name(), |stage| {
-            stage.provide(&key.id().of_instance(instance), target)
+        self.0.call("services.provide", key.name(), |stage| {
+            let id = key.id().of_instance(instance);
+            stage.offer(&id, |service| service.provide(target))
         })
     }
 
@@ -259,8 +219,8 @@ impl FeatureServiceProvider<'_> {
         id: &ServiceId,
         target: Arc<dyn JsonService>,
     ) -> Result<Staging, FeatureInstallError> {
-        self.stage.call("services.provide_json", &id.name, |stage| {
-            stage.provide_json(id, target)
+        self.0.call("services.provide_json", &id.name, |stage| {
+            stage.offer(id, |service| service.provide_json(target))
         })
     }
 
@@ -269,11 +229,10 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// Not declared; `Denied`; `Unavailable` if there is no pod.
     pub fn event(&mut self, key: ServiceEventKey) -> Result<ServiceEventSink, FeatureInstallError> {
-        let (event, mailbox) = (key.event(), self.services.mailbox());
+        let event = key.event();
         let name = event.to_string();
-        self.stage.call("services.event", &name, |stage| {
-            stage.event_sink(event, mailbox)
-        })
+        self.0
+            .call("services.event", &name, |stage| stage.event_sink(event))
     }
 
     /// A handle on a required service, under a door that is derived from the provider's.
@@ -285,7 +244,7 @@ impl FeatureServiceProvider<'_> {
         &mut self,
         key: ServiceKey<T>,
     ) -> Result<ServiceHandle<T>, FeatureInstallError> {
-        self.stage.call("services.require", key.name(), |stage| {
+        self.0.call("services.require", key.name(), |stage| {
             stage.require(&key.id())
         })
     }
@@ -299,7 +258,7 @@ impl FeatureServiceProvider<'_> {
         &mut self,
         key: ServiceKey<T>,
     ) -> Result<Vec<(String, ServiceHandle<T>)>, FeatureInstallError> {
-        self.stage.call("services.require", key.name(), |stage| {
+        self.0.call("services.require", key.name(), |stage| {
             let found = stage.each(&key.id())?;
             found
                 .into_iter()
@@ -316,47 +275,91 @@ impl FeatureServiceProvider<'_> {
         &mut self,
         id: &ServiceId,
     ) -> Result<ServiceHandle<dyn JsonService>, FeatureInstallError> {
-        self.stage
+        self.0
             .call("services.require", &id.name, |stage| stage.require_json(id))
     }
 }
 
-/// A part of what the host can reach: the hosts of those grants for which `named` gives some.
-fn reach(
-    stage: &mut Stage,
-    asked: &str,
-    offered: Option<&Net>,
-    named: impl Fn(&HostCapability) -> Option<&Cow<'static, [Cow<'static, str>]>>,
-) -> Result<Net, FeatureInstallError> {
-    let grants: Vec<_> = stage
-        .grants
-        .granted()
-        .iter()
-        .filter(|grant| named(grant).is_some())
-        .cloned()
-        .collect();
-    let hosts = grants
-        .iter()
-        .filter_map(&named)
-        .flat_map(|hosts| hosts.iter());
-    let hosts: Vec<HostPattern> = hosts.filter_map(|host| host.parse().ok()).collect();
-    let (feature, asked) = (stage.feature.clone(), asked.to_owned());
-    if hosts.is_empty() {
-        return Err(FeatureInstallError::Denied { feature, asked });
+/// The names in a capability.
+type Names = Cow<'static, [Cow<'static, str>]>;
+
+impl Stage {
+    /// A directory handle, attenuated to the grant.
+    pub(super) fn fs(&self, root: &str) -> Result<Workspace, FeatureInstallError> {
+        let wish = |write| HostCapability::ScopedFs {
+            root: root.to_owned().into(),
+            read: true,
+            write,
+            execute: false,
+        };
+        let reads = self.granted(&wish(false))?;
+        let whole = self.root(root, &wish(false))?;
+        let (grant, handle) = match self.granted(&wish(true)) {
+            Ok(writes) => (writes, whole.derive()),
+            Err(_denied) => (reads, whole.read_only()),
+        };
+        self.hold(grant, handle.door());
+        Ok(handle)
     }
-    let limited = match offered {
-        Some(net) => net.limited(&hosts).map_err(|error| error.to_string()),
-        None => Err(NOT_OFFERED.to_owned()),
-    };
-    let net = limited.map_err(|why| FeatureInstallError::Unavailable {
-        feature,
-        asked,
-        why,
-    })?;
-    for grant in grants {
-        stage.hold(grant, Arc::clone(net.door()));
+
+    fn root(&self, root: &str, wish: &HostCapability) -> Result<&Workspace, FeatureInstallError> {
+        let whole = self.host.roots.get(root);
+        whole.ok_or_else(|| self.unavailable(wish, NOT_OFFERED))
     }
-    Ok(net)
+
+    fn spawner(&self, wish: &HostCapability) -> Result<&Spawner, FeatureInstallError> {
+        let spawner = self.host.spawner.as_ref();
+        spawner.map_err(|why| self.unavailable(wish, why))
+    }
+
+    /// The grants in which `named` finds names, and all of these names.
+    fn naming(
+        &self,
+        named: impl Fn(&HostCapability) -> Option<&Names>,
+    ) -> (Vec<HostCapability>, Vec<Cow<'static, str>>) {
+        let (mut grants, mut names) = (Vec::new(), Vec::new());
+        for grant in self.grants.granted() {
+            if let Some(more) = named(grant) {
+                names.extend(more.iter().cloned());
+                grants.push(grant.clone());
+            }
+        }
+        (grants, names)
+    }
+
+    /// A handle that the host narrows to grants of one kind, all under its door.
+    fn narrowed<H>(
+        &self,
+        kind: &str,
+        grants: Vec<HostCapability>,
+        is_empty: bool,
+        door: fn(&H) -> &Arc<Door>,
+        narrow: impl FnOnce(&Self) -> Result<H, String>,
+    ) -> Result<H, FeatureInstallError> {
+        if is_empty {
+            return Err(self.denied(kind));
+        }
+        let handle = narrow(self).map_err(|why| self.unavailable(kind, why))?;
+        for grant in grants {
+            self.hold(grant, door(&handle));
+        }
+        Ok(handle)
+    }
+
+    /// A part of what the host can reach: the hosts of those grants in which `named` finds some.
+    fn reach(
+        &self,
+        kind: &str,
+        offered: Option<Net>,
+        named: impl Fn(&HostCapability) -> Option<&Names>,
+    ) -> Result<Net, FeatureInstallError> {
+        let (grants, names) = self.naming(named);
+        let hosts: Vec<HostPattern> = names.iter().filter_map(|host| host.parse().ok()).collect();
+        self.narrowed(kind, grants, hosts.is_empty(), Net::door, |_| {
+            let net = offered.ok_or_else(|| NOT_OFFERED.to_owned())?;
+            net.limited(&hosts).map_err(|error| error.to_string())
+        })
+    }
 }
 
 /// All handles that the host can give to features: the source of every grant. Only the composition root has a value of
@@ -412,43 +415,6 @@ impl HostServices {
     pub fn link(mut self, link: PodLink) -> Self {
         self.link = Some(link);
         self
-    }
-
-    /// A directory handle for the feature of this stage, attenuated to its grant.
-    pub(super) fn fs(
-        &self,
-        stage: &mut Stage,
-        root: &str,
-    ) -> Result<Workspace, FeatureInstallError> {
-        let wish = |write| HostCapability::ScopedFs {
-            root: root.to_owned().into(),
-            read: true,
-            write,
-            execute: false,
-        };
-        let reads = stage.granted(&wish(false))?;
-        let unavailable = || stage.unavailable(wish(false).to_string(), NOT_OFFERED);
-        let whole = self.roots.get(root).ok_or_else(unavailable)?;
-        let (grant, handle) = match stage.granted(&wish(true)) {
-            Ok(writes) => (writes, whole.derive()),
-            Err(_denied) => (reads, whole.read_only()),
-        };
-        stage.hold(grant, Arc::clone(handle.door()));
-        Ok(handle)
-    }
-
-    pub(super) fn mailbox(
-        &self,
-    ) -> impl FnOnce(&FeatureId, &str) -> Result<MailboxSender, FeatureInstallError> + use<> {
-        let mailbox = self.link.as_ref().map(|link| link.mailbox.clone());
-        |feature, asked| {
-            let (feature, asked, why) = (feature.clone(), asked.to_owned(), NOT_OFFERED.to_owned());
-            mailbox.ok_or(FeatureInstallError::Unavailable {
-                feature,
-                asked,
-                why,
-            })
-        }
     }
 
     /// Offers hosts to connect to. Each feature gets those that it is granted.

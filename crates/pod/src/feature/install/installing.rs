@@ -4,17 +4,14 @@
 mod enriching;
 
 use super::context::FeatureInstallContext;
-use super::contributions::EnricherContribution;
 use super::host_services::HostServices;
-use super::probe::RegistrarProbe;
-use super::stage::{Complete, Stage};
-use super::tasks::BackgroundTaskContribution;
+use super::stage::{RegistrarProbe, Stage};
 use crate::feature::FeatureModule;
 use crate::feature::decide::plan::{self, PlannedFeature};
 use crate::feature::decide::policy::CapabilityPolicy;
 use crate::feature::decide::report::{FeatureInstallReport, HostReport, InstallOutcome, Totals};
-use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
+use crate::feature::declare::contribution::Contribution;
 use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError};
 use crate::feature::declare::id::FeatureId;
@@ -108,18 +105,16 @@ impl Installing {
             return self.left_out(at, &planned);
         }
         let holdings = FeatureGrants::default();
-        let (host, probe) = (self.host.clone(), self.probe.clone());
-        let redactor = host.redactor().clone();
         let mut stage = Stage::new(
             &descriptor,
             &planned,
             &self.services,
             holdings.clone(),
-            redactor,
-            probe,
+            self.host.clone(),
+            self.probe.clone(),
         );
         let callback = Box::new(move || {
-            let result = module.install(&mut FeatureInstallContext::new(&mut stage, &host));
+            let result = module.install(&mut FeatureInstallContext(&mut stage));
             (result, stage)
         });
         self.batched.insert(planned.feature_id.clone());
@@ -228,8 +223,8 @@ impl Installing {
         for ((at, planned, holdings), ended) in waiting.into_iter().zip(ended) {
             let mut report = FeatureInstallReport::planned(&planned);
             let outcome = self.outcome(&planned.feature_id, ended);
-            match outcome.and_then(|complete| self.within_budget(complete)) {
-                Ok(complete) => self.merge(complete, &holdings, &mut report),
+            match outcome.and_then(|stage| self.within_budget(stage)) {
+                Ok(stage) => self.merge(stage, &holdings, &planned, &mut report),
                 Err(why) => {
                     holdings.give_up();
                     report.outcome = InstallOutcome::Skipped;
@@ -246,7 +241,7 @@ impl Installing {
         &mut self,
         id: &FeatureId,
         ended: CallbackEnd<Staged>,
-    ) -> Result<Complete, Vec<FeatureDiagnostic>> {
+    ) -> Result<Stage, Vec<FeatureDiagnostic>> {
         let (code, what) = match ended {
             CallbackEnd::Done {
                 value: (Ok(()), stage),
@@ -284,21 +279,16 @@ impl Installing {
     }
 
     /// The plan counted declared texts; an install may have replaced instructions.
-    fn within_budget(&mut self, complete: Complete) -> Result<Complete, Vec<FeatureDiagnostic>> {
+    fn within_budget(&mut self, stage: Stage) -> Result<Stage, Vec<FeatureDiagnostic>> {
         let mut wanted = plan::FeatureDemand::default();
-        for (tool, _) in &complete.tools {
-            wanted.tool(
-                &tool.definition.name,
-                &tool.definition.description,
-                &tool.definition.schema,
-            );
+        for tool in stage.tools.planned() {
+            wanted.tool(&tool.name, &tool.about, &tool.schema);
         }
-        complete
-            .instructions
-            .iter()
-            .for_each(|instruction| wanted.instruction(&instruction.text));
-        match self.budget.take(&complete.feature, wanted) {
-            Ok(()) => Ok(complete),
+        for instruction in &stage.instructions {
+            wanted.instruction(&instruction.text);
+        }
+        match self.budget.take(&stage.feature, wanted) {
+            Ok(()) => Ok(stage),
             Err(full) => Err(vec![*full]),
         }
     }
@@ -306,118 +296,66 @@ impl Installing {
     /// Infallible: the plan made names unique and the stage equals the plan.
     fn merge(
         &mut self,
-        complete: Complete,
+        stage: Stage,
         holdings: &FeatureGrants,
+        planned: &PlannedFeature,
         report: &mut FeatureInstallReport,
     ) {
-        let Complete {
-            feature,
-            tools,
-            hooks,
-            enrichers,
-            tasks,
-            instructions,
-            states,
-            notes,
-            services,
-        } = complete;
-        let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
-        let described: Vec<_> = tools
-            .iter()
-            .map(|(tool, declared)| (&tool.definition, declared.deadline_ms))
-            .collect();
-        let planned_tasks = tasks
-            .iter()
-            .map(|task| plan::planned_task(&task.declaration))
-            .collect();
-        report.describe(&described, &planned, planned_tasks, &instructions);
-        report.states = states;
-        self.served.extend(report.categories.iter().cloned());
-        report.diagnostics.extend(notes);
-        self.registry.grants.extend(&feature, holdings);
-        self.services.extend(
-            services
-                .into_iter()
-                .map(|service| (service.id.clone(), service)),
-        );
-        self.registry.report.order.push(feature.clone());
-        for (tool, declared) in tools {
-            let (deadline, for_clients) = (
-                Duration::from_millis(declared.deadline_ms),
-                declared.for_clients,
-            );
-            let capability = HostCapability::ContributeTool {
-                name: tool.definition.name.clone().into(),
-            };
-            let door = self.registry.grants.contributes(&feature, capability);
-            let (definition, foreign, tool) = (tool.definition, tool.contract, tool.tool);
-            let (feature, category, enrichment) = (feature.clone(), declared.category, None);
+        let feature = stage.feature;
+        report.describe(planned, stage.tools.planned(), &stage.instructions);
+        report.diagnostics.extend(stage.notes);
+        self.served.extend(planned.categories.iter().cloned());
+        let services = stage.services.into_staged();
+        self.services
+            .extend(services.map(|(_, service)| (service.id.clone(), service)));
+        let registry = &mut self.registry;
+        registry.report.order.push(feature.clone());
+        let grants = &mut registry.grants;
+        grants.extend(&feature, holdings);
+        for (declared, tool) in stage.tools.into_staged() {
             let tool = RegisteredTool {
-                feature,
-                definition,
-                tool,
-                deadline,
-                foreign,
-                door,
-                for_clients,
-                category,
-                enrichment,
+                feature: feature.clone(),
+                door: grants.contributes(&feature, declared.implied()),
+                definition: tool.definition,
+                tool: tool.tool,
+                deadline: Duration::from_millis(declared.deadline_ms),
+                foreign: tool.contract,
+                for_clients: declared.for_clients,
+                category: declared.category,
+                enrichment: None,
             };
-            self.registry
-                .tools
-                .by_name
-                .insert(tool.definition.name.clone(), tool);
+            registry.tools.by_name.insert(declared.name, tool);
         }
-        for hook in hooks {
-            let doors = hook.implied.iter().map(|capability| {
-                self.registry
-                    .grants
-                    .contributes(&feature, capability.clone())
-            });
-            let doors = doors.collect();
-            hook.merge(doors, &mut self.hooks);
+        for (declared, hook) in stage.hooks.into_staged() {
+            let requests = declared.requests().into_iter();
+            let doors = requests.map(|capability| grants.contributes(&feature, capability));
+            hook.merge(&declared, doors.collect(), &mut self.hooks);
         }
-        for EnricherContribution { declaration, code } in enrichers {
-            let door = self
-                .registry
-                .grants
-                .contributes(&feature, declaration.implied());
+        for (declaration, code) in stage.enrichers.into_staged() {
             self.enrichers.push(InstalledEnricher {
                 feature: feature.clone(),
+                door: grants.contributes(&feature, declaration.implied()),
                 declaration,
                 code,
-                door,
             });
         }
-        for BackgroundTaskContribution {
-            name,
-            declaration,
-            body,
-            events,
-            files,
-            ..
-        } in tasks
-        {
-            let door = self
-                .registry
-                .grants
-                .contributes(&feature, declaration.implied());
-            self.registry.tasks.push(RegisteredTask {
+        for (declaration, task) in stage.tasks.into_staged() {
+            registry.tasks.push(RegisteredTask {
                 feature: feature.clone(),
-                name,
+                name: declaration.name.clone(),
+                door: grants.contributes(&feature, declaration.implied()),
                 declaration,
-                door,
-                events,
-                files,
-                body,
+                events: task.events,
+                files: task.files,
+                body: task.body,
             });
         }
-        let texts = instructions.into_iter().map(|i| Instruction {
+        let texts = stage.instructions.into_iter().map(|i| Instruction {
             feature: feature.clone(),
             name: i.name,
             text: i.text,
         });
-        self.registry.instructions.extend(texts);
+        registry.instructions.extend(texts);
     }
 
     pub(crate) fn finish(

@@ -7,7 +7,6 @@ pub(super) mod contributions;
 pub(super) mod host_services;
 pub(super) mod installing;
 pub(super) mod module;
-pub(super) mod probe;
 pub(super) mod registrars;
+mod slots;
 pub(super) mod stage;
-pub(super) mod tasks;

@@ -1,29 +1,28 @@
 //! Registrars: typed access to a feature's private stage. Do not depend on handles or on the host.
 
-use super::contributions::{EnricherContribution, HookContribution, Keyed, ToolContribution};
-use super::probe::Staging;
-use super::stage::Stage;
+use super::contributions::{BackgroundTaskContribution, HookContribution, Keyed, ToolContribution};
+use super::stage::{Stage, Staging};
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::hook::{HookKey, WrapKey};
+use crate::feature::declare::task::TaskKey;
 use crate::feature::declare::tool::ToolKey;
 use crate::feature::live::enrich::ToolEnricher;
+use crate::feature::live::task::{BackgroundTaskContext, TaskHandle, TaskResult};
 use crate::hook::{
     Gate, Hook, HookAnswer, HookFailure, Observe, Point, ToolRepeat, ToolRun, ToolShape, ToolWrap,
     Transform, WrapAfter, WrapAgain, WrapBefore,
 };
 use async_trait::async_trait;
 use llm_worker::tool::Touch;
-use llm_worker::{Tool, ToolContext, ToolResult};
+use llm_worker::{ToolContext, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// Stages tools; see [`FeatureInstallContext::tools`].
-pub struct ToolRegistrar<'a> {
-    pub(super) stage: &'a mut Stage,
-}
+pub struct ToolRegistrar<'a>(pub(super) &'a mut Stage);
 
 impl ToolRegistrar<'_> {
     /// Stages a typed tool: an async method of the feature's live part.
@@ -63,15 +62,13 @@ impl ToolRegistrar<'_> {
         F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
-        let tool = Keyed::new(key, touches, live, method);
-        let definition = tool.definition().clone();
-        let needs = key.needed().to_vec();
-        let feature = self.stage.feature.clone();
-        self.stage.call("tools", key.name(), |stage| {
-            stage.tool(&definition, || {
-                ToolContribution::typed(feature, Arc::new(tool), needs)
-            })
-        })
+        let tool = Arc::new(Keyed::new(key, touches, live, method));
+        let feature = self.0.feature.clone();
+        self.register(ToolContribution::typed(
+            feature,
+            tool,
+            key.needed().to_vec(),
+        ))
     }
 
     /// Stages a tool with a foreign schema.
@@ -79,9 +76,8 @@ impl ToolRegistrar<'_> {
     /// # Errors
     /// Not declared, staged twice, or not what was declared.
     pub fn register(&mut self, tool: ToolContribution) -> Result<Staging, FeatureInstallError> {
-        let (name, definition) = (tool.name.clone(), tool.definition.clone());
-        self.stage
-            .call("tools", &name, |stage| stage.tool(&definition, || tool))
+        let name = tool.definition.name.clone();
+        self.0.call("tools", &name, |stage| stage.tool(tool))
     }
 
     /// Stages an enricher, by its key or as declared at run time.
@@ -95,17 +91,15 @@ impl ToolRegistrar<'_> {
     ) -> Result<Staging, FeatureInstallError> {
         let declaration = key.into();
         let name = declaration.name.clone();
-        self.stage.call("tools.enrich", &name, |stage| {
-            stage.enricher(EnricherContribution { declaration, code })
+        self.0.call("tools.enrich", &name, |stage| {
+            stage.enricher(&declaration, code)
         })
     }
 }
 
 /// Stages hooks; see [`FeatureInstallContext::hooks`]. A hook is a method of the feature's live part that gets a view
 /// and returns an answer; it runs on a callback thread, within the deadline of its key.
-pub struct PublicHookRegistrar<'a> {
-    pub(super) stage: &'a mut Stage,
-}
+pub struct PublicHookRegistrar<'a>(pub(super) &'a mut Stage);
 
 impl PublicHookRegistrar<'_> {
     /// Stages a gate. Its failure refuses.
@@ -195,7 +189,7 @@ impl PublicHookRegistrar<'_> {
         key: &WrapKey,
         live: &Arc<W>,
     ) -> Result<Staging, FeatureInstallError> {
-        let feature = self.stage.feature.clone();
+        let feature = self.0.feature.clone();
         let [before, again, after] = key.declarations();
         let before = HookContribution::declared::<ToolRun>(
             feature.clone(),
@@ -245,8 +239,8 @@ impl PublicHookRegistrar<'_> {
     /// # Errors
     /// Not declared, staged twice, or not what was declared.
     pub fn register(&mut self, hook: HookContribution) -> Result<Staging, FeatureInstallError> {
-        let name = hook.name.clone();
-        self.stage.call("hooks", &name, |stage| stage.hook(hook))
+        let name = hook.declaration.name.clone();
+        self.0.call("hooks", &name, |stage| stage.hook(hook))
     }
 
     fn method<P, S, F, A>(
@@ -263,7 +257,7 @@ impl PublicHookRegistrar<'_> {
     {
         let live = Arc::clone(live);
         let hook = Method(move |input: &P::Input| method(&live, input).answered());
-        let feature = self.stage.feature.clone();
+        let feature = self.0.feature.clone();
         self.register(HookContribution::new(feature, key, Arc::new(hook)))
     }
 
@@ -282,7 +276,7 @@ impl PublicHookRegistrar<'_> {
     {
         let live = Arc::clone(live);
         let hook = Waits(move |input: &P::Input| method(Arc::clone(&live), input.clone()));
-        let feature = self.stage.feature.clone();
+        let feature = self.0.feature.clone();
         self.register(HookContribution::new(feature, key, Arc::new(hook)))
     }
 }
@@ -317,10 +311,61 @@ where
     }
 }
 
-/// Replaces the texts of declared instructions; see [`FeatureInstallContext::instructions`].
-pub struct InstructionRegistrar<'a> {
-    pub(super) stage: &'a mut Stage,
+/// Stages background tasks; see [`FeatureInstallContext::background_tasks`]. A task is an async method of the feature's
+/// live part; the host starts its runs, each on a callback thread and within the deadline of its key, at most one at a
+/// time for one task.
+pub struct BackgroundTaskRegistrar<'a>(pub(super) &'a mut Stage);
+
+impl BackgroundTaskRegistrar<'_> {
+    /// Stages a background task: an async method of the feature's live part.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn run<S, F, R>(
+        &mut self,
+        key: &TaskKey,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        S: Send + Sync + 'static,
+        F: Fn(Arc<S>, BackgroundTaskContext) -> R + Send + Sync + 'static,
+        R: Future<Output = TaskResult> + Send + 'static,
+    {
+        let live = Arc::clone(live);
+        let feature = self.0.feature.clone();
+        self.register(BackgroundTaskContribution::new(feature, key, move |cx| {
+            method(Arc::clone(&live), cx)
+        }))
+    }
+
+    /// Stages a background task that is not a method.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not what was declared.
+    pub fn register(
+        &mut self,
+        task: BackgroundTaskContribution,
+    ) -> Result<Staging, FeatureInstallError> {
+        let name = task.declaration.name.clone();
+        self.0
+            .call("background_tasks", &name, |stage| stage.task(task))
+    }
+
+    /// The handle that requests runs of a task with the trigger `on_request`; usable once the feature is installed.
+    ///
+    /// # Errors
+    /// Not declared, not as declared, or without that trigger; `Denied`; `Unavailable` if there is no pod or the task is
+    /// left out for another reason.
+    pub fn handle(&mut self, key: &TaskKey) -> Result<TaskHandle, FeatureInstallError> {
+        self.0.call("background_tasks.handle", key.name(), |stage| {
+            stage.task_handle(&key.declaration())
+        })
+    }
 }
+
+/// Replaces the texts of declared instructions; see [`FeatureInstallContext::instructions`].
+pub struct InstructionRegistrar<'a>(pub(super) &'a mut Stage);
 
 impl InstructionRegistrar<'_> {
     /// Replaces the text of a declared instruction, for texts that depend on the grants. An instruction that is never
@@ -330,7 +375,7 @@ impl InstructionRegistrar<'_> {
     /// Not declared, or out of the bounds of a declared text.
     pub fn set(&mut self, name: &str, text: impl Into<String>) -> Result<(), FeatureInstallError> {
         let text = text.into();
-        self.stage
+        self.0
             .call("instructions", name, |stage| stage.instruction(name, text))
     }
 }

@@ -1,43 +1,64 @@
 //! The private stage of one feature: compared with its plan, then merged whole or dropped.
 
-use super::contributions::{EnricherContribution, HookContribution, ToolContribution};
-use super::probe::{RegistrarCall, RegistrarProbe, Staging};
-use super::tasks::BackgroundTaskContribution;
-use crate::feature::decide::plan::{PlannedFeature, PlannedHook};
-use crate::feature::decide::report::ContributionKind;
+use super::contributions::{BackgroundTaskContribution, HookContribution, ToolContribution};
+use super::host_services::{HostServices, NOT_OFFERED};
+use super::slots::Slots;
+use crate::feature::decide::plan::PlannedFeature;
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::contribution::ContributionKind;
 use crate::feature::declare::descriptor::{FeatureDescriptor, InstructionDeclaration};
 use crate::feature::declare::diagnostic::{
     DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES,
 };
 use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::grants::CapabilityGrantSet;
+use crate::feature::declare::hook::HookDeclaration;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{
     ServiceDeclaration, ServiceEvent, ServiceId, ServiceRequirement,
 };
 use crate::feature::declare::settings::Settings;
-use crate::feature::declare::state::StateDeclaration;
+use crate::feature::declare::state::{StateDeclaration, StateKey};
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
+use crate::feature::live::enrich::ToolEnricher;
 use crate::feature::live::foreign::ForeignContract;
 use crate::feature::live::grant::{FeatureGrants, GrantHandle, GrantObject};
-use crate::feature::live::presence::Presence;
 use crate::feature::live::service::{JsonService, Service, ServiceHandle, Services};
-use crate::feature::live::sink::ServiceEventSink;
+use crate::feature::live::sink::{ServiceEventSink, SinkLink};
+use crate::feature::live::state::DurableState;
 use crate::feature::live::task::{GrantedEvent, TaskHandle};
-use crate::mailbox::requests::MailboxSender;
-use authority::{Door, Redactor, Workspace};
-use llm_worker::ToolDefinition;
-use std::collections::{BTreeMap, BTreeSet};
+use authority::Door;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
-/// The kind of a background task in errors.
-const TASK: &str = "background task";
-/// The kind of an enricher in errors.
-const ENRICHER: &str = "enricher";
-/// The kind of a service in errors.
-const SERVICE: &str = "service";
+/// Whether a staged contribution will be installed. A registrar returns it, so that a feature can adapt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Staging {
+    /// It will be installed, if the whole feature is.
+    Staged,
+    /// The plan left it out, because an optional capability was denied.
+    Skipped,
+}
+
+/// One call into the host during an install, as a [`RegistrarProbe`] sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct RegistrarCall<'a> {
+    pub feature: &'a FeatureId,
+    /// Its number in this install, from 1.
+    pub number: usize,
+    pub registrar: &'static str,
+    /// The object of the call: a tool, an instruction, a root.
+    pub name: &'a str,
+}
+
+/// Called before each call into the host takes effect; its error, panic or delay replaces the call's. For tests of
+/// features: a failure at every point of an install.
+pub type RegistrarProbe =
+    Arc<dyn Fn(RegistrarCall<'_>) -> Result<(), FeatureInstallError> + Send + Sync>;
 
 /// Most calls of one install into the host.
 const MAX_CALLS: usize = 1_024;
@@ -48,42 +69,22 @@ pub(crate) struct Stage {
     pub(crate) grants: CapabilityGrantSet,
     /// None if the descriptor declares none.
     pub(crate) settings: Option<Settings>,
-    planned: BTreeMap<String, ToolDeclaration>,
-    planned_hooks: Vec<PlannedHook>,
-    skipped: Vec<(ContributionKind, String)>,
-    instructions: Vec<InstructionDeclaration>,
-    tools: BTreeMap<String, ToolContribution>,
-    hooks: BTreeMap<String, HookContribution>,
-    planned_enrichers: Vec<EnricherDeclaration>,
-    enrichers: BTreeMap<String, EnricherContribution>,
-    planned_tasks: Vec<BackgroundTaskDeclaration>,
-    tasks: BTreeMap<String, BackgroundTaskContribution>,
-    planned_states: Vec<StateDeclaration>,
-    states: BTreeSet<String>,
-    planned_services: Vec<ServiceDeclaration>,
-    services: Services,
+    pub(super) tools: Slots<ToolDeclaration, ToolContribution>,
+    pub(super) hooks: Slots<HookDeclaration, HookContribution>,
+    pub(super) enrichers: Slots<EnricherDeclaration, Arc<dyn ToolEnricher>>,
+    pub(super) tasks: Slots<BackgroundTaskDeclaration, BackgroundTaskContribution>,
+    states: Slots<StateDeclaration, ()>,
+    pub(super) services: Slots<ServiceDeclaration, Arc<Service>>,
+    pub(super) instructions: Vec<InstructionDeclaration>,
     requires: Vec<ServiceRequirement>,
     /// The result of each requirement; without a service, the reason.
     wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
     holdings: FeatureGrants,
-    redactor: Redactor,
-    notes: Vec<FeatureDiagnostic>,
+    pub(super) host: HostServices,
+    pub(super) notes: Vec<FeatureDiagnostic>,
     refusal: Option<FeatureInstallError>,
     probe: Option<RegistrarProbe>,
     calls: usize,
-}
-
-/// A stage that equals its plan: merging it cannot fail.
-pub(crate) struct Complete {
-    pub(crate) feature: FeatureId,
-    pub(crate) tools: Vec<(ToolContribution, ToolDeclaration)>,
-    pub(crate) hooks: Vec<(HookContribution, PlannedHook)>,
-    pub(crate) enrichers: Vec<EnricherContribution>,
-    pub(crate) tasks: Vec<BackgroundTaskContribution>,
-    pub(crate) instructions: Vec<InstructionDeclaration>,
-    pub(crate) states: Vec<StateDeclaration>,
-    pub(crate) notes: Vec<FeatureDiagnostic>,
-    pub(crate) services: Vec<Arc<Service>>,
 }
 
 impl Stage {
@@ -92,7 +93,7 @@ impl Stage {
         planned: &PlannedFeature,
         services: &Services,
         holdings: FeatureGrants,
-        redactor: Redactor,
+        host: HostServices,
         probe: Option<RegistrarProbe>,
     ) -> Self {
         let missing = planned
@@ -109,10 +110,7 @@ impl Stage {
             .map(|s| (s.id.clone(), Ok(Arc::clone(s))))
             .chain(missing)
             .collect();
-        let expected = |t: &&ToolDeclaration| planned.tools.iter().any(|p| p.name == t.name);
-        let runs = |t: &&BackgroundTaskDeclaration| {
-            planned.background_tasks.iter().any(|p| p.name == t.name)
-        };
+        let skipped = &planned.skipped_contributions;
         Self {
             feature: descriptor.id.clone(),
             grants: planned.grants.clone(),
@@ -120,38 +118,17 @@ impl Stage {
                 .settings
                 .as_ref()
                 .map(|_| planned.settings.clone()),
-            planned: descriptor
-                .declared_tools
-                .iter()
-                .filter(expected)
-                .map(|t| (t.name.clone(), t.clone()))
-                .collect(),
-            planned_hooks: planned.hooks.clone(),
-            skipped: planned
-                .skipped_contributions
-                .iter()
-                .map(|s| (s.kind, s.name.clone()))
-                .collect(),
+            tools: Slots::new(&descriptor.declared_tools, skipped).sorted(),
+            hooks: Slots::new(&descriptor.declared_hooks, skipped),
+            enrichers: Slots::new(&descriptor.enriches, skipped),
+            tasks: Slots::new(&descriptor.declared_background_tasks, skipped),
+            states: Slots::new(&descriptor.states, skipped),
+            services: Slots::new(&descriptor.provides, skipped),
             instructions: descriptor.instructions.clone(),
-            tools: BTreeMap::new(),
-            hooks: BTreeMap::new(),
-            planned_enrichers: planned.enrichers.clone(),
-            enrichers: BTreeMap::new(),
-            planned_tasks: descriptor
-                .declared_background_tasks
-                .iter()
-                .filter(runs)
-                .cloned()
-                .collect(),
-            tasks: BTreeMap::new(),
-            planned_states: planned.states.clone(),
-            states: BTreeSet::new(),
-            planned_services: planned.services.provided.clone(),
-            services: Services::new(),
             requires: descriptor.requires.clone(),
             wanted,
             holdings,
-            redactor,
+            host,
             notes: Vec::new(),
             refusal: None,
             probe,
@@ -211,18 +188,26 @@ impl Stage {
             .iter()
             .find(|grant| grant.covers(asked))
             .cloned();
-        grant.ok_or_else(|| FeatureInstallError::Denied {
+        grant.ok_or_else(|| self.denied(asked))
+    }
+
+    pub(super) fn denied(&self, asked: impl Display) -> FeatureInstallError {
+        FeatureInstallError::Denied {
             feature: self.feature.clone(),
             asked: asked.to_string(),
-        })
+        }
     }
 
     /// The message for a grant for which the host offers nothing.
-    pub(crate) fn unavailable(&self, asked: String, why: &str) -> FeatureInstallError {
+    pub(super) fn unavailable(
+        &self,
+        asked: impl Display,
+        why: impl Display,
+    ) -> FeatureInstallError {
         FeatureInstallError::Unavailable {
             feature: self.feature.clone(),
-            asked,
-            why: why.to_owned(),
+            asked: asked.to_string(),
+            why: why.to_string(),
         }
     }
 
@@ -235,88 +220,67 @@ impl Stage {
         Ok(self
             .holdings
             .find(&grant)
-            .unwrap_or_else(|| self.hold(grant, Door::new())))
+            .unwrap_or_else(|| self.hold(grant, &Door::new())))
     }
 
     /// Records a door under its grant.
-    pub(crate) fn hold(&self, capability: HostCapability, door: Arc<Door>) -> Arc<Door> {
+    pub(super) fn hold(&self, capability: HostCapability, door: &Arc<Door>) -> Arc<Door> {
         self.holdings.hold(GrantHandle {
             capability,
-            door: Arc::clone(&door),
+            door: Arc::clone(door),
             about: GrantObject::Operations,
         });
-        door
+        Arc::clone(door)
     }
 
-    pub(crate) fn presence(&self) -> Arc<Presence> {
-        Arc::clone(self.holdings.presence())
-    }
-
-    pub(crate) fn provide<T: ?Sized + Send + Sync + 'static>(
-        &mut self,
-        id: &ServiceId,
-        target: Arc<T>,
-    ) -> Result<Staging, FeatureInstallError> {
-        self.offer(id, |service| service.provide(target))
-    }
-
-    pub(crate) fn provide_json(
-        &mut self,
-        id: &ServiceId,
-        target: Arc<dyn JsonService>,
-    ) -> Result<Staging, FeatureInstallError> {
-        self.offer(id, |service| service.provide_json(target))
+    /// The way of a sink to the pod, under a door.
+    pub(super) fn link(
+        &self,
+        asked: impl Display,
+        door: Arc<Door>,
+    ) -> Result<SinkLink, FeatureInstallError> {
+        let Some(link) = &self.host.link else {
+            return Err(self.unavailable(asked, NOT_OFFERED));
+        };
+        Ok(SinkLink {
+            feature: self.feature.clone(),
+            door,
+            presence: Arc::clone(self.holdings.presence()),
+            mailbox: link.mailbox.clone(),
+        })
     }
 
     /// Provides one form of a declared service.
-    fn offer(
+    pub(super) fn offer(
         &mut self,
         id: &ServiceId,
         provide: impl FnOnce(&Service) -> bool,
     ) -> Result<Staging, FeatureInstallError> {
-        let (kind, feature) = (SERVICE, self.feature.clone());
-        if self.leaves_out(ContributionKind::Service, &id.to_string()) {
+        let name = id.to_string();
+        if self.services.declared(&name, &self.feature)?.is_none() {
             return Ok(Staging::Skipped);
         }
-        if !self
-            .planned_services
-            .iter()
-            .any(|planned| planned.service == *id)
-        {
-            return Err(FeatureInstallError::NotDeclared {
-                kind,
-                name: id.to_string(),
-                feature,
-            });
-        }
-        let service = match self.services.get(id) {
+        let service = match self.services.get(&name) {
             Some(service) => Arc::clone(service),
             None => {
                 let capability = self.granted(&HostCapability::ProvideService {
                     key: id.name.clone().into(),
                 })?;
-                let service = Arc::new(Service::new(id.clone(), feature.clone()));
-                let (door, about) = (
-                    Arc::clone(&service.door),
-                    GrantObject::Provided(Arc::clone(&service)),
-                );
+                let service = Arc::new(Service::new(id.clone(), self.feature.clone()));
                 self.holdings.hold(GrantHandle {
                     capability,
-                    door,
-                    about,
+                    door: Arc::clone(&service.door),
+                    about: GrantObject::Provided(Arc::clone(&service)),
                 });
-                self.services.insert(id.clone(), Arc::clone(&service));
+                self.services.put(&name, Arc::clone(&service));
                 service
             }
         };
-        match provide(&service) {
-            true => Ok(Staging::Staged),
-            false => Err(FeatureInstallError::StagedTwice {
-                kind,
-                name: id.to_string(),
-                feature,
-            }),
+        if provide(&service) {
+            return Ok(Staging::Staged);
         }
+        let kind = ContributionKind::Service;
+        Err(FeatureInstallError::twice(kind, name, &self.feature))
     }
 
     pub(crate) fn require<T: ?Sized + Send + Sync + 'static>(
@@ -324,14 +288,9 @@ impl Stage {
         id: &ServiceId,
     ) -> Result<ServiceHandle<T>, FeatureInstallError> {
         let (service, door) = self.service_door(id)?;
-        let (kind, feature) = (SERVICE, self.feature.clone());
-        let differs = FeatureInstallError::Differs {
-            kind,
-            name: id.to_string(),
-            feature,
-            what: "its trait",
-        };
-        service.handle(door, self.redactor.clone()).ok_or(differs)
+        let handle = service.handle(door, self.host.redactor.clone());
+        let kind = ContributionKind::Service;
+        handle.ok_or_else(|| FeatureInstallError::differs(kind, id, &self.feature, "its trait"))
     }
 
     pub(crate) fn require_json(
@@ -340,20 +299,15 @@ impl Stage {
     ) -> Result<ServiceHandle<dyn JsonService>, FeatureInstallError> {
         let (service, door) = self.service_door(id)?;
         let why = || format!("{} does not provide it as JSON", service.provider);
-        let handle = service.json_handle(door, self.redactor.clone());
-        handle.ok_or_else(|| self.unavailable(format!("service {id}"), &why()))
+        let handle = service.json_handle(door, self.host.redactor.clone());
+        handle.ok_or_else(|| self.unavailable(format!("service {id}"), why()))
     }
 
     /// The instances that were found for a requirement of each one, by name.
     pub(crate) fn each(&self, of: &ServiceId) -> Result<Vec<ServiceId>, FeatureInstallError> {
         let asked = |asked: &&ServiceRequirement| asked.each && asked.service == *of;
         if !self.requires.iter().any(|required| asked(&required)) {
-            let (kind, name, feature) = (SERVICE, of.to_string(), self.feature.clone());
-            return Err(FeatureInstallError::NotDeclared {
-                kind,
-                name,
-                feature,
-            });
+            return Err(self.undeclared_service(of));
         }
         let instance = |id: &&ServiceId| id.name == of.name && id.access == of.access;
         Ok(self
@@ -371,23 +325,13 @@ impl Stage {
         &self,
         id: &ServiceId,
     ) -> Result<(Arc<Service>, Arc<Door>), FeatureInstallError> {
-        let feature = self.feature.clone();
         let Some(wanted) = self.wanted.get(id) else {
-            return Err(FeatureInstallError::NotDeclared {
-                kind: SERVICE,
-                name: id.to_string(),
-                feature,
-            });
+            return Err(self.undeclared_service(id));
         };
         let capability = self.granted(&id.admission())?;
-        let asked = format!("service {id}");
         let service = wanted
             .as_ref()
-            .map_err(|why| FeatureInstallError::Unavailable {
-                feature,
-                asked,
-                why: why.clone(),
-            })?;
+            .map_err(|why| self.unavailable(format!("service {id}"), why))?;
         let door = self.holdings.service(service).unwrap_or_else(|| {
             let (door, about) = (
                 service.door.derive(),
@@ -403,13 +347,15 @@ impl Stage {
         Ok((Arc::clone(service), door))
     }
 
+    fn undeclared_service(&self, name: &dyn Display) -> FeatureInstallError {
+        FeatureInstallError::undeclared(ContributionKind::Service, name, &self.feature)
+    }
+
     /// Creates the sink for a declared event of a service that this feature provides.
     pub(crate) fn event_sink(
         &mut self,
         event: ServiceEvent,
-        mailbox: impl FnOnce(&FeatureId, &str) -> Result<MailboxSender, FeatureInstallError>,
     ) -> Result<ServiceEventSink, FeatureInstallError> {
-        let feature = self.feature.clone();
         let capability = HostCapability::ProvideService {
             key: event.service.name.clone().into(),
         };
@@ -417,247 +363,95 @@ impl Stage {
         let declares = |planned: &ServiceDeclaration| {
             planned.service == event.service && planned.events.contains(&event.event)
         };
-        if !self.planned_services.iter().any(declares) {
-            return Err(FeatureInstallError::NotDeclared {
-                kind: SERVICE,
-                name: event.to_string(),
-                feature,
-            });
+        if !self.services.planned().any(declares) {
+            return Err(self.undeclared_service(&event));
         }
-        let mailbox = mailbox(&feature, &event.to_string())?;
-        Ok(ServiceEventSink {
-            event,
-            door,
-            presence: self.presence(),
-            mailbox,
-        })
+        let link = self.link(&event, door)?;
+        Ok(ServiceEventSink { link, event })
     }
 
     /// Opens a state that equals its declaration.
-    pub(crate) fn state<T>(
+    pub(super) fn state<T>(
         &mut self,
-        declared: &StateDeclaration,
-        load: impl FnOnce(&FeatureId, Arc<Door>, Arc<Presence>) -> Result<T, FeatureInstallError>,
-    ) -> Result<T, FeatureInstallError> {
-        let (kind, name, feature) = ("state", declared.name.clone(), self.feature.clone());
-        let door = self.grant(&HostCapability::StateStore {
+        key: &StateKey<T>,
+    ) -> Result<DurableState<T>, FeatureInstallError>
+    where
+        T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
+    {
+        let (name, declared) = (key.name(), key.declaration());
+        let asked = HostCapability::StateStore {
             scope: declared.scope,
-        })?;
-        let Some(planned) = self
-            .planned_states
-            .iter()
-            .find(|planned| planned.name == name)
-        else {
-            return Err(FeatureInstallError::NotDeclared {
-                kind,
-                name,
-                feature,
-            });
         };
-        if planned != declared {
-            return Err(FeatureInstallError::Differs {
-                kind,
-                name,
-                feature,
-                what: "its version or scope",
-            });
+        let door = self.grant(&asked)?;
+        let differs = |planned: &_| (*planned != declared).then_some("its version or scope");
+        let staging = self.states.stage(name, &self.feature, differs, ())?;
+        if staging == Staging::Skipped {
+            return Err(self.denied(&asked));
         }
-        if !self.states.insert(name.clone()) {
-            return Err(FeatureInstallError::StagedTwice {
-                kind,
-                name,
-                feature,
-            });
-        }
-        load(&feature, door, self.presence())
+        let Some(link) = &self.host.link else {
+            return Err(self.unavailable(format!("state `{name}`"), NOT_OFFERED));
+        };
+        let presence = Arc::clone(self.holdings.presence());
+        let redactor = self.host.redactor.clone();
+        let state = DurableState::load(key, &self.feature, link, (door, presence), redactor);
+        state.map_err(|why| {
+            FeatureInstallError::failed(format!("state `{name}` cannot be read: {why}"))
+        })
     }
 
-    /// Takes a tool that equals its declaration. `contribution` is not called when the plan left it out.
+    /// Takes a tool that equals its declaration.
     pub(crate) fn tool(
         &mut self,
-        definition: &ToolDefinition,
-        contribution: impl FnOnce() -> ToolContribution,
+        mut tool: ToolContribution,
     ) -> Result<Staging, FeatureInstallError> {
-        let (kind, name, feature) = ("tool", definition.name.clone(), self.feature.clone());
-        if self.leaves_out(ContributionKind::Tool, &name) {
-            return Ok(Staging::Skipped);
+        let name = tool.definition.name.clone();
+        let differs = |declared: &ToolDeclaration| tool.difference(declared, &self.feature);
+        let staging = self.tools.check(&name, &self.feature, differs)?;
+        if let Some(declared) = self.tools.declared(&name, &self.feature)? {
+            if declared.foreign {
+                let contract =
+                    ForeignContract::of(declared).map_err(FeatureInstallError::failed)?;
+                tool.contract = Some(Arc::new(contract));
+            }
+            self.tools.put(&name, tool);
         }
-        let Some(declared) = self.planned.get(&name) else {
-            return Err(FeatureInstallError::NotDeclared {
-                kind,
-                name,
-                feature,
-            });
-        };
-        if self.tools.contains_key(&name) {
-            return Err(FeatureInstallError::StagedTwice {
-                kind,
-                name,
-                feature,
-            });
-        }
-        if let Some(what) = difference(declared, definition) {
-            return Err(FeatureInstallError::Differs {
-                kind,
-                name,
-                feature,
-                what,
-            });
-        }
-        let contribution = contribution();
-        if contribution.feature_id != feature {
-            return Err(FeatureInstallError::Differs {
-                kind,
-                name,
-                feature,
-                what: "its feature id",
-            });
-        }
-        if contribution.required_capabilities != declared.needs {
-            return Err(FeatureInstallError::Differs {
-                kind,
-                name,
-                feature,
-                what: "its required capabilities",
-            });
-        }
-        if contribution.foreign != declared.foreign {
-            return Err(FeatureInstallError::Differs {
-                kind,
-                name,
-                feature,
-                what: "whether its schema is foreign",
-            });
-        }
-        let contract = declared
-            .foreign
-            .then(|| ForeignContract::of(declared))
-            .transpose();
-        let contract = contract.map_err(FeatureInstallError::failed)?.map(Arc::new);
-        self.tools.insert(
-            name,
-            ToolContribution {
-                contract,
-                ..contribution
-            },
-        );
-        Ok(Staging::Staged)
+        Ok(staging)
     }
 
     /// Takes a hook that equals its declaration.
     pub(crate) fn hook(&mut self, hook: HookContribution) -> Result<Staging, FeatureInstallError> {
-        let (kind, name, feature) = ("hook", hook.name.clone(), self.feature.clone());
-        if self.leaves_out(ContributionKind::Hook, &name) {
-            return Ok(Staging::Skipped);
+        let name = hook.declaration.name.clone();
+        let differs = |declared: &HookDeclaration| hook.difference(declared, &self.feature);
+        let staging = self.hooks.check(&name, &self.feature, differs)?;
+        if staging == Staging::Staged {
+            self.hooks.put(&name, hook);
         }
-        let Some(planned) = self
-            .planned_hooks
-            .iter()
-            .find(|planned| planned.name == name)
-        else {
-            return Err(FeatureInstallError::NotDeclared {
-                kind,
-                name,
-                feature,
-            });
-        };
-        if self.hooks.contains_key(&name) {
-            return Err(FeatureInstallError::StagedTwice {
-                kind,
-                name,
-                feature,
-            });
-        }
-        if let Some(what) = hook.differs(planned) {
-            return Err(FeatureInstallError::Differs {
-                kind,
-                name,
-                feature,
-                what,
-            });
-        }
-        if hook.feature_id != feature {
-            return Err(FeatureInstallError::Differs {
-                kind,
-                name,
-                feature,
-                what: "its feature id",
-            });
-        }
-        self.hooks.insert(name, hook);
-        Ok(Staging::Staged)
+        Ok(staging)
     }
 
     /// Takes an enricher that equals its declaration.
     pub(crate) fn enricher(
         &mut self,
-        enricher: EnricherContribution,
+        enricher: &EnricherDeclaration,
+        code: Arc<dyn ToolEnricher>,
     ) -> Result<Staging, FeatureInstallError> {
-        let (kind, name, feature) = (
-            ENRICHER,
-            enricher.declaration.name.clone(),
-            self.feature.clone(),
-        );
-        if self.leaves_out(ContributionKind::Enricher, &name) {
-            return Ok(Staging::Skipped);
-        }
-        match self
-            .planned_enrichers
-            .iter()
-            .find(|planned| planned.name == name)
-        {
-            None => Err(FeatureInstallError::NotDeclared {
-                kind,
-                name,
-                feature,
-            }),
-            Some(planned) if *planned != enricher.declaration => {
-                Err(FeatureInstallError::Differs {
-                    kind,
-                    name,
-                    feature,
-                    what: "its tools, category or needs",
-                })
-            }
-            Some(_) if self.enrichers.contains_key(&name) => {
-                Err(FeatureInstallError::StagedTwice {
-                    kind,
-                    name,
-                    feature,
-                })
-            }
-            Some(_) => {
-                self.enrichers.insert(name, enricher);
-                Ok(Staging::Staged)
-            }
-        }
+        let differs = |planned: &_| (planned != enricher).then_some("its tools, category or needs");
+        self.enrichers
+            .stage(&enricher.name, &self.feature, differs, code)
     }
 
-    /// Takes a background task that equals its declaration. `project` gives the granted handle of the project's files.
+    /// Takes a background task that equals its declaration.
     pub(crate) fn task(
         &mut self,
         mut task: BackgroundTaskContribution,
-        project: impl FnOnce(&mut Self) -> Result<Workspace, FeatureInstallError>,
     ) -> Result<Staging, FeatureInstallError> {
-        let (kind, name, feature) = (TASK, task.name.clone(), self.feature.clone());
-        if self.leaves_out(ContributionKind::Task, &name) {
+        let name = task.declaration.name.clone();
+        let differs = |planned: &BackgroundTaskDeclaration| {
+            task_difference(planned, &task.declaration)
+                .or((task.feature_id != self.feature).then_some(FEATURE_ID))
+        };
+        if self.tasks.check(&name, &self.feature, differs)? == Staging::Skipped {
             return Ok(Staging::Skipped);
-        }
-        self.planned_task(&task.declaration)?;
-        if self.tasks.contains_key(&name) {
-            return Err(FeatureInstallError::StagedTwice {
-                kind,
-                name,
-                feature,
-            });
-        }
-        if task.feature_id != feature {
-            return Err(FeatureInstallError::Differs {
-                kind,
-                name,
-                feature,
-                what: "its feature id",
-            });
         }
         for event in task.declaration.service_events() {
             let (_, door) = self.service_door(&event.service)?;
@@ -667,9 +461,9 @@ impl Stage {
             });
         }
         if task.declaration.is_on_file_change() {
-            task.files = Some(project(self)?);
+            task.files = Some(self.fs(HostCapability::WORKSPACE)?);
         }
-        self.tasks.insert(name, task);
+        self.tasks.put(&name, task);
         Ok(Staging::Staged)
     }
 
@@ -677,61 +471,31 @@ impl Stage {
     pub(crate) fn task_handle(
         &mut self,
         task: &BackgroundTaskDeclaration,
-        mailbox: impl FnOnce(&FeatureId, &str) -> Result<MailboxSender, FeatureInstallError>,
     ) -> Result<TaskHandle, FeatureInstallError> {
         let asked = task.implied();
-        if self.leaves_out(ContributionKind::Task, &task.name) {
+        let Some(planned) = self.tasks.declared(&task.name, &self.feature)? else {
             self.granted(&asked)?;
-            return Err(self.unavailable(asked.to_string(), "the background task is left out"));
+            return Err(self.unavailable(asked, "the background task is left out"));
+        };
+        if let Some(what) = task_difference(planned, task) {
+            let kind = ContributionKind::Task;
+            return Err(FeatureInstallError::differs(
+                kind,
+                &task.name,
+                &self.feature,
+                what,
+            ));
         }
-        self.planned_task(task)?;
         if !task.is_on_request() {
             let (feature, name) = (&self.feature, &task.name);
             let why = format!("background task `{name}` of {feature} has no trigger `on_request`");
             return Err(FeatureInstallError::failed(why));
         }
         let door = self.grant(&asked)?;
-        let (feature, presence) = (self.feature.clone(), self.presence());
-        let mailbox = mailbox(&feature, &asked.to_string())?;
         Ok(TaskHandle {
-            feature,
+            link: self.link(asked, door)?,
             task: task.name.clone(),
-            door,
-            presence,
-            mailbox,
         })
-    }
-
-    /// Checks that a background task is planned exactly so.
-    fn planned_task(&self, task: &BackgroundTaskDeclaration) -> Result<(), FeatureInstallError> {
-        let (kind, name, feature) = (TASK, task.name.clone(), self.feature.clone());
-        match self
-            .planned_tasks
-            .iter()
-            .find(|planned| planned.name == name)
-        {
-            None => Err(FeatureInstallError::NotDeclared {
-                kind,
-                name,
-                feature,
-            }),
-            Some(planned) if planned != task => {
-                let what = "its effect, triggers, restart, deadline or needs";
-                Err(FeatureInstallError::Differs {
-                    kind,
-                    name,
-                    feature,
-                    what,
-                })
-            }
-            Some(_) => Ok(()),
-        }
-    }
-
-    fn leaves_out(&self, kind: ContributionKind, name: &str) -> bool {
-        self.skipped
-            .iter()
-            .any(|(skipped, other)| *skipped == kind && other == name)
     }
 
     pub(crate) fn instruction(
@@ -740,11 +504,10 @@ impl Stage {
         text: String,
     ) -> Result<(), FeatureInstallError> {
         let Some(declared) = self.instructions.iter_mut().find(|i| i.name == name) else {
-            let (name, feature) = (name.to_owned(), self.feature.clone());
             return Err(FeatureInstallError::NotDeclared {
                 kind: "instruction",
-                name,
-                feature,
+                name: name.to_owned(),
+                feature: self.feature.clone(),
             });
         };
         crate::feature::declare::descriptor::instruction_text(name, &text)
@@ -764,133 +527,42 @@ impl Stage {
             DiagnosticCode::Note,
             &self.feature,
             text,
-            &self.redactor,
+            &self.host.redactor,
         ));
         Ok(())
     }
 
-    /// Completes the stage, or returns all differences from the plan.
-    pub(crate) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
-        let Self {
-            feature,
-            planned,
-            planned_hooks,
-            instructions,
-            mut tools,
-            mut hooks,
-            notes,
-            refusal,
-            ..
-        } = self;
-        let Self {
-            planned_tasks,
-            mut tasks,
-            planned_states,
-            states,
-            planned_services,
-            services,
-            redactor,
-            ..
-        } = self;
-        let Self {
-            planned_enrichers,
-            mut enrichers,
-            ..
-        } = self;
-        if let Some(refusal) = refusal {
+    /// The stage, if it equals its plan: merging it cannot fail. Otherwise all that is missing.
+    pub(crate) fn complete(self) -> Result<Self, Vec<FeatureDiagnostic>> {
+        let feature = &self.feature;
+        if let Some(refusal) = &self.refusal {
             let (code, why) = (DiagnosticCode::InstallFailed, refusal.to_string());
-            return Err(vec![FeatureDiagnostic::quoting(
-                code, &feature, &why, &redactor,
-            )]);
+            let refused = FeatureDiagnostic::quoting(code, feature, &why, &self.host.redactor);
+            return Err(vec![refused]);
         }
-        let (mut staged, mut missing) = (Vec::new(), Vec::new());
+        let missing = self.tools.missing(feature);
+        let missing = missing.chain(self.hooks.missing(feature));
+        let missing = missing.chain(self.enrichers.missing(feature));
+        let missing = missing.chain(self.tasks.missing(feature));
+        let missing = missing.chain(self.states.missing(feature));
+        let missing = missing.chain(self.services.missing(feature));
         let lacks =
-            |message| FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message);
-        for (name, declared) in planned {
-            match tools.remove(&name) {
-                Some(tool) => staged.push((tool, declared)),
-                None => missing.push(lacks(format!(
-                    "tool `{name}` of {feature} is declared but was not staged"
-                ))),
-            }
-        }
-        let mut staged_hooks = Vec::new();
-        for planned in planned_hooks {
-            match hooks.remove(&planned.name) {
-                Some(hook) => staged_hooks.push((hook, planned)),
-                None => {
-                    missing.push(lacks(format!(
-                        "hook `{}` of {feature} is declared but was not staged",
-                        planned.name
-                    )));
-                }
-            }
-        }
-        let mut staged_enrichers = Vec::new();
-        for EnricherDeclaration { name, .. } in planned_enrichers {
-            match enrichers.remove(&name) {
-                Some(enricher) => staged_enrichers.push(enricher),
-                None => missing.push(lacks(format!(
-                    "enricher `{name}` of {feature} is declared but was not staged"
-                ))),
-            }
-        }
-        let mut staged_tasks = Vec::new();
-        for BackgroundTaskDeclaration { name, .. } in planned_tasks {
-            match tasks.remove(&name) {
-                Some(task) => staged_tasks.push(task),
-                None => {
-                    missing.push(lacks(format!(
-                        "background task `{name}` of {feature} is declared but was not staged"
-                    )));
-                }
-            }
-        }
-        for StateDeclaration { name, .. } in planned_states
-            .iter()
-            .filter(|planned| !states.contains(&planned.name))
-        {
-            missing.push(lacks(format!(
-                "state `{name}` of {feature} is declared but was not opened"
-            )));
-        }
-        for ServiceDeclaration { service, .. } in planned_services
-            .iter()
-            .filter(|p| !services.contains_key(&p.service))
-        {
-            missing.push(lacks(format!(
-                "service {service} of {feature} is declared but was not provided"
-            )));
-        }
-        let (tools, hooks, enrichers, tasks) =
-            (staged, staged_hooks, staged_enrichers, staged_tasks);
-        let (states, services) = (planned_states, services.into_values().collect());
-        let complete = Complete {
-            feature,
-            tools,
-            hooks,
-            enrichers,
-            tasks,
-            instructions,
-            states,
-            notes,
-            services,
-        };
+            |message| FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, feature, message);
+        let missing: Vec<_> = missing.map(lacks).collect();
         if missing.is_empty() {
-            Ok(complete)
+            Ok(self)
         } else {
             Err(missing)
         }
     }
 }
 
-fn difference(declared: &ToolDeclaration, staged: &ToolDefinition) -> Option<&'static str> {
-    let pairs = [
-        ("its description", declared.about == staged.description),
-        ("its schema", declared.schema == staged.schema),
-        ("its effect", declared.effect == staged.effect),
-    ];
-    pairs
-        .into_iter()
-        .find_map(|(what, same)| (!same).then_some(what))
+/// What differs where a contribution is that of another feature.
+pub(super) const FEATURE_ID: &str = "its feature id";
+
+fn task_difference(
+    planned: &BackgroundTaskDeclaration,
+    staged: &BackgroundTaskDeclaration,
+) -> Option<&'static str> {
+    (planned != staged).then_some("its effect, triggers, restart, deadline or needs")
 }

@@ -7,7 +7,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::ServiceEvent;
 use crate::feature::declare::text::{Lines, check};
 use crate::mailbox::requests::{Declined, DriverRequest, MailboxSender, NotTaken, Notification};
-use authority::Door;
+use authority::{Door, Shut, UseGuard};
 use llm_worker::ErrorKind;
 use std::fmt;
 use std::pin::Pin;
@@ -22,12 +22,31 @@ const MAX_KEY: usize = 128;
 /// [`crate::feature::FeatureInstallContext::notifications`].
 #[derive(Clone)]
 pub struct FeatureNotifySink {
-    pub(crate) feature: FeatureId,
+    pub(crate) link: SinkLink,
     pub(crate) max_bytes: u32,
     pub(crate) per_turn: u32,
+}
+
+/// The way of a feature's sinks to the pod, while the feature is installed and the grant is not revoked.
+#[derive(Clone)]
+pub(crate) struct SinkLink {
+    pub(crate) feature: FeatureId,
     pub(crate) door: Arc<Door>,
     pub(crate) presence: Arc<Presence>,
     pub(crate) mailbox: MailboxSender,
+}
+
+impl SinkLink {
+    /// One use of the grant.
+    pub(crate) fn enter<E: From<Absent> + From<Shut>>(&self) -> Result<UseGuard<'_>, E> {
+        self.presence.check()?;
+        Ok(self.door.enter()?)
+    }
+
+    fn send(&self, request: DriverRequest) -> Result<(), SinkError> {
+        let _pass = self.enter::<SinkError>()?;
+        Ok(self.mailbox.try_send(request)?)
+    }
 }
 
 /// Proof that a notification is durable. The model gets it once, with its next step.
@@ -93,6 +112,12 @@ impl From<Absent> for SinkError {
     }
 }
 
+impl From<Shut> for SinkError {
+    fn from(_: Shut) -> Self {
+        Self::Revoked
+    }
+}
+
 impl FeatureNotifySink {
     /// Sends the text at once, and resolves when it is durable. The model gets it with its next step, attributed to this
     /// feature, even if the host was killed in between. Dropping the future loses the answer, not the notification.
@@ -133,7 +158,7 @@ impl FeatureNotifySink {
     }
 
     fn notify(&self, text: String, wake: bool, key: Option<&str>) -> Notifying {
-        let mailbox = self.mailbox.clone();
+        let mailbox = self.link.mailbox.clone();
         Notifying(match self.send(text, wake, key) {
             Err(error) => Box::pin(std::future::ready(Err(error))),
             Ok(answer) => Box::pin(async move {
@@ -153,7 +178,7 @@ impl FeatureNotifySink {
         wake: bool,
         key: Option<&str>,
     ) -> Result<oneshot::Receiver<Result<u64, Declined>>, SinkError> {
-        self.presence.check()?;
+        self.link.presence.check()?;
         key.map_or(Ok(()), |key| {
             check("the key of a notification", key, MAX_KEY, Lines::One)
         })
@@ -167,17 +192,15 @@ impl FeatureNotifySink {
         }
         check("a notification", &text, limit, Lines::Many).map_err(SinkError::Malformed)?;
         let (reply, answer) = oneshot::channel();
-        let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-        let (feature, key) = (Some(self.feature.clone()), key.map(str::to_owned));
         let notification = Notification {
-            feature,
+            feature: Some(self.link.feature.clone()),
             by: None,
             text,
             wake,
-            key,
+            key: key.map(str::to_owned),
             per_turn: self.per_turn,
         };
-        self.mailbox.try_send(DriverRequest::Notify {
+        self.link.send(DriverRequest::Notify {
             notification,
             reply,
         })?;
@@ -206,17 +229,14 @@ impl fmt::Debug for Notifying {
 
 impl fmt::Debug for FeatureNotifySink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "notifications of {}", self.feature)
+        write!(f, "notifications of {}", self.link.feature)
     }
 }
 
 /// Shows short texts to the people who watch the pod; see [`crate::feature::FeatureInstallContext::alerts`].
 #[derive(Clone)]
 pub struct FeatureAlertSink {
-    pub(crate) feature: FeatureId,
-    pub(crate) door: Arc<Door>,
-    pub(crate) presence: Arc<Presence>,
-    pub(crate) mailbox: MailboxSender,
+    pub(crate) link: SinkLink,
 }
 
 impl FeatureAlertSink {
@@ -226,33 +246,29 @@ impl FeatureAlertSink {
     /// # Errors
     /// `Early` in an install; `Malformed` when empty; `Revoked`; `Busy`; `Closed`.
     pub fn alert(&self, level: AlertLevel, text: &str) -> Result<(), SinkError> {
-        self.presence.check()?;
-        let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
+        let _pass = self.link.enter::<SinkError>()?;
         if text.trim().is_empty() {
             return Err(SinkError::Malformed("an alert is empty".to_owned()));
         }
-        let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());
-        Ok(self.mailbox.try_send(DriverRequest::Alert {
-            feature,
+        Ok(self.link.mailbox.try_send(DriverRequest::Alert {
+            feature: self.link.feature.clone(),
             level,
-            text,
+            text: crate::feature::clamp(text).to_owned(),
         })?)
     }
 }
 
 impl fmt::Debug for FeatureAlertSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "alerts of {}", self.feature)
+        write!(f, "alerts of {}", self.link.feature)
     }
 }
 
 /// Emits an event of a service; see [`crate::feature::FeatureServiceProvider::event`].
 #[derive(Clone)]
 pub struct ServiceEventSink {
+    pub(crate) link: SinkLink,
     pub(crate) event: ServiceEvent,
-    pub(crate) door: Arc<Door>,
-    pub(crate) presence: Arc<Presence>,
-    pub(crate) mailbox: MailboxSender,
 }
 
 impl ServiceEventSink {
@@ -262,11 +278,8 @@ impl ServiceEventSink {
     /// # Errors
     /// `Early` in an install; `Revoked`; `Busy`; `Closed`.
     pub fn emit(&self) -> Result<(), SinkError> {
-        self.presence.check()?;
-        let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-        Ok(self
-            .mailbox
-            .try_send(DriverRequest::ServiceEvent(self.event.clone()))?)
+        self.link
+            .send(DriverRequest::ServiceEvent(self.event.clone()))
     }
 }
 
@@ -279,9 +292,7 @@ impl fmt::Debug for ServiceEventSink {
 /// Adds notes for people who inspect the pod, while it runs; see [`crate::feature::FeatureDiagnosticSink::later`].
 #[derive(Clone)]
 pub struct RunningNotes {
-    pub(crate) feature: FeatureId,
-    pub(crate) presence: Arc<Presence>,
-    pub(crate) mailbox: MailboxSender,
+    pub(crate) link: SinkLink,
 }
 
 impl RunningNotes {
@@ -291,16 +302,15 @@ impl RunningNotes {
     /// # Errors
     /// `Early` in an install; `Revoked` once the feature is not live any more; `Busy`; `Closed`.
     pub fn note(&self, text: &str) -> Result<(), SinkError> {
-        self.presence.check()?;
-        let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());
-        Ok(self
-            .mailbox
-            .try_send(DriverRequest::Note { feature, text })?)
+        self.link.send(DriverRequest::Note {
+            feature: self.link.feature.clone(),
+            text: crate::feature::clamp(text).to_owned(),
+        })
     }
 }
 
 impl fmt::Debug for RunningNotes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "notes of {}", self.feature)
+        write!(f, "notes of {}", self.link.feature)
     }
 }

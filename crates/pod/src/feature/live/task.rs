@@ -1,12 +1,11 @@
 //! Background tasks as installed, and what a run and its feature get from the host. Does not depend on schedules.
 
-use super::presence::Presence;
-use super::sink::SinkError;
+use super::sink::{SinkError, SinkLink};
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::ServiceEvent;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
-use crate::mailbox::requests::{MailboxSender, RunTime, TaskRequest};
+use crate::mailbox::requests::{RunTime, TaskRequest};
 use crate::record::HoldCause;
 pub use crate::record::TriggerKind;
 use authority::{Door, FileChanges, Workspace};
@@ -279,11 +278,8 @@ impl fmt::Debug for RegisteredTask {
 /// [`at_start`](crate::feature::TaskKey::at_start).
 #[derive(Clone)]
 pub struct TaskHandle {
-    pub(crate) feature: FeatureId,
+    pub(crate) link: SinkLink,
     pub(crate) task: String,
-    pub(crate) door: Arc<Door>,
-    pub(crate) presence: Arc<Presence>,
-    pub(crate) mailbox: MailboxSender,
 }
 
 impl TaskHandle {
@@ -314,19 +310,18 @@ impl TaskHandle {
     }
 
     fn request(&self, time: RunTime) -> Result<(), SinkError> {
-        self.presence.check()?;
-        let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
+        let _pass = self.link.enter::<SinkError>()?;
         let request = TaskRequest {
-            feature: self.feature.clone(),
+            feature: self.link.feature.clone(),
             task: self.task.clone(),
             time,
         };
-        Ok(self.mailbox.request_run(request)?)
+        Ok(self.link.mailbox.request_run(request)?)
     }
 }
 
 impl fmt::Debug for TaskHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "background task {} of {}", self.task, self.feature)
+        write!(f, "background task {} of {}", self.task, self.link.feature)
     }
 }

@@ -1,8 +1,9 @@
 //! Categories of tools: who serves which, and which tools are left out because nobody does. Does not depend on services.
 
 use super::{Declared, PlannedFeature};
-use crate::feature::decide::report::{ContributionKind, InstallOutcome, SkippedContribution};
+use crate::feature::decide::report::{InstallOutcome, SkippedContribution};
 use crate::feature::declare::category::ToolCategory;
+use crate::feature::declare::contribution::ContributionKind;
 use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::tool::ToolDeclaration;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,6 +4,7 @@
 use super::order;
 use super::{Declared, InstallPlan, PlannedFeature, PlannedHook};
 use crate::feature::decide::report::InstallOutcome;
+use crate::feature::declare::contribution::Contribution;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::hook::HookDeclaration;
@@ -86,7 +87,7 @@ fn cycles(declared: &[&Declared], planned: &[PlannedFeature]) -> HookCycles {
         .filter(|(_, (_, planned))| planned.outcome.is_live());
     let hooks = live.flat_map(|(at, (one, planned))| {
         let possible = |hook: &&HookDeclaration| {
-            hook.implied()
+            hook.requests()
                 .iter()
                 .all(|needed| planned.grants.allows(needed))
         };

@@ -134,7 +134,54 @@ pub struct BadGrant {
     pub problem: String,
 }
 
-type CapabilityText = Cow<'static, str>;
+/// A key with a list of names: an example of its kind, and its field.
+pub(super) struct NameList {
+    key: &'static str,
+    pub(super) about: HostCapability,
+    pub(super) of: fn(&mut GrantTable) -> &mut Option<Vec<String>>,
+}
+
+macro_rules! name_lists {
+    ($($key:ident: $about:expr,)+) => {
+        [$(NameList {
+            key: stringify!($key),
+            about: $about,
+            of: |table| &mut table.$key,
+        }),+]
+    };
+}
+
+/// Every key with a list of names.
+static NAME_LISTS: [NameList; 14] = name_lists! {
+    tools: HostCapability::tool("*"),
+    background_tasks: HostCapability::ANY_BACKGROUND_TASK,
+    secrets: HostCapability::secret("*"),
+    services: HostCapability::using("*"),
+    provides: HostCapability::provide("*"),
+    arguments: HostCapability::ANY_ARGUMENTS,
+    enriches: HostCapability::ANY_ENRICHING,
+    answers: HostCapability::ANY_ANSWER,
+    repeats: HostCapability::ANY_REPEAT,
+    results: HostCapability::ANY_RESULT,
+    process: HostCapability::ANY_PROGRAM,
+    process_network: HostCapability::Process {
+        programs: Cow::Borrowed(&[]),
+        network: true,
+    },
+    network: HostCapability::network("*"),
+    endpoints: HostCapability::endpoints("*"),
+};
+
+impl NameList {
+    /// The list in which a capability is written.
+    pub(super) fn of(capability: &HostCapability) -> Option<&'static Self> {
+        let networked =
+            |of: &HostCapability| matches!(of, HostCapability::Process { network, .. } if *network);
+        NAME_LISTS.iter().find(|list| {
+            list.about.is_about(capability) && networked(&list.about) == networked(capability)
+        })
+    }
+}
 
 /// One key: an example of its kind, and its grants.
 struct Decided {
@@ -153,7 +200,6 @@ impl GrantTable {
             StoreAccess::Read => vec![make(true, false)],
             StoreAccess::Write => vec![make(true, true)],
         };
-        let name = |name: String| CapabilityText::from(name);
         let notify = |NotificationBounds {
                           max_bytes,
                           per_turn,
@@ -165,77 +211,14 @@ impl GrantTable {
             |read, write| Can::WorkItemStore { read, write },
             |read, write| Can::MemoryStore { read, write },
         );
-        let lists = [
+        let lists = NAME_LISTS.iter().map(|NameList { key, about, of }| {
+            let names = of(&mut self.clone()).take();
             (
-                "tools",
-                Can::tool("*"),
-                each(&self.tools, |of| Can::ContributeTool { name: name(of) }),
-            ),
-            (
-                "background_tasks",
-                Can::ANY_BACKGROUND_TASK,
-                each(&self.background_tasks, |of| Can::ContributeBackgroundTask {
-                    name: name(of),
-                }),
-            ),
-            (
-                "secrets",
-                Can::secret("*"),
-                each(&self.secrets, |of| Can::SecretRef { id: name(of) }),
-            ),
-            (
-                "services",
-                Can::using("*"),
-                each(&self.services, |of| Can::UseService { key: name(of) }),
-            ),
-            (
-                "provides",
-                Can::provide("*"),
-                each(&self.provides, |of| Can::ProvideService { key: name(of) }),
-            ),
-            (
-                "arguments",
-                Can::ANY_ARGUMENTS,
-                all(&self.arguments, |tools| Can::RewriteArguments { tools }),
-            ),
-            (
-                "enriches",
-                Can::ANY_ENRICHING,
-                all(&self.enriches, |tools| Can::EnrichTools { tools }),
-            ),
-            (
-                "answers",
-                Can::ANY_ANSWER,
-                all(&self.answers, |tools| Can::AnswerCalls { tools }),
-            ),
-            (
-                "repeats",
-                Can::ANY_REPEAT,
-                all(&self.repeats, |tools| Can::RepeatCalls { tools }),
-            ),
-            (
-                "results",
-                Can::ANY_RESULT,
-                all(&self.results, |tools| Can::TransformResults { tools }),
-            ),
-            ("process", Can::ANY_PROGRAM, self.programs()),
-            (
-                "network",
-                Can::network("*"),
-                all(&self.network, |hosts| Can::Network {
-                    purpose: "*".into(),
-                    hosts,
-                }),
-            ),
-            (
-                "endpoints",
-                Can::endpoints("*"),
-                all(&self.endpoints, |at| Can::Endpoint {
-                    purpose: "*".into(),
-                    at,
-                }),
-            ),
-        ];
+                *key,
+                about.clone(),
+                names.map(|names| about.with_names(names)),
+            )
+        });
         let others = [
             (
                 "hooks",
@@ -283,7 +266,7 @@ impl GrantTable {
                 each(&self.state, |scope| Can::StateStore { scope }),
             ),
         ];
-        let rows = lists.into_iter().chain(self.directories()).chain(others);
+        let rows = lists.chain(self.directories()).chain(others);
         rows.filter_map(|(key, about, granted)| Some(checked(key, about, granted?)))
             .collect()
     }
@@ -305,38 +288,10 @@ impl GrantTable {
             ("fs", fs(false, false), Some(granted))
         })
     }
-
-    fn programs(&self) -> Granted {
-        if self.process.is_none() && self.process_network.is_none() {
-            return None;
-        }
-        let without = all(&self.process, |programs| HostCapability::Process {
-            programs,
-            network: false,
-        });
-        let with = all(&self.process_network, |programs| HostCapability::Process {
-            programs,
-            network: true,
-        });
-        Some([without, with].into_iter().flatten().flatten().collect())
-    }
 }
 
 /// What a key grants; none where it is not written.
 type Granted = Option<Vec<HostCapability>>;
-
-/// One capability with all names of a list.
-fn all(
-    of: &Option<Vec<String>>,
-    make: impl Fn(Cow<'static, [CapabilityText]>) -> HostCapability,
-) -> Granted {
-    let names: Vec<CapabilityText> = of.as_ref()?.iter().cloned().map(Cow::Owned).collect();
-    Some(if names.is_empty() {
-        Vec::new()
-    } else {
-        vec![make(names.into())]
-    })
-}
 
 /// Checks one key, within its bounds.
 fn checked(

@@ -1,5 +1,6 @@
 //! Grants as a person writes them: the line of TOML that grants what was denied. Does not read configurations.
 
+use super::table::NameList;
 use super::{CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, RowEffect, StoreAccess};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::id::FeatureId;
@@ -43,8 +44,8 @@ impl GrantTable {
     /// Sets the key of a capability to nothing, unless it is there.
     fn mention(&mut self, about: &HostCapability) {
         use HostCapability as Can;
-        if let Some(list) = self.names(about) {
-            list.get_or_insert_default();
+        if let Some(list) = NameList::of(about) {
+            (list.of)(self).get_or_insert_default();
         } else if let Can::ContributeHook { .. } = about {
             self.hooks.get_or_insert_default();
         } else if let Can::ScopedFs { root, .. } = about {
@@ -68,42 +69,14 @@ impl GrantTable {
         }
     }
 
-    /// The list of names under the key of a capability, for the kinds that have one.
-    fn names(&mut self, about: &HostCapability) -> Option<&mut Option<Vec<String>>> {
-        use HostCapability as Can;
-        Some(match about {
-            Can::ContributeTool { .. } => &mut self.tools,
-            Can::ContributeBackgroundTask { .. } => &mut self.background_tasks,
-            Can::AnswerCalls { .. } => &mut self.answers,
-            Can::RepeatCalls { .. } => &mut self.repeats,
-            Can::TransformResults { .. } => &mut self.results,
-            Can::RewriteArguments { .. } => &mut self.arguments,
-            Can::EnrichTools { .. } => &mut self.enriches,
-            Can::Process { network: false, .. } => &mut self.process,
-            Can::Process { network: true, .. } => &mut self.process_network,
-            Can::ProvideService { .. } => &mut self.provides,
-            Can::UseService { .. } => &mut self.services,
-            Can::Network { .. } => &mut self.network,
-            Can::Endpoint { .. } => &mut self.endpoints,
-            Can::SecretRef { .. } => &mut self.secrets,
-            Can::ContributeHook { .. }
-            | Can::ScopedFs { .. }
-            | Can::WorkItemStore { .. }
-            | Can::MemoryStore { .. }
-            | Can::StateStore { .. }
-            | Can::EmitModelNotification { .. }
-            | Can::EmitUserAlert => return None,
-        })
-    }
-
     /// Adds a capability under its key.
     fn include(&mut self, capability: &HostCapability) {
         use HostCapability as Can;
         self.mention(capability);
-        if let Some(list) = self.names(capability) {
-            named(capability)
-                .into_iter()
-                .for_each(|name| add(list, name));
+        if let Some(list) = NameList::of(capability) {
+            for name in named(capability) {
+                add((list.of)(self), name);
+            }
         } else if let Can::ContributeHook { point, .. } = capability {
             add(&mut self.hooks, *point);
         } else if let Can::StateStore { scope } = capability {
@@ -160,44 +133,13 @@ fn add<T: PartialEq>(list: &mut Option<Vec<T>>, one: T) {
 
 /// The names of a capability; an example where the feature leaves them to the person.
 fn named(capability: &HostCapability) -> Vec<String> {
-    use HostCapability as Can;
-    let all =
-        |names: &Cow<'static, [Cow<'static, str>]>| names.iter().map(ToString::to_string).collect();
-    let or = |names: &Cow<'static, [Cow<'static, str>]>, example: &str| {
-        let any = |name: &Cow<'static, str>| {
-            if name == "*:*" {
-                example.to_owned()
-            } else {
-                name.to_string()
-            }
-        };
-        names.iter().map(any).collect()
+    let is_endpoint = matches!(capability, HostCapability::Endpoint { .. });
+    let name = |name: Cow<'static, str>| match (&*name, is_endpoint) {
+        ("*:*", true) => AN_ENDPOINT.to_owned(),
+        ("*:*", false) => A_HOST.to_owned(),
+        _ => name.into_owned(),
     };
-    match capability {
-        Can::ContributeTool { name } | Can::ContributeBackgroundTask { name } => {
-            vec![name.to_string()]
-        }
-        Can::ProvideService { key } | Can::UseService { key } => vec![key.to_string()],
-        Can::SecretRef { id } => vec![id.to_string()],
-        Can::AnswerCalls { tools }
-        | Can::RepeatCalls { tools }
-        | Can::TransformResults { tools }
-        | Can::RewriteArguments { tools }
-        | Can::EnrichTools { tools } => all(tools),
-        Can::Process {
-            programs,
-            network: _,
-        } => all(programs),
-        Can::Network { hosts, .. } => or(hosts, A_HOST),
-        Can::Endpoint { at, .. } => or(at, AN_ENDPOINT),
-        Can::ContributeHook { .. }
-        | Can::ScopedFs { .. }
-        | Can::WorkItemStore { .. }
-        | Can::MemoryStore { .. }
-        | Can::StateStore { .. }
-        | Can::EmitModelNotification { .. }
-        | Can::EmitUserAlert => Vec::new(),
-    }
+    capability.names().into_iter().map(name).collect()
 }
 
 /// A value as TOML on one line.

@@ -114,6 +114,41 @@ impl HostCapability {
         None
     }
 
+    /// The names in it; none for a kind without.
+    pub(crate) fn names(&self) -> Vec<Text> {
+        match self.clone().parts().1 {
+            CapabilityScope::Name(name) => vec![name.clone()],
+            CapabilityScope::Names(names)
+            | CapabilityScope::Programs(names, _)
+            | CapabilityScope::Hosts(_, names) => names.to_vec(),
+            CapabilityScope::Modes(..)
+            | CapabilityScope::Bounds(..)
+            | CapabilityScope::Whole(_) => Vec::new(),
+        }
+    }
+
+    /// The same kind with other names: one capability for each, or one for all where the kind takes many.
+    pub(crate) fn with_names(&self, names: Vec<String>) -> Vec<Self> {
+        let names: Vec<Text> = names.into_iter().map(Text::from).collect();
+        let takes_one = matches!(self.clone().parts().1, CapabilityScope::Name(_));
+        let size = if takes_one { 1 } else { names.len().max(1) };
+        let named = |names: &[Text]| {
+            let mut named = self.clone();
+            match (named.parts().1, names) {
+                (CapabilityScope::Name(own), [name]) => own.clone_from(name),
+                (
+                    CapabilityScope::Names(own)
+                    | CapabilityScope::Programs(own, _)
+                    | CapabilityScope::Hosts(_, own),
+                    names,
+                ) => *own = names.to_vec().into(),
+                _ => {}
+            }
+            named
+        };
+        names.chunks(size).map(named).collect()
+    }
+
     /// Whether both are about the same thing, so that a row of policy about one also decides about the other.
     pub(crate) fn is_about(&self, other: &Self) -> bool {
         match (self, other) {

@@ -10,15 +10,14 @@ pub(crate) use log::JobLog;
 pub use log::MAX_JOB_TAIL;
 pub use new::{JobError, MAX_JOB_DEADLINE, MAX_JOBS_OF_FEATURE, NewJob};
 
-use super::presence::{Absent, Presence};
-use crate::feature::declare::id::FeatureId;
+use super::presence::Absent;
+use super::sink::SinkLink;
 use crate::feature::live::task::BackgroundTaskContext;
-use crate::mailbox::requests::{DriverRequest, JobRequest, MailboxSender, NotTaken};
+use crate::mailbox::requests::{DriverRequest, JobRequest, NotTaken};
 use crate::record::{ChildProcess, JobStarter};
-use authority::{Redactor, Shut, Spawner, UseGuard};
+use authority::{Redactor, Shut, Spawner};
 use llm_worker::ToolContext;
 use std::fmt;
-use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Starts, reads and stops the jobs of one feature; see
@@ -26,11 +25,9 @@ use tokio::sync::oneshot;
 /// of the feature is. It ends with the pod, and with the grant.
 #[derive(Clone)]
 pub struct JobHandle {
-    pub(crate) feature: FeatureId,
+    pub(crate) link: SinkLink,
     pub(crate) spawner: Spawner,
     pub(crate) redactor: Redactor,
-    pub(crate) presence: Arc<Presence>,
-    pub(crate) mailbox: MailboxSender,
     pub(crate) board: JobBoard,
 }
 
@@ -61,6 +58,12 @@ impl From<NotTaken> for JobError {
             NotTaken::Full => Self::Busy,
             NotTaken::Closed => Self::Closed,
         }
+    }
+}
+
+impl From<Shut> for JobError {
+    fn from(_: Shut) -> Self {
+        Self::Revoked
     }
 }
 
@@ -96,9 +99,9 @@ impl JobHandle {
     /// With each of them nothing runs. `Exhausted` while too many jobs run; `Unavailable` in a pod that does not stay, or
     /// if the log refuses; `Spawn`; `Early` in an install; `Revoked`; `Busy`; `Closed`.
     pub async fn start(&self, new: NewJob, starter: impl StartsJobs) -> Result<u64, JobError> {
-        drop(self.enter()?);
+        drop(self.link.enter::<JobError>()?);
         let (feature, spawner, redactor) = (
-            self.feature.clone(),
+            self.link.feature.clone(),
             self.spawner.clone(),
             self.redactor.clone(),
         );
@@ -115,9 +118,11 @@ impl JobHandle {
             starter: starter.starter(),
             reply,
         };
-        self.mailbox
+        self.link
+            .mailbox
             .try_send(DriverRequest::StartJob(Box::new(request)))?;
-        self.mailbox
+        self.link
+            .mailbox
             .answered(answer)
             .await
             .unwrap_or(Err(JobError::Closed))
@@ -129,8 +134,8 @@ impl JobHandle {
     /// # Errors
     /// `Early` in an install; `Revoked`.
     pub fn list(&self) -> Result<Vec<ChildProcess>, JobError> {
-        let _use = self.enter()?;
-        Ok(self.board.list(&self.feature))
+        let _use = self.link.enter::<JobError>()?;
+        Ok(self.board.list(&self.link.feature))
     }
 
     /// The last output of a job, at most `bytes` and [`MAX_JOB_TAIL`].
@@ -138,10 +143,10 @@ impl JobHandle {
     /// # Errors
     /// `Unknown`; as [`Self::list`].
     pub fn tail(&self, job: u64, bytes: usize) -> Result<JobTail, JobError> {
-        let _use = self.enter()?;
+        let _use = self.link.enter::<JobError>()?;
         let (job, log, _) = self
             .board
-            .find(&self.feature, job)
+            .find(&self.link.feature, job)
             .ok_or(JobError::Unknown(job))?;
         let (text, written) = log.tail(bytes.min(MAX_JOB_TAIL), &self.redactor);
         Ok(JobTail {
@@ -156,34 +161,23 @@ impl JobHandle {
     /// # Errors
     /// `Unknown`; as [`Self::list`].
     pub async fn stop(&self, job: u64) -> Result<ChildProcess, JobError> {
-        drop(self.enter()?);
+        drop(self.link.enter::<JobError>()?);
         let (_, _, control) = self
             .board
-            .find(&self.feature, job)
+            .find(&self.link.feature, job)
             .ok_or(JobError::Unknown(job))?;
         control.stop.cancel();
         control.over.cancelled().await;
         self.board
-            .find(&self.feature, job)
+            .find(&self.link.feature, job)
             .map(|(job, ..)| job)
             .ok_or(JobError::Unknown(job))
     }
 }
 
-impl JobHandle {
-    /// One use of the grant.
-    fn enter(&self) -> Result<UseGuard<'_>, JobError> {
-        self.presence.check()?;
-        self.spawner
-            .door()
-            .enter()
-            .map_err(|Shut| JobError::Revoked)
-    }
-}
-
 impl fmt::Debug for JobHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "jobs of {}", self.feature)
+        write!(f, "jobs of {}", self.link.feature)
     }
 }
 

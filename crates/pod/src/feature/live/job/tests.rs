@@ -1,8 +1,11 @@
 //! What a handle of jobs checks at each use.
 
 use super::*;
+use crate::feature::declare::id::FeatureId;
+use crate::feature::live::presence::Presence;
 use crate::mailbox::requests::mailbox;
 use authority::{Confinement, EnvPolicy, SandboxMode};
+use std::sync::Arc;
 
 fn named(result: Result<impl Sized, JobError>) -> Option<String> {
     result.err().map(|error| error.to_string())
@@ -21,11 +24,14 @@ fn each_use_is_checked_and_counted() {
     let ((_mailbox, mailbox), presence) = (mailbox(), Arc::<Presence>::default());
     let door = Arc::clone(spawner.door());
     let handle = JobHandle {
-        feature: FeatureId::builtin("f"),
+        link: SinkLink {
+            feature: FeatureId::builtin("f"),
+            door: Arc::clone(&door),
+            presence: Arc::clone(&presence),
+            mailbox,
+        },
         spawner,
         redactor: Redactor::default(),
-        presence: Arc::clone(&presence),
-        mailbox,
         board: JobBoard::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
