@@ -13,6 +13,7 @@ use pod::feature::{
     InstallPlan, PlannedFeature,
 };
 use pod::permission::Layer;
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,8 +34,8 @@ const MAX_PROBLEMS: usize = 64;
 
 /// The packages of a start.
 pub struct Packages {
-    granted: Vec<(Arc<FoundPackage>, String)>,
-    copies: Option<CopyPlace>,
+    /// Each with its digest, and where its copy is.
+    granted: Vec<(Arc<FoundPackage>, String, CopyPlace)>,
     problems: Vec<(Option<FeatureId>, String)>,
     /// Rules that the person granted and that do not hold, or why that is not known.
     lost: Result<Vec<(Option<FeatureId>, String)>, Failure>,
@@ -44,7 +45,6 @@ impl Default for Packages {
     fn default() -> Self {
         Self {
             granted: Vec::new(),
-            copies: None,
             problems: Vec::new(),
             lost: Ok(Vec::new()),
         }
@@ -79,13 +79,8 @@ impl Packages {
     /// these are refused.
     pub(super) fn copied(&self) -> (Vec<PathBuf>, Vec<String>) {
         let (mut dirs, mut problems) = (Vec::new(), Vec::new());
-        for ((package, digest), copies) in self
-            .granted
-            .iter()
-            .zip(std::iter::repeat(self.copies.as_ref()))
-        {
-            let copied = copies.map(|copies| copies.copy(&package.dir, digest));
-            match copied.unwrap_or_else(|| Err("there is no directory for its copy".to_owned())) {
+        for (package, digest, copies) in &self.granted {
+            match copies.copy(&package.dir, digest) {
                 Ok(dir) => dirs.push(dir),
                 Err(why) => problems.push(format!(
                     "plugin {}: its tools do not run: {why}",
@@ -105,8 +100,8 @@ pub(super) fn decided(
     modules: &mut Vec<Arc<dyn FeatureModule>>,
     packages: &mut Packages,
 ) -> CapabilityPolicy {
-    let copies = copy_place(config, env);
-    packages.copies = copies.as_ref().ok().cloned();
+    // Most starts have no package.
+    let copies = LazyCell::new(|| copy_place(config, env));
     packages.lost = lost_rules(config, env);
     packages.problems = config
         .plugins(env)
@@ -120,10 +115,9 @@ pub(super) fn decided(
         if package.features().next().is_none() {
             continue;
         }
-        let standing = match (package.standing(env), &copies) {
-            (Standing::Granted { digest }, Ok(copies)) => Ok((digest, copies)),
-            (Standing::Granted { .. }, Err(why)) => Err(why.clone()),
-            (other, _) => Err(other.obstacle().unwrap_or_default()),
+        let standing = match package.standing(env) {
+            Standing::Granted { digest } => copies.clone().map(|copies| (digest, copies)),
+            other => Err(other.obstacle().unwrap_or_default()),
         };
         for feature in package.features() {
             match &standing {
@@ -152,8 +146,10 @@ pub(super) fn decided(
                 Err(_) => {}
             }
         }
-        if let Ok((digest, _)) = standing {
-            packages.granted.push((Arc::clone(package), digest.clone()));
+        if let Ok((digest, copies)) = standing {
+            packages
+                .granted
+                .push((Arc::clone(package), digest.clone(), copies));
         }
     }
     policy
