@@ -24,7 +24,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("shell", 2),
     ("testkit", 9),
     ("tools", 2),
-    ("tui", 3),
+    ("tui", 4),
     ("yoi", 2),
 ];
 
