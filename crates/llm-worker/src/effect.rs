@@ -4,10 +4,10 @@ use crate::item::{CallId, Item, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::payload::{CommitRequest, Payload};
 use crate::projection::ModelRequest;
+pub use protocol::event::DeltaPart as Delta;
 pub use protocol::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::time::Duration;
 
 /// An event of a turn that must be durable before the turn continues; the host writes each as a record. The facts of
 /// one [`CommitRequest`] are one atomic batch, in this order in the journal; [`Fact::Note`], [`Fact::Item`] and
@@ -150,29 +150,6 @@ pub enum Effect<P: Payload> {
     /// The turn's end is durable; take the history with [`crate::Turn::finish`]. Answers to effects that an early end
     /// withdrew may still arrive. They belong to this turn and must not reach the next one.
     Finished(Outcome),
-}
-
-/// Part of an answer while it streams; for display, never recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delta {
-    /// More answer text.
-    Text(String),
-    /// More reasoning text.
-    Reasoning(String),
-    /// The model started a tool call.
-    CallStarted {
-        /// Its place in this answer, from 0.
-        index: usize,
-        /// The tool's name as the model wrote it.
-        name: String,
-    },
-    /// The parts shown of this answer are void; the request is sent again.
-    Retrying {
-        /// Which attempt failed, from 1.
-        attempt: u32,
-        delay: Duration,
-        why: String,
-    },
 }
 
 /// A call that the host supplies in place of an answer of the model; see [`crate::Turn::start_call`].

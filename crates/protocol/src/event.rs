@@ -189,7 +189,7 @@ pub struct PodEnded {
 /// A short text for the people who watch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AlertEvent {
-    pub level: Severity,
+    pub level: AlertLevel,
     /// The feature; absent for the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
@@ -199,7 +199,8 @@ pub struct AlertEvent {
 /// How serious an alert is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+#[schemars(rename = "Severity")]
+pub enum AlertLevel {
     Info,
     Warning,
     Error,

@@ -2,8 +2,9 @@
 
 pub use crate::journal::shown::*;
 
-use crate::journal::kinds;
+use crate::journal::{Record, kinds};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -172,6 +173,36 @@ macro_rules! by_kind {
 }
 
 kinds!(by_kind);
+
+impl From<&Record> for RecordBody {
+    fn from(record: &Record) -> Self {
+        let kind = record.kind().to_owned();
+        let version = record.row().map_or(0, |(_, version, _)| version);
+        let fields = match serde_json::to_value(record) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) | Err(_) => Map::new(),
+        };
+        let shown = Self::of(kind.clone(), version, fields);
+        shown.unwrap_or_else(|_| Self::Other {
+            kind,
+            fields: Map::new(),
+        })
+    }
+}
+
+/// A body or a part of one as the host knows it; none if it has a word of a later version.
+#[must_use]
+pub fn known<T: DeserializeOwned>(shown: &impl Serialize) -> Option<T> {
+    serde_json::from_value(serde_json::to_value(shown).ok()?).ok()
+}
+
+impl Stored {
+    /// Bytes of the whole stream, including those that were left out.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        known::<crate::journal::Stored>(self).map_or(self.bytes, |stored| stored.total())
+    }
+}
 
 impl TurnFinished {
     /// The outcome before the gates at its end have answered: a turn that they judge is not `done` yet.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use protocol::error::{Error, ErrorKind};
-use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Severity};
+use protocol::event::{AlertEvent, AlertLevel, DeltaEvent, DeltaPart, Event};
 use protocol::message::{
     BadRequest, ClientRequest, Message, answer_line, event_line, record_line, request_line,
 };
@@ -137,7 +137,7 @@ fn answers_and_events_are_read_back() {
     };
     assert_eq!(read, error);
     let alert = Event::Alert(AlertEvent {
-        level: Severity::Warning,
+        level: AlertLevel::Warning,
         from: None,
         text: "low".to_owned(),
     });

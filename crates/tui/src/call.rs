@@ -30,6 +30,21 @@ pub enum CallState {
     Cancelled,
 }
 
+impl CallState {
+    /// What stands before the call.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Running => "◦",
+            Self::Waiting => "?",
+            Self::Ok => "✓",
+            Self::Failed => "✗",
+            Self::Refused => "⊘",
+            Self::Cancelled => "…",
+        }
+    }
+}
+
 /// What a call gave, besides its summary.
 #[derive(Clone, Copy, Debug)]
 pub enum CallBody<'a> {
@@ -93,15 +108,14 @@ impl CallCell<'_> {
     }
 
     fn named(&self) -> Line {
-        let (sign, tone) = match self.state {
-            CallState::Running => ("◦", Tone::Dim),
-            CallState::Waiting => ("?", Tone::Waiting),
-            CallState::Ok => ("✓", Tone::Ok),
-            CallState::Failed => ("✗", Tone::Failed),
-            CallState::Refused => ("⊘", Tone::Refused),
-            CallState::Cancelled => ("…", Tone::Dim),
+        let tone = match self.state {
+            CallState::Running | CallState::Cancelled => Tone::Dim,
+            CallState::Waiting => Tone::Waiting,
+            CallState::Ok => Tone::Ok,
+            CallState::Failed => Tone::Failed,
+            CallState::Refused => Tone::Refused,
         };
-        Line::of(sign, tone)
+        Line::of(self.state.sign(), tone)
             .with(" ", Tone::Plain)
             .with(self.name, Tone::Strong)
     }
@@ -189,7 +203,7 @@ impl CallCell<'_> {
 
 /// The summary of a call without what stands in its line.
 #[must_use]
-pub fn unrepeated<'a>(summary: &'a str, subject: &str, state: CallState) -> &'a str {
+pub(crate) fn unrepeated<'a>(summary: &'a str, subject: &str, state: CallState) -> &'a str {
     match summary.split_once(" in ") {
         Some(("exit 0", _)) if state == CallState::Ok => "",
         Some((exit, took)) if exit.starts_with("exit ") && took.ends_with(" s") => exit,

@@ -18,9 +18,10 @@ mod screen;
 mod style;
 mod table;
 mod tail;
+pub mod transcript;
 
 pub use asked_command::{AskedField, asked_fields, asked_parts};
-pub use call::{CallBody, CallCell, CallState, unrepeated};
+pub use call::{CallBody, CallCell, CallState};
 pub use diff::diff;
 pub use finished::finished;
 pub use for_people::for_people;
@@ -30,9 +31,9 @@ pub use note::{Paragraph, joined, labelled};
 pub(crate) use protocol::count;
 pub use protocol::count::{count, duration, left_context};
 pub use screen::{
-    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply,
-    Screen, ScreenSize, context_gain, context_kind, context_masking, context_part, short_model,
-    unknown_command,
+    CallExtent, ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key,
+    PodEntry, Reply, Screen, ScreenSize, ShownCall, context_gain, context_kind, context_masking,
+    context_part, short_model, unknown_command,
 };
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

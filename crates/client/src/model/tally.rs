@@ -4,7 +4,7 @@
 //! that is started on it has a status behind them.
 
 use protocol::journal::MAX_CRASHES;
-use protocol::record::{Outcome, RecordBody, RecordView, Usage};
+use protocol::record::{Outcome, RecordBody, RecordView, Usage, known};
 use protocol::status::{
     ApprovalStatus, DeliveryMode, HoldStatus, Host, PinStatus, Queued, ReloadReport, State, Status,
 };
@@ -380,7 +380,7 @@ fn resumed(status: &mut Status, cause: &str) {
 
 /// The holds that follow from the end of a turn have no record of their own; none follows from an end of a later version.
 fn turn_ended(status: &mut Status, outcome: &Outcome, crashes: u32) {
-    let known = outcome.known();
+    let known = known::<protocol::outcome::Outcome>(outcome);
     if let Some((cause, reason)) = known.as_ref().and_then(|known| known.hold(crashes)) {
         hold(status, cause.word(), &reason, None);
     }

@@ -5,7 +5,7 @@ use client::ClientError;
 use client::connection::{Connection, MAX_QUEUED, MAX_UNANSWERED};
 use protocol::MAX_MESSAGE;
 use protocol::error::{Error, ErrorKind};
-use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Severity};
+use protocol::event::{AlertEvent, AlertLevel, DeltaEvent, DeltaPart, Event};
 use protocol::message::{answer_line, record_line};
 use protocol::method::{Attach, GetStatus, Page, SendInput};
 use serde_json::json;
@@ -320,7 +320,7 @@ fn what_a_later_pod_adds_is_passed_on_or_over() {
             talk.answer(asked.id, &later).await;
             talk.send(b"{\"jsonrpc\":\"2.0\",\"trace\":1,\"method\":\"weather\",\"params\":{\"rain\":true}}\n").await;
             let alert = AlertEvent {
-                level: Severity::Info,
+                level: AlertLevel::Info,
                 from: None,
                 text: "t".to_owned(),
             };

@@ -4,7 +4,7 @@ use crate::scripted_pod::{attached, page, status};
 use client::model::{
     MAX_ALERTS, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_OUTPUT, MAX_OUTPUTS, PodModel, digest,
 };
-use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Lagged, Severity};
+use protocol::event::{AlertEvent, AlertLevel, DeltaEvent, DeltaPart, Event, Lagged};
 use protocol::method::{Attached, Draft, RecordPage};
 use protocol::record::RecordLine;
 use protocol::status::{HoldStatus, State, Status};
@@ -473,7 +473,7 @@ fn a_status_stands_for_the_records_up_to_its_number() {
 fn alerts_and_drafts_are_the_newest_and_bounded() {
     let alert = |text: String| {
         Event::Alert(AlertEvent {
-            level: Severity::Warning,
+            level: AlertLevel::Warning,
             from: None,
             text,
         })

@@ -58,7 +58,7 @@ impl Answer {
                         self.parts.push(Part::Text(more.clone()))
                     }
                 }
-                Some(Delta::Text(more))
+                Some(Delta::Text { text: more })
             }
             ModelEvent::Reasoning(more) => {
                 self.make_room(more.len(), limits)?;
@@ -68,7 +68,7 @@ impl Answer {
                         self.parts.push(Part::Reasoning(more.clone(), None));
                     }
                 }
-                Some(Delta::Reasoning(more))
+                Some(Delta::Reasoning { text: more })
             }
             ModelEvent::Sealed(signature) => {
                 self.seal(signature, limits)?;
@@ -76,6 +76,7 @@ impl Answer {
             }
             ModelEvent::CallStarted { index, name } => {
                 self.start_call(index, name.clone(), limits)?;
+                let index = index as u64;
                 Some(Delta::CallStarted { index, name })
             }
             ModelEvent::CallArguments { index, fragment } => {
@@ -102,7 +103,7 @@ impl Answer {
                 };
                 Some(Delta::Retrying {
                     attempt,
-                    delay,
+                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
                     why,
                 })
             }

@@ -9,7 +9,6 @@ use crate::item::{CallId, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Usage};
 use crate::sendable::sendable_text;
 use std::mem;
-use std::time::Duration;
 
 impl<P: Payload> Turn<P> {
     /// Processes one input of the host. Call [`poll`](Self::poll) afterwards until it returns `None`.
@@ -174,7 +173,7 @@ impl<P: Payload> Turn<P> {
         let why = error.message.clone();
         let again = Delta::Retrying {
             attempt: self.overflows,
-            delay: Duration::ZERO,
+            delay_ms: 0,
             why,
         };
         self.notices.push_back(Effect::Delta(again));

@@ -2,7 +2,7 @@
 
 use crate::record::{ApprovalRequested, ChildProcess};
 use crate::session::approvals::AllowedRule;
-use crate::session::context::ContextUsage;
+use crate::session::context::ContextStatus;
 use crate::session::fold::{EndVerdict, Hold};
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
@@ -36,7 +36,7 @@ pub struct PodStatus {
     /// Cost of all answers, as far as prices were known.
     pub cost: Option<Cost>,
     /// The tokens of the next request; none before the first turn.
-    pub context: Option<ContextUsage>,
+    pub context: Option<ContextStatus>,
     /// Texts that stay in the context, by number.
     pub pins: BTreeMap<u64, String>,
     /// The next request shows as little as the rules allow.

@@ -12,7 +12,6 @@ pub use super::{
     StateScope, TaskError, TaskHandle, TaskKey, TaskResult, ToolCategory, ToolEnricher, ToolKey,
     ToolSchema, TriggerKind, WrapKey,
 };
-pub use crate::control::AlertLevel;
 pub use crate::hook::{
     AnswerView, Change, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView,
     HookFailure, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, PromptView,
@@ -26,6 +25,7 @@ pub use llm_worker::{
     ErrorKind, ResultStatus, ToolContext, ToolEffect, ToolError, ToolOutcome as CallOutcome,
     ToolOutput, ToolResult,
 };
+pub use protocol::event::AlertLevel;
 pub use schemars::JsonSchema;
 pub use serde::{Deserialize, Serialize};
 pub use std::sync::Arc;

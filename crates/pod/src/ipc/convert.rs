@@ -1,23 +1,20 @@
 //! What the pod knows, in the protocol's types.
 
 use crate::control::{
-    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, OutputPart, PodStatus,
-    SubmitError, TurnEnd,
+    self, Activity, ApprovalAnswer, BackgroundTaskView, OutputPart, PodStatus, SubmitError, TurnEnd,
 };
 use crate::record::{ApprovalRequested, ChildProcess, InputLimits, InputMode, JobStarter, Who};
 use crate::session::approvals::AllowedRule;
-use crate::session::context::{self, ContextUsage};
 use crate::session::fold::EndVerdict;
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
-use llm_worker::effect::Delta;
 use protocol::error::{Error, ErrorKind};
-use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Severity};
+use protocol::event::{AlertEvent, DeltaEvent, DeltaPart};
 use protocol::method::{AllowOrDeny, Approve, OpenApprovals, PodRule, TurnBudget, TurnEnded};
 use protocol::status::{
-    ApprovalStatus, BackgroundTaskStatus, ContextPart, ContextStatus, DeliveryMode, EndedRunStatus,
-    HoldStatus, Host, JobStatus, OpenRunStatus, PinStatus, Queued, State, Status,
+    ApprovalStatus, BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host,
+    JobStatus, OpenRunStatus, PinStatus, Queued, State, Status,
 };
 use std::sync::Arc;
 
@@ -60,7 +57,7 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         requests: status.requests,
         usage: status.usage,
         cost: status.cost.map(Cost::count),
-        context: status.context.map(context),
+        context: status.context,
         pins: status
             .pins
             .into_iter()
@@ -94,61 +91,6 @@ pub fn outcome(outcome: &llm_worker::Outcome, verdict: EndVerdict) -> protocol::
         .to_owned();
     }
     shown
-}
-
-/// The tokens of the next request, as a status shows them.
-#[must_use]
-pub fn context(usage: ContextUsage) -> ContextStatus {
-    let percent = usage.percent();
-    let ContextUsage {
-        used,
-        window,
-        is_measured: measured,
-        cached,
-        parts,
-        masks_above,
-        ..
-    } = usage;
-    let ContextUsage {
-        masking_frees,
-        steps_free,
-        left_results,
-        left,
-        ..
-    } = usage;
-    let part = |part: context::ContextContributor| {
-        let context::ContextContributor {
-            kind,
-            name,
-            feature,
-            tokens,
-            cached,
-        } = part;
-        ContextPart {
-            kind: kind.word().to_owned(),
-            name,
-            feature,
-            tokens,
-            cached,
-        }
-    };
-    let (parts, left) = (
-        parts.into_iter().map(part).collect(),
-        left.into_iter().map(part).collect(),
-    );
-    ContextStatus {
-        used,
-        window,
-        percent,
-        measured,
-        cached,
-        parts,
-        masks_above,
-        masking_frees,
-        steps_free,
-        left_results,
-        left,
-    }
 }
 
 /// A waiting input, as a status shows it.
@@ -369,29 +311,6 @@ pub(super) fn limits(budget: TurnBudget) -> InputLimits {
     }
 }
 
-pub(super) fn delta(delta: Delta) -> DeltaPart {
-    match delta {
-        Delta::Text(text) => DeltaPart::Text { text },
-        Delta::Reasoning(text) => DeltaPart::Reasoning { text },
-        Delta::CallStarted { index, name } => DeltaPart::CallStarted {
-            index: index as u64,
-            name,
-        },
-        Delta::Retrying {
-            attempt,
-            delay,
-            why,
-        } => {
-            let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-            DeltaPart::Retrying {
-                attempt,
-                delay_ms,
-                why,
-            }
-        }
-    }
-}
-
 pub(super) fn output(part: OutputPart) -> DeltaEvent {
     let OutputPart {
         call,
@@ -412,13 +331,8 @@ pub(super) fn output(part: OutputPart) -> DeltaEvent {
 }
 
 pub(super) fn alert(alert: control::Alert) -> AlertEvent {
-    let level = match alert.level {
-        AlertLevel::Info => Severity::Info,
-        AlertLevel::Warning => Severity::Warning,
-        AlertLevel::Error => Severity::Error,
-    };
     AlertEvent {
-        level,
+        level: alert.level,
         from: alert.from.map(|feature| feature.to_string()),
         text: alert.text,
     }

@@ -108,7 +108,7 @@ impl Feed {
                 self.delta(DeltaEvent {
                     turn,
                     request,
-                    part: convert::delta(delta),
+                    part: delta,
                 });
             }
             Ok(PodEvent::Alert(alert)) if self.wants(EventKind::Alert) => {

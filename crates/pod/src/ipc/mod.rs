@@ -20,7 +20,7 @@ mod requests;
 mod server;
 mod tail;
 
-pub use convert::{approval, background_tasks, context, job, outcome, queued};
+pub use convert::{approval, background_tasks, job, outcome, queued};
 pub use server::Served;
 
 use crate::control::{BetweenTurns, Client};

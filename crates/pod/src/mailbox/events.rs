@@ -2,10 +2,10 @@
 //! model's stream, then features, never the turn's commits. A watcher that ended gets no more events.
 
 use super::live_output::LiveOutputs;
-use super::requests::AlertLevel;
 use crate::feature::FeatureId;
 use crate::record::Record;
 use llm_worker::effect::Delta;
+use protocol::event::AlertLevel;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, watch};

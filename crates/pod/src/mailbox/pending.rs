@@ -3,13 +3,14 @@
 use super::events::{Alert, Event, Outbox};
 use super::keyed::{NotificationWaiter, NumberReply, UncommittedKeys};
 use super::requests::{
-    AlertLevel, CommitWaiter, Declined, DriverRequest, JobRequest, Mailbox, MailboxSender,
-    Notification, TaskRequest, Wakeup,
+    CommitWaiter, Declined, DriverRequest, JobRequest, Mailbox, MailboxSender, Notification,
+    TaskRequest, Wakeup,
 };
 use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, ServiceEvent, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
 use crate::session::fold::SessionState;
 use llm_worker::CallId;
+use protocol::event::AlertLevel;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

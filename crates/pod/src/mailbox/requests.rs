@@ -7,6 +7,7 @@ use crate::feature::{FeatureId, JobError, NewJob, ServiceEvent};
 use crate::record::{FeatureState, JobStarter, Record, Who};
 use authority::{Redactor, Spawner};
 use llm_worker::CallId;
+use protocol::event::AlertLevel;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -94,14 +95,6 @@ pub(crate) enum Declined {
     /// Too many in this turn, or too many undelivered.
     TooMany(String),
     Refused(String),
-}
-
-/// How serious an alert is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AlertLevel {
-    Info,
-    Warning,
-    Error,
 }
 
 /// A caller that waits for the commit of its record.

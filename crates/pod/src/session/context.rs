@@ -1,12 +1,14 @@
 //! The tokens of the next request, by contributor. A pure fold over surface, items and answers; it needs no tokenizer, because
 //! the provider counts every request that it answers.
 
-pub use protocol::status::ContextKind;
+pub use protocol::status::{ContextKind, ContextPart, ContextStatus};
 
 use crate::record::{PrunedContent, SurfaceSources};
 use llm_worker::projection::Surface;
 use llm_worker::{Item, Usage};
+use protocol::record::known;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Bytes of text per token, until the provider has counted a request.
@@ -15,7 +17,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// Limit on the tools and sources that are told apart.
 const MAX_NAMES: usize = 256;
 
-/// Limit on the parts of a [`ContextUsage`]; the smallest are summed up.
+/// Limit on the parts of a [`ContextStatus`]; the smallest are summed up.
 pub const MAX_PARTS: usize = 64;
 
 /// The name of all tools that the surface does not have, and of those above the limit.
@@ -73,52 +75,6 @@ impl Default for ContextPolicy {
             prune_at: 75,
             compact_at: 85,
         }
-    }
-}
-
-/// One contributor to the next request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContextContributor {
-    pub kind: ContextKind,
-    /// The tool, or the source of notes.
-    pub name: Option<String>,
-    pub feature: Option<String>,
-    pub tokens: u64,
-    /// Tokens of it that the provider read from its cache, in the newest request.
-    pub cached: u64,
-}
-
-/// The tokens of the next request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContextUsage {
-    pub used: u64,
-    /// The most that the model takes, answer included; if known.
-    pub window: Option<u64>,
-    /// Whether `used` comes from a count of the provider; else it is estimated from the bytes alone.
-    pub is_measured: bool,
-    /// Tokens of the newest request that the provider read from its cache.
-    pub cached: u64,
-    /// The largest part first.
-    pub parts: Vec<ContextContributor>,
-    /// A larger request has old results leave first; if the window is known.
-    pub masks_above: Option<u64>,
-    /// Tokens that masking all old results would free now, about; if the window is known.
-    pub masking_frees: Option<u64>,
-    /// Tokens that dropping all old steps would free now, about: what a person can ask for.
-    pub steps_free: Option<u64>,
-    /// The results that have left the requests so far.
-    pub left_results: u64,
-    /// What has left the requests so far, the largest part first.
-    pub left: Vec<ContextContributor>,
-}
-
-impl ContextUsage {
-    /// The used part of the window in percent, rounded down.
-    #[must_use]
-    pub fn percent(&self) -> Option<u64> {
-        self.window
-            .filter(|window| *window > 0)
-            .map(|window| share(self.used, 100, window))
     }
 }
 
@@ -264,7 +220,7 @@ impl ContextMeter {
 
     /// The next request of this surface: the counted tokens per byte of the newest request, times today's bytes.
     #[must_use]
-    pub fn usage(&self, surface: &Surface, window: Option<u64>) -> ContextUsage {
+    pub fn usage(&self, surface: &Surface, window: Option<u64>) -> ContextStatus {
         let mut parts = self.parts(surface);
         let bytes: u64 = parts.iter().map(|(part, _)| part.tokens).sum();
         let used = self.tokens(bytes);
@@ -297,25 +253,28 @@ impl ContextMeter {
                 .collect(),
         );
         let (left_results, left) = (self.left.results, self.receipt());
-        let is_measured = self.counted.is_some();
-        ContextUsage {
+        let percent = window
+            .filter(|window| *window > 0)
+            .map(|window| share(used, 100, window));
+        ContextStatus {
             used,
             window,
-            is_measured,
+            percent,
+            measured: self.counted.is_some(),
             cached,
             parts,
             left_results,
             left,
-            ..ContextUsage::default()
+            ..ContextStatus::default()
         }
     }
 
     /// What has left so far, in tokens of today.
-    fn receipt(&self) -> Vec<ContextContributor> {
+    fn receipt(&self) -> Vec<ContextPart> {
         let part = |kind, name: Option<&String>, bytes| {
             let tokens = self.tokens(bytes);
-            ContextContributor {
-                kind,
+            ContextPart {
+                kind: ContextKind::word(kind).to_owned(),
                 name: name.cloned(),
                 feature: None,
                 tokens,
@@ -353,11 +312,11 @@ impl ContextMeter {
 
     /// The parts in the order of a request, each with its bytes in the place of tokens, and whether it is in the fixed
     /// beginning.
-    fn parts(&self, surface: &Surface) -> Vec<(ContextContributor, bool)> {
+    fn parts(&self, surface: &Surface) -> Vec<(ContextPart, bool)> {
         let part = |kind, name: Option<&str>, feature: Option<&str>, bytes| {
             let (name, feature) = (name.map(str::to_owned), feature.map(str::to_owned));
-            ContextContributor {
-                kind,
+            ContextPart {
+                kind: ContextKind::word(kind).to_owned(),
                 name,
                 feature,
                 tokens: bytes,
@@ -477,22 +436,20 @@ pub(super) fn share(part: u64, of: u64, whole: u64) -> u64 {
 }
 
 /// The largest parts, and the sum of the others.
-fn largest(mut parts: Vec<ContextContributor>) -> Vec<ContextContributor> {
-    parts.sort_by(|one, two| {
-        two.tokens
-            .cmp(&one.tokens)
-            .then_with(|| (one.kind, &one.name).cmp(&(two.kind, &two.name)))
+fn largest(mut parts: Vec<ContextPart>) -> Vec<ContextPart> {
+    parts.sort_by_cached_key(|part| {
+        let kind = known::<ContextKind>(&part.kind);
+        (Reverse(part.tokens), kind, part.name.clone())
     });
     if parts.len() > MAX_PARTS {
         let rest = parts.split_off(MAX_PARTS - 1);
-        let sum = |of: fn(&ContextContributor) -> u64| rest.iter().map(of).sum();
+        let sum = |of: fn(&ContextPart) -> u64| rest.iter().map(of).sum();
         let (tokens, cached) = (sum(|part| part.tokens), sum(|part| part.cached));
-        parts.push(ContextContributor {
-            kind: ContextKind::Other,
-            name: None,
-            feature: None,
+        parts.push(ContextPart {
+            kind: ContextKind::Other.word().to_owned(),
             tokens,
             cached,
+            ..ContextPart::default()
         });
     }
     parts

@@ -2,7 +2,7 @@
 
 use super::approvals::Approvals;
 use super::calls::{CallApproval, OpenCall, RefusedCall};
-use super::context::{ContextMeter, ContextPolicy, ContextUsage, keeps_up_to};
+use super::context::{ContextMeter, ContextPolicy, ContextStatus, keeps_up_to};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
 use super::spent::{Spent, WorkTime, limit_of};
@@ -228,7 +228,7 @@ impl SessionState {
 
     /// The tokens of the next request, for a model with this window; none before there is a surface.
     #[must_use]
-    pub fn context(&self, window: Option<u64>) -> Option<ContextUsage> {
+    pub fn context(&self, window: Option<u64>) -> Option<ContextStatus> {
         self.surface
             .as_ref()
             .map(|(surface, _)| self.context.usage(surface, window))
@@ -240,13 +240,13 @@ impl SessionState {
         &self,
         window: Option<u64>,
         policy: ContextPolicy,
-    ) -> Option<ContextUsage> {
+    ) -> Option<ContextStatus> {
         let (surface, _) = self.surface.as_ref()?;
         let masks_above =
             window.map(|window| keeps_up_to(window, policy.prune_at, surface.max_output));
         let usage = self.context.usage(surface, window);
         let (masking_frees, steps_free) = frees(&self.context, surface, &usage, policy);
-        Some(ContextUsage {
+        Some(ContextStatus {
             masks_above,
             masking_frees,
             steps_free: Some(steps_free),

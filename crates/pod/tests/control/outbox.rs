@@ -14,14 +14,16 @@ fn delta(number: usize) -> Event {
     Event::Delta {
         turn: 1,
         request: 1,
-        delta: Delta::Text(number.to_string()),
+        delta: Delta::Text {
+            text: number.to_string(),
+        },
     }
 }
 
 fn number(event: &Event) -> usize {
     match event {
         Event::Delta {
-            delta: Delta::Text(text),
+            delta: Delta::Text { text },
             ..
         } => text.trim().parse().unwrap(),
         other => panic!("{other:?}"),

@@ -6,6 +6,7 @@ use crate::item::CallId;
 use crate::tool::ToolEffect;
 use schemars::JsonSchema;
 use serde_json::Value;
+use std::fmt;
 use std::sync::Arc;
 
 /// An approval's number, dense within a session from 1.
@@ -151,6 +152,23 @@ words! {
         /// As `pod`; the client also writes the rules into the configuration of its user. Offered if the question says
         /// `configurable`.
         Rule = "rule",
+    }
+}
+
+/// The tool, and the commands, the path or the host that the rule is about: `Bash git status,diff`.
+impl fmt::Display for ProposedRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.tool)?;
+        match (&self.program, &self.path, &self.host) {
+            (Some(program), _, _) => write!(f, " {program}")?,
+            (None, Some(path), _) => write!(f, " {path}")?,
+            (None, None, Some(host)) => write!(f, " on {host}")?,
+            (None, None, None) => {}
+        }
+        match (&self.program, &self.subcommand) {
+            (Some(_), Some(listed)) => write!(f, " {}", listed.join(",")),
+            (_, _) => Ok(()),
+        }
     }
 }
 

@@ -97,12 +97,3 @@ impl From<&outcome::Outcome> for Outcome {
         outcome
     }
 }
-
-impl Outcome {
-    /// As the host knows it; none for one of a later version.
-    #[must_use]
-    pub fn known(&self) -> Option<outcome::Outcome> {
-        let fields = serde_json::to_value(self).ok()?;
-        serde_json::from_value(fields).ok()
-    }
-}

@@ -11,6 +11,8 @@ use crate::markdown::markdown;
 use crate::note::labelled;
 use crate::style::{Theme, Tone};
 use crate::tail::output_tail;
+use crate::transcript::call_state;
+use protocol::record::ToolFinished;
 use std::time::Duration;
 
 /// Lines of an input and of a notice that are shown while it is closed.
@@ -45,7 +47,7 @@ pub(super) enum CellKind {
     },
     Answer(String),
     Reasoning(String),
-    Call(Box<CallFacts>),
+    Call(Box<ShownCall>),
     Notice(Notice),
 }
 
@@ -63,14 +65,15 @@ pub(super) struct Notice {
 
 /// What records say about a call.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct CallFacts {
-    pub(super) call: String,
-    pub(super) name: String,
+pub struct ShownCall {
+    pub call: String,
+    pub name: String,
     pub(super) arguments: String,
     pub(super) state: CallState,
     pub(super) started_us: Option<u64>,
     pub(super) ms: u64,
-    pub(super) summary: String,
+    /// A line about its result, or its question.
+    pub summary: String,
     pub(super) content: String,
     /// Who allowed or refused it, and what it did.
     pub(super) facts: Vec<String>,
@@ -81,6 +84,18 @@ pub(super) struct CallFacts {
     pub(super) is_command: bool,
 }
 
+/// How much of a call is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallExtent {
+    /// What failed, and what changed; the rest can be opened.
+    Closed,
+    Open,
+    /// Printed once: also the end of what a tool whose output people read gave.
+    Printed {
+        reads_output: bool,
+    },
+}
+
 /// What the look of a cell depends on besides records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellNow<'a> {
@@ -89,8 +104,10 @@ pub(super) struct CellNow<'a> {
     pub(super) output: Option<(&'a str, usize)>,
 }
 
-impl CallFacts {
-    pub(super) fn new(call: String, name: String, arguments: String) -> Self {
+impl ShownCall {
+    /// A call that was not judged yet.
+    #[must_use]
+    pub fn new(call: String, name: String, arguments: String) -> Self {
         let (summary, content, facts, warnings) =
             (String::new(), String::new(), Vec::new(), Vec::new());
         let (state, started_us, ms, headless, is_command) =
@@ -111,6 +128,35 @@ impl CallFacts {
         }
     }
 
+    /// One whose first record was not seen.
+    #[must_use]
+    pub fn headless(call: String) -> Self {
+        let mut facts = Self::new(call.clone(), call, String::new());
+        facts.headless = true;
+        facts
+    }
+
+    /// It has its result.
+    pub fn finish(&mut self, done: &ToolFinished) {
+        (self.state, self.ms) = (call_state(&done.outcome.status), done.ms);
+        self.summary.clone_from(&done.outcome.summary);
+        self.content = done.outcome.content.clone().unwrap_or_default();
+        self.warnings = done.warnings.clone().unwrap_or_default();
+    }
+
+    /// It waits for a person.
+    pub fn ask(&mut self, tool: &str, arguments: &str) {
+        self.state = CallState::Waiting;
+        self.called(tool, arguments);
+    }
+
+    /// What was called, from a later record than the one that was not seen.
+    pub(super) fn called(&mut self, name: &str, arguments: &str) {
+        if self.headless {
+            (self.name, self.arguments) = (name.to_owned(), arguments.to_owned());
+        }
+    }
+
     fn took(&self, now_ms: u64) -> Duration {
         let running = self.started_us.filter(|_| self.state == CallState::Running);
         match running {
@@ -119,39 +165,56 @@ impl CallFacts {
         }
     }
 
-    fn lines(&self, width: usize, open: bool, now: CellNow<'_>) -> Vec<Line> {
+    /// Its line while it runs for that long, with what it is about cut.
+    #[must_use]
+    pub fn running(&self, took: Duration, width: usize) -> Line {
         let subject = subject(&self.arguments);
-        let summary = unrepeated(&self.summary, &subject, self.state);
-        let is_diff = self.content.starts_with("@@ -") && self.state == CallState::Ok;
-        let body = match self.state {
-            _ if open => CallBody::Nothing,
-            CallState::Ok | CallState::Failed if self.is_command => CallBody::Asked(&self.content),
-            CallState::Failed => CallBody::Output(last_lines(&self.content)),
-            _ if is_diff => CallBody::Diff(&self.content),
-            _ => CallBody::Nothing,
-        };
-        let took = self.took(now.ms);
-        let cell = CallCell {
+        self.cell(&subject, took, CallBody::Nothing).running(width)
+    }
+
+    fn cell<'a>(&'a self, subject: &'a str, took: Duration, body: CallBody<'a>) -> CallCell<'a> {
+        CallCell {
             name: &self.name,
-            subject: &subject,
+            subject,
             state: self.state,
             took,
-            summary,
+            summary: unrepeated(&self.summary, subject, self.state),
             body,
+        }
+    }
+
+    /// Its lines when it has run for that long.
+    #[must_use]
+    pub fn lines(&self, width: usize, view: CallExtent, took: Duration) -> Vec<Line> {
+        let subject = subject(&self.arguments);
+        let is_diff = self.content.starts_with("@@ -") && self.state == CallState::Ok;
+        let body = match (view, self.state) {
+            (CallExtent::Open, _) => CallBody::Nothing,
+            (CallExtent::Closed, CallState::Ok | CallState::Failed) if self.is_command => {
+                CallBody::Asked(&self.content)
+            }
+            (CallExtent::Closed, CallState::Failed) => CallBody::Output(last_lines(&self.content)),
+            (CallExtent::Printed { reads_output: true }, CallState::Ok) => {
+                CallBody::Output(&self.content)
+            }
+            _ if is_diff => CallBody::Diff(&self.content),
+            (CallExtent::Closed, _) | (_, CallState::Ok) => CallBody::Nothing,
+            (CallExtent::Printed { .. }, _) => CallBody::Output(&self.content),
         };
-        let mut lines = cell.lines(width);
-        if open {
+        let mut lines = self.cell(&subject, took, body).lines(width);
+        if view == CallExtent::Open {
             lines.extend(self.details(width, is_diff));
         }
-        if let Some((text, rows)) = now.output {
-            lines.extend(output_tail(text, width, rows));
-        }
-        lines.extend(
-            self.warnings
-                .iter()
-                .flat_map(|warning| labelled("warning:", Tone::Refused, warning, width)),
-        );
         lines
+    }
+
+    /// The warnings about it.
+    #[must_use]
+    pub fn warnings(&self, width: usize) -> Vec<Line> {
+        let warnings = self.warnings.iter();
+        warnings
+            .flat_map(|warning| labelled("warning:", Tone::Refused, warning, width))
+            .collect()
     }
 
     fn details(&self, width: usize, is_diff: bool) -> Vec<Line> {
@@ -240,7 +303,19 @@ impl Cell {
                 line.append(&end);
                 vec![line.cut(width)]
             }
-            CellKind::Call(call) => call.lines(width, open, now),
+            CellKind::Call(call) => {
+                let view = if open {
+                    CallExtent::Open
+                } else {
+                    CallExtent::Closed
+                };
+                let mut lines = call.lines(width, view, call.took(now.ms));
+                if let Some((text, rows)) = now.output {
+                    lines.extend(output_tail(text, width, rows));
+                }
+                lines.extend(call.warnings(width));
+                lines
+            }
             CellKind::Notice(Notice {
                 sign, tone, text, ..
             }) => {
@@ -349,7 +424,7 @@ impl Cell {
                 call.arguments.len() + call.content.len() + call.summary.len() + lists
             }
         };
-        size_of::<Self>() + size_of::<CallFacts>() + text
+        size_of::<Self>() + size_of::<ShownCall>() + text
     }
 }
 

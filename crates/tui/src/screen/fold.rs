@@ -1,18 +1,18 @@
 //! Records to cells. A record that is folded again with others before it gives the same cells again.
 
-mod notices;
-
-use super::cell::{CallFacts, Cell, CellKind, LOCAL, Notice};
+use super::cell::{Cell, CellKind, LOCAL, Notice, ShownCall};
 use super::commands::typed;
-use super::status::{count, dollars};
+use super::status::dollars;
 use crate::call::CallState;
-use crate::count::duration;
+use crate::count::count;
 use crate::style::Tone;
-pub(super) use notices::outcome_text;
-use notices::{answered_text, notice, outcome_tone, who};
+use crate::transcript::{
+    Said, answered, answered_by, call_state, full_output, outcome, outcome_tone, said, turn_end,
+    way_on,
+};
 use protocol::record::{
     ApprovalRequested, ApprovalResolved, InputQueued, Item, RecordBody, RecordView, ToolFinished,
-    ToolStarted, TurnFinished, VerdictGiven, Who,
+    TurnFinished, Who,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -213,7 +213,7 @@ impl Fold {
             let facts = older.facts.iter().chain(&rest.facts).cloned().collect();
             let started_us = older.started_us.or(rest.started_us);
             let (headless, is_command) = (older.headless, older.is_command);
-            **older = CallFacts {
+            **older = ShownCall {
                 name,
                 arguments,
                 facts,
@@ -338,10 +338,9 @@ impl Fold {
     }
 
     /// Changes a call; one whose beginning was not seen gets a cell here.
-    fn change(&mut self, seq: u64, call: &str, change: impl FnOnce(&mut CallFacts)) {
+    fn change(&mut self, seq: u64, call: &str, change: impl FnOnce(&mut ShownCall)) {
         if self.call(call).is_none() {
-            let mut facts = CallFacts::new(call.to_owned(), call.to_owned(), String::new());
-            facts.headless = true;
+            let facts = ShownCall::headless(call.to_owned());
             self.push(seq, CellKind::Call(Box::new(facts)));
         }
         let (mut before, mut after) = (0, 0);
@@ -410,37 +409,36 @@ impl Fold {
                 self.request_us = None;
                 self.item(seq, &added.item);
             }
-            RecordBody::VerdictGiven(verdict) => self.verdict(seq, verdict),
+            RecordBody::VerdictGiven(verdict) => {
+                if verdict.decision == "again" {
+                    self.since.failed = Some("answer not accepted".to_owned());
+                }
+                self.say(seq, &record.body);
+            }
             RecordBody::ApprovalRequested(asked) => self.asked(seq, asked),
             RecordBody::ApprovalResolved(answer) => self.answer(seq, answer),
-            RecordBody::ToolStarted(started) => self.started(seq, record.time_us, started),
-            RecordBody::ToolRepeated(again) => {
-                let fact = format!(
-                    "run {}: the hook {} of {} repeats it",
-                    again.run, again.hook, again.feature
-                );
-                self.change(seq, &again.call, |facts| facts.facts.push(fact));
+            RecordBody::ToolStarted(started) => {
+                self.since.calls += 1;
+                let (name, arguments) = (&started.name, &started.arguments);
+                self.change(seq, &started.call, |facts| {
+                    facts.state = CallState::Running;
+                    facts.started_us = Some(record.time_us);
+                    facts.called(name, arguments);
+                });
+                self.say(seq, &record.body);
             }
             RecordBody::ToolFinished(done) => self.finished(seq, done),
             RecordBody::FileChanged(change) => {
                 if self.since.changed.len() < MAX_CHANGED {
                     self.since.changed.insert(change.path.clone());
                 }
-                self.changed(seq, change.call.as_deref(), "changes", &change.path);
+                self.say(seq, &record.body);
                 let cell = change
                     .call
                     .as_ref()
                     .and_then(|call| self.call(call))
                     .map_or(seq, |cell| cell.id);
                 self.since.first.change.get_or_insert(cell);
-            }
-            RecordBody::DirectoryMoved(moved) => {
-                self.changed(
-                    seq,
-                    moved.call.as_deref(),
-                    "moves",
-                    &format!("{} to {}", moved.from, moved.to),
-                );
             }
             RecordBody::TurnFinished(finished) => self.turn_finished(seq, record.time_us, finished),
             body => self.other(seq, body),
@@ -504,9 +502,7 @@ impl Fold {
                 if let RecordBody::Suspended(held) = body {
                     self.person(held.by.as_ref());
                 }
-                if let Some((sign, tone, text)) = notice(body) {
-                    self.notice(seq, sign, tone, text);
-                }
+                self.say(seq, body);
             }
         }
     }
@@ -535,32 +531,27 @@ impl Fold {
         self.bytes = self.bytes.saturating_sub(gone);
     }
 
-    fn started(&mut self, seq: u64, time_us: u64, started: &ToolStarted) {
-        self.since.calls += 1;
-        let (name, arguments) = (started.name.clone(), started.arguments.clone());
-        let beyond = started.escalation.as_deref().map(|how| match how {
-            "network" => match &started.hosts {
-                Some(hosts) => format!("runs in the sandbox, with a way to {}", hosts.join(", ")),
-                None => "runs in the sandbox, with the network".to_owned(),
-            },
-            _ => "runs outside the sandbox".to_owned(),
-        });
-        self.change(seq, &started.call, |facts| {
-            (facts.state, facts.started_us) = (CallState::Running, Some(time_us));
-            if facts.headless {
-                (facts.name, facts.arguments) = (name, arguments);
+    /// What a record says by itself: of a call it is one of the call's facts.
+    fn say(&mut self, seq: u64, body: &RecordBody) {
+        let Some(Said {
+            sign,
+            tone,
+            call,
+            mut text,
+        }) = said(body)
+        else {
+            return;
+        };
+        match (call, body) {
+            (Some(call), _) => self.change(seq, &call, |facts| facts.facts.push(text)),
+            // Runs that went well are in the panel of tasks.
+            (None, RecordBody::BackgroundTask(_)) if tone == Tone::Dim => {}
+            (None, body) => {
+                if let RecordBody::Suspended(held) = body {
+                    text.push_str(way_on(held));
+                }
+                self.notice(seq, sign, tone, text);
             }
-            facts.facts.extend(beyond);
-        });
-    }
-
-    /// What a call does to files, or an undo.
-    fn changed(&mut self, seq: u64, call: Option<&str>, does: &str, what: &str) {
-        match call {
-            Some(call) => self.change(seq, call, |facts| {
-                facts.facts.push(format!("{does} {what}"))
-            }),
-            None => self.notice(seq, "  ", Tone::Dim, format!("undo: {does} {what}")),
         }
     }
 
@@ -568,24 +559,16 @@ impl Fold {
         let since = self.turn.take().filter(|turn| turn.turn == finished.turn);
         self.request_us = None;
         self.since.turns += 1;
-        let outcome = finished.before_verdict();
-        let text = outcome_text(&outcome);
-        let fails = !matches!(outcome.outcome.as_str(), "done" | "answered");
-        self.since.failed = fails.then(|| text.clone());
+        let ended = finished.before_verdict();
+        let fails = !matches!(ended.outcome.as_str(), "done" | "answered");
+        self.since.failed = fails.then(|| outcome(&ended));
         self.since.first.failure = Some(seq);
         // As exact as the time of a call, which would seem longer than its turn otherwise.
         let ms = since
             .map(|turn| time_us.saturating_sub(turn.since_us) / 1000)
             .filter(|ms| *ms >= 1000);
-        let took = ms.map(|ms| duration(Duration::from_millis(ms)));
-        let took = took.map_or_else(String::new, |took| format!(" · {took}"));
-        let by = finished
-            .by
-            .as_ref()
-            .map_or_else(String::new, |by| format!(" by {}", who(by)));
-        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
-        let text = format!("turn {}: {first}{by}{took}\n{rest}", finished.turn);
-        self.notice(seq, "── ", outcome_tone(&outcome.outcome), text);
+        let text = turn_end(finished, ms.map(Duration::from_millis));
+        self.notice(seq, "── ", outcome_tone(finished), text);
     }
 
     fn item(&mut self, seq: u64, item: &Item) {
@@ -603,38 +586,11 @@ impl Fold {
                     item.name.clone().unwrap_or_default(),
                 );
                 let mut facts =
-                    CallFacts::new(id, name, item.arguments.clone().unwrap_or_default());
+                    ShownCall::new(id, name, item.arguments.clone().unwrap_or_default());
                 facts.is_command = self.is_command();
                 self.push(seq, CellKind::Call(Box::new(facts)));
             }
             _ => {}
-        }
-    }
-
-    fn verdict(&mut self, seq: u64, verdict: &VerdictGiven) {
-        let by = match (&verdict.hook, &verdict.feature) {
-            (Some(hook), Some(feature)) => format!("the hook {hook} of {feature}"),
-            _ => verdict.rule.clone(),
-        };
-        let is_again = verdict.decision == "again";
-        // The input that follows has all of its words.
-        let reason = verdict.reason.as_deref().filter(|_| !is_again);
-        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        if is_again {
-            self.since.failed = Some("answer not accepted".to_owned());
-        }
-        let decision = match verdict.decision.as_str() {
-            "again" => "the answer is not accepted",
-            "allow" => "allowed",
-            "refuse" | "invalid" => "refused",
-            "ask" => "asked",
-            other => other,
-        };
-        let text = format!("{decision} by {by}{reason}");
-        match &verdict.call {
-            Some(call) => self.change(seq, call, |facts| facts.facts.push(text)),
-            None if matches!(verdict.decision.as_str(), "allow" | "retry") => {}
-            None => self.notice(seq, "⊘ ", Tone::Refused, text),
         }
     }
 
@@ -644,18 +600,14 @@ impl Fold {
         if self.questions.len() > MAX_INPUTS {
             self.questions.pop_first();
         }
-        let (name, arguments) = (asked.tool.clone(), asked.arguments.clone());
         self.change(seq, &asked.call, |facts| {
-            facts.state = CallState::Waiting;
-            if facts.headless {
-                (facts.name, facts.arguments) = (name, arguments);
-            }
+            facts.ask(&asked.tool, &asked.arguments)
         });
     }
 
     fn answer(&mut self, seq: u64, answer: &ApprovalResolved) {
         self.person(answer.by.as_ref());
-        let text = answered_text(answer);
+        let text = answered(answer);
         let call = self
             .questions
             .remove(&answer.approval)
@@ -688,12 +640,7 @@ impl Fold {
     }
 
     fn finished(&mut self, seq: u64, done: &ToolFinished) {
-        let state = match done.outcome.status.as_str() {
-            "ok" => CallState::Ok,
-            "error" => CallState::Failed,
-            "refused" => CallState::Refused,
-            _ => CallState::Cancelled,
-        };
+        let state = call_state(&done.outcome.status);
         self.since.refused += u64::from(state == CallState::Refused);
         self.since.in_doubt += u64::from(done.outcome.status == "interrupted");
         let cell = self.call(&done.call).map_or(seq, |cell| cell.id);
@@ -704,26 +651,14 @@ impl Fold {
             _ => {}
         }
         self.questions.retain(|_, asked| asked.call != done.call);
-        let stored = done.output.as_ref().map(|output| {
-            format!(
-                "full output: {} ({})",
-                output.handle,
-                count(output.stored.bytes, "byte")
-            )
-        });
-        let by = done.answered_by.as_ref();
-        let by = by.map(|by| {
-            format!(
-                "answered by the hook {} of {}; the tool did not run",
-                by.hook, by.feature
-            )
-        });
+        let facts_of_end = answered_by(done).into_iter().chain(
+            done.output
+                .as_ref()
+                .map(|output| full_output(&output.handle, output.stored.total())),
+        );
         self.change(seq, &done.call, |facts| {
-            (facts.state, facts.ms) = (state, done.ms);
-            facts.summary.clone_from(&done.outcome.summary);
-            facts.content = done.outcome.content.clone().unwrap_or_default();
-            facts.warnings = done.warnings.clone().unwrap_or_default();
-            facts.facts.extend(by.into_iter().chain(stored));
+            facts.finish(done);
+            facts.facts.extend(facts_of_end);
         });
     }
 }

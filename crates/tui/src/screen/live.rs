@@ -4,6 +4,7 @@ use crate::finished::finished;
 use crate::line::Line;
 use crate::markdown::markdown;
 use crate::style::{Theme, Tone};
+use crate::transcript::{model_does, retrying};
 use client::model::LiveAnswer;
 use std::rc::Rc;
 use std::time::Duration;
@@ -90,12 +91,7 @@ impl LiveLines {
             );
         }
         if let Some(retry) = &answer.retry {
-            let seconds = retry.delay_ms as f64 / 1e3;
-            let text = format!(
-                "! {}; attempt {} in {seconds:.1} s",
-                retry.why,
-                retry.attempt.saturating_add(1)
-            );
+            let text = format!("! {}", retrying(&retry.why, retry.attempt, retry.delay_ms));
             lines.extend(Line::of(&text, Tone::Refused).wrap(
                 width,
                 &Line::default(),
@@ -119,18 +115,9 @@ fn waiting(
     if age < WAIT_SHOWN_MS {
         return None;
     }
-    let does = match answer {
-        Some(LiveAnswer { calls, .. }) if !calls.is_empty() => {
-            format!(
-                "{model} is preparing a call of {}",
-                calls.last().map_or("", String::as_str)
-            )
-        }
-        Some(LiveAnswer { reasoning, .. }) if !reasoning.is_empty() => {
-            format!("{model} is thinking")
-        }
-        _ => format!("waiting for {model}"),
-    };
+    let call = answer.and_then(|answer| answer.calls.last());
+    let thinks = answer.is_some_and(|answer| !answer.reasoning.is_empty());
+    let does = model_does(model, call.map(String::as_str), thinks);
     let took = crate::count::duration(Duration::from_secs(age / 1000));
     Some(Line::of(&format!("◦ {does} · {took}"), Tone::Dim).cut(width))
 }

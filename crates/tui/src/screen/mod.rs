@@ -28,6 +28,7 @@ mod status;
 mod viewport;
 mod writing;
 
+pub use cell::{CallExtent, ShownCall};
 pub use commands::unknown_command;
 pub use exchange::{
     ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply,

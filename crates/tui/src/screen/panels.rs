@@ -1,6 +1,7 @@
 //! Panels that slide over the transcript: the keys, and what the pod is and runs.
 
-use super::status::{count, left, tokens};
+use super::status::{left, tokens};
+use crate::count::count;
 use crate::line::Line;
 use crate::note::labelled;
 use crate::style::Tone;

@@ -8,7 +8,7 @@ use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Reply};
 use super::feature_panel::FeaturePanel;
 use super::files::FilePaths;
-use super::fold::{Fold, outcome_text};
+use super::fold::Fold;
 use super::full_context::FullContext;
 use super::live::LiveLines;
 use super::menu::Menu;
@@ -18,8 +18,9 @@ use super::processes::Processes;
 use super::search::Search;
 use super::status::RetryClock;
 use crate::style::{Theme, Tone};
+use crate::transcript::{self, outcome};
 use client::model::{PodModel, digest};
-use protocol::event::{Event, Severity};
+use protocol::event::{AlertLevel, Event};
 use protocol::method::{Ask, Attached, GetFeatures, RecordPage, Role, StopJob, StopRun};
 use protocol::record::{ApprovalRequested, RecordBody, RecordLine, RecordView};
 use std::collections::{BTreeSet, VecDeque};
@@ -236,16 +237,13 @@ impl Screen {
                 }
             }
             Event::Alert(alert) => {
-                let from = alert
-                    .from
-                    .as_ref()
-                    .map_or_else(String::new, |feature| format!("{feature}: "));
-                let tone = if alert.level == Severity::Info {
+                let text = transcript::alert(alert.from.as_deref(), &alert.text);
+                let tone = if alert.level == AlertLevel::Info {
                     Tone::Dim
                 } else {
                     Tone::Refused
                 };
-                self.fold.local("! ", tone, format!("{from}{}", alert.text));
+                self.fold.local("! ", tone, text);
             }
             Event::Draft(draft) => self.foreign_draft(&draft.text),
             Event::Ended(ended) => {
@@ -422,7 +420,7 @@ impl Screen {
                 self.notification = Some(format!("{pod} waits for you: {}", asked.tool));
             }
             RecordBody::TurnFinished(finished) if finished.outcome.outcome != "waiting" => {
-                let text = outcome_text(&finished.before_verdict());
+                let text = outcome(&finished.before_verdict());
                 let how = text.lines().next().unwrap_or_default();
                 self.notification = Some(match finished.outcome.outcome.as_str() {
                     "context_limit" => format!("{pod} waits for you: {how}"),

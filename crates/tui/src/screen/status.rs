@@ -2,9 +2,10 @@
 
 use super::exchange::ConnectionState;
 use super::fold::TurnClock;
-use crate::count::duration;
+use crate::count::{count, duration};
 use crate::line::Line;
 use crate::style::Tone;
+use crate::transcript::{self, WAITING};
 use client::model::is_context_full;
 use protocol::status::{ModelRetry, State, Status};
 use std::time::Duration;
@@ -69,7 +70,7 @@ pub(super) fn state(
         return (format!("the disk refuses writes: {disk}"), Tone::Failed);
     }
     if !status.approvals.is_empty() {
-        return ("waiting for you".to_owned(), Tone::Waiting);
+        return (WAITING.to_owned(), Tone::Waiting);
     }
     if let Some(held) = &status.held {
         let when = if status.state == State::Working {
@@ -122,19 +123,8 @@ pub(super) fn state(
             });
             (format!("working{time}"), Tone::Ok)
         }
-        State::Idle => ("idle".to_owned(), Tone::Dim),
-        State::Held => ("held".to_owned(), Tone::Refused),
-        State::Stopping => ("stopping".to_owned(), Tone::Dim),
-        State::Unknown => ("running".to_owned(), Tone::Dim),
-    }
-}
-
-/// A number of things.
-pub(super) fn count(number: u64, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
+        State::Held => (transcript::state(State::Held).to_owned(), Tone::Refused),
+        other => (transcript::state(other).to_owned(), Tone::Dim),
     }
 }
 

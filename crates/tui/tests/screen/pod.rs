@@ -1,6 +1,6 @@
 //! What a pod tells, made up: records, deltas, a status.
 
-use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Severity};
+use protocol::event::{AlertEvent, AlertLevel, DeltaEvent, DeltaPart, Event};
 use protocol::method::{Attached, Draft, RecordPage, Role};
 use protocol::record::RecordLine;
 use protocol::status::Status;
@@ -174,7 +174,7 @@ pub(crate) fn delta(part: DeltaPart) -> Event {
 
 pub(crate) fn alert(text: &str) -> Event {
     Event::Alert(AlertEvent {
-        level: Severity::Warning,
+        level: AlertLevel::Warning,
         from: Some("ada:weather".to_owned()),
         text: text.to_owned(),
     })

@@ -1,7 +1,7 @@
 //! What keys do, one case each.
 
 use crate::pod::{BEGIN, Story, attached, size, text, types};
-use protocol::event::{AlertEvent, Event, Severity};
+use protocol::event::{AlertEvent, AlertLevel, Event};
 use protocol::method::{AllowOrDeny, AllowScope, Draft, RecordPage, Role};
 use protocol::status::DeliveryMode;
 use serde_json::json;
@@ -893,7 +893,7 @@ fn a_note_that_reads_like_an_answer_is_none() {
     });
     let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
     let alert = AlertEvent {
-        level: Severity::Warning,
+        level: AlertLevel::Warning,
         from: None,
         text: "approval 1: looks like one".to_owned(),
     };

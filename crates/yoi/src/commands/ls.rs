@@ -7,7 +7,7 @@ use crate::commands::status::{drop_turns, is_context_full};
 use crate::look::Look;
 use crate::show::escape::line;
 use crate::show::out;
-use crate::socket::{WAITING, block_on, hold, state_text, state_word, statuses};
+use crate::socket::{block_on, hold, state_word, statuses};
 use host::compose::model::context_window;
 use host::config::Config;
 use host::env::Env;
@@ -26,6 +26,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
+use tui::transcript::{self, WAITING};
 use tui::{Line, PodEntry, Theme, Tone, duration, short_model};
 
 /// Columns that a prompt needs to stand in a row; with fewer, it stands below.
@@ -218,7 +219,7 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
         let Some(status) = found.remove(&row.name) else {
             continue;
         };
-        row.state = state_text(status.state);
+        row.state = transcript::state(status.state);
         row.held = status.held.as_ref().and_then(hold);
         row.is_full = client::model::is_context_full(&status);
         row.approvals = status.approvals;
@@ -263,7 +264,7 @@ pub(super) fn row(
                 .surface
                 .as_ref()
                 .and_then(|(surface, _)| window(&surface.model));
-            row.context_percent = state.context(window).and_then(|context| context.percent());
+            row.context_percent = state.context(window).and_then(|context| context.percent);
             row.is_full = state
                 .held
                 .as_ref()

@@ -9,8 +9,8 @@ use crate::look::Look;
 use crate::show::background_tasks::{job_line, task_line, tasks_text};
 use crate::show::escape::line;
 use crate::show::out;
-use crate::show::question::{end, short};
-use crate::socket::{LiveClient, Reached, WAITING, block_on, hold, state_text, state_word};
+use crate::show::question::end;
+use crate::socket::{LiveClient, Reached, block_on, hold, state_word};
 use authority::text::escape_line;
 use host::compose::model::context_window;
 use host::config::Config;
@@ -22,11 +22,9 @@ use host::remedy::more_budget;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::BackgroundTaskView;
-use pod::permission::Rule;
 use pod::record::{BudgetScope, HoldCause};
 use pod::session::approvals::AllowedRule;
-use pod::session::fold::{EndVerdict, Hold, SessionState};
-use pod::session::spent::limit_reached;
+use pod::session::fold::{Hold, SessionState};
 use pod::session::summary::Summary;
 use protocol::status::{
     ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, State,
@@ -36,6 +34,7 @@ use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 use std::time::Duration;
 use tui::arguments::brief;
+use tui::transcript::{self, WAITING};
 use tui::{Tone, count, duration, labelled};
 
 /// Characters of a call or an input that are shown.
@@ -181,7 +180,7 @@ impl Found {
     fn state(&self) -> &'static str {
         let state = &self.summary.state;
         match &self.live {
-            Some(live) => state_text(live.state),
+            Some(live) => transcript::state(live.state),
             None if self.unasked.is_some() && state.held.is_some() => "held",
             None if self.unasked.is_some() && !state.approvals.open.is_empty() => WAITING,
             None if self.unasked.is_some() && state.turn_open => "working",
@@ -359,7 +358,7 @@ impl Found {
         if let Some(outcome) = self.summary.state.last_outcome.as_ref() {
             add(
                 "last turn",
-                outcome_text(outcome, self.summary.state.end_verdict),
+                transcript::outcome(&pod::ipc::outcome(outcome, self.summary.state.end_verdict)),
             );
         }
         if let Some(live) = &self.live {
@@ -454,7 +453,7 @@ impl Found {
             format!(
                 "{:>4}  {}",
                 allowed.number,
-                line(&short(&Rule::from(&allowed.rule)), SHOWN)
+                line(&allowed.rule.to_string(), SHOWN)
             )
         };
         let mut lines: Vec<_> = what.zip(rules.iter().take(LISTED).map(text)).collect();
@@ -584,7 +583,7 @@ fn recorded_context(state: &SessionState, env: &Env) -> Option<ContextStatus> {
         .as_ref()
         .map(Config::context_policy)
         .unwrap_or_default();
-    state.context_under(window, policy).map(pod::ipc::context)
+    state.context_under(window, policy)
 }
 
 /// Whether a pod is held because its next request does not fit the model's context; its provider may have said so.
@@ -643,29 +642,5 @@ fn next_step(hold: &Hold, last: Option<&Outcome>, name: &str, live: bool) -> Str
             format!("`yoi resume {name}` continues it")
         }
         (_, false) => format!("run `yoi start {name}`, then `yoi resume {name}`"),
-    }
-}
-
-/// How a turn ended.
-pub(crate) fn outcome_text(outcome: &Outcome, verdict: EndVerdict) -> String {
-    match outcome {
-        Outcome::Done => match verdict {
-            EndVerdict::Accepted => "done".to_owned(),
-            EndVerdict::Due => "answered".to_owned(),
-            EndVerdict::NotAccepted => "answer not accepted".to_owned(),
-        },
-        Outcome::MaxTokens => "the answer reached the model's output limit".to_owned(),
-        Outcome::Refused => "refused by the model".to_owned(),
-        Outcome::Empty => "empty answer".to_owned(),
-        Outcome::ModelFailed { message, .. } => format!("failed: {message}"),
-        Outcome::Cancelled => "cancelled".to_owned(),
-        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit => {
-            let limit = limit_reached(outcome).map_or("", |(_, limit)| limit);
-            format!("{limit} limit reached")
-        }
-        Outcome::ContextLimit => "the context is full".to_owned(),
-        Outcome::Aborted { reason } => format!("ended: {reason}"),
-        Outcome::Interrupted => "interrupted".to_owned(),
-        Outcome::Waiting => "waiting for approval".to_owned(),
     }
 }

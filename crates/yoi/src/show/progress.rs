@@ -19,6 +19,7 @@ use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::control::{Event, OutputFollower};
 use pod::record::{ApprovalRequested, Decision, Record, VerdictGiven};
+use protocol::record::RecordBody;
 use std::collections::VecDeque;
 use std::io::{self, Stderr, Stdout, Write};
 use std::time::{Duration, Instant};
@@ -26,7 +27,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 use tui::arguments::brief;
-use tui::{Line, finished, markdown};
+use tui::transcript::{self, call_state, said};
+use tui::{CallState, Line, finished, markdown};
 
 /// Events that are taken at once.
 const TAKEN: usize = 256;
@@ -221,7 +223,7 @@ impl RunOutput<Stdout, Stderr> {
 }
 
 impl<Out: Write, Err: Write> RunOutput<Out, Err> {
-    fn new(style: OutputStyle, out: Out, err: Err) -> Self {
+    pub(crate) fn new(style: OutputStyle, out: Out, err: Err) -> Self {
         let escaper = Escaper::new(Lines::Many);
         let (shown, pending, cells, drawn) =
             (String::new(), String::new(), Cells::new(), Drawn::default());
@@ -248,11 +250,9 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
             Event::Record { record, .. } => self.record(record),
             Event::Suspended { reason } => self.tell(&format!("! {reason}; trying again")),
             Event::Alert(alert) => {
-                let from = alert
-                    .from
-                    .as_ref()
-                    .map_or_else(String::new, |feature| format!("{feature}: "));
-                self.tell(&format!("! {from}{}", alert.text));
+                let from = alert.from.as_ref().map(|feature| feature.to_string());
+                let text = transcript::alert(from.as_deref(), &alert.text);
+                self.tell(&format!("! {text}"));
             }
         }
     }
@@ -260,22 +260,22 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     fn delta(&mut self, delta: &Delta) {
         self.cells.delta(delta, self.style.stream, Instant::now());
         match delta {
-            Delta::Text(text) if self.style.stream => {
+            Delta::Text { text } if self.style.stream => {
                 self.shown.push_str(text);
                 self.streamed = true;
                 self.answer(text);
             }
             Delta::Retrying {
                 attempt,
-                delay,
+                delay_ms,
                 why,
             } => {
                 self.shown.clear();
                 self.pending.clear();
-                let wait = delay.as_secs_f64();
-                self.tell(&format!("! {why}; attempt {} in {wait:.1} s", attempt + 1));
+                let text = transcript::retrying(why, *attempt, *delay_ms);
+                self.tell(&format!("! {text}"));
             }
-            Delta::Text(_) | Delta::Reasoning(_) | Delta::CallStarted { .. } => {}
+            _ => {}
         }
     }
 
@@ -365,57 +365,57 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         if self.style.json {
             return;
         }
-        if let Some(look) = self.style.cells {
-            if let Record::ItemAdded(added) = record {
-                self.item(&added.item);
-            }
-            let lines = self.cells.record(record, look, Instant::now());
-            if !lines.is_empty() {
-                self.begin(Part::Progress);
-                self.draw(&look.text(&lines));
-            }
-            if let Record::VerdictGiven(VerdictGiven {
-                decision: Decision::Abort { reason },
-                ..
-            }) = record
-            {
-                self.tell(&format!("! {reason}"));
-            }
-            return;
+        if let Record::ItemAdded(added) = record {
+            self.item(&added.item);
         }
+        match self.style.cells {
+            Some(look) => {
+                let lines = self.cells.record(record, look, Instant::now());
+                if !lines.is_empty() {
+                    self.begin(Part::Progress);
+                    self.draw(&look.text(&lines));
+                }
+            }
+            None => self.lines_of(record),
+        }
+        if let Record::VerdictGiven(VerdictGiven {
+            decision: Decision::Abort { .. },
+            ..
+        }) = record
+        {
+            let said = said(&RecordBody::from(record));
+            said.iter()
+                .for_each(|said| self.tell(&format!("{}{}", said.sign, said.text)));
+        }
+    }
+
+    /// What is said of a call where there are no cells.
+    fn lines_of(&mut self, record: &Record) {
         match record {
-            Record::ItemAdded(added) => self.item(&added.item),
             Record::ToolFinished(done) => {
-                let mark = match done.outcome.status {
-                    ResultStatus::Ok => "  ",
-                    ResultStatus::Error => "  ✗ ",
-                    ResultStatus::Refused => "  ⊘ ",
-                    ResultStatus::Cancelled | ResultStatus::Interrupted => "  … ",
+                let mark = match call_state(done.outcome.status.word()) {
+                    CallState::Ok => "",
+                    state => &format!("{} ", state.sign()),
                 };
                 // A refusal says what would allow it, so it is not cut where a result may be.
-                let width = if done.outcome.status == ResultStatus::Refused {
-                    400
-                } else {
-                    100
+                let width = match done.outcome.status {
+                    ResultStatus::Refused => 400,
+                    _ => 100,
                 };
-                self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
-                if matches!(done.outcome.status, ResultStatus::Ok | ResultStatus::Error) {
-                    sandboxed::remedy(&done.outcome.content)
-                        .iter()
-                        .for_each(|note| self.tell(&format!("  ! {note}")));
+                self.tell(&format!("  {mark}{}", line(&done.outcome.summary, width)));
+                if matches!(done.outcome.status, ResultStatus::Ok | ResultStatus::Error)
+                    && let Some(note) = sandboxed::remedy(&done.outcome.content)
+                {
+                    self.tell(&format!("  ! {note}"));
                 }
             }
             Record::ApprovalRequested(asked) => {
                 let end = end(asked.expires.map(|expires| expires.at_ms), None)
-                    .map(|end| format!("; {end}"));
-                let (question, end) = (line(&asked.question, 400), end.unwrap_or_default());
-                self.tell(&format!("? approval {}: {question}{end}", asked.approval));
-            }
-            Record::VerdictGiven(VerdictGiven {
-                decision: Decision::Abort { reason },
-                ..
-            }) => {
-                self.tell(&format!("! {reason}"));
+                    .map_or_else(String::new, |end| format!("; {end}"));
+                if let Some(said) = said(&RecordBody::from(record)) {
+                    let question = line(&said.text, 400);
+                    self.tell(&format!("{}{question}{end}", said.sign));
+                }
             }
             _ => {}
         }

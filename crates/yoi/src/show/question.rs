@@ -153,10 +153,8 @@ pub(crate) fn scopes(asked: &ApprovalRequested) -> &'static [&'static str] {
 
 /// A rule without its decision, in the form that `--allow` takes.
 pub(crate) fn short(rule: &Rule) -> String {
-    rule.about().map_or_else(
-        || rule.tool.clone(),
-        |about| format!("{} {about}", rule.tool),
-    )
+    let proposed = rule.proposed();
+    proposed.map_or_else(|| rule.to_string(), |proposed| proposed.to_string())
 }
 
 /// What an allowance for the pod adds, behind what a person types for it.

@@ -15,7 +15,8 @@ use pod::record::InputId;
 use pod::session::fold::Hold;
 use protocol::event::Event;
 use protocol::method::{Ask, Done, GetStatus, Role, SendInput, Undo, Undone, Wait};
-use protocol::status::{HoldStatus, State, Status};
+use protocol::record::known;
+use protocol::status::{HoldStatus, Status};
 use session_store::{Owner, Reader, Session};
 use std::collections::BTreeMap;
 use std::io;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
+use tui::transcript::WAITING;
 
 /// How long a pod that is locked may have no socket: it is starting. Later it is a process of an older version.
 const STARTING: Duration = Duration::from_secs(5);
@@ -280,21 +282,6 @@ pub(crate) async fn statuses(
     found
 }
 
-/// The state of a pod that waits for a person.
-pub(crate) const WAITING: &str = "waiting for you";
-
-/// The state, for people.
-pub(crate) fn state_text(state: State) -> &'static str {
-    match state {
-        State::Idle => "idle",
-        State::Working => "working",
-        State::Waiting => WAITING,
-        State::Held => "held",
-        State::Stopping => "stopping",
-        State::Unknown => "running",
-    }
-}
-
 /// A state for scripts.
 pub(crate) fn state_word(state: &'static str) -> &'static str {
     if state == WAITING { "waiting" } else { state }
@@ -302,11 +289,8 @@ pub(crate) fn state_word(state: &'static str) -> &'static str {
 
 /// The hold of a live pod; none if its cause is one of a later version.
 pub(crate) fn hold(held: &HoldStatus) -> Option<Hold> {
-    let cause = serde_json::from_value(held.cause.clone().into()).ok()?;
-    let budget = held
-        .budget
-        .clone()
-        .and_then(|scope| serde_json::from_value(scope.into()).ok());
+    let cause = known(&held.cause)?;
+    let budget = held.budget.as_ref().and_then(known);
     Some(Hold {
         cause,
         reason: held.reason.clone(),

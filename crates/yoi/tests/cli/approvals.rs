@@ -184,7 +184,7 @@ fn words_of_a_denial_reach_the_model_and_scripts_get_their_exit_codes() {
         "a person denied this call: not today"
     );
     scene.yoi(&["log", "p"]).ends(0).prints(&[
-        "waits for approval 1",
+        "? c00000001 approval 1: Bash",
         "approval 1: denied by yoi approve: not today",
     ]);
     scene

@@ -510,7 +510,7 @@ fn a_person_sees_the_runs_of_tasks_that_failed() {
     let log = scene
         .yoi(&["log", "p"])
         .ends(0)
-        .prints(&["1 background task and 0 calls interrupted"])
+        .prints(&["interrupted: 1 background task"])
         .out
         .clone();
     let log: Vec<&str> = log.lines().collect();

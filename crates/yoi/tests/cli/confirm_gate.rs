@@ -67,7 +67,7 @@ fn every_command_shows_when_a_question_ends() {
     scene
         .yoi(&["log", "p"])
         .ends(0)
-        .prints(&["waits for approval 1 until 20"]);
+        .prints(&["approval 1: builtin:confirm-gate", "; denied at 20"]);
     host.end(Signal::TERM);
     // Also from the files.
     scene

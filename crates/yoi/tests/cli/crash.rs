@@ -32,6 +32,6 @@ fn the_run_after_a_killed_one_restores_and_says_so() {
     scene
         .yoi(&["log", "p"])
         .ends(0)
-        .prints(&["restored after", "1 call interrupted"]);
+        .prints(&["restored after", "interrupted: 1 call"]);
     assert_eq!(scene.left_behind(), Vec::<std::path::PathBuf>::new());
 }

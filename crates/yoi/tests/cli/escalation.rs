@@ -158,7 +158,7 @@ fn with_the_network_a_command_reaches_it_and_nothing_else_once_a_person_allows()
     scene
         .yoi(&["log", "p"])
         .ends(0)
-        .prints(&["! c00000002 Bash runs in the sandbox with the network"]);
+        .prints(&["! c00000002 runs in the sandbox, with the network"]);
     pod.end();
 }
 
@@ -249,7 +249,7 @@ fn a_host_is_allowed_once_or_for_the_pod() {
     scene
         .yoi(&["log", "p"])
         .ends(0)
-        .prints(&["! c00000002 Bash runs in the sandbox with a way to a.test, b.test"]);
+        .prints(&["! c00000002 runs in the sandbox, with a way to a.test, b.test"]);
     pod.end();
 }
 
@@ -314,7 +314,7 @@ fn outside_the_sandbox_git_stays_guarded_and_the_agent_cannot_answer() {
     scene
         .yoi(&["log", "p"])
         .ends(0)
-        .prints(&["Bash runs outside the sandbox"]);
+        .prints(&["! c00000003 runs outside the sandbox"]);
     pod.end();
 }
 

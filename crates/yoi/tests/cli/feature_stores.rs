@@ -225,7 +225,7 @@ fn undo_moves_a_work_item_back_with_its_files() {
         scene
             .yoi(&["log", "moves"])
             .ends(0)
-            .prints(&["  moves ", "  undo: moves "]);
+            .prints(&["  c00000001 moves ", "  undo: moves "]);
         scene.sound("moves");
     }
 }

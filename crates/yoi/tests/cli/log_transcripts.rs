@@ -95,7 +95,12 @@ fn an_undo_is_called_so() {
             .filter(|l| l.contains(word) && l.ends_with("a.txt"))
             .count()
     };
-    assert_eq!((of("  changes "), of("  undo ")), (1, 1), "{}", log.out);
+    assert_eq!(
+        (of("  c00000001 changes "), of("  undo: changes ")),
+        (1, 1),
+        "{}",
+        log.out
+    );
 }
 
 #[test]

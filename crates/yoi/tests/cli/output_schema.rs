@@ -189,7 +189,7 @@ fn an_answer_that_is_not_accepted_is_nowhere_done() {
             let log = scene
                 .yoi(&["log", "p"])
                 .ends(0)
-                .prints(&["⊘ the answer is not accepted: ", "turn 4: answered"]);
+                .prints(&["⊘ the answer is not accepted by ", "turn 4: answered"]);
             assert!(!log.out.contains(": done"), "{}", log.out);
             scene
                 .yoi(&["status", "p"])

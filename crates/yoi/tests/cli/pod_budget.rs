@@ -72,7 +72,7 @@ fn a_pod_that_has_used_its_budget_waits_for_a_person() {
     scene
         .yoi(&["log", "p"])
         .ends(0)
-        .prints(&["! resumed, and the pod may use its limit of steps again"]);
+        .prints(&["! resumed by yoi resume, and the pod may use its limit of steps again"]);
     // A higher limit of the reloaded configuration counts at once.
     limit("3");
     signal(u32::try_from(pid).unwrap(), Signal::HUP);

@@ -199,6 +199,7 @@ fn effects_come_in_order_and_the_commit_last() {
         .seen
         .iter()
         .map(|what| what.split('(').next().unwrap())
+        .map(|what| what.split(" { text").next().unwrap())
         .collect();
     let call = "CallStarted { index: 0, name: \"ok\" }";
     let next = "CallStarted { index: 1, name: \"ok\" }";

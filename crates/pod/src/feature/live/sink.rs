@@ -2,13 +2,13 @@
 //! on the journal.
 
 use super::presence::{Absent, Presence};
-use crate::control::AlertLevel;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::ServiceEvent;
 use crate::feature::declare::text::{Lines, check};
 use crate::mailbox::requests::{Declined, DriverRequest, MailboxSender, NotTaken, Notification};
 use authority::{Door, Shut, UseGuard};
 use llm_worker::ErrorKind;
+use protocol::event::AlertLevel;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -66,11 +66,15 @@ fn result(bytes: usize) -> Item {
     }
 }
 
-fn tokens(usage: &ContextUsage) -> Vec<(ContextKind, Option<&str>, u64, u64)> {
+fn kind(part: &ContextPart) -> ContextKind {
+    known(&part.kind).unwrap()
+}
+
+fn tokens(usage: &ContextStatus) -> Vec<(ContextKind, Option<&str>, u64, u64)> {
     usage
         .parts
         .iter()
-        .map(|part| (part.kind, part.name.as_deref(), part.tokens, part.cached))
+        .map(|part| (kind(part), part.name.as_deref(), part.tokens, part.cached))
         .collect()
 }
 
@@ -88,7 +92,7 @@ fn before_a_count_four_bytes_are_a_token() {
     let (meter, surface) = metered();
     let usage = meter.usage(&surface, Some(1_000));
     assert_eq!(
-        (usage.used, usage.percent(), usage.is_measured, usage.cached),
+        (usage.used, usage.percent, usage.measured, usage.cached),
         (250, Some(25), false, 0)
     );
     assert_eq!(
@@ -111,7 +115,7 @@ fn before_a_count_four_bytes_are_a_token() {
         ["builtin:files"; 2],
         "of the schema and the instruction"
     );
-    assert_eq!(meter.usage(&surface, None).percent(), None);
+    assert_eq!(meter.usage(&surface, None).percent, None);
 }
 
 #[test]
@@ -125,17 +129,14 @@ fn a_count_of_the_provider_decides_and_parts_add_up_to_it() {
         cache_write: 0,
     });
     let usage = meter.usage(&surface, None);
-    assert_eq!(
-        (usage.used, usage.is_measured, usage.cached),
-        (777, true, 400)
-    );
+    assert_eq!((usage.used, usage.measured, usage.cached), (777, true, 400));
     assert_eq!(usage.parts.iter().map(|part| part.tokens).sum::<u64>(), 777);
     // 400 of 1,000 bytes are fixed: 310 tokens, all from the cache; the other 90 are of what follows.
     let cached = |kinds: &[ContextKind]| {
         usage
             .parts
             .iter()
-            .filter(|part| kinds.contains(&part.kind))
+            .filter(|part| kinds.contains(&kind(part)))
             .map(|part| part.cached)
             .sum::<u64>()
     };
@@ -171,13 +172,13 @@ fn another_model_counts_anew() {
     });
     let (same, sources) = surface("m");
     meter.surface(&same, &sources, Some("m"));
-    assert!(meter.usage(&same, None).is_measured);
+    assert!(meter.usage(&same, None).measured);
     let (other, sources) = surface("other");
     meter.surface(&other, &sources, Some("m"));
     assert_eq!(
         (
             meter.usage(&other, None).used,
-            meter.usage(&other, None).is_measured
+            meter.usage(&other, None).measured
         ),
         (250, false)
     );
@@ -218,10 +219,7 @@ fn names_and_parts_are_bounded() {
         usage.parts.iter().map(|part| part.tokens).sum::<u64>(),
         usage.used
     );
-    assert_eq!(
-        usage.parts.last().map(|part| part.kind),
-        Some(ContextKind::Other)
-    );
+    assert_eq!(usage.parts.last().map(kind), Some(ContextKind::Other));
     assert_eq!(
         tokens(&usage)[0],
         (ContextKind::Notes, Some(OTHER), 40 * 256 / 4, 0)
@@ -250,11 +248,11 @@ fn what_left_adds_up_over_all_changes_and_is_told_in_tokens_of_today() {
     meter.left(&left(2, &[("Read", 300)], 0));
     meter.left(&left(1, &[("Read", 100), ("Bash", 80)], 40));
     let usage = meter.usage(&surface, None);
-    let parts = |usage: &ContextUsage| -> Vec<(ContextKind, Option<String>, u64)> {
+    let parts = |usage: &ContextStatus| -> Vec<(ContextKind, Option<String>, u64)> {
         usage
             .left
             .iter()
-            .map(|part| (part.kind, part.name.clone(), part.tokens))
+            .map(|part| (kind(part), part.name.clone(), part.tokens))
             .collect()
     };
     let of = |tokens: [u64; 3]| {

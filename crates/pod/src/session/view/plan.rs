@@ -4,7 +4,7 @@ use super::is_of_model;
 use super::shown::ShownItems;
 use crate::record::{KeptItem, NotificationQueued, Pruned, View, ViewLevel, ViewParameters};
 use crate::session::context::{
-    ContextMeter, ContextPolicy, ContextUsage, bytes, keeps_up_to, share,
+    ContextMeter, ContextPolicy, ContextStatus, bytes, keeps_up_to, share,
 };
 use crate::session::fold::SessionState;
 use llm_worker::projection::Surface;
@@ -69,7 +69,7 @@ pub(crate) struct ViewTries {
 pub(in crate::session) fn frees(
     meter: &ContextMeter,
     surface: &Surface,
-    usage: &ContextUsage,
+    usage: &ContextStatus,
     policy: ContextPolicy,
 ) -> (Option<u64>, u64) {
     let protected = |of: u64| policy.protect_tokens.min(of / PROTECTED);

@@ -11,7 +11,6 @@ use host::config::UserRules;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::pods::{Pods, read_failure};
-use pod::permission::Rule;
 use pod::session::summary::Summary;
 use protocol::method::{ForgetRules, GetApprovals, PodRule, Role};
 use serde_json::json;
@@ -97,10 +96,9 @@ fn list(json: bool, pods: &Pods, name: &str) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     for allowed in &rules {
-        let rule = short(&Rule::from(&allowed.rule));
         out::line(&format!(
-            "{:>4}  {rule}  (approval {})",
-            allowed.number, allowed.approval
+            "{:>4}  {}  (approval {})",
+            allowed.number, allowed.rule, allowed.approval
         ));
     }
     out::line(&match rules.as_slice() {

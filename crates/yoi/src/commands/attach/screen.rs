@@ -4,13 +4,13 @@ use crate::commands::live::{WHY, approval_line, model_wait};
 use crate::commands::log::{MARGIN, Transcript};
 use crate::show::out;
 use crate::show::transcript;
-use crate::socket::state_text;
 use client::model::is_context_full;
 use pod::record::Record;
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart};
 use protocol::method::Attached;
 use protocol::record::{RecordHeader, RecordLine};
 use protocol::status::{HoldStatus, Status};
+use tui::transcript as words;
 
 /// Records that are asked for at the start, and lines of the transcript that are printed of them.
 pub(super) const PAGE: u32 = 200;
@@ -55,7 +55,7 @@ impl Screen {
         texts
             .iter()
             .for_each(|text| transcript::print(text, MARGIN));
-        let state = state_text(screen.status.state);
+        let state = words::state(screen.status.state);
         note(&format!(
             "attached to {name}, which is {state}; /help lists the commands"
         ));
@@ -99,11 +99,8 @@ impl Screen {
     }
 
     pub(super) fn alert(&self, alert: &AlertEvent) {
-        let from = alert
-            .from
-            .as_ref()
-            .map_or_else(String::new, |feature| format!("{feature}: "));
-        out::wrapped(&format!("! {from}{}", alert.text));
+        let text = words::alert(alert.from.as_deref(), &alert.text);
+        out::wrapped(&format!("! {text}"));
     }
 
     /// Tells that a request is sent again. The other deltas are parts of an answer, whose records follow.
@@ -115,11 +112,7 @@ impl Screen {
         } = &delta.part
         {
             self.retried = Some(why.clone());
-            note(&format!(
-                "{why}; attempt {} in {:.1} s",
-                attempt.saturating_add(1),
-                *delay_ms as f64 / 1e3
-            ));
+            note(&words::retrying(why, *attempt, *delay_ms));
         }
     }
 
@@ -178,3 +171,6 @@ fn held_text(name: &str, status: &Status, held: &HoldStatus) -> String {
 pub(super) fn note(text: &str) {
     out::wrapped(&format!("[{text}]"));
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,12 @@ use crate::show::sandboxed;
 use client::model::Outputs;
 use host::remedy::TERMS;
 use llm_worker::effect::Delta;
-use llm_worker::{Item, ResultStatus};
 use pod::control::OutputPart;
-use pod::record::{ApprovalRequested, Record, ToolFinished};
+use pod::record::Record;
+use protocol::record::{ApprovalRequested, RecordBody, ToolFinished};
 use std::time::{Duration, Instant};
-use tui::arguments::subject;
-use tui::{CallBody, CallCell, CallState, Line, Tone, labelled, output_tail, unrepeated};
+use tui::transcript::{model_does, said};
+use tui::{CallExtent, Line, ShownCall, Tone, labelled, output_tail};
 
 /// A call that ends sooner, and a model that answers sooner, are not worth a line.
 const CALL_SHOWN: Duration = Duration::from_millis(400);
@@ -23,18 +23,11 @@ const TAIL: usize = 400;
 /// What goes on in a run.
 pub(super) struct Cells {
     model: String,
-    calls: Vec<OpenCall>,
+    /// With the time since which each runs; none while it is judged, or waits.
+    calls: Vec<(ShownCall, Option<Instant>)>,
     outputs: Outputs,
     /// What the model does, and since when.
     wait: Option<(ModelState, Instant)>,
-}
-
-struct OpenCall {
-    id: String,
-    name: String,
-    subject: String,
-    /// None while it is judged, or waits.
-    started: Option<Instant>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -77,10 +70,11 @@ impl Cells {
     /// `streams`: words of an answer are shown as they come.
     pub(super) fn delta(&mut self, delta: &Delta, streams: bool, now: Instant) {
         let does = match delta {
-            Delta::Text(_) => ModelState::Answers,
-            Delta::Reasoning(_) => ModelState::Thinks,
+            Delta::Text { .. } => ModelState::Answers,
+            Delta::Reasoning { .. } => ModelState::Thinks,
             Delta::CallStarted { name, .. } => ModelState::Calls(name.clone()),
             Delta::Retrying { .. } => ModelState::Silent,
+            Delta::Output { .. } | Delta::Unknown => return,
         };
         let is_seen = streams && does == ModelState::Answers;
         if is_seen || self.wait.as_ref().is_none_or(|(before, _)| *before != does) {
@@ -90,113 +84,57 @@ impl Cells {
 
     /// Notes what a record says; gives what is printed of it.
     pub(super) fn record(&mut self, record: &Record, look: Look, now: Instant) -> Vec<Line> {
-        match record {
-            Record::SurfaceSet(set) => self.model = set.surface.model.to_string(),
-            Record::Request(_) => self.wait = Some((ModelState::Silent, now)),
-            Record::Response(_) => self.wait = None,
-            Record::TurnFinished(_) => {
+        match RecordBody::from(record) {
+            RecordBody::SurfaceSet(set) => self.model = set.surface.model,
+            RecordBody::Request(_) => self.wait = Some((ModelState::Silent, now)),
+            RecordBody::Response(_) => self.wait = None,
+            RecordBody::TurnFinished(_) => {
                 (self.wait, self.calls) = (None, Vec::new());
                 self.outputs.clear();
             }
-            Record::ItemAdded(added) => {
-                if let Item::ToolCall {
-                    id,
-                    name,
-                    arguments,
-                } = &added.item
-                {
-                    let (id, name, subject) = (id.to_string(), name.clone(), subject(arguments));
-                    self.calls.push(OpenCall {
-                        id,
-                        name,
-                        subject,
-                        started: None,
-                    });
+            RecordBody::ItemAdded(added) if added.item.r#type == "tool_call" => {
+                let item = added.item;
+                let words = [item.id, item.name, item.arguments];
+                let [id, name, arguments] = words.map(Option::unwrap_or_default);
+                self.calls.push((ShownCall::new(id, name, arguments), None));
+            }
+            RecordBody::ToolStarted(started) => {
+                for (call, since) in &mut self.calls {
+                    if call.call == started.call {
+                        *since = Some(now);
+                    }
                 }
             }
-            Record::ToolStarted(started) => {
-                let id = started.call.to_string();
-                self.calls
-                    .iter_mut()
-                    .filter(|call| call.id == id)
-                    .for_each(|call| call.started = Some(now));
+            RecordBody::ApprovalRequested(asked) => {
+                let said = said(&RecordBody::ApprovalRequested(asked.clone()));
+                return waiting(&asked, said.map(|said| said.text), look.width());
             }
-            Record::ApprovalRequested(asked) => return self.waiting(asked, look.width()),
-            Record::ToolFinished(done) => return self.finished(done, look.width()),
+            RecordBody::ToolFinished(done) => return self.finished(&done, look.width()),
             _ => {}
         }
         Vec::new()
     }
 
-    fn waiting(&self, asked: &ApprovalRequested, width: usize) -> Vec<Line> {
-        let ApprovalRequested {
-            approval,
-            tool,
-            arguments,
-            question,
-            ..
-        } = asked;
-        let (subject, summary) = (
-            subject(arguments),
-            format!("approval {approval}: {question}"),
-        );
-        let (state, took, body) = (CallState::Waiting, Duration::ZERO, CallBody::Nothing);
-        CallCell {
-            name: tool,
-            subject: &subject,
-            state,
-            took,
-            summary: &summary,
-            body,
-        }
-        .lines(width)
-    }
-
     fn finished(&mut self, done: &ToolFinished, width: usize) -> Vec<Line> {
-        let id = done.call.to_string();
-        self.outputs.forget(&id);
-        let open = self
+        self.outputs.forget(&done.call);
+        let at = self
             .calls
             .iter()
-            .position(|call| call.id == id)
-            .map(|at| self.calls.remove(at));
+            .position(|(call, _)| call.call == done.call);
         // Its beginning may have come before the first record that was shown.
-        let OpenCall { name, subject, .. } = open.unwrap_or_else(|| OpenCall::unknown(id));
-        let state = match done.outcome.status {
-            ResultStatus::Ok => CallState::Ok,
-            ResultStatus::Error => CallState::Failed,
-            ResultStatus::Refused => CallState::Refused,
-            ResultStatus::Cancelled | ResultStatus::Interrupted => CallState::Cancelled,
-        };
-        let (summary, content) = (&done.outcome.summary, &done.outcome.content);
-        let body = match state {
-            CallState::Ok if name == TERMS.shell => CallBody::Output(content),
-            CallState::Ok if content.starts_with("@@ -") => CallBody::Diff(content),
-            CallState::Ok => CallBody::Nothing,
-            _ => CallBody::Output(content),
-        };
-        let summary = unrepeated(summary, &subject, state);
-        let took = Duration::from_millis(done.ms);
-        let mut lines = CallCell {
-            name: &name,
-            subject: &subject,
-            state,
-            took,
-            summary,
-            body,
-        }
-        .lines(width);
-        if name == TERMS.shell {
-            let note = sandboxed::remedy(content);
-            lines.extend(
-                note.iter()
-                    .flat_map(|note| labelled("!", Tone::Refused, note, width)),
-            );
-        }
-        let warnings = done.warnings.iter();
-        lines.extend(
-            warnings.flat_map(|warning| labelled("warning:", Tone::Refused, warning, width)),
+        let mut call = at.map_or_else(
+            || ShownCall::headless(done.call.clone()),
+            |at| self.calls.remove(at).0,
         );
+        call.finish(done);
+        let reads_output = call.name == TERMS.shell;
+        let view = CallExtent::Printed { reads_output };
+        let mut lines = call.lines(width, view, Duration::from_millis(done.ms));
+        let content = done.outcome.content.as_deref().unwrap_or_default();
+        if let Some(note) = sandboxed::remedy(content).filter(|_| reads_output) {
+            lines.extend(labelled("!", Tone::Refused, &note, width));
+        }
+        lines.extend(call.warnings(width));
         lines
     }
 
@@ -210,14 +148,18 @@ impl Cells {
         let mut running: Vec<_> = self
             .calls
             .iter()
-            .filter_map(|call| Some((call.started?, call)))
+            .filter_map(|(call, since)| Some(((*since)?, call)))
             .collect();
         running.sort_by_key(|(since, _)| *since);
         if let Some((since, call)) = running.first() {
             let mut live = timed(*since, CALL_SHOWN, now, |took| {
-                call.running(running.len() - 1, took, width)
+                running_line(call, running.len() - 1, took, width)
             });
-            if let Some(output) = self.outputs.of(&call.id).filter(|_| !live.lines.is_empty()) {
+            if let Some(output) = self
+                .outputs
+                .of(&call.call)
+                .filter(|_| !live.lines.is_empty())
+            {
                 let most = (rows / 6)
                     .clamp(MIN_OUTPUT, MAX_OUTPUT)
                     .min(rows.saturating_sub(2));
@@ -236,12 +178,10 @@ impl Cells {
         let Some((does, since)) = &self.wait else {
             return LiveBlock::default();
         };
-        let model = &self.model;
         let text = match does {
-            ModelState::Silent => format!("waiting for {model}"),
-            ModelState::Thinks => format!("{model} is thinking"),
-            ModelState::Answers => format!("{model} is answering"),
-            ModelState::Calls(tool) => format!("{model} is preparing a call of {tool}"),
+            ModelState::Answers => format!("{} is answering", self.model),
+            ModelState::Calls(tool) => model_does(&self.model, Some(tool), false),
+            other => model_does(&self.model, None, *other == ModelState::Thinks),
         };
         timed(*since, WAIT_SHOWN, now, |took| {
             Line::of("◦ ", Tone::Dim)
@@ -252,35 +192,23 @@ impl Cells {
     }
 }
 
-impl OpenCall {
-    fn unknown(id: String) -> Self {
-        Self {
-            name: id.clone(),
-            id,
-            subject: String::new(),
-            started: None,
-        }
-    }
+/// The lines of a call that waits for a person.
+fn waiting(asked: &ApprovalRequested, said: Option<String>, width: usize) -> Vec<Line> {
+    let mut call = ShownCall::headless(asked.call.clone());
+    call.ask(&asked.tool, &asked.arguments);
+    call.summary = said.unwrap_or_default();
+    call.lines(width, CallExtent::Closed, Duration::ZERO)
+}
 
-    fn running(&self, others: usize, took: Duration, width: usize) -> Line {
-        let more = if others == 0 {
-            Line::default()
-        } else {
-            Line::of(&format!(" · {others} more"), Tone::Dim)
-        };
-        let (state, summary, body) = (CallState::Running, "", CallBody::Nothing);
-        let cell = CallCell {
-            name: &self.name,
-            subject: &self.subject,
-            state,
-            took,
-            summary,
-            body,
-        };
-        let mut line = cell.running(width.saturating_sub(more.width()).max(1));
-        line.append(&more);
-        line.cut(width)
-    }
+/// The line of a call that runs beside so many others.
+fn running_line(call: &ShownCall, others: usize, took: Duration, width: usize) -> Line {
+    let more = match others {
+        0 => Line::default(),
+        others => Line::of(&format!(" · {others} more"), Tone::Dim),
+    };
+    let mut line = call.running(took, width.saturating_sub(more.width()).max(1));
+    line.append(&more);
+    line.cut(width)
 }
 
 /// A line with the whole seconds since then, once it is worth showing.

@@ -58,7 +58,7 @@ fn text(text: &str) -> Event {
     Event::Delta {
         turn: 1,
         request: 1,
-        delta: Delta::Text(text.into()),
+        delta: Delta::Text { text: text.into() },
     }
 }
 
@@ -76,7 +76,7 @@ fn retrying() -> Event {
         request: 1,
         delta: Delta::Retrying {
             attempt: 1,
-            delay: Duration::from_secs(1),
+            delay_ms: 1000,
             why: "cut".into(),
         },
     }
