@@ -62,6 +62,7 @@ fn a_webhook_that_fails_once_is_called_again_and_its_url_is_kept_secret() {
     );
     live.advance(HOUR);
     turn(&live);
+    heard(&live);
     passes(&live, 1, DeliveryState::Sent);
     assert_eq!(
         server.keys(0),
@@ -113,6 +114,7 @@ fn a_driver_who_is_or_was_attached_needs_no_message() {
     let live = open(pod(settings(None), AttemptLimits::USUAL, Some(&server)));
     let driver = live.client().driver();
     turn(&live);
+    heard(&live);
     let suppressed = passes(&live, 0, DeliveryState::Suppressed);
     assert_eq!(
         suppressed.reason.as_deref(),
@@ -128,6 +130,7 @@ fn a_driver_who_is_or_was_attached_needs_no_message() {
     passes(&live, 1, DeliveryState::Suppressed);
     live.advance(HOUR);
     turn(&live);
+    heard(&live);
     passes(&live, 2, DeliveryState::Sent);
     drop(live.close());
     assert_eq!(server.keys(0), ["session-3-idle"]);
@@ -148,6 +151,7 @@ fn a_command_is_run_for_a_hold_and_not_for_a_pause_of_a_person() {
     let told = pod.project.join("told.txt");
     let live = open(pod);
     turn(&live);
+    heard(&live);
     let sent = passes(&live, 0, DeliveryState::Sent);
     assert_eq!(sent.key.kind, WaitKind::Held);
     let text = fs::read_to_string(&told).unwrap();
@@ -255,6 +259,7 @@ fn a_disk_that_refuses_costs_no_message() {
 fn a_command_that_fails_is_given_up_after_five_attempts() {
     let live = open(pod(settings(Some("exit 3")), AttemptLimits::USUAL, None));
     turn(&live);
+    heard(&live);
     let given_up = passes(&live, 0, DeliveryState::GivenUp);
     assert_eq!(given_up.attempts, 5);
     assert_eq!(
@@ -327,6 +332,7 @@ fn an_hour_has_few_messages_and_the_next_one_comes_later() {
         passes(&live, nth, DeliveryState::Sent);
     }
     turn(&live);
+    heard(&live);
     let waiting = passes(&live, 2, DeliveryState::Waiting);
     assert!(
         waiting.reason.as_ref().unwrap().contains("limit"),
