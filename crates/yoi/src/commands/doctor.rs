@@ -152,8 +152,14 @@ fn failed(about: &'static str, failure: Failure) -> Check {
 fn sandbox() -> Check {
     let support = support();
     let confined = format!(
-        "Landlock ABI {} and seccomp: commands can write to the project, directories that --add-write-dir names, private directories for temporary files and caches, and /dev/shm; in read-only mode, only to the private directories",
-        support.landlock_abi
+        "Landlock ABI {}{} and seccomp: commands can write to the project, directories that --add-write-dir names, private directories for temporary files and caches, and /dev/shm; in read-only mode, only to the private directories",
+        support.landlock_abi,
+        // Later versions are not told apart.
+        if support.landlock_abi >= 6 {
+            " or later"
+        } else {
+            ""
+        },
     );
     match support.missing() {
         None if support.landlock_abi >= 6 => works("sandbox", confined),
