@@ -154,13 +154,13 @@ const READ_ITEMS: Can = Can::WorkItemStore {
     write: false,
 };
 
-/// Changing work items through whoever provides them.
+/// Changing work items through the feature that provides them.
 const WRITE_ITEMS: Can = Can::WorkItemStore {
     read: false,
     write: true,
 };
 
-/// Keeping notes through whoever provides memory.
+/// Keeping notes through the feature that provides memory.
 const WRITE_NOTES: Can = Can::MemoryStore {
     read: false,
     write: true,

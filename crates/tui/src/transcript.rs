@@ -221,7 +221,7 @@ fn changed(call: Option<&str>, does: &str) -> Option<Said> {
     }
 }
 
-/// What came of a question.
+/// The answer to a question.
 #[must_use]
 pub fn answered(answer: &ApprovalResolved) -> String {
     let what = match (answer.decision.as_str(), answer.scope.as_deref()) {

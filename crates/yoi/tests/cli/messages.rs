@@ -15,7 +15,7 @@ fn call(name: &str, arguments: Value) -> Value {
     json!({ "name": name, "arguments": arguments })
 }
 
-/// Whoever comes from another program types what was right there.
+/// People who know another program type its words.
 #[test]
 fn words_of_other_programs_name_what_they_are_here() {
     let scene = Scene::new();
