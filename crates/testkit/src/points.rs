@@ -72,6 +72,18 @@ impl KillPoints {
         gate
     }
 
+    /// Stops the next thread that reaches a point of this name until the latch is open.
+    #[must_use]
+    pub fn hold_next(&self, name: &str) -> Latch {
+        let gate = Latch::new(&format!("the next {name}"));
+        let held = gate.clone();
+        let mut inner = self.lock();
+        let nth = inner.counts.get(name).copied().unwrap_or_default();
+        let act = Box::new(move || held.pass_blocking());
+        inner.acts.push((name.to_owned(), nth, act));
+        gate
+    }
+
     /// Kills the pod there: nothing reaches the disk any more, and its control thread unwinds at its next point.
     pub fn kill(&self, name: &str, nth: usize) {
         let points = self.clone();

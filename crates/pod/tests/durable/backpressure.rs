@@ -56,16 +56,9 @@ impl Live {
 
     async fn flood(self: Arc<Self>, _: Args, _: ToolContext) -> ToolResult {
         let Self(flood, state) = &*self;
-        let point = "journal:encoded";
-        let held = flood.stops.then(|| {
-            let so_far = flood
-                .points
-                .came()
-                .iter()
-                .filter(|came| *came == point)
-                .count();
-            flood.points.hold(point, so_far)
-        });
+        let held = flood
+            .stops
+            .then(|| flood.points.hold_next("journal:encoded"));
         let (mut taken, mut refused) = (0, 0);
         while refused < 2_000 && taken < 60_000 {
             let update = state.update(|(n, text)| {
