@@ -275,16 +275,27 @@ impl Spawner {
         }
     }
 
-    /// Tries namespaces of the children's own.
+    /// Tries how children are confined: in namespaces of their own or, where there are none, for which it gives the
+    /// reason, as a thread that ends again.
     ///
     /// # Errors
-    /// Why there are none here.
-    pub fn try_namespaces(&self) -> Result<(), String> {
-        let room = self.shared.room().map_err(|error| error.to_string())?;
-        match self.shared.helper(&room, self.network) {
-            Some(_) => Ok(()),
-            None => Err(self.weaker().unwrap_or_default()),
+    /// Neither works here: no child could be started.
+    pub fn try_confinement(&self) -> Result<Option<String>, Error> {
+        let room = self.shared.room()?;
+        if self.shared.helper(&room, self.network).is_some() {
+            return Ok(None);
         }
+        let cage = self.shared.cage(&room, Reach::Nothing)?;
+        let closed = std::thread::Builder::new()
+            .name("sandbox test".into())
+            .spawn(move || cage.close())
+            .and_then(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(io::Error::other("the thread of the test panicked")))
+            });
+        closed.map_err(|error| Error::new(ErrorKind::Unavailable, format!("sandbox: {error}")))?;
+        Ok(Some(self.weaker().unwrap_or_default()))
     }
 
     /// The position of the next git finding, for [`Spawner::git_findings`].

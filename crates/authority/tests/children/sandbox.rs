@@ -2,6 +2,7 @@
 
 use super::shared::{self, Place, confinable, probe};
 use authority::{ErrorKind, SandboxMode};
+use landlock::{AccessFs, Ruleset, RulesetAttr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -488,4 +489,31 @@ async fn of_etc_only_what_every_user_may_read() {
         "{count} files of /etc; for every user, and withheld: {:?}",
         withheld.collect::<Vec<_>>()
     );
+}
+
+// A kernel can make rules and yet refuse to apply them: here under 16 sets of them, which is as many as may be nested.
+#[tokio::test]
+async fn rules_that_can_be_made_and_not_applied_are_no_sandbox() {
+    if !confinable() {
+        return;
+    }
+    let place = Place::new();
+    let spawner = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
+    assert!(spawner.try_confinement().is_ok());
+    let tried = std::thread::spawn(move || {
+        for _ in 0..16 {
+            let rules = Ruleset::default().handle_access(AccessFs::MakeBlock);
+            rules
+                .and_then(Ruleset::create)
+                .unwrap()
+                .restrict_self()
+                .unwrap();
+        }
+        place
+            .spawner(SandboxMode::WorkspaceWrite)
+            .unwrap()
+            .try_confinement()
+    });
+    let error = tried.join().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
 }

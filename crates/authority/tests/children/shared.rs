@@ -215,9 +215,9 @@ pub(crate) fn helped(place: &Place, mode: SandboxMode) -> Spawner {
 /// None where this machine has no namespaces for this user.
 pub(crate) fn apart(place: &Place, mode: SandboxMode) -> Option<Spawner> {
     let spawner = confinable().then(|| helped(place, mode))?;
-    match spawner.try_namespaces() {
-        Ok(()) => Some(spawner),
-        Err(why) => {
+    match spawner.try_confinement().unwrap() {
+        None => Some(spawner),
+        Some(why) => {
             let root = rustix::process::geteuid().is_root();
             let flags = if root { "-mnpi" } else { "-Umnpi" };
             let can = Command::new("unshare")

@@ -320,13 +320,14 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
         Ok(Ok(_)) if config.network.value == NetworkMode::On => {
             Some(note("commands", "the network of this machine, also its own servers; without namespaces of their own"))
         }
-        Ok(Ok(spawner)) => Some(match spawner.try_namespaces() {
-            Ok(()) if config.network.value == NetworkMode::Hosts => {
+        Ok(Ok(spawner)) => Some(match spawner.try_confinement() {
+            Ok(None) if config.network.value == NetworkMode::Hosts => {
                 let hosts = host::config::hosts::all(&config.hosts.value).len();
                 works("commands", format!("namespaces of their own, and a proxy to {hosts} hosts of `hosts`"))
             }
-            Ok(()) => works("commands", "namespaces of their own: they reach servers of each other, and no other sockets"),
-            Err(why) => note(
+            Ok(None) => works("commands", "namespaces of their own: they reach servers of each other, and no other sockets"),
+            Err(error) => broken("commands", format!("cannot run here: {error}")),
+            Ok(Some(why)) => note(
                 "commands",
                 format!("no namespaces of their own ({why}): they can open no sockets, and a process may outlive a kill of yoi"),
             )
