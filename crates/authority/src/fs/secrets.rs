@@ -6,6 +6,7 @@ use crate::{Error, ErrorKind};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::io::Read;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 /// Names at any depth, in the syntax of `.gitignore`; files below a directory of such a name are included.
 const NAMES: [&str; 9] = [
@@ -33,7 +34,11 @@ const MAX_GLOB: usize = 1024;
 /// The names of files that may hold secrets, which tools ask about before they read. Letter case is ignored, as on some
 /// file systems.
 #[derive(Clone, Debug)]
-pub struct SecretNames(Gitignore);
+pub struct SecretNames {
+    added: Vec<String>,
+    /// Built when a path is first asked about: a start asks about none, and building takes longer than most of it.
+    set: Arc<OnceLock<Option<Gitignore>>>,
+}
 
 impl SecretNames {
     /// The built-in names and these: a glob without `/` matches names at any depth, one with `/` paths below a root.
@@ -47,15 +52,6 @@ impl SecretNames {
                 "{} globs; at most {MAX_GLOBS} are read",
                 globs.len()
             )));
-        }
-        let mut builder = GitignoreBuilder::new("");
-        builder
-            .case_insensitive(true)
-            .map_err(|error| wrong(error.to_string()))?;
-        for glob in NAMES.into_iter().chain(globs.iter().map(String::as_str)) {
-            builder
-                .add_line(None, glob)
-                .map_err(|error| wrong(error.to_string()))?;
         }
         for glob in globs {
             let shown = crate::escape(Path::new(glob));
@@ -74,20 +70,37 @@ impl SecretNames {
                 return Err(wrong(text));
             }
         }
-        builder
-            .build()
-            .map(Self)
-            .map_err(|error| wrong(error.to_string()))
+        let set = OnceLock::new();
+        if !globs.is_empty() {
+            set.set(Some(
+                built(globs).map_err(|error| wrong(error.to_string()))?,
+            ))
+            .ok();
+        }
+        Ok(Self {
+            added: globs.to_vec(),
+            set: Arc::new(set),
+        })
     }
 
     /// Whether a path, relative to a root, is or lies below one of these names. Does not read the disk.
     pub fn matches(&self, relative: &Path) -> bool {
+        let set = self.set.get_or_init(|| built(&self.added).ok());
         !relative.has_root()
-            && self
-                .0
-                .matched_path_or_any_parents(relative, false)
-                .is_ignore()
+            && set
+                .as_ref()
+                .is_none_or(|set| set.matched_path_or_any_parents(relative, false).is_ignore())
     }
+}
+
+/// The built-in names and these.
+fn built(added: &[String]) -> Result<Gitignore, ignore::Error> {
+    let mut builder = GitignoreBuilder::new("");
+    builder.case_insensitive(true)?;
+    for glob in NAMES.into_iter().chain(added.iter().map(String::as_str)) {
+        builder.add_line(None, glob)?;
+    }
+    builder.build()
 }
 
 impl Workspace {
