@@ -8,8 +8,7 @@
 
 use super::contained::caught;
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -27,8 +26,22 @@ pub(crate) enum CallbackEnd<T> {
     NotCalled,
 }
 
-/// The callbacks that one worker thread has not started; empty once the thread is abandoned.
-type Queue<T> = Arc<Mutex<VecDeque<InstallCallback<T>>>>;
+/// The callbacks of one worker thread, which wakes who waits for them when all have ended: with a wake for each, a
+/// start would change threads fifty times.
+struct Batch<T> {
+    progress: Mutex<Progress<T>>,
+    over: Condvar,
+}
+
+struct Progress<T> {
+    /// Empty, too, once the thread is abandoned.
+    left: VecDeque<InstallCallback<T>>,
+    ended: Vec<CallbackEnd<T>>,
+    /// When the one that runs began.
+    running: Option<Instant>,
+    /// The one that runs is late, and what it answers is dropped.
+    abandoned: bool,
+}
 
 /// Runs install callbacks, one after another. Counts abandoned threads across all of its runs.
 pub(crate) struct Runner {
@@ -58,72 +71,93 @@ impl Runner {
             if self.stuck.len() >= MAX_STUCK {
                 break;
             }
-            let (count, queue) = (left.len(), Arc::new(Mutex::new(left)));
-            let (answers, results) = channel();
-            let worker = Arc::clone(&queue);
+            let batch = Arc::new(Batch::new(left));
+            let worker = Arc::clone(&batch);
             let thread = thread::Builder::new()
                 .name("feature-install".into())
-                .spawn(move || work(&worker, &answers));
+                .spawn(move || worker.work());
             let Ok(thread) = thread else { break };
-            left = match listen(count, &queue, &results, self.limit, &mut ended) {
-                None => break,
-                Some(unstarted) => {
-                    self.stuck.push(thread);
-                    ended.push(CallbackEnd::TimedOut);
-                    unstarted
-                }
-            };
+            left = batch.wait(self.limit, &mut ended);
+            if batch.progress().abandoned {
+                self.stuck.push(thread);
+                ended.push(CallbackEnd::TimedOut);
+            }
         }
         ended.resize_with(total, || CallbackEnd::NotCalled);
         ended
     }
 }
 
-/// Collects a worker's results of `count` callbacks until it is done or one is late. If one is late, returns the
-/// callbacks that have not started.
-fn listen<T>(
-    count: usize,
-    queue: &Queue<T>,
-    results: &Receiver<CallbackEnd<T>>,
-    limit: Duration,
-    ended: &mut Vec<CallbackEnd<T>>,
-) -> Option<VecDeque<InstallCallback<T>>> {
-    let all = ended.len() + count;
-    loop {
-        match results.recv_timeout(limit) {
-            Ok(answer) => ended.push(answer),
-            Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) => {
-                // A worker sends its result before it takes the next callback. So while the queue is locked every
-                // result is in the channel, and a callback that is in neither is running. If none is running, the
-                // thread has not started yet.
-                let mut callbacks = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                ended.extend(results.try_iter());
-                if ended.len() + callbacks.len() < all {
-                    return Some(std::mem::take(&mut callbacks));
-                }
-            }
+impl<T> Batch<T> {
+    fn new(left: VecDeque<InstallCallback<T>>) -> Self {
+        let progress = Progress {
+            ended: Vec::with_capacity(left.len()),
+            left,
+            running: None,
+            abandoned: false,
+        };
+        Self {
+            progress: Mutex::new(progress),
+            over: Condvar::new(),
         }
+    }
+
+    /// Adds the results until all callbacks have ended or one is late; then it is abandoned, and those that have not
+    /// started are given back.
+    fn wait(
+        &self,
+        limit: Duration,
+        ended: &mut Vec<CallbackEnd<T>>,
+    ) -> VecDeque<InstallCallback<T>> {
+        let mut progress = self.progress();
+        while !progress.is_over() {
+            let ran = progress
+                .running
+                .map_or(Duration::ZERO, |began| began.elapsed());
+            progress.abandoned = ran >= limit;
+            if progress.abandoned {
+                break;
+            }
+            progress = self
+                .over
+                .wait_timeout(progress, limit.saturating_sub(ran))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        ended.append(&mut progress.ended);
+        std::mem::take(&mut progress.left)
+    }
+
+    fn work(&self) {
+        let mut progress = self.progress();
+        while let Some(callback) = progress.left.pop_front() {
+            let began = Instant::now();
+            progress.running = Some(began);
+            drop(progress);
+            let answer = match caught(callback) {
+                Ok(value) => CallbackEnd::Done {
+                    value,
+                    took: began.elapsed(),
+                },
+                Err(message) => CallbackEnd::Panicked { message },
+            };
+            progress = self.progress();
+            if progress.abandoned {
+                return;
+            }
+            progress.running = None;
+            progress.ended.push(answer);
+        }
+        self.over.notify_one();
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress<T>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn work<T>(queue: &Queue<T>, answers: &Sender<CallbackEnd<T>>) {
-    loop {
-        let next = queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front();
-        let Some(callback) = next else { return };
-        let began = Instant::now();
-        let answer = match caught(callback) {
-            Ok(value) => CallbackEnd::Done {
-                value,
-                took: began.elapsed(),
-            },
-            Err(message) => CallbackEnd::Panicked { message },
-        };
-        if answers.send(answer).is_err() {
-            return;
-        }
+impl<T> Progress<T> {
+    fn is_over(&self) -> bool {
+        self.left.is_empty() && self.running.is_none()
     }
 }

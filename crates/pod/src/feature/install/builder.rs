@@ -31,6 +31,8 @@ pub struct FeatureRegistryBuilder {
     limit: Duration,
     probe: Option<RegistrarProbe>,
     declared: Option<Declarations>,
+    /// The plan of what was added so far.
+    plan: Option<InstallPlan>,
     problems: Vec<FeatureDiagnostic>,
 }
 
@@ -53,6 +55,7 @@ impl FeatureRegistryBuilder {
             limit: CALLBACK_LIMIT,
             probe: None,
             declared: None,
+            plan: None,
             problems: Vec::new(),
         }
     }
@@ -60,7 +63,7 @@ impl FeatureRegistryBuilder {
     /// Adds a module. The order of adding has no effect.
     pub fn with(mut self, module: Arc<dyn FeatureModule>) -> Self {
         self.modules.push(module);
-        self.declared = None;
+        (self.declared, self.plan) = (None, None);
         self
     }
 
@@ -72,7 +75,7 @@ impl FeatureRegistryBuilder {
     /// Says that the modules bring an adapter for features of this kind.
     pub fn runtime(mut self, kind: FeatureRuntimeKind) -> Self {
         self.runtimes.insert(kind);
-        self.declared = None;
+        (self.declared, self.plan) = (None, None);
         self
     }
 
@@ -83,6 +86,7 @@ impl FeatureRegistryBuilder {
             feature_id: feature,
             ..problem
         });
+        self.plan = None;
         self
     }
 
@@ -93,12 +97,14 @@ impl FeatureRegistryBuilder {
             feature_id: feature,
             ..lost
         });
+        self.plan = None;
         self
     }
 
     /// Sets the host's own part of the report.
     pub fn host(mut self, host: HostReport) -> Self {
         self.host = host;
+        self.plan = None;
         self
     }
 
@@ -116,6 +122,9 @@ impl FeatureRegistryBuilder {
 
     /// The plan of the install. Calls every `descriptor()` once, the first time.
     pub fn plan(&mut self) -> InstallPlan {
+        if let Some(plan) = &self.plan {
+            return plan.clone();
+        }
         let declared = match self.declared.take() {
             Some(declared) => declared,
             None => declare(&self.modules, &self.runtimes, self.limit),
@@ -129,6 +138,7 @@ impl FeatureRegistryBuilder {
             .collect();
         let plan = plan::plan(&features, &self.policy, self.host.clone(), problems);
         self.declared = Some(declared);
+        self.plan = Some(plan.clone());
         plan
     }
 
