@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-const COMPUTES: [&str; 11] = [
+const COMPUTES: [&str; 12] = [
+    "any",
     "borrow",
     "collections",
     "error",

@@ -3,12 +3,28 @@
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
-use std::sync::Arc;
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// The schemas of the types that were asked for: a start asks for each at least twice, and to make one takes long.
+static MADE: LazyLock<Mutex<HashMap<TypeId, Arc<str>>>> = LazyLock::new(Mutex::default);
 
 /// The JSON Schema of `A` without the parts that only cost tokens: titles, `$schema`, Rust's number formats, null
 /// defaults. Subschemas are inlined; only a type that contains itself keeps `$defs`.
 #[must_use]
-pub fn canonical_schema<A: JsonSchema>() -> Arc<str> {
+pub fn canonical_schema<A: JsonSchema + 'static>() -> Arc<str> {
+    let id = TypeId::of::<A>();
+    let made = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(schema) = made().get(&id) {
+        return Arc::clone(schema);
+    }
+    let schema = make_schema::<A>();
+    made().insert(id, Arc::clone(&schema));
+    schema
+}
+
+fn make_schema<A: JsonSchema>() -> Arc<str> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -20,7 +36,8 @@ pub fn canonical_schema<A: JsonSchema>() -> Arc<str> {
     slim(&mut schema);
     // Sorted here, because `serde_json` may be built with another map type.
     schema.sort_all_objects();
-    schema.to_string().into()
+    // Not `to_string`, which writes each piece through a formatter.
+    serde_json::to_string(&schema).unwrap_or_default().into()
 }
 
 /// Rust's names for the sizes of numbers; a format such as `date-time` stays.

@@ -326,7 +326,7 @@ impl FeatureDescriptorBuilder {
     }
 
     /// Declares a typed tool by the key that will also stage it.
-    pub fn tool<A: JsonSchema>(mut self, key: &ToolKey<A>) -> Self {
+    pub fn tool<A: JsonSchema + 'static>(mut self, key: &ToolKey<A>) -> Self {
         self.0.declared_tools.push(key.declaration());
         self
     }
@@ -440,7 +440,7 @@ impl FeatureDescriptorBuilder {
     /// Declares the settings by the type that will read them, with
     /// [`FeatureInstallContext::settings`](crate::feature::FeatureInstallContext::settings). Defaults in the schema are
     /// filled in.
-    pub fn settings<T: JsonSchema>(self) -> Self {
+    pub fn settings<T: JsonSchema + 'static>(self) -> Self {
         let mut builder = self.foreign_settings(canonical_schema::<T>());
         builder.0.typed_settings = true;
         builder

@@ -133,7 +133,7 @@ impl<A> ToolKey<A> {
     }
 }
 
-impl<A: JsonSchema> ToolKey<A> {
+impl<A: JsonSchema + 'static> ToolKey<A> {
     pub(crate) fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration {
             name: self.name.to_owned(),

@@ -152,7 +152,7 @@ pub(crate) struct Keyed<S, A, F> {
     method: F,
 }
 
-impl<S, A: JsonSchema, F> Keyed<S, A, F> {
+impl<S, A: JsonSchema + 'static, F> Keyed<S, A, F> {
     pub(crate) fn new(
         key: &ToolKey<A>,
         touches: impl Fn(&A) -> Vec<Touch> + Send + Sync + 'static,
