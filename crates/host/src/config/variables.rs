@@ -125,7 +125,12 @@ fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
                 .help(format!("unset {name}, or set it to UTF-8 text"))),
         };
     }
-    match names().find(|known| strsim::damerau_levenshtein(known, name) <= TYPO) {
+    // A distance takes long to find, and there are many variables.
+    let near = |known: &&str| {
+        known.len().abs_diff(name.chars().count()) <= TYPO
+            && strsim::damerau_levenshtein(known, name) <= TYPO
+    };
+    match names().find(near) {
         Some(meant) => Err(
             Failure::new(Exit::Config, format!("unknown variable {name}"))
                 .help(format!("did you mean {meant}?")),

@@ -123,6 +123,14 @@ pub(crate) struct Signals {
     standing: Arc<Mutex<Standing>>,
 }
 
+/// Nothing for one that the program was started with ignored.
+fn listen(number: i32, ignored: u64) -> std::io::Result<Option<Signal>> {
+    if ignored & (1 << (number - 1)) != 0 {
+        return Ok(None);
+    }
+    signal(SignalKind::from_raw(number)).map(Some)
+}
+
 impl Signals {
     /// Ends the program at the first signal of [`ENDING`] or [`REAL_TIME`], or after `timeout`, while the run is prepared;
     /// from [`Self::begin`] on that cancels it, and the next signal leaves at once; what was committed is on disk. A
@@ -176,25 +184,25 @@ impl Signals {
             .map_err(fail)?;
         let entered = runtime.enter();
         let ignored = ignored();
-        let listen = |kind: SignalKind| -> Result<Option<Signal>, Failure> {
-            let ignored = ignored & (1 << (kind.as_raw_value() - 1)) != 0;
-            if ignored {
-                Ok(None)
-            } else {
-                signal(kind).map(Some).map_err(fail)
-            }
-        };
         // A file over the limit of `ulimit -f` then is an error of the write, not the program's end.
-        listen(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
+        listen(rustix::process::Signal::XFSZ.as_raw(), ignored).map_err(fail)?;
         let mut listened = Vec::new();
-        for number in ENDING.into_iter().chain(REAL_TIME) {
-            listened.extend(
-                listen(SignalKind::from_raw(number.into()))?.map(|signal| (number, signal)),
-            );
+        for number in ENDING {
+            let signal = listen(number.into(), ignored).map_err(fail)?;
+            listened.extend(signal.map(|signal| (number, signal)));
         }
         drop(entered);
         let watcher = signals.clone();
-        let wait = move || runtime.block_on(watcher.wait(timeout, listened));
+        let wait = move || {
+            let entered = runtime.enter();
+            // There are many, each takes time, and until there is a child to end, what they do by default is right.
+            for number in REAL_TIME {
+                let signal = listen(number.into(), ignored).ok().flatten();
+                listened.extend(signal.map(|signal| (number, signal)));
+            }
+            drop(entered);
+            runtime.block_on(watcher.wait(timeout, listened));
+        };
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(wait)
