@@ -12,7 +12,11 @@ const MAX_REREAD: usize = 2 * 1024 * 1024;
 /// Stack for parsing: the longest text of only opening brackets needs less than half of it in a debug build.
 const STACK: usize = 64 * 1024 * 1024;
 
-/// Parses in a thread of its own, which has the stack for it and takes a panic of the parser with it.
+/// The longest text that is parsed on the stack of the caller: of opening brackets alone it needs half a MiB in a debug
+/// build, and most commands are shorter. To start a thread takes longer than to parse one of them.
+const SHORT: usize = 100;
+
+/// Parses, a longer text in a thread of its own, which has the stack for it; a panic of the parser ends there.
 #[allow(
     clippy::disallowed_methods,
     reason = "the one thread of this crate; it ends before the function does"
@@ -21,20 +25,24 @@ pub(crate) fn parse(text: &str) -> CommandLine {
     if let Some(why) = refuse(text) {
         return opaque(text, why);
     }
-    std::thread::scope(|scope| {
-        let parsing = std::thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, || walk::script(text));
-        match parsing.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(Ok(script))) => script,
-            Ok(Ok(Err(why))) => opaque(text, why),
-            Ok(Err(_)) => opaque(text, OpaqueReason::Syntax("the parser failed".into())),
-            Err(_) => opaque(
-                text,
-                OpaqueReason::Syntax("no thread was free to parse it".into()),
-            ),
-        }
-    })
+    let parse = || walk::script(text);
+    let parsed = if text.len() <= SHORT {
+        Ok(std::panic::catch_unwind(parse))
+    } else {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            Ok(thread.spawn_scoped(scope, parse)?.join())
+        })
+    };
+    match parsed {
+        Ok(Ok(Ok(script))) => script,
+        Ok(Ok(Err(why))) => opaque(text, why),
+        Ok(Err(_)) => opaque(text, OpaqueReason::Syntax("the parser failed".into())),
+        Err(std::io::Error { .. }) => opaque(
+            text,
+            OpaqueReason::Syntax("no thread was free to parse it".into()),
+        ),
+    }
 }
 
 fn refuse(text: &str) -> Option<OpaqueReason> {

@@ -478,6 +478,11 @@ fn hostile_text_is_opaque_and_never_more() {
             let script = parse(&text);
             assert!(script.parts.len() <= MAX_BYTES, "{opener}");
         }
+        // A short text is parsed on the stack of who asks, of which three eighths of the usual one are enough.
+        let short = opener.repeat(100 / opener.len());
+        let asks = std::thread::Builder::new().stack_size(768 * 1024);
+        let asked = asks.spawn(move || parse(&short).parts.len()).unwrap();
+        assert!(asked.join().unwrap() <= 100, "{opener}");
     }
     let balanced = [
         ("$(", ")", 16),
