@@ -35,6 +35,7 @@ mod spawner;
 mod stale;
 mod started;
 mod survivors;
+mod talk;
 mod temp;
 mod trail;
 
@@ -55,3 +56,4 @@ pub(crate) use rules::{ETC_GIVEN, ETC_WITHHELD, HOME_HIDDEN};
 pub use run::{ChildResult, DRAIN, GRACE, Job, QUIET, SpawnedChild};
 pub use spawner::{Permit, Spawner};
 pub use stale::{StaleHost, end_stale, stale_hosts};
+pub use talk::{MAX_LINE, Talk};

@@ -5,7 +5,7 @@ use super::descendants::Leftovers;
 use super::exit::{ChildExit, ExitWatch, KILL_WAIT};
 use super::git_guard::GitGuard;
 use super::processes;
-use super::spawner::Spawner;
+use super::spawner::{Spawner, Streams};
 use super::started::RunningChild;
 use crate::{Door, Error, ErrorKind, HostProxy, Traffic};
 use rustix::process::{Pid, Signal};
@@ -47,7 +47,7 @@ pub struct Job {
     pub call: String,
     /// The time from the start until the child is ended.
     pub deadline: Duration,
-    /// What it reads from its standard input; at most 1 MiB.
+    /// What it reads from its standard input, at most 1 MiB; not used by [`super::Spawner::talk`].
     pub input: Vec<u8>,
 }
 
@@ -100,8 +100,16 @@ impl Spawner {
     /// `FixInput` when the program or the directory does not exist; `Denied` when the confinement or the system does
     /// not let it run; `Revoked`; `Unavailable` when it cannot be started.
     pub async fn spawn(&self, job: Job) -> Result<SpawnedChild, Error> {
+        self.spawn_on(&job, Streams::Merged).await
+    }
+
+    pub(super) async fn spawn_on(
+        &self,
+        job: &Job,
+        streams: Streams,
+    ) -> Result<SpawnedChild, Error> {
         let (begun, before) = (Instant::now(), self.traffic());
-        let (child, exit, pipe, beyond) = self.start(&job).await?;
+        let (child, exit, pipe, beyond) = self.start(job, streams).await?;
         let reader = Reader {
             pipe,
             buffer: vec![0; CHUNK],

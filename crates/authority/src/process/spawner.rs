@@ -40,6 +40,16 @@ const MAX_CALL: usize = 64;
 /// The longest standard input, in bytes.
 const MAX_INPUT: usize = 1 << 20;
 
+/// What a child that is talked to gets of the environment.
+const TALK_ENV: &[&str] = &["PATH", "LANG"];
+
+/// Standard input and output of a child; its standard error is always a pipe.
+pub(super) enum Streams {
+    /// Output goes into that pipe, too, and the input is the job's.
+    Merged,
+    Apart(OwnedFd, OwnedFd),
+}
+
 /// A handle that starts child processes with one confinement; the shell tool holds one. Clones share the grant's door,
 /// rules and temporary directory.
 #[derive(Clone, Debug)]
@@ -430,6 +440,7 @@ impl Spawner {
     pub(super) async fn start(
         &self,
         job: &Job,
+        streams: Streams,
     ) -> Result<(RunningChild, ExitWatch, Receiver, Option<Beyond>), Error> {
         let program = crate::escape(job.program.as_ref());
         let guard = self
@@ -474,10 +485,15 @@ impl Spawner {
         let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
         let (reader, writer) = io::pipe().map_err(failed)?;
         let reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
-        let mut env = self.shared.env.vars().map(owned).collect::<Vec<_>>();
-        env.extend(caches.iter().flat_map(|dir| env::caches(dir)).map(owned));
-        let retries = env::NO_RETRIES.iter().copied().filter(|_| is_alone);
-        env.extend(retries.map(owned));
+        let is_merged = matches!(streams, Streams::Merged);
+        let is_given = |name: &OsStr| is_merged || TALK_ENV.iter().any(|given| name == *given);
+        let vars = self.shared.env.vars().filter(|(name, _)| is_given(name));
+        let mut env = vars.map(owned).collect::<Vec<_>>();
+        if is_merged {
+            env.extend(caches.iter().flat_map(|dir| env::caches(dir)).map(owned));
+            let retries = env::NO_RETRIES.iter().copied().filter(|_| is_alone);
+            env.extend(retries.map(owned));
+        }
         env.extend(
             [
                 ("TMPDIR", temp.path().as_os_str()),
@@ -492,14 +508,20 @@ impl Spawner {
                     .map_err(|error| failed(io::Error::other(error)))?,
             )));
         }
+        let error = OwnedFd::from(writer);
+        let (input, output) = match streams {
+            Streams::Merged => (self.input(job), error.try_clone()),
+            Streams::Apart(input, output) => (Ok(input), Ok(output)),
+        };
         let wanted = WantedChild {
             path: path.clone(),
             name: job.program.clone(),
             args: job.args.clone(),
             cwd: job.cwd.clone(),
             env,
-            input: self.input(job).map_err(failed)?,
-            output: writer.into(),
+            input: input.map_err(failed)?,
+            output: output.map_err(failed)?,
+            error,
             out: reach == Some(Reach::Internet),
         };
         let git = self.git.as_ref().map(GitGuard::watch);
@@ -837,6 +859,7 @@ fn spawn(
         env,
         input,
         output,
+        error,
         out: _,
     } = wanted;
     let mut command = Command::new(path);
@@ -849,8 +872,8 @@ fn spawn(
         .envs(env);
     command
         .stdin(Stdio::from(input))
-        .stdout(Stdio::from(output.try_clone()?))
-        .stderr(Stdio::from(output));
+        .stdout(Stdio::from(output))
+        .stderr(Stdio::from(error));
     let child = resources
         .slot
         .spawn(&mut command, mark, || cage.map_or(Ok(()), Cage::close))?;

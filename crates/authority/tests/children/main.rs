@@ -18,4 +18,5 @@ mod programs;
 mod run;
 mod sandbox;
 mod shared;
+mod talk;
 mod writable;

@@ -14,7 +14,7 @@ fn free() -> (Place, Spawner) {
 }
 
 /// Whether a process whose environment carries this call's mark is alive; zombies have none.
-fn alive(place: &Place, call: &str) -> bool {
+pub(super) fn alive(place: &Place, call: &str) -> bool {
     let mark = format!("YOI_CALL={}/{call}", place.tag);
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries

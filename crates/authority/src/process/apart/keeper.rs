@@ -193,11 +193,10 @@ impl Request {
             let (name, value) = split(&entry);
             command.env(name, value);
         }
-        command.stdin(Stdio::from(file()?));
-        let output = file()?;
         command
-            .stdout(Stdio::from(output.try_clone()?))
-            .stderr(Stdio::from(output));
+            .stdin(Stdio::from(file()?))
+            .stdout(Stdio::from(file()?))
+            .stderr(Stdio::from(file()?));
         Ok(Self {
             command,
             label,

@@ -81,6 +81,7 @@ pub(super) struct WantedChild {
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) input: OwnedFd,
     pub(super) output: OwnedFd,
+    pub(super) error: OwnedFd,
     /// Whether it uses the machine's network.
     pub(super) out: bool,
 }
@@ -206,6 +207,7 @@ impl Helper {
             fields.as_fd(),
             wanted.input.as_fd(),
             wanted.output.as_fd(),
+            wanted.error.as_fd(),
         ];
         rustix::net::sockopt::set_socket_passcred(&ours, true)?;
         wire::send(self.socket()?, b"c", &files)?;
