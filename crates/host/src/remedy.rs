@@ -40,7 +40,7 @@ pub fn model_terms(proxies: String) -> provider::HelpTerms {
 }
 
 /// The way out where a model is the cause.
-pub const OTHER_MODEL: &str = "choose another model with -m";
+const OTHER_MODEL: &str = "choose another model with -m";
 
 /// The ways out of a context that is full for a model; `NAME` is the pod's.
 pub const FULL_CONTEXT: &str = "`yoi compact NAME --drop-turns` continues a live pod without its oldest turns; or start a new \

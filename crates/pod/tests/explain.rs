@@ -3,7 +3,7 @@
 
 use authority::SandboxMode;
 use llm_worker::ToolEffect;
-use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
+use pod::feature::{Admission, CapabilityPolicy, FeatureId, HostCapability};
 use pod::permission::{ActionKind, Layer, Policy, Rule, RuleDecision, SandboxState};
 use testkit::TERMS;
 
@@ -19,46 +19,29 @@ fn a_row_admits_or_refuses_and_says_where_it_is_written() {
         .grant(a.clone(), HostCapability::WRITE_WORKSPACE, "default")
         .refuse(a.clone(), HostCapability::tool("Say"), "user.toml:3")
         .grant(a.clone(), HostCapability::READ_WORKSPACE, "user.toml:4");
+    let granted = |source: &str| Admission::Granted(source.to_owned());
     let cases = [
-        (
-            HostCapability::tool("Tell"),
-            true,
-            Some("ContributeTool(*)"),
-            Some("default"),
-        ),
+        (HostCapability::tool("Tell"), granted("default")),
         (
             HostCapability::tool("Say"),
-            false,
-            Some("ContributeTool(Say)"),
-            Some("user.toml:3"),
+            Admission::Refused("user.toml:3".to_owned()),
         ),
-        (
-            HostCapability::WRITE_WORKSPACE,
-            true,
-            Some("ScopedFs(workspace:rw)"),
-            Some("default"),
-        ),
-        (
-            HostCapability::READ_WORKSPACE,
-            true,
-            Some("ScopedFs(workspace:r)"),
-            Some("user.toml:4"),
-        ),
-        (HostCapability::EmitUserAlert, false, None, None),
+        (HostCapability::WRITE_WORKSPACE, granted("default")),
+        (HostCapability::READ_WORKSPACE, granted("user.toml:4")),
     ];
-    for (asked, granted, row, source) in cases {
-        let told = policy.admission(&a, &asked);
-        assert_eq!(
-            (told.granted, told.row.as_deref(), told.source.as_deref()),
-            (granted, row, source),
-            "{asked}"
-        );
+    for (asked, told) in cases {
+        assert_eq!(policy.admission(&a, &asked), told, "{asked}");
     }
-    assert!(
-        !policy
-            .admission(&id("builtin:b"), &HostCapability::tool("Say"))
-            .granted
-    );
+    for (feature, asked) in [
+        (a, HostCapability::EmitUserAlert),
+        (id("builtin:b"), HostCapability::tool("Say")),
+    ] {
+        let Admission::Denied(denied) = policy.admission(&feature, &asked) else {
+            panic!("{feature} has {asked}");
+        };
+        assert_eq!(denied.capability, asked);
+        assert!(denied.denial.remedy.is_some(), "{denied:?}");
+    }
 }
 
 fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {

@@ -38,7 +38,7 @@ impl ResolvedKey {
         let Some((provider, _model)) = catalog::split(model) else {
             return Self::Unneeded;
         };
-        match of(ambient, provider, config, env) {
+        match of(ambient, provider, config, env, OR_OTHER_MODEL) {
             Ok(None) => Self::Unneeded,
             Ok(Some(secret)) => match secret.expose() {
                 Ok(value) => Self::Known {
@@ -78,6 +78,9 @@ impl ResolvedKey {
     }
 }
 
+/// The way out of a missing key, behind the one that sets it.
+pub(super) const OR_OTHER_MODEL: &str = ", or choose another model with -m";
+
 /// The variables that may hold keys and secrets, as far as the configuration and the catalogue name them.
 pub fn variables(config: &Config) -> impl Iterator<Item = String> {
     let catalogue = catalog::PROVIDERS
@@ -95,12 +98,13 @@ pub fn variables(config: &Config) -> impl Iterator<Item = String> {
     catalogue.map(|name| (*name).to_owned()).chain(named)
 }
 
-/// The key of a provider; none if it needs none.
+/// The key of a provider; none if it needs none. `or` is what a person can do instead of setting it.
 pub fn of(
     ambient: &Ambient,
     provider: &str,
     config: &Config,
     env: &Env,
+    or: &str,
 ) -> Result<Option<Secret>, Failure> {
     if let Some(configured) = config.providers.get(provider) {
         let wanted = KeyPurpose {
@@ -135,7 +139,7 @@ pub fn of(
                         Exit::Config,
                         format!("no API key for {provider}: {variable} is empty"),
                     )
-                    .help(format!("set {variable}, or choose another model with -m"))
+                    .help(format!("set {variable}{or}"))
                 })?;
             Ok(Some(Secret::new(ambient, variable, key.to_owned())))
         }
@@ -145,10 +149,8 @@ pub fn of(
                 "no API key for {provider}: {} {unset} not set",
                 names.join(" and ")
             );
-            Err(Failure::new(Exit::Config, message).help(format!(
-                "set {}, or choose another model with -m",
-                names.join(" or ")
-            )))
+            let help = format!("set {}{or}", names.join(" or "));
+            Err(Failure::new(Exit::Config, message).help(help))
         }
     }
 }

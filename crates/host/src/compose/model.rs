@@ -207,7 +207,7 @@ pub struct Reach {
 /// Builds the model of this name. Nothing is connected yet, and nothing written.
 pub fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Built, Failure> {
     build_with(ambient, name, config, env, |provider| {
-        keys::of(ambient, provider, config, env)
+        keys::of(ambient, provider, config, env, keys::OR_OTHER_MODEL)
     })
 }
 
@@ -389,7 +389,7 @@ pub fn reach(
     env: &Env,
 ) -> Result<Reach, Failure> {
     endpoint(provider, config, env, || {
-        keys::of(ambient, provider, config, env)
+        keys::of(ambient, provider, config, env, "")
     })
 }
 

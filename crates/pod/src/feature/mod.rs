@@ -23,7 +23,8 @@ pub use decide::plan::{
 };
 pub(crate) use decide::plan::{MAX_GATES, MAX_TRANSFORMS};
 pub use decide::policy::{
-    Admission, BadGrant, CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, StoreAccess,
+    Admission, BadGrant, CapabilityGrantSet, CapabilityPolicy, Denial, DeniedCapability, FsAccess,
+    GrantLimit, GrantTable, NotificationBounds, StoreAccess,
 };
 pub use decide::report::{
     Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox,
@@ -39,9 +40,7 @@ pub use declare::descriptor::{
 };
 pub use declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
 pub use declare::enricher::{EnrichKey, EnricherDeclaration};
-pub use declare::grants::{
-    CapabilityGrantSet, CapabilityRequest, DeniedCapability, GrantUse, Need,
-};
+pub use declare::grants::{CapabilityRequest, GrantUse, Need};
 pub use declare::hook::{HookDeclaration, HookKey, WrapKey};
 pub use declare::id::{BadFeatureId, FeatureId, Tier};
 pub use declare::service::{

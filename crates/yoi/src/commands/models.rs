@@ -8,7 +8,6 @@ use host::compose::model::{OFFLINE, Reach, amounts, choose, in_the_clear, price,
 use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};
-use host::remedy::OTHER_MODEL;
 use provider::Timeouts;
 use provider::catalog;
 use provider::endpoint::list_models;
@@ -144,10 +143,7 @@ fn one(
         Ok(reached) => reached,
         Err(failure) => {
             let next = failure.help.unwrap_or(failure.message);
-            let own = next
-                .strip_suffix(OTHER_MODEL)
-                .and_then(|next| next.strip_suffix(", or "));
-            return found(own.unwrap_or(&next).to_owned(), Vec::new(), false);
+            return found(next, Vec::new(), false);
         }
     };
     if let Some(known) = known.filter(|known| !known.is_local()) {

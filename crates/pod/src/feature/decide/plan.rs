@@ -7,7 +7,7 @@ mod hook_order;
 mod order;
 mod wiring;
 
-use super::policy::CapabilityPolicy;
+use super::policy::{CapabilityGrantSet, CapabilityPolicy, Denial, DeniedCapability};
 use super::report::{HostReport, InstallOutcome, SkippedContribution};
 use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
@@ -16,7 +16,7 @@ use crate::feature::declare::contribution::Contribution;
 use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::declare::enricher::EnricherDeclaration;
-use crate::feature::declare::grants::{CapabilityGrantSet, DeniedCapability, Need};
+use crate::feature::declare::grants::Need;
 use crate::feature::declare::hook::HookDeclaration;
 use crate::feature::declare::id::{FeatureId, Tier};
 use crate::feature::declare::service::{FeatureServices, MissingService};
@@ -305,27 +305,25 @@ impl TakenNames {
 
     fn conflict(&self, id: &FeatureId, tool: &str) -> Option<FeatureDiagnostic> {
         let name = tool.to_ascii_lowercase();
-        if let Some(owner) = self.taken.get(&name) {
-            let message =
-                format!("tool `{tool}` of {id} has the same name as a tool of {owner}; rename it");
-            return Some(FeatureDiagnostic::new(
+        let reserved = || {
+            self.reserved
+                .get(&name)
+                .filter(|_| id.tier() != Tier::Builtin)
+        };
+        let (code, what) = match self.taken.get(&name) {
+            Some(owner) => (
                 DiagnosticCode::ToolNameTaken,
-                id,
-                message,
-            ));
-        }
-        let owner = self
-            .reserved
-            .get(&name)
-            .filter(|_| id.tier() != Tier::Builtin)?;
-        let message = format!(
-            "tool `{tool}` of {id} has a name that is reserved for {owner}, even when {owner} is disabled; rename it"
-        );
-        Some(FeatureDiagnostic::new(
-            DiagnosticCode::ToolNameReserved,
-            id,
-            message,
-        ))
+                format!("the same name as a tool of {owner}"),
+            ),
+            None => (
+                DiagnosticCode::ToolNameReserved,
+                reserved().map(|owner| {
+                    format!("a name that is reserved for {owner}, even when {owner} is disabled")
+                })?,
+            ),
+        };
+        let message = format!("tool `{tool}` of {id} has {what}; rename it");
+        Some(FeatureDiagnostic::new(code, id, message))
     }
 }
 
@@ -430,14 +428,10 @@ fn together(
             .iter()
             .find(|d| d.capability == asked.service.admission())
         {
-            let (service, version, reason) = (
-                asked.service.clone(),
-                asked.version.clone(),
-                denied.reason.clone(),
-            );
+            let reason = denied.reason.clone();
             planned.services.missing.push(MissingService {
-                service,
-                version,
+                service: asked.service.clone(),
+                version: asked.version.clone(),
                 reason,
             });
             continue;
@@ -562,6 +556,7 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     let missing = missing.map(|m| DeniedCapability {
         capability: m.service.admission(),
         reason: m.reason.clone(),
+        denial: Denial::default(),
     });
     let lost: Vec<_> = planned
         .grants
@@ -690,19 +685,16 @@ fn grants(
     for (capability, need) in explicit.chain(implied) {
         let decision = policy.decide(id, &capability, need);
         granted.extend(decision.granted.filter(|new| !granted.contains(new)));
-        let Some(reason) = decision.denied else {
+        let Some(refused) = decision.denied else {
             continue;
         };
         let code = match need {
             Need::Required => DiagnosticCode::RequiredCapabilityDenied,
             Need::Optional => DiagnosticCode::OptionalCapabilityDenied,
         };
-        diagnostics.push(FeatureDiagnostic::new(
-            code,
-            id,
-            format!("{id} was denied {capability}: {reason}"),
-        ));
-        denied.push(DeniedCapability { capability, reason });
+        let message = format!("{id} was denied {capability}: {}", refused.reason);
+        diagnostics.push(FeatureDiagnostic::new(code, id, message));
+        denied.push(refused);
     }
     (CapabilityGrantSet::new(granted, denied), diagnostics)
 }
@@ -744,13 +736,12 @@ fn kept<'a, C: Contribution>(
         let denied = lost
             .iter()
             .find(|denied| takes.contains(&denied.capability));
-        skipped.extend(denied.map(
-            |DeniedCapability { capability, reason }| SkippedContribution {
-                kind: C::KIND,
-                name: one.name(),
-                reason: format!("it needs {capability}: {reason}"),
-            },
-        ));
+        skipped.extend(denied.map(|denied| SkippedContribution {
+            kind: C::KIND,
+            name: one.name(),
+            reason: format!("it needs {}: {}", denied.capability, denied.reason),
+            denied: Some(denied.clone()),
+        }));
         denied.is_none()
     };
     declared
@@ -760,45 +751,26 @@ fn kept<'a, C: Contribution>(
 }
 
 fn planned_hook(hook: &HookDeclaration) -> PlannedHook {
-    let on_failure = hook.on_failure();
-    let HookDeclaration {
-        name,
-        point,
-        class,
-        deadline_ms,
-        tools,
-        before,
-        after,
-        ..
-    } = hook.clone();
     PlannedHook {
-        name,
-        point,
-        class,
-        deadline_ms,
-        tools,
-        on_failure,
-        before,
-        after,
+        name: hook.name.clone(),
+        point: hook.point,
+        class: hook.class,
+        deadline_ms: hook.deadline_ms,
+        tools: hook.tools.clone(),
+        on_failure: hook.on_failure(),
+        before: hook.before.clone(),
+        after: hook.after.clone(),
     }
 }
 
 /// The part of a declaration that plans and reports show.
 fn planned_task(task: &BackgroundTaskDeclaration) -> PlannedTask {
-    let BackgroundTaskDeclaration {
-        name,
-        effect,
-        triggers,
-        restart,
-        deadline_ms,
-        needs: _,
-    } = task.clone();
     PlannedTask {
-        name,
-        effect,
-        triggers,
-        restart,
-        deadline_ms,
+        name: task.name.clone(),
+        effect: task.effect,
+        triggers: task.triggers.clone(),
+        restart: task.restart,
+        deadline_ms: task.deadline_ms,
     }
 }
 

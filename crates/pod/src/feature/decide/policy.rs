@@ -1,16 +1,17 @@
 //! Which feature may have which capability: the host's decision, as data. Without a granting row a request is refused.
 //! Does not depend on handles.
 
+mod denial;
 mod table;
 mod written;
 
+pub use denial::{CapabilityGrantSet, Denial, DeniedCapability, GrantLimit};
 pub use table::{BadGrant, FsAccess, GrantTable, NotificationBounds, StoreAccess};
 
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::grants::Need;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::settings::Settings;
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The grants, refusals and switches of all features, each with its source. `yoi` builds it from defaults and
@@ -51,20 +52,18 @@ pub(crate) struct GrantDecision {
     /// The granted part: all of it, some or nothing.
     pub(crate) granted: Option<HostCapability>,
     /// The reason for a part that counts as denied.
-    pub(crate) denied: Option<String>,
+    pub(crate) denied: Option<DeniedCapability>,
 }
 
-/// The decision about one request with the row that made it; for `yoi features explain`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Admission {
-    pub granted: bool,
-    /// The row's capability, which includes or overlaps the request; none if no row applies.
-    pub row: Option<String>,
-    /// The row's source: `default`, or a file and line.
-    pub source: Option<String>,
-    /// The reason for the missing grant, if no row refuses it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+/// The decision about one request, for `yoi features explain`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// By the row of this source: `default`, or a file and line.
+    Granted(String),
+    /// By the row of this source, which includes or overlaps the request.
+    Refused(String),
+    /// No row applies.
+    Denied(Box<DeniedCapability>),
 }
 
 impl CapabilityPolicy {
@@ -159,37 +158,39 @@ impl CapabilityPolicy {
         need: Need,
     ) -> GrantDecision {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
-        if let Some(refusal) = rows
+        let refused = |reason: String, source: Option<String>| GrantDecision {
+            granted: None,
+            denied: Some(DeniedCapability {
+                capability: asked.clone(),
+                reason,
+                denial: Denial {
+                    source,
+                    ..Denial::default()
+                },
+            }),
+        };
+        if let Some(PolicyRow { source, .. }) = rows
             .iter()
             .find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked))
         {
-            return GrantDecision {
-                granted: None,
-                denied: Some(format!("refused by {}", refusal.source)),
-            };
+            return refused(format!("refused by {source}"), Some(source.clone()));
         }
         if let (HostCapability::ContributeTool { name }, Some((tools, source))) =
             (asked, &self.only_tools)
             && !tools.contains(name.as_ref())
         {
-            return GrantDecision {
-                granted: None,
-                denied: Some(format!("it is not among the tools of {source}")),
-            };
+            return refused(format!("it is not among the tools of {source}"), None);
         }
         let grants = || rows.iter().filter(|row| row.rule == RowEffect::Grant);
-        if grants().any(|row| row.capability.covers(asked)) {
+        let granted = match grants().any(|row| row.capability.covers(asked)) {
+            true => Some(asked.clone()),
+            false => grants()
+                .filter_map(|row| row.capability.leaves(asked))
+                .reduce(HostCapability::joined),
+        };
+        if granted.is_some() {
             return GrantDecision {
-                granted: Some(asked.clone()),
-                denied: None,
-            };
-        }
-        let left = grants()
-            .filter_map(|row| row.capability.leaves(asked))
-            .reduce(HostCapability::joined);
-        if left.is_some() {
-            return GrantDecision {
-                granted: left,
+                granted,
                 denied: None,
             };
         }
@@ -201,48 +202,58 @@ impl CapabilityPolicy {
         }
     }
 
-    /// The row that admits or refuses `asked`: the first refusal, else the last grant.
+    /// What admits or refuses `asked`: the first refusal, else the last grant.
     #[must_use]
     pub fn admission(&self, feature: &FeatureId, asked: &HostCapability) -> Admission {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
         let refuses = rows
             .iter()
             .find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked));
-        let grants = || {
-            rows.iter()
-                .rev()
-                .find(|row| row.rule == RowEffect::Grant && row.capability.covers(asked))
-        };
-        let row = refuses.or_else(grants);
-        Admission {
-            granted: row.is_some_and(|row| row.rule == RowEffect::Grant),
-            row: row.map(|row| row.capability.to_string()),
-            source: row.map(|row| row.source.clone()),
-            reason: row.is_none().then(|| self.reason(feature, asked)),
+        let mut grants = rows
+            .iter()
+            .rev()
+            .filter(|row| row.rule == RowEffect::Grant && row.capability.covers(asked));
+        match (refuses, grants.next()) {
+            (Some(row), _) => Admission::Refused(row.source.clone()),
+            (None, Some(row)) => Admission::Granted(row.source.clone()),
+            (None, None) => Admission::Denied(Box::new(self.reason(feature, asked))),
         }
     }
 
-    /// The reason for a missing grant, with the line of a configuration that grants it.
-    fn reason(&self, feature: &FeatureId, asked: &HostCapability) -> String {
+    /// The reason for a missing grant, with what grants it.
+    fn reason(&self, feature: &FeatureId, asked: &HostCapability) -> DeniedCapability {
         let rows = self.rows.get(feature).into_iter().flatten();
         let near =
             rows.filter(|row| row.rule == RowEffect::Grant && row.capability.is_about(asked));
-        let near: Vec<_> = near
-            .take(MAX_SHOWN)
-            .map(|row| format!("{} by {}", row.capability, row.source))
-            .collect();
-        let decided = self
-            .decided
-            .get(feature)
-            .into_iter()
-            .flatten()
-            .find(|(about, _)| about.is_about(asked));
-        let why = match decided {
-            _ if !near.is_empty() => format!("limited to {}", near.join(", ")),
-            Some((_, source)) => format!("{source} does not grant it"),
+        let limit = |row: &PolicyRow| GrantLimit {
+            granted: row.capability.clone(),
+            source: row.source.clone(),
+        };
+        let limits: Vec<_> = near.take(MAX_SHOWN).map(limit).collect();
+        let mut decided = self.decided.get(feature).into_iter().flatten();
+        let decided = decided.find(|(about, _)| about.is_about(asked));
+        let source = decided.map(|(_, source)| source.clone());
+        let why = match &source {
+            _ if !limits.is_empty() => {
+                let shown = limits
+                    .iter()
+                    .map(|limit| format!("{} by {}", limit.granted, limit.source));
+                format!("limited to {}", shown.collect::<Vec<_>>().join(", "))
+            }
+            Some(source) => format!("{source} does not grant it"),
             None => "no rule grants it".to_owned(),
         };
-        format!("{why}; {}", self.remedy(feature, asked))
+        let remedy = self.remedy(feature, asked);
+        let written = remedy.inline();
+        DeniedCapability {
+            capability: asked.clone(),
+            reason: format!("{why}; set grant = {written} under [features.\"{feature}\"]"),
+            denial: Denial {
+                limits,
+                source,
+                remedy: Some(remedy),
+            },
+        }
     }
 
     pub(crate) fn disabled_by(&self, feature: &FeatureId) -> Option<&str> {

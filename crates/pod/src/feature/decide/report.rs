@@ -1,13 +1,13 @@
 //! What was installed, what was not, and why: stable bytes for journals, scripts and diffs. Does not depend on doors.
 
 use super::plan::{PlannedFeature, PlannedHook, PlannedTask, Unmet};
+use super::policy::DeniedCapability;
 use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::contribution::ContributionKind;
 use crate::feature::declare::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use crate::feature::declare::diagnostic::FeatureDiagnostic;
-use crate::feature::declare::grants::DeniedCapability;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{FeatureServices, ServiceDeclaration};
 use crate::feature::declare::settings;
@@ -45,12 +45,15 @@ impl InstallOutcome {
 }
 
 /// A declared contribution that was left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SkippedContribution {
     pub kind: ContributionKind,
     pub name: String,
     /// The reason, and the setting that decides.
     pub reason: String,
+    /// What it needs and the feature is not granted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied: Option<DeniedCapability>,
 }
 
 /// A tool whose schema a feature narrowed.

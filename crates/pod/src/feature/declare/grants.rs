@@ -52,47 +52,6 @@ impl CapabilityRequest {
     }
 }
 
-/// What the policy gave one feature: a view for reports. It cannot be built or read back outside the host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct CapabilityGrantSet {
-    granted: Vec<HostCapability>,
-    denied: Vec<DeniedCapability>,
-}
-
-/// A request that was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct DeniedCapability {
-    /// What was asked for.
-    #[serde(flatten)]
-    pub capability: HostCapability,
-    /// The reason, and the setting that decides.
-    pub reason: String,
-}
-
-impl CapabilityGrantSet {
-    pub(crate) fn new(granted: Vec<HostCapability>, denied: Vec<DeniedCapability>) -> Self {
-        Self { granted, denied }
-    }
-
-    /// What was granted, in the order asked.
-    #[must_use]
-    pub fn granted(&self) -> &[HostCapability] {
-        &self.granted
-    }
-
-    /// What was refused, in the order asked.
-    #[must_use]
-    pub fn denied(&self) -> &[DeniedCapability] {
-        &self.denied
-    }
-
-    /// Whether some grant includes all of `asked`.
-    #[must_use]
-    pub fn allows(&self, asked: &HostCapability) -> bool {
-        self.granted.iter().any(|g| g.covers(asked))
-    }
-}
-
 /// The registry's view of one grant and its counters, for reports; `record::UsedGrant` is its journaled form. A use is an
 /// entry through one of the grant's doors; an asynchronous call of a service enters each time it continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

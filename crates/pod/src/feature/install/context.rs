@@ -5,9 +5,9 @@ use super::registrars::{
     BackgroundTaskRegistrar, InstructionRegistrar, PublicHookRegistrar, ToolRegistrar,
 };
 use super::stage::Stage;
+use crate::feature::decide::policy::CapabilityGrantSet;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
-use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::state::{StateDeclaration, StateKey};
 use crate::feature::live::sink::{FeatureAlertSink, FeatureNotifySink, RunningNotes};

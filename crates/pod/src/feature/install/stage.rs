@@ -4,6 +4,7 @@ use super::contributions::{BackgroundTaskContribution, HookContribution, ToolCon
 use super::host_services::{HostServices, NOT_OFFERED};
 use super::slots::Slots;
 use crate::feature::decide::plan::PlannedFeature;
+use crate::feature::decide::policy::CapabilityGrantSet;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::contribution::ContributionKind;
 use crate::feature::declare::descriptor::{FeatureDescriptor, InstructionDeclaration};
@@ -11,7 +12,6 @@ use crate::feature::declare::diagnostic::{
     DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES,
 };
 use crate::feature::declare::enricher::EnricherDeclaration;
-use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::hook::HookDeclaration;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{

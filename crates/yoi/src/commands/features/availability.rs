@@ -1,14 +1,14 @@
 //! The steps of an explanation, and those about whether a tool or a background task is installed at the next start: the
 //! switch of its feature, the grants with their sources, and what is left out.
 
-use super::capability_text::{denied_words, in_words, split_denial, words};
+use super::capability_text::{denied_words, words};
 use super::page::Page;
-use super::table::{refusal, source_text, why_off};
+use super::table::{diagnostics, refusal, source_text, why_off};
 use host::compose::Composed;
 use host::config::Config;
 use llm_worker::ToolEffect;
 use pod::feature::{
-    Admission, FeatureDescriptor, HostCapability, InstallOutcome, Need, PlannedFeature,
+    Admission, FeatureDescriptor, FeatureId, HostCapability, InstallOutcome, Need, PlannedFeature,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -151,54 +151,37 @@ impl Contribution<'_> {
             std::iter::once(&self.own).chain(needed.map(|request| &request.capability))
         {
             let (mark, text, source) = grant(
+                id,
                 capability,
                 planned,
-                &composed.capabilities.admission(id, capability),
+                composed.capabilities.admission(id, capability),
             );
             say(mark, text, source);
         }
-        let document = serde_json::to_value(planned).unwrap_or_default();
         // The steps above have the reason of a denial.
-        let denied = format!("{id} was denied ");
-        for diagnostic in planned
-            .diagnostics
-            .iter()
-            .filter(|_| !planned.outcome.is_live())
-        {
-            let needed = diagnostic
-                .message
-                .strip_prefix(&denied)
-                .and_then(split_denial);
-            let why = needed.map_or_else(
-                || diagnostic.message.clone(),
-                |(asked, _)| {
-                    format!(
-                        "the feature requires permission to {}",
-                        in_words(asked, &document)
-                    )
+        let document = serde_json::to_value(planned).unwrap_or_default();
+        let found = diagnostics(&document).filter(|_| !planned.outcome.is_live());
+        for (message, denied) in found {
+            let why = denied.map_or_else(
+                || message.to_owned(),
+                |denied| {
+                    let asked = words(&denied.capability);
+                    format!("the feature requires permission to {asked}")
                 },
             );
             say(Mark::No, format!("{id} is skipped: {why}"), None);
         }
-        for skipped in planned
-            .skipped_contributions
-            .iter()
-            .filter(|skipped| skipped.name == self.name)
-        {
-            let why = split_denial(&skipped.reason).map_or(&*skipped.reason, |(needed, _)| needed);
-            let why = match why.strip_prefix("it needs ") {
-                Some(asked) => format!(
-                    "{} requires permission to {}",
-                    self.name,
-                    in_words(asked, &document)
-                ),
-                None => why.to_owned(),
-            };
-            say(
-                Mark::No,
-                format!("{} is not installed: {why}", self.name),
-                None,
+        let skipped = planned.skipped_contributions.iter();
+        for skipped in skipped.filter(|skipped| skipped.name == self.name) {
+            let why = skipped.denied.as_ref().map_or_else(
+                || skipped.reason.clone(),
+                |needed| {
+                    let asked = words(&needed.capability);
+                    format!("{} requires permission to {asked}", self.name)
+                },
             );
+            let why = format!("{} is not installed: {why}", self.name);
+            say(Mark::No, why, None);
         }
         let starts = self
             .feature
@@ -216,45 +199,28 @@ impl Contribution<'_> {
 }
 
 fn grant(
+    id: &FeatureId,
     asked: &HostCapability,
     planned: &PlannedFeature,
-    admission: &Admission,
+    admission: Admission,
 ) -> (Mark, String, Option<String>) {
-    let Admission {
-        granted,
-        row,
-        source,
-        reason,
-    } = admission;
-    let part = planned
-        .grants
-        .granted()
-        .iter()
-        .find(|held| asked.covers(held));
-    let denied = denied_words(asked, part);
-    match granted {
-        true => (
-            Mark::Yes,
-            format!("the feature may {}", words(asked)),
-            source.clone(),
-        ),
-        false if row.is_some() => (
-            Mark::No,
-            format!("the feature has no permission to {denied}"),
-            source.clone(),
-        ),
-        false => {
-            let reason = reason.as_deref().unwrap_or_default();
+    let held = planned.grants.granted();
+    let part = held.iter().find(|held| asked.covers(held));
+    let denied = || {
+        let denied = denied_words(asked, part);
+        format!("the feature has no permission to {denied}")
+    };
+    match admission {
+        Admission::Granted(source) => {
+            let may = format!("the feature may {}", words(asked));
+            (Mark::Yes, may, Some(source))
+        }
+        Admission::Refused(source) => (Mark::No, denied(), Some(source)),
+        Admission::Denied(denial) => {
             let mark = if part.is_some() { Mark::Note } else { Mark::No };
             let planned = serde_json::to_value(planned).unwrap_or_default();
-            (
-                mark,
-                format!(
-                    "the feature has no permission to {denied}: {}",
-                    refusal(reason, &planned)
-                ),
-                None,
-            )
+            let why = refusal(&denial, id, &planned);
+            (mark, format!("{}: {why}", denied()), None)
         }
     }
 }

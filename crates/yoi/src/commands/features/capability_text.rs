@@ -1,6 +1,7 @@
 //! Capabilities in plain words, and values of JSON documents by key.
 
-use pod::feature::HostCapability;
+use pod::feature::{Denial, DeniedCapability, HostCapability};
+use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -88,18 +89,13 @@ pub(super) fn in_words(text: &str, feature: &Value) -> String {
     })
 }
 
-/// A denied capability and the reason, of `CAPABILITY: REASON`. The arguments of a capability may contain `: `, too.
-pub(super) fn split_denial(text: &str) -> Option<(&str, &str)> {
-    match text.split_once(": ") {
-        Some((name, _)) if name.contains('(') && !name.ends_with(')') => {
-            let (end, reason) = text
-                .find("): ")
-                .map(|at| at + 1)
-                .and_then(|at| text.split_at_checked(at))?;
-            Some((end, reason.trim_start_matches(": ")))
-        }
-        split => split,
-    }
+/// A denied capability of a document, as far as this version knows it.
+pub(super) fn denied(value: &Value) -> Option<DeniedCapability> {
+    Some(DeniedCapability {
+        capability: capability(value)?,
+        reason: text(value, "reason").to_owned(),
+        denial: Denial::deserialize(value).ok()?,
+    })
 }
 
 /// What a grant lets its holder do; none for what its tools, hooks and background tasks show anyway.
@@ -194,13 +190,14 @@ fn capabilities<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = HostCap
     list(value, key).iter().filter_map(capability)
 }
 
+/// What a document has beside a denied capability.
+pub(super) const DENIAL: [&str; 4] = ["reason", "limits", "source", "remedy"];
+
 /// A capability of a document, as far as this version knows it, without the reason of its denial.
 pub(super) fn capability(value: &Value) -> Option<HostCapability> {
-    let mut plain = value.clone();
-    plain
-        .as_object_mut()
-        .and_then(|fields| fields.remove("reason"));
-    serde_json::from_value(plain).ok()
+    let mut plain = value.as_object()?.clone();
+    plain.retain(|key, _| !DENIAL.contains(&key.as_str()));
+    serde_json::from_value(plain.into()).ok()
 }
 
 /// When a hook is called.

@@ -1,9 +1,9 @@
 //! `yoi features NAME --diff N`: what came, went and changed between two starts, field by field.
 
-use super::capability_text::{capability, words};
+use super::capability_text::{capability, text, words};
 use super::journal::{PodStart, Starts};
 use super::page::Page;
-use super::table::outcome_words;
+use super::table::{is_denial, outcome_words};
 use crate::cli::Span;
 use host::exit::Failure;
 use pod::feature::HostCapability;
@@ -135,7 +135,7 @@ impl StartDifference {
                     continue;
                 }
                 // The capability has a line of its own.
-                (Some("diagnostics"), _) if field.contains(" was denied ") => continue,
+                (Some("diagnostics"), _) if change.is_denial() => continue,
                 _ => in_table_words(&field),
             };
             page.wrapped(&format!("  {mark} "), &format!("{text}{}", change.words()));
@@ -180,8 +180,19 @@ impl Change {
         self.from.as_ref().or(self.to.as_ref()).and_then(capability)
     }
 
-    /// Whether other lines tell it: a digest, or a field that reports of older programs lack.
+    /// Whether it is a message about a denial.
+    fn is_denial(&self) -> bool {
+        let found = self.from.as_ref().or(self.to.as_ref());
+        found.is_some_and(|found| is_denial(text(found, "code")))
+    }
+
+    /// Whether other lines tell it: a digest, a reason as data, or a field that reports of older programs lack.
     fn is_implied(&self) -> bool {
+        let is_data =
+            |part: &String| matches!(part.as_str(), "limits" | "source" | "remedy" | "denied");
+        if self.path.iter().skip(3).any(is_data) {
+            return true;
+        }
         match self.path.last().map(String::as_str) {
             Some("digest" | "settings_digest" | "grants_digest") => true,
             Some("attached_by" | "body" | "settings") => self.kind != Kind::Changed,

@@ -2,21 +2,18 @@
 
 use super::availability::time;
 use super::capability_text::{
-    granted, in_words, list, means, point, scope_text, split_denial, text,
+    denied, granted, in_words, list, means, point, scope_text, text, words,
 };
 use super::page::Page;
 use host::compose::packages::OFF;
 use llm_worker::Cost;
-use pod::feature::HostCapability;
+use pod::feature::{Denial, DeniedCapability, FeatureId, GrantLimit, HostCapability};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tui::count as numbered;
 
 /// What a source is called that no file holds.
 const DEFAULT: &str = "default";
-
-/// How the reason of a part that is left out begins, when a capability was denied.
-const NEEDS: &str = "it needs";
 
 /// The whole document: features that are there or should be, those that are off, problems, the host's own part.
 pub(crate) fn render(document: &Value) -> Page {
@@ -93,70 +90,78 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         page.wrapped("    ", &why_off(feature));
     }
     let left_out = left_out(feature);
-    for (reason, names) in &left_out {
+    for (reason, (needed, names)) in &left_out {
         let needs = if names.len() == 1 {
             "it needs"
         } else {
             "they need"
         };
-        let why = reason
-            .strip_prefix(NEEDS)
-            .and_then(split_denial)
-            .map(|(what, why)| {
-                format!(
-                    "{needs} to{}; {}",
-                    in_words(what, feature),
-                    cause(why, feature)
-                )
-            });
-        let why = why.unwrap_or_else(|| in_words(reason, feature));
+        let why = needed.as_ref().map_or_else(
+            || in_words(reason, feature),
+            |needed| {
+                let why = cause(needed, feature);
+                format!("{needs} to {}; {why}", words(&needed.capability))
+            },
+        );
         page.wrapped("    ", &format!("without {}: {why}", names.join(", ")));
     }
-    let denied = format!("{id} was denied");
-    for message in list(feature, "diagnostics")
-        .iter()
-        .map(|diagnostic| text(diagnostic, "message"))
-    {
+    for (message, denied) in diagnostics(feature) {
+        let is_told = |denied: &DeniedCapability| {
+            let mut needed = left_out.values().filter_map(|(needed, _)| needed.as_ref());
+            needed.any(|needed| needed.capability == denied.capability)
+        };
         // A denial that the parts left out have named is not told again.
-        let what = message
-            .strip_prefix(&denied)
-            .map(|what| split_remedy(what).0);
-        let told = what.is_some_and(|what| left_out.contains_key(&*format!("{NEEDS}{what}")));
-        if !told {
-            page.wrapped("    ", &diagnostic_words(message, feature));
+        if !denied.as_ref().is_some_and(is_told) {
+            let told = denied.map_or_else(
+                || in_words(message, feature),
+                |denied| {
+                    let asked = words(&denied.capability);
+                    let why = cause(&denied, feature);
+                    format!("the feature requires permission to {asked}; {why}")
+                },
+            );
+            page.wrapped("    ", &told);
         }
     }
     let grants = feature.get("grants").unwrap_or(feature);
-    let remedies = list(grants, "denied")
-        .iter()
-        .filter_map(|denied| split_remedy(text(denied, "reason")).1);
-    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (grant, place) in remedies.filter_map(|remedy| remedy.rsplit_once(" under ")) {
-        places.entry(place).or_default().push(grant);
+    let mut all = toml::Table::new();
+    for denied in list(grants, "denied").iter().filter_map(denied) {
+        let written = denied.denial.remedy.map(toml::Table::try_from);
+        add(&mut all, written.and_then(Result::ok).unwrap_or_default());
     }
-    for (place, grants) in places {
+    if !all.is_empty() {
+        let place = format!("[features.\"{id}\"]");
         page.wrapped(
             "    ",
             &format!("to grant that, write under {place} of your own configuration:"),
         );
         // Whole, so that it can be copied.
-        page.line(format!("    {}", in_one(&grants)));
+        page.line(format!("    grant = {}", toml::Value::from(all)));
     }
 }
 
-/// Settings of one table as one, with the lists of all: a file has each key once.
-fn in_one(grants: &[&str]) -> String {
-    let mut all = toml::Table::new();
-    for grant in grants {
-        let Ok(grant) = grant.parse::<toml::Table>() else {
-            return grants.join("\n    ");
-        };
-        add(&mut all, grant);
-    }
-    all.iter()
-        .map(|(key, value)| format!("{key} = {value}"))
-        .collect::<Vec<_>>()
-        .join("\n    ")
+/// Whether a message with this code is about a denial.
+pub(super) fn is_denial(code: &str) -> bool {
+    matches!(
+        code,
+        "required_capability_denied" | "optional_capability_denied"
+    )
+}
+
+/// The messages about a feature; beside a denial, what was denied.
+pub(super) fn diagnostics(
+    feature: &Value,
+) -> impl Iterator<Item = (&str, Option<DeniedCapability>)> {
+    let grants = feature.get("grants").unwrap_or(feature);
+    // The denials are in the same order.
+    let mut denials = list(grants, "denied").iter();
+    list(feature, "diagnostics").iter().map(move |diagnostic| {
+        let of_denial = is_denial(text(diagnostic, "code")).then(|| denials.next());
+        (
+            text(diagnostic, "message"),
+            of_denial.flatten().and_then(denied),
+        )
+    })
 }
 
 fn add(all: &mut toml::Table, more: toml::Table) {
@@ -184,54 +189,39 @@ pub(super) fn outcome_words(outcome: &str) -> &str {
     }
 }
 
-/// A message about a feature; a denial in words.
-pub(super) fn diagnostic_words(message: &str, feature: &Value) -> String {
-    let denied = format!("{} was denied ", text(feature, "feature_id"));
-    match message.strip_prefix(&denied).and_then(split_denial) {
-        Some((what, why)) => {
-            format!(
-                "the feature requires permission to {}; {}",
-                in_words(what, feature),
-                cause(why, feature)
-            )
-        }
-        None => in_words(message, feature),
-    }
-}
-
 /// Why a capability is not granted, and what grants it.
-pub(super) fn refusal(why: &str, feature: &Value) -> String {
-    let remedy = split_remedy(why).1.map(|remedy| format!("; set {remedy}"));
-    format!("{}{}", cause(why, feature), remedy.unwrap_or_default())
-}
-
-/// The reason of a denial, and the grant that would be needed, with the place of it.
-fn split_remedy(why: &str) -> (&str, Option<&str>) {
-    why.split_once("; set ")
-        .map_or((why, None), |(why, remedy)| (why, Some(remedy)))
+pub(super) fn refusal(denied: &DeniedCapability, id: &FeatureId, feature: &Value) -> String {
+    let remedy = denied.denial.remedy.as_ref();
+    let table = remedy.and_then(|table| toml::Value::try_from(table).ok());
+    let remedy = table.map(|table| format!("; set grant = {table} under [features.\"{id}\"]"));
+    format!("{}{}", cause(denied, feature), remedy.unwrap_or_default())
 }
 
 /// Why a capability is not granted: a clause that begins with the source.
-fn cause(why: &str, feature: &Value) -> String {
-    let (why, _) = split_remedy(why);
-    if let Some((limit, source)) = why
-        .strip_prefix("limited to ")
-        .and_then(|why| why.rsplit_once(" by "))
-    {
-        let words = in_words(limit, feature);
-        return if words == limit {
-            format!("{source} allows less")
-        } else {
-            format!("{source} allows the feature only to {words}")
-        };
+fn cause(denied: &DeniedCapability, feature: &Value) -> String {
+    let Denial {
+        limits,
+        source,
+        remedy,
+    } = &denied.denial;
+    let joined =
+        |of: fn(&GrantLimit) -> String, by| limits.iter().map(of).collect::<Vec<_>>().join(by);
+    match (source, remedy) {
+        _ if !limits.is_empty() => {
+            let source = joined(|limit| limit.source.clone(), " and ");
+            let limit = joined(|limit| limit.granted.to_string(), ", ");
+            let words = in_words(&limit, feature);
+            if words == limit {
+                format!("{source} allows less")
+            } else {
+                format!("{source} allows the feature only to {words}")
+            }
+        }
+        (Some(source), Some(_)) => format!("{source} does not grant this permission"),
+        (Some(source), None) => format!("{source} refuses it"),
+        (None, Some(_)) => "no rule grants it".to_owned(),
+        (None, None) => in_words(&denied.reason, feature),
     }
-    if let Some(source) = why.strip_suffix(" does not grant it") {
-        return format!("{source} does not grant this permission");
-    }
-    why.strip_prefix("refused by ").map_or_else(
-        || in_words(why, feature),
-        |source| format!("{source} refuses it"),
-    )
 }
 
 /// Where a setting is written; what no file holds has its default.
@@ -253,13 +243,12 @@ pub(super) fn sandbox_text(mode: &str, enforced: bool) -> String {
 }
 
 /// The parts of a feature that are not installed, by reason.
-fn left_out(feature: &Value) -> BTreeMap<&str, Vec<&str>> {
-    let mut parts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+fn left_out(feature: &Value) -> BTreeMap<&str, (Option<DeniedCapability>, Vec<&str>)> {
+    let mut parts = BTreeMap::new();
     for skipped in list(feature, "skipped_contributions") {
-        parts
-            .entry(split_remedy(text(skipped, "reason")).0)
-            .or_default()
-            .push(text(skipped, "name"));
+        let needed = || (skipped.get("denied").and_then(denied), Vec::new());
+        let (_, names) = parts.entry(text(skipped, "reason")).or_insert_with(needed);
+        names.push(text(skipped, "name"));
     }
     parts
 }
@@ -520,27 +509,48 @@ mod tests {
         assert_eq!(tasks(&json!({})), "");
     }
 
+    /// Denials were read back from their sentences: a file whose name had the words of one was cut there.
+    /// They are told from their fields now; a report of an older program has only the sentence.
+    #[test]
+    fn a_denial_is_told_from_its_fields() {
+        let alert = || json!({"capability": "emit_user_alert"});
+        let remedy = || json!({"alerts": true});
+        let limits = json!([{"granted": alert(), "source": "/by by/c.toml:2"}]);
+        for (fields, told) in [
+            (json!({"source": "a; set b:1"}), "a; set b:1 refuses it"),
+            (
+                json!({"source": "x does not grant it:1", "remedy": remedy()}),
+                "x does not grant it:1 does not grant this permission",
+            ),
+            (
+                json!({"limits": limits, "remedy": remedy()}),
+                "/by by/c.toml:2 allows the feature only to alert you",
+            ),
+            (json!({"remedy": remedy()}), "no rule grants it"),
+            (json!({}), "refused by c.toml:1"),
+        ] {
+            let mut one = alert();
+            one["reason"] = "refused by c.toml:1".into();
+            let more = fields.as_object().unwrap().clone();
+            one.as_object_mut().unwrap().extend(more);
+            let read = denied(&one).unwrap();
+            assert_eq!(cause(&read, &json!({"denied": [one]})), told);
+        }
+    }
+
     #[test]
     fn what_grants_two_denials_is_one_setting() {
-        let one = [
-            r#"grant = { tools = ["B"] }"#,
-            r#"grant = { tools = ["A", "B"], fs = { workspace = "read" } }"#,
-        ];
-        let both = in_one(&one);
-        let read: toml::Table = both.parse().unwrap();
+        let mut all = toml::Table::new();
+        for one in [
+            "tools = [\"B\"]",
+            "tools = [\"A\", \"B\"]\nfs = { workspace = \"read\" }",
+        ] {
+            add(&mut all, one.parse().unwrap());
+        }
+        let both = toml::Value::from(all).to_string();
         assert_eq!(
-            read["grant"]["tools"],
-            toml::Value::from(vec!["B", "A"]),
-            "{both}"
+            both,
+            r#"{ fs = { workspace = "read" }, tools = ["B", "A"] }"#
         );
-        assert_eq!(
-            (
-                read["grant"]["fs"]["workspace"].as_str(),
-                both.lines().count()
-            ),
-            (Some("read"), 1),
-            "{both}"
-        );
-        assert_eq!(in_one(&one[..1]), one[0]);
     }
 }

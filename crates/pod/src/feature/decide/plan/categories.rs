@@ -73,6 +73,7 @@ pub(super) fn served<'a>(
                 kind: ContributionKind::Tool,
                 name: tool.name.clone(),
                 reason: format!("no installed feature serves its category `{category}`: {reason}"),
+                denied: None,
             }),
         );
         lacks.is_none()

@@ -16,7 +16,7 @@ const AN_ENDPOINT: &str = "127.0.0.1:8080";
 impl CapabilityPolicy {
     /// How a person grants `asked`: everything that they decided about this feature already, the grants of the same
     /// kind, and what was asked for.
-    pub(super) fn remedy(&self, feature: &FeatureId, asked: &HostCapability) -> String {
+    pub(super) fn remedy(&self, feature: &FeatureId, asked: &HostCapability) -> GrantTable {
         let mut table = GrantTable::default();
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
         let decided = self
@@ -33,14 +33,18 @@ impl CapabilityPolicy {
             of_kind.for_each(|row| table.include(&row.capability));
         }
         table.include(asked);
-        let written = serde_json::to_value(&table)
-            .map(|table| inline(&table))
-            .unwrap_or_default();
-        format!("set grant = {written} under [features.\"{feature}\"]")
+        table
     }
 }
 
 impl GrantTable {
+    /// As TOML on one line.
+    pub(super) fn inline(&self) -> String {
+        serde_json::to_value(self)
+            .map(|table| inline(&table))
+            .unwrap_or_default()
+    }
+
     /// Sets the key of a capability to nothing, unless it is there.
     fn mention(&mut self, about: &HostCapability) {
         use HostCapability as Can;
