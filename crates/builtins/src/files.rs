@@ -60,8 +60,10 @@ impl FeatureModule for FilesFeature {
         let files = Arc::new(tools::Files::new(workspace).with_remedies(self.0));
         ctx.tools().implement(&READ, &files, read::run)?;
         ctx.tools().implement(&LIST, &search, list::run)?;
-        ctx.tools().implement(&WRITE, &files, write::run)?;
-        ctx.tools().implement(&EDIT, &files, edit::run)?;
+        ctx.tools()
+            .implement_previewed(&WRITE, &files, write::run, write::preview)?;
+        ctx.tools()
+            .implement_previewed(&EDIT, &files, edit::run, edit::preview)?;
         Ok(())
     }
 }

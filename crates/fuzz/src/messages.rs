@@ -50,7 +50,7 @@ fn written(request: &ClientRequest) -> String {
         };
     }
     each! {
-        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls SendInput Wait EditInput Withdraw MoveInput Approve
+        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls PreviewCall SendInput Wait EditInput Withdraw MoveInput Approve
         ForgetRules Notify CallTool Pin Unpin Compact SetDraft Cancel StopJob StopRun Pause Resume Undo Shutdown
     }
 }

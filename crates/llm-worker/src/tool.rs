@@ -84,7 +84,22 @@ pub struct Prepared {
     pub canonical: Arc<str>,
     /// The resources that the arguments name.
     pub touches: Vec<Touch>,
+    preview: Option<Preview>,
     run: Box<dyn FnOnce(ToolContext) -> ToolFuture + Send>,
+}
+
+/// Shows what the call would change now; see [`Prepared::preview`].
+pub type Preview = Box<dyn FnOnce(&CancellationToken) -> Result<ShownChange, ToolError> + Send>;
+
+/// What a call would change in a file, as a person who is asked about it reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShownChange {
+    /// Hunks of a unified diff with the numbers of lines.
+    pub diff: String,
+    /// Lines of the diff that were left out.
+    pub more: u64,
+    /// The diff shows everything that changes: no line was left out or cut.
+    pub whole: bool,
 }
 
 /// A tool's running future.
@@ -100,8 +115,23 @@ impl Prepared {
         Self {
             canonical,
             touches,
+            preview: None,
             run: Box::new(run),
         }
+    }
+
+    /// This call with code that shows what it would change. The code reads, and changes nothing.
+    #[must_use]
+    pub fn previewed(self, preview: Preview) -> Self {
+        Self {
+            preview: Some(preview),
+            ..self
+        }
+    }
+
+    /// What shows a person what the call would change; `None` for a tool that does not tell.
+    pub fn preview(self) -> Option<Preview> {
+        self.preview
     }
 
     /// Starts the call.

@@ -87,6 +87,8 @@ methods! {
     GetApprovals = "approvals" -> OpenApprovals,
     /// The recorded calls that the rules of a question would have matched.
     GetPastCalls = "past_calls" -> MatchedCalls,
+    /// What a call that waits for a person would change in a file, as the file is now.
+    PreviewCall = "preview_call" -> PreviewedCall,
     /// Answers what waits for a person. The first answer counts, and every later one gets it.
     Approve = "approve" -> ApprovalResolved,
     /// Takes back rules that were allowed for the pod.
@@ -137,6 +139,7 @@ impl Method {
             | Self::GetFeatures(_)
             | Self::GetApprovals(_)
             | Self::GetPastCalls(_)
+            | Self::PreviewCall(_)
             | Self::Wait(_) => {
                 return None;
             }
@@ -421,6 +424,41 @@ pub struct MatchedCall {
     pub tool: String,
     /// The first 200 characters.
     pub arguments: String,
+}
+
+/// Parameters of `preview_call`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PreviewCall {
+    /// The number of an approval that waits.
+    pub id: u64,
+}
+
+/// The answer to `preview_call`. Without `diff` and `why`, the tool does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PreviewedCall {
+    /// Hunks of a unified diff with the numbers of lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Lines of the diff that were left out.
+    #[serde(default)]
+    pub more: u64,
+    /// The diff shows everything that changes.
+    #[serde(default)]
+    pub whole: bool,
+    /// Why it cannot be shown: the call would fail, as far as is known now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl PreviewedCall {
+    /// It cannot be shown.
+    #[must_use]
+    pub fn unknown(why: String) -> Self {
+        Self {
+            why: Some(why),
+            ..Self::default()
+        }
+    }
 }
 
 /// Parameters of `approve`.

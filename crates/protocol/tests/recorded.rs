@@ -38,7 +38,7 @@ fn request_and_answer(request: &ClientRequest, answer: &RawValue) -> (String, Va
         };
     }
     each! {
-        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls Approve ForgetRules SendInput Wait EditInput Withdraw
+        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls PreviewCall Approve ForgetRules SendInput Wait EditInput Withdraw
         MoveInput Notify CallTool Pin Unpin Compact SetDraft Cancel StopJob StopRun Pause Resume Undo Shutdown
     }
 }

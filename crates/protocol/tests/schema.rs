@@ -39,7 +39,10 @@ fn the_committed_schema_is_that_of_the_types() {
 }
 
 /// Where the schema of commit 030daae3 had nothing, or another text.
-const SINCE: [(&str, &str, Option<&str>); 5] = [
+const SINCE: [(&str, &str, Option<&str>); 8] = [
+    ("/$defs", "PreviewCall", None),
+    ("/$defs", "PreviewedCall", None),
+    ("/methods", "preview_call", None),
     ("/$defs/Done", "properties", None),
     (
         "/$defs/ModelRetry/properties/retry_in_s",

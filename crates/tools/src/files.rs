@@ -9,6 +9,7 @@ use authority::{FileKind, Located, Stamp, Workspace};
 use llm_worker::{ErrorKind, ToolContext, ToolError};
 use std::io::Read;
 use tokio::sync::{Mutex, MutexGuard};
+use tokio_util::sync::CancellationToken;
 
 /// The largest file, in bytes, that Write and Edit change, and that Read reads whole to know its digest.
 pub const MAX_FILE: u64 = 10 * 1024 * 1024;
@@ -77,6 +78,14 @@ impl Files {
     /// # Errors
     /// `FixInput` if it is not a file or has more than [`MAX_FILE`] bytes; the handle's error; `Cancelled`.
     pub fn before(&self, at: &Located, cx: &ToolContext) -> Result<Option<Before>, ToolError> {
+        self.content(at, &cx.cancel)
+    }
+
+    pub(crate) fn content(
+        &self,
+        at: &Located,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Before>, ToolError> {
         let shown = self.workspace.show(at.path());
         let meta = match self.workspace.metadata(at) {
             Ok(meta) => meta,
@@ -92,7 +101,7 @@ impl Files {
             .map_err(|error| refused(&error))?;
         let mut bytes = Vec::new();
         while bytes.len() as u64 <= MAX_FILE {
-            go_on(&cx.cancel)?;
+            go_on(cancel)?;
             let read = file
                 .by_ref()
                 .take(CHECK_EVERY as u64)

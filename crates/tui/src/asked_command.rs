@@ -2,6 +2,7 @@
 
 use crate::arguments::fields;
 use crate::line::Line;
+use crate::screen::FILE;
 use crate::style::Tone;
 use authority::text::{escape_line, escape_strict};
 use protocol::record::{ApprovalRequested, AskedCommand, CommandPart};
@@ -35,6 +36,13 @@ pub fn asked_fields(asked: &ApprovalRequested, tone: Tone) -> Vec<AskedField> {
         }
     };
     fields(&asked.arguments).into_iter().map(field).collect()
+}
+
+/// The file that a question names.
+#[must_use]
+pub fn asked_file(asked: &ApprovalRequested) -> Option<String> {
+    let arguments: Value = serde_json::from_str(&asked.arguments).ok()?;
+    Some(arguments.get(FILE)?.as_str()?.to_owned())
 }
 
 /// The parts of the command line in a row, where there are several: what is marked can be read without colours, too.

@@ -5,6 +5,8 @@ use crate::count::count;
 use crate::highlight;
 use crate::line::Line;
 use crate::style::Tone;
+use authority::text::escape_strict;
+use protocol::method::PreviewedCall;
 
 /// The lines of a unified diff in at most `width` columns, at most `most` of them and a note. Long lines are cut. The name
 /// of the file says which code it is; another text may stand in its place.
@@ -32,6 +34,29 @@ pub fn diff(name: &str, text: &str, width: usize, most: usize) -> Vec<Line> {
         ));
     }
     lines.iter().map(|line| line.cut(width)).collect()
+}
+
+/// What a call would change in a file, in lines that are not cut; none if its tool does not tell.
+#[must_use]
+pub fn previewed(file: &str, call: &PreviewedCall) -> Vec<Line> {
+    if let Some(why) = &call.why {
+        let why = format!("the change cannot be shown: {}", escape_strict(why));
+        let lines = why.lines();
+        return lines.map(|why| Line::of(why, Tone::Refused)).collect();
+    }
+    let Some(text) = &call.diff else {
+        return Vec::new();
+    };
+    if text.is_empty() {
+        return vec![Line::of("nothing would change now", Tone::Dim)];
+    }
+    let mut lines = vec![Line::of("changes the file as it is now:", Tone::Dim)];
+    lines.extend(diff(file, &escape_strict(text), usize::MAX, usize::MAX));
+    if call.more > 0 {
+        let more = format!("… {}", count(call.more, "more line"));
+        lines.push(Line::of(&more, Tone::Waiting));
+    }
+    lines
 }
 
 /// A line of the diff; between two hunks one without a sign.

@@ -20,9 +20,9 @@ mod table;
 mod tail;
 pub mod transcript;
 
-pub use asked_command::{AskedField, asked_fields, asked_parts};
+pub use asked_command::{AskedField, asked_fields, asked_file, asked_parts};
 pub use call::{CallBody, CallCell, CallState};
-pub use diff::diff;
+pub use diff::{diff, previewed};
 pub use finished::finished;
 pub use for_people::for_people;
 pub use line::{Line, Span, columns};

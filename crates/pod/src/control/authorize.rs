@@ -56,6 +56,7 @@ impl Permission {
 mod asked;
 mod enriched;
 pub(super) mod past_calls;
+pub(super) mod preview;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,7 @@
 use super::approvals::ApprovalAnswer;
 use super::authorize::Permission;
 use super::authorize::past_calls::PastSearch;
+use super::authorize::preview::CallPreview;
 use super::between_turns::{BetweenTurns, Opened};
 use super::client_calls::ClientTools;
 use super::core::Core;
@@ -26,7 +27,7 @@ use crate::record::{
 use crate::session::view::ContextPolicy;
 use authority::ChildMemory;
 use llm_worker::Price;
-use protocol::method::MatchedCalls;
+use protocol::method::{MatchedCalls, PreviewedCall};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -60,6 +61,7 @@ pub(super) enum Command {
     /// Takes back rules of these numbers.
     ForgetRules(Vec<u64>, Option<Who>, Reply<()>),
     PastCalls(ApprovalId, Reply<Box<PastSearch>>),
+    PreviewCall(ApprovalId, Reply<Box<CallPreview>>),
     /// Pins a text.
     Pin(String, Option<Who>, Reply<()>),
     /// Takes back the pin of this number.
@@ -531,6 +533,18 @@ impl Client {
             .await?;
         let newest = *self.folded.borrow();
         search.run(dir, newest).await
+    }
+
+    /// What the call of a question would change in a file, as the file is now.
+    ///
+    /// # Errors
+    /// There is no such question, or the pod has ended.
+    pub async fn preview_call(&self, approval: ApprovalId) -> Result<PreviewedCall, SubmitError> {
+        let (reply, preview) = oneshot::channel();
+        let preview = self
+            .ask(Command::PreviewCall(approval, reply), preview)
+            .await?;
+        Ok(preview.run().await)
     }
 
     /// Takes back rules that were allowed for the pod, by their numbers. Returns once that is durable.

@@ -11,8 +11,8 @@ use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
     AcceptedInput, Attach, Attached, CallTool, Cancel, Compact, Done, EditInput, ForgetRules,
-    GetPastCalls, Method, MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput,
-    SetDraft, Shutdown, StopJob, StopRun, ToolAnswer, Undo, Unpin, Wait, Withdraw,
+    GetPastCalls, Method, MoveInput, Notify, Page, Pin, PreviewCall, RecordPage, Report, Resume,
+    SendInput, SetDraft, Shutdown, StopJob, StopRun, ToolAnswer, Undo, Unpin, Wait, Withdraw,
 };
 use protocol::record::RecordLine;
 use protocol::status::DeliveryMode;
@@ -65,6 +65,11 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             return answer(&convert::approvals(&status));
         }
         Method::GetPastCalls(GetPastCalls { id }) => return past_calls(hub, id).await,
+        Method::PreviewCall(PreviewCall { id }) => {
+            // It reads files, so it takes its turn, too.
+            let _turn = hub.pages.acquire().await.map_err(internal)?;
+            return answer(&client.preview_call(id).await.map_err(refused)?);
+        }
         Method::ForgetRules(ForgetRules { rules, .. }) => client.forget_rules(rules, by).await,
         Method::Approve(approve) => {
             let recorded = client

@@ -1,18 +1,20 @@
 //! Edit: exact replacements in one file, all or none.
 
 mod apply;
-mod diff;
+pub(crate) mod diff;
 mod nearest;
 
 use crate::answer::{answer, counted, fix, go_on};
 use crate::change::publish_judged;
-use crate::files::Files;
+use crate::files::{Before, Files};
 use crate::scope;
-use llm_worker::tool::Touch;
-use llm_worker::{ToolContext, ToolEffect, ToolResult};
+use authority::Located;
+use llm_worker::tool::{ShownChange, Touch};
+use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 pub use diff::MAX_DIFF;
 
@@ -62,26 +64,57 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// help; `Denied` outside of the workspace or where it may only be read; the host's error if it could not record the
 /// change.
 pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
-    let at = scope::writable(&live.workspace, live.remedies, &args.path)?;
+    let at = located(&live, &args)?;
     let shown = live.workspace.show(at.path());
+    let _turn = live.one_at_a_time(&cx).await?;
+    let (before, applied) = applied(&live, &at, &args, &cx.cancel)?;
+    let diff = diff::diff(&before.bytes, &applied.bytes);
+    publish_judged(&live, &at, Some(before), &applied.bytes, &cx).await?;
+    let did = counted(applied.replaced, "replacement", "replacements");
+    Ok(answer(&format!("{shown}: {did}"), diff))
+}
+
+/// Shows what [`run`] would change now.
+///
+/// # Errors
+/// As of [`run`].
+pub fn preview(
+    live: &Files,
+    args: &Args,
+    cancel: &CancellationToken,
+) -> Result<ShownChange, ToolError> {
+    let at = located(live, args)?;
+    let (before, applied) = applied(live, &at, args, cancel)?;
+    Ok(diff::preview(&before.bytes, &applied.bytes))
+}
+
+fn located(live: &Files, args: &Args) -> Result<Located, ToolError> {
+    let at = scope::writable(&live.workspace, live.remedies, &args.path)?;
     if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
         return Err(fix(format!(
             "edits: {} given; 1 to {MAX_EDITS} fit in one call",
             args.edits.len()
         )));
     }
-    let _turn = live.one_at_a_time(&cx).await?;
-    live.existing_file(&at)?;
-    let Some(before) = live.before(&at, &cx)? else {
+    Ok(at)
+}
+
+/// The file as it is, and as it would be.
+fn applied(
+    live: &Files,
+    at: &Located,
+    args: &Args,
+    cancel: &CancellationToken,
+) -> Result<(Before, apply::Applied), ToolError> {
+    let shown = live.workspace.show(at.path());
+    live.existing_file(at)?;
+    let Some(before) = live.content(at, cancel)? else {
         return Err(fix(format!("{shown} does not exist any more")));
     };
-    live.must_be_seen(&at, &before)?;
-    let applied = apply::apply(&before.bytes, &args.edits, &cx.cancel).map_err(|problem| {
-        let cancelled = go_on(&cx.cancel).err();
+    live.must_be_seen(at, &before)?;
+    let applied = apply::apply(&before.bytes, &args.edits, cancel).map_err(|problem| {
+        let cancelled = go_on(cancel).err();
         cancelled.unwrap_or_else(|| fix(format!("{shown}: {problem}; nothing was changed")))
     })?;
-    let diff = diff::diff(&before.bytes, &applied.bytes);
-    publish_judged(&live, &at, Some(before), &applied.bytes, &cx).await?;
-    let did = counted(applied.replaced, "replacement", "replacements");
-    Ok(answer(&format!("{shown}: {did}"), diff))
+    Ok((before, applied))
 }

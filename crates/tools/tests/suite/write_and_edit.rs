@@ -383,6 +383,49 @@ fn a_cancelled_change_does_not_happen() {
     assert_eq!(s.project.names(), ["f"]);
 }
 
+/// A person is asked about a call and sees its change first: what is shown is what the call then does, or why it fails.
+#[test]
+fn a_preview_shows_what_the_call_does() {
+    let s = Session::new(&[("f", b"a\r\nb\r\n"), ("unread", b"x\n")]);
+    s.read("f");
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let edit = |path: &str, old: &str| {
+        let edits = json!([{"old": old, "new": "c\nd"}]);
+        edit::preview(
+            &s.live,
+            &args(json!({"path": path, "edits": edits})),
+            &cancel,
+        )
+    };
+    let write = |path: &str, content: &str| {
+        write::preview(
+            &s.live,
+            &args(json!({"path": path, "content": content})),
+            &cancel,
+        )
+    };
+    assert_eq!(
+        edit("f", "b").unwrap().diff,
+        "@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n"
+    );
+    assert_eq!(write("new", "x\n").unwrap().diff, "@@ -0,0 +1,1 @@\n+x\n");
+    assert_eq!(write("f", "a\n").unwrap().diff, "@@ -1,2 +1,1 @@\n a\n-b\n");
+    assert_eq!(write("unread", "x\n").unwrap().diff, "");
+    for refused in [
+        edit("f", "absent"),
+        edit("unread", "x"),
+        edit("none", "x"),
+        write("unread", "y"),
+        write("/etc/passwd", "y"),
+    ] {
+        refused.unwrap_err();
+    }
+    assert_eq!(s.project.names(), ["f", "unread"]);
+    let before = write("f", "z\n").unwrap();
+    ok(s.write("f", "z\n"));
+    assert_eq!(before.diff, "@@ -1,2 +1,1 @@\n-a\n-b\n+z\n");
+}
+
 #[test]
 fn mode_and_links_are_kept() {
     let s = Session::new(&[("run.sh", b"#!/bin/sh\r\necho 1\r\n"), ("real/f", b"old\n")]);

@@ -7,11 +7,12 @@ use super::dead_time::DeadTime;
 use super::exchange::{Intent, Key};
 use super::status::left;
 use crate::asked_command::{AskedField, asked_fields, asked_parts};
+use crate::diff::previewed;
 use crate::line::Line;
 use crate::note::joined;
 use crate::style::Tone;
 use authority::text::escape_strict;
-use protocol::method::{AllowOrDeny, AllowScope};
+use protocol::method::{AllowOrDeny, AllowScope, PreviewedCall};
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
 use std::rc::Rc;
@@ -53,6 +54,8 @@ pub(super) struct Asking {
     /// The words of a denial that are being written.
     pub(super) words: Option<Composer>,
     rule: Option<RuleText>,
+    /// What the call would change in a file.
+    call: PreviewedCall,
     /// The answer that was sent.
     sent: Option<u64>,
     /// The lines of the question, and the columns that they are made for.
@@ -112,6 +115,15 @@ impl Asking {
             self.ask_rule(Some(
                 text.map_or_else(RuleText::Impossible, RuleText::Known),
             ));
+            self.time.not_seen();
+            (self.read, self.scroll) = (false, 0);
+        }
+    }
+
+    /// What the call would change is known, or is another change than before.
+    pub(super) fn preview_call(&mut self, id: u64, call: PreviewedCall) {
+        if self.id == Some(id) && self.call != call {
+            (self.call, self.body) = (call, None);
             self.time.not_seen();
             (self.read, self.scroll) = (false, 0);
         }
@@ -377,11 +389,16 @@ impl Asking {
             .as_ref()
             .map(|rule| rule.lines(width))
             .unwrap_or_default();
-        let fields = asked_fields(asked, Tone::Code);
+        let mut fields = asked_fields(asked, Tone::Code);
         let file = fields
             .iter()
             .find(|field| field.name == FILE)
             .map_or_else(String::new, |file| file.value.clone());
+        let change = previewed(&file, &self.call);
+        if self.call.whole && change.len() > 1 {
+            // The rest is in the change.
+            fields.retain(|field| field.name == FILE);
+        }
         for AskedField {
             name,
             value,
@@ -400,6 +417,8 @@ impl Asking {
                 ),
             });
         }
+        let shown = change.iter();
+        lines.extend(shown.flat_map(|line| line.chop(width, &margin, &deep)));
         let mut say = |text: &str, tone| lines.extend(texts(text, tone, width, &margin, &deep));
         asked_parts(asked)
             .iter()

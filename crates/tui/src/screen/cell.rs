@@ -432,7 +432,7 @@ impl Cell {
 const VALUE: usize = 12;
 
 /// The argument that names the file of an edit.
-pub(super) const FILE: &str = "path";
+pub(crate) const FILE: &str = "path";
 
 /// The names and values of a call's arguments in full; what replaces a text as the lines that go and that come, with the
 /// colours of the code of `file`.

@@ -2,7 +2,7 @@
 
 use crate::line::Line;
 use crate::note::Paragraph;
-use protocol::method::{AllowOrDeny, AllowScope, OpenApprovals, RecordPage};
+use protocol::method::{AllowOrDeny, AllowScope, OpenApprovals, PreviewedCall, RecordPage};
 use protocol::status::{DeliveryMode, Status};
 
 /// The size of a terminal.
@@ -91,6 +91,10 @@ pub enum Intent {
     },
     /// Ask for the method `approvals`; [`Reply::Approvals`] or [`Reply::ApprovalsFailed`].
     FetchApprovals,
+    /// What the call of this question would change in a file now; [`Reply::CallPreview`].
+    PreviewCall {
+        id: u64,
+    },
     /// What the scope `rule` would write for this question; [`Reply::RulePreview`].
     PreviewRule {
         id: u64,
@@ -174,6 +178,10 @@ pub enum Reply {
     RulePreview {
         id: u64,
         text: Result<String, String>,
+    },
+    CallPreview {
+        id: u64,
+        call: PreviewedCall,
     },
     Page(RecordPage),
     PageFailed(String),

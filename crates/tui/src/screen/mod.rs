@@ -28,6 +28,7 @@ mod status;
 mod viewport;
 mod writing;
 
+pub(crate) use cell::FILE;
 pub use cell::{CallExtent, ShownCall};
 pub use commands::unknown_command;
 pub use exchange::{

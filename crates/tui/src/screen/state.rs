@@ -17,6 +17,7 @@ use super::pods::PodList;
 use super::processes::Processes;
 use super::search::Search;
 use super::status::RetryClock;
+use crate::asked_command::asked_file;
 use crate::style::{Theme, Tone};
 use crate::transcript::{self, outcome};
 use client::model::{PodModel, digest};
@@ -89,6 +90,9 @@ pub struct Screen {
     pub(super) loading: bool,
     /// An answer to `approvals` is under way, or came.
     fetched: Option<u64>,
+    /// The question whose change was asked for, and how many files had changed then.
+    previewed: Option<(u64, u64)>,
+    file_changes: u64,
     pub(super) esc_ms: u64,
     pub(super) leave_ms: u64,
     notification: Option<String>,
@@ -180,6 +184,8 @@ impl Screen {
             draft: String::new(),
             loading: false,
             fetched: None,
+            previewed: None,
+            file_changes: 0,
             esc_ms: 0,
             leave_ms: 0,
             notification: None,
@@ -213,6 +219,7 @@ impl Screen {
         self.model.resume(attached);
         self.connection = ConnectionState::Live;
         self.fetched = None;
+        self.previewed = None;
         self.full.failed();
         self.fold.no_older = false;
         self.drafts.clear();
@@ -233,6 +240,8 @@ impl Screen {
         match event {
             Event::Record(line) if line.seq().is_ok_and(|seq| seq > before) => {
                 if let Some(record) = self.fold_line(line) {
+                    let changes = matches!(record.body, RecordBody::FileChanged(_));
+                    self.file_changes += u64::from(changes);
                     self.notify(&record.body);
                 }
             }
@@ -295,6 +304,7 @@ impl Screen {
                 self.fetched = None;
                 return self.tell(&why, Tone::Failed);
             }
+            Reply::CallPreview { id, call } => self.asking.preview_call(id, call),
             Reply::RulePreview { id, text } => self.asking.preview(id, text),
             Reply::Page(page) => self.older(&page),
             Reply::PageFailed(why) => {
@@ -474,6 +484,7 @@ impl Screen {
         if let Some(words) = self.asking.put(known) {
             self.fold.remember(&words);
         }
+        self.ask_preview(known);
         if known.is_none()
             && first.is_some()
             && self.fetched != first
@@ -482,6 +493,20 @@ impl Screen {
             self.fetched = first;
             self.outbox.push(Intent::FetchApprovals);
         }
+    }
+
+    /// Asks what the call of the question would change, again when files have changed since.
+    fn ask_preview(&mut self, question: Option<u64>) {
+        let now = question.map(|id| (id, self.file_changes));
+        let names_file = question
+            .and_then(|id| self.fold.questions.get(&id))
+            .is_some_and(|asked| asked_file(asked).is_some());
+        if self.connection != ConnectionState::Live || !names_file || self.previewed == now {
+            return;
+        }
+        self.previewed = now;
+        let ask = question.map(|id| Intent::PreviewCall { id });
+        self.outbox.extend(ask);
     }
 
     /// The question that is put, and its place among those that wait.

@@ -2,7 +2,7 @@
 
 use crate::pod::{BEGIN, Story, attached, size, text, types};
 use protocol::event::{AlertEvent, AlertLevel, Event};
-use protocol::method::{AllowOrDeny, AllowScope, Draft, RecordPage, Role};
+use protocol::method::{AllowOrDeny, AllowScope, Draft, PreviewedCall, RecordPage, Role};
 use protocol::status::DeliveryMode;
 use serde_json::json;
 use tui::{ConnectionState, Intent, Key, PodEntry, Reply, Screen, Theme};
@@ -183,6 +183,57 @@ fn a_question_that_no_frame_had_gets_no_answer() {
             "no room for it at {columns}x{rows}"
         );
     }
+}
+
+/// An edit shows its change, and again once a file has changed since; a change that is not whole hides no argument.
+#[test]
+fn a_question_about_a_file_shows_the_change() {
+    let arguments = json!({"path": "a.rs", "content": "let secret = 1;"}).to_string();
+    let fields = json!({"approval": 1, "call": "c1", "tool": "Write", "feature": "builtin:files", "effect": "idempotent",
+        "arguments": arguments, "arguments_digest": "digest-1", "question": "asked", "rule": "r", "sandbox": "off"});
+    let story = Story::new()
+        .input(1, "go")
+        .turn(1, 1)
+        .with("approval_requested", fields);
+    let (mut screen, now) = (story.screen(Theme::Plain), story.now());
+    let preview = Intent::PreviewCall { id: 1 };
+    assert!(screen.intents().contains(&preview));
+    let call = |whole, more| PreviewedCall {
+        diff: Some("@@ -0,0 +1,1 @@\n+let shown = 1;\n".to_owned()),
+        more,
+        whole,
+        why: None,
+    };
+    screen.answered(Reply::CallPreview {
+        id: 1,
+        call: call(true, 0),
+    });
+    let shown = frame(&mut screen, now);
+    assert!(
+        shown.contains("1 + let shown = 1;") && !shown.contains("secret"),
+        "{shown}"
+    );
+    screen.answered(Reply::CallPreview {
+        id: 1,
+        call: call(false, 7),
+    });
+    let shown = frame(&mut screen, now);
+    assert!(
+        shown.contains("secret") && shown.contains("… 7 more lines"),
+        "{shown}"
+    );
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), now + 1),
+        [],
+        "another change was not seen yet"
+    );
+    let changed = json!({"path": "a.rs", "call": "c0"});
+    let story = story.with("file_changed", changed);
+    screen.event(&story.events()[story.lines.len() - 1]);
+    assert!(screen.intents().contains(&preview));
+    let call = PreviewedCall::unknown("a.rs has changed".to_owned());
+    screen.answered(Reply::CallPreview { id: 1, call });
+    assert!(frame(&mut screen, now).contains("the change cannot be shown: a.rs has changed"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::look::Look;
 use crate::report::Report;
 use crate::show::escape::line;
 use crate::show::out;
-use crate::show::question::{self, Shown, TypedAnswer};
+use crate::show::question::{self, QuestionLine, Shown, TypedAnswer};
 use crate::show::rule_preview;
 use crate::show::terminal::Terminal;
 use crate::socket::block_on;
@@ -25,12 +25,14 @@ use host::pods::{Pods, read_failure};
 use pod::control::MAX_DENIAL;
 use pod::session::summary::Summary;
 use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, GetApprovals, GetPastCalls, MatchedCalls, Role,
+    AllowOrDeny, AllowScope, Approve, GetApprovals, GetPastCalls, MatchedCalls, PreviewCall,
+    PreviewedCall, Role,
 };
 use protocol::record::{ApprovalRequested, ApprovalResolved};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader, Session};
 use tui::arguments::brief;
+use tui::asked_file;
 
 /// Characters of a call in the line about its answer.
 const SHOWN: usize = 80;
@@ -90,7 +92,7 @@ fn list(args: &ApproveArgs, env: &Env, pods: &Pods, names: Vec<String>) -> Resul
         return answer_from_list(args, env, pods, waiting, terminal);
     } else {
         for one in &waiting {
-            print(one);
+            print(one, &change(pods, one));
             print_how(one);
         }
     }
@@ -123,7 +125,7 @@ fn of_pod(pods: &Pods, name: &str) -> Result<Vec<Waiting>, Failure> {
 }
 
 /// Everything that will run.
-fn print(Waiting { name, asked, .. }: &Waiting) {
+fn print(Waiting { name, asked, .. }: &Waiting, change: &[QuestionLine]) {
     let ApprovalRequested {
         approval,
         tool,
@@ -134,10 +136,28 @@ fn print(Waiting { name, asked, .. }: &Waiting) {
     let look = Look::of_stdout();
     question::lines(asked, Some(now() / 1000))
         .iter()
+        .chain(change)
         .for_each(|line| match look {
             Some(_) => out::raw(&Shown::Line(line).text(look)),
             None => out::line(&line.text),
         });
+}
+
+/// What a call of a pod that runs would change in a file.
+fn change(pods: &Pods, Waiting { name, live, asked }: &Waiting) -> Vec<QuestionLine> {
+    let Some(file) = asked_file(asked).filter(|_| *live) else {
+        return Vec::new();
+    };
+    let id = asked.approval;
+    let call = block_on(async {
+        let mut pod = live_as(pods, name, COMMAND, Role::Viewer).await?;
+        pod.ask(&PreviewCall { id }).await
+    });
+    let call = call.and_then(|call| call);
+    question::change(
+        &file,
+        &call.unwrap_or_else(|failure| PreviewedCall::unknown(failure.message)),
+    )
 }
 
 /// A line about a call. On a terminal no part of it begins as a line of this command.
@@ -190,7 +210,7 @@ fn answer_from_list(
 ) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     for one in waiting {
-        print(&one);
+        print(&one, &change(pods, &one));
         if !one.live {
             print_how(&one);
             continue;
@@ -403,11 +423,13 @@ fn confirmed(
     let Some(mut terminal) = answering(args, env) else {
         return Ok(true);
     };
-    print(&Waiting {
+    let one = Waiting {
         name: name.to_owned(),
         live: true,
         asked: open.clone(),
-    });
+    };
+    // `yoi approve` shows the change of its file; the rules are asked about here.
+    print(&one, &[]);
     let text = rules
         .preview(past)
         .map_err(|why| Failure::new(Exit::Config, why))?;

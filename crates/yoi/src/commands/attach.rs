@@ -16,6 +16,7 @@ use crate::commands::status;
 use crate::look::Look;
 use crate::report::Report;
 use crate::show::out;
+use crate::show::question::{self, Shown};
 use crate::socket::{block_on, failure, of_wire, owner, statuses};
 use crate::terminal::Takes;
 use client::ClientError;
@@ -28,10 +29,13 @@ use host::pods::Pods;
 use host::project::Project;
 use protocol::event::{Event, EventKind, PodEnded};
 use protocol::method::{
-    Ask, Attach, Cancel, Compact, Done, GetStatus, Pause, Pin, Resume, Role, SendInput, Unpin,
+    Ask, Attach, Cancel, Compact, Done, GetStatus, Pause, Pin, PreviewCall, Resume, Role,
+    SendInput, Unpin,
 };
+use protocol::record::RecordBody;
 use protocol::status::{DeliveryMode, Status};
 use session_store::Owner;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -234,6 +238,8 @@ struct Session<'a> {
     /// What was typed while there was no connection.
     waiting: Option<Typed>,
     screen: Screen,
+    /// Questions whose changes were not shown yet.
+    asked: VecDeque<u64>,
     /// The first request that failed.
     failed: Option<Exit>,
 }
@@ -252,7 +258,9 @@ impl<'a> Session<'a> {
         if attachment.welcome().role == Role::Viewer {
             note("this process was started by a pod; it can follow this pod, but not change it");
         }
+        let waiting = attached.status.approvals.iter();
         Ok(Self {
+            asked: waiting.map(|waiting| waiting.approval).collect(),
             pods,
             name,
             owner,
@@ -269,6 +277,10 @@ impl<'a> Session<'a> {
             if let Some(typed) = self.waiting.take() {
                 self.obey(typed).await?;
             }
+            if let Some(id) = self.asked.pop_front() {
+                self.show_change(id).await?;
+                continue;
+            }
             tokio::select! {
                 event = self.attachment.next() => match event {
                     Ok(event) => self.event(event)?,
@@ -281,7 +293,13 @@ impl<'a> Session<'a> {
 
     fn event(&mut self, event: Event) -> Result<(), Stop> {
         match event {
-            Event::Record(line) => self.screen.record(&line),
+            Event::Record(line) => {
+                self.screen.record(&line);
+                if let Ok(RecordBody::ApprovalRequested(asked)) = line.read().map(|read| read.body)
+                {
+                    self.asked.push_back(asked.approval);
+                }
+            }
             Event::Alert(alert) => self.screen.alert(&alert),
             Event::Status(status) => self.screen.status(*status),
             Event::Ended(ended) => return Err(Stop::Ended(ended)),
@@ -348,6 +366,21 @@ impl<'a> Session<'a> {
                 Err(error) => self.reconnect(error).await?,
             }
         }
+    }
+
+    /// Shows what the call of a question would change in a file.
+    async fn show_change(&mut self, id: u64) -> Result<(), Stop> {
+        // A pod of an older program cannot tell, and one that was answered need not.
+        if let Ok(call) = self.ask(PreviewCall { id }).await? {
+            let (lines, look) = (question::change("", &call), Look::of_stdout());
+            if !lines.is_empty() {
+                note(&format!("approval {id}:"));
+            }
+            for line in &lines {
+                out::raw(&Shown::Line(line).text(look));
+            }
+        }
+        Ok(())
     }
 
     /// Does what was typed. A request that fails ends nothing.

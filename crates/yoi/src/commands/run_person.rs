@@ -75,7 +75,10 @@ impl<'a> PersonAsked<'a> {
                     }
                 }
                 outcome = self.outcomes.recv(), if !self.left => {
-                    waits = matches!(outcome, Some(QuestionOutcome::PastCalls(..)));
+                    waits = matches!(
+                        outcome,
+                        Some(QuestionOutcome::PastCalls(..) | QuestionOutcome::PreviewCall(..))
+                    );
                     self.take(client, outcome).await;
                     // The signal may be why the person left.
                     if self.left && self.signals.cancel.is_cancelled() {
@@ -97,6 +100,11 @@ impl<'a> PersonAsked<'a> {
             Some(QuestionOutcome::PastCalls(approval, reply)) => {
                 let past = client.past_calls(approval, &self.dir).await;
                 drop(reply.send(past.map_err(|error| error.to_string())));
+            }
+            Some(QuestionOutcome::PreviewCall(approval, reply)) => {
+                // A question that does not wait any more has no change.
+                let call = client.preview_call(approval).await;
+                drop(reply.send(call.unwrap_or_default()));
             }
             Some(QuestionOutcome::Over) => {}
             Some(QuestionOutcome::Left) | None => self.left = true,

@@ -7,11 +7,11 @@ use authority::text::escape_strict;
 use pod::permission::Rule;
 use pod::record::ProposedRule;
 use pod::session::restore::utc;
-use protocol::method::AllowScope;
+use protocol::method::{AllowScope, PreviewedCall};
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
 use std::time::Duration;
-use tui::{AskedField, Line, Tone, asked_fields, asked_parts, duration};
+use tui::{AskedField, Line, Tone, asked_fields, asked_parts, duration, previewed};
 
 /// An answer of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +125,19 @@ pub(crate) fn lines(asked: &ApprovalRequested, now_ms: Option<u64>) -> Vec<Quest
     let expires_ms = asked.expires.as_ref().map(|expires| expires.at_ms);
     end(expires_ms, now_ms).iter().for_each(|end| say(end));
     lines
+}
+
+/// What the call would change in a file, in lines.
+pub(crate) fn change(file: &str, call: &PreviewedCall) -> Vec<QuestionLine> {
+    let indented = |line: Line| {
+        let mut shown = Line::of("    ", Tone::Plain);
+        shown.append(&line);
+        QuestionLine {
+            text: shown.text(),
+            marked: Some(shown),
+        }
+    };
+    previewed(file, call).into_iter().map(indented).collect()
 }
 
 /// The rules that an allowance for the pod adds; none if one of them is not understood.

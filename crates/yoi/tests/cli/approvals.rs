@@ -144,6 +144,55 @@ fn asked_while_nobody_is_there_killed_restarted_and_answered() {
     scene.sound("p");
 }
 
+/// A person who allows an edit wants to see what it does to the file, not the text that is looked for. Once the file is
+/// another one, the call would fail, and the question says so.
+#[test]
+fn a_question_about_an_edit_shows_its_change_of_the_file_as_it_is() {
+    let scene = Scene::new();
+    let text: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    fs::write(scene.file("a.txt"), &text).unwrap();
+    let call = |name: &str, arguments: Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let edits = json!([{ "old": "line 5", "new": "line five" }]);
+    let model = scene.script(
+        "s.jsonl",
+        &[
+            call("Read", json!({ "path": "a.txt" })),
+            call("Edit", json!({ "path": "a.txt", "edits": edits })),
+            call(
+                "Write",
+                json!({ "path": "b.txt", "content": "1\n".repeat(300) }),
+            ),
+            json!({ "text": "done" }),
+        ],
+    );
+    let rule = |tool| format!("[[permissions.rules]]\ntool = \"{tool}\"\ndecision = \"ask\"\n");
+    scene.config(&["Edit", "Write"].map(rule).concat());
+    let host = Host::start(&scene, &["go", "-m", &model]);
+    let waits = |id: u64| {
+        until("the pod waits", || {
+            scene.yoi(&["approve", "p", "--json"]).ends(0).json()[0]["approval"] == id
+        });
+    };
+    waits(1);
+    let shown = "changes the file as it is now:\n     3   line 3\n     4   line 4\n     5 - line 5\n     5 + line five\n     6   line 6";
+    for (args, exit) in [(&["attach", "p", "--plain"][..], 6), (&["approve", "p"], 0)] {
+        let out = scene.fed(args, b"").ends(exit).out;
+        assert!(out.contains(shown), "{out}");
+    }
+    fs::write(scene.file("a.txt"), "line 5\n").unwrap();
+    let why = "the change cannot be shown: a.txt has changed since it was read";
+    scene
+        .fed(&["attach", "p", "--plain"], b"")
+        .ends(6)
+        .prints(&[why]);
+    scene.yoi(&["approve", "p", "1"]).ends(0);
+    waits(2);
+    let out = scene.yoi(&["approve", "p"]).ends(0).out;
+    assert!(out.contains("      1 + 1\n      2 + 1\n"), "{out}");
+    assert!(out.contains("… 101 more lines"), "{out}");
+    host.end(Signal::TERM);
+}
+
 #[test]
 fn words_of_a_denial_reach_the_model_and_scripts_get_their_exit_codes() {
     let asked = Asked::start();

@@ -2,6 +2,7 @@
 
 use super::super::approvals::ApprovalAnswer;
 use super::super::authorize::past_calls::PastSearch;
+use super::super::authorize::preview::CallPreview;
 use super::super::between_turns::Opened;
 use super::super::client::{Command, Reload, Reply};
 use super::super::core::Fatal;
@@ -53,6 +54,9 @@ impl Actor {
             // The client may have ended.
             (Command::PastCalls(id, reply), _) => {
                 drop(reply.send(PastSearch::new(core, id).map(Box::new)))
+            }
+            (Command::PreviewCall(id, reply), _) => {
+                drop(reply.send(CallPreview::new(core, id).map(Box::new)))
             }
             (Command::Pin(text, by, reply), _) => self.pin(text, by, reply),
             (Command::Unpin(pin, by, reply), _) => {

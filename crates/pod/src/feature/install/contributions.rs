@@ -11,14 +11,15 @@ use crate::feature::live::foreign::ForeignContract;
 use crate::feature::live::task::{BackgroundTaskContext, GrantedEvent, TaskBody, TaskResult};
 use crate::hook::{Hook, HookClass, HookRegistryBuilder, InstalledHook, Point};
 use authority::{Door, Workspace};
-use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
-use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
+use llm_worker::tool::{ArgumentError, Prepared, ShownChange, ToolFuture, Touch, parse_arguments};
+use llm_worker::{Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// A tool as `install()` stages it: a declaration with code. The host compares it with the plan.
 #[derive(Clone)]
@@ -150,7 +151,11 @@ pub(crate) struct Keyed<S, A, F> {
     touches: Touches<A>,
     live: Arc<S>,
     method: F,
+    preview: Option<ShowChange<S, A>>,
 }
+
+/// Shows what a call with these arguments would change.
+pub(crate) type ShowChange<S, A> = fn(&S, &A, &CancellationToken) -> Result<ShownChange, ToolError>;
 
 impl<S, A: JsonSchema + 'static, F> Keyed<S, A, F> {
     pub(crate) fn new(
@@ -165,6 +170,15 @@ impl<S, A: JsonSchema + 'static, F> Keyed<S, A, F> {
             touches: Box::new(touches),
             live: Arc::clone(live),
             method,
+            preview: None,
+        }
+    }
+
+    /// This tool with code that shows what a call would change.
+    pub(crate) fn previewed(self, preview: ShowChange<S, A>) -> Self {
+        Self {
+            preview: Some(preview),
+            ..self
         }
     }
 }
@@ -186,9 +200,21 @@ where
             parse_arguments::<A>(name, raw).map_err(|error| error.in_words_of(schema))?;
         let touches = (self.touches)(&args);
         let (live, method) = (Arc::clone(&self.live), self.method);
-        Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture {
+        let shown = self.preview.map(|preview| {
+            let (live, canonical) = (Arc::clone(&self.live), Arc::clone(&canonical));
+            (preview, live, canonical, name.clone())
+        });
+        let prepared = Prepared::new(canonical, touches, move |cx| -> ToolFuture {
             Box::pin(method(live, args, cx))
-        }))
+        });
+        let Some((preview, live, canonical, name)) = shown else {
+            return Ok(prepared);
+        };
+        Ok(prepared.previewed(Box::new(move |cancel| {
+            let (args, _) = parse_arguments::<A>(&name, &canonical)
+                .map_err(|error| ToolError::new(error.kind(), error.to_string()))?;
+            preview(&live, &args, cancel)
+        })))
     }
 }
 

@@ -14,12 +14,13 @@ use crate::hook::{
     Transform, WrapAfter, WrapAgain, WrapBefore,
 };
 use async_trait::async_trait;
-use llm_worker::tool::Touch;
-use llm_worker::{ToolContext, ToolResult};
+use llm_worker::tool::{ShownChange, Touch};
+use llm_worker::{ToolContext, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Stages tools; see [`FeatureInstallContext::tools`].
 pub struct ToolRegistrar<'a>(pub(super) &'a mut Stage);
@@ -42,6 +43,33 @@ impl ToolRegistrar<'_> {
         R: Future<Output = ToolResult> + Send + 'static,
     {
         self.implement_touching(key, key.touches, live, method)
+    }
+
+    /// Stages a typed tool with code that shows a person, who is asked about a call, what it would change now. That code
+    /// reads, and changes nothing.
+    ///
+    /// # Errors
+    /// As for [`Self::implement`].
+    pub fn implement_previewed<S, A, F, R>(
+        &mut self,
+        key: &ToolKey<A>,
+        live: &Arc<S>,
+        method: F,
+        preview: fn(&S, &A, &CancellationToken) -> Result<ShownChange, ToolError>,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        S: Send + Sync + 'static,
+        A: DeserializeOwned + Serialize + JsonSchema + Send + 'static,
+        F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        let tool = Keyed::new(key, key.touches, live, method).previewed(preview);
+        let feature = self.0.feature.clone();
+        self.register(ToolContribution::typed(
+            feature,
+            Arc::new(tool),
+            key.needed().to_vec(),
+        ))
     }
 
     /// Stages a typed tool whose touches are known only now, as when its arguments name items and not paths: `touches`

@@ -8,7 +8,7 @@ use pod::control::{ApprovalAnswer, Event};
 use pod::record::{
     ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Record, Who,
 };
-use protocol::method::MatchedCalls;
+use protocol::method::{MatchedCalls, PreviewedCall};
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use tokio::sync::mpsc;
@@ -24,6 +24,8 @@ pub(crate) enum QuestionOutcome {
     Answer(ApprovalAnswer, SyncSender<ApprovalResolved>),
     /// The past calls that the rules of this question would have matched are to be shown.
     PastCalls(ApprovalId, SyncSender<Result<MatchedCalls, String>>),
+    /// What the call of this question would change in a file is to be shown.
+    PreviewCall(ApprovalId, SyncSender<PreviewedCall>),
     /// Another client answered, or the call has ended.
     Over,
     /// The person left it: nothing more is asked.
@@ -72,6 +74,37 @@ impl Asker {
         )
     }
 
+    /// Shows a question, and what its call would change.
+    fn put(
+        &self,
+        asked: &ApprovalRequested,
+        mirror: &protocol::record::ApprovalRequested,
+        show: &mut dyn FnMut(Shown<'_>),
+    ) {
+        let ApprovalRequested {
+            approval,
+            tool,
+            sandbox,
+            ..
+        } = asked;
+        show(Shown::Text(&format!(
+            "? approval {approval}: {tool} (sandbox {sandbox})\n"
+        )));
+        let file = tui::asked_file(mirror);
+        let change = file.as_ref().and_then(|_| {
+            reply(&self.outcomes, |reply| {
+                QuestionOutcome::PreviewCall(*approval, reply)
+            })
+        });
+        question::lines(mirror, None)
+            .iter()
+            .chain(&question::change(
+                file.as_deref().unwrap_or_default(),
+                &change.unwrap_or_default(),
+            ))
+            .for_each(|line| show(Shown::Line(line)));
+    }
+
     /// Asks about a call; `show` prints a part of the question. Returns whether to ask about the next one.
     pub(super) fn ask(
         &mut self,
@@ -83,18 +116,8 @@ impl Asker {
         let Some(mirror) = question::mirror(asked) else {
             return self.tell(QuestionOutcome::Left);
         };
-        let ApprovalRequested {
-            approval,
-            tool,
-            sandbox,
-            ..
-        } = asked;
-        show(Shown::Text(&format!(
-            "? approval {approval}: {tool} (sandbox {sandbox})\n"
-        )));
-        question::lines(&mirror, None)
-            .iter()
-            .for_each(|line| show(Shown::Line(line)));
+        self.put(asked, &mirror, show);
+        let approval = &asked.approval;
         let show = &mut |text: &str| show(Shown::Text(text));
         question::also_allows(&mirror, "`p`")
             .iter()

@@ -16,8 +16,8 @@ use host::exit::{Exit, Failure};
 use protocol::event::Event;
 use protocol::method::{
     AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, Done, EditInput,
-    GetApprovals, GetFeatures, GetPastCalls, GetStatus, MoveInput, Page, Pause, Pin, Resume,
-    SendInput, SetDraft, Shutdown, StopJob, StopRun, Unpin, Withdraw,
+    GetApprovals, GetFeatures, GetPastCalls, GetStatus, MoveInput, Page, Pause, Pin, PreviewCall,
+    PreviewedCall, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun, Unpin, Withdraw,
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
@@ -295,6 +295,11 @@ impl Link {
             | Intent::FetchFeatures
             | Intent::PreviewFeature { .. }
             | Intent::ChangeFeature { .. } => self.perform_in_panel(intent).await,
+            Intent::PreviewCall { id } => {
+                let call = self.ask(PreviewCall { id }).await?;
+                let call = call.unwrap_or_else(|failure| PreviewedCall::unknown(words(&failure)));
+                Ok(Some(Reply::CallPreview { id, call }))
+            }
             Intent::PreviewRule { id } => {
                 let text = self.preview(id).await?;
                 Ok(Some(Reply::RulePreview { id, text }))
