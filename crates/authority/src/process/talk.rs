@@ -37,7 +37,8 @@ pub struct Talk {
     read: Vec<u8>,
     kept: Arc<Mutex<Vec<u8>>>,
     cancel: CancellationToken,
-    child: JoinHandle<Result<ChildResult, Error>>,
+    /// `None` once its end was waited for.
+    child: Option<JoinHandle<Result<ChildResult, Error>>>,
     pid: u32,
     program: String,
 }
@@ -81,7 +82,7 @@ impl Spawner {
             read: Vec::new(),
             kept,
             cancel,
-            child,
+            child: Some(child),
             pid,
             program,
         })
@@ -96,7 +97,7 @@ impl Talk {
 
     /// Whether it has ended, with all that it started.
     pub fn has_ended(&self) -> bool {
-        self.child.is_finished()
+        self.child.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Writes one line. If this is dropped before it resolves, the child can only be ended.
@@ -175,16 +176,20 @@ impl Talk {
     /// Closes its input, and waits for its end. After this time it gets `SIGTERM`, and [`super::GRACE`] later `SIGKILL`.
     ///
     /// # Errors
-    /// As for [`super::SpawnedChild::run`].
-    pub async fn end(mut self, wait: Duration) -> Result<ChildResult, Error> {
+    /// As for [`super::SpawnedChild::run`]; `Bug` when its end was waited for before.
+    pub async fn end(&mut self, wait: Duration) -> Result<ChildResult, Error> {
         self.input = None;
-        let ended = match tokio::time::timeout(wait, &mut self.child).await {
+        let Some(child) = &mut self.child else {
+            return Err(Error::new(ErrorKind::Bug, "it was ended before"));
+        };
+        let ended = match tokio::time::timeout(wait, &mut *child).await {
             Ok(ended) => ended,
             Err(_late) => {
                 self.cancel.cancel();
-                (&mut self.child).await
+                child.await
             }
         };
+        self.child = None;
         ended.unwrap_or_else(|error| {
             let text = format!("ending {} failed: {error}", self.program);
             Err(Error::new(ErrorKind::Bug, text))
@@ -195,6 +200,8 @@ impl Talk {
 impl Drop for Talk {
     fn drop(&mut self) {
         // What is dropped kills.
-        self.child.abort();
+        if let Some(child) = &self.child {
+            child.abort();
+        }
     }
 }

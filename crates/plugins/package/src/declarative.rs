@@ -1,4 +1,7 @@
-//! A feature of a package as a module of the registry: each call of a tool runs its program, confined as every command.
+//! A feature of a package as a module of the registry: each call of a tool runs its program, confined as every command, or
+//! guests answer its tools and hooks.
+
+mod answered;
 
 use crate::manifest::DeclaredFeature;
 use crate::program::ToolProgram;
@@ -25,7 +28,7 @@ const MAX_OUTPUT: usize = 16 << 20;
 const TEMPORARY: i32 = 75;
 
 /// Says whether the package still is what was granted.
-type Unchanged = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub(crate) type Unchanged = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// A feature of a granted package.
 pub struct DeclarativeFeature {
@@ -62,7 +65,12 @@ impl FeatureModule for DeclarativeFeature {
         let DeclaredFeature {
             descriptor,
             programs,
+            guest,
+            ..
         } = &self.declared;
+        if let Some(guest) = guest {
+            return self.install_guests(guest, ctx);
+        }
         if programs.is_empty() {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 //! manifest declares goes through the same registry as every feature.
 //!
 //! ```text
-//! plugin.toml ─▶ Manifest (data alone) ─▶ DeclarativeFeature ─▶ plan, install, calls: a program for each tool
+//! plugin.toml ─▶ Manifest (data alone) ─▶ DeclarativeFeature ─▶ plan, install, calls: a program for each tool, or guests
 //! all files   ─▶ Content (digests)      ─▶ what a grant is for
 //! ```
 //!
@@ -10,6 +10,7 @@
 
 mod content;
 mod declarative;
+mod guests;
 mod manifest;
 mod program;
 

@@ -6,6 +6,8 @@
     reason = "a rig that fails is a failed test"
 )]
 
+mod guests;
+
 use plugin::{Content, DeclarativeFeature, DeclaredFeature, MANIFEST, Manifest, Renames};
 use pod::feature::{
     FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -28,7 +30,9 @@ fn package(name: &str) -> PathBuf {
 
 /// With the network for each program: those of the test kit run without a sandbox, and nothing else keeps a program from it.
 fn read(manifest: &str) -> Vec<DeclaredFeature> {
-    let manifest = &manifest.replace("\nprogram = ", "\nnetwork = true\nprogram = ");
+    let manifest = &manifest
+        .replace("\nprogram = ", "\nnetwork = true\nprogram = ")
+        .replace("guest = { ", "guest = { network = true, ");
     let version = Version::parse(env!("CARGO_PKG_VERSION")).unwrap();
     let manifest = Manifest::read(manifest, &version, &Renames::new()).unwrap();
     assert!(!manifest.features.is_empty());

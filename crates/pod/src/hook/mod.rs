@@ -40,8 +40,8 @@ pub use point::{FailureRule, HookClass, HookPoint};
 pub(crate) use private::begin as private_panics;
 pub use private::silence_private_panics;
 pub use typed::{
-    AnswerView, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView, Gate,
-    LeavingResult, MAX_KEPT_CALLS, Observe, Point, PostAssistant, PreCompaction, PreRequest,
+    AnswerView, AtPoint, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView,
+    Gate, LeavingResult, MAX_KEPT_CALLS, Observe, Point, PostAssistant, PreCompaction, PreRequest,
     PreToolCall, PromptSubmit, PromptView, ProposedCall, RequestView, SeesOutputSchema,
     ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat, ToolRepeatView, ToolRun,
     ToolRunView, ToolShape, ToolShapeView, Transform, TurnEnd, TurnEndView, TurnError,

@@ -39,6 +39,14 @@ pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
     fn heard(answer: &serde_json::Value) -> Result<Self::Answer, String>;
 }
 
+/// Code that is the same for the types of all points, for hooks that are known only at run time; see [`HookPoint::call`].
+pub trait AtPoint {
+    /// What it returns.
+    type Out;
+    /// Called with the type of the point.
+    fn at<P: Point>(self) -> Self::Out;
+}
+
 /// A point whose hooks may refuse.
 #[diagnostic::on_unimplemented(
     message = "hooks at `{Self}` are not gates: they cannot refuse",
@@ -135,6 +143,15 @@ macro_rules! points {
                 &mut hooks.chains.$field
             }
         })*
+
+        impl HookPoint {
+            /// Calls `code` with the type of this point.
+            pub fn call<C: AtPoint>(self, code: C) -> C::Out {
+                match self {
+                    $(Self::$point => code.at::<$point>(),)*
+                }
+            }
+        }
 
         /// One chain for each point.
         #[derive(Default)]

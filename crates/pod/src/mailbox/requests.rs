@@ -212,6 +212,11 @@ impl MailboxSender {
         answered(&self.requests, answer).await
     }
 
+    /// Resolves when the pod has ended.
+    pub(crate) async fn closed(&self) {
+        self.requests.closed().await;
+    }
+
     /// Requests a run. A newer request of the same kind for the same task replaces the older one.
     pub(crate) fn request_run(&self, new: TaskRequest) -> Result<(), NotTaken> {
         if self.requests.is_closed() {

@@ -3,9 +3,11 @@
 use crate::program::{ProgramTable, ToolProgram};
 use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{
-    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability,
-    InstructionDeclaration, ToolCategory, ToolDeclaration, TouchKind, TouchRule,
+    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HookDeclaration,
+    HostCapability, InstructionDeclaration, StateDeclaration, StateScope, ToolCategory,
+    ToolDeclaration, TouchKind, TouchRule,
 };
+use pod::hook::{DEFAULT_DEADLINE, HookClass, HookPoint};
 use pod::permission::Rule;
 use semver::Version;
 use serde::Deserialize;
@@ -14,12 +16,30 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
+/// The deadline of a hook that names none, long enough for the start of an interpreter.
+const DEFAULT_HOOK_MS: u64 = DEFAULT_DEADLINE.as_millis() as u64;
+
 /// A feature as the manifest declares it, and the programs of its tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredFeature {
     pub descriptor: FeatureDescriptor,
     /// By the names of tools.
     pub programs: BTreeMap<String, ToolProgram>,
+    /// The program whose children answer its tools and hooks, in place of those.
+    pub guest: Option<ToolProgram>,
+    /// What the manifest calls tools that a person renamed, by their new names.
+    own_names: BTreeMap<String, String>,
+}
+
+/// What answers the tools and hooks of a feature.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Runtime {
+    /// A program for each tool, started for each call.
+    #[default]
+    Program,
+    /// A program that answers requests.
+    Guest,
 }
 
 /// `[features.NAME]`: what a feature without code can declare, under the names of [`FeatureDescriptor`], and its programs.
@@ -37,6 +57,54 @@ pub(super) struct FeatureTable {
     rules: Vec<Rule>,
     #[serde(default)]
     run: BTreeMap<String, ProgramTable>,
+    #[serde(default)]
+    runtime: Runtime,
+    guest: Option<ProgramTable>,
+    #[serde(default)]
+    hooks: Vec<HookTable>,
+    #[serde(default)]
+    states: Vec<StateTable>,
+    #[serde(default)]
+    requests: Vec<CapabilityRequest>,
+    /// A JSON Schema.
+    settings: Option<Value>,
+}
+
+/// `[[features.NAME.hooks]]`, under the names of [`HookDeclaration`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HookTable {
+    name: String,
+    point: HookPoint,
+    deadline_ms: Option<u64>,
+    tools: Option<Vec<String>>,
+    #[serde(default)]
+    withholds: bool,
+    #[serde(default)]
+    with_output_schema: bool,
+    #[serde(default)]
+    before: Vec<FeatureId>,
+    #[serde(default)]
+    after: Vec<FeatureId>,
+}
+
+/// `[[features.NAME.states]]`, under the names of [`StateDeclaration`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateTable {
+    name: String,
+    #[serde(default = "first")]
+    version: u16,
+    #[serde(default = "of_session")]
+    scope: StateScope,
+}
+
+fn first() -> u16 {
+    1
+}
+
+fn of_session() -> StateScope {
+    StateScope::Session
 }
 
 /// `[[features.NAME.tools]]`: what a tool of a package can declare, under the names of [`ToolDeclaration`].
@@ -65,6 +133,7 @@ impl DeclaredFeature {
         line_at: impl Fn(usize) -> usize,
     ) -> Result<Self, String> {
         let name = id.name().rsplit('/').next().unwrap_or_default().to_owned();
+        let guest = table.guest_program()?;
         let FeatureTable {
             display_name,
             tools,
@@ -72,68 +141,104 @@ impl DeclaredFeature {
             serves,
             rules,
             mut run,
+            runtime: _,
+            guest: _,
+            hooks,
+            states,
+            requests: asked,
+            settings,
         } = table;
         let rules = renamed(rules, &tools, rename);
-        let mut programs = BTreeMap::new();
+        let (mut programs, mut own_names) = (BTreeMap::new(), BTreeMap::new());
         let mut builder = FeatureDescriptor::builder(id)
             .display_name(display_name.unwrap_or_else(|| name.clone()))
             .version(version.to_string())
-            .runtime(FeatureRuntimeKind::Declarative);
+            .runtime(match guest {
+                Some(_) => FeatureRuntimeKind::Guest,
+                None => FeatureRuntimeKind::Declarative,
+            });
         for tool in tools.into_iter().map(ToolTable::with_schema) {
             let tool = tool?;
             let own = tool.name.clone();
-            let program = run
-                .remove(&own)
-                .ok_or_else(|| without_program(&name, &own, &run))?;
-            let program = tool
-                .program(program)
-                .map_err(|why| format!("run.{own}: {why}"))?;
+            let program = match run.remove(&own) {
+                Some(_) if guest.is_some() => {
+                    let text = "the guest answers all tools of this feature";
+                    return Err(format!("run.{own}: {text}"));
+                }
+                None if guest.is_none() => return Err(without_program(&name, &own, &run)),
+                program => program,
+            };
+            let program = program.map(|program| tool.program(program)).transpose();
+            let program = program.map_err(|why| format!("run.{own}: {why}"))?;
             let line = line_at(tool.schema.span().start);
-            let declared = tool.declaration(rename.get(&own).cloned())?;
+            let declared = tool.declaration(rename.get(&own).cloned(), !states.is_empty())?;
             declared
                 .model_problem()
                 .map_or(Ok(()), |why| Err(format!("line {line}: {why}")))?;
-            programs.insert(declared.name.clone(), program);
+            if own != declared.name {
+                own_names.insert(declared.name.clone(), own);
+            }
+            programs.extend(program.map(|program| (declared.name.clone(), program)));
             builder = builder.foreign_tool(declared);
         }
         if let Some(name) = run.keys().next() {
             return Err(format!("run.{name}: there is no tool `{name}`"));
         }
-        builder = instructions.into_iter().fold(builder, |builder, text| {
-            builder.instruction(text.name, text.text)
-        });
-        builder = rules
-            .into_iter()
-            .fold(builder, pod::feature::FeatureDescriptorBuilder::rule);
-        builder = serves
-            .into_iter()
-            .fold(builder, pod::feature::FeatureDescriptorBuilder::serves);
-        builder = about
-            .into_iter()
-            .fold(builder, pod::feature::FeatureDescriptorBuilder::about);
         let mut descriptor = builder.build();
-        descriptor.requested_capabilities = requests(&programs);
+        descriptor.instructions = instructions;
+        (descriptor.rules, descriptor.serves) = (rules, serves);
+        descriptor.about = about;
+        descriptor.declared_hooks = hooks.into_iter().map(HookTable::declaration).collect();
+        descriptor.states = states.into_iter().map(StateTable::declaration).collect();
+        descriptor.settings = settings.map(|schema| schema.to_string().into());
+        descriptor.requested_capabilities = requests(&programs, guest.as_ref());
+        descriptor.requested_capabilities.extend(asked);
         // A schema is compiled where the feature is planned: nothing of a package costs much before it is granted.
         let problems = descriptor.problems_but_schemas();
         if problems.is_empty() {
             Ok(Self {
                 descriptor,
                 programs,
+                guest,
+                own_names,
             })
         } else {
             Err(problems.join("; "))
         }
     }
 
-    /// The feature with those of its tools whose programs are kept.
+    /// What the manifest calls a tool.
+    pub(crate) fn own_name<'a>(&'a self, tool: &'a str) -> &'a str {
+        self.own_names.get(tool).map_or(tool, String::as_str)
+    }
+
+    /// All that it starts: the names of what the programs answer, and the programs.
+    pub fn started(&self) -> impl Iterator<Item = (&str, &ToolProgram)> {
+        let programs = self
+            .programs
+            .iter()
+            .map(|(tool, program)| (tool.as_str(), program));
+        programs.chain(self.guest.iter().map(|guest| ("guest", guest)))
+    }
+
+    /// The feature with those of its tools and hooks whose programs are kept.
     #[must_use]
     pub fn keep(&self, keep: impl Fn(&ToolProgram) -> bool) -> Self {
         let mut kept = self.clone();
+        if let Some(guest) = &self.guest {
+            if !keep(guest) {
+                kept.guest = None;
+                let of = &mut kept.descriptor;
+                (of.declared_tools, of.declared_hooks) = Default::default();
+                (of.states, of.requested_capabilities) = Default::default();
+            }
+            return kept;
+        }
         kept.programs.retain(|_, program| keep(program));
         kept.descriptor
             .declared_tools
             .retain(|tool| kept.programs.contains_key(&tool.name));
-        kept.descriptor.requested_capabilities = requests(&kept.programs);
+        kept.descriptor.requested_capabilities = requests(&kept.programs, None);
         kept
     }
 }
@@ -170,7 +275,11 @@ impl ToolTable {
     }
 
     /// The tool as the registry knows it. A program has effects of its own, and the state of the pod is out of its reach.
-    fn declaration(self, other_name: Option<String>) -> Result<ToolDeclaration, String> {
+    fn declaration(
+        self,
+        other_name: Option<String>,
+        has_states: bool,
+    ) -> Result<ToolDeclaration, String> {
         let Self {
             name,
             about,
@@ -180,9 +289,9 @@ impl ToolTable {
             touches,
             category,
         } = self;
-        if touches.iter().any(|rule| rule.is == TouchKind::Session) {
+        if !has_states && touches.iter().any(|rule| rule.is == TouchKind::Session) {
             return Err(format!(
-                "tool `{name}` touches `session`, which no program can"
+                "tool `{name}` touches `session`, which no program can that has no states"
             ));
         }
         let name = other_name.unwrap_or(name);
@@ -219,9 +328,102 @@ fn renamed(rules: Vec<Rule>, tools: &[ToolTable], rename: &BTreeMap<String, Stri
     all
 }
 
-/// What the programs need: to be started, in the working directory.
-fn requests(programs: &BTreeMap<String, ToolProgram>) -> Vec<CapabilityRequest> {
+impl FeatureTable {
+    /// The program of guests, which is there exactly if they answer.
+    fn guest_program(&self) -> Result<Option<ToolProgram>, String> {
+        let is_carried = |request: &&CapabilityRequest| {
+            matches!(
+                request.capability,
+                HostCapability::EmitModelNotification { .. } | HostCapability::EmitUserAlert
+            )
+        };
+        let needs_guest =
+            !(self.hooks.is_empty() && self.states.is_empty() && self.requests.is_empty())
+                || self.settings.is_some();
+        let guest = match (&self.runtime, &self.guest) {
+            (Runtime::Program, None) if needs_guest => {
+                let text = "hooks, states, requests and settings are of guests";
+                return Err(format!("{text}; write `runtime = \"guest\"`"));
+            }
+            (Runtime::Program, None) => return Ok(None),
+            (Runtime::Program, Some(_)) => {
+                return Err("`guest` needs `runtime = \"guest\"`".to_owned());
+            }
+            (Runtime::Guest, None) => {
+                return Err("`runtime = \"guest\"` needs `guest = { program, args }`".to_owned());
+            }
+            (Runtime::Guest, Some(guest)) => guest.clone(),
+        };
+        if let Some(other) = self.requests.iter().find(|request| !is_carried(request)) {
+            let capability = &other.capability;
+            return Err(format!(
+                "requests: a guest is given no handle for {capability}"
+            ));
+        }
+        let guest = ToolProgram::of(guest, &Map::new()).map_err(|why| format!("guest: {why}"))?;
+        Ok(Some(guest))
+    }
+}
+
+impl HookTable {
+    fn declaration(self) -> HookDeclaration {
+        let Self {
+            name,
+            point,
+            deadline_ms,
+            tools,
+            withholds,
+            with_output_schema,
+            before,
+            after,
+        } = self;
+        let class = point.class();
+        let every = || match class {
+            HookClass::Transform => vec!["*".to_owned()],
+            HookClass::Gate | HookClass::Observe => Vec::new(),
+        };
+        HookDeclaration {
+            name,
+            point,
+            class,
+            deadline_ms: deadline_ms.unwrap_or(DEFAULT_HOOK_MS),
+            tools: tools.unwrap_or_else(every),
+            needs: Vec::new(),
+            withholds,
+            with_output_schema,
+            before,
+            after,
+        }
+    }
+}
+
+impl StateTable {
+    fn declaration(self) -> StateDeclaration {
+        let Self {
+            name,
+            version,
+            scope,
+        } = self;
+        StateDeclaration {
+            name,
+            version,
+            scope,
+        }
+    }
+}
+
+/// What the programs need: to be started, in the working directory; and what guests need.
+fn requests(
+    programs: &BTreeMap<String, ToolProgram>,
+    guest: Option<&ToolProgram>,
+) -> Vec<CapabilityRequest> {
     let mut requests = Vec::new();
+    requests.extend(guest.map(|guest| {
+        let programs = vec![guest.program.clone().into()].into();
+        let network = guest.network;
+        let capability = HostCapability::Process { programs, network };
+        CapabilityRequest::required(capability, "run its guests")
+    }));
     if !programs.is_empty() {
         let reason = "start the programs of its tools in the working directory";
         requests.push(CapabilityRequest::required(

@@ -138,7 +138,7 @@ fn a_bad_feature_costs_itself_alone() {
         ),
         (
             without("[features.maps]\n", "[features.maps]\nsettings = \"{}\"\n"),
-            "line 11: unknown field `settings`",
+            "settings are of guests",
         ),
         (
             without("[features.maps]\n", "[features.maps]\nwhat = 1\n"),
@@ -536,4 +536,66 @@ fn a_person_gives_tools_other_names() {
     let maps = read.features["maps"].as_ref().unwrap();
     assert_eq!(maps.descriptor.declared_tools[0].name, "find_place");
     assert!(maps.programs.contains_key("find_place"));
+}
+
+const REVIEW: &str = include_str!("../../../../../docs/plugins/review-first/plugin.toml");
+
+#[test]
+fn guests_answer_the_tools_and_hooks_of_a_feature() {
+    let read = feature("main", REVIEW).unwrap();
+    let of = &read.descriptor;
+    assert_eq!(of.runtime, FeatureRuntimeKind::Guest);
+    assert_eq!(
+        (
+            of.declared_hooks.len(),
+            of.states.len(),
+            read.programs.len()
+        ),
+        (1, 1, 0)
+    );
+    let started: Vec<String> = read.started().map(|(_, of)| of.to_string()).collect();
+    assert_eq!(started, ["python3 -B {package}/guest.py"]);
+    assert_eq!(of.requested_capabilities.len(), 1);
+    let none = read.keep(|_| false).descriptor;
+    assert!(none.declared_tools.is_empty() && none.declared_hooks.is_empty());
+    assert!(none.states.is_empty() && none.requested_capabilities.is_empty());
+    assert_eq!(read.keep(|_| true), read);
+    let renamed = Renames::from([(
+        "review-first".to_owned(),
+        [("Reviewed".to_owned(), "seen".to_owned())].into(),
+    )]);
+    let renamed = Manifest::read(REVIEW, &"0.2.0".parse().unwrap(), &renamed).unwrap();
+    let renamed = renamed.features["main"].as_ref().unwrap();
+    assert_eq!(renamed.own_name("seen"), "Reviewed");
+    let guest = "guest = { program = \"python3\", args = [\"-B\", \"{package}/guest.py\"] }\n";
+    let alert = "need = \"optional\", reason = \"to tell\"";
+    for (part, with, says) in [
+        (guest, "", "needs `guest = { program, args }`"),
+        ("runtime = \"guest\"\n", "", "`guest` needs `runtime"),
+        (
+            "[features.main.tools.schema]",
+            "[features.main.run.Reviewed]\nprogram = \"x\"\n[features.main.tools.schema]",
+            "the guest answers all tools",
+        ),
+        (
+            "runtime",
+            &format!(
+                "requests = [{{ capability = \"process\", programs = [\"x\"], {alert} }}]\nruntime"
+            ),
+            "given no handle for",
+        ),
+        (
+            "states = [{ name = \"branches\" }]\n",
+            "",
+            "touches `session`",
+        ),
+        ("pre_tool_call", "before_tool", "line 10: unknown variant"),
+        ("guest.py", "{who}", "no property `who`"),
+    ] {
+        let why = feature("main", &REVIEW.replacen(part, with, 1)).unwrap_err();
+        assert!(why.contains(says), "{says}: {why}");
+    }
+    let tells = format!("requests = [{{ capability = \"emit_user_alert\", {alert} }}]\nruntime");
+    let tells = feature("main", &REVIEW.replacen("runtime", &tells, 1)).unwrap();
+    assert_eq!(tells.descriptor.requested_capabilities.len(), 2);
 }

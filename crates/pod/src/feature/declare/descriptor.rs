@@ -50,8 +50,9 @@ const MAX_RULES: usize = 32;
 pub enum FeatureRuntimeKind {
     /// Compiled in.
     Builtin,
-    /// A child process.
-    ExternalProcess,
+    /// A child process that answers requests: a guest.
+    #[serde(alias = "external_process")]
+    Guest,
     /// An MCP server.
     McpBridge,
     /// A WebAssembly component.
@@ -102,7 +103,7 @@ pub struct FeatureDescriptor {
     /// The categories of tools that work where it is installed; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serves: Vec<ToolCategory>,
-    /// Rules of permission that ask or deny, for any tools, of a feature without code; at most 32.
+    /// Rules of permission that ask or deny, for any tools, of a feature that is not compiled in; at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// The JSON Schema of its settings, at most 64 KiB; a feature without one has no settings.
@@ -266,7 +267,7 @@ impl FeatureDescriptor {
 }
 
 impl FeatureDescriptor {
-    /// The host asks a feature with code by its hooks.
+    /// The host asks a compiled-in feature by its hooks.
     fn rules_problem(&self) -> Option<String> {
         if self
             .rules
@@ -275,7 +276,8 @@ impl FeatureDescriptor {
         {
             return Some("a plugin can `ask` and `deny`, not `allow`".to_owned());
         }
-        if !self.rules.is_empty() && self.runtime != FeatureRuntimeKind::Declarative {
+        let is_read = [FeatureRuntimeKind::Declarative, FeatureRuntimeKind::Guest];
+        if !self.rules.is_empty() && !is_read.contains(&self.runtime) {
             return Some("a feature with code has hooks instead".to_owned());
         }
         Layer::new(self.id.to_string(), self.rules.clone())

@@ -39,6 +39,10 @@ impl fmt::Display for StateScope {
 /// Reads a value of an older version.
 pub(crate) type Migration<T> = fn(version: u16, value: &Value) -> Result<T, String>;
 
+fn without_migration<T>(version: u16, _: &Value) -> Result<T, String> {
+    Err(format!("version {version} has no migration"))
+}
+
 /// A state's name, version and scope, as a `const`.
 ///
 /// ```
@@ -67,12 +71,11 @@ impl<T: DeserializeOwned> StateKey<T> {
             "a state's name is 1 to 64 bytes of [a-z0-9-]"
         );
         assert!(version > 0, "the versions of a state start at 1");
-        let migrate: Migration<T> = |version, _| Err(format!("version {version} has no migration"));
         Self {
             name: Cow::Borrowed(name),
             version,
             scope: StateScope::Session,
-            migrate,
+            migrate: without_migration,
             value: PhantomData,
         }
     }
@@ -109,8 +112,10 @@ impl<T: DeserializeOwned> StateKey<T> {
         } = declared.clone();
         Self {
             name: Cow::Owned(name),
+            version,
             scope,
-            ..Self::new("", version)
+            migrate: without_migration,
+            value: PhantomData,
         }
     }
 

@@ -307,6 +307,11 @@ impl RunningNotes {
             text: crate::feature::clamp(text).to_owned(),
         })
     }
+
+    /// Resolves when the pod has ended, for what a feature has to end with it.
+    pub async fn pod_ended(&self) {
+        self.link.mailbox.closed().await;
+    }
 }
 
 impl fmt::Debug for RunningNotes {

@@ -300,7 +300,7 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
         ),
         (
             "user:u",
-            vec![runtime(FeatureRuntimeKind::ExternalProcess)],
+            vec![runtime(FeatureRuntimeKind::Guest)],
             vec![C::NoAdapter],
             InstallOutcome::Skipped,
             &["does not support"],

@@ -1,0 +1,113 @@
+//! One guest: a child, its greeting, and one request after the other.
+
+use super::CONTRACT;
+use super::host_side::HostSide;
+use super::wire::{self, Failure, FromGuest};
+use authority::{ChildExit, Talk};
+use serde::Serialize;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Most lines of a guest for one request: what writes more is ended.
+const MAX_LINES: usize = 10_000;
+
+/// How long an end that was noticed may take, until its reason is known.
+const END_WAIT: Duration = Duration::from_millis(200);
+
+pub(super) struct Guest {
+    talk: Talk,
+    /// The number of the last request.
+    last: u64,
+}
+
+/// The answer of a guest to one request, or its failure; `Err` for a guest that does not keep the contract, and is not
+/// asked again.
+pub(super) type Answered = Result<Result<Value, Failure>, String>;
+
+impl Guest {
+    pub(super) fn new(talk: Talk) -> Self {
+        Self { talk, last: 0 }
+    }
+
+    /// Agrees on the contract.
+    pub(super) async fn greet(&mut self, hello: &Value, host: &HostSide) -> Result<(), String> {
+        let answer = self.ask("initialize", hello, host).await?;
+        let answer =
+            answer.map_err(|failure| format!("it refused to start: {}", failure.message))?;
+        match answer.get("contract").and_then(Value::as_u64) {
+            Some(CONTRACT) => Ok(()),
+            _ => Err(format!(
+                "it does not answer `initialize` with contract {CONTRACT}"
+            )),
+        }
+    }
+
+    /// Asks it, and does meanwhile what it asks for.
+    pub(super) async fn ask(
+        &mut self,
+        method: &str,
+        params: impl Serialize,
+        host: &HostSide,
+    ) -> Answered {
+        self.last += 1;
+        let request = wire::request(self.last, method, params)?;
+        self.send(&request).await?;
+        for _ in 0..MAX_LINES {
+            let line = self.talk.line().await.map_err(|error| error.to_string())?;
+            let Some(line) = line else {
+                return Err(self.ended().await);
+            };
+            match wire::read(&line)? {
+                FromGuest::Answered { id, answer } if id == self.last => return Ok(answer),
+                FromGuest::Answered { .. } => {
+                    return Err("it answered a request that was not made".to_owned());
+                }
+                FromGuest::Asked { id, method, params } => {
+                    let answer = host.answer(&method, params).await;
+                    if let Some(id) = id {
+                        self.send(&wire::answer(&id, answer)).await?;
+                    }
+                }
+            }
+        }
+        Err(format!("it wrote over {MAX_LINES} lines for one request"))
+    }
+
+    /// Whether it was asked nothing yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.last == 0
+    }
+
+    /// Whether the child has ended since.
+    pub(super) fn has_ended(&self) -> bool {
+        self.talk.has_ended()
+    }
+
+    /// The end of its standard error.
+    pub(super) fn stderr(&self) -> String {
+        self.talk.stderr()
+    }
+
+    async fn send(&mut self, line: &[u8]) -> Result<(), String> {
+        if let Err(error) = self.talk.send(line).await {
+            return Err(match error.kind() {
+                authority::ErrorKind::FixInput => error.to_string(),
+                _ => self.ended().await,
+            });
+        }
+        Ok(())
+    }
+
+    /// How its process ended.
+    async fn ended(&mut self) -> String {
+        let ended = tokio::time::timeout(END_WAIT, self.talk.end(END_WAIT)).await;
+        let how = ended.ok().and_then(Result::ok).map(|ended| ended.how);
+        match how {
+            Some(ChildExit::Exit(status)) => format!("its process ended with exit {status}"),
+            Some(ChildExit::Signal(signal)) => format!("its process ended by signal {signal}"),
+            Some(ChildExit::Deadline | ChildExit::Cancelled) | None => {
+                "it closed its output".to_owned()
+            }
+        }
+    }
+}
