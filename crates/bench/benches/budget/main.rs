@@ -67,7 +67,7 @@ const PARTS: [(&str, Part); 12] = [
     }),
     ("binary", |_, binary, _, table| {
         let bytes = std::fs::metadata(binary).unwrap().len() as f64 / 1e6;
-        table.figure("binary of profile dist", bytes, "MB", Some(24.0));
+        table.figure("binary of profile dist", bytes, "MB", Some(22.0));
     }),
 ];
 
