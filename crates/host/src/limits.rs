@@ -1,5 +1,5 @@
 //! The limits of runs and pods, one row each: the keys of files, the flag, the variable, the bounds and the place in a record.
-//! What is counted, and when a limit is reached, is in `pod::control`.
+//! What is counted is in `pod::session::spent`; when a limit is reached, in `pod::control`.
 
 use crate::bad_value::BadValue;
 use llm_worker::Cost;
