@@ -236,6 +236,7 @@ impl Calls {
             Item::ToolResult { id, .. } if !self.open.remove(id) => Err(HistoryError::Unasked(*id)),
             Item::ToolResult { .. }
             | Item::User { .. }
+            | Item::Command { .. }
             | Item::System { .. }
             | Item::Assistant { .. }
             | Item::Reasoning { .. } => Ok(()),

@@ -15,7 +15,7 @@ pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
         .enumerate()
         .rev()
         .find_map(|(at, item)| match item {
-            Item::User { text } => Some((text.as_str(), items.get(at..)?)),
+            Item::User { text } | Item::Command { text } => Some((text.as_str(), items.get(at..)?)),
             _ => None,
         });
     let (prompt, turn) = asked.unwrap_or(("", items));

@@ -77,6 +77,8 @@ impl From<CallId> for String {
 pub enum Item {
     /// The input of a person or a script.
     User { text: String },
+    /// A command of a person, in words for the model: the call behind it is that person's.
+    Command { text: String },
     /// A note of the host or a feature for the model. `source` is `host` or a feature id.
     System { source: String, text: String },
     /// The model's answer text.
@@ -102,19 +104,6 @@ pub enum Item {
         #[serde(flatten)]
         outcome: ToolOutcome,
     },
-}
-
-/// What an item *user* begins with that is about a command of a person: the call behind it is that person's. It is part of
-/// the format of journals, whose items are made with it.
-pub const COMMAND_WORDS: &str =
-    "I entered this command myself, so the call that follows is mine and not yours:";
-
-impl Item {
-    /// Whether the call behind it is one of a person.
-    #[must_use]
-    pub fn is_command(&self) -> bool {
-        matches!(self, Self::User { text } if text.starts_with(COMMAND_WORDS))
-    }
 }
 
 /// A provider's signature of reasoning, or the reasoning itself in encrypted form, to be sent back byte for byte. It

@@ -323,7 +323,7 @@ fn answers_in(items: &[Item]) -> usize {
     let mut place = 0;
     let mut is_of_person = false;
     for item in items {
-        let is_call = std::mem::replace(&mut is_of_person, item.is_command());
+        let is_call = std::mem::replace(&mut is_of_person, matches!(item, Item::Command { .. }));
         if is_call {
             continue;
         }
@@ -331,7 +331,10 @@ fn answers_in(items: &[Item]) -> usize {
             Item::Reasoning { .. } => 1,
             Item::Assistant { .. } => 2,
             Item::ToolCall { .. } => 3,
-            Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => 0,
+            Item::User { .. }
+            | Item::Command { .. }
+            | Item::System { .. }
+            | Item::ToolResult { .. } => 0,
         };
         let goes_on = here > place || (here == 3 && place == 3);
         count += usize::from(here > 0 && (place == 0 || !goes_on));

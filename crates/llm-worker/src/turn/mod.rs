@@ -437,7 +437,7 @@ impl<P: Payload> Turn<P> {
 /// Whether the host may add this item to history: other items come from the model and its calls.
 fn host_may_add(item: &Item) -> bool {
     match item {
-        Item::User { .. } | Item::System { .. } => true,
+        Item::User { .. } | Item::Command { .. } | Item::System { .. } => true,
         Item::Assistant { .. }
         | Item::Reasoning { .. }
         | Item::ToolCall { .. }

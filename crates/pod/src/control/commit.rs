@@ -33,7 +33,7 @@ impl Payload for Journaled {
 
     fn item(note: &Note) -> Item {
         match note {
-            Note::Input { text, .. } => Item::User { text: text.clone() },
+            Note::Input { item, .. } => item.clone(),
             Note::System(item) => item.item(),
         }
     }
@@ -48,7 +48,7 @@ pub(crate) enum Note {
     /// A queued input, with what the model reads; the turn consumes it.
     Input {
         input: InputId,
-        text: String,
+        item: Item,
     },
     System(SystemItem),
 }
@@ -57,7 +57,7 @@ impl From<&QueuedInput> for Note {
     fn from(queued: &QueuedInput) -> Self {
         Self::Input {
             input: queued.input,
-            text: queued.item_text(),
+            item: queued.item(),
         }
     }
 }
@@ -213,6 +213,7 @@ fn add_record(
         .into(),
         Fact::Item(
             item @ (Item::User { .. }
+            | Item::Command { .. }
             | Item::Assistant { .. }
             | Item::Reasoning { .. }
             | Item::ToolCall { .. }

@@ -1,6 +1,6 @@
 //! Inputs that run a command of a person: their text, and what the model reads of it.
 
-use llm_worker::item::COMMAND_WORDS;
+use llm_worker::Item;
 
 /// Begins the text of such an input; the command follows.
 const SIGN: char = '!';
@@ -20,10 +20,17 @@ pub fn command_of(text: &str) -> Option<&str> {
         .filter(|command| !command.is_empty())
 }
 
+/// What the model reads before a command. It is part of the format of journals: their items are made with it.
+const COMMAND_WORDS: &str =
+    "I entered this command myself, so the call that follows is mine and not yours:";
+
 /// What the model reads in place of such a text.
 #[must_use]
-pub fn command_item(text: &str) -> String {
-    format!("{COMMAND_WORDS}\n{}", command_of(text).unwrap_or(text))
+pub fn command_item(text: &str) -> Item {
+    let command = command_of(text).unwrap_or(text);
+    Item::Command {
+        text: format!("{COMMAND_WORDS}\n{command}"),
+    }
 }
 
 #[cfg(test)]
@@ -48,7 +55,8 @@ mod tests {
         ] {
             assert_eq!(command_of(text), command, "{text}");
         }
-        assert!(command_item("! ls").ends_with(" not yours:\nls"));
+        let text = format!("{COMMAND_WORDS}\nls");
+        assert_eq!(command_item("! ls"), Item::Command { text });
     }
 
     #[test]

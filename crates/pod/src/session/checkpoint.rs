@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use session_store::MAX_CHECKPOINT_BYTES;
 
 /// The version of the bytes and of the fold's result: raised when either changes.
-pub const VERSION: u32 = 27;
+pub const VERSION: u32 = 28;
 
 /// The parts of a checkpoint besides the state, collected during the fold: items and clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,6 +161,7 @@ fn read(version: u32, bytes: &[u8]) -> Option<(Head<SessionState>, &[u8])> {
 /// The first byte of an item.
 mod tag {
     pub(super) const USER: u8 = b'u';
+    pub(super) const COMMAND: u8 = b'!';
     pub(super) const SYSTEM: u8 = b's';
     pub(super) const ASSISTANT: u8 = b'a';
     pub(super) const REASONING: u8 = b'r';
@@ -172,6 +173,7 @@ mod tag {
 fn put(item: &Item, out: &mut Vec<u8>) {
     match item {
         Item::User { text } => fields(out, tag::USER, &[text]),
+        Item::Command { text } => fields(out, tag::COMMAND, &[text]),
         Item::System { source, text } => fields(out, tag::SYSTEM, &[source, text]),
         Item::Assistant { text } => fields(out, tag::ASSISTANT, &[text]),
         Item::Reasoning { text, seal: None } => fields(out, tag::REASONING, &[text]),
@@ -240,6 +242,7 @@ fn decoded(mut rest: &[u8]) -> Option<Vec<Item>> {
 fn get(rest: &mut &[u8]) -> Option<Item> {
     Some(match byte(rest)? {
         tag::USER => Item::User { text: text(rest)? },
+        tag::COMMAND => Item::Command { text: text(rest)? },
         tag::SYSTEM => Item::System {
             source: text(rest)?,
             text: text(rest)?,

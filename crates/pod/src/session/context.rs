@@ -97,7 +97,7 @@ impl ContextMeter {
     pub(super) fn add(&mut self, item: &Item, tool: Option<&str>) {
         let bytes = bytes(item);
         let sum = match item {
-            Item::User { .. } => &mut self.inputs,
+            Item::User { .. } | Item::Command { .. } => &mut self.inputs,
             Item::System { source, .. } => named(&mut self.notes, source),
             Item::Assistant { .. } => &mut self.answers,
             Item::Reasoning { .. } => &mut self.reasoning,
@@ -368,7 +368,10 @@ impl ContextMeter {
 /// The bytes of text of an item.
 pub(super) fn bytes(item: &Item) -> u64 {
     let bytes = match item {
-        Item::User { text } | Item::System { text, .. } | Item::Assistant { text } => text.len(),
+        Item::User { text }
+        | Item::Command { text }
+        | Item::System { text, .. }
+        | Item::Assistant { text } => text.len(),
         Item::Reasoning { text, seal } => {
             text.len() + seal.as_ref().map_or(0, |seal| seal.signature.data.len())
         }

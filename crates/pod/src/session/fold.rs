@@ -437,7 +437,7 @@ impl SessionState {
                     );
                 };
                 self.standing.taken(&queued, self.items + 1);
-                let (text, run) = (queued.item_text(), queued.run);
+                let (item, run) = (queued.item(), queued.run);
                 // A steered input only adds to what the turn does.
                 if !queued.mode.steers() || queued.output_schema.is_some() {
                     self.output_schema = queued.output_schema;
@@ -458,7 +458,7 @@ impl SessionState {
                 });
                 // A person said what to do instead.
                 self.refused = None;
-                return Ok(Some(self.count(Item::User { text })));
+                return Ok(Some(self.count(item)));
             }
             Record::InputWithdrawn(withdrawn) => {
                 if self.queued.take(withdrawn.input).is_none() {
@@ -756,7 +756,10 @@ impl SessionState {
             }
             Item::Assistant { text } => self.answer(text),
             Item::Reasoning { .. } => {}
-            Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => {
+            Item::User { .. }
+            | Item::Command { .. }
+            | Item::System { .. }
+            | Item::ToolResult { .. } => {
                 let why = "this item needs a record kind of its own".to_owned();
                 return Err(IllegalRecord {
                     kind: record.kind().to_owned(),
@@ -903,6 +906,7 @@ impl SessionState {
         let tool = match &item {
             Item::ToolResult { id, .. } => self.open_calls.get(id).map(|call| call.name.as_str()),
             Item::User { .. }
+            | Item::Command { .. }
             | Item::System { .. }
             | Item::Assistant { .. }
             | Item::Reasoning { .. }

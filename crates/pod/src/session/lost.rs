@@ -274,6 +274,7 @@ impl Bridge {
                 seal: Some(seal), ..
             } => raise(&mut self.state.surface_generation, seal.generation),
             Item::User { .. }
+            | Item::Command { .. }
             | Item::System { .. }
             | Item::Assistant { .. }
             | Item::Reasoning { seal: None, .. }

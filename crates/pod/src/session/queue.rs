@@ -4,6 +4,7 @@
 use crate::record::{
     Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, Who, command_item,
 };
+use llm_worker::Item;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,11 +36,12 @@ pub struct QueuedInput {
 impl QueuedInput {
     /// What the model reads once a turn took it.
     #[must_use]
-    pub fn item_text(&self) -> String {
-        if self.run {
-            command_item(&self.text)
-        } else {
-            self.text.to_string()
+    pub fn item(&self) -> Item {
+        match self.run {
+            true => command_item(&self.text),
+            false => Item::User {
+                text: self.text.to_string(),
+            },
         }
     }
 }

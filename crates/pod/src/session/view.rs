@@ -30,7 +30,10 @@ pub(super) fn project(
 fn is_of_model(item: &Item) -> bool {
     match item {
         Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } => true,
-        Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => false,
+        Item::User { .. }
+        | Item::Command { .. }
+        | Item::System { .. }
+        | Item::ToolResult { .. } => false,
     }
 }
 

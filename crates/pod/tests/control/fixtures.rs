@@ -127,6 +127,7 @@ pub(crate) fn results(items: &[Item]) -> BTreeMap<CallId, Vec<String>> {
                 results.get_mut(id).unwrap().push(outcome.summary.clone())
             }
             Item::User { .. }
+            | Item::Command { .. }
             | Item::System { .. }
             | Item::Assistant { .. }
             | Item::Reasoning { .. } => {}

@@ -87,7 +87,7 @@ fn it_runs_without_a_request_and_the_next_one_has_what_it_printed() {
     let requests = over.pod.script.requests();
     let [
         Item::System { .. },
-        Item::User { text },
+        Item::Command { text },
         call,
         result,
         Item::User { text: next },

@@ -87,7 +87,7 @@ impl Dialect for Messages {
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         match item {
-            Item::User { text } => text_block(open, USER, text, out),
+            Item::User { text } | Item::Command { text } => text_block(open, USER, text, out),
             Item::System { source, text } => text_block(open, USER, &host_note(source, text), out),
             Item::Assistant { text } if text.trim().is_empty() => open,
             Item::Assistant { text } => text_block(open, ASSISTANT, text, out),

@@ -102,7 +102,9 @@ impl Dialect for Chat {
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         match item {
-            Item::User { text } => append_text(open, USER_TEXT, "user", text, out),
+            Item::User { text } | Item::Command { text } => {
+                append_text(open, USER_TEXT, "user", text, out)
+            }
             Item::System { source, text } => {
                 append_text(open, USER_TEXT, "user", &host_note(source, text), out)
             }

@@ -1,7 +1,6 @@
 //! Scripts read, played and refused.
 
 use super::*;
-use llm_worker::item::COMMAND_WORDS;
 use llm_worker::{CallId, ResultStatus, ToolOutcome};
 use tokio::sync::mpsc;
 
@@ -54,6 +53,10 @@ fn result(number: u64) -> Item {
         outcome,
     }
 }
+
+/// What a command of a person says to a model.
+const SENTENCE: &str =
+    "I entered this command myself, so the call that follows is mine and not yours:\nls";
 
 #[tokio::test]
 async fn an_answer_with_everything() {
@@ -185,10 +188,15 @@ async fn the_place_is_the_number_of_answers_in_history() {
             2,
         ),
     ];
-    let command = || Item::User {
-        text: format!("{COMMAND_WORDS}\nls"),
+    let command = || Item::Command {
+        text: SENTENCE.to_owned(),
+    };
+    let typed = || Item::User {
+        text: SENTENCE.to_owned(),
     };
     let of_person = vec![
+        // Whoever types the sentence has no command: the call is the model's.
+        (vec![typed(), call(1), result(1)], 1),
         (vec![command(), call(1), result(1)], 0),
         (
             vec![

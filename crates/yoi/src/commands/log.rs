@@ -286,6 +286,7 @@ impl Transcript {
             }
             Item::Reasoning { .. }
             | Item::User { .. }
+            | Item::Command { .. }
             | Item::System { .. }
             | Item::ToolResult { .. } => return None,
         })

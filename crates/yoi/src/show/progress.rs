@@ -464,6 +464,7 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                 self.tell(format!("• {name} {}", line(&brief(arguments), 90)).trim_end());
             }
             Item::User { .. }
+            | Item::Command { .. }
             | Item::System { .. }
             | Item::Reasoning { .. }
             | Item::ToolResult { .. } => {}

@@ -102,7 +102,7 @@ impl Dialect for Grouped {
     }
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         let role = match item {
-            Item::User { .. } | Item::System { .. } => b'u',
+            Item::User { .. } | Item::Command { .. } | Item::System { .. } => b'u',
             Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } => b'a',
             Item::ToolResult { .. } => b't',
         };
@@ -833,7 +833,7 @@ pub(super) fn brief(fact: &Fact<Host>) -> String {
         Fact::Note(Item::System { text, .. }) | Fact::Item(Item::System { text, .. }) => {
             format!("system:{text}")
         }
-        Fact::Note(_) | Fact::Item(Item::User { .. }) => "forged".into(),
+        Fact::Note(_) | Fact::Item(Item::User { .. } | Item::Command { .. }) => "forged".into(),
         Fact::Item(Item::Assistant { text }) => format!("says:{text}"),
         Fact::Item(Item::Reasoning { text, seal: None }) => format!("thinks:{text}"),
         Fact::Item(Item::Reasoning {

@@ -218,6 +218,7 @@ fn result(item: &Item) -> Option<(CallId, u64)> {
     match item {
         Item::ToolResult { id, outcome } => Some((*id, outcome.content.len() as u64)),
         Item::User { .. }
+        | Item::Command { .. }
         | Item::System { .. }
         | Item::Assistant { .. }
         | Item::Reasoning { .. }

@@ -287,7 +287,7 @@ impl Scene<'_> {
         let is_command = |at: usize| {
             at.checked_sub(1)
                 .and_then(|at| self.items.get(at))
-                .is_some_and(Item::is_command)
+                .is_some_and(|item| matches!(item, Item::Command { .. }))
         };
         let mut all = self.items.iter().enumerate().rev();
         all.find(|(at, item)| is_of_model(item) && !is_command(*at))
@@ -398,7 +398,7 @@ impl Scene<'_> {
             - usize::try_from(self.next.state.items - shown.view.compacted).ok()?;
         for (at, item) in self.items.iter().enumerate().take(cut).skip(tail) {
             match item {
-                Item::User { .. } | Item::Assistant { .. } => {
+                Item::User { .. } | Item::Command { .. } | Item::Assistant { .. } => {
                     kept.push(KeptItem(self.number(at), last_call))
                 }
                 Item::System { source, .. } if source == NotificationQueued::CLIENT => {
@@ -457,7 +457,9 @@ impl Scene<'_> {
     /// The ends of the oldest turns of the kept items, which end at `compacted`; at most [`MAX_TURNS`] places.
     fn turns(&self, kept: &[KeptItem], compacted: u64) -> Vec<u64> {
         let known = self.shown().numbered(self.items.clone());
-        let is_input = |(_, item): &(Option<u64>, Item)| matches!(item, Item::User { .. });
+        let is_input = |(_, item): &(Option<u64>, Item)| {
+            matches!(item, Item::User { .. } | Item::Command { .. })
+        };
         let all: BTreeSet<u64> = known
             .iter()
             .filter(|item| is_input(item))
@@ -473,7 +475,7 @@ impl Scene<'_> {
             .next
             .pending
             .iter()
-            .any(|item| matches!(item, Item::User { .. }));
+            .any(|item| matches!(item, Item::User { .. } | Item::Command { .. }));
         let running = self
             .next
             .state
@@ -509,6 +511,7 @@ impl Scene<'_> {
                 Item::ToolCall { .. } => open += 1,
                 Item::ToolResult { .. } => open = open.saturating_sub(1),
                 Item::User { .. }
+                | Item::Command { .. }
                 | Item::System { .. }
                 | Item::Assistant { .. }
                 | Item::Reasoning { .. } => {}

@@ -12,7 +12,7 @@ pub(super) fn unseal_loop<'a>(before: impl DoubleEndedIterator<Item = &'a mut It
     let mut is_input = false;
     for item in before.rev() {
         match item {
-            Item::User { .. } | Item::System { .. } => is_input = true,
+            Item::User { .. } | Item::Command { .. } | Item::System { .. } => is_input = true,
             Item::ToolResult { .. } => is_input = false,
             Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } if is_input => {
                 break;

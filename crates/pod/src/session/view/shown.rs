@@ -213,6 +213,7 @@ impl<'a> Change<'a> {
                 },
             )),
             Item::User { .. }
+            | Item::Command { .. }
             | Item::System { .. }
             | Item::Assistant { .. }
             | Item::Reasoning { .. }
@@ -268,7 +269,7 @@ impl<'a> Change<'a> {
         self.is_changed = true;
         let (size, left) = (bytes(item), &mut self.left);
         match item {
-            Item::User { .. } => left.inputs += size,
+            Item::User { .. } | Item::Command { .. } => left.inputs += size,
             Item::Assistant { .. } => left.answers += size,
             Item::System { source, .. } => *left.notes.entry(source.clone()).or_default() += size,
             Item::ToolCall { .. } => left.calls += size,

@@ -8,7 +8,6 @@ use crate::record::{
 };
 use crate::session::fold::SessionState;
 use crate::session::standing::ActiveInput;
-use llm_worker::item::COMMAND_WORDS;
 use llm_worker::projection::Surface;
 use llm_worker::{
     CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome, Usage,
@@ -171,11 +170,17 @@ fn the_newest_tokens_stay() {
         .collect();
     assert_eq!(plan(&unseen, 8_000, 0), None);
     // Of the calls of a person, either.
-    let command = || user(&format!("{COMMAND_WORDS}\nls"));
-    let unseen: Vec<Item> = (1..=10)
-        .flat_map(|n| [command(), call(n), result(n, 4000)])
-        .collect();
+    let text = "I entered this command myself, so the call that follows is mine and not yours:\nls";
+    let behind = |input: Item| -> Vec<Item> {
+        (1..=10)
+            .flat_map(|n| [input.clone(), call(n), result(n, 4000)])
+            .collect()
+    };
+    let unseen = behind(Item::Command {
+        text: text.to_owned(),
+    });
     assert_eq!(plan(&unseen, 8_000, 0), None);
+    assert_ne!(plan(&behind(user(text)), 8_000, 0), None, "only typed");
     assert_eq!(
         plan(&[unseen, vec![user("go"), call(11)]].concat(), 8_000, 0)
             .unwrap()
@@ -485,7 +490,7 @@ fn after(pruned: &Pruned, state: &SessionState, items: &[Item]) -> Vec<String> {
 
 fn word(item: &Item) -> String {
     match item {
-        Item::User { text } => format!("user {text}"),
+        Item::User { text } | Item::Command { text } => format!("user {text}"),
         Item::Assistant { text } => format!("said {text}"),
         Item::System { source, text } => format!("{source} {text}"),
         Item::Reasoning { seal, .. } => format!("thought {}", seal.is_some()),
