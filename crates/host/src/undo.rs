@@ -84,7 +84,6 @@ pub fn run(
 
 const fn word(action: UndoAction, preview: bool) -> &'static str {
     match (action, preview) {
-        (UndoAction::Nothing, _) => "unchanged",
         (UndoAction::Restored, true) => "would restore",
         (UndoAction::Removed, true) => "would remove",
         (UndoAction::MovedBack, true) => "would move back",

@@ -377,24 +377,25 @@ pub struct GetApprovals {}
 /// The answer to `approvals`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "OpenApprovals")]
-pub struct OpenApprovals<A = ApprovalRequested> {
+pub struct OpenApprovals<A = ApprovalRequested, R = Value> {
     /// By number, at most 32.
     pub approvals: Vec<A>,
     /// The rules that were allowed for the pod, oldest first, at most 256.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<PodRule>,
+    pub rules: Vec<PodRule<R>>,
 }
 
 /// A rule that was allowed for the pod.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PodRule {
+#[schemars(rename = "PodRule")]
+pub struct PodRule<R = Value> {
     /// Its number, which stays.
     pub number: u64,
     /// The approval that it was allowed with.
     pub approval: u64,
     pub scope: AllowScope,
     /// As in the record `approval_requested`.
-    pub rule: Value,
+    pub rule: R,
 }
 
 /// Parameters of `past_calls`.

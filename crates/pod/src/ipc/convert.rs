@@ -3,15 +3,16 @@
 use crate::control::{
     self, Activity, ApprovalAnswer, BackgroundTaskView, OutputPart, PodStatus, SubmitError, TurnEnd,
 };
-use crate::record::{ApprovalRequested, ChildProcess, InputLimits, InputMode, JobStarter, Who};
-use crate::session::approvals::AllowedRule;
+use crate::record::{
+    ApprovalRequested, ChildProcess, InputLimits, InputMode, JobStarter, ProposedRule, Who,
+};
 use crate::session::fold::EndVerdict;
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart};
-use protocol::method::{AllowOrDeny, Approve, OpenApprovals, PodRule, TurnBudget, TurnEnded};
+use protocol::method::{AllowOrDeny, Approve, OpenApprovals, TurnBudget, TurnEnded};
 use protocol::status::{
     ApprovalStatus, BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host,
     JobStatus, OpenRunStatus, PinStatus, Queued, State, Status,
@@ -150,25 +151,10 @@ pub(super) fn answer(approve: Approve, by: Who) -> ApprovalAnswer {
 }
 
 /// What waits for a person, and what was allowed for the pod.
-pub(super) fn approvals(status: &PodStatus) -> OpenApprovals<Arc<ApprovalRequested>> {
+pub(super) fn approvals(status: &PodStatus) -> OpenApprovals<Arc<ApprovalRequested>, ProposedRule> {
     OpenApprovals {
         approvals: status.approvals.clone(),
-        rules: status.rules.iter().map(pod_rule).collect(),
-    }
-}
-
-fn pod_rule(allowed: &AllowedRule) -> PodRule {
-    let AllowedRule {
-        number,
-        approval,
-        scope,
-        rule,
-    } = allowed;
-    PodRule {
-        number: *number,
-        approval: *approval,
-        scope: *scope,
-        rule: serde_json::to_value(rule).unwrap_or_default(),
+        rules: status.rules.clone(),
     }
 }
 

@@ -34,18 +34,9 @@ pub struct Approvals {
     pub rule_numbers: u64,
 }
 
-/// A rule that a person allowed for the rest of the session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AllowedRule {
-    /// Its number in the session, from 1.
-    pub number: u64,
-    /// The approval that it was allowed with.
-    pub approval: ApprovalId,
-    /// `Rule` if it was to be written into the user's configuration.
-    pub scope: ApprovalScope,
-    pub rule: ProposedRule,
-}
+/// A rule that a person allowed for the rest of the session; its scope is `Rule` if it was to be written into the user's
+/// configuration.
+pub type AllowedRule = protocol::method::PodRule<ProposedRule>;
 
 impl Approvals {
     /// The recorded answer, if it is among the newest [`MAX_RESOLVED`].

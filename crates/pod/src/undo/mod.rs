@@ -93,15 +93,16 @@ impl FileUndo<'_> {
                 continue;
             }
             let done = tally.note(&changed.path, self.file(changed))?;
-            if changed.between == Between::Command && done != UndoAction::Nothing {
+            if changed.between == Between::Command && done.is_some() {
                 tell(UndoEvent::OfCommandsToo);
             }
-            if let (UndoAction::Removed, Some(made)) = (done, &changed.made) {
+            if let (Some(UndoAction::Removed), Some(made)) = (done, &changed.made) {
                 tally.gone.push((changed.path.clone(), made.clone()));
             }
         }
         for moved in whole {
-            if tally.note(&moved.from, self.directory(moved, &tally.left))? == UndoAction::MovedBack
+            if tally.note(&moved.from, self.directory(moved, &tally.left))?
+                == Some(UndoAction::MovedBack)
             {
                 tally.moved_back(&moved.to, &moved.from);
                 tally.gone.extend_from_slice(&moved.made);
@@ -143,16 +144,15 @@ impl FileUndo<'_> {
     }
 
     /// The record first, then the file: after a crash in between, the file simply still stands as the pod left it.
-    fn file(&self, changed: &Changed) -> Result<UndoAction, SkipReason> {
+    fn file(&self, changed: &Changed) -> Result<Option<UndoAction>, SkipReason> {
         let Some((now, was)) = self.both(changed)? else {
-            return Ok(UndoAction::Nothing);
+            return Ok(None);
         };
         let Some(writes) = &self.writes else {
-            return Ok(if was.is_some() {
-                UndoAction::Restored
-            } else {
-                UndoAction::Removed
-            });
+            return Ok(Some(match was.is_some() {
+                true => UndoAction::Restored,
+                false => UndoAction::Removed,
+            }));
         };
         let kept = now
             .bytes
@@ -185,12 +185,12 @@ impl FileUndo<'_> {
         match staged {
             Some(staged) => staged
                 .publish()
-                .map(|_| UndoAction::Restored)
+                .map(|_| Some(UndoAction::Restored))
                 .map_err(refused),
             None => self
                 .files
                 .remove(&now.at)
-                .map(|()| UndoAction::Removed)
+                .map(|()| Some(UndoAction::Removed))
                 .map_err(refused),
         }
     }
@@ -242,11 +242,11 @@ impl FileUndo<'_> {
     }
 
     /// Moves a directory back, with all it holds by now.
-    fn directory(&self, moved: &Moved, left: &[String]) -> Result<UndoAction, SkipReason> {
+    fn directory(&self, moved: &Moved, left: &[String]) -> Result<Option<UndoAction>, SkipReason> {
         let refused = |error: authority::Error| SkipReason::File(error.to_string());
         let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
         if !self.stands(&to) {
-            return Ok(UndoAction::Nothing);
+            return Ok(None);
         }
         if left
             .iter()
@@ -256,14 +256,16 @@ impl FileUndo<'_> {
             return Err(SkipReason::File(format!("{}: {why}", escape(to.path()))));
         }
         if self.writes.is_none() {
-            return Ok(UndoAction::MovedBack);
+            return Ok(Some(UndoAction::MovedBack));
         }
         self.moving(&moved.to, &moved.from)?;
         let renamed = self.files.rename(&to, &from);
         if renamed.is_err() && there(&self.files, &to) {
             self.moving(&moved.from, &moved.to)?;
         }
-        renamed.map(|()| UndoAction::MovedBack).map_err(refused)
+        renamed
+            .map(|()| Some(UndoAction::MovedBack))
+            .map_err(refused)
     }
 
     fn moving(&self, from: &str, to: &str) -> Result<(), SkipReason> {

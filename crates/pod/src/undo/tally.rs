@@ -5,8 +5,6 @@ use crate::session::changes::relocated;
 /// What was done with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndoAction {
-    /// It stands as it was before.
-    Nothing,
     Restored,
     Removed,
     MovedBack,
@@ -66,12 +64,12 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Tells what was done about a path.
+    /// Tells what was done about a path; none if it stands as it was before.
     pub(super) fn note(
         &mut self,
         path: &str,
-        done: Result<UndoAction, SkipReason>,
-    ) -> Result<UndoAction, String> {
+        done: Result<Option<UndoAction>, SkipReason>,
+    ) -> Result<Option<UndoAction>, String> {
         match done {
             Err(SkipReason::Journal(why)) => return Err(why),
             Err(SkipReason::File(why)) => {
@@ -90,14 +88,14 @@ impl<'a> Tally<'a> {
                 });
                 self.left.push(path.to_owned());
             }
-            Ok(UndoAction::Nothing) => {}
-            Ok(action) => {
+            Ok(None) => {}
+            Ok(Some(action)) => {
                 (self.tell)(UndoEvent::Did(action, path));
                 self.undone += 1;
-                return Ok(action);
+                return Ok(Some(action));
             }
         }
-        Ok(UndoAction::Nothing)
+        Ok(None)
     }
 
     /// Whether it is in a directory that was left alone.

@@ -62,7 +62,7 @@ fn undone(
     changes: &Changes,
     dir: &Path,
     reached: &dyn Fn(&str),
-) -> Result<UndoAction, SkipReason> {
+) -> Result<Option<UndoAction>, SkipReason> {
     let changed = changes.files().next().unwrap();
     with_undo(opened, dir, reached, |undo| undo.file(changed))
 }
@@ -84,9 +84,9 @@ fn an_edit_made_meanwhile_is_not_lost() {
             match (at, existed) {
                 ("never", true) => assert_eq!(
                     (done, now.as_deref()),
-                    (Ok(UndoAction::Restored), Some("two"))
+                    (Ok(Some(UndoAction::Restored)), Some("two"))
                 ),
-                ("never", false) => assert_eq!((done, now), (Ok(UndoAction::Removed), None)),
+                ("never", false) => assert_eq!((done, now), (Ok(Some(UndoAction::Removed)), None)),
                 _ => {
                     assert!(
                         matches!(&done, Err(SkipReason::File(why)) if why.contains("while this command ran")),
@@ -148,12 +148,12 @@ fn a_move_that_only_was_recorded_is_taken_up_again() {
         assert_eq!(undo.whole(moved, &changes), Ok(()));
         assert_eq!(
             undo.file(changes.files().next().unwrap()),
-            Ok(UndoAction::Restored)
+            Ok(Some(UndoAction::Restored))
         );
-        assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::MovedBack));
+        assert_eq!(undo.directory(moved, &[]), Ok(Some(UndoAction::MovedBack)));
         assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
         // Nothing more comes of it; where both are, neither is touched.
-        assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::Nothing));
+        assert_eq!(undo.directory(moved, &[]), Ok(None));
         fs::create_dir(root.join("to")).unwrap();
         assert!(
             matches!(undo.whole(moved, &changes), Err(SkipReason::File(why)) if why.contains("in use again"))
