@@ -42,7 +42,7 @@ impl Error {
         self.source.as_ref().map(io::Error::kind)
     }
 
-    /// Whether the file or directory does not exist.
+    /// Whether the file, directory or host does not exist.
     pub fn is_not_found(&self) -> bool {
         self.io_kind() == Some(io::ErrorKind::NotFound)
     }
@@ -95,6 +95,14 @@ impl Error {
             kind: ErrorKind::Unavailable,
             ..self
         }
+    }
+
+    /// Says that what was asked for does not exist, where the system's error has no kind for that.
+    pub(crate) fn not_found(self) -> Self {
+        let source = self
+            .source
+            .map(|error| io::Error::new(io::ErrorKind::NotFound, error));
+        Self { source, ..self }
     }
 }
 

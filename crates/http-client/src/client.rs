@@ -219,7 +219,9 @@ impl HttpClient {
                 ErrorKind::FixInput
                 | ErrorKind::Unavailable
                 | ErrorKind::Exhausted
-                | ErrorKind::Cancelled => self.error(HttpErrorKind::Connect, &error.to_string()),
+                | ErrorKind::Cancelled => {
+                    self.error(HttpErrorKind::Connect(error.io_kind()), &error.to_string())
+                }
                 ErrorKind::Bug => Error::new(HttpErrorKind::Bug, error.to_string()),
             })?;
             let secured = if self.base.is_tls() {
@@ -233,11 +235,11 @@ impl HttpClient {
             } else {
                 HttpConnection::over(stream).await
             };
-            secured.map_err(|error| self.error(HttpErrorKind::Connect, &chain(&error)))
+            secured.map_err(|error| self.error(HttpErrorKind::Connect(None), &chain(&error)))
         };
         let late = |_| {
             self.error(
-                HttpErrorKind::Connect,
+                HttpErrorKind::Connect(None),
                 &format!("no connection within {:?}", self.timeouts.connect),
             )
         };

@@ -1,10 +1,12 @@
 //! Errors of an exchange.
 
+use std::io;
+
 /// What went wrong in an exchange: the caller decides by it whether to try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpErrorKind {
-    /// No connection, or the name does not resolve.
-    Connect,
+    /// No connection, with what the system says; `NotFound` if the name does not resolve.
+    Connect(Option<io::ErrorKind>),
     /// The TLS handshake failed, the certificate is not trusted, or there are no root certificates.
     Tls,
     /// A timeout of [`crate::Timeouts`] expired.

@@ -44,7 +44,7 @@ impl Tls {
                     if of_tls {
                         HttpErrorKind::Tls
                     } else {
-                        HttpErrorKind::Connect
+                        HttpErrorKind::Connect(None)
                     },
                     format!("TLS: {error}"),
                 )

@@ -108,7 +108,7 @@ impl Failure {
     pub(crate) fn passing(&self) -> bool {
         match &self.cause {
             FailureCause::Http(
-                HttpErrorKind::Connect
+                HttpErrorKind::Connect(_)
                 | HttpErrorKind::Timeout
                 | HttpErrorKind::Cut
                 | HttpErrorKind::Malformed,
@@ -147,7 +147,7 @@ impl Failure {
     pub(crate) fn kind(&self) -> ErrorKind {
         match self.cause {
             FailureCause::Http(
-                HttpErrorKind::Connect
+                HttpErrorKind::Connect(_)
                 | HttpErrorKind::Tls
                 | HttpErrorKind::Timeout
                 | HttpErrorKind::Cut
@@ -192,7 +192,7 @@ impl Failure {
             format!("; yoi does not use the proxy in {proxies}")
         };
         let text = match self.cause {
-            FailureCause::Http(HttpErrorKind::Connect) => format!("check that the provider is running and that {url} is its address{unused}"),
+            FailureCause::Http(HttpErrorKind::Connect(_)) => format!("check that the provider is running and that {url} is its address{unused}"),
             FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model, start a new pod (its history is shorter), or raise the provider's `timeouts`"),
             FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider, or a server in front of it, closes connections too early: if you run that server, check its log".to_owned(),
             FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this provider; if both are right, try again"),

@@ -99,14 +99,10 @@ fn untyped() -> Vec<Exception> {
 }
 
 const UNTYPED: &[&str] = &[
-    r#"crates/host/src/hosting/prepare.rs ", or ""#,
-    r#"crates/host/src/hosting/prepare.rs "it ""#,
     r#"crates/tui/src/call.rs " in ""#,
     r#"crates/tui/src/call.rs " s""#,
     r#"crates/tui/src/call.rs "exit ""#,
     r#"crates/yoi/src/commands/ending.rs " is refused""#,
-    r#"crates/yoi/src/commands/models.rs "failed to lookup address information""#,
-    r#"crates/yoi/src/commands/models.rs "the connection was refused""#,
     r#"crates/yoi/src/show/sandboxed.rs "commands can read""#,
 ];
 

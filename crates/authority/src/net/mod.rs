@@ -324,7 +324,14 @@ async fn resolve(at: &HostPort, resolver: Resolver) -> Result<Vec<SocketAddr>, E
                 format!("{at}: the resolver ended early: {error}"),
             )
         })?;
-    found.map_err(|error| Error::system(&format!("resolve {at}"), error).unavailable())
+    found.map_err(|error| {
+        let is_unknown = error.raw_os_error().is_none();
+        let failed = Error::system(&format!("resolve {at}"), error).unavailable();
+        match is_unknown {
+            true => failed.not_found(),
+            false => failed,
+        }
+    })
 }
 
 #[cfg(test)]

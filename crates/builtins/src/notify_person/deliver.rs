@@ -247,7 +247,7 @@ async fn post(
         .await
         .map_err(|error| match error.kind {
             HttpErrorKind::Denied | HttpErrorKind::Bug => never(error.message),
-            HttpErrorKind::Connect
+            HttpErrorKind::Connect(_)
             | HttpErrorKind::Tls
             | HttpErrorKind::Timeout
             | HttpErrorKind::Cut

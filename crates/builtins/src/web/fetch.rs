@@ -365,7 +365,7 @@ fn unfit(bad: &InvalidUrl) -> ToolError {
 
 fn failed(error: Error) -> ToolError {
     let kind = match error.kind {
-        HttpErrorKind::Connect
+        HttpErrorKind::Connect(_)
         | HttpErrorKind::Tls
         | HttpErrorKind::Timeout
         | HttpErrorKind::Cut

@@ -301,8 +301,9 @@ fn always<A>(touch: &Touch) -> impl Fn(&A) -> Vec<Touch> + Send + Sync + use<A> 
 /// Adds help to the error if the host has no such root.
 fn absent(error: FeatureInstallError) -> FeatureInstallError {
     match error {
-        FeatureInstallError::Unavailable { .. } => FeatureInstallError::failed(
-            "this project has no directory `work-items`; create that directory, or disable the feature",
+        FeatureInstallError::Unavailable { .. } => FeatureInstallError::Failed(
+            "this project has no directory `work-items`".to_owned(),
+            Some("create that directory"),
         ),
         error => error,
     }

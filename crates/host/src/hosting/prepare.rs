@@ -159,13 +159,14 @@ impl HostContext<'_> {
             |Unmet {
                  feature_id,
                  required_by,
-                 reason,
+                 problem,
+                 remedy,
+                 ..
              }| {
                 let mut report = serde_json::to_value(report).unwrap_or_default();
                 without_reason(&mut report, &feature_id.to_string());
                 let off_by = switched_off_by(&report, &feature_id.to_string());
                 (self.show_report)(&report);
-                let (reason, next) = reason.split_once("; ").unwrap_or((reason, ""));
                 let of_plugin = off_by
                     .and_then(|source| source.strip_prefix(OFF))
                     .map(str::to_owned);
@@ -175,7 +176,7 @@ impl HostContext<'_> {
                     Some(why) => format!(
                         "{feature_id} is required by {required_by} but is not installed: {why}"
                     ),
-                    None => unavailable(&feature_id.to_string(), required_by, reason),
+                    None => unavailable(&feature_id.to_string(), required_by, problem),
                 };
                 let next = match off_by {
                     _ if of_plugin.is_some() => {
@@ -186,8 +187,7 @@ impl HostContext<'_> {
                         format!("set enabled = true under [features.\"{feature_id}\"]")
                     }
                     Some(source) => format!("set enabled = true in {source}"),
-                    None if next.is_empty() => "fix the cause".to_owned(),
-                    None => next.split(", or ").next().unwrap_or(next).to_owned(),
+                    None => remedy.as_deref().unwrap_or("fix the cause").to_owned(),
                 };
                 Err(Failure::new(Exit::Config, message).help(format!(
                     "{next}, or delete `required = true` in {required_by}"
@@ -250,11 +250,12 @@ fn without_reason(report: &mut Value, feature: &str) {
     }
 }
 
-/// Why a required feature is missing; `reason` may name the feature as its subject.
-fn unavailable(feature: &str, required_by: &str, reason: &str) -> String {
-    let reason = reason.strip_prefix(feature).map_or(reason, str::trim_start);
-    let reason = reason.strip_prefix("it ").unwrap_or(reason);
-    format!("{feature} is required by {required_by} but {reason}")
+/// Why a required feature is missing; `problem` may name the feature as its subject.
+fn unavailable(feature: &str, required_by: &str, problem: &str) -> String {
+    let problem = problem
+        .strip_prefix(feature)
+        .map_or(problem, str::trim_start);
+    format!("{feature} is required by {required_by} but {problem}")
 }
 
 fn greet(

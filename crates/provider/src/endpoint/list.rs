@@ -6,9 +6,10 @@ use crate::catalog::Api;
 use crate::failure::{Failure, FailureCause};
 use crate::openai_chat;
 use authority::{Net, Secret};
-use http_client::{BaseUrl, HttpClient, HttpRequest, Method, Timeouts};
-use llm_worker::ModelError;
+use http_client::{BaseUrl, HttpClient, HttpErrorKind, HttpRequest, Method, Timeouts};
+use llm_worker::ErrorKind;
 use serde::Deserialize;
+use std::io;
 use std::time::SystemTime;
 
 /// The most names that are listed.
@@ -25,17 +26,26 @@ struct Entry {
     id: String,
 }
 
+/// Why the models of an endpoint are not listed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ListError {
+    pub kind: ErrorKind,
+    /// What the system says, where no connection was made; `NotFound` if the name does not resolve.
+    pub unconnected: Option<io::ErrorKind>,
+    pub message: String,
+}
+
 /// The model names of an endpoint, sorted, at most [`MAX_MODELS`]. One attempt.
 ///
 /// # Errors
-/// No connection, an error status, or a response that is not a list of models. The error has no help text.
+/// No connection, an error status, or a response that is not a list of models.
 pub async fn list_models(
     api: Api,
     base_url: &BaseUrl,
     net: &Net,
     key: Option<&Secret>,
     timeouts: Timeouts,
-) -> Result<Vec<String>, ModelError> {
+) -> Result<Vec<String>, ListError> {
     match api {
         Api::OpenAiChat(_) => list::<openai_chat::ChatWire>(base_url, net, key, timeouts).await,
         Api::Anthropic => list::<anthropic::MessagesWire>(base_url, net, key, timeouts).await,
@@ -47,14 +57,19 @@ async fn list<W: Wire>(
     net: &Net,
     key: Option<&Secret>,
     timeouts: Timeouts,
-) -> Result<Vec<String>, ModelError> {
+) -> Result<Vec<String>, ListError> {
     let client = HttpClient::new(super::base::<W>(base_url.clone()), net.clone(), timeouts);
     listed::<W>(&client, key).await.map_err(|failure| {
         let failure = failure.without(exposed(key).unwrap_or_default());
-        ModelError {
+        let unconnected = if let FailureCause::Http(HttpErrorKind::Connect(why)) = failure.cause {
+            why
+        } else {
+            None
+        };
+        ListError {
             kind: failure.kind(),
+            unconnected,
             message: failure.message,
-            help: None,
         }
     })
 }

@@ -3,7 +3,7 @@
 
 mod list;
 
-pub use list::{MAX_MODELS, list_models};
+pub use list::{ListError, MAX_MODELS, list_models};
 
 use crate::decode::{Decode, DecodeError};
 use crate::failure::{Failure, FailureCause, HelpTerms, KeyStatus, RequestContext, RetryAdvice};

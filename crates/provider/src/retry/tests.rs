@@ -30,7 +30,7 @@ fn nth(attempt: u32) -> Attempts {
 fn a_request_is_tried_for_about_three_minutes() {
     for (jitter, most) in [(0.0, 13), (0.5, 16), (1.0, 19)] {
         for failure in [
-            Failure::new(HttpErrorKind::Connect, "m"),
+            Failure::new(HttpErrorKind::Connect(None), "m"),
             status(429, None, ""),
             status(529, None, ""),
         ] {
@@ -92,11 +92,17 @@ fn what_is_retried_and_how_long_it_waits() {
     let plain = |cause| Failure::new(cause, "m");
     let ms = |ms| RetryDecision::Again(Duration::from_millis(ms));
     let table = [
-        ("first wait", 1, plain(HttpErrorKind::Connect), 0.0, ms(500)),
+        (
+            "first wait",
+            1,
+            plain(HttpErrorKind::Connect(None)),
+            0.0,
+            ms(500),
+        ),
         (
             "jitter takes half at most",
             1,
-            plain(HttpErrorKind::Connect),
+            plain(HttpErrorKind::Connect(None)),
             1.0,
             ms(250),
         ),
@@ -105,7 +111,7 @@ fn what_is_retried_and_how_long_it_waits() {
         (
             "growing to the bound",
             9,
-            plain(HttpErrorKind::Connect),
+            plain(HttpErrorKind::Connect(None)),
             0.0,
             ms(30_000),
         ),

@@ -10,7 +10,8 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use provider::Timeouts;
 use provider::catalog;
-use provider::endpoint::list_models;
+use provider::endpoint::{ListError, list_models};
+use std::io;
 use std::time::Duration;
 
 /// How long a local endpoint has to answer.
@@ -168,14 +169,14 @@ fn one(
             found(reached.url.to_string(), models, true)
         }
         Err(error) => {
-            let text = match &error {
-                error if error.contains("the connection was refused") => {
+            let text = match error.unconnected {
+                Some(io::ErrorKind::ConnectionRefused) => {
                     format!("not running at {}; start it", reached.url)
                 }
-                error if error.contains("failed to lookup address information") => {
+                Some(io::ErrorKind::NotFound) => {
                     format!("{}: the host name is not known", reached.url)
                 }
-                error => error.clone(),
+                _ => error.message,
             };
             found(text, Vec::new(), false)
         }
@@ -190,7 +191,7 @@ fn probe(
     ambient: &Ambient,
     runtime: &tokio::runtime::Runtime,
     reach: &Reach,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, ListError> {
     let net = Net::to(ambient, [reach.url.host_port()]);
     let timeouts = Timeouts {
         connect: PROBE,
@@ -198,13 +199,11 @@ fn probe(
         between_bytes: PROBE,
         ..Timeouts::USUAL
     };
-    runtime
-        .block_on(list_models(
-            reach.api,
-            &reach.url,
-            &net,
-            reach.key.as_ref(),
-            timeouts,
-        ))
-        .map_err(|e| e.message)
+    runtime.block_on(list_models(
+        reach.api,
+        &reach.url,
+        &net,
+        reach.key.as_ref(),
+        timeouts,
+    ))
 }

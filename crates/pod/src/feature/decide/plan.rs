@@ -174,6 +174,12 @@ pub struct Unmet {
     pub required_by: String,
     /// The reason why it is not installed.
     pub reason: String,
+    /// The reason without the remedy, as a clause about the feature.
+    #[serde(skip)]
+    pub problem: String,
+    /// What a person can do.
+    #[serde(skip)]
+    pub remedy: Option<String>,
 }
 
 /// A descriptor and where it came from.
@@ -263,18 +269,18 @@ pub(crate) fn unmet<'a>(
         .collect();
     let mut unmet = Vec::new();
     for (id, source) in policy.required() {
-        let reason = match known.get(id) {
+        let (own, found) = match known.get(id) {
             Some((outcome, _)) if outcome.is_live() => continue,
-            Some((InstallOutcome::Disabled, _)) => "it is disabled".to_owned(),
-            Some((_, why)) => why
-                .first()
-                .map_or_else(|| "it was skipped".to_owned(), |d| d.message.clone()),
-            None => "it does not exist".to_owned(),
+            Some((InstallOutcome::Disabled, _)) => ("is disabled", None),
+            Some((_, why)) => ("was skipped", why.first()),
+            None => ("does not exist", None),
         };
         unmet.push(Unmet {
             feature_id: id.clone(),
             required_by: source.to_owned(),
-            reason,
+            reason: found.map_or_else(|| format!("it {own}"), |found| found.message.clone()),
+            problem: found.map_or(own, FeatureDiagnostic::problem).to_owned(),
+            remedy: found.and_then(|found| found.remedy.clone()),
         });
     }
     unmet
@@ -322,8 +328,8 @@ impl TakenNames {
                 })?,
             ),
         };
-        let message = format!("tool `{tool}` of {id} has {what}; rename it");
-        Some(FeatureDiagnostic::new(code, id, message))
+        let message = format!("tool `{tool}` of {id} has {what}");
+        Some(FeatureDiagnostic::new(code, id, message).remedied("rename it", ""))
     }
 }
 
@@ -693,7 +699,10 @@ fn grants(
             Need::Optional => DiagnosticCode::OptionalCapabilityDenied,
         };
         let message = format!("{id} was denied {capability}: {}", refused.reason);
-        diagnostics.push(FeatureDiagnostic::new(code, id, message));
+        diagnostics.push(FeatureDiagnostic {
+            remedy: refused.denial.setting(id),
+            ..FeatureDiagnostic::new(code, id, message)
+        });
         denied.push(refused);
     }
     (CapabilityGrantSet::new(granted, denied), diagnostics)

@@ -243,16 +243,15 @@ impl CapabilityPolicy {
             Some(source) => format!("{source} does not grant it"),
             None => "no rule grants it".to_owned(),
         };
-        let remedy = self.remedy(feature, asked);
-        let written = remedy.inline();
+        let denial = Denial {
+            limits,
+            source,
+            remedy: Some(self.remedy(feature, asked)),
+        };
         DeniedCapability {
             capability: asked.clone(),
-            reason: format!("{why}; set grant = {written} under [features.\"{feature}\"]"),
-            denial: Denial {
-                limits,
-                source,
-                remedy: Some(remedy),
-            },
+            reason: format!("{why}; {}", denial.setting(feature).unwrap_or_default()),
+            denial,
         }
     }
 

@@ -99,6 +99,9 @@ pub struct FeatureDiagnostic {
     pub cause: Option<FeatureId>,
     /// What failed and why; at most 512 bytes.
     pub message: String,
+    /// What a person can do: the end of the message.
+    #[serde(skip)]
+    pub remedy: Option<String>,
 }
 
 impl FeatureDiagnostic {
@@ -126,7 +129,24 @@ impl FeatureDiagnostic {
             feature_id: None,
             cause: None,
             message,
+            remedy: None,
         }
+    }
+
+    /// Ends the message with what a person can do, and `or` what else.
+    pub(crate) fn remedied(mut self, remedy: &str, or: &str) -> Self {
+        let whole = format!("{}; {remedy}{or}", self.message);
+        self.message = crate::feature::escape_line(&whole, MAX_MESSAGE);
+        self.remedy = Some(remedy.to_owned());
+        self
+    }
+
+    /// The message without the remedy.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        let remedy = self.remedy.as_ref().map(|text| format!("; {text}"));
+        let parts = remedy.and_then(|remedy| self.message.rsplit_once(&remedy));
+        parts.map_or(&self.message, |(problem, _)| problem)
     }
 
     pub(crate) fn caused_by(mut self, cause: Option<FeatureId>) -> Self {
@@ -175,8 +195,9 @@ pub enum FeatureInstallError {
     },
     #[error("{0}")]
     Exhausted(String),
+    /// With what a person can do.
     #[error("{0}")]
-    Failed(String),
+    Failed(String, Option<&'static str>),
 }
 
 impl FeatureInstallError {
@@ -212,7 +233,17 @@ impl FeatureInstallError {
 
     /// An error with the feature's own reason.
     pub fn failed(reason: impl Into<String>) -> Self {
-        Self::Failed(reason.into())
+        Self::Failed(reason.into(), None)
+    }
+
+    /// What a person can do; in reports a failed install ends with it, or disabling the feature.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        if let Self::Failed(_, remedy) = self {
+            *remedy
+        } else {
+            None
+        }
     }
 
     /// The category of the error, which decides the caller's reaction.
@@ -223,7 +254,7 @@ impl FeatureInstallError {
                 ErrorKind::Bug
             }
             Self::Denied { .. } => ErrorKind::Denied,
-            Self::Unavailable { .. } | Self::Failed(_) => ErrorKind::Unavailable,
+            Self::Unavailable { .. } | Self::Failed(..) => ErrorKind::Unavailable,
             Self::Exhausted(_) => ErrorKind::Exhausted,
         }
     }

@@ -242,6 +242,7 @@ impl Installing {
         id: &FeatureId,
         ended: CallbackEnd<Staged>,
     ) -> Result<Stage, Vec<FeatureDiagnostic>> {
+        let mut remedy = None;
         let (code, what) = match ended {
             CallbackEnd::Done {
                 value: (Ok(()), stage),
@@ -253,10 +254,11 @@ impl Installing {
             CallbackEnd::Done {
                 value: (Err(error), _),
                 ..
-            } => (
-                DiagnosticCode::InstallFailed,
-                format!("{id} was not installed: {error}"),
-            ),
+            } => {
+                remedy = error.remedy();
+                let what = format!("{id} was not installed: {error}");
+                (DiagnosticCode::InstallFailed, what)
+            }
             CallbackEnd::Panicked { message } => (
                 DiagnosticCode::InstallPanicked,
                 format!("the installation of {id} panicked: {message}"),
@@ -270,12 +272,11 @@ impl Installing {
                 format!("{id} was not installed: too many calls of other features hang"),
             ),
         };
-        Err(vec![FeatureDiagnostic::quoting(
-            code,
-            id,
-            &what,
-            self.host.redactor(),
-        )])
+        let failed = FeatureDiagnostic::quoting(code, id, &what, self.host.redactor());
+        Err(vec![match remedy {
+            Some(remedy) => failed.remedied(remedy, ", or disable the feature"),
+            None => failed,
+        }])
     }
 
     /// The plan counted declared texts; an install may have replaced instructions.

@@ -557,7 +557,8 @@ fn what_is_required_and_not_there_is_said_with_the_reason() {
         .require(id("user:off"), "c.toml")
         .disable(id("user:off"), "d.toml")
         .require(id("user:poor"), "e.toml")
-        .require(id("user:broken"), "f.toml");
+        .require(id("user:broken"), "f.toml")
+        .require(id("user:empty"), "g.toml");
     let poor = declaring("user:poor", &[])
         .request(CapabilityRequest::required(
             HostCapability::ANY_PROGRAM,
@@ -569,7 +570,11 @@ fn what_is_required_and_not_there_is_said_with_the_reason() {
         feature("user:off", &[]),
         with(poor, |_| Ok(())),
         with(declaring("user:broken", &[]).build(), |_| {
-            Err(FeatureInstallError::failed("no disk"))
+            Err(FeatureInstallError::failed("no disk; or no cable"))
+        }),
+        with(declaring("user:empty", &[]).build(), |_| {
+            let remedy = Some("create it");
+            Err(FeatureInstallError::Failed("no file".to_owned(), remedy))
         }),
     ];
     let mut builder = build(policy, modules);
@@ -585,12 +590,36 @@ fn what_is_required_and_not_there_is_said_with_the_reason() {
         "user:poor (e.toml): user:poor was denied Process(*): no rule grants it; set grant = { process = [\"*\"] } under [features.\"user:poor\"]",
     ];
     assert_eq!(lines(&builder.plan().unmet), expected);
-    let after = lines(&builder.install(&HostServices::none()).report().unmet);
-    assert_eq!(after.len(), 4);
+    let unmet = &builder
+        .install(&HostServices::none())
+        .report()
+        .unmet
+        .clone();
+    let after = lines(unmet);
+    assert_eq!(after.len(), 5);
     assert_eq!(
-        after[0],
-        "user:broken (f.toml): user:broken was not installed: no disk"
+        after[..2],
+        [
+            "user:broken (f.toml): user:broken was not installed: no disk; or no cable",
+            "user:empty (g.toml): user:empty was not installed: no file; create it, or disable the feature",
+        ]
     );
+    // The remedy was what stood behind the first semicolon: a feature's own words became a help text.
+    let parts: Vec<_> = unmet
+        .iter()
+        .map(|u| (u.problem.as_str(), u.remedy.as_deref()))
+        .collect();
+    let parts_expected = [
+        ("user:broken was not installed: no disk; or no cable", None),
+        ("user:empty was not installed: no file", Some("create it")),
+        ("does not exist", None),
+        ("is disabled", None),
+        (
+            "user:poor was denied Process(*): no rule grants it",
+            Some("set grant = { process = [\"*\"] } under [features.\"user:poor\"]"),
+        ),
+    ];
+    assert_eq!(parts, parts_expected);
 }
 
 fn install_beside(

@@ -616,7 +616,7 @@ fn a_proxy_that_is_not_used_is_named() {
         ..TERMS
     };
     for cause in [
-        http_client::HttpErrorKind::Connect,
+        http_client::HttpErrorKind::Connect(None),
         http_client::HttpErrorKind::Tls,
     ] {
         let place = RequestContext {

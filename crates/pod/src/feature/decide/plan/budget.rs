@@ -74,17 +74,16 @@ impl PlanBudget {
     ) -> Result<(), Box<FeatureDiagnostic>> {
         let FeatureDemand { bytes, hooks } = demand;
         let full = |message| {
-            Err(Box::new(FeatureDiagnostic::new(
-                DiagnosticCode::TooManyFeatures,
-                id,
-                message,
-            )))
+            let full = FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message);
+            Err(Box::new(
+                full.remedied("disable a feature that is not needed", ""),
+            ))
         };
         let Some(left) = self.bytes.checked_sub(bytes) else {
             let left = self.bytes;
             return full(format!(
                 "the tools and instructions of {id} have {bytes} bytes, but only {left} of {MAX_SURFACE} bytes are left \
-                 after the features before it; disable a feature that is not needed"
+                 after the features before it"
             ));
         };
         let have = |point: &HookPoint| self.hooks.get(point).copied().unwrap_or_default();
@@ -94,9 +93,7 @@ impl PlanBudget {
                 .then(|| format!("{id} has {class} at {point}, where the limit is {most}"))
         };
         if let Some(over) = hooks.iter().find_map(over) {
-            return full(format!(
-                "{over} for all features together; disable a feature that is not needed"
-            ));
+            return full(format!("{over} for all features together"));
         }
         self.bytes = left;
         for (point, more) in hooks {

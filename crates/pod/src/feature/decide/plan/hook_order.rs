@@ -66,14 +66,12 @@ pub(super) fn refuse_cycles(declared: &[&Declared], planned: &mut [PlannedFeatur
             continue;
         };
         let id = &planned.feature_id;
-        let message = format!(
-            "hooks of {id} at {point} are in a cycle, each asked after the next: {path}; change `before` or `after` of one"
-        );
-        planned.diagnostics.push(FeatureDiagnostic::new(
-            DiagnosticCode::HookCycle,
-            id,
-            message,
-        ));
+        let message =
+            format!("hooks of {id} at {point} are in a cycle, each asked after the next: {path}");
+        let cycle = FeatureDiagnostic::new(DiagnosticCode::HookCycle, id, message);
+        planned
+            .diagnostics
+            .push(cycle.remedied("change `before` or `after` of one", ""));
         planned.outcome = InstallOutcome::Skipped;
     }
 }

@@ -174,15 +174,9 @@ impl<'a> Wiring<'a> {
                 || of.0.to_owned(),
                 |instance| format!("{}#{instance}", of.0),
             );
-            let message = format!(
-                "service {name} of {id} is provided by {}; disable one of them",
-                self.id(*owner)?
-            );
-            Some(FeatureDiagnostic::new(
-                DiagnosticCode::ServiceTaken,
-                id,
-                message,
-            ))
+            let message = format!("service {name} of {id} is provided by {}", self.id(*owner)?);
+            let taken = FeatureDiagnostic::new(DiagnosticCode::ServiceTaken, id, message);
+            Some(taken.remedied("disable one of them", ""))
         });
         taken.collect()
     }

@@ -3,6 +3,7 @@
 
 use super::GrantTable;
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::id::FeatureId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,16 @@ pub struct Denial {
     /// The grant that a person can write under the feature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<GrantTable>,
+}
+
+impl Denial {
+    /// The remedy as a person carries it out.
+    pub(crate) fn setting(&self, feature: &FeatureId) -> Option<String> {
+        let written = self.remedy.as_ref()?.inline();
+        Some(format!(
+            "set grant = {written} under [features.\"{feature}\"]"
+        ))
+    }
 }
 
 /// A grant that a denied request exceeds.
