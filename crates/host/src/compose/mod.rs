@@ -126,7 +126,11 @@ pub fn compose(
     let builder = FeatureRegistryBuilder::new(capabilities.clone())
         .with_all(modules)
         .host(host);
-    let builder = packages.report(builder.runtime(FeatureRuntimeKind::Declarative));
+    let builder = packages.report(
+        builder
+            .runtime(FeatureRuntimeKind::Declarative)
+            .runtime(FeatureRuntimeKind::Guest),
+    );
     let repository = git::elsewhere(ambient, &project, &inherited);
     let written =
         std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());

@@ -5,7 +5,7 @@ use crate::config::file::Mode;
 use crate::config::{Config, Switches};
 use crate::env::{Env, settled};
 use crate::exit::{Exit, Failure};
-use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing};
+use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing, guards};
 use plugin::DeclaredFeature;
 use pod::feature::{
     CapabilityPolicy, DiagnosticCode, FeatureDescriptor, FeatureDiagnostic, FeatureId,
@@ -22,6 +22,9 @@ const GRANT: &str = "`yoi grant`";
 
 /// How the reason begins for which a feature of a plugin is off.
 pub const OFF: &str = "plugin: ";
+
+/// Why a start has no guests.
+const NO_GUESTS: &str = "this sandbox starts none of its guests";
 
 /// Most features of packages without a grant that stand in a plan: there is no bound to what a project brings.
 const MAX_OFF: usize = 64;
@@ -73,6 +76,20 @@ impl Packages {
     pub(super) fn lost_rules(&self) -> Result<Vec<&str>, Failure> {
         let lost = self.lost.as_ref().map_err(Failure::clone)?;
         Ok(lost.iter().map(|(_, what)| what.as_str()).collect())
+    }
+
+    /// Gates that hold nowhere in this start, because it starts no guests of their feature.
+    fn lose_gates(&mut self, feature: &DeclaredFeature, config: &Config) {
+        let (of, id) = (&feature.descriptor, feature.descriptor.id.to_string());
+        let mut gates = guards(of);
+        let gates = gates.split_off(of.rules.len());
+        if let Ok(lost) = &mut self.lost
+            && !gates.is_empty()
+            && !is_off_in_files(config, &id)
+        {
+            let text = format!("{id} lacks its gates ({}): {NO_GUESTS}", gates.join(", "));
+            lost.push((Some(of.id.clone()), text));
+        }
     }
 
     /// Copies the granted packages; gives the directories that children read, and why some cannot be copied. Calls into
@@ -127,10 +144,14 @@ pub(super) fn decided(
                         feature.keep(|program| withheld(mode(config), program.network).is_none());
                     // Its rules hold without its tools.
                     let has_rules = !feature.descriptor.rules.is_empty();
-                    let is_empty =
-                        kept.programs.is_empty() && !feature.programs.is_empty() && !has_rules;
+                    let is_stopped =
+                        kept.started().next().is_none() && feature.started().next().is_some();
+                    let is_empty = is_stopped && !has_rules;
                     if let Some(why) = left_out(package, mode(config)).filter(|_| is_empty) {
                         policy = policy.disable(id.clone(), format!("{OFF}{why}"));
+                    }
+                    if feature.guest.is_some() && is_stopped {
+                        packages.lose_gates(feature, config);
                     }
                     policy = granted(policy, &kept);
                     modules.push(Arc::new(package.module(&kept, digest, copies, env)));
@@ -328,7 +349,7 @@ pub fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(), Fail
 /// Features of granted plugins that are not installed, and why.
 fn skipped(plan: &InstallPlan) -> impl Iterator<Item = String> {
     let skipped = plan.features.iter().filter(|feature| {
-        feature.runtime == FeatureRuntimeKind::Declarative
+        [FeatureRuntimeKind::Declarative, FeatureRuntimeKind::Guest].contains(&feature.runtime)
             && feature.outcome == InstallOutcome::Skipped
     });
     let why = |feature: &PlannedFeature| {
@@ -369,9 +390,8 @@ pub fn unused(config: &Config, plan: &InstallPlan, env: &Env) -> Vec<String> {
 
 /// Tools of a granted package that this sandbox leaves out.
 fn left_out(package: &FoundPackage, mode: Mode) -> Option<String> {
-    let programs = package.features().flat_map(|feature| &feature.programs);
-    let out = programs
-        .filter_map(|(tool, program)| Some((tool.as_str(), withheld(mode, program.network)?)));
+    let programs = package.features().flat_map(DeclaredFeature::started);
+    let out = programs.filter_map(|(tool, program)| Some((tool, withheld(mode, program.network)?)));
     let (tools, reasons): (Vec<_>, Vec<_>) = out.unzip();
     Some(format!(
         "plugin {} is used without {}: {}",
@@ -462,7 +482,9 @@ fn conflicts(package: &FoundPackage, env: &Env) -> Vec<String> {
         policy = granted(policy, feature);
         modules.push(Arc::new(Off(feature.descriptor.clone())));
     }
-    let builder = FeatureRegistryBuilder::new(policy).runtime(FeatureRuntimeKind::Declarative);
+    let builder = FeatureRegistryBuilder::new(policy)
+        .runtime(FeatureRuntimeKind::Declarative)
+        .runtime(FeatureRuntimeKind::Guest);
     let plan = builder.with_all(modules).plan();
     let found = plan
         .features
@@ -489,7 +511,20 @@ fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature) -> CapabilityPol
         .requested_capabilities
         .iter()
         .map(|request| request.capability.clone());
+    let hooks = descriptor.declared_hooks.iter().flat_map(|hook| {
+        let (point, class) = (hook.point, hook.class);
+        [
+            HostCapability::ContributeHook { point, class },
+            HostCapability::ANY_ARGUMENTS,
+            HostCapability::ANY_ANSWER,
+            HostCapability::ANY_REPEAT,
+            HostCapability::ANY_RESULT,
+        ]
+    });
+    let states = descriptor.states.iter();
+    let states = states.map(|state| HostCapability::StateStore { scope: state.scope });
     let all = requested.chain([HostCapability::tool("*")]);
+    let all = all.chain(hooks).chain(states);
     all.fold(policy, |policy, capability| {
         policy.grant(descriptor.id.clone(), capability, GRANT)
     })

@@ -8,6 +8,8 @@ use crate::plain_file;
 use crate::pods::{disk, make_private};
 use authority::text::bytes_without_bom;
 use plugin::{Content, Manifest};
+use pod::feature::FeatureDescriptor;
+use pod::hook::HookClass;
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::collections::BTreeMap;
@@ -41,7 +43,7 @@ pub struct PackageGrant {
     pub digest: String,
     /// Each file's bits and digest, by path.
     pub files: BTreeMap<String, String>,
-    /// The rules of each feature that has some, as people read them; none in a grant of an older program.
+    /// The rules and gates of each feature that has some, as people read them; none in a grant of an older program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<BTreeMap<String, Vec<String>>>,
 }
@@ -55,13 +57,8 @@ impl PackageGrant {
             .values()
             .flatten()
             .map(|feature| &feature.descriptor);
-        let rules = features.filter(|feature| !feature.rules.is_empty());
-        let rules = rules.map(|of| {
-            (
-                of.id.to_string(),
-                of.rules.iter().map(ToString::to_string).collect(),
-            )
-        });
+        let rules = features.map(|of| (of.id.to_string(), guards(of)));
+        let rules = rules.filter(|(_, guards)| !guards.is_empty());
         Self {
             rules: Some(rules.collect()),
             format: FORMAT,
@@ -158,6 +155,18 @@ impl PackageGrant {
         let path = grants_dir(env)?.join(format!("{}.json", self.place));
         fs::remove_file(&path).map_err(|error| disk(&path, &error))
     }
+}
+
+/// What a feature refuses, as people read it: its rules, and its gates.
+pub(crate) fn guards(of: &FeatureDescriptor) -> Vec<String> {
+    let gates = of.declared_hooks.iter();
+    let gates = gates.filter(|hook| hook.class == HookClass::Gate);
+    let gates = gates.map(|hook| format!("gate {} at {}", hook.name, hook.point));
+    of.rules
+        .iter()
+        .map(ToString::to_string)
+        .chain(gates)
+        .collect()
 }
 
 fn grants_dir(env: &Env) -> Result<PathBuf, Failure> {

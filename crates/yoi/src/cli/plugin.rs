@@ -84,6 +84,9 @@ pub(crate) struct PluginNewArgs {
     /// Create the directory of the package in DIR instead of the current directory
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    /// Write one whose tool, gate and state a guest in Python answers
+    #[arg(long)]
+    pub(crate) python: bool,
 }
 
 #[derive(Debug, Args)]

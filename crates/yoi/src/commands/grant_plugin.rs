@@ -38,6 +38,12 @@ struct PendingFeature {
     /// Those that ask or deny.
     rules: Vec<Rule>,
     tools: Vec<PendingTool>,
+    /// The program that answers its tools and hooks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guest: Option<String>,
+    /// Its hooks and states, and what its guests may do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    further: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -99,6 +105,8 @@ impl PendingPlugin {
             id: feature.descriptor.id.to_string(),
             instructions: feature.descriptor.instructions.len(),
             rules: feature.descriptor.rules.clone(),
+            guest: feature.guest.as_ref().map(ToString::to_string),
+            further: feature.further(),
             tools: feature
                 .descriptor
                 .declared_tools
@@ -129,7 +137,8 @@ impl PendingPlugin {
 
 impl PendingTool {
     fn of(feature: &DeclaredFeature, tool: &ToolDeclaration) -> Option<Self> {
-        let program = feature.programs.get(&tool.name)?;
+        let own = feature.programs.get(&tool.name);
+        let program = own.or(feature.guest.as_ref())?;
         let (name, effect) = (tool.name.clone(), tool.effect);
         let touches = !tool.touches.is_empty();
         Some(Self {
@@ -230,7 +239,11 @@ impl Entry for PendingPlugin {
         )];
         for feature in &self.features {
             lines.push(format!("    feature {}", feature.id));
+            let guest = feature.guest.iter();
+            lines.extend(guest.map(|guest| format!("        guests run `{guest}`")));
             lines.extend(feature.tools.iter().map(PendingTool::line));
+            let further = feature.further.iter();
+            lines.extend(further.map(|line| format!("        {line}")));
             lines.extend(
                 feature
                     .rules
@@ -259,7 +272,11 @@ impl Entry for PendingPlugin {
             lines.push(format!("    and {} more", tui::count(more as u64, "file")));
         }
         lines.push(
-            match self.features.iter().all(|feature| feature.tools.is_empty()) {
+            match self
+                .features
+                .iter()
+                .all(|feature| feature.tools.is_empty() && feature.guest.is_none())
+            {
                 true => "    effect: no program runs".to_owned(),
                 false => {
                     "    effect: the model can call these tools; their programs run in the sandbox"

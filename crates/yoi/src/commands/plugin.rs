@@ -13,7 +13,7 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::plugins::{FoundPackage, Standing};
 use host::pods::{disk, make_private};
-use plugin::{Content, MANIFEST};
+use plugin::{Content, DeclaredFeature, MANIFEST};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -21,24 +21,55 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The package that `yoi plugin new` writes under another name.
-const TEMPLATE: [(&str, &str); 3] = [
-    (
-        "plugin.toml",
-        include_str!("../../../../docs/plugins/hello/plugin.toml"),
-    ),
-    (
-        "greet.sh",
-        include_str!("../../../../docs/plugins/hello/greet.sh"),
-    ),
-    (
-        "tests/greet.json",
-        include_str!("../../../../docs/plugins/hello/tests/greet.json"),
-    ),
-];
+/// A package that `yoi plugin new` writes under another name.
+struct Template {
+    name: &'static str,
+    /// Its tool, and what stands behind the name of the package in its place.
+    tool: (&'static str, &'static str),
+    /// Whether it has guests, which examples do not run.
+    has_guests: bool,
+    files: &'static [(&'static str, &'static str)],
+}
 
-/// The name of that package.
-const TEMPLATE_NAME: &str = "hello";
+const PROGRAM: Template = Template {
+    name: "hello",
+    tool: ("hello_greet", "greet"),
+    has_guests: false,
+    files: &[
+        (
+            "plugin.toml",
+            include_str!("../../../../docs/plugins/hello/plugin.toml"),
+        ),
+        (
+            "greet.sh",
+            include_str!("../../../../docs/plugins/hello/greet.sh"),
+        ),
+        (
+            "tests/greet.json",
+            include_str!("../../../../docs/plugins/hello/tests/greet.json"),
+        ),
+    ],
+};
+
+const PYTHON: Template = Template {
+    name: "review-first",
+    tool: ("Reviewed", "reviewed"),
+    has_guests: true,
+    files: &[
+        (
+            "plugin.toml",
+            include_str!("../../../../docs/plugins/review-first/plugin.toml"),
+        ),
+        (
+            "guest.py",
+            include_str!("../../../../docs/plugins/review-first/guest.py"),
+        ),
+        (
+            "yoi_guest.py",
+            include_str!("../../../../docs/plugins/sdk/yoi_guest.py"),
+        ),
+    ],
+};
 
 pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
     match action {
@@ -156,7 +187,7 @@ fn defects(package: &FoundPackage, env: &Env) -> Vec<String> {
 
 /// Files that the words of programs name, and that the package does not have.
 fn missing_files(package: &FoundPackage, content: &Content) -> Vec<String> {
-    let programs = package.features().flat_map(|feature| &feature.programs);
+    let programs = package.features().flat_map(DeclaredFeature::started);
     let named = programs.flat_map(|(tool, program)| program.files().map(move |path| (tool, path)));
     let missing = named.filter(|(_, path)| !content.has_path(path));
     missing
@@ -173,7 +204,7 @@ fn missing_programs(package: &FoundPackage, env: &Env) -> Vec<String> {
         .flatten()
         .collect::<Vec<_>>();
     let is_there = |name: &str| path.iter().any(|dir| dir.join(name).is_file());
-    let programs = package.features().flat_map(|feature| &feature.programs);
+    let programs = package.features().flat_map(DeclaredFeature::started);
     let missing = programs.filter(|(_, program)| !is_there(&program.program));
     missing
         .map(|(tool, program)| {
@@ -200,20 +231,27 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
         .join(args.dir.as_deref().unwrap_or(Path::new("")))
         .join(&args.name);
     create(&dir)?;
-    for (path, text) in TEMPLATE {
-        let tool = args.name.replace('-', "_");
-        let text = text.replace("hello_greet", &format!("{tool}_greet"));
-        let text = text.replace(
-            &format!("name = \"{TEMPLATE_NAME}\""),
+    let Template {
+        name,
+        tool: (own, behind),
+        has_guests,
+        files,
+    } = if args.python { PYTHON } else { PROGRAM };
+    for (path, text) in files {
+        let tool = format!("{}_{behind}", args.name.replace('-', "_"));
+        let text = text.replace(own, &tool).replace(
+            &format!("name = \"{name}\""),
             &format!("name = \"{}\"", args.name),
         );
         write(&dir.join(path), text.as_bytes())?;
     }
     out::line(&format!("wrote {}", dir.display()));
     let shown = dir.display();
-    out::line(&format!(
-        "to try it: yoi plugin check {shown} && yoi plugin test {shown}"
-    ));
+    let test = match has_guests {
+        true => String::new(),
+        false => format!(" && yoi plugin test {shown}"),
+    };
+    out::line(&format!("to try it: yoi plugin check {shown}{test}"));
     out::line(&format!(
         "to use it: yoi plugin add {shown} && yoi grant plugin:{}",
         args.name
@@ -393,14 +431,22 @@ fn page(package: &FoundPackage, env: &Env) {
         .for_each(|(what, text)| out::line(&format!("    {what}: {text}")));
     for feature in package.features() {
         out::line(&format!("    feature {}", feature.descriptor.id));
-        for (tool, program) in &feature.programs {
+        for (answered, program) in feature.started() {
             let network = if program.network {
                 ", with network access"
             } else {
                 ""
             };
-            out::line(&format!("        tool {tool} runs `{program}`{network}"));
+            let what = match &feature.guest {
+                Some(_) => "guests run".to_owned(),
+                None => format!("tool {answered} runs"),
+            };
+            out::line(&format!("        {what} `{program}`{network}"));
         }
+        let further = feature.further();
+        further
+            .iter()
+            .for_each(|line| out::line(&format!("        {line}")));
         feature
             .descriptor
             .rules
@@ -426,7 +472,11 @@ fn described(package: &FoundPackage, env: &Env) -> Value {
     let features: Vec<Value> = package
         .features()
         .map(|feature| {
-            let tools = feature.programs.iter().map(
+            let tools = feature.descriptor.declared_tools.iter().filter_map(|tool| {
+                let own = feature.programs.get(&tool.name);
+                Some((&tool.name, own.or(feature.guest.as_ref())?))
+            });
+            let tools = tools.map(
                 |(tool, program)| json!({ "name": tool, "program": program.to_string(), "network": program.network }),
             );
             json!({ "id": feature.descriptor.id, "tools": tools.collect::<Vec<_>>() })

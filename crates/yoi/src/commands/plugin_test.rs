@@ -16,7 +16,7 @@ use host::pods::disk;
 use host::project::Project;
 use llm_worker::ToolEffect;
 use llm_worker::tool::parse_arguments;
-use plugin::{Content, ToolProgram};
+use plugin::{Content, DeclaredFeature, ToolProgram};
 use pod::schema::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -225,6 +225,17 @@ impl Bench {
                 .iter()
                 .filter_map(|tool| Some((tool, feature.programs.get(&tool.name)?)))
         });
+        let mut guests = package.features().filter(|feature| feature.guest.is_some());
+        let is_answered = |feature: &DeclaredFeature| {
+            let mut tools = feature.descriptor.declared_tools.iter();
+            tools.any(|tool| tool.name == example.tool)
+        };
+        if guests.any(is_answered) {
+            return Err(
+                "a guest answers this tool, and examples run programs only; try it with `yoi run`"
+                    .to_owned(),
+            );
+        }
         let (tool, program) = tools
             .into_iter()
             .find(|(tool, _)| tool.name == example.tool)

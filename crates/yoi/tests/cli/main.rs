@@ -63,6 +63,7 @@ mod person_commands;
 mod plugin_attacks;
 mod plugin_commands;
 mod plugin_fixtures;
+mod plugin_guests;
 mod plugin_stac;
 mod plugins;
 mod pod_budget;

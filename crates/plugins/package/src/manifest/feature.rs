@@ -221,6 +221,24 @@ impl DeclaredFeature {
         programs.chain(self.guest.iter().map(|guest| ("guest", guest)))
     }
 
+    /// What it adds beside tools, rules and texts, a line each: its hooks and states, and what its guests may do.
+    pub fn further(&self) -> Vec<String> {
+        let of = &self.descriptor;
+        let hooks = of.declared_hooks.iter();
+        let hooks = hooks.map(|hook| format!("{} {} at {}", hook.class, hook.name, hook.point));
+        let states = of.states.iter();
+        let states =
+            states.map(|state| format!("state {}, kept for the {}", state.name, state.scope));
+        let tells = of.requested_capabilities.iter().filter(|request| {
+            matches!(
+                request.capability,
+                HostCapability::EmitModelNotification { .. } | HostCapability::EmitUserAlert
+            )
+        });
+        let tells = tells.map(|request| format!("may {}: {}", request.capability, request.reason));
+        hooks.chain(states).chain(tells).collect()
+    }
+
     /// The feature with those of its tools and hooks whose programs are kept.
     #[must_use]
     pub fn keep(&self, keep: impl Fn(&ToolProgram) -> bool) -> Self {
