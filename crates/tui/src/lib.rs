@@ -32,8 +32,8 @@ pub(crate) use protocol::count;
 pub use protocol::count::{count, duration, left_context};
 pub use screen::{
     CallExtent, ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key,
-    PodEntry, Reply, Screen, ScreenSize, ShownCall, context_gain, context_kind, context_masking,
-    context_part, short_model, unknown_command,
+    PodEntry, Reply, Screen, ScreenSize, ShownCall, ShownText, context_gain, context_kind,
+    context_masking, context_part, short_model, unknown_command,
 };
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

@@ -601,6 +601,9 @@ pub(crate) struct DiffArgs {
     /// Name of the pod, or a unique prefix of it; without NAME, the pod of the last run in this directory
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
+    /// Show only the changes after record SEQ (`yoi log NAME` shows the numbers)
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) to: Option<u64>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -48,7 +48,7 @@ const UPDATE: ToolKey<UpdateArgs> =
     ToolKey::new("TaskUpdate", ToolEffect::Idempotent, "Change a task.")
         .touching(|_| vec![Touch::Session]);
 const LIST: ToolKey<ListArgs> =
-    ToolKey::new("TaskList", ToolEffect::ReadOnly, "List unfinished tasks.");
+    ToolKey::new("TaskList", ToolEffect::ReadOnly, "List unfinished tasks.").for_clients();
 const GET: ToolKey<GetArgs> = ToolKey::new(
     "TaskGet",
     ToolEffect::ReadOnly,

@@ -36,6 +36,10 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
         about: "leave; the pod keeps running (Ctrl-D)",
     },
     CommandHelp {
+        name: "diff",
+        about: "show what this pod changed in files; turn: in the newest turn",
+    },
+    CommandHelp {
         name: "editor",
         about: "write the input in your editor (Ctrl-G)",
     },
@@ -52,8 +56,16 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
         about: "open the whole conversation in your editor",
     },
     CommandHelp {
+        name: "model",
+        about: "show the models, and change to another one",
+    },
+    CommandHelp {
         name: "more",
         about: "continue after a limit of [limits.pod]: as much again",
+    },
+    CommandHelp {
+        name: "new",
+        about: "start a new pod in this directory, and go there",
     },
     CommandHelp {
         name: "pause",
@@ -86,6 +98,10 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp {
         name: "steer",
         about: "INPUT: the running turn takes it at its next step",
+    },
+    CommandHelp {
+        name: "undo",
+        about: "undo the newest turn that changed files; all: every change",
     },
     CommandHelp {
         name: "unpin",
@@ -172,9 +188,18 @@ pub(super) fn read(text: &str) -> TypedText {
         }) if !matches!(rest, "" | "turns") => {
             TypedText::Wrong("after /compact, write nothing or `turns`".to_owned())
         }
+        Some(CommandHelp { name: "diff", .. }) if !matches!(rest, "" | "turn") => {
+            TypedText::Wrong("after /diff, write nothing or `turn`".to_owned())
+        }
+        Some(CommandHelp { name: "undo", .. }) if !matches!(rest, "" | "all") => {
+            TypedText::Wrong("after /undo, write nothing or `all`".to_owned())
+        }
         Some(CommandHelp { name, .. })
             if rest.is_empty()
-                || matches!(*name, "steer" | "search" | "pin" | "unpin" | "compact") =>
+                || matches!(
+                    *name,
+                    "steer" | "search" | "pin" | "unpin" | "compact" | "diff" | "undo"
+                ) =>
         {
             TypedText::Command {
                 name,

@@ -149,6 +149,34 @@ pub enum Intent {
     },
     /// Look at all pods; [`Reply::Pods`].
     ListPods,
+    /// What the pod changed in files after this record; [`Reply::Shown`].
+    ShowDiff {
+        since: u64,
+    },
+    /// What an undo of the changes after this record would do; [`Reply::Shown`].
+    PreviewUndo {
+        to: u64,
+    },
+    /// Undo the changes after this record; [`Reply::Shown`].
+    Undo {
+        to: u64,
+    },
+    /// The models that can answer; [`Reply::Shown`].
+    ListModels,
+    /// Stop the pod and start it again with these options; [`Reply::Note`].
+    Restart {
+        options: Vec<String>,
+        said: String,
+    },
+    /// Start a new pod in this directory with this model; [`Reply::Started`].
+    NewPod {
+        dir: String,
+        model: String,
+    },
+    /// The model's list of tasks; [`Reply::Tasks`].
+    ListTasks,
+    /// Start a pod that does not run; [`Reply::Started`].
+    StartPod(String),
     /// Leave this pod for another one; it keeps running.
     Switch(String),
     /// Leave; the pod keeps running.
@@ -199,8 +227,46 @@ pub enum Reply {
     /// What was written.
     FeatureChanged(String),
     Status(Box<Status>),
+    /// For the panel that was opened for it; or why there is nothing to show.
+    Shown(Result<ShownText, String>),
+    /// What the model has to do yet, a line for each task.
+    Tasks(Vec<String>),
+    /// Other pods that wait for a person.
+    OthersWait(usize),
+    /// A pod runs now, and the screen goes there.
+    Started(String),
     /// What needs a person first; or why they cannot be listed.
     Pods(Result<Vec<PodEntry>, String>),
+}
+
+/// A text that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShownText {
+    pub text: String,
+    /// Lines that come and go have their signs.
+    pub is_diff: bool,
+    /// Lines that were left out.
+    pub more: u64,
+    /// What a `y` does, once the text was seen to its end.
+    pub confirms: Option<Intent>,
+    /// Rows, and what each does.
+    pub choices: Vec<(String, Intent)>,
+}
+
+/// Lines of a text in a panel.
+const MAX_SHOWN: usize = 5000;
+
+impl ShownText {
+    /// A text, cut where it is too long for a panel.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let kept: Vec<&str> = text.lines().take(MAX_SHOWN).collect();
+        Self {
+            text: kept.join("\n"),
+            more: text.lines().count().saturating_sub(MAX_SHOWN) as u64,
+            ..Self::default()
+        }
+    }
 }
 
 /// What the pod told of its features.

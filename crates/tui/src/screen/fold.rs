@@ -96,6 +96,8 @@ pub(super) struct Fold {
     pub(super) no_older: bool,
     model: String,
     since: SincePerson,
+    /// The first record of the newest turn that changed a file.
+    pub(super) changed_from: Option<u64>,
     /// The cell of the newest record of a withdrawal, and the text: "send now" sends it again at once.
     withdrawn: Option<(u64, String)>,
     /// The place of a cell that is gone, counted with those that were dropped, for a screen that prints cells.
@@ -429,6 +431,7 @@ impl Fold {
             }
             RecordBody::ToolFinished(done) => self.finished(seq, done),
             RecordBody::FileChanged(change) => {
+                self.changed_from = self.turn.map(|turn| turn.seq);
                 if self.since.changed.len() < MAX_CHANGED {
                     self.since.changed.insert(change.path.clone());
                 }

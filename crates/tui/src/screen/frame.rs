@@ -1,7 +1,7 @@
 //! What the terminal shows: the transcript or a panel, below it what waits, the composer and the status line.
 
 use super::cache::LookKey;
-use super::cell::{CellNow, LOCAL, texts};
+use super::cell::{Cell, CellKind, CellNow, LOCAL, texts};
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Frame, ScreenSize};
 use super::layout::Written;
@@ -11,11 +11,19 @@ use super::state::{Screen, Selected};
 use super::status;
 use super::viewport::{self, Anchor, SeenLine};
 use crate::line::{Line, columns as columns_of};
+use crate::note::labelled;
 use crate::style::Tone;
 use protocol::method::Role;
 use protocol::status::DeliveryMode;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// What stands where nothing was said yet.
+const FIRST_STEPS: [(&str, &str); 3] = [
+    ("Enter", "sends what you write"),
+    ("! @ /", "shell commands, files, commands"),
+    ("F1 F4", "all keys, all pods"),
+];
 
 /// How long a text is shown.
 const TOAST_MS: u64 = 6000;
@@ -55,7 +63,11 @@ impl Screen {
         let room = rows.saturating_sub(bottom.rows.len());
         let mut lines = match self.panel {
             Some(panel) => self.panel(panel, columns, room, now_ms),
-            None => self.transcript(columns, room, now_ms),
+            None => {
+                let mut lines = self.transcript(columns, room, now_ms);
+                lines.extend(self.first_steps(columns, room.saturating_sub(lines.len())));
+                lines
+            }
         };
         lines.resize(room, Line::default());
         // On a terminal with few rows the lowest ones count.
@@ -127,7 +139,9 @@ impl Screen {
     pub(super) fn bottom(&mut self, columns: usize, rows: usize, now_ms: u64) -> Bottom {
         let mut bottom = Bottom::default();
         let composer = self.composer_rows(columns, rows);
-        let mut above = self.queue_rows(columns, if rows < RULED_FROM { 1 } else { 3 });
+        let few = if rows < RULED_FROM { 1 } else { 3 };
+        let mut above = self.task_rows(columns, few);
+        above.extend(self.queue_rows(columns, few));
         let hints = [self.search_row(), self.selection_row()];
         let mut notes: Vec<Line> = hints
             .into_iter()
@@ -182,7 +196,7 @@ impl Screen {
             .map(ViKeys::mode);
         bottom
             .rows
-            .push(status::line(self.model.status(), mode, &state, columns));
+            .push(status::line(status, mode, &state, self.others, columns));
         bottom
     }
 
@@ -237,6 +251,41 @@ impl Screen {
             rows,
             caret: Some(caret),
         }
+    }
+
+    /// What a person can do where nothing was said yet.
+    fn first_steps(&self, columns: usize, room: usize) -> Vec<Line> {
+        let said = |cell: &Cell| matches!(cell.kind, CellKind::Input { .. } | CellKind::Answer(_));
+        if self.role != Role::Driver
+            || !self.composer.is_empty()
+            || self.fold.cells.iter().any(said)
+            || self.model.status().turn.is_some()
+            || room <= FIRST_STEPS.len()
+        {
+            return Vec::new();
+        }
+        let steps = FIRST_STEPS.iter().map(|(key, does)| {
+            let line = Line::of(&format!("  {key:<6}"), Tone::Strong);
+            line.with(does, Tone::Dim).cut(columns)
+        });
+        std::iter::once(Line::default()).chain(steps).collect()
+    }
+
+    /// What the model has to do yet, the oldest first.
+    fn task_rows(&self, columns: usize, most: usize) -> Vec<Line> {
+        let more = self.tasks.len().saturating_sub(most);
+        let rows = self.tasks.iter().take(most).enumerate().map(|(at, task)| {
+            let end = match more {
+                more if more > 0 && at + 1 == most => format!(" · {more} more (F3)"),
+                _ => String::new(),
+            };
+            let end = Line::of(&end, Tone::Dim);
+            let task = Line::of("☐ ", Tone::Strong).with(task, Tone::Dim);
+            let mut line = task.cut(columns.saturating_sub(end.width()).max(1));
+            line.append(&end);
+            line.cut(columns)
+        });
+        rows.collect()
     }
 
     fn queue_rows(&self, columns: usize, most: usize) -> Vec<Line> {
@@ -365,6 +414,15 @@ impl Screen {
                 }
                 ("features", lines)
             }
+            PanelKind::Told(title) => {
+                let (lines, chosen) = self.told.lines(columns);
+                if !chosen.is_empty() {
+                    self.scroll_to(&chosen, room);
+                }
+                let end = self.panel_scroll + room.saturating_sub(1);
+                self.told.seen_to_the_end(lines.len() <= end);
+                (title, lines)
+            }
             PanelKind::Context => (
                 "next request",
                 panels::context(self.model.status(), columns),
@@ -377,6 +435,9 @@ impl Screen {
                     self.processes
                         .lines(self.model.status(), may_stop, now_ms, columns);
                 lines.extend(rows);
+                for task in &self.tasks {
+                    lines.extend(labelled("to do", Tone::Strong, task, columns));
+                }
                 if !chosen.is_empty() {
                     self.scroll_to(&(chosen.start + before..chosen.end + before), room);
                 }

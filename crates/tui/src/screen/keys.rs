@@ -11,6 +11,7 @@ use super::panels::PanelKind;
 use super::pods::PodList;
 use super::processes::Processes;
 use super::state::{Screen, Selected};
+use super::told::ToldPanel;
 use super::writing::edit;
 use crate::style::Tone;
 use protocol::method::Role;
@@ -133,6 +134,39 @@ impl Screen {
         }
     }
 
+    /// Opens a panel for what is asked for.
+    fn ask_told(&mut self, title: &'static str, ask: Intent) {
+        self.panel = None;
+        self.open_panel(PanelKind::Told(title));
+        self.told = ToldPanel::default();
+        self.outbox.push(ask);
+    }
+
+    /// What `/undo` would undo: the newest turn that changed a file, or everything.
+    fn undo(&mut self, all: bool) {
+        let to = if all { Some(0) } else { self.fold.changed_from };
+        match to {
+            Some(to) => self.ask_told("undo", Intent::PreviewUndo { to }),
+            None => self.tell(
+                "no turn here changed a file; `/undo all` undoes what the pod changed",
+                Tone::Dim,
+            ),
+        }
+    }
+
+    /// Has the pod start again with other options, between two turns.
+    fn restart(&mut self, title: &'static str, ask: impl FnOnce(&mut Self) -> Intent) {
+        let status = self.model.status();
+        if status.turn.is_some() || !status.queued.is_empty() {
+            return self.tell(
+                "the pod works: this can change between its turns",
+                Tone::Failed,
+            );
+        }
+        let ask = ask(self);
+        self.ask_told(title, ask);
+    }
+
     /// Asks for the memory of the jobs, unless that was done just now.
     pub(super) fn measure_jobs(&mut self, now_ms: u64) {
         if self.connection == ConnectionState::Live
@@ -152,6 +186,16 @@ impl Screen {
                 self.processes.key(key, self.model.status())
             }
             Some(PanelKind::Features) if self.may_change_features() => self.features.key(key),
+            Some(PanelKind::Told(_)) => {
+                let taken = self.told.key(key);
+                match taken.as_deref() {
+                    // What was undone is shown in its place.
+                    Some([Intent::Undo { .. }]) => self.told = ToldPanel::default(),
+                    Some([_, ..]) => self.panel = None,
+                    _ => {}
+                }
+                taken
+            }
             _ => None,
         };
         let is_taken = taken.is_some();
@@ -191,6 +235,11 @@ impl Screen {
         self.full.asks() && self.model.status().approvals.is_empty()
     }
 
+    /// Has the person choose among the pods.
+    pub fn list_pods(&mut self) {
+        self.open_pods();
+    }
+
     pub(super) fn open_pods(&mut self) {
         (self.asking.focus, self.full.focus) = (false, false);
         self.open_panel(PanelKind::Pods);
@@ -216,12 +265,8 @@ impl Screen {
                 ..
             } => self.outbox.push(Intent::Switch(name)),
             PodEntry { name, .. } => {
-                self.tell(
-                    &format!(
-                        "{name} does not run; `yoi start {name}` starts it, then F4 goes there"
-                    ),
-                    Tone::Waiting,
-                );
+                self.tell(&format!("starting {name} …"), Tone::Dim);
+                self.outbox.push(Intent::StartPod(name));
             }
         }
     }

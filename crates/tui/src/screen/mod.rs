@@ -25,6 +25,7 @@ mod processes;
 mod search;
 mod state;
 mod status;
+mod told;
 mod viewport;
 mod writing;
 
@@ -33,7 +34,7 @@ pub use cell::{CallExtent, ShownCall};
 pub use commands::unknown_command;
 pub use exchange::{
     ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply,
-    ScreenSize,
+    ScreenSize, ShownText,
 };
 pub use panels::{context_gain, context_kind, context_masking, context_part};
 pub use state::Screen;

@@ -15,6 +15,8 @@ pub(super) enum PanelKind {
     Features,
     Status,
     Context,
+    /// With its title.
+    Told(&'static str),
 }
 
 /// A pod need not tell its features, and a person need not write as in `vi`.

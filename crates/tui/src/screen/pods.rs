@@ -58,7 +58,7 @@ impl PodList {
                 "no pod runs, and none waits for you".to_owned()
             }
             (Some(Ok(_)), _) if self.query.is_empty() => {
-                "Enter goes there · letters narrow the list".to_owned()
+                "Enter goes there, and starts it first · letters narrow the list".to_owned()
             }
             (Some(Ok(_)), true) => format!("no name has {}", self.query),
             (Some(Ok(_)), false) => format!("with {}", self.query),

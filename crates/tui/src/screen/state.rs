@@ -17,12 +17,13 @@ use super::pods::PodList;
 use super::processes::Processes;
 use super::search::Search;
 use super::status::RetryClock;
+use super::told::ToldPanel;
 use crate::asked_command::asked_file;
 use crate::style::{Theme, Tone};
 use crate::transcript::{self, outcome};
 use client::model::{PodModel, digest};
 use protocol::event::{AlertLevel, Event};
-use protocol::method::{Ask, Attached, GetFeatures, RecordPage, Role, StopJob, StopRun};
+use protocol::method::{Ask, Attached, CallTool, GetFeatures, RecordPage, Role, StopJob, StopRun};
 use protocol::record::{ApprovalRequested, RecordBody, RecordLine, RecordView};
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -89,6 +90,14 @@ pub struct Screen {
     draft: String,
     pub(super) loading: bool,
     /// An answer to `approvals` is under way, or came.
+    pub(super) told: ToldPanel,
+    /// What the model has to do yet.
+    pub(super) tasks: Vec<String>,
+    /// Other pods that wait for a person.
+    pub(super) others: usize,
+    has_tools: bool,
+    /// A call that may change them runs.
+    tasks_change: bool,
     fetched: Option<u64>,
     /// The question whose change was asked for, and how many files had changed then.
     previewed: Option<(u64, u64)>,
@@ -97,6 +106,9 @@ pub struct Screen {
     pub(super) leave_ms: u64,
     notification: Option<String>,
 }
+
+/// The feature that keeps the model's list of tasks.
+const TASKS: &str = "builtin:task";
 
 /// What keys act on instead of the composer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +195,11 @@ impl Screen {
             drafts: VecDeque::new(),
             draft: String::new(),
             loading: false,
+            told: ToldPanel::default(),
+            tasks: Vec::new(),
+            others: 0,
+            has_tools: false,
+            tasks_change: false,
             fetched: None,
             previewed: None,
             file_changes: 0,
@@ -197,6 +214,15 @@ impl Screen {
         let has = |name: &str| methods.iter().any(|method| method == name);
         self.has_features = has(GetFeatures::NAME);
         self.has_stop = has(StopJob::NAME) && has(StopRun::NAME);
+        self.has_tools = has(CallTool::NAME);
+        self.ask_tasks();
+    }
+
+    /// Once a list is asked for, it is as new as the newest record.
+    fn ask_tasks(&mut self) {
+        if self.has_tools && !self.outbox.contains(&Intent::ListTasks) {
+            self.outbox.push(Intent::ListTasks);
+        }
     }
 
     /// Whether the configuration of features can be changed from here.
@@ -240,8 +266,16 @@ impl Screen {
         match event {
             Event::Record(line) if line.seq().is_ok_and(|seq| seq > before) => {
                 if let Some(record) = self.fold_line(line) {
-                    let changes = matches!(record.body, RecordBody::FileChanged(_));
-                    self.file_changes += u64::from(changes);
+                    match &record.body {
+                        RecordBody::FileChanged(_) => self.file_changes += 1,
+                        RecordBody::ToolStarted(call) => {
+                            self.tasks_change |= call.feature == TASKS;
+                        }
+                        RecordBody::ToolFinished(_) if std::mem::take(&mut self.tasks_change) => {
+                            self.ask_tasks();
+                        }
+                        _ => {}
+                    }
                     self.notify(&record.body);
                 }
             }
@@ -304,6 +338,10 @@ impl Screen {
                 self.fetched = None;
                 return self.tell(&why, Tone::Failed);
             }
+            Reply::Shown(text) => self.told.know(text),
+            Reply::Tasks(tasks) => self.tasks = tasks,
+            Reply::OthersWait(others) => self.others = others,
+            Reply::Started(name) => self.outbox.push(Intent::Switch(name)),
             Reply::CallPreview { id, call } => self.asking.preview_call(id, call),
             Reply::RulePreview { id, text } => self.asking.preview(id, text),
             Reply::Page(page) => self.older(&page),
@@ -339,6 +377,7 @@ impl Screen {
     fn no_question_was_seen(&mut self) {
         self.asking.not_seen();
         self.full.not_seen();
+        self.told.not_seen();
         self.processes.not_seen();
         self.features.not_seen();
     }

@@ -171,6 +171,7 @@ pub(super) fn line(
     status: &Status,
     mode: Option<&str>,
     state: &(String, Tone),
+    others: usize,
     width: usize,
 ) -> Line {
     let sandbox = Some(&status.host.sandbox)
@@ -182,6 +183,10 @@ pub(super) fn line(
         .collect();
     let fewest = facts.len() + 2;
     facts.extend([(status.pod.clone(), Tone::Strong), state.clone()]);
+    let wait = if others == 1 { "waits" } else { "wait" };
+    let others =
+        (others > 0).then(|| format!("{} {wait} for you (F4)", count(others as u64, "other pod")));
+    facts.extend(others.map(|text| (text, Tone::Waiting)));
     facts.extend(sandbox.map(|sandbox| (format!("sandbox {sandbox}"), Tone::Refused)));
     facts.extend(
         (!status.queued.is_empty())

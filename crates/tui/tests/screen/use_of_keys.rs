@@ -5,7 +5,7 @@ use protocol::event::{AlertEvent, AlertLevel, Event};
 use protocol::method::{AllowOrDeny, AllowScope, Draft, PreviewedCall, RecordPage, Role};
 use protocol::status::DeliveryMode;
 use serde_json::json;
-use tui::{ConnectionState, Intent, Key, PodEntry, Reply, Screen, Theme};
+use tui::{ConnectionState, Intent, Key, PodEntry, Reply, Screen, ShownText, Theme};
 
 fn asked(command: &str) -> (Screen, u64) {
     let story =
@@ -616,7 +616,6 @@ fn a_slash_begins_a_command() {
         ("/stop", "`/cancel` ends the running turn"),
         ("/clear", "`yoi start NAME` starts a pod"),
         ("/?", "`/help` shows"),
-        ("/model", "`yoi start NAME -m MODEL`"),
         ("/cancle", "did you mean `/cancel`?"),
         ("/stat", "did you mean `/status`?"),
         ("/pause now", "write nothing after /pause"),
@@ -1022,6 +1021,64 @@ fn a_frame_that_is_not_at_the_terminal_was_not_seen() {
     );
 }
 
+/// Types a command, and gives what is asked for.
+fn commands(screen: &mut Screen, command: &str) -> Vec<Intent> {
+    types(screen, command, BEGIN);
+    press(screen, Key::Enter, BEGIN)
+}
+
+/// What was to be undone, and which models there are, was on other pages of the manual. An undo is shown before it is made.
+#[test]
+fn a_person_undoes_a_turn_and_changes_the_model_without_leaving() {
+    let story = Story::new().input(1, "go").turn(1, 1);
+    let first = story.lines.len() as u64 - 2;
+    let story = story.with("file_changed", json!({"path": "a.rs", "call": "c0"}));
+    let mut screen = story.screen(Theme::Plain);
+    assert_eq!(commands(&mut screen, "/model"), [], "a turn runs");
+    let mut screen = story.finished(1).screen(Theme::Plain);
+    let undo = Intent::PreviewUndo { to: first };
+    assert_eq!(commands(&mut screen, "/undo"), [undo]);
+    let mut shown = ShownText {
+        text: "would be restored: a.rs".to_owned(),
+        confirms: Some(Intent::Undo { to: first }),
+        ..ShownText::default()
+    };
+    screen.answered(Reply::Shown(Ok(shown.clone())));
+    assert_eq!(press(&mut screen, Key::Char('y'), BEGIN), [], "not seen");
+    assert!(frame(&mut screen, BEGIN).contains("y does it"));
+    assert_eq!(
+        press(&mut screen, Key::Char('y'), BEGIN),
+        [Intent::Undo { to: first }]
+    );
+    (shown.confirms, shown.more) = (None, 3);
+    screen.answered(Reply::Shown(Ok(shown)));
+    assert!(frame(&mut screen, BEGIN).contains("… 3 more lines"));
+    keys(&mut screen, &[Key::Esc]);
+    for (command, since) in [("/diff", 0), ("/diff turn", first)] {
+        assert_eq!(
+            commands(&mut screen, command),
+            [Intent::ShowDiff { since }],
+            "{command}"
+        );
+        keys(&mut screen, &[Key::Esc]);
+    }
+    assert_eq!(commands(&mut screen, "/model"), [Intent::ListModels]);
+    let choices = ["a", "b"].map(|name| (name.to_owned(), Intent::Pin(name.to_owned())));
+    screen.answered(Reply::Shown(Ok(ShownText {
+        choices: choices.to_vec(),
+        ..ShownText::default()
+    })));
+    assert!(frame(&mut screen, BEGIN).contains("▶ a"));
+    assert_eq!(press(&mut screen, Key::Down, BEGIN), []);
+    assert_eq!(
+        press(&mut screen, Key::Enter, BEGIN),
+        [Intent::Pin("b".to_owned())]
+    );
+    assert!(
+        matches!(&commands(&mut screen, "/new")[..], [Intent::NewPod { dir, .. }] if dir == "/src/app")
+    );
+}
+
 fn entry(name: &str, is_live: bool, waits: bool) -> PodEntry {
     let state = if waits { "waiting for you" } else { "idle" };
     let details = if waits {
@@ -1069,11 +1126,15 @@ fn the_list_of_pods_leads_to_another_one() {
         press(&mut screen, Key::Enter, BEGIN),
         [Intent::Switch("build".to_owned())]
     );
-    // One that does not run cannot be attached to.
+    // One that does not run is started first.
     let mut screen = listed();
     assert_eq!(press(&mut screen, Key::Down, BEGIN), []);
-    assert_eq!(press(&mut screen, Key::Enter, BEGIN), []);
-    assert!(frame(&mut screen, BEGIN).contains("`yoi start gone` starts it"));
+    assert_eq!(
+        press(&mut screen, Key::Enter, BEGIN),
+        [Intent::StartPod("gone".to_owned())]
+    );
+    screen.answered(Reply::Started("gone".to_owned()));
+    assert_eq!(screen.intents(), [Intent::Switch("gone".to_owned())]);
     // Letters narrow the list, and are no text.
     let mut screen = listed();
     keys(

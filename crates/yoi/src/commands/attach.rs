@@ -35,6 +35,7 @@ use protocol::method::{
 use protocol::record::RecordBody;
 use protocol::status::{DeliveryMode, Status};
 use session_store::Owner;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -69,6 +70,17 @@ pub(super) fn newest(pods: &Pods, env: &Env) -> Result<Option<String>, Failure> 
     block_on(newest_here(pods, env))?
 }
 
+/// Shows a pod of this directory; where there are others, with the list of pods.
+pub(super) fn show_first(
+    pods: &Pods,
+    name: &str,
+    hint: Option<&str>,
+    has_others: bool,
+    env: &Env,
+) -> Result<Exit, Failure> {
+    show_at(pods, name, &AttachArgs::default(), (hint, has_others), env)
+}
+
 /// Shows a live pod, on a full screen if the terminal can draw one. `hint` is told to a person at the start.
 pub(super) fn show(
     pods: &Pods,
@@ -77,6 +89,17 @@ pub(super) fn show(
     hint: Option<&str>,
     env: &Env,
 ) -> Result<Exit, Failure> {
+    show_at(pods, name, args, (hint, false), env)
+}
+
+fn show_at(
+    pods: &Pods,
+    name: &str,
+    args: &AttachArgs,
+    (hint, has_others): (Option<&str>, bool),
+    env: &Env,
+) -> Result<Exit, Failure> {
+    let lists = Cell::new(has_others);
     let draws = env.stdin_terminal && env.stdout_terminal && Look::of_stdout().is_some();
     let screen = Takes::Screen {
         mouse: !args.no_mouse,
@@ -87,7 +110,12 @@ pub(super) fn show(
         _ => &[screen, screen, Takes::RowsBelow],
     };
     let full = |name: &str, hint: Option<&str>, takes| {
-        block_on(full::run(pods, name, hint, takes, env)).and_then(|left| left)
+        let begin = full::Begin {
+            hint,
+            takes,
+            lists_pods: lists.take(),
+        };
+        block_on(full::run(pods, name, begin, env)).and_then(|left| left)
     };
     let place = Place {
         name: name.to_owned(),

@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = meant(&pods, args.name.as_deref(), env)?;
-    let (mut changes, blobs) = read(&pods.dir(&name), &name, 0)?;
+    let (mut changes, blobs) = read(&pods.dir(&name), &name, args.to.unwrap_or(0))?;
     let files = everything(&ambient::claim())?;
     locate_moved(&mut changes, &files);
     let (mut rows, mut lost, root) = (Vec::new(), 0, Project::around(env).root);

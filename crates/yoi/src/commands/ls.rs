@@ -183,16 +183,41 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The pods that run or need a person, for a screen that lists them; what needs a person first.
+/// The pods that run, need a person or are of this directory, for a screen that lists them; what needs a person first.
 pub(super) fn entries(env: &Env) -> Result<Vec<PodEntry>, Failure> {
+    let here = Project::around(env).root;
+    let is_here = |row: &PodRow| {
+        row.directory
+            .as_ref()
+            .is_some_and(|dir| Path::new(dir) == here)
+    };
+    listed(
+        env,
+        |_| true,
+        |row| row.live || !row.approvals.is_empty() || is_here(row),
+    )
+}
+
+/// The pods that run.
+pub(super) fn live_entries(env: &Env) -> Result<Vec<PodEntry>, Failure> {
+    let has_process = |dir: &Path| matches!(Session::owner(dir), Ok(Some(_)));
+    listed(env, has_process, |row| row.live)
+}
+
+/// What needs a person first. Of pods that are not looked at, no file is read.
+fn listed(
+    env: &Env,
+    is_looked_at: impl Fn(&Path) -> bool,
+    is_listed: impl Fn(&PodRow) -> bool,
+) -> Result<Vec<PodEntry>, Failure> {
     let pods = Pods::of(env)?;
-    let mut rows: Vec<PodRow> = pods
-        .names()?
-        .iter()
-        .map(|name| row(&pods, name, None, &mut || {}))
+    let names = pods.names()?.into_iter();
+    let mut rows: Vec<PodRow> = names
+        .filter(|name| is_looked_at(&pods.dir(name)))
+        .map(|name| row(&pods, &name, None, &mut || {}))
         .collect();
     ask_live(&pods, &mut rows)?;
-    rows.retain(|row| row.live || !row.approvals.is_empty());
+    rows.retain(is_listed);
     rows.sort_by_key(|row| (row.rank(), Reverse(row.last)));
     let entry = |row: PodRow| PodEntry {
         state: row.shown().to_owned(),

@@ -31,6 +31,7 @@ mod person;
 mod pin;
 mod plugin;
 mod plugin_test;
+mod pod_names;
 mod ps;
 mod rm;
 mod run;

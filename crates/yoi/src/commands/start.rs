@@ -77,10 +77,12 @@ pub(crate) fn quietly(
 /// The directory of a pod that does not run, as its last start recorded it.
 pub(crate) fn stopped_in(dir: &Path) -> Option<PathBuf> {
     let is_stopped = running(dir).is_none();
-    recorded(dir)
-        .started
-        .filter(|_| is_stopped)
-        .map(|started| started.cwd.into())
+    directory_of(dir).filter(|_| is_stopped)
+}
+
+/// The directory of a pod, as its last start recorded it.
+pub(super) fn directory_of(dir: &Path) -> Option<PathBuf> {
+    recorded(dir).started.map(|started| started.cwd.into())
 }
 
 enum Started {

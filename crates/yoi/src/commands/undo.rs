@@ -107,6 +107,22 @@ fn is_wanted(
             "`yoi undo -y` undoes the changes of {name} without asking"
         )));
     };
+    let lines = preview(pods, name, to)?;
+    if lines.is_empty() {
+        return Ok(true);
+    }
+    lines.iter().for_each(|line| out::wrapped(line));
+    let question = format!("undo these changes of {name}? y or n: ");
+    Ok(terminal
+        .agrees(&question, &mut || true, &mut out::raw)
+        .unwrap_or_else(|_left| {
+            out::raw("\n");
+            false
+        }))
+}
+
+/// What an undo would do about each path, in lines; none if there is nothing to undo.
+pub(super) fn preview(pods: &Pods, name: &str, to: u64) -> Result<Vec<String>, Failure> {
     let dir = pods.dir(name);
     let (mut changes, view) = undo::read(&dir, name, to)?;
     let preview = FileUndo {
@@ -119,14 +135,7 @@ fn is_wanted(
     let lines = RefCell::new(Vec::new());
     let say = |line: &str| lines.borrow_mut().push(line.to_owned());
     if undo::run(&preview, &mut changes, &say)?.paths == 0 {
-        return Ok(true);
+        return Ok(Vec::new());
     }
-    lines.borrow().iter().for_each(|line| out::wrapped(line));
-    let question = format!("undo these changes of {name}? y or n: ");
-    Ok(terminal
-        .agrees(&question, &mut || true, &mut out::raw)
-        .unwrap_or_else(|_left| {
-            out::raw("\n");
-            false
-        }))
+    Ok(lines.into_inner())
 }

@@ -316,6 +316,9 @@ fn only_what_came_after_is_taken_back() {
         .find(|r| r["k"] == "file_changed")
         .unwrap();
     let seq = edited["q"].as_u64().unwrap().to_string();
+    let later = scene.yoi(&["diff", "work", "--to", &seq]).ends(0).out;
+    let all = scene.yoi(&["diff", "work"]).ends(0).out;
+    assert!(all.contains("a.sh") && !later.contains("a.sh"), "{later}");
     let undone = scene
         .yoi(&["undo", "work", "--to", &seq])
         .ends(0)

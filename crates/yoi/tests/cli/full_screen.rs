@@ -41,6 +41,58 @@ fn answers(person: &mut AtScreen, key: &str) {
     person.types(key);
 }
 
+/// All of it meant leaving, and knowing the names of commands. The pod before keeps running, and the list leads back to one
+/// that was stopped.
+#[test]
+fn a_person_undoes_changes_the_model_and_goes_from_pod_to_pod() {
+    let write = json!({ "name": "Write", "arguments": { "path": "made", "content": "one\n" } });
+    let (scene, host) = scene(&[json!({ "calls": [write] }), json!({ "text": "made it" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.types("go\r");
+    person.sees("turn 1: done");
+    person.types("/diff\r");
+    person.sees("+one");
+    person.types("\u{1b}");
+    person.misses("+one");
+    person.types("/undo\r");
+    person.sees("y does it");
+    person.types("y");
+    person.sees("removed: ");
+    assert!(!scene.file("made").exists());
+    person.types("\u{1b}");
+    person.misses("removed: ");
+    person.types("/model\r");
+    person.sees("▶ offline");
+    person.types("\r");
+    // The screen is connected again.
+    person.sees("p · idle · offline");
+    assert!(host.is_gone());
+    person.types("/new\r");
+    person.sees("project · idle");
+    until("it runs", || {
+        scene
+            .yoi(&["ls", "--json"])
+            .ends(0)
+            .json()
+            .as_array()
+            .is_some_and(|all| all.len() == 2)
+    });
+    scene.yoi(&["stop", "p"]).ends(0);
+    person.types(F4);
+    person.sees("p · done");
+    person.types("\u{1b}[B");
+    person.sees("▶ p · done");
+    person.types("\r");
+    until("it runs again", || {
+        scene.yoi(&["status", "p", "--json"]).ends(0).json()["state"] == "idle"
+    });
+    person.sees("made it");
+    person.types(DETACH);
+    person.ends(0);
+    scene.yoi(&["stop", "p"]).ends(0);
+    scene.yoi(&["stop", "project"]).ends(0);
+}
+
 #[test]
 fn a_person_sends_approves_detaches_and_comes_back() {
     let (scene, host) = asking();

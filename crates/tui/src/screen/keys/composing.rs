@@ -150,7 +150,24 @@ impl Screen {
                 Some(text) => self.outbox.push(Intent::Copy(text)),
                 None => self.tell("there is no answer yet", Tone::Dim),
             },
+            "diff" => {
+                let since = self.fold.changed_from.filter(|_| rest == "turn");
+                self.ask_told(
+                    "diff",
+                    Intent::ShowDiff {
+                        since: since.unwrap_or(0),
+                    },
+                );
+            }
             _ if !live => self.not_connected(),
+            "undo" => self.undo(rest == "all"),
+            "model" => self.restart("model", |_| Intent::ListModels),
+            "new" => {
+                let status = self.model.status();
+                let (dir, model) = (status.host.cwd.clone(), status.model.clone());
+                self.tell("starting a new pod here …", Tone::Dim);
+                self.outbox.push(Intent::NewPod { dir, model });
+            }
             "cancel" => self.outbox.push(Intent::Cancel),
             "pause" => self.outbox.push(Intent::Pause),
             "resume" => self.outbox.push(Intent::Resume { more: false }),

@@ -39,6 +39,9 @@ const FRAME: Duration = Duration::from_micros(16_667);
 /// From a key to its frame, at most: 16 ms are felt.
 const KEY_FRAME: Duration = Duration::from_millis(8);
 
+/// From one look at the other pods to the next.
+const LOOK: Duration = Duration::from_secs(20);
+
 /// Updates on their way to the screen.
 const UPDATES: usize = 256;
 
@@ -58,12 +61,24 @@ pub(super) enum Left {
     NoScreen(String),
 }
 
+/// How a screen begins.
+pub(super) struct Begin<'a> {
+    /// Told to a person.
+    pub(super) hint: Option<&'a str>,
+    pub(super) takes: Takes,
+    /// With the list of pods open.
+    pub(super) lists_pods: bool,
+}
+
 /// Shows the pod until the person leaves.
 pub(super) async fn run(
     pods: &Pods,
     name: &str,
-    hint: Option<&str>,
-    takes: Takes,
+    Begin {
+        hint,
+        takes,
+        lists_pods,
+    }: Begin<'_>,
     env: &Env,
 ) -> Result<Left, Failure> {
     let Some(look) = Look::of_stdout() else {
@@ -80,6 +95,9 @@ pub(super) async fn run(
     let mut screen = Screen::begin(&attached, attachment.welcome().role, look.theme);
     screen.offers(&attachment.welcome().methods);
     hint.iter().for_each(|hint| screen.hint(hint));
+    if lists_pods {
+        screen.list_pods();
+    }
     match Config::vi_keys(env) {
         Ok(true) => screen.use_vi_keys(),
         Ok(false) => {}
@@ -122,6 +140,7 @@ pub(super) async fn run(
         is_dirty: true,
         next_frame: Instant::now(),
         title: String::new(),
+        next_look: Instant::now(),
     };
     let stop = full.run().await;
     full.leave();
@@ -214,6 +233,8 @@ struct Full<'a> {
     is_dirty: bool,
     next_frame: Instant,
     title: String,
+    /// When the other pods are looked at again.
+    next_look: Instant,
 }
 
 impl<'a> Full<'a> {
@@ -232,6 +253,10 @@ impl<'a> Full<'a> {
     async fn step(&mut self, signals: &mut Signals) -> Result<(), Stop> {
         let intents = self.screen.intents();
         self.obey(intents)?;
+        if Instant::now() >= self.next_look {
+            self.next_look = Instant::now() + LOOK;
+            self.outside.look_at_others();
+        }
         self.ask_next();
         self.draw()?;
         let wakes = self.wakes();
@@ -257,8 +282,9 @@ impl<'a> Full<'a> {
         } else if self.is_dirty {
             Some(self.next_frame)
         } else {
-            let left = self.screen.redraw_in(now_ms())?;
-            Some(Instant::now() + Duration::from_millis(left.max(1)))
+            let left = self.screen.redraw_in(now_ms());
+            let redraw = left.map(|left| Instant::now() + Duration::from_millis(left.max(1)));
+            redraw.into_iter().chain([self.next_look]).min()
         }
     }
 
@@ -412,6 +438,12 @@ impl<'a> Full<'a> {
                 Intent::Switch(to) => return Err(Stop::Switched(to)),
                 Intent::ListFiles(dir) => self.outside.list_files(dir),
                 Intent::ListPods => self.outside.list_pods(),
+                Intent::ShowDiff { since } => self.outside.show_diff(since),
+                Intent::PreviewUndo { to } => self.outside.preview_undo(to),
+                Intent::ListModels => self.outside.list_models(),
+                Intent::Restart { options, said } => self.outside.restart(options, said),
+                Intent::NewPod { dir, model } => self.outside.new_pod(dir, model),
+                Intent::StartPod(name) => self.outside.start_pod(name),
                 Intent::Copy(text) => {
                     let (bytes, reply) = self.outside.copy(&text);
                     self.terminal.send(&bytes);

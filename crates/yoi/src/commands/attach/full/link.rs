@@ -15,9 +15,9 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use protocol::event::Event;
 use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, Done, EditInput,
+    AllowOrDeny, AllowScope, Approve, Ask, Attached, CallTool, Cancel, Compact, Done, EditInput,
     GetApprovals, GetFeatures, GetPastCalls, GetStatus, MoveInput, Page, Pause, Pin, PreviewCall,
-    PreviewedCall, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun, Unpin, Withdraw,
+    PreviewedCall, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun, Undo, Unpin, Withdraw,
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
@@ -25,7 +25,7 @@ use session_store::Owner;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tui::{Intent, Reply};
+use tui::{Intent, Reply, ShownText};
 
 /// How long one series of attempts to connect again takes; the next one follows.
 const SERIES: Duration = Duration::from_secs(600);
@@ -289,6 +289,34 @@ impl Link {
                     Reply::Approvals,
                 )))
             }
+            Intent::ListTasks => {
+                let list = CallTool {
+                    tool: "TaskList".to_owned(),
+                    arguments: serde_json::Map::new(),
+                    cmd_id: None,
+                };
+                // A pod without the feature has none.
+                let answer = self.ask(list).await?.ok();
+                let content = answer.map(|answer| answer.content).unwrap_or_default();
+                let tasks = content.lines().map(str::to_owned).collect();
+                Ok(Some(Reply::Tasks(tasks)))
+            }
+            Intent::Undo { to } => {
+                let undone = self
+                    .ask(Undo {
+                        to,
+                        cmd_id: cmd_id(),
+                    })
+                    .await?;
+                Ok(Some(Reply::Shown(undone.map_or_else(
+                    |failure| Err(words(&failure)),
+                    |undone| {
+                        let failed = undone.failure.map(|failure| failure.message);
+                        let lines: Vec<String> = undone.lines.into_iter().chain(failed).collect();
+                        Ok(ShownText::of(&lines.join("\n")))
+                    },
+                ))))
+            }
             Intent::FetchStatus
             | Intent::StopJob(_)
             | Intent::StopRun(_)
@@ -328,6 +356,12 @@ impl Link {
             | Intent::PrintConversation
             | Intent::ListFiles(_)
             | Intent::ListPods
+            | Intent::ShowDiff { .. }
+            | Intent::PreviewUndo { .. }
+            | Intent::ListModels
+            | Intent::Restart { .. }
+            | Intent::NewPod { .. }
+            | Intent::StartPod(_)
             | Intent::Switch(_)
             | Intent::Detach => Ok(None),
         }

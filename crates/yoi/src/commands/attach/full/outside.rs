@@ -3,12 +3,16 @@
 
 use super::files;
 use super::link::words;
-use crate::commands::ls;
-use crate::commands::start::SELF;
+use crate::commands::start::{SELF, stopped_in};
+use crate::commands::{ls, models, pod_names, undo};
 use authority::text::{Lines, strip};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use host::compose::model::OFFLINE;
+use host::config::Config;
 use host::env::Env;
+use host::exit::Failure;
+use host::pods::Pods;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,10 +21,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use tokio::sync::mpsc;
-use tui::Reply;
+use tui::{Intent, Reply, ShownText};
 
 /// Bytes of a text that terminals take for the clipboard.
 const MAX_COPY: usize = 72 << 10;
+
+/// Models that are listed.
+const MAX_MODELS: usize = 200;
 
 /// Bytes of a text that an editor gives back.
 const MAX_EDITED: u64 = 1 << 20;
@@ -132,6 +139,97 @@ impl<'a> Outside<'a> {
         self.beside(move || Reply::Pods(ls::entries(&env).map_err(|failure| words(&failure))));
     }
 
+    /// How many other pods wait for a person.
+    pub(super) fn look_at_others(&self) {
+        let (name, env) = (self.name.to_owned(), self.env.clone());
+        self.beside(move || {
+            let waiting = ls::live_entries(&env).unwrap_or_default().into_iter();
+            Reply::OthersWait(waiting.filter(|pod| pod.waits && pod.name != name).count())
+        });
+    }
+
+    /// What the pod changed in files.
+    pub(super) fn show_diff(&self, since: u64) {
+        let name = self.name.to_owned();
+        self.beside(move || {
+            let since = since.to_string();
+            let text = printed(None, &["diff", &name, "--to", &since]);
+            Reply::Shown(text.map(|text| ShownText {
+                is_diff: true,
+                ..ShownText::of(&text)
+            }))
+        });
+    }
+
+    /// What an undo would do.
+    pub(super) fn preview_undo(&self, to: u64) {
+        let (name, env) = (self.name.to_owned(), self.env.clone());
+        self.beside(move || {
+            let lines = Pods::of(&env).and_then(|pods| undo::preview(&pods, &name, to));
+            Reply::Shown(lines.map_err(|failure| words(&failure)).map(
+                |lines| match lines.is_empty() {
+                    true => ShownText::of(&format!("{name}: nothing to undo")),
+                    false => ShownText {
+                        confirms: Some(Intent::Undo { to }),
+                        ..ShownText::of(&lines.join("\n"))
+                    },
+                },
+            ))
+        });
+    }
+
+    /// The models that can answer, and what each choice does.
+    pub(super) fn list_models(&self) {
+        let env = self.env.clone();
+        self.beside(move || Reply::Shown(models(&env).map_err(|failure| words(&failure))));
+    }
+
+    /// Stops the pod in good order and starts it again with these options.
+    pub(super) fn restart(&self, options: Vec<String>, said: String) {
+        let name = self.name.to_owned();
+        self.beside(move || {
+            let start: Vec<&str> = ["start", "-q", &name]
+                .into_iter()
+                .chain(options.iter().map(String::as_str))
+                .collect();
+            let stopped = printed(None, &["stop", &name]);
+            match stopped.and_then(|_| printed(None, &start)) {
+                Ok(_) => Reply::Note(said),
+                Err(why) => Reply::Failed(why),
+            }
+        });
+    }
+
+    /// Starts a pod with an empty conversation in this directory.
+    pub(super) fn new_pod(&self, dir: String, model: String) {
+        let mut env = self.env.clone();
+        env.cwd = PathBuf::from(&dir);
+        self.beside(move || {
+            let started = pod_names::new_name(&env)
+                .map_err(|failure| words(&failure))
+                .and_then(|name| {
+                    printed(Some(&dir), &["start", "-q", &name, "-m", &model])?;
+                    Ok(name)
+                });
+            started.map_or_else(Reply::Failed, Reply::Started)
+        });
+    }
+
+    /// Starts a pod again, in its directory.
+    pub(super) fn start_pod(&self, name: String) {
+        let env = self.env.clone();
+        self.beside(move || {
+            let dir = Pods::of(&env)
+                .ok()
+                .and_then(|pods| stopped_in(&pods.dir(&name)));
+            let dir = dir.as_deref().and_then(Path::to_str);
+            match printed(dir, &["start", "-q", &name]) {
+                Ok(_) => Reply::Started(name),
+                Err(why) => Reply::Failed(why),
+            }
+        });
+    }
+
     /// Runs without the terminal.
     fn beside(&self, run: impl FnOnce() -> Reply + Send + 'static) {
         self.begin(false, run);
@@ -175,6 +273,53 @@ fn to_tmux(text: &str) -> Result<(), String> {
     } else {
         Err(status.to_string())
     }
+}
+
+fn models(env: &Env) -> Result<ShownText, Failure> {
+    let found = models::find(&Config::load(env)?, env)?;
+    let names = found.iter().filter(|found| found.ready);
+    let names = names.flat_map(|found| &found.models);
+    let row = |model: &String| {
+        let restart = Intent::Restart {
+            options: vec!["-m".to_owned(), model.clone()],
+            said: format!("{model} answers from now on"),
+        };
+        (model.clone(), restart)
+    };
+    let all: Vec<_> = std::iter::once(&OFFLINE.to_owned())
+        .chain(names)
+        .map(row)
+        .collect();
+    let more = all.len().saturating_sub(MAX_MODELS);
+    let text =
+        "Enter changes the model: the pod stops and starts again, and its conversation stays"
+            .to_owned();
+    Ok(ShownText {
+        text: match more {
+            0 => text,
+            more => format!("{text}\n… {more} more: `yoi models --json`"),
+        },
+        choices: all.into_iter().take(MAX_MODELS).collect(),
+        ..ShownText::default()
+    })
+}
+
+/// What a command of this program prints; or the first line of why it failed.
+fn printed(dir: Option<&str>, args: &[&str]) -> Result<String, String> {
+    let mut command = Command::new(SELF);
+    command.args(args).stdin(Stdio::null());
+    if let Some(dir) = dir {
+        command.current_dir(dir);
+    }
+    let done = command
+        .output()
+        .map_err(|error| authority::explain(&error))?;
+    if !done.status.success() {
+        let why = String::from_utf8_lossy(&done.stderr);
+        let why = why.lines().next().unwrap_or("it failed");
+        return Err(why.strip_prefix("error: ").unwrap_or(why).to_owned());
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
 /// Writes the transcript of a pod, by this program.
