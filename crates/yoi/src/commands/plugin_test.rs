@@ -136,9 +136,12 @@ pub(super) fn unreadable(package: &Path) -> Option<String> {
 
 /// The examples of all files, by file and number.
 fn examples(package: &Path) -> Result<Vec<(String, Example)>, String> {
-    let entries =
-        fs::read_dir(package.join(EXAMPLES)).map_err(|error| format!("{EXAMPLES}: {error}"))?;
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let entries = match fs::read_dir(package.join(EXAMPLES)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        entries => Some(entries.map_err(|error| format!("{EXAMPLES}: {error}"))?),
+    };
+    let entries = entries.into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().is_some_and(|end| end == "json"));
     files.sort();
     let mut all = Vec::new();
