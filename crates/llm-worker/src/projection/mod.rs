@@ -51,6 +51,8 @@ pub struct Projection {
     items: u64,
     model: Arc<str>,
     generation: u64,
+    /// Whether a command of a person is an item of its own.
+    commands: bool,
     /// The newest results, which become part of the request in the order of their calls; none where results are encoded
     /// as they arrive.
     results: Option<BTreeMap<CallId, Item>>,
@@ -62,9 +64,11 @@ pub struct Projection {
 pub struct RewindPoint(Projection);
 
 impl Projection {
-    /// The version of the order of items: results in the order of their calls.
-    pub const VERSION: u16 = 2;
-    /// The version before it: results in the order in which they arrived.
+    /// The version of the neutral form: a command of a person is an item of its own.
+    pub const VERSION: u16 = 3;
+    /// The version before it: such a command is an item of the user.
+    pub const WITHOUT_COMMANDS: u16 = 2;
+    /// And before that: results are in the order in which they arrived, too, and not in that of their calls.
     pub const BY_ARRIVAL: u16 = 1;
 
     /// A request of this surface with no items yet.
@@ -80,10 +84,11 @@ impl Projection {
         Self::over(Rope::measured(), surface, dialect)
     }
 
-    /// Orders the items as this version does. Called before the first item.
+    /// Orders and writes the items as this version does. Called before the first item.
     #[must_use]
     pub fn ordered_as(self, version: u16) -> Self {
         Self {
+            commands: version > Self::WITHOUT_COMMANDS,
             results: (version != Self::BY_ARRIVAL).then(BTreeMap::new),
             ..self
         }
@@ -111,6 +116,7 @@ impl Projection {
             items: 0,
             model,
             generation,
+            commands: true,
             results: Some(BTreeMap::new()),
         }
     }
@@ -119,6 +125,11 @@ impl Projection {
     /// omitted from the provider's dialect. Results wait for the results of earlier calls.
     pub fn push(&mut self, item: &Item) {
         let first = self.items == 0;
+        let as_input = match item {
+            Item::Command { text } if !self.commands => Some(Item::User { text: text.clone() }),
+            _ => None,
+        };
+        let item = as_input.as_ref().unwrap_or(item);
         if let (Item::ToolResult { id, .. }, Some(results)) = (item, &mut self.results) {
             let mut bytes = Vec::new();
             Neutral.append(0, first, item, &mut bytes);

@@ -229,6 +229,22 @@ fn a_seal_is_shown_only_where_it_was_made() {
 }
 
 #[test]
+fn a_command_is_an_item_of_its_own_from_version_three_on() {
+    let text = "I entered this command: ls".to_owned();
+    let (command, input) = (Item::Command { text: text.clone() }, Item::User { text });
+    let digests = |version, item: &Item| {
+        let mut projection = Projection::new(&surface(), Arc::new(Neutral)).ordered_as(version);
+        projection.push(item);
+        (projection.neutral_digest(), projection.items_digest())
+    };
+    for version in [Projection::BY_ARRIVAL, Projection::WITHOUT_COMMANDS] {
+        assert_eq!(digests(version, &command), digests(version, &input));
+    }
+    assert_ne!(digests(3, &command), digests(3, &input));
+    assert_eq!(digests(3, &input), digests(2, &input));
+}
+
+#[test]
 fn a_rewind_is_as_if_nothing_had_been_pushed() {
     let items = items();
     for dialect in [

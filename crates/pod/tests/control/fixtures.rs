@@ -1,8 +1,10 @@
 //! Pods, tools and what must hold of every log.
-use llm_worker::projection::{Dialect, Neutral, Surface};
+use llm_worker::projection::{Dialect, Neutral, Projection, Surface};
 use llm_worker::tool::FileChange;
 use llm_worker::{CallId, ErrorKind, Item, ToolEffect, ToolError, ToolOutput, ToolResult};
+use pod::control::Batch;
 use pod::record::Record;
+use pod::session::fold::SessionState;
 use pod::session::replay::{Verification, verify};
 use pod::session::resume::resume;
 use session_store::{Digest, Reader};
@@ -113,6 +115,41 @@ pub(crate) fn verified(pod: &PodUnderTest) -> Verification {
         &neutral,
         pod.blob_bytes,
     )
+}
+
+/// A pod with the same records, whose requests are those of an older version of the projection.
+pub(crate) fn as_written_by(
+    version: u16,
+    pod: &PodUnderTest,
+    next: ScriptedAnswer,
+) -> PodUnderTest {
+    let script = ModelScript::new(vec![next]);
+    let old = PodUnderTest::new(&ambient::claim(), script, Vec::new());
+    let (mut state, mut rebuilt) = (SessionState::default(), None);
+    let journal = old.journal();
+    for (_, mut record) in pod.records() {
+        if let Record::Request(request) = &mut record {
+            let sent: &mut Projection = rebuilt.as_mut().unwrap();
+            request.projection = version;
+            request.neutral_digest = sent.neutral_digest();
+            request.body_digest = sent.body().digest;
+            request.bytes = sent.body().len;
+        }
+        let items = state.apply(&record).unwrap();
+        if let (Record::SurfaceSet(_), None) = (&record, &rebuilt) {
+            let (surface, _) = state.surface.clone().unwrap();
+            rebuilt = Some(Projection::new(&surface, Arc::new(Neutral)).ordered_as(version));
+        }
+        items
+            .iter()
+            .for_each(|item| rebuilt.as_mut().unwrap().push(item));
+        // The store writes its own.
+        if !matches!(record, Record::Other { .. }) {
+            journal.append(Batch::of(vec![record])).wait().unwrap();
+        }
+    }
+    journal.close();
+    old
 }
 
 /// Results per call, of every call the log has.

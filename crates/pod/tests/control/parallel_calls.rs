@@ -1,11 +1,8 @@
 //! Calls of one answer run together, under a cap, unless they touch the same, and cost few flushes.
 
-use crate::fixtures::{echo, pod, said, sound, verified};
+use crate::fixtures::{as_written_by, echo, pod, said, sound, verified};
 use llm_worker::tool::{Escalation, Touch};
-use llm_worker::{Item, Neutral, Projection, ToolEffect};
-use pod::control::Batch;
-use pod::record::Record;
-use pod::session::fold::SessionState;
+use llm_worker::{Item, Projection, ToolEffect};
 use std::sync::{Arc, Barrier};
 use testkit::{FnTool, Latch, ModelScript, PodUnderTest, ScriptedAnswer, within};
 
@@ -203,41 +200,17 @@ fn results_go_back_in_the_order_of_the_calls() {
 #[test]
 fn requests_of_an_older_yoi_are_verified_in_their_order() {
     let pod = ends_in_reverse(3);
-    let script = ModelScript::new(vec![ScriptedAnswer::text("again")]);
-    let old = PodUnderTest::new(&ambient::claim(), script, Vec::new());
     let pod = within("the older run", move || {
         pod.run("first").end();
         pod
     });
-    let (mut state, mut rebuilt, mut arrived) = (SessionState::default(), None, Vec::new());
-    let journal = old.journal();
-    for (_, mut record) in pod.records() {
-        if let Record::Request(request) = &mut record {
-            let sent: &mut Projection = rebuilt.as_mut().unwrap();
-            request.projection = Projection::BY_ARRIVAL;
-            request.neutral_digest = sent.neutral_digest();
-            request.body_digest = sent.body().digest;
-        }
-        let items = state.apply(&record).unwrap();
-        if let Record::SurfaceSet(_) = &record {
-            let (surface, _) = state.surface.clone().unwrap();
-            rebuilt = Some(
-                Projection::new(&surface, Arc::new(Neutral)).ordered_as(Projection::BY_ARRIVAL),
-            );
-        }
-        for item in items {
-            rebuilt.as_mut().unwrap().push(&item);
-            if let Item::ToolResult { id, .. } = &item {
-                arrived.push(id.number());
-            }
-        }
-        // The store writes its own.
-        if !matches!(record, Record::Other { .. }) {
-            journal.append(Batch::of(vec![record])).wait().unwrap();
-        }
-    }
-    journal.close();
+    let number = |item: &Item| match item {
+        Item::ToolResult { id, .. } => Some(id.number()),
+        _ => None,
+    };
+    let arrived: Vec<_> = pod.restored().items.iter().filter_map(number).collect();
     assert_eq!(arrived, [3, 2, 1]);
+    let old = as_written_by(Projection::BY_ARRIVAL, &pod, ScriptedAnswer::text("again"));
     let before = verified(&old);
     assert_eq!((before.wrong, before.requests, before.bodies), (None, 2, 2));
     let old = within("the newer run", move || {

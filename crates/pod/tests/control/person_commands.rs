@@ -1,15 +1,15 @@
 //! A person's command: its turn runs it as a call of the model runs, and asks no model; the model reads of it later.
 
 use crate::approval_scene::{allow, answer, deny, idle, person, requested, waits};
-use crate::fixtures::{echo, live, pod, results, sound};
+use crate::fixtures::{as_written_by, echo, live, pod, results, sound, verified};
 use llm_worker::effect::Outcome;
-use llm_worker::{CallId, Item, StopReason, ToolEffect};
+use llm_worker::{CallId, Item, Projection, StopReason, ToolEffect};
 use pod::control::{Activity, HostMode, NewInput, SubmitError, TurnEnd};
 use pod::permission::{Person, Rule, RuleDecision};
 use pod::record::{InputLimits, InputMode, Record};
 use std::fs;
 use std::sync::Arc;
-use testkit::{FnTool, Latch, LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer};
+use testkit::{FnTool, Latch, LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer, within};
 use tokio::sync::Notify;
 
 /// A pod that stays, with a tool for commands.
@@ -110,6 +110,40 @@ fn it_runs_without_a_request_and_the_next_one_has_what_it_printed() {
         "{result:?}"
     );
     sound(&over.pod, "a command");
+}
+
+// Until version 2 of the projection the item of a command was one of the user: such requests are still rebuilt, and those
+// that follow.
+#[test]
+fn requests_of_an_older_yoi_are_verified_with_their_commands() {
+    let (pod, _) = scene(vec![ScriptedAnswer::text("it passes")]);
+    let live = live(pod);
+    done(&live, command("cargo test"));
+    done(&live, input("and?"));
+    let pod = idle(live).pod;
+    let old = as_written_by(
+        Projection::WITHOUT_COMMANDS,
+        &pod,
+        ScriptedAnswer::text("again"),
+    );
+    let digest = |pod: &PodUnderTest| {
+        let record = pod.records().into_iter().rev();
+        record
+            .map(|(_, record)| record)
+            .find_map(|record| match record {
+                Record::Request(request) => Some(request.neutral_digest),
+                _ => None,
+            })
+    };
+    assert_ne!(digest(&old), digest(&pod));
+    let before = verified(&old);
+    assert_eq!((before.wrong, before.requests, before.bodies), (None, 1, 1));
+    let old = within("the newer run", move || {
+        old.run("second").end();
+        old
+    });
+    let after = verified(&old);
+    assert_eq!((after.wrong, after.requests, after.bodies), (None, 2, 2));
 }
 
 #[test]
