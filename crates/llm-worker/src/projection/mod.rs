@@ -125,10 +125,10 @@ impl Projection {
     /// omitted from the provider's dialect. Results wait for the results of earlier calls.
     pub fn push(&mut self, item: &Item) {
         let first = self.items == 0;
-        let as_input = match item {
-            Item::Command { text } if !self.commands => Some(Item::User { text: text.clone() }),
-            _ => None,
-        };
+        let mut as_input = None;
+        if let (Item::Command { text }, false) = (item, self.commands) {
+            as_input = Some(Item::User { text: text.clone() });
+        }
         let item = as_input.as_ref().unwrap_or(item);
         if let (Item::ToolResult { id, .. }, Some(results)) = (item, &mut self.results) {
             let mut bytes = Vec::new();
