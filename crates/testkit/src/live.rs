@@ -392,9 +392,16 @@ async fn advanced(
     mut passes: UnboundedReceiver<(Duration, oneshot::Sender<()>)>,
 ) {
     while let Some((time, passed)) = passes.recv().await {
-        // The thread of a hook that has answered is still to end: its deadline is not to pass before.
+        // The thread of a hook that has answered is still to end: its deadline is not to pass before. Where all threads
+        // hang, none is free to show it.
         for _ in 0..32 {
-            tokio::task::spawn_blocking(thread::yield_now).await.ok();
+            let other = tokio::task::spawn_blocking(thread::yield_now);
+            for _ in 0..64 {
+                if other.is_finished() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
         }
         clock.advance(u64::try_from(time.as_micros()).expect("a time of the test"));
         tokio::time::advance(time).await;
