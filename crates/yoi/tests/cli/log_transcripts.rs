@@ -128,7 +128,7 @@ fn records_say_their_projection_and_whose_tool_ran() {
     assert!(
         of("request")
             .iter()
-            .all(|request| request["projection"] == 2),
+            .all(|request| request["projection"] == 3),
         "{records:?}"
     );
     let features: Vec<Option<Value>> = of("tool_finished")
