@@ -5,7 +5,7 @@ use crate::config::file::Mode;
 use crate::config::{Config, Switches};
 use crate::env::{Env, settled};
 use crate::exit::{Exit, Failure};
-use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing, guards};
+use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing, gates};
 use plugin::DeclaredFeature;
 use pod::feature::{
     CapabilityPolicy, DiagnosticCode, FeatureDescriptor, FeatureDiagnostic, FeatureId,
@@ -81,8 +81,7 @@ impl Packages {
     /// Gates that hold nowhere in this start, because it starts no guests of their feature.
     fn lose_gates(&mut self, feature: &DeclaredFeature, config: &Config) {
         let (of, id) = (&feature.descriptor, feature.descriptor.id.to_string());
-        let mut gates = guards(of);
-        let gates = gates.split_off(of.rules.len());
+        let gates: Vec<String> = gates(of).collect();
         if let Ok(lost) = &mut self.lost
             && !gates.is_empty()
             && !is_off_in_files(config, &id)

@@ -158,15 +158,17 @@ impl PackageGrant {
 }
 
 /// What a feature refuses, as people read it: its rules, and its gates.
-pub(crate) fn guards(of: &FeatureDescriptor) -> Vec<String> {
-    let gates = of.declared_hooks.iter();
-    let gates = gates.filter(|hook| hook.class == HookClass::Gate);
-    let gates = gates.map(|hook| format!("gate {} at {}", hook.name, hook.point));
-    of.rules
-        .iter()
-        .map(ToString::to_string)
-        .chain(gates)
-        .collect()
+fn guards(of: &FeatureDescriptor) -> Vec<String> {
+    let rules = of.rules.iter().map(ToString::to_string);
+    rules.chain(gates(of)).collect()
+}
+
+/// Its gates, as people read them.
+pub(crate) fn gates(of: &FeatureDescriptor) -> impl Iterator<Item = String> {
+    let hooks = of.declared_hooks.iter();
+    hooks
+        .filter(|hook| hook.class == HookClass::Gate)
+        .map(|hook| format!("gate {} at {}", hook.name, hook.point))
 }
 
 fn grants_dir(env: &Env) -> Result<PathBuf, Failure> {

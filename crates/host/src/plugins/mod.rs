@@ -11,5 +11,5 @@ mod package;
 pub use content::{CopyPlace, of as content_of};
 pub use find::{NamedPackage, OnDemand, Places, Plugins, at};
 pub use grants::PackageGrant;
-pub(crate) use grants::guards;
+pub(crate) use grants::gates;
 pub use package::{FoundPackage, Standing};

@@ -39,7 +39,7 @@ const FRAME: Duration = Duration::from_micros(16_667);
 /// From a key to its frame, at most: 16 ms are felt.
 const KEY_FRAME: Duration = Duration::from_millis(8);
 
-/// From one look at the other pods to the next.
+/// From one look at the other pods to the next, at least: a client that rests wakes for none.
 const LOOK: Duration = Duration::from_secs(20);
 
 /// Updates on their way to the screen.
