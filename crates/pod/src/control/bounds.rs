@@ -1,8 +1,8 @@
 //! The checks that every call passes and the limits that nothing exceeds, as data for reports.
 
-use super::around::MAX_REPEATS;
-use super::authorize;
-use super::call_output::{HELD, INLINE};
+use super::call::around::MAX_REPEATS;
+use super::call::authorize;
+use super::call::output::{HELD, INLINE};
 use super::limits::{MAX_ARGUMENTS, RunLimits};
 use super::turn::{MAX_ANSWER, MAX_CALLS};
 use crate::feature::{

@@ -1,11 +1,12 @@
 //! A client's handle on a pod: people and scripts send commands to the actor through it. Does not depend on the journal.
 
-use super::approvals::ApprovalAnswer;
-use super::authorize::Permission;
-use super::authorize::past_calls::PastSearch;
-use super::authorize::preview::CallPreview;
-use super::between_turns::{BetweenTurns, Opened};
-use super::client_calls::ClientTools;
+pub(super) mod between_turns;
+mod calls;
+
+use super::call::approvals::ApprovalAnswer;
+use super::call::authorize::Permission;
+use super::call::authorize::past_calls::PastSearch;
+use super::call::authorize::preview::CallPreview;
 use super::core::Core;
 use super::drivers::{AttachedDriver, Drivers};
 use super::limits::RunLimits;
@@ -26,6 +27,9 @@ use crate::record::{
 };
 use crate::session::view::ContextPolicy;
 use authority::ChildMemory;
+use between_turns::{BetweenTurns, Opened};
+use calls::ClientTools;
+pub use calls::NewClientCall;
 use llm_worker::Price;
 use protocol::method::{MatchedCalls, PreviewedCall};
 use std::path::Path;

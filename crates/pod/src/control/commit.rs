@@ -4,8 +4,8 @@
 //! The log returns the batch as `Committed<Batch>` once it is durable, and only that yields the [`Ack`] that the
 //! machine accepts.
 
-use super::authorize::Authorized;
 use super::budget::Budget;
+use super::call::authorize::Authorized;
 use crate::record::{
     ApprovalId, ApprovalRequested, ApprovalResolved, Encoder, HookName, InputConsumed, InputId,
     ItemAdded, Output, Record, Request, Response, Suspended, SystemItem, ToolFinished,

@@ -1,6 +1,6 @@
 //! The state of a pod and everything a turn needs. Does not depend on turns.
 
-use super::authorize::Permission;
+use super::call::authorize::Permission;
 use super::commit::{Ack, Batch};
 use super::drivers::Drivers;
 use super::pipeline::Pipeline;

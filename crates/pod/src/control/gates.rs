@@ -1,6 +1,6 @@
 //! Hooks as the actor uses them: their views, and the records of their decisions.
 
-use super::call_output::INLINE;
+use super::call::output::INLINE;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{GateOutcome, GateRun, HookPoint, ToolCallView, ToolOutcomeView, Transformed};

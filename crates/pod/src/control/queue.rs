@@ -1,5 +1,7 @@
 //! What the pod takes next of what waits. Pure: it sees the queue and the hold, and decides.
 
+pub(super) mod submission;
+
 use crate::record::{HoldCause, InputId};
 use crate::session::fold::SessionState;
 use crate::session::queue::{InputQueue, QueuedInput};

@@ -1,8 +1,8 @@
 //! The stop of a pod: nothing new begins, tasks and observers end, and the last record is written. Does not depend on
 //! why it was requested.
 
-use super::super::pipeline::ActorCommit;
 use super::{Actor, At};
+use crate::control::pipeline::ActorCommit;
 use crate::record::{HostStopped, Record};
 
 /// How far the stop is.

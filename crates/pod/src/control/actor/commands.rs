@@ -1,17 +1,17 @@
 //! What the actor does for its clients. Does not depend on commits in flight.
 
-use super::super::approvals::ApprovalAnswer;
-use super::super::authorize::past_calls::PastSearch;
-use super::super::authorize::preview::CallPreview;
-use super::super::between_turns::Opened;
-use super::super::client::{Command, Reload, Reply};
-use super::super::core::Fatal;
-use super::super::pipeline::ActorCommit;
-use super::super::status::{Activity, PodStatus};
-use super::super::submit_error::SubmitError;
-use super::super::turn::frees_any;
 use super::closing::Closing;
 use super::{Actor, At};
+use crate::control::call::approvals::ApprovalAnswer;
+use crate::control::call::authorize::past_calls::PastSearch;
+use crate::control::call::authorize::preview::CallPreview;
+use crate::control::client::between_turns::Opened;
+use crate::control::client::{Command, Reload, Reply};
+use crate::control::core::Fatal;
+use crate::control::pipeline::ActorCommit;
+use crate::control::status::{Activity, PodStatus};
+use crate::control::submit_error::SubmitError;
+use crate::control::turn::frees_any;
 use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
 use crate::record::{
     ApprovalResolved, CompactRequested, HoldCause, Pinned, Record, Resumed, RulesForgotten,

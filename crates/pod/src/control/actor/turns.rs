@@ -1,11 +1,11 @@
 //! The begin and the end of a turn. Both happen with nothing in flight.
 
-use super::super::client::TurnCancel;
-use super::super::core::{Core, Fatal};
-use super::super::limits::RunLimits;
-use super::super::pipeline::ActorCommit;
-use super::super::turn::Running;
 use super::{Actor, At, GRANTS_EVERY};
+use crate::control::client::TurnCancel;
+use crate::control::core::{Core, Fatal};
+use crate::control::limits::RunLimits;
+use crate::control::pipeline::ActorCommit;
+use crate::control::turn::Running;
 use crate::record::{HoldCause, InputId, Suspended, SystemItem};
 use crate::session::fold::GoingOn;
 use crate::session::references;

@@ -20,7 +20,7 @@ pub(super) struct Answering {
 }
 
 /// What the turn waits for.
-pub(in super::super) enum Reviewing {
+pub(in crate::control) enum Reviewing {
     Answer(GateOutcome),
     Failure(GateOutcome),
     /// Hooks answered about a change of the view.
@@ -28,7 +28,7 @@ pub(in super::super) enum Reviewing {
 }
 
 /// What hooks say about a change of the view.
-pub(in super::super) struct CompactionAnswer {
+pub(in crate::control) struct CompactionAnswer {
     pub(super) gates: GateOutcome,
     pub(super) keep: Vec<CallId>,
     pub(super) transforms: Vec<TransformNote>,

@@ -1,10 +1,10 @@
 //! The answers of people to the calls of a turn that wait: a denial ends the call, an allowed call is made ready again and
 //! starts. Does not depend on clients.
 
-use super::super::approvals::ApprovalAnswer;
-use super::super::core::{Core, Fatal};
-use super::super::turn_end::TurnEnd;
 use super::{Answered, Running, TurnStage};
+use crate::control::call::approvals::ApprovalAnswer;
+use crate::control::core::{Core, Fatal};
+use crate::control::turn_end::TurnEnd;
 use crate::record::{ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope};
 use llm_worker::effect::{Input, Outcome};
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use std::time::Duration;
 
 impl Running {
     /// Whether it waits for a person, and nothing else of it runs.
-    pub(in super::super) fn is_waiting(&self) -> bool {
+    pub(in crate::control) fn is_waiting(&self) -> bool {
         matches!(self.stage, TurnStage::Machine)
             && self.turn.is_waiting(self.tasks.calls.waiting())
             && self.tasks.answers.is_empty()
     }
 
     /// How a turn stands that waits for a person.
-    pub(in super::super) fn waiting(&self, core: &Core) -> TurnEnd {
+    pub(in crate::control) fn waiting(&self, core: &Core) -> TurnEnd {
         self.end(core, Outcome::Waiting, None)
     }
 
     /// The questions that it takes an answer to.
-    pub(in super::super) fn unanswered(&self, core: &Core) -> Vec<Arc<ApprovalRequested>> {
+    pub(in crate::control) fn unanswered(&self, core: &Core) -> Vec<Arc<ApprovalRequested>> {
         let open = core.state.approvals.open.values();
         open.filter(|asked| {
             self.turn.is_parked(asked.call) && !self.answered.contains(&asked.approval)
@@ -34,7 +34,7 @@ impl Running {
     }
 
     /// Denies the call of a question to which nobody has answered in time.
-    pub(in super::super) fn expire(&mut self, asked: &ApprovalRequested) -> Result<(), Fatal> {
+    pub(in crate::control) fn expire(&mut self, asked: &ApprovalRequested) -> Result<(), Fatal> {
         self.answered.insert(asked.approval);
         let after_ms = asked
             .expires
@@ -62,7 +62,7 @@ impl Running {
     }
 
     /// Takes the first answer to a question. The call of another one has ended, or has its answer.
-    pub(in super::super) fn answer(
+    pub(in crate::control) fn answer(
         &mut self,
         core: &Core,
         approval: Arc<ApprovalRequested>,

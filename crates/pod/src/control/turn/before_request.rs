@@ -1,11 +1,11 @@
 //! Before each request of a turn: the checks of the host, the gates, the items that join the request, and a hold. Does
 //! not depend on the model's stream or on calls.
 
-use super::super::commit::Note;
-use super::super::core::{Core, Fatal};
-use super::super::limits::RunLimits;
-use super::super::{gates, queue};
 use super::{Running, TurnStage, ViewChange};
+use crate::control::commit::Note;
+use crate::control::core::{Core, Fatal};
+use crate::control::limits::RunLimits;
+use crate::control::{gates, queue};
 use crate::foreign::MAX_STUCK;
 use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView};
 use crate::record::{NotificationQueued, SystemItem, VerdictGiven};

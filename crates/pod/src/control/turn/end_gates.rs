@@ -1,10 +1,10 @@
 //! The gates at the end of a turn: they may have a person look before the next one, or have the model go on. Does not
 //! depend on the turn machine.
 
-use super::super::core::Core;
-use super::super::gates;
-use super::super::pipeline::ActorCommit;
 use super::{AfterTurn, Running, TurnStage};
+use crate::control::core::Core;
+use crate::control::gates;
+use crate::control::pipeline::ActorCommit;
 use crate::feature::escape_line;
 use crate::hook::{GateOutcome, HookPoint, MAX_AGAIN, MAX_REASON, TurnEnd, TurnEndView};
 use crate::mailbox::events::Event;

@@ -1,10 +1,10 @@
 //! Gates that see an answer that is whole, and gates that see a request that brought none. Does not depend on calls.
 
-use super::super::core::{Core, Fatal};
-use super::super::gates;
-use super::super::model_backoff::ModelBackoff;
 use super::answering::Reviewing;
+use super::model_backoff::ModelBackoff;
 use super::{Running, TurnStage};
+use crate::control::core::{Core, Fatal};
+use crate::control::gates;
 use crate::hook::{
     AnswerView, ErrorView, GateOutcome, HookPoint, MAX_RETRIES, PostAssistant, TurnError,
 };
@@ -177,26 +177,26 @@ impl Running {
     }
 
     /// When the request is to be sent again; none while it is under way, or while a person holds the turn.
-    pub(in super::super) fn retry_at(&self) -> Option<Instant> {
+    pub(in crate::control) fn retry_at(&self) -> Option<Instant> {
         self.backoff
             .due()
             .filter(|_| self.waits_for_model() && !self.holds)
     }
 
     /// Whether nothing of the turn runs until its request is sent again.
-    pub(in super::super) fn waits_for_model(&self) -> bool {
+    pub(in crate::control) fn waits_for_model(&self) -> bool {
         self.stream.is_none() && self.backoff.due().is_some()
     }
 
     /// What the turn waits for, for people; none while one of them holds it.
-    pub(in super::super) fn model_wait(&self) -> Option<ModelRetry> {
+    pub(in crate::control) fn model_wait(&self) -> Option<ModelRetry> {
         self.backoff
             .wait()
             .filter(|_| !(self.holds && self.waits_for_model()))
     }
 
     /// Sends the request again now, if no attempt is under way and nobody holds the turn.
-    pub(in super::super) fn try_now(&mut self) -> Result<(), Fatal> {
+    pub(in crate::control) fn try_now(&mut self) -> Result<(), Fatal> {
         if self.holds || !self.is_between_attempts() {
             return Ok(());
         }

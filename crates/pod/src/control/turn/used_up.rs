@@ -1,9 +1,9 @@
 //! The words for a budget that a turn has used up: whose it is, and what it came to. Does not depend on the turn machine.
 
-use super::super::commit::Journaled;
-use super::super::core::Core;
-use super::super::pod_budget::{pod_stopped, run_stopped};
 use super::Running;
+use crate::control::commit::Journaled;
+use crate::control::core::Core;
+use crate::control::pod_budget::{pod_stopped, run_stopped};
 use crate::permission::Remedy;
 use crate::record::{BudgetKind, Suspended};
 use crate::session::spent::{Spent, limit_of};

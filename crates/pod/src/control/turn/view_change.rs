@@ -1,11 +1,11 @@
 //! Old results and steps leave the requests: the turn is held before its next request, hooks are asked, the change is
 //! recorded, and the history is encoded again from what the record says.
 
-use super::super::core::{Core, Fatal};
-use super::super::gates;
-use super::super::pipeline::ActorCommit;
 use super::answering::{CompactionAnswer, Reviewing};
 use super::{Running, ViewChange};
+use crate::control::core::{Core, Fatal};
+use crate::control::gates;
+use crate::control::pipeline::ActorCommit;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{Compaction, CompactionView, HookPoint, LeavingResult, PreCompaction};
@@ -238,7 +238,7 @@ fn next<'a>(core: &'a Core, pending: &'a [Item]) -> NextRequest<'a> {
 }
 
 /// Whether this wish would change the first request of the next turn.
-pub(in super::super) fn frees_any(core: &Core, wish: &CompactRequested) -> bool {
+pub(in crate::control) fn frees_any(core: &Core, wish: &CompactRequested) -> bool {
     let state = SessionState {
         compact_due: Some(wish.clone()),
         ..core.state.clone()

@@ -1,14 +1,16 @@
 //! Changes of the queue on their way into the log, one after the other in the order of arrival: gates judge new texts,
 //! a large one is stored as a blob, and the commit is awaited. Depends on no turn, only on the end of one.
 
-use super::client::{EndWaiter, NewInput, NewText, QueueCommand, Reply, Submission, TurnCancel};
-use super::core::Core;
-use super::gates;
-use super::person_command;
-use super::pipeline::ActorCommit;
-use super::queue::MAX_QUEUED;
-use super::submit_error::SubmitError;
-use super::turn_end::TurnEnd;
+use super::MAX_QUEUED;
+use crate::control::client::{
+    EndWaiter, NewInput, NewText, QueueCommand, Reply, Submission, TurnCancel,
+};
+use crate::control::core::Core;
+use crate::control::gates;
+use crate::control::person_command;
+use crate::control::pipeline::ActorCommit;
+use crate::control::submit_error::SubmitError;
+use crate::control::turn_end::TurnEnd;
 use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
 use crate::record::{
@@ -33,7 +35,7 @@ const INPUT_ENDS: usize = 16 * 1024;
 
 /// Changes of the queue that are not in the log yet, and the clients that wait for the end of a turn.
 #[derive(Default)]
-pub(super) struct Submissions {
+pub(crate) struct Submissions {
     waiting: VecDeque<QueueCommand>,
     step: Step,
     task: JoinSet<Prepared>,
@@ -82,13 +84,13 @@ enum Committing {
 }
 
 /// The decision of gates about a text, and its blob if it is large.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     outcome: GateOutcome,
     whole: Option<Result<BlobRef, BlobError>>,
 }
 
 impl Submissions {
-    pub(super) fn take(&mut self, command: QueueCommand, queued: usize) {
+    pub(crate) fn take(&mut self, command: QueueCommand, queued: usize) {
         let adds = matches!(command, QueueCommand::Text(NewText::Accept(_)));
         if self.waiting.len() >= MAX_QUEUED || (adds && queued + self.on_the_way() >= MAX_QUEUED) {
             command.refuse(SubmitError::Busy);
@@ -102,12 +104,12 @@ impl Submissions {
     }
 
     /// Whether somebody waits for what an earlier start accepted: each of these inputs then has a turn of its own.
-    pub(super) fn takes_over(&self) -> bool {
+    pub(crate) fn takes_over(&self) -> bool {
         self.takes_over
     }
 
     /// Whether somebody waits for an input whose turn was interrupted.
-    pub(super) fn waits_for_interrupted(&self, state: &SessionState) -> bool {
+    pub(crate) fn waits_for_interrupted(&self, state: &SessionState) -> bool {
         state
             .interrupted_inputs()
             .any(|input| self.queued.contains_key(&input))
@@ -123,22 +125,22 @@ impl Submissions {
     }
 
     /// Whether nothing is on its way to the log.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.on_the_way() == 0
     }
 
     /// Cancels the turn that will take the inputs on their way, if there are any.
-    pub(super) fn cancel(&mut self, cancel: TurnCancel) {
+    pub(crate) fn cancel(&mut self, cancel: TurnCancel) {
         self.cancel = (!self.is_idle()).then_some(cancel);
     }
 
     /// A turn begins. Returns the cancel of it, if there was one.
-    pub(super) fn turn_begins(&mut self) -> Option<TurnCancel> {
+    pub(crate) fn turn_begins(&mut self) -> Option<TurnCancel> {
         self.cancel.take()
     }
 
     /// The running turn took these inputs.
-    pub(super) fn taken(&mut self, inputs: impl Iterator<Item = InputId>) {
+    pub(crate) fn taken(&mut self, inputs: impl Iterator<Item = InputId>) {
         for input in inputs {
             if let Some(WentOn { inputs, end }) = self.going_on.remove(&input) {
                 self.taken.extend(inputs);
@@ -154,7 +156,7 @@ impl Submissions {
 
     /// Sends the end of a turn to the clients that wait for it; if it goes on with another input, they wait for the end of
     /// that one's turn.
-    pub(super) fn turn_ended(&mut self, end: &TurnEnd, again: Option<InputId>) {
+    pub(crate) fn turn_ended(&mut self, end: &TurnEnd, again: Option<InputId>) {
         let end = self
             .before
             .take()
@@ -198,7 +200,7 @@ impl Submissions {
 
     /// The pod waits for a person, and nothing else of the turn runs. Tells the clients that want to know: those of the
     /// running turn, and those whose inputs wait behind it.
-    pub(super) fn asked(&mut self, end: impl Fn() -> TurnEnd) {
+    pub(crate) fn asked(&mut self, end: impl Fn() -> TurnEnd) {
         for waiting in self.queued.values_mut().chain([&mut self.current]) {
             for waiter in waiting.extract_if(.., |waiter| waiter.until_asked) {
                 drop(waiter.reply.send(Ok(end())));
@@ -209,7 +211,7 @@ impl Submissions {
 
     /// Starts with the next change, unless one is on its way. The records of `preamble` go into the log before it.
     /// `busy` are the inputs that the running turn is taking.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         core: &mut Core,
         preamble: &mut Vec<Record>,
@@ -323,7 +325,7 @@ impl Submissions {
     }
 
     /// Has a client wait for the end of the turn that takes an accepted input.
-    pub(super) fn wait(&mut self, core: &Core, input: InputId, end: EndWaiter) {
+    pub(crate) fn wait(&mut self, core: &Core, input: InputId, end: EndWaiter) {
         // In place of those that wait no more: clients may come and go for as long as a turn takes.
         let join = |waiting: &mut Vec<EndWaiter>, end| {
             waiting.retain(|waiter| !waiter.reply.is_closed());
@@ -427,7 +429,7 @@ impl Submissions {
     }
 
     /// The next prepared text; pending while none is prepared. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Result<Prepared, JoinError> {
+    pub(crate) async fn next(&mut self) -> Result<Prepared, JoinError> {
         match self.task.join_next().await {
             Some(prepared) => prepared,
             None => std::future::pending().await,
@@ -435,7 +437,7 @@ impl Submissions {
     }
 
     /// Commits a prepared text, or returns its error to the client.
-    pub(super) fn prepared(
+    pub(crate) fn prepared(
         &mut self,
         core: &mut Core,
         preamble: &mut Vec<Record>,
@@ -573,7 +575,7 @@ impl Submissions {
     }
 
     /// The commit has ended, and is folded.
-    pub(super) fn commit_ended(&mut self) {
+    pub(crate) fn commit_ended(&mut self) {
         let Step::Committing(what, _) = std::mem::take(&mut self.step) else {
             return;
         };
@@ -601,7 +603,7 @@ impl Submissions {
     }
 
     /// The commit of these records will never become durable. Those of the preamble go before the next change.
-    pub(super) fn commit_refused(
+    pub(crate) fn commit_refused(
         &mut self,
         error: SubmitError,
         records: Vec<Record>,

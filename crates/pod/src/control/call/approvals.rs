@@ -1,7 +1,7 @@
 //! Answers of people to what waits for approval: the first valid one counts, and every later one gets that. Does not depend on
 //! the turn machine.
 
-use super::submit_error::SubmitError;
+use crate::control::submit_error::SubmitError;
 use crate::record::{
     ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, InputMode,
     Who,
@@ -48,7 +48,7 @@ impl ApprovalAnswer {
     }
 
     /// The record of the answer. `void`: why it counts for nothing.
-    pub(super) fn record(self, void: Option<String>) -> ApprovalResolved {
+    pub(crate) fn record(self, void: Option<String>) -> ApprovalResolved {
         let Self {
             approval,
             allow,
@@ -78,7 +78,7 @@ impl ApprovalAnswer {
     }
 
     /// What the model is told of a denial.
-    pub(super) fn denial(&self) -> String {
+    pub(crate) fn denial(&self) -> String {
         match &self.words {
             Some(words) => format!("a person denied this call: {words}"),
             None => "a person denied this call".to_owned(),
@@ -88,7 +88,7 @@ impl ApprovalAnswer {
 
 /// The clients that wait until an answer is in the log, and answers that no turn can take yet.
 #[derive(Default)]
-pub(super) struct ApprovalReplies {
+pub(crate) struct ApprovalReplies {
     replies: Vec<(ApprovalId, RecordedReply)>,
     /// In the order of arrival.
     waiting: Vec<ApprovalAnswer>,
@@ -96,7 +96,7 @@ pub(super) struct ApprovalReplies {
 
 impl ApprovalReplies {
     /// Accepts an answer, or replies at once.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         approvals: &Approvals,
         answer: ApprovalAnswer,
@@ -124,7 +124,7 @@ impl ApprovalReplies {
     }
 
     /// The answers for the turn that runs, with their questions. An input that comes instead of what waits denies all of it.
-    pub(super) fn due(
+    pub(crate) fn due(
         &mut self,
         state: &SessionState,
     ) -> Vec<(Arc<ApprovalRequested>, ApprovalAnswer)> {
@@ -144,7 +144,7 @@ impl ApprovalReplies {
     }
 
     /// Replies to the clients whose answers are in the log by now.
-    pub(super) fn recorded(&mut self, approvals: &Approvals) {
+    pub(crate) fn recorded(&mut self, approvals: &Approvals) {
         let answered = |(approval, _): &mut (ApprovalId, _)| !approvals.open.contains_key(approval);
         for (approval, reply) in self.replies.extract_if(.., answered) {
             let recorded = approvals

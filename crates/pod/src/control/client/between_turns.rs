@@ -1,7 +1,7 @@
 //! Changes that the program makes to a pod while no turn runs, such as undoing file changes. No turn begins meanwhile.
 
-use super::client::Command;
-use super::submit_error::SubmitError;
+use super::Command;
+use crate::control::submit_error::SubmitError;
 use crate::mailbox::requests::answered;
 use crate::record::Record;
 use session_store::Blobs;
@@ -10,13 +10,13 @@ use tokio::sync::{mpsc, oneshot};
 /// Keeps turns from beginning until it is dropped.
 #[derive(Debug)]
 pub struct BetweenTurns {
-    pub(super) commands: mpsc::Sender<Command>,
-    pub(super) opened: Opened,
+    pub(in crate::control) commands: mpsc::Sender<Command>,
+    pub(in crate::control) opened: Opened,
 }
 
 /// The actor's side of it, as far as the program needs it.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(crate) struct Opened {
     blobs: Blobs,
     _released: oneshot::Sender<()>,
 }
@@ -46,13 +46,13 @@ impl BetweenTurns {
 
 /// Whether a [`BetweenTurns`] keeps turns from beginning, as the actor sees it.
 #[derive(Default)]
-pub(super) struct TurnBlock {
+pub(crate) struct TurnBlock {
     released: Option<oneshot::Receiver<()>>,
 }
 
 impl TurnBlock {
     /// Begins, unless one is in force.
-    pub(super) fn open(&mut self, blobs: Blobs) -> Option<Opened> {
+    pub(crate) fn open(&mut self, blobs: Blobs) -> Option<Opened> {
         if self.is_active() {
             return None;
         }
@@ -62,12 +62,12 @@ impl TurnBlock {
     }
 
     /// Whether no turn may begin.
-    pub(super) fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.released.is_some()
     }
 
     /// Resolves when the program is done; pending without one. Cancel-safe.
-    pub(super) async fn released(&mut self) {
+    pub(crate) async fn released(&mut self) {
         match &mut self.released {
             // An error is the end of the program's side, the only thing that comes.
             Some(released) => drop(released.await),

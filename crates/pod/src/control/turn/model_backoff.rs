@@ -14,7 +14,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(15 * 60);
 
 /// What failed since the model answered last.
 #[derive(Default)]
-pub(super) struct ModelBackoff {
+pub(crate) struct ModelBackoff {
     /// Pauses since then.
     pauses: u32,
     /// When the first of these attempts had failed, milliseconds since 1970.
@@ -30,7 +30,7 @@ struct NextAttempt {
 
 impl ModelBackoff {
     /// The number of the attempt that failed, from 1, and the pause behind it.
-    pub(super) fn next_pause(&mut self) -> (u32, Duration) {
+    pub(crate) fn next_pause(&mut self) -> (u32, Duration) {
         let pause = FIRST_PAUSE
             .saturating_mul(1 << self.pauses.min(8))
             .min(MAX_PAUSE);
@@ -40,7 +40,7 @@ impl ModelBackoff {
 
     /// Follows the attempts. Only a whole answer ends the row of failures: a server that cuts each answer is no reason to
     /// ask it more often.
-    pub(super) fn take(&mut self, event: &ModelEvent, now_us: u64) {
+    pub(crate) fn take(&mut self, event: &ModelEvent, now_us: u64) {
         match event {
             ModelEvent::Retrying { delay, why, .. } => {
                 self.since_ms.get_or_insert(now_us / 1000);
@@ -62,17 +62,17 @@ impl ModelBackoff {
     }
 
     /// No attempt is under way or due.
-    pub(super) fn attempt_ended(&mut self) {
+    pub(crate) fn attempt_ended(&mut self) {
         self.next = None;
     }
 
     /// When the next attempt is due.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         self.next.as_ref().map(|next| next.at)
     }
 
     /// The wait, for people.
-    pub(super) fn wait(&self) -> Option<ModelRetry> {
+    pub(crate) fn wait(&self) -> Option<ModelRetry> {
         let NextAttempt { reason, at } = self.next.as_ref()?;
         let left = at.saturating_duration_since(Instant::now());
         // Rounded up: nothing comes before.

@@ -3,11 +3,11 @@
 //! judge what a model does, and the model does not see these calls. Only hooks at `ToolShape` see the results: what must
 //! not be shown is not shown here, either.
 
-use super::authorize::{DEADLINE, prepare};
-use super::calls::given_up_on;
-use super::client::Client;
-use super::shape;
-use super::submit_error::SubmitError;
+use super::Client;
+use crate::control::call::authorize::{DEADLINE, prepare};
+use crate::control::call::running::given_up_on;
+use crate::control::call::shape;
+use crate::control::submit_error::SubmitError;
 use crate::feature::{FeatureRegistry, RegisteredTool, escape_line, sanitize_lines};
 use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
 use crate::hook::{ToolCallView, ToolShapeView};
@@ -48,14 +48,14 @@ pub struct NewClientCall {
 
 /// The tools as clients call them. Clones share the limit.
 #[derive(Clone)]
-pub(super) struct ClientTools {
+pub(crate) struct ClientTools {
     registry: Arc<FeatureRegistry>,
     callbacks: Callbacks,
     running: Arc<Semaphore>,
 }
 
 impl ClientTools {
-    pub(super) fn new(registry: Arc<FeatureRegistry>, callbacks: Callbacks) -> Self {
+    pub(crate) fn new(registry: Arc<FeatureRegistry>, callbacks: Callbacks) -> Self {
         Self {
             registry,
             callbacks,

@@ -3,7 +3,7 @@
 //!
 //! The wall clock may be set. Set forward, it ends a question at the next look; set back, it does not make one wait longer.
 
-use super::tasks::supervisor::MAX_SLEEP_MS;
+use crate::control::tasks::supervisor::MAX_SLEEP_MS;
 use crate::hook::MAX_EXPIRY;
 use crate::record::{ApprovalId, ApprovalRequested};
 use session_store::Clock;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 /// The ends of the questions that wait.
 #[derive(Default)]
-pub(super) struct ApprovalEnds(BTreeMap<ApprovalId, End>);
+pub(crate) struct ApprovalEnds(BTreeMap<ApprovalId, End>);
 
 struct End {
     /// By the wall clock, in milliseconds since 1970.
@@ -25,7 +25,7 @@ struct End {
 
 impl ApprovalEnds {
     /// Takes the questions that wait now, and returns those that have ended.
-    pub(super) fn ended(
+    pub(crate) fn ended(
         &mut self,
         waiting: &[Arc<ApprovalRequested>],
         clock: &Clock,
@@ -57,7 +57,7 @@ impl ApprovalEnds {
     }
 
     /// When to look again at the latest; none if no question ends by itself.
-    pub(super) fn look_at(&self, clock: &Clock) -> Option<Instant> {
+    pub(crate) fn look_at(&self, clock: &Clock) -> Option<Instant> {
         let next = |end: &End, now_ms: u64, now: Instant| {
             let left = end.at_ms.saturating_sub(now_ms).min(MAX_SLEEP_MS);
             end.at.min(now + Duration::from_millis(left))

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 
 /// What one call touches.
 #[derive(Clone, Debug)]
-pub(super) enum Claims {
+pub(crate) enum Claims {
     /// Perhaps anything, like a command.
     All,
     Some(Vec<Claim>),
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Claim {
+pub(crate) enum Claim {
     /// A file, or a directory with all that is in it; by its real path, and by its state if it exists.
     Path {
         path: PathBuf,
@@ -29,7 +29,7 @@ pub(super) enum Claim {
 
 impl Claims {
     /// Reads directory entries to resolve paths. A path that cannot be resolved may be any.
-    pub(super) fn of(effect: ToolEffect, touches: &[Touch], workspace: &Workspace) -> Self {
+    pub(crate) fn of(effect: ToolEffect, touches: &[Touch], workspace: &Workspace) -> Self {
         if effect != ToolEffect::ReadOnly && !says_what_changes(touches) {
             return Self::All;
         }
@@ -105,21 +105,21 @@ impl Claim {
 
 /// The calls of an answer that have no result yet, whether they run, wait, or are asked about.
 #[derive(Default)]
-pub(super) struct CallOrder(BTreeMap<CallId, Claims>);
+pub(crate) struct CallOrder(BTreeMap<CallId, Claims>);
 
 impl CallOrder {
     /// A call that may run.
-    pub(super) fn add(&mut self, call: CallId, claims: Claims) {
+    pub(crate) fn add(&mut self, call: CallId, claims: Claims) {
         self.0.insert(call, claims);
     }
 
     /// The call has ended, or will not run.
-    pub(super) fn end(&mut self, call: CallId) {
+    pub(crate) fn end(&mut self, call: CallId) {
         self.0.remove(&call);
     }
 
     /// Whether no earlier call that touches the same is still to end.
-    pub(super) fn may_start(&self, call: CallId) -> bool {
+    pub(crate) fn may_start(&self, call: CallId) -> bool {
         let mut earlier = self.0.range(..call);
         self.0
             .get(&call)

@@ -1,7 +1,7 @@
 //! Enrichers of arguments: they change the arguments of a call before its tool parses them. Does not depend on permission.
 
-use super::super::limits::MAX_ARGUMENTS;
 use super::Authorizer;
+use crate::control::limits::MAX_ARGUMENTS;
 use crate::feature::{ArgumentEnricher, millis, sanitize, secret};
 use crate::foreign::contained;
 use crate::record::TransformNote;

@@ -1,9 +1,9 @@
 //! The calls of the journal that proposed rules would have matched. They are judged as a new call is: their tool parses the
 //! recorded arguments, and the rules match what it names. Runs nothing.
 
-use super::super::core::Core;
-use super::super::submit_error::SubmitError;
 use super::{Authorizer, DEADLINE, Permission, prepare};
+use crate::control::core::Core;
+use crate::control::submit_error::SubmitError;
 use crate::permission::{CallFacts, Rule, RuleTrial};
 use crate::record::{ApprovalId, ApprovalRequested, Record};
 use crate::session::restore::{RestoreError, decode};
@@ -41,14 +41,14 @@ struct PastCall {
 }
 
 /// The search for the calls that the rules of one question match.
-pub(in super::super) struct PastSearch {
+pub(in crate::control) struct PastSearch {
     authorizer: Authorizer,
     rules: Vec<Rule>,
 }
 
 impl PastSearch {
     /// For the rules of a question that waits.
-    pub(in super::super) fn new(core: &Core, approval: ApprovalId) -> Result<Self, SubmitError> {
+    pub(in crate::control) fn new(core: &Core, approval: ApprovalId) -> Result<Self, SubmitError> {
         let open: &ApprovalRequested = core
             .state
             .approvals
@@ -64,7 +64,7 @@ impl PastSearch {
     }
 
     /// Searches the records of the session in `dir`, up to the newest that was folded.
-    pub(in super::super) async fn run(
+    pub(in crate::control) async fn run(
         self,
         dir: &Path,
         newest: u64,

@@ -8,14 +8,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// The task that runs the model's client for one request, and its events. Dropping it aborts the task.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     events: mpsc::Receiver<ModelEvent>,
     done: JoinHandle<Result<(), ModelError>>,
     stopped: bool,
 }
 
 /// An event of the stream.
-pub(super) enum StreamEvent {
+pub(crate) enum StreamEvent {
     Event(ModelEvent),
     /// The answer is complete, and the model's client has ended.
     Whole,
@@ -25,7 +25,7 @@ pub(super) enum StreamEvent {
 
 impl Stream {
     /// Sends a request whose record is durable. A client that panics is an error here.
-    pub(super) fn of(model: Arc<dyn Model>, request: ModelRequest) -> Self {
+    pub(crate) fn of(model: Arc<dyn Model>, request: ModelRequest) -> Self {
         let (sink, events) = mpsc::channel(EVENT_QUEUE);
         let done = tokio::spawn(async move { model.stream(request, sink).await });
         Self {
@@ -37,7 +37,7 @@ impl Stream {
 
     /// The next event, or the end after all events. What a client sends after the stop is not part of the answer.
     /// Cancel-safe.
-    pub(super) async fn next(&mut self) -> StreamEvent {
+    pub(crate) async fn next(&mut self) -> StreamEvent {
         while let Some(event) = self.events.recv().await {
             if !self.stopped {
                 self.stopped = matches!(event, ModelEvent::Stop(_));

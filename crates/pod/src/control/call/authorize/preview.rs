@@ -1,8 +1,8 @@
 //! What a call that waits for a person would change in a file, as the file is now. Changes nothing.
 
-use super::super::core::Core;
-use super::super::submit_error::SubmitError;
 use super::{Authorizer, DEADLINE};
+use crate::control::core::Core;
+use crate::control::submit_error::SubmitError;
 use crate::record::{ApprovalId, ApprovalRequested};
 use llm_worker::tool::ShownChange;
 use protocol::method::PreviewedCall;
@@ -10,14 +10,14 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The preview of the call that one question is about.
-pub(in super::super) struct CallPreview {
+pub(in crate::control) struct CallPreview {
     authorizer: Authorizer,
     asked: Arc<ApprovalRequested>,
 }
 
 impl CallPreview {
     /// For a question that waits.
-    pub(in super::super) fn new(core: &Core, approval: ApprovalId) -> Result<Self, SubmitError> {
+    pub(in crate::control) fn new(core: &Core, approval: ApprovalId) -> Result<Self, SubmitError> {
         let open = &core.state.approvals.open;
         let asked = open
             .get(&approval)
@@ -28,7 +28,7 @@ impl CallPreview {
         })
     }
 
-    pub(in super::super) async fn run(self) -> PreviewedCall {
+    pub(in crate::control) async fn run(self) -> PreviewedCall {
         let cancel = CancellationToken::new();
         let stop = cancel.clone();
         let callbacks = self.authorizer.callbacks.clone();

@@ -1,8 +1,8 @@
 //! Hooks that see a call's whole result before it is bounded and kept. Where one of them may withhold, nothing of the
 //! result is on disk or on a screen before it answered. Does not depend on how a call runs.
 
-use super::call_output::{CallOutput, EndedCall, HELD, WholeResult};
-use super::gates;
+use super::output::{CallOutput, EndedCall, HELD, WholeResult};
+use crate::control::gates;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{Shaping, ToolCallView, ToolShapeView, Transformed};
@@ -186,7 +186,7 @@ impl Shaper {
 }
 
 /// Calls the hooks with a whole result, which the tool or this feature in its place gave. Returns what they left, and what they did.
-pub(super) async fn shaped(
+pub(crate) async fn shaped(
     registry: &FeatureRegistry,
     callbacks: &Callbacks,
     view: ToolShapeView,
@@ -206,7 +206,7 @@ pub(super) async fn shaped(
 }
 
 /// Why the value is withheld, if a hook that may do so failed.
-pub(super) fn reason(done: &[Transformed]) -> Option<String> {
+pub(crate) fn reason(done: &[Transformed]) -> Option<String> {
     let failed = done.iter().find(|note| note.withheld)?;
     let problem = failed
         .after

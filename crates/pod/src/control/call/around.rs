@@ -1,8 +1,8 @@
 //! Hooks around one call whose start is durable: those that answer in its place, and those that have it run again.
 //! Does not depend on how a result is kept.
 
-use super::call_output::CallOutput;
-use super::gates;
+use super::output::CallOutput;
+use crate::control::gates;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{ToolCallView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, Transformed};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How often one call runs again.
-pub(super) const MAX_REPEATS: u32 = 5;
+pub(crate) const MAX_REPEATS: u32 = 5;
 
 /// One call with the hooks around it.
 pub(super) struct Around {
@@ -160,7 +160,7 @@ impl Around {
 }
 
 /// Bytes of an answer in place of a tool.
-const MAX_ANSWER: usize = super::call_output::HELD;
+const MAX_ANSWER: usize = super::output::HELD;
 
 fn size(output: &ToolOutput) -> usize {
     output.summary.len() + output.content.len()

@@ -1,14 +1,14 @@
 //! Decides whether a call may run. The arguments are parsed once, here; permission judges what was parsed, and
 //! exactly that parse runs later.
 
-use super::call_order::Claims;
-use super::calls::{given_up_on, taken_back};
-use super::commit::Journaled;
-use super::core::Core;
-use super::gates;
 use super::landings::Landings;
-use super::limits::MAX_ARGUMENTS;
-use super::turn::MAX_CALLS;
+use super::order::Claims;
+use super::running::{given_up_on, taken_back};
+use crate::control::commit::Journaled;
+use crate::control::core::Core;
+use crate::control::gates;
+use crate::control::limits::MAX_ARGUMENTS;
+use crate::control::turn::MAX_CALLS;
 use crate::feature::{FeatureRegistry, ForeignContract, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
@@ -47,7 +47,7 @@ pub struct Permission {
 
 impl Permission {
     /// Whether a call may ask to go beyond the sandbox.
-    pub(super) fn may_escalate(&self) -> bool {
+    pub(crate) fn may_escalate(&self) -> bool {
         let lifts = self.sandbox.mode == SandboxMode::WorkspaceWrite && self.sandbox.enforced;
         lifts && self.person == Person::Later
     }
@@ -55,13 +55,13 @@ impl Permission {
 
 mod asked;
 mod enriched;
-pub(super) mod past_calls;
-pub(super) mod preview;
+pub(crate) mod past_calls;
+pub(crate) mod preview;
 #[cfg(test)]
 mod tests;
 
 /// How long parsing and judging one call may take.
-pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Calls that may be judged at the same time; far fewer than there are threads.
 const SLOTS: usize = 8;
@@ -423,13 +423,13 @@ impl Authorizer {
 
 /// The reason why arguments cannot be run.
 #[derive(Debug)]
-pub(super) enum Unfit {
+pub(crate) enum Unfit {
     Revoked,
     Problem(String),
 }
 
 impl Unfit {
-    pub(super) fn said(self, tool: &RegisteredTool) -> String {
+    pub(crate) fn said(self, tool: &RegisteredTool) -> String {
         match self {
             Self::Revoked => taken_back(&tool.definition.name, &tool.feature),
             Self::Problem(problem) => problem,
@@ -441,7 +441,7 @@ impl Unfit {
 /// one. Arguments of a foreign tool fit its schema before code of its feature runs.
 ///
 /// Parsing counts as a use of the tool's grant. A revocation waits until parsing ends.
-pub(super) fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unfit> {
+pub(crate) fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unfit> {
     let bounded = |what: &str, bytes: usize| match bytes > MAX_ARGUMENTS {
         true => Err(Unfit::Problem(format!(
             "{what} have {bytes} bytes; at most {MAX_ARGUMENTS} are allowed; split the work"

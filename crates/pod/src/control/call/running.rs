@@ -2,12 +2,12 @@
 
 use super::around::{Around, Traces};
 use super::authorize::{Authorized, prepare};
-use super::call_order::CallOrder;
-use super::call_output::{CallOutput, EndedCall};
-use super::commit::CallEnd;
-use super::core::Core;
-use super::gates;
+use super::order::CallOrder;
+use super::output::{CallOutput, EndedCall};
 use super::shape::{Shaped, Shaper};
+use crate::control::commit::CallEnd;
+use crate::control::core::Core;
+use crate::control::gates;
 use crate::feature::{FeatureId, sanitize_lines};
 use crate::foreign::{Broke, CallbackFailure, MAX_STUCK, contained};
 use crate::hook::{Shaping, ToolCallView, private_panics};
@@ -28,30 +28,30 @@ use tracing::{Span, info_span};
 const MAX_LAST_WORDS: usize = 2 * 1024;
 
 /// The allowed calls of one turn: waiting and running.
-pub(super) struct Calls {
+pub(crate) struct Calls {
     /// Which calls wait for others.
-    pub(super) order: CallOrder,
+    pub(crate) order: CallOrder,
     waiting: BTreeMap<CallId, Box<Authorized>>,
     running: HashMap<CallId, CancellationToken>,
     tasks: JoinSet<Done>,
 }
 
 /// The end of a call.
-pub(super) struct Done {
-    pub(super) id: CallId,
-    pub(super) outcome: ToolOutcome,
-    pub(super) ended: CallEnd,
+pub(crate) struct Done {
+    pub(crate) id: CallId,
+    pub(crate) outcome: ToolOutcome,
+    pub(crate) ended: CallEnd,
 }
 
 /// An event of the running calls.
-pub(super) enum CallEvent {
+pub(crate) enum CallEvent {
     Done(Box<Done>),
     /// A task of the host panicked: a fault in this program.
     Broken(JoinError),
 }
 
 impl Calls {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             order: CallOrder::default(),
             waiting: BTreeMap::new(),
@@ -61,23 +61,23 @@ impl Calls {
     }
 
     /// The start of this call is durable.
-    pub(super) fn wait(&mut self, id: CallId, call: Box<Authorized>) {
+    pub(crate) fn wait(&mut self, id: CallId, call: Box<Authorized>) {
         self.waiting.insert(id, call);
     }
 
     /// How many calls have not started.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     /// Whether this call runs and may still send requests.
-    pub(super) fn runs(&self, id: CallId) -> bool {
+    pub(crate) fn runs(&self, id: CallId) -> bool {
         self.running.contains_key(&id)
     }
 
     /// Starts waiting calls that wait for no other call, up to the limit of concurrent calls and as long as the pod could continue without the
     /// threads of all running calls. A call whose feature was disabled meanwhile gets a result instead.
-    pub(super) fn fill(&mut self, core: &Core, most: usize, step_span: &Span) {
+    pub(crate) fn fill(&mut self, core: &Core, most: usize, step_span: &Span) {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
         while self.running.len() < most.min(spare).max(1) {
             let next = self
@@ -112,7 +112,7 @@ impl Calls {
         } = call;
         let (tool, feature) = (view.tool.as_str(), &view.feature);
         let span = info_span!(
-            parent: step_span, "call", call = %id, tool, %feature, effect = ?view.effect, status = Empty, bytes = Empty
+            target: "pod::control::calls", parent: step_span, "call", call = %id, tool, %feature, effect = ?view.effect, status = Empty, bytes = Empty
         );
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
@@ -210,7 +210,7 @@ impl Calls {
     }
 
     /// The next event of the running calls. Cancel-safe; pending while nothing runs.
-    pub(super) async fn next(&mut self) -> CallEvent {
+    pub(crate) async fn next(&mut self) -> CallEvent {
         match self.tasks.join_next().await {
             Some(Ok(done)) => {
                 self.running.remove(&done.id);
@@ -223,7 +223,7 @@ impl Calls {
     }
 
     /// Cancels a call. A running one ends later; a waiting one never starts, and its outcome is returned.
-    pub(super) fn cancel(&mut self, id: CallId) -> Option<Done> {
+    pub(crate) fn cancel(&mut self, id: CallId) -> Option<Done> {
         if let Some(cancel) = self.running.get(&id) {
             cancel.cancel();
             return None;
@@ -239,13 +239,13 @@ impl Calls {
     }
 
     /// Cancels every call; none that waits will start.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.waiting.clear();
         self.running.values().for_each(CancellationToken::cancel);
     }
 
     /// Waits until no call runs, at most for the grace of callbacks.
-    pub(super) async fn ended(&mut self) {
+    pub(crate) async fn ended(&mut self) {
         while let Some(done) = self.tasks.join_next().await {
             drop(done);
         }
@@ -310,12 +310,12 @@ fn unrun(id: CallId, call: Box<Authorized>, status: ResultStatus, words: &str) -
 }
 
 /// The problem of a call whose feature is disabled.
-pub(super) fn given_up_on(tool: &str, feature: &FeatureId) -> String {
+pub(crate) fn given_up_on(tool: &str, feature: &FeatureId) -> String {
     format!("{tool} is disabled: code of {feature} did not return")
 }
 
 /// The reason to refuse a call of a tool whose grant was revoked.
-pub(super) fn taken_back(tool: &str, feature: &FeatureId) -> String {
+pub(crate) fn taken_back(tool: &str, feature: &FeatureId) -> String {
     format!("{tool} was revoked: {feature} is no longer allowed to offer it")
 }
 
