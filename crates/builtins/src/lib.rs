@@ -39,7 +39,6 @@ pub mod write_policy;
 pub use clock::Now;
 pub use store_error::StoreError;
 
-pub use tools::bash::{NO_NETWORK, REFUSED_PATH};
 pub use tools::{PathRemedy, Remedies};
 
 use pod::feature::{FeatureDescriptor, FeatureModule};

@@ -13,6 +13,7 @@ pub use schema::canonical_schema;
 
 use crate::item::CallId;
 use async_trait::async_trait;
+pub use protocol::journal::CommandEnd;
 pub use protocol::tool::{Escalation, ToolDefinition, ToolEffect};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -198,6 +199,12 @@ pub trait CallHost: Send + Sync {
     fn warn(&self, text: &str) {
         // The default is for a host without a user.
         let _unheard = text;
+    }
+
+    /// Tells how the call's command ended, as facts for people; journaled with the result. The last one counts.
+    fn command_ended(&self, end: CommandEnd) {
+        // The default is for a host without a user.
+        let _unheard = end;
     }
 
     /// Whether a call may ask a person to let its command go beyond the sandbox.

@@ -3,7 +3,7 @@
 use crate::answer::{answer, counted, fail, fix, refused};
 use crate::shell::Shell;
 use authority::{Access, Beyond, ChildExit, ChildResult, HostPattern, Job, SandboxMode};
-use llm_worker::tool::{Escalation, Touch};
+use llm_worker::tool::{CommandEnd, Escalation, Touch};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -32,7 +32,7 @@ pub const MAX_COMMAND: usize = 128 * 1024 - 1;
 /// The time before the host's deadline at which a command is ended, so that the call still returns a result.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// The bytes at the end of the output that are searched for signs of a refused connection.
+/// The bytes at the end of the output that are searched for a refused path.
 const LOOKED_AT: usize = 16 * 1024;
 
 /// The longest reason of an escalation, in bytes.
@@ -219,46 +219,40 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     } else {
         "".into()
     };
-    // Where nothing counts what was refused, the output is searched.
-    let is_counted = ended.refused.is_some();
-    let network = match ended.refused {
-        Some(refused) => refused > 0,
-        None => !live.spawner.has_network() && no_network(&text),
-    };
-    let mut notes = notes(&ended, network, cx.host.may_escalate(), &changed);
-    let tests = if is_counted {
-        Vec::new()
-    } else {
-        refused_tests(&text)
-    };
-    if network && !tests.is_empty() {
-        let (named, left) = tests.split_at(tests.len().min(NAMED_TESTS));
-        let more = if left.is_empty() {
-            String::new()
-        } else {
-            format!(" and {} more", left.len())
-        };
-        notes.push(format!(
-            "[tests that failed because of that: {}{more}]",
-            named.join(", ")
-        ));
-    }
+    let network = ended.refused.is_some_and(|refused| refused > 0);
+    let mut notes = notes(&ended, cx.host.may_escalate(), &changed);
     let is_written = |path: &Path| {
         live.workspace
             .roots()
             .any(|(root, access)| access == Access::ReadWrite && path.starts_with(root))
     };
-    let outside = |path: &Path| live.workspace.existing_outside(path);
-    let refused = refused_path(&text, is_written, outside, |path| {
-        live.spawner.withholds(path)
+    let found = refused_path(&text, |path| {
+        let outside = |path: &Path| live.workspace.existing_outside(path);
+        PathFacts {
+            leads_to: outside(path),
+            is_in: path.parent().and_then(outside).is_some(),
+            is_hidden: live.spawner.withholds(path),
+            is_written: is_written(path),
+        }
     });
-    // A command that went on may have printed anything: what is there, and not for commands, is no matter of words.
-    let is_there =
-        |path: &str| outside(Path::new(path)).is_some() || live.spawner.withholds(Path::new(path));
-    let refused = refused.filter(|(path, _)| ended.how != ChildExit::Exit(0) || is_there(path));
-    notes.extend(
-        refused.map(|(path, reach)| format!("[{REFUSED_PATH}{path}; commands can {reach}]")),
-    );
+    let may_read = |path: &Path| live.spawner.reads(path);
+    notes.extend(found.as_deref().map(|path| {
+        let reach = if may_read(path) { WRITE_REACH } else { REACH };
+        format!(
+            "[the sandbox refused access to {}; commands can {reach}]",
+            authority::escape(path)
+        )
+    }));
+    cx.host.command_ended(CommandEnd {
+        exit: match ended.how {
+            ChildExit::Exit(status) => Some(status),
+            ChildExit::Signal(_) | ChildExit::Deadline | ChildExit::Cancelled => None,
+        },
+        may_read: found.as_deref().is_some_and(may_read),
+        path: found.map(|path| path.to_string_lossy().into_owned()),
+        no_network: network,
+        hosts: ended.traffic.refused(),
+    });
     notes.extend(escalated(wants, ended.beyond.as_ref(), confined));
     notes.extend((!notes.is_empty()).then(String::new));
     let notes = notes.join("\n");
@@ -355,12 +349,7 @@ fn escalated(wants: bool, beyond: Option<&Beyond>, confined: bool) -> Option<Str
 }
 
 /// The notes that this tool adds at the end of the output.
-fn notes(
-    ended: &ChildResult,
-    no_network: bool,
-    may_escalate: bool,
-    changed: &[String],
-) -> Vec<String> {
+fn notes(ended: &ChildResult, may_escalate: bool, changed: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     // Not for a killed command: the processes that it started are killed with it.
     if ended.leftovers > 0 && matches!(ended.how, ChildExit::Exit(_) | ChildExit::Signal(_)) {
@@ -378,15 +367,11 @@ fn notes(
     } else {
         ""
     };
-    if no_network {
-        let reach = match ended.refused {
-            Some(refused) => format!(
-                " outside of their own: refused {}",
-                counted(u64::from(refused), "time", "times")
-            ),
-            None => ", not even connections within this machine".to_owned(),
-        };
-        notes.push(format!("[{NO_NETWORK}{reach}{help}]"));
+    if let Some(refused) = ended.refused.filter(|refused| *refused > 0) {
+        let times = counted(u64::from(refused), "time", "times");
+        notes.push(format!(
+            "[commands in the sandbox cannot use the network outside of their own: refused {times}{help}]"
+        ));
     }
     notes.extend(
         ended
@@ -443,32 +428,6 @@ impl Output<'_> {
     }
 }
 
-/// Messages of programs that occur only if a name or an address cannot be reached.
-const UNREACHABLE: &[&str] = &[
-    "could not resolve",
-    "couldn't resolve",
-    "unable to resolve",
-    "name resolution",
-    "name or service not known",
-    "getaddrinfo",
-    "couldn't connect",
-    "failed to connect",
-    "network is unreachable",
-    "unable to create socket",
-];
-
-/// Messages about a refused system call, which may also concern a file.
-const REFUSED: &[&str] = &["operation not permitted", "permission denied", "eperm"];
-
-/// Words that show that a refused system call concerns the network.
-const ABOUT_NETWORK: &[&str] = &["socket", "connect", "listen", "bind", "network", "dns"];
-
-/// The largest distance of the two in lines: a traceback names the call some lines before the error.
-const NEAR: usize = 12;
-
-/// The beginning of the note about a path that the sandbox refused; the path follows, up to a semicolon.
-pub const REFUSED_PATH: &str = "the sandbox refused access to ";
-
 /// What commands can write.
 const WRITE_REACH: &str = "write only in the project and in directories added for writing";
 
@@ -476,127 +435,53 @@ const WRITE_REACH: &str = "write only in the project and in directories added fo
 const REACH: &str = "read only the system, the project and added directories, and write only in the project and in directories added for \
      writing";
 
-/// Words in messages about a change that was refused.
-const OF_WRITING: &[&str] = &[
-    "touch",
-    "creat",
-    "writ",
-    "remov",
-    "delet",
-    "mov",
-    "renam",
-    "read-only file system",
-];
-
 /// What git says of the repository of a worktree or a submodule that it cannot read.
 const NO_REPOSITORY: &str = "not a git repository";
 /// What git says of a repository whose objects are used and are not there.
 const NO_ALTERNATE: &str = "unable to normalize alternate object path";
-
-/// The beginning of the note about the network.
-pub const NO_NETWORK: &str = "commands in the sandbox cannot use the network";
-
-/// The most failed tests that a note names.
-const NAMED_TESTS: usize = 10;
 
 /// Below these, a person's permissions do not suffice either.
 const OF_SYSTEM: &[&str] = &[
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/var",
 ];
 
-/// The tests of Rust whose output says that a socket was refused.
-fn refused_tests(output: &str) -> Vec<&str> {
-    let (mut names, mut test) = (Vec::new(), None);
-    for line in output.lines() {
-        let head = line
-            .strip_prefix("---- ")
-            .and_then(|line| line.strip_suffix(" stdout ----"));
-        if line == "failures:" {
-            test = None;
-        }
-        test = head.or(test);
-        let low = line.to_lowercase();
-        let refused = low.contains("operation not permitted") || low.contains("permissiondenied");
-        if let Some(name) = test.filter(|name| refused && !names.contains(name)) {
-            names.push(name);
-        }
-    }
-    names
+/// What the host knows of a path.
+struct PathFacts {
+    /// Where it leads, if something is there that is outside of the workspace.
+    leads_to: Option<PathBuf>,
+    /// Whether its directory is there, outside of the workspace.
+    is_in: bool,
+    /// Whether it is missing for commands only.
+    is_hidden: bool,
+    /// Whether commands may write it.
+    is_written: bool,
 }
 
-/// The first path outside of what commands can write about which the output says that it was refused, and what commands
-/// can do, as far as the output tells what this one tried.
-/// `outside`: where a path leads, if something is there that is outside of the workspace. `is_hidden`: whether it is missing
-/// for commands only.
-fn refused_path(
-    output: &str,
-    is_written: impl Fn(&Path) -> bool,
-    outside: impl Fn(&Path) -> Option<PathBuf>,
-    is_hidden: impl Fn(&Path) -> bool,
-) -> Option<(String, &'static str)> {
-    let is_refused = |line: &str| {
+/// The first path of which the output says that it was refused or is missing, and of which the host knows that the
+/// sandbox is the reason.
+fn refused_path(output: &str, known: impl Fn(&Path) -> PathFacts) -> Option<PathBuf> {
+    output.lines().find_map(|line| {
         let low = line.to_lowercase();
-        ["permission denied", "read-only file system", NO_REPOSITORY]
-            .iter()
-            .any(|words| low.contains(words))
-    };
-    let is_missing = |line: &str| {
-        let low = line.to_lowercase();
-        ["no such file", NO_ALTERNATE]
-            .iter()
-            .any(|words| low.contains(words))
-    };
-    let is_known =
-        |path: &Path| is_written(path) || OF_SYSTEM.iter().any(|system| path.starts_with(system));
-    let paths = output
-        .lines()
-        .filter(|line| is_refused(line) || is_missing(line))
-        .filter_map(|line| {
-            let words = line
-                .split_whitespace()
-                .map(|word| word.trim_matches(|c: char| "'\"`‘’“”:;,()".contains(c)));
-            let path = words
-                .into_iter()
-                .find(|word| word.starts_with('/') && word.len() > 1)?;
-            let words = line.replace(path, "").to_lowercase();
+        let has = |signs: &[&str]| signs.iter().any(|sign| low.contains(sign));
+        let is_refused = has(&["permission denied", "read-only file system"]);
+        let is_repository = has(&[NO_REPOSITORY]);
+        if !is_refused && !is_repository && !has(&["no such file", NO_ALTERNATE]) {
+            return None;
+        }
+        let path = line
+            .split_whitespace()
+            .map(|word| word.trim_matches(|c: char| "'\"`‘’“”:;,()".contains(c)))
+            .find(|word| word.starts_with('/') && word.len() > 1)
+            .map(Path::new)?;
+        let facts = known(path);
+        let is_it = match facts.leads_to {
             // Git says so of a directory that is there, too, and names the way to it.
-            let path = Path::new(path);
-            let found = match words.contains(NO_REPOSITORY) {
-                true => outside(path)?,
-                false if is_missing(line) && !is_hidden(path) => return None,
-                false => outside(path).unwrap_or_else(|| path.to_owned()),
-            };
-            Some((found, OF_WRITING.iter().any(|word| words.contains(word))))
-        });
-    let (path, writes) = paths.into_iter().find(|(path, _)| !is_known(path))?;
-    Some((
-        authority::escape(&path),
-        if writes { WRITE_REACH } else { REACH },
-    ))
-}
-
-/// Whether an output reads as if a socket was refused.
-fn no_network(output: &str) -> bool {
-    let output = output.to_lowercase();
-    if UNREACHABLE.iter().any(|sign| output.contains(sign)) {
-        return true;
-    }
-    let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
-    let lines: Vec<&str> = output.lines().collect();
-    let near = |index: usize| {
-        lines
-            .get(index.saturating_sub(NEAR)..=index)
-            .unwrap_or_default()
-    };
-    let refused = lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| has(line, REFUSED));
-    refused.into_iter().any(|(index, line)| {
-        // A refused file says EACCES; only the seccomp filter's EPERM is looked up beyond its own line.
-        has(line, ABOUT_NETWORK)
-            || (!line.contains("permission denied")
-                && near(index).iter().any(|line| line.contains("socket")))
+            Some(_) => is_refused || is_repository || facts.is_hidden,
+            None => facts.is_hidden || (is_refused && facts.is_in),
+        };
+        let path = facts.leads_to.unwrap_or_else(|| path.to_owned());
+        let is_system = OF_SYSTEM.iter().any(|system| path.starts_with(system));
+        (is_it && !facts.is_written && !is_system).then_some(path)
     })
 }
 

@@ -201,17 +201,13 @@ impl CallCell<'_> {
     }
 }
 
-/// The summary of a call without what stands in its line.
+/// The summary of a call without its subject, which stands in the same line.
 #[must_use]
-pub(crate) fn unrepeated<'a>(summary: &'a str, subject: &str, state: CallState) -> &'a str {
-    match summary.split_once(" in ") {
-        Some(("exit 0", _)) if state == CallState::Ok => "",
-        Some((exit, took)) if exit.starts_with("exit ") && took.ends_with(" s") => exit,
-        _ => summary
-            .strip_prefix(subject)
-            .and_then(|rest| rest.strip_prefix(": "))
-            .unwrap_or(summary),
-    }
+pub(crate) fn unrepeated<'a>(summary: &'a str, subject: &str) -> &'a str {
+    summary
+        .strip_prefix(subject)
+        .and_then(|rest| rest.strip_prefix(": "))
+        .unwrap_or(summary)
 }
 
 fn margin() -> Line {

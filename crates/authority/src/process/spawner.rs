@@ -269,6 +269,13 @@ impl Spawner {
                     .is_some_and(|dir| !is_seen(dir) && is_there(dir)))
     }
 
+    /// Whether confined children may read a path, by the directories that they were given.
+    pub fn reads(&self, path: &Path) -> bool {
+        let confinement = &self.shared.confinement;
+        let mut given = confinement.read.iter().chain(&confinement.write);
+        given.any(|root| path.starts_with(root))
+    }
+
     /// What tells the directories that confined children read, beside those of the system's and the kernel's state. It
     /// prepares the first child, and keeps nothing of it alive.
     pub fn readable(&self) -> impl FnOnce() -> Vec<PathBuf> + Send + 'static {

@@ -7,8 +7,8 @@
 use super::budget::Budget;
 use super::call::authorize::Authorized;
 use crate::record::{
-    ApprovalId, ApprovalRequested, ApprovalResolved, Encoder, HookName, InputConsumed, InputId,
-    ItemAdded, Output, Record, Request, Response, Suspended, SystemItem, ToolFinished,
+    ApprovalId, ApprovalRequested, ApprovalResolved, CommandEnd, Encoder, HookName, InputConsumed,
+    InputId, ItemAdded, Output, Record, Request, Response, Suspended, SystemItem, ToolFinished,
     TransformNote, TurnFinished, TurnStarted, VerdictGiven, View, Who,
 };
 use crate::session::queue::QueuedInput;
@@ -72,6 +72,7 @@ pub(crate) struct CallEnd {
     pub(crate) transforms: Vec<TransformNote>,
     /// Warnings for the person.
     pub(crate) warnings: Vec<String>,
+    pub(crate) command: Option<CommandEnd>,
     /// The hook that answered in place of the tool.
     pub(crate) answered_by: Option<HookName>,
 }
@@ -254,6 +255,7 @@ fn add_record(
                 ms,
                 transforms,
                 warnings,
+                command,
                 answered_by,
             } = ending.clone().unwrap_or_default();
             let (call, outcome) = (*call, outcome.clone());
@@ -266,6 +268,7 @@ fn add_record(
                 transforms,
                 warnings,
                 answered_by,
+                command,
             }
             .into()
         }

@@ -174,6 +174,7 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
                 ms: 0,
                 transforms,
                 warnings: Vec::new(),
+                command: None,
                 answered_by: None,
             }
             .into(),

@@ -128,6 +128,7 @@ pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
         content: String::new(),
     };
     ToolFinished {
+        command: None,
         call,
         feature: None,
         outcome,
@@ -147,6 +148,7 @@ pub(crate) fn denied(call: CallId) -> Record {
         content: String::new(),
     };
     ToolFinished {
+        command: None,
         call,
         feature: None,
         outcome,

@@ -159,6 +159,8 @@ bodies! {
         warnings =: Vec<String>,
         /// The hook that answered in place of the tool.
         answered_by ?: HookName,
+        /// How a shell command ended.
+        command ?: CommandEnd,
     }
     /// A call is about to run again.
     ///
@@ -184,6 +186,19 @@ plain_bodies! {
     HookName {
         hook: String,
         feature: String,
+    }
+    /// How a shell command ended, and what the sandbox refused it; part of [`ToolFinished`].
+    CommandEnd {
+        /// Its exit status; none after a signal, a limit or a cancellation.
+        exit ?: i32,
+        /// The first path that it named and could not use, absolute.
+        path ?: String,
+        /// Whether commands may read that path.
+        may_read =: bool,
+        /// Whether a connection found no way out.
+        no_network =: bool,
+        /// The hosts that the proxy did not connect to, and why.
+        hosts ?: String,
     }
 }
 

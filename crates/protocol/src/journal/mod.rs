@@ -22,7 +22,8 @@ pub use approval::{
 };
 pub use budget::{BudgetKind, BudgetScope};
 pub use call::{
-    GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven,
+    CommandEnd, GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote,
+    VerdictGiven,
 };
 pub use client::ClientCall;
 pub use decision::Decision;

@@ -12,8 +12,8 @@ pub use super::task::shown::*;
 pub use super::turn::shown::*;
 pub use super::view::shown::*;
 pub use super::{
-    ApprovalExpiry, AskingGate, FeatureNote, Gap, HookName, HostStopped, InputConsumed, InputMoved,
-    InputWithdrawn, Pinned, TurnStarted, Unpinned, Who,
+    ApprovalExpiry, AskingGate, CommandEnd, FeatureNote, Gap, HookName, HostStopped, InputConsumed,
+    InputMoved, InputWithdrawn, Pinned, TurnStarted, Unpinned, Who,
 };
 pub use crate::answer::Usage;
 pub use crate::item::shown::*;

@@ -4,141 +4,66 @@ use super::*;
 use serde_json::json;
 
 #[test]
-fn a_refused_socket_is_recognised() {
-    let python = "Traceback (most recent call last):\n  File \"x.py\", line 2\n    s = socket.socket()\n  File \"socket.py\", line 233\n    _socket.socket.__init__(self)\nPermissionError: [Errno 1] Operation not permitted";
-    let table = [
-        ("python", python, true),
-        (
-            "node",
-            "Error: listen EPERM: operation not permitted 127.0.0.1:8080",
-            true,
-        ),
-        (
-            "curl",
-            "curl: (6) Could not resolve host: example.org",
-            true,
-        ),
-        (
-            "git",
-            "fatal: unable to access 'https://x/': Could not resolve host: x",
-            true,
-        ),
-        ("ping", "ping: socket: Operation not permitted", true),
-        ("a file", "cat: .ssh/id: Permission denied", false),
-        (
-            "a file's owner",
-            "chown: changing ownership of 'x': Operation not permitted",
-            false,
-        ),
-        (
-            "a source about sockets",
-            "grep: the socket is closed",
-            false,
-        ),
-        (
-            "a file after sockets",
-            "test socket ... ok\ntouch: cannot touch '/etc/x': Permission denied",
-            false,
-        ),
-    ];
-    for (name, output, want) in table {
-        assert_eq!(no_network(output), want, "{name}");
-    }
-}
-
-#[test]
-fn tests_that_were_refused_a_socket_are_named() {
-    let failed = "called `Result::unwrap()` on an `Err` value: Os { code: 1, kind: PermissionDenied, message: \"Operation not permitted\" }";
-    let output = format!(
-        "---- net::binds stdout ----\nthread 'net::binds' panicked at src/lib.rs:9:5:\n{failed}\n\n---- adds stdout ----\n\
-         assertion failed\n\n---- net::listens stdout ----\n{failed}\n{failed}\n\nfailures:\n    adds\n{failed}\n"
-    );
-    assert_eq!(refused_tests(&output), ["net::binds", "net::listens"]);
-    assert!(refused_tests(failed).is_empty());
-    // The message counts those that it does not name.
-    let many: String = (0..12)
-        .map(|n| format!("---- t{n} stdout ----\n{failed}\n"))
-        .collect();
-    assert_eq!(refused_tests(&many).len(), 12);
-}
-
-#[test]
-fn a_refused_path_is_recognised() {
+fn a_refused_path_is_one_that_the_host_knows_of() {
+    // There, outside of the project: all below /opt/x and /srv, but what is gone. Hidden from commands: /opt/hidden.
     let found = |output: &str| {
-        refused_path(
-            output,
-            |path| path.starts_with("/p"),
-            |path| Some(path.to_owned()).filter(|path| !path.ends_with("gone")),
-            |path| path.starts_with("/opt/hidden"),
-        )
+        let is_there = |path: &Path| {
+            let is_below = path.starts_with("/opt/x") || path.starts_with("/srv");
+            is_below && !path.ends_with("gone")
+        };
+        refused_path(output, |path| PathFacts {
+            leads_to: Some(path.to_owned()).filter(|path| is_there(path)),
+            is_in: path.parent().is_some_and(is_there),
+            is_hidden: path.starts_with("/opt/hidden"),
+            is_written: path.starts_with("/opt/x/p"),
+        })
     };
-    let (writes, both) = (Some(WRITE_REACH), Some(REACH));
-    for (output, path, reach) in [
+    for (output, path) in [
         (
             "touch: cannot touch '/opt/x/y': Permission denied",
             Some("/opt/x/y"),
-            writes,
         ),
-        (
-            "rm: cannot remove '/opt/x/y': Permission denied",
-            Some("/opt/x/y"),
-            writes,
-        ),
-        ("cat: /opt/x/y: Permission denied", Some("/opt/x/y"), both),
-        (
-            "ls: cannot open directory '/opt/x': Permission denied",
-            Some("/opt/x"),
-            both,
-        ),
+        ("cat: /opt/x/y: Permission denied", Some("/opt/x/y")),
         (
             "PermissionError: [Errno 13] Permission denied: '/opt/x'",
             Some("/opt/x"),
-            both,
         ),
         (
-            "bash: line 1: /srv/out.txt: Permission denied",
-            Some("/srv/out.txt"),
-            both,
+            "bash: line 1: /srv/gone: Permission denied",
+            Some("/srv/gone"),
         ),
         (
-            "ok\nerror: failed to write `/mnt/a`: Read-only file system (os error 30)",
-            Some("/mnt/a"),
-            writes,
+            "ok\nerror: failed to write `/srv/a`: Read-only file system (os error 30)",
+            Some("/srv/a"),
         ),
+        (
+            "cat: /a/b: Permission denied\ncat: /srv/b: Permission denied",
+            Some("/srv/b"),
+        ),
+        // Words alone are no refusal.
+        ("cat: /mnt/no/where: Permission denied", None),
         (
             "fatal: not a git repository: /opt/x/.git/worktrees/y",
             Some("/opt/x/.git/worktrees/y"),
-            both,
         ),
-        ("fatal: not a git repository: /opt/x/gone", None, None),
+        ("fatal: not a git repository: /opt/x/gone", None),
         (
             "fatal: not a git repository (or any of the parent directories): .git",
             None,
-            None,
         ),
-        (
-            "touch: cannot touch '/etc/x': Permission denied",
-            None,
-            None,
-        ),
-        ("touch: cannot touch '/p/x': Permission denied", None, None),
-        ("bash: line 1: ./run.sh: Permission denied", None, None),
+        ("touch: cannot touch '/etc/x': Permission denied", None),
+        ("touch: cannot touch '/opt/x/p/y': Permission denied", None),
+        ("bash: line 1: ./run.sh: Permission denied", None),
         (
             "ls: cannot access '/opt/x': No such file or directory",
-            None,
             None,
         ),
         (
             "ls: cannot access '/opt/hidden/x': No such file or directory",
             Some("/opt/hidden/x"),
-            both,
         ),
     ] {
-        assert_eq!(
-            found(output),
-            path.map(str::to_owned).zip(reach),
-            "{output}"
-        );
+        assert_eq!(found(output), path.map(PathBuf::from), "{output}");
     }
 }
 
@@ -452,7 +377,7 @@ fn only_a_command_that_ended_by_itself_left_something_running() {
             refused: None,
             traffic: Default::default(),
         };
-        assert_eq!(notes(&ended, false, false, &[]).len(), lines, "{how:?}");
+        assert_eq!(notes(&ended, false, &[]).len(), lines, "{how:?}");
         // What may go on is said whatever ended the command.
         assert_eq!(
             notes(
@@ -460,7 +385,6 @@ fn only_a_command_that_ended_by_itself_left_something_running() {
                     remaining: 1,
                     ..ended
                 },
-                false,
                 false,
                 &[]
             )

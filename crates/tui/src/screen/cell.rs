@@ -139,7 +139,11 @@ impl ShownCall {
     /// It has its result.
     pub fn finish(&mut self, done: &ToolFinished) {
         (self.state, self.ms) = (call_state(&done.outcome.status), done.ms);
-        self.summary.clone_from(&done.outcome.summary);
+        self.summary = match done.command.as_ref().and_then(|command| command.exit) {
+            Some(0) if self.state == CallState::Ok => String::new(),
+            Some(exit) => format!("exit {exit}"),
+            None => done.outcome.summary.clone(),
+        };
         self.content = done.outcome.content.clone().unwrap_or_default();
         self.warnings = done.warnings.clone().unwrap_or_default();
     }
@@ -178,7 +182,7 @@ impl ShownCall {
             subject,
             state: self.state,
             took,
-            summary: unrepeated(&self.summary, subject, self.state),
+            summary: unrepeated(&self.summary, subject),
             body,
         }
     }

@@ -82,10 +82,14 @@ impl Story {
 
     pub(crate) fn ends(self, call: &str, status: &str, summary: &str, content: &str) -> Self {
         let outcome = json!({"status": status, "summary": summary, "content": content});
-        self.with(
-            "tool_finished",
-            json!({"call": call, "outcome": outcome, "ms": 1500}),
-        )
+        let mut body = json!({"call": call, "outcome": outcome, "ms": 1500});
+        let exit = summary
+            .strip_prefix("exit ")
+            .and_then(|rest| rest.split(' ').next()?.parse::<i32>().ok());
+        if let Some(exit) = exit {
+            body["command"] = json!({"exit": exit});
+        }
+        self.with("tool_finished", body)
     }
 
     pub(crate) fn asks(self, approval: u64, call: &str, command: &str, rules: bool) -> Self {

@@ -329,7 +329,7 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
             Err(error) => broken("commands", format!("cannot run here: {error}")),
             Ok(Some(why)) => note(
                 "commands",
-                format!("no namespaces of their own ({why}): they can open no sockets, and a process may outlive a kill of yoi"),
+                format!("no namespaces of their own ({why}): they can open no sockets, what they are refused is not counted, and a process may outlive a kill of yoi"),
             )
             .help(NAMESPACES_HELP),
         }),

@@ -441,7 +441,7 @@ fn unmet(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String
     })
 }
 
-/// A refusal names its tool once, and says once that the call was refused.
+/// A refusal by permission names its tool and what refused it; that of a gate is its words alone.
 fn refusal_text(
     RefusedCall {
         tool,
@@ -454,11 +454,7 @@ fn refusal_text(
     } else {
         format!("{tool}: ")
     };
-    let refused = if reason.contains(" is refused") {
-        ""
-    } else {
-        "refused: "
-    };
+    let refused = if remedy.is_some() { "" } else { "refused: " };
     (format!("{refused}{named}{reason}"), remedy.clone())
 }
 

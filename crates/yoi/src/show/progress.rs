@@ -403,9 +403,7 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                     _ => 100,
                 };
                 self.tell(&format!("  {mark}{}", line(&done.outcome.summary, width)));
-                if matches!(done.outcome.status, ResultStatus::Ok | ResultStatus::Error)
-                    && let Some(note) = sandboxed::remedy(&done.outcome.content)
-                {
+                if let Some(note) = done.command.as_ref().and_then(sandboxed::remedy) {
                     self.tell(&format!("  ! {note}"));
                 }
             }

@@ -6,7 +6,7 @@ use crate::hook::Shaping;
 use crate::mailbox::live_output::LiveOutput;
 use crate::mailbox::requests::{DriverRequest, MailboxSender};
 use crate::permission::{HostTerms, Remedy};
-use crate::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
+use crate::record::{CommandEnd, DirectoryMoved, FileChanged, Output, Record, Stored};
 use crate::session::changes::staged;
 use crate::session::kind_of_store;
 use async_trait::async_trait;
@@ -53,6 +53,7 @@ pub(crate) struct CallOutput {
     landings: Landings,
     written: Mutex<Written>,
     warnings: Mutex<Vec<String>>,
+    command: Mutex<Option<CommandEnd>>,
 }
 
 /// The output so far.
@@ -252,6 +253,7 @@ impl CallOutput {
             landings,
             written,
             warnings,
+            command: Mutex::default(),
         }
     }
 
@@ -431,6 +433,12 @@ impl CallOutput {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// How the call's command ended.
+    pub(crate) fn command(&self) -> Option<CommandEnd> {
+        let mut command = self.command.lock().unwrap_or_else(PoisonError::into_inner);
+        command.take()
+    }
+
     /// Writes the end of the output and closes it.
     fn close(&self, content: &str) -> Result<Sink, ToolError> {
         // From here on the result is what there is to see.
@@ -566,6 +574,13 @@ impl CallHost for CallOutput {
             }
             _ => warnings.push(sanitize(text, MAX_WARNING, &self.redactor)),
         }
+    }
+
+    fn command_ended(&self, mut end: CommandEnd) {
+        let clean = |text: &mut String| *text = sanitize(text, MAX_WARNING, &self.redactor);
+        end.path.iter_mut().chain(&mut end.hosts).for_each(clean);
+        let mut command = self.command.lock().unwrap_or_else(PoisonError::into_inner);
+        *command = Some(end);
     }
 
     fn may_escalate(&self) -> bool {

@@ -187,6 +187,7 @@ impl Calls {
                 output,
                 transforms: shaped,
                 warnings,
+                command,
             } = shaper.shape(ended, answered_by.as_ref()).await;
             transforms.extend(shaped);
             let (outcome, more) = gates::outcome(&registry, &callbacks, view, outcome).await;
@@ -203,6 +204,7 @@ impl Calls {
                     ms,
                     transforms,
                     warnings,
+                    command,
                     answered_by,
                 },
             }

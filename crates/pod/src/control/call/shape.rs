@@ -6,7 +6,7 @@ use crate::control::gates;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{Shaping, ToolCallView, ToolShapeView, Transformed};
-use crate::record::{HookName, Output, TransformNote};
+use crate::record::{CommandEnd, HookName, Output, TransformNote};
 use llm_worker::{ResultStatus, ToolOutcome, ToolOutput};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,7 @@ pub(super) struct Shaped {
     pub(super) output: Option<Output>,
     pub(super) transforms: Vec<TransformNote>,
     pub(super) warnings: Vec<String>,
+    pub(super) command: Option<CommandEnd>,
 }
 
 impl Shaper {
@@ -54,6 +55,13 @@ impl Shaper {
     /// Calls the hooks with the result, then bounds and keeps what they left. `answered_by` answered in place of the tool.
     pub(super) async fn shape(self, ended: EndedCall, answered_by: Option<&HookName>) -> Shaped {
         let mut warnings = self.output.warnings();
+        let mut command = self.output.command();
+        if self.shaping == Shaping::MayWithhold
+            && let Some(CommandEnd { path, hosts, .. }) = &mut command
+        {
+            // No hook sees these.
+            (*path, *hosts) = (None, None);
+        }
         let whole = match ended {
             EndedCall::Kept(outcome, output) => {
                 if self.shaping != Shaping::None && output.is_some() {
@@ -66,6 +74,7 @@ impl Shaper {
                     output,
                     transforms: Vec::new(),
                     warnings,
+                    command,
                 };
             }
             EndedCall::Whole(whole) => whole,
@@ -116,6 +125,7 @@ impl Shaper {
             output,
             transforms: gates::notes(done),
             warnings,
+            command,
         }
     }
 
@@ -181,6 +191,7 @@ impl Shaper {
             output: None,
             transforms: gates::notes(done),
             warnings,
+            command: None,
         }
     }
 }

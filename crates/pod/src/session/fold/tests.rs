@@ -65,6 +65,7 @@ fn result(number: u64, status: ResultStatus, output: Option<Output>) -> Record {
     };
     let (feature, ms) = (None, 0);
     ToolFinished {
+        command: None,
         call: id(number),
         feature,
         outcome,

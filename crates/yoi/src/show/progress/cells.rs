@@ -130,8 +130,7 @@ impl Cells {
         let reads_output = call.name == TERMS.shell;
         let view = CallExtent::Printed { reads_output };
         let mut lines = call.lines(width, view, Duration::from_millis(done.ms));
-        let content = done.outcome.content.as_deref().unwrap_or_default();
-        if let Some(note) = sandboxed::remedy(content).filter(|_| reads_output) {
+        if let Some(note) = done.command.as_ref().and_then(sandboxed::remedy) {
             lines.extend(labelled("!", Tone::Refused, &note, width));
         }
         lines.extend(call.warnings(width));

@@ -166,7 +166,11 @@ fn started(id: &str) -> Event {
 
 fn ended(id: &str, status: &str, summary: &str, content: &str) -> Event {
     let outcome = json!({ "status": status, "summary": summary, "content": content });
-    let done = json!({ "call": id, "outcome": outcome, "ms": 1500, "warnings": ["look"] });
+    let exit = summary
+        .strip_prefix("exit ")
+        .and_then(|rest| rest.split(' ').next()?.parse::<i32>().ok());
+    let done = json!({ "call": id, "outcome": outcome, "ms": 1500, "warnings": ["look"],
+        "command": exit.map(|exit| json!({ "exit": exit })) });
     record(serde_json::from_value::<ToolFinished>(done).unwrap())
 }
 
