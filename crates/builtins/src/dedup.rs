@@ -129,6 +129,7 @@ impl Live {
             true => Change::Replaced(ToolOutput {
                 summary: outcome.summary.clone(),
                 content,
+                data: None,
             }),
             false => Change::Unchanged,
         }

@@ -8,6 +8,7 @@
 use crate::patterns::compiled;
 use authority::Redactor;
 use llm_worker::ToolOutput;
+use llm_worker::tool::data::map_texts;
 use pod::feature::{
     FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     HookKey,
@@ -77,15 +78,21 @@ impl Live {
     fn redact(&self, view: &ToolShapeView) -> Change<ToolOutput> {
         // A match may begin in the summary and end in the content.
         let whole = format!("{}\n{}", view.output.summary, view.output.content);
-        match self.0.text(&whole) {
-            Cow::Borrowed(_) => Change::Unchanged,
-            Cow::Owned(clean) => {
-                let (summary, content) = clean.split_once('\n').unwrap_or((&clean, ""));
-                Change::Replaced(ToolOutput {
-                    summary: summary.to_owned(),
-                    content: content.to_owned(),
-                })
-            }
+        let clean = |text: &str| match self.0.text(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(clean),
+        };
+        let (text, data) = (clean(&whole), view.output.data.clone());
+        let data = data.map(|data| map_texts(data, &clean));
+        if text.is_none() && data == view.output.data {
+            return Change::Unchanged;
         }
+        let text = text.as_deref().unwrap_or(&whole);
+        let (summary, content) = text.split_once('\n').unwrap_or((text, ""));
+        Change::Replaced(ToolOutput {
+            summary: summary.to_owned(),
+            content: content.to_owned(),
+            data,
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! The interface between tools and the host: a definition, arguments that are parsed once, and a run. Contains no tool.
 
 mod arguments;
+pub mod data;
 mod schema;
 mod shape;
 
@@ -317,6 +318,10 @@ pub struct ToolOutput {
     /// The body. The host cuts it at its inline limit and keeps the full text by a handle.
     #[serde(default)]
     pub content: String,
+    /// A value for programs, at most [`data::MAX_DATA`] bytes as JSON. It is kept with the result; no model gets it by
+    /// itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
 }
 
 /// The failure of a tool, as the model and the user read it.

@@ -86,6 +86,7 @@ fn scene(turns: usize, steps: usize, calls: usize) -> Scene {
         Ok(ToolOutput {
             summary: arguments,
             content: "x".repeat(200),
+            data: None,
         })
     });
     let step = || ScriptedAnswer::calls(&vec![("Echo", "{}"); calls]);

@@ -37,6 +37,7 @@ fn a_gigabyte_of_output_is_bounded_and_said_so() {
         Ok(ToolOutput {
             summary: "poured".to_owned(),
             content: String::new(),
+            data: None,
         })
     });
     let script = ModelScript::new([

@@ -241,7 +241,11 @@ impl Live {
             Bad::WritesAFileElsewhere => drop(std::fs::write(elsewhere("written"), "")),
             _ => {}
         }
-        Ok(ToolOutput { summary, content })
+        Ok(ToolOutput {
+            summary,
+            content,
+            data: None,
+        })
     }
 
     async fn tidy(self: Arc<Self>, _: BackgroundTaskContext) -> TaskResult {

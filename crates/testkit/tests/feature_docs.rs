@@ -161,6 +161,7 @@ impl Live {
         Ok(ToolOutput {
             summary: format!("{shown}: {} copies", args.copies),
             content: String::new(),
+            data: None,
         })
     }
 
@@ -180,6 +181,7 @@ impl Live {
             Some((head, _)) => Change::Replaced(ToolOutput {
                 summary: view.outcome.summary.clone(),
                 content: head.to_owned(),
+                data: None,
             }),
             None => Change::Unchanged,
         }
@@ -197,6 +199,7 @@ fn fetch() -> FnTool {
         Ok(ToolOutput {
             summary: "ok".to_owned(),
             content: "head\n\nbody".to_owned(),
+            data: None,
         })
     })
 }

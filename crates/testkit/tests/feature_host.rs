@@ -125,6 +125,7 @@ impl Live {
         Ok(ToolOutput {
             summary,
             content: String::new(),
+            data: None,
         })
     }
 
@@ -140,6 +141,7 @@ impl Live {
         Change::Replaced(ToolOutput {
             summary,
             content: view.outcome.content.clone(),
+            data: None,
         })
     }
 
@@ -410,6 +412,7 @@ fn tools_and_hooks_go_with_their_grants() {
         Ok(ToolOutput {
             summary: "other".to_owned(),
             content: String::new(),
+            data: None,
         })
     });
     let host = FeatureHost::new().tool(other);

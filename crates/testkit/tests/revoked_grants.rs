@@ -60,6 +60,7 @@ impl Parks {
         Ok(ToolOutput {
             summary: "done".to_owned(),
             content: String::new(),
+            data: None,
         })
     }
 }

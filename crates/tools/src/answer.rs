@@ -20,6 +20,7 @@ pub fn answer(summary: &str, content: String) -> ToolOutput {
     ToolOutput {
         summary: one_line(summary),
         content,
+        data: None,
     }
 }
 

@@ -96,7 +96,7 @@ class Feature:
         os.dup2(2, 1)
 
     def tool(self, name: str) -> Callable:
-        """Registers a function that gets the arguments by name, and returns a summary, or a summary and a content."""
+        """Registers a function that gets the arguments by name, and returns a summary, or a summary, a content and data."""
         return lambda function: self._tools.setdefault(name, function)
 
     def hook(self, name: str) -> Callable:
@@ -142,8 +142,8 @@ class Feature:
             return {"contract": CONTRACT}
         if method == "tool.call":
             said = self._tools[params["tool"]](**params["arguments"])
-            summary, content = said if isinstance(said, tuple) else (said, "")
-            return {"summary": summary, "content": content}
+            said = said if isinstance(said, tuple) else (said,)
+            return dict(zip(("summary", "content", "data"), said))
         if method in ("hook.ask", "hook.tell"):
             return self._hooks[params["hook"]](params["view"])
         raise Failure(f"{method} is not known")

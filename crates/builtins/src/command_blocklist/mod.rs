@@ -148,6 +148,7 @@ impl Live {
         Change::Replaced(ToolOutput {
             summary: outcome.summary.clone(),
             content,
+            data: None,
         })
     }
 

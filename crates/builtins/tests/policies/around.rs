@@ -47,6 +47,7 @@ fn the_same_result_is_a_reference_until_something_changes() {
             Ok(ToolOutput {
                 summary: "read".into(),
                 content,
+                data: None,
             })
         }
     });

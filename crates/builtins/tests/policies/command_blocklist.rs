@@ -18,6 +18,7 @@ fn shell(command: &str, keys: Value, content: &'static str) -> PodUnderTest {
         Ok(ToolOutput {
             summary: "exit 0".into(),
             content: content.into(),
+            data: None,
         })
     };
     let bash = FnTool::new("Bash", ToolEffect::Effectful, ran)

@@ -28,6 +28,7 @@ fn a_match_is_replaced_in_every_part_of_a_result() {
             Ok(ToolOutput {
                 summary: summary.into(),
                 content: content.into(),
+                data: None,
             })
         };
         let tool = FnTool::new("Show", ToolEffect::ReadOnly, answers);

@@ -8,8 +8,8 @@ use super::budget::Budget;
 use super::call::authorize::Authorized;
 use crate::record::{
     ApprovalId, ApprovalRequested, ApprovalResolved, CommandEnd, Encoder, HookName, InputConsumed,
-    InputId, ItemAdded, Output, Record, Request, Response, Suspended, SystemItem, ToolFinished,
-    TransformNote, TurnFinished, TurnStarted, VerdictGiven, View, Who,
+    InputId, ItemAdded, Output, Record, Request, Response, ResultData, Suspended, SystemItem,
+    ToolFinished, TransformNote, TurnFinished, TurnStarted, VerdictGiven, View, Who,
 };
 use crate::session::queue::QueuedInput;
 use llm_worker::Item;
@@ -75,6 +75,7 @@ pub(crate) struct CallEnd {
     pub(crate) command: Option<CommandEnd>,
     /// The hook that answered in place of the tool.
     pub(crate) answered_by: Option<HookName>,
+    pub(crate) data: Option<ResultData>,
 }
 
 impl From<Box<Authorized>> for CallEnd {
@@ -257,6 +258,7 @@ fn add_record(
                 warnings,
                 command,
                 answered_by,
+                data,
             } = ending.clone().unwrap_or_default();
             let (call, outcome) = (*call, outcome.clone());
             ToolFinished {
@@ -269,6 +271,7 @@ fn add_record(
                 warnings,
                 answered_by,
                 command,
+                data,
             }
             .into()
         }

@@ -285,15 +285,11 @@ impl Transform for ToolRun {
     }
 
     fn digest(input: &ToolRunView) -> String {
-        let ToolOutput { summary, content } = input.answer.clone().unwrap_or_default();
-        result_digest(&summary, &content)
+        output_digest(&input.answer.clone().unwrap_or_default())
     }
 
     fn secret(input: &ToolRunView, redactor: &Redactor) -> Option<String> {
-        let answer = input.answer.as_ref()?;
-        [&answer.summary, &answer.content]
-            .into_iter()
-            .find_map(|text| redactor.finds(text.as_bytes()))
+        output_secret(input.answer.as_ref()?, redactor)
     }
 }
 
@@ -333,15 +329,32 @@ impl Transform for ToolShape {
     }
 
     fn digest(input: &ToolShapeView) -> String {
-        result_digest(&input.output.summary, &input.output.content)
+        output_digest(&input.output)
     }
 
     fn secret(input: &ToolShapeView, redactor: &Redactor) -> Option<String> {
-        let texts = [&input.output.summary, &input.output.content];
-        texts
-            .into_iter()
-            .find_map(|text| redactor.finds(text.as_bytes()))
+        output_secret(&input.output, redactor)
     }
+}
+
+/// BLAKE3 of a result, hex; data counts where there is some.
+fn output_digest(output: &ToolOutput) -> String {
+    let ToolOutput {
+        summary,
+        content,
+        data,
+    } = output;
+    match data {
+        None => result_digest(summary, content),
+        Some(data) => result_digest(summary, &format!("{content}\n{data}")),
+    }
+}
+
+fn output_secret(output: &ToolOutput, redactor: &Redactor) -> Option<String> {
+    let texts = [&output.summary, &output.content];
+    let found = |text: &String| redactor.finds(text.as_bytes());
+    let data = || secret(output.data.as_ref()?, redactor);
+    texts.into_iter().find_map(found).or_else(data)
 }
 
 /// BLAKE3 of a result, hex.
@@ -359,11 +372,11 @@ impl Transform for ToolOutcome {
 
     /// Keeps the status: a transform can reword a result, but cannot turn an error into a success.
     fn with(input: &ToolOutcomeView, value: &ToolOutput) -> ToolOutcomeView {
-        let ToolOutput { summary, content } = value.clone();
+        // Data beside the result is kept by then, and stays.
         let outcome = llm_worker::ToolOutcome {
             status: input.outcome.status,
-            summary,
-            content,
+            summary: value.summary.clone(),
+            content: value.content.clone(),
         };
         ToolOutcomeView {
             outcome,

@@ -167,7 +167,9 @@ async fn call_tool(client: &Client, call: CallTool, by: Option<Who>) -> Answer {
         may_change: cmd_id.is_some(),
         by,
     };
-    let ToolOutput { summary, content } = client.call_tool(call).await.map_err(refused)?;
+    let ToolOutput {
+        summary, content, ..
+    } = client.call_tool(call).await.map_err(refused)?;
     answer(&ToolAnswer { summary, content })
 }
 

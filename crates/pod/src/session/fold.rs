@@ -587,7 +587,9 @@ impl SessionState {
                     self.approvals.withdraw(approval, &finished.outcome.summary);
                 }
                 self.settled(finished);
+                let data = finished.data.as_ref();
                 self.keep(finished.output.as_ref());
+                self.keep(data.and_then(|data| data.output.as_ref()));
                 let item = self.count(Item::ToolResult {
                     id: finished.call,
                     outcome: finished.outcome.clone(),

@@ -176,6 +176,7 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
                 warnings: Vec::new(),
                 command: None,
                 answered_by: None,
+                data: None,
             }
             .into(),
         );

@@ -21,6 +21,7 @@ fn writer() -> FnTool {
         Ok(ToolOutput {
             summary: format!("{} is put", cx.call),
             content: format!("all of {}", cx.call),
+            data: None,
         })
     })
 }
@@ -35,6 +36,7 @@ fn reader() -> FnTool {
         Ok(ToolOutput {
             summary: "read".to_owned(),
             content: page.text,
+            data: None,
         })
     })
 }

@@ -49,6 +49,7 @@ impl Live {
         Ok(ToolOutput {
             summary: format!("{:?} {}", args.kind, args.path),
             content: String::new(),
+            data: None,
         })
     }
 }

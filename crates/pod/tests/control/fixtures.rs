@@ -29,6 +29,7 @@ pub(crate) fn said(summary: &str) -> ToolResult {
     Ok(ToolOutput {
         summary: summary.to_owned(),
         content: String::new(),
+        data: None,
     })
 }
 

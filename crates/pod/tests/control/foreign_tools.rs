@@ -46,6 +46,7 @@ impl Tool for Counted {
             Ok(ToolOutput {
                 summary: "ran".to_owned(),
                 content: String::new(),
+                data: None,
             })
         };
         Ok(Prepared::new(canonical.into(), Vec::new(), |_| {
@@ -250,6 +251,7 @@ fn arguments_of_a_transform_fit_the_schema_too() {
             Ok(ToolOutput {
                 summary: arguments.to_string(),
                 content: String::new(),
+                data: None,
             })
         };
         ctx.tools()

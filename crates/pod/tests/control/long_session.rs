@@ -34,6 +34,7 @@ fn archive() -> FnTool {
         Ok(ToolOutput {
             summary: "told".to_owned(),
             content,
+            data: None,
         })
     })
 }

@@ -27,6 +27,7 @@ mod cancel;
 mod checkpoints;
 mod client_model;
 mod compaction;
+mod data;
 mod disk_faults;
 mod enriched_calls;
 mod file_changes;

@@ -137,6 +137,7 @@ pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
         transforms: Vec::new(),
         warnings: Vec::new(),
         answered_by: None,
+        data: None,
     }
     .into()
 }
@@ -157,6 +158,7 @@ pub(crate) fn denied(call: CallId) -> Record {
         transforms: Vec::new(),
         warnings: Vec::new(),
         answered_by: None,
+        data: None,
     }
     .into()
 }

@@ -30,6 +30,7 @@ pub(crate) fn teller() -> FnTool {
         Ok(ToolOutput {
             summary: format!("{} told", cx.call),
             content: content(&cx.call.to_string()),
+            data: None,
         })
     })
 }
@@ -49,6 +50,7 @@ pub(crate) fn reader() -> FnTool {
         Ok(ToolOutput {
             summary: format!("{}-{} of {}", page.first, page.last, page.total),
             content: page.text,
+            data: None,
         })
     })
 }

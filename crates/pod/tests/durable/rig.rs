@@ -133,6 +133,7 @@ impl Live {
         Ok(ToolOutput {
             summary: said,
             content: String::new(),
+            data: None,
         })
     }
 }

@@ -62,14 +62,22 @@ impl Live {
             "summary" => Ok(ToolOutput {
                 summary: CANARY.to_owned(),
                 content: String::new(),
+                data: None,
             }),
             "content" => Ok(ToolOutput {
                 summary: "ok".to_owned(),
                 content: format!("a {CANARY} b"),
+                data: None,
+            }),
+            "data" => Ok(ToolOutput {
+                summary: NAME.to_owned(),
+                data: Some(serde_json::json!({ CANARY: [CANARY, long()] })),
+                ..ToolOutput::default()
             }),
             "long" => Ok(ToolOutput {
                 summary: "ok".to_owned(),
                 content: long(),
+                data: None,
             }),
             "pieces" => {
                 for byte in long().as_bytes().chunks(7) {
@@ -101,11 +109,13 @@ impl Live {
                 Ok(ToolOutput {
                     summary: format!("{:?}", told.kind()),
                     content: told.to_string(),
+                    data: None,
                 })
             }
             _ => Ok(ToolOutput {
                 summary: "fine".to_owned(),
                 content: String::new(),
+                data: None,
             }),
         }
     }
@@ -132,6 +142,7 @@ impl Live {
             true => Change::Replaced(ToolOutput {
                 summary: "new".to_owned(),
                 content: CANARY.to_owned(),
+                data: None,
             }),
             false => Change::Unchanged,
         }
@@ -202,6 +213,7 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
     let ways = [
         "summary",
         "content",
+        "data",
         "long",
         "pieces",
         "error",

@@ -19,6 +19,7 @@ fn asking(features: Vec<Installed>, answers: Vec<ScriptedAnswer>) -> PodUnderTes
         Ok(ToolOutput {
             summary: "deployed".to_owned(),
             content: String::new(),
+            data: None,
         })
     };
     pod.tools = vec![FnTool::new("Deploy", ToolEffect::Effectful, deploy)];
@@ -90,6 +91,7 @@ fn an_allowed_call_passes_the_points_around_a_call_and_a_waiting_turn_has_not_en
                 Change::Replaced(ToolOutput {
                     summary: "in its place".to_owned(),
                     content: String::new(),
+                    data: None,
                 })
             },
         ),

@@ -16,6 +16,7 @@ fn output(summary: &str) -> ToolOutput {
     ToolOutput {
         summary: summary.to_owned(),
         content: String::new(),
+        data: None,
     }
 }
 

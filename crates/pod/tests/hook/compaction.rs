@@ -22,6 +22,7 @@ fn scene(features: Vec<Installed>) -> PodUnderTest {
         Ok(ToolOutput {
             summary: "told".to_owned(),
             content,
+            data: None,
         })
     });
     let (mut pod, _) = pod(&[], features);

@@ -16,6 +16,7 @@ fn ran(features: Vec<Installed>) -> (PodUnderTest, FnTool) {
         Ok(ToolOutput {
             summary: "ran".to_owned(),
             content: String::new(),
+            data: None,
         })
     });
     pod.tools = vec![bash.clone()];
@@ -73,6 +74,7 @@ fn the_hooks_of_a_call_see_it_and_those_of_the_model_do_not() {
             Change::Replaced(ToolOutput {
                 summary: "shaped".to_owned(),
                 content: String::new(),
+                data: None,
             })
         }),
         gate("builtin:e", HookKey::<PreRequest>::new("e"), move |_| {

@@ -78,6 +78,7 @@ impl Said {
         Ok(ToolOutput {
             summary: format!("said {}", args.word),
             content: String::new(),
+            data: None,
         })
     }
 

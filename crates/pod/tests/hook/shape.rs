@@ -2,12 +2,14 @@
 //! withhold did not pass is nowhere, either.
 
 use crate::rig::*;
+use llm_worker::tool::data::map_texts;
 use llm_worker::{
     ErrorKind, ResultStatus, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult,
 };
 use pod::feature::HookKey;
 use pod::hook::{Change, Hook, HookFailure, ToolShape, ToolShapeView};
 use pod::record::ToolFinished;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,9 +32,11 @@ enum Leak {
     Failed,
     Panicked,
     Warned,
+    /// In a value for programs.
+    Data,
 }
 
-const LEAKS: [Leak; 7] = [
+const LEAKS: [Leak; 8] = [
     Leak::Content,
     Leak::Summary,
     Leak::Cut,
@@ -40,10 +44,17 @@ const LEAKS: [Leak; 7] = [
     Leak::Failed,
     Leak::Panicked,
     Leak::Warned,
+    Leak::Data,
 ];
 
 async fn leaks(leak: Leak, cx: ToolContext) -> ToolResult {
-    let said = |summary: String, content: String| Ok(ToolOutput { summary, content });
+    let said = |summary: String, content: String| {
+        Ok(ToolOutput {
+            summary,
+            content,
+            data: None,
+        })
+    };
     match leak {
         Leak::Content => said("ok".into(), format!("a {CANARY} b")),
         Leak::Summary => said(format!("a {CANARY} b"), String::new()),
@@ -71,6 +82,11 @@ async fn leaks(leak: Leak, cx: ToolContext) -> ToolResult {
             cx.host.warn(&format!("found {CANARY}"));
             said("ok".into(), String::new())
         }
+        Leak::Data => Ok(ToolOutput {
+            summary: "ok".into(),
+            content: String::new(),
+            data: Some(json!({ "found": [CANARY] })),
+        }),
     }
 }
 
@@ -117,9 +133,18 @@ fn key() -> HookKey<ToolShape> {
 }
 
 fn clean(view: &ToolShapeView) -> Change<ToolOutput> {
-    let ToolOutput { summary, content } = &view.output;
-    let [summary, content] = [summary, content].map(|text| text.replace(CANARY, "[gone]"));
-    Change::Replaced(ToolOutput { summary, content })
+    let ToolOutput {
+        summary, content, ..
+    } = &view.output;
+    let gone = |text: &str| text.replace(CANARY, "[gone]");
+    let data = view.output.data.clone();
+    let data = data.map(|data| map_texts(data, &|text| Some(gone(text))));
+    let [summary, content] = [summary, content].map(|text| gone(text));
+    Change::Replaced(ToolOutput {
+        summary,
+        content,
+        data,
+    })
 }
 
 fn nowhere(what: &str, pod: &PodUnderTest, ran: &PodRun) -> ToolFinished {
@@ -161,7 +186,7 @@ fn what_is_replaced_is_in_no_byte_of_the_session() {
             None,
             "{leak:?}: it was kept before the hook answered"
         );
-        let told = format!("{:?}", (&result.outcome, &result.warnings));
+        let told = format!("{:?}", (&result.outcome, &result.warnings, &result.data));
         assert!(told.contains("[gone]"), "{leak:?}: {told}");
         assert_eq!(result.output.is_some(), leak == Leak::Written, "{leak:?}");
     }
@@ -187,6 +212,7 @@ fn a_hook_that_fails_withholds_each_time_and_quotes_nothing() {
                 Change::Replaced(ToolOutput {
                     summary: String::new(),
                     content: "x".repeat(9 << 20),
+                    data: None,
                 })
             }),
             "at most 8388608 are allowed",

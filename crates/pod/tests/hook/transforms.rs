@@ -153,6 +153,7 @@ fn a_result_is_worded_anew_within_the_hosts_bounds() {
         Change::Replaced(ToolOutput {
             summary,
             content: String::new(),
+            data: None,
         })
     };
     let (pod, _) = pod(&["hello"], vec![transform("builtin:t", key(), reword)]);
@@ -170,6 +171,7 @@ fn a_result_is_worded_anew_within_the_hosts_bounds() {
         Change::Replaced(ToolOutput {
             summary: "x".into(),
             content: "y".repeat(40_000),
+            data: None,
         })
     };
     let (pod, _) = crate::rig::pod(&["hello"], vec![transform("builtin:t", key(), flood)]);

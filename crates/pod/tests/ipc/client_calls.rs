@@ -20,6 +20,7 @@ fn echo(name: &str, effect: ToolEffect) -> FnTool {
         Ok(ToolOutput {
             summary: arguments,
             content: "a\nb\u{1b}".to_owned(),
+            data: None,
         })
     })
 }
@@ -178,6 +179,7 @@ fn a_change_is_recorded_before_it_begins_or_does_not_begin() {
             Ok(ToolOutput {
                 summary,
                 content: String::new(),
+                data: None,
             })
         }
     });
@@ -213,6 +215,7 @@ fn a_call_that_fails_panics_or_takes_long_costs_only_itself() {
             Ok(ToolOutput {
                 summary: "held".to_owned(),
                 content: String::new(),
+                data: None,
             })
         }
     });
@@ -267,6 +270,7 @@ fn what_must_not_be_shown_is_not_shown_to_clients() {
         false => Change::Replaced(ToolOutput {
             summary: view.output.summary.replace("canary", "[gone]"),
             content: view.output.content.replace("canary", "[gone]"),
+            data: None,
         }),
     };
     let install = move |ctx: &mut FeatureInstallContext<'_>| {
@@ -292,6 +296,7 @@ fn what_must_not_be_shown_is_not_shown_to_clients() {
             Ok(ToolOutput {
                 summary: "a canary".to_owned(),
                 content: String::new(),
+                data: None,
             })
         }),
         tool("Fails", || {
@@ -302,6 +307,7 @@ fn what_must_not_be_shown_is_not_shown_to_clients() {
             Ok(ToolOutput {
                 summary: "canary".to_owned(),
                 content: "canary dies".to_owned(),
+                data: None,
             })
         }),
     ];

@@ -26,6 +26,7 @@ fn scene(latches: &[Latch; 2], flood: usize) -> Scene {
             Ok(ToolOutput {
                 summary: "told".to_owned(),
                 content: String::new(),
+                data: None,
             })
         }
     });

@@ -79,6 +79,7 @@ impl Scene {
             Ok(ToolOutput {
                 summary: arguments,
                 content: String::new(),
+                data: None,
             })
         });
         let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), vec![echo]);

@@ -5,6 +5,7 @@ use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::outcome::ErrorKind;
 use crate::tool::{Escalation, ToolEffect};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -161,6 +162,16 @@ bodies! {
         answered_by ?: HookName,
         /// How a shell command ended.
         command ?: CommandEnd,
+        /// A value for programs, which is not sent to a model.
+        data ?: ResultData,
+    }
+    /// What the value beside a result's text is; part of [`ToolFinished`].
+    ///
+    /// One of the fields: the value itself, or the blob that has its JSON text.
+    ResultData: Default Eq {
+        value ?: Value,
+        // Where the value is long; its handle is `d-` and the first 12 digits of the digest.
+        output ?: Output,
     }
     /// A call is about to run again.
     ///
@@ -212,6 +223,10 @@ impl ToolFinished {
             ResultStatus::Cancelled | ResultStatus::Refused
         );
         let named = self.feature.is_some() && !withdrawn;
-        self.outcome.status == ResultStatus::Ok || named || self.output.is_some() || self.ms > 0
+        self.outcome.status == ResultStatus::Ok
+            || named
+            || self.output.is_some()
+            || self.data.is_some()
+            || self.ms > 0
     }
 }

@@ -79,9 +79,24 @@ impl From<BlobRef> for Stored {
 
 impl From<Stored> for Output {
     fn from(stored: Stored) -> Self {
+        Self::named("o", stored)
+    }
+}
+
+impl Output {
+    /// What begins the handles of values beside results.
+    pub const DATA: &str = "d-";
+
+    /// A value beside a result, as JSON text.
+    #[must_use]
+    pub fn of_data(stored: Stored) -> Self {
+        Self::named("d", stored)
+    }
+
+    fn named(letter: &str, stored: Stored) -> Self {
         let digest = stored.digest.to_string();
         Self {
-            handle: format!("o-{}", digest.get(..12).unwrap_or(&digest)),
+            handle: format!("{letter}-{}", digest.get(..12).unwrap_or(&digest)),
             stored,
         }
     }

@@ -22,8 +22,8 @@ pub use approval::{
 };
 pub use budget::{BudgetKind, BudgetScope};
 pub use call::{
-    CommandEnd, GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote,
-    VerdictGiven,
+    CommandEnd, GateNote, HookName, ResultData, ToolFinished, ToolRepeated, ToolStarted,
+    TransformNote, VerdictGiven,
 };
 pub use client::ClientCall;
 pub use decision::Decision;
@@ -223,14 +223,19 @@ impl Record {
         }
     }
 
-    /// The blob that the record refers to, if any. Replay checks that it exists.
-    #[must_use]
-    pub fn stored(&self) -> Option<&Stored> {
-        match self {
-            Self::InputQueued(queued) => queued.whole.as_ref().map(|output| &output.stored),
-            Self::InputEdited(edited) => edited.whole.as_ref().map(|output| &output.stored),
-            Self::ToolFinished(finished) => finished.output.as_ref().map(|output| &output.stored),
-            Self::FileChanged(changed) => changed.before.as_ref(),
+    /// The blobs that the record refers to. Replay checks that they exist.
+    pub fn stored(&self) -> impl Iterator<Item = &Stored> {
+        fn of(output: Option<&Output>) -> Option<&Stored> {
+            output.map(|output| &output.stored)
+        }
+        let blobs = match self {
+            Self::InputQueued(queued) => [of(queued.whole.as_ref()), None],
+            Self::InputEdited(edited) => [of(edited.whole.as_ref()), None],
+            Self::ToolFinished(ToolFinished { output, data, .. }) => {
+                let data = data.as_ref().and_then(|data| data.output.as_ref());
+                [of(output.as_ref()), of(data)]
+            }
+            Self::FileChanged(changed) => [changed.before.as_ref(), None],
             Self::HostStarted(_)
             | Self::HostStopped(_)
             | Self::Recovery(_)
@@ -266,7 +271,8 @@ impl Record {
             | Self::TurnFinished(_)
             | Self::GrantsUsed(_)
             | Self::Gap(_)
-            | Self::Other { .. } => None,
-        }
+            | Self::Other { .. } => [None, None],
+        };
+        blobs.into_iter().flatten()
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn stranger() -> FnTool {
             false => Ok(ToolOutput {
                 summary: "done".to_owned(),
                 content: "one\ntwo\n".to_owned(),
+                data: None,
             }),
         }
     })

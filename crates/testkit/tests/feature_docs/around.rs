@@ -33,6 +33,7 @@ impl Hiding {
         Change::Replaced(ToolOutput {
             summary: hidden(&view.output.summary),
             content: hidden(&view.output.content),
+            data: None,
         })
     }
 }

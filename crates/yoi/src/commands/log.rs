@@ -15,7 +15,8 @@ use host::exit::{Exit, Failure};
 use host::pods::{Pods, read_failure};
 use llm_worker::Item;
 use pod::record::{
-    ApprovalRequested, Decision, InputId, Output, Record, Stored, ToolFinished, VerdictGiven,
+    ApprovalRequested, Decision, InputId, Output, Record, ResultData, Stored, ToolFinished,
+    VerdictGiven,
 };
 use pod::session::restore::{decode, utc};
 use protocol::record::RecordBody;
@@ -238,12 +239,12 @@ impl Transcript {
     fn text(&mut self, record: &Record, time: u64) -> Option<String> {
         match record {
             Record::InputQueued(queued) => {
-                self.wait(queued.input, &queued.text, record.stored());
+                self.wait(queued.input, &queued.text, record.stored().next());
                 None
             }
             Record::InputEdited(edited) => {
                 if self.inputs.contains_key(&edited.input) {
-                    self.wait(edited.input, &edited.text, record.stored());
+                    self.wait(edited.input, &edited.text, record.stored().next());
                 }
                 None
             }
@@ -301,6 +302,9 @@ impl Transcript {
         for warning in &finished.warnings {
             text.push_str(&format!("\nwarning: {warning}"));
         }
+        if let Some(data) = &finished.data {
+            text.push_str(&format!("\n{}", data_line(data, self.full)));
+        }
         let stored = |Output { handle, stored }: &Output| full_output(handle, stored.total());
         let output = finished.output.as_ref();
         if let Some(output) = output.filter(|_| self.full) {
@@ -323,6 +327,19 @@ impl Transcript {
             text.push_str(&format!("\n{}", stored(output)));
         }
         text
+    }
+}
+
+/// The value beside a result: itself with `--full`, if it is short, else its size.
+fn data_line(data: &ResultData, full: bool) -> String {
+    let bytes = |bytes: usize| count(bytes as u64, "byte");
+    match (&data.value, &data.output) {
+        (Some(value), _) if full => format!("data: {}", for_people(&value.to_string())),
+        (Some(value), _) => format!("data: {} (--full)", bytes(value.to_string().len())),
+        (None, Some(Output { handle, stored })) => {
+            format!("data: {handle} ({})", count(stored.total(), "byte"))
+        }
+        (None, None) => String::new(),
     }
 }
 

@@ -212,6 +212,7 @@ fn tool(name: &str) -> FnTool {
         Ok(ToolOutput {
             summary: "told".to_owned(),
             content,
+            data: None,
         })
     })
 }

@@ -134,7 +134,7 @@ impl AnsweredTool {
         match CallAnswer::deserialize(answer) {
             Ok(CallAnswer::Output(output)) => Ok(ToolOutput {
                 summary: line(&output.summary, MAX_SUMMARY),
-                content: output.content,
+                ..output
             }),
             Ok(CallAnswer::Error { error }) => Err(ToolError::new(
                 error.kind,

@@ -7,7 +7,7 @@ use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{ToolCallView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, Transformed};
 use crate::record::{HookName, ToolRepeated, TransformNote};
-use llm_worker::tool::Prepared;
+use llm_worker::tool::{Prepared, data};
 use llm_worker::{ErrorKind, ToolEffect, ToolOutcome, ToolOutput, ToolResult};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,14 +50,15 @@ impl Around {
             self.callbacks.clone(),
             Arc::clone(&self.call),
         );
-        let recheck = Arc::new(
-            |view: ToolRunView| match view.answer.as_ref().map_or(0, size) {
-                0..=MAX_ANSWER => Ok(view),
-                bytes => Err(format!(
-                    "it has {bytes} bytes; at most {MAX_ANSWER} are allowed"
-                )),
-            },
-        );
+        let recheck =
+            Arc::new(
+                |view: ToolRunView| match view.answer.as_ref().map_or(Ok(0), size)? {
+                    0..=MAX_ANSWER => Ok(view),
+                    bytes => Err(format!(
+                        "it has {bytes} bytes; at most {MAX_ANSWER} are allowed"
+                    )),
+                },
+            );
         let asked = async move {
             let view = ToolRunView::new(Arc::clone(&call));
             registry
@@ -162,8 +163,11 @@ impl Around {
 /// Bytes of an answer in place of a tool.
 const MAX_ANSWER: usize = super::output::HELD;
 
-fn size(output: &ToolOutput) -> usize {
-    output.summary.len() + output.content.len()
+/// Bytes of its texts; its data has a bound of its own.
+fn size(output: &ToolOutput) -> Result<usize, String> {
+    let data = output.data.as_ref().map(data::bytes).transpose();
+    data.map_err(|why| format!("its data is too large: {why}"))?;
+    Ok(output.summary.len() + output.content.len())
 }
 
 fn name(note: &Transformed) -> HookName {

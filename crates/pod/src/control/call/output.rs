@@ -6,19 +6,21 @@ use crate::hook::Shaping;
 use crate::mailbox::live_output::LiveOutput;
 use crate::mailbox::requests::{DriverRequest, MailboxSender};
 use crate::permission::{HostTerms, Remedy};
-use crate::record::{CommandEnd, DirectoryMoved, FileChanged, Output, Record, Stored};
+use crate::record::{CommandEnd, DirectoryMoved, FileChanged, Output, Record, ResultData, Stored};
 use crate::session::changes::staged;
 use crate::session::kind_of_store;
 use async_trait::async_trait;
 use authority::{OutputScreen, RedactedStream, Redactor, shown};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Landing, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
+use serde_json::Value;
 use session_store::{BlobError, Blobs, Spool};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
+mod data;
 mod past_result;
 #[cfg(test)]
 mod tests;
@@ -73,6 +75,24 @@ pub(crate) struct WholeResult {
     pub(crate) summary: String,
     /// The content, or none if it was too long to be held and nothing of it may be kept.
     pub(crate) content: Option<Content>,
+    pub(crate) data: Option<Value>,
+}
+
+/// A result that is bounded and kept.
+pub(crate) struct KeptResult {
+    pub(crate) outcome: ToolOutcome,
+    pub(crate) output: Option<Output>,
+    pub(crate) data: Option<ResultData>,
+}
+
+impl From<ToolOutcome> for KeptResult {
+    fn from(outcome: ToolOutcome) -> Self {
+        Self {
+            outcome,
+            output: None,
+            data: None,
+        }
+    }
 }
 
 /// Output of a program as it came, and the words of its tool behind it.
@@ -126,7 +146,7 @@ impl Content {
 
 /// The result of a call whose tool has ended.
 pub(crate) enum EndedCall {
-    Kept(ToolOutcome, Option<Output>),
+    Kept(Box<KeptResult>),
     Whole(WholeResult),
 }
 
@@ -134,7 +154,10 @@ impl EndedCall {
     /// The same with another status.
     pub(crate) fn with_status(self, status: ResultStatus) -> Self {
         match self {
-            Self::Kept(outcome, output) => Self::Kept(ToolOutcome { status, ..outcome }, output),
+            Self::Kept(mut kept) => {
+                kept.outcome.status = status;
+                Self::Kept(kept)
+            }
             Self::Whole(whole) => Self::Whole(WholeResult { status, ..whole }),
         }
     }
@@ -300,8 +323,13 @@ impl CallOutput {
     /// Closes the output and cuts the tool's result to its bound; also returns the full output if it was cut. Syncs the
     /// blob, if there is one.
     pub(crate) fn finish(&self, result: ToolResult, cancelled: bool) -> EndedCall {
-        let (status, summary, content) = match result {
-            Ok(output) => (ResultStatus::Ok, output.summary, output.content),
+        let (status, summary, content, data) = match result {
+            Ok(output) => (
+                ResultStatus::Ok,
+                output.summary,
+                output.content,
+                output.data.and_then(|data| self.bounded_data(data)),
+            ),
             Err(error) => {
                 let cancelled = cancelled && error.kind == ErrorKind::Cancelled;
                 let status = if cancelled {
@@ -309,7 +337,7 @@ impl CallOutput {
                 } else {
                     ResultStatus::Error
                 };
-                (status, error.message, error.content)
+                (status, error.message, error.content, None)
             }
         };
         // Before the split: a secret may contain a line end.
@@ -337,13 +365,15 @@ impl CallOutput {
                 status,
                 summary,
                 content: Some(content),
+                data,
             }),
             Ok(Sink::Dropped) => EndedCall::Whole(WholeResult {
                 status,
                 summary,
                 content: None,
+                data,
             }),
-            closed => self.kept(status, summary, closed),
+            closed => EndedCall::Kept(Box::new(self.kept(status, summary, closed, data))),
         }
     }
 
@@ -354,8 +384,9 @@ impl CallOutput {
             status,
             summary,
             content,
+            data,
         }: WholeResult,
-    ) -> (ToolOutcome, Option<Output>) {
+    ) -> KeptResult {
         let ToolOutcome {
             summary,
             content: overflow,
@@ -375,13 +406,7 @@ impl CallOutput {
         let written = sink
             .write(output, true, &self.blobs)
             .and_then(|()| sink.write(words, false, &self.blobs));
-        match self.kept(status, summary, written.map(|()| sink)) {
-            EndedCall::Kept(outcome, output) => (outcome, output),
-            EndedCall::Whole(_) => (
-                ToolOutcome::of(ResultStatus::Error, "its output was lost"),
-                None,
-            ),
-        }
+        self.kept(status, summary, written.map(|()| sink), data)
     }
 
     /// Drops what is held, and what was to be seen of it: the tool did not end.
@@ -403,28 +428,25 @@ impl CallOutput {
         status: ResultStatus,
         summary: String,
         sink: Result<Sink, ToolError>,
-    ) -> EndedCall {
+        data: Option<Value>,
+    ) -> KeptResult {
         let ToolOutcome { summary, .. } = ToolOutcome::of(status, &summary);
         match sink.and_then(|sink| self.bounded(sink)) {
-            Ok((content, output)) => EndedCall::Kept(
-                ToolOutcome {
+            Ok((content, output)) => KeptResult {
+                outcome: ToolOutcome {
                     status,
                     summary,
                     content,
                 },
                 output,
-            ),
-            Err(error) => {
-                let summary = format!("{summary}; its output was lost: {error}");
-                EndedCall::Kept(
-                    ToolOutcome {
-                        status: ResultStatus::Error,
-                        summary,
-                        content: String::new(),
-                    },
-                    None,
-                )
+                data: data.and_then(|data| self.kept_data(data)),
+            },
+            Err(error) => ToolOutcome {
+                status: ResultStatus::Error,
+                summary: format!("{summary}; its output was lost: {error}"),
+                content: String::new(),
             }
+            .into(),
         }
     }
 
@@ -607,23 +629,17 @@ impl CallHost for CallOutput {
             }
         }
         let Some(output) = output else {
-            let known: Vec<&str> = self
-                .outputs
-                .iter()
-                .rev()
-                .take(5)
-                .map(|o| o.handle.as_str())
-                .collect();
-            let newest = match known.as_slice() {
+            // A model is not pointed to values for programs.
+            let is_text = |handle: &&str| !handle.starts_with(Output::DATA);
+            let all = self.outputs.iter().rev().map(|o| o.handle.as_str());
+            let all: Vec<&str> = all.filter(is_text).collect();
+            let newest = match all.as_slice() {
                 [] => "no output has been stored yet".to_owned(),
-                known if known.len() == self.outputs.len() => {
-                    format!("the outputs are: {}", known.join(", "))
+                all if all.len() <= 5 => format!("the outputs are: {}", all.join(", ")),
+                all => {
+                    let newest = all.get(..5).unwrap_or_default().join(", ");
+                    format!("the newest of {} are: {newest}", all.len())
                 }
-                known => format!(
-                    "the newest of {} are: {}",
-                    self.outputs.len(),
-                    known.join(", ")
-                ),
             };
             let message = format!("there is no output `{handle}` in this pod; {newest}");
             return Err(ToolError::new(ErrorKind::FixInput, message));

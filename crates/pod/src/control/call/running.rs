@@ -3,7 +3,7 @@
 use super::around::{Around, Traces};
 use super::authorize::{Authorized, prepare};
 use super::order::CallOrder;
-use super::output::{CallOutput, EndedCall};
+use super::output::{CallOutput, EndedCall, KeptResult};
 use super::shape::{Shaped, Shaper};
 use crate::control::commit::CallEnd;
 use crate::control::core::Core;
@@ -183,8 +183,12 @@ impl Calls {
                 answered_by,
             } = around.traces();
             let Shaped {
-                outcome,
-                output,
+                kept:
+                    KeptResult {
+                        outcome,
+                        output,
+                        data,
+                    },
                 transforms: shaped,
                 warnings,
                 command,
@@ -206,6 +210,7 @@ impl Calls {
                     warnings,
                     command,
                     answered_by,
+                    data,
                 },
             }
         });

@@ -1,12 +1,13 @@
 //! Hooks that see a call's whole result before it is bounded and kept. Where one of them may withhold, nothing of the
 //! result is on disk or on a screen before it answered. Does not depend on how a call runs.
 
-use super::output::{CallOutput, EndedCall, HELD, WholeResult};
+use super::output::{CallOutput, EndedCall, HELD, KeptResult, WholeResult};
 use crate::control::gates;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{Shaping, ToolCallView, ToolShapeView, Transformed};
-use crate::record::{CommandEnd, HookName, Output, TransformNote};
+use crate::record::{CommandEnd, HookName, TransformNote};
+use llm_worker::tool::data;
 use llm_worker::{ResultStatus, ToolOutcome, ToolOutput};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +27,7 @@ pub(super) struct Shaper {
 
 /// A result that is bounded and kept, with the warnings for the person.
 pub(super) struct Shaped {
-    pub(super) outcome: ToolOutcome,
-    pub(super) output: Option<Output>,
+    pub(super) kept: KeptResult,
     pub(super) transforms: Vec<TransformNote>,
     pub(super) warnings: Vec<String>,
     pub(super) command: Option<CommandEnd>,
@@ -38,7 +38,7 @@ impl Shaper {
     pub(super) fn lost(&self, outcome: ToolOutcome) -> EndedCall {
         self.output.drop_held();
         if self.shaping == Shaping::None {
-            return EndedCall::Kept(outcome, None);
+            return EndedCall::Kept(Box::new(outcome.into()));
         }
         let ToolOutcome {
             status,
@@ -49,6 +49,7 @@ impl Shaper {
             status,
             summary,
             content: Some(content.into()),
+            data: None,
         })
     }
 
@@ -63,15 +64,14 @@ impl Shaper {
             (*path, *hosts) = (None, None);
         }
         let whole = match ended {
-            EndedCall::Kept(outcome, output) => {
-                if self.shaping != Shaping::None && output.is_some() {
+            EndedCall::Kept(kept) => {
+                if self.shaping != Shaping::None && kept.output.is_some() {
                     warnings.push(format!(
                         "the output has over {HELD} bytes; hooks did not see it whole"
                     ));
                 }
                 return Shaped {
-                    outcome,
-                    output,
+                    kept: *kept,
                     transforms: Vec::new(),
                     warnings,
                     command,
@@ -93,6 +93,7 @@ impl Shaper {
                 ToolOutput {
                     summary: whole.summary.clone(),
                     content: text,
+                    data: whole.data,
                 },
                 by,
             )
@@ -101,7 +102,11 @@ impl Shaper {
             return self.withheld(status, &why, done, "");
         }
         let changed = done.iter().any(|note| note.after.is_ok());
-        let ToolOutput { summary, content } = last;
+        let ToolOutput {
+            summary,
+            content,
+            data,
+        } = last;
         // What a hook did not see, such as what was written over, is not kept where it could have withheld it.
         let is_kept = !changed && self.shaping != Shaping::MayWithhold;
         let content = if is_kept { raw } else { content.into() };
@@ -113,16 +118,17 @@ impl Shaper {
             }
             warnings = told.content.lines().map(str::to_owned).collect();
         }
-        let (outcome, output) = self
+        let kept = self
             .keep(WholeResult {
                 status,
                 summary,
                 content: Some(content),
+                data,
             })
             .await;
+        warnings.extend(self.output.warnings());
         Shaped {
-            outcome,
-            output,
+            kept,
             transforms: gates::notes(done),
             warnings,
             command,
@@ -144,7 +150,7 @@ impl Shaper {
     }
 
     /// Stores the result on a callback thread.
-    async fn keep(&self, whole: WholeResult) -> (ToolOutcome, Option<Output>) {
+    async fn keep(&self, whole: WholeResult) -> KeptResult {
         let output = Arc::clone(&self.output);
         let work = async move { output.keep(whole) };
         let kept = self
@@ -152,10 +158,7 @@ impl Shaper {
             .run(KEEPING, CancellationToken::new(), work)
             .await;
         kept.unwrap_or_else(|lost| {
-            (
-                ToolOutcome::of(ResultStatus::Error, &format!("its output was lost: {lost}")),
-                None,
-            )
+            ToolOutcome::of(ResultStatus::Error, &format!("its output was lost: {lost}")).into()
         })
     }
 
@@ -187,8 +190,7 @@ impl Shaper {
             self.call.tool
         )];
         Shaped {
-            outcome,
-            output: None,
+            kept: outcome.into(),
             transforms: gates::notes(done),
             warnings,
             command: None,
@@ -204,6 +206,8 @@ pub(crate) async fn shaped(
     answered_by: Option<&str>,
 ) -> (ToolOutput, Vec<Transformed>) {
     let recheck = Arc::new(|view: ToolShapeView| {
+        let data = view.output.data.as_ref().map(data::bytes).transpose();
+        data.map_err(|why| format!("its data is too large: {why}"))?;
         match view.output.content.len() + view.output.summary.len() {
             0..=HELD => Ok(view),
             bytes => Err(format!("it has {bytes} bytes; at most {HELD} are allowed")),
@@ -236,5 +240,6 @@ fn lines(warnings: &[String]) -> ToolOutput {
     ToolOutput {
         summary: String::new(),
         content: warnings.join("\n"),
+        data: None,
     }
 }

@@ -180,8 +180,12 @@ impl ClientTools {
             status,
             output,
         };
-        let (ToolOutput { summary, content }, done) =
-            shape::shaped(&self.registry, &self.callbacks, view, None).await;
+        let (
+            ToolOutput {
+                summary, content, ..
+            },
+            done,
+        ) = shape::shaped(&self.registry, &self.callbacks, view, None).await;
         if let Some(why) = shape::reason(&done) {
             return Err(SubmitError::ToolFailed(
                 self.clean(&format!("the result was withheld: {why}"), MAX_CONTENT),
@@ -192,7 +196,11 @@ impl ClientTools {
             self.clean(&content, MAX_CONTENT),
         );
         match status == ResultStatus::Ok {
-            true => Ok(ToolOutput { summary, content }),
+            true => Ok(ToolOutput {
+                summary,
+                content,
+                data: None,
+            }),
             false => Err(SubmitError::ToolFailed(content)),
         }
     }

@@ -296,6 +296,7 @@ fn all_that_is_declared_at_run_time_is_installed() {
                 Ok(ToolOutput {
                     summary: arguments.to_string(),
                     content: String::new(),
+                    data: None,
                 })
             },
         );

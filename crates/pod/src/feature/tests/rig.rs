@@ -37,6 +37,7 @@ impl Live {
         Ok(ToolOutput {
             summary: format!("{} x{}", args.word, args.times),
             content: String::new(),
+            data: None,
         })
     }
 }

@@ -63,6 +63,7 @@ fn every_view_is_shown_as_json() {
     let output = ToolOutput {
         summary: "s".into(),
         content: "c".into(),
+        data: None,
     };
     let shaped = ToolShapeView {
         call: call(),
@@ -260,6 +261,7 @@ fn a_transform_elsewhere_replaces_a_value_of_its_type() {
     let output = ToolOutput {
         summary: "s".into(),
         content: String::new(),
+        data: None,
     };
     assert_eq!(
         ToolShape::heard(&replaced(json!({ "summary": "s" }))),

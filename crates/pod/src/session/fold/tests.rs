@@ -74,6 +74,7 @@ fn result(number: u64, status: ResultStatus, output: Option<Output>) -> Record {
         transforms: Vec::new(),
         warnings: Vec::new(),
         answered_by: None,
+        data: None,
     }
     .into()
 }

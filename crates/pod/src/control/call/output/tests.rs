@@ -92,10 +92,11 @@ impl Scene {
 }
 
 fn kept(ended: EndedCall) -> (ToolOutcome, Option<Output>) {
-    let EndedCall::Kept(outcome, output) = ended else {
+    let EndedCall::Kept(kept) = ended else {
         panic!("it was held")
     };
-    (outcome, output)
+    let kept = *kept;
+    (kept.outcome, kept.output)
 }
 
 /// What is left of a cut text: its head, the number in the mark, its tail.
@@ -250,6 +251,7 @@ fn an_output_is_read_as_it_is_shown_and_kept_as_it_came() {
         let result = ToolOutput {
             summary: "ok".into(),
             content: "[a note]\r\n".into(),
+            data: None,
         };
         kept(output.finish(Ok(result), false)).0.content
     };
@@ -326,6 +328,7 @@ fn results_are_bounded_and_their_kind_decides_the_status() {
         Ok(ToolOutput {
             summary: summary.into(),
             content: content.into(),
+            data: None,
         })
     };
     let error = |kind, text: &str| {
@@ -423,6 +426,7 @@ fn what_comes_behind_the_end_is_refused() {
         Ok(ToolOutput {
             summary: "ok".into(),
             content: "more".into(),
+            data: None,
         }),
         false,
     ));
@@ -615,6 +619,7 @@ fn watched(shaping: Shaping, pieces: &[&[u8]]) -> (String, usize) {
         Ok(ToolOutput {
             summary: "ok".into(),
             content: "the content".into(),
+            data: None,
         }),
         false,
     ));
