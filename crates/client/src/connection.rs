@@ -70,6 +70,7 @@ type Answer = Result<Box<RawValue>, Error>;
 #[derive(Debug)]
 pub struct Begun<A> {
     id: u64,
+    method: &'static str,
     of: PhantomData<fn(A)>,
 }
 
@@ -92,8 +93,8 @@ pub fn hello(client: &str, role: Role) -> Hello {
 }
 
 /// How long the answer to a request may take.
-fn bound<A: Ask>() -> Duration {
-    match A::NAME {
+fn bound(ask: &impl Ask) -> Duration {
+    match ask.name() {
         "hello" | "status" | "features" => FROM_MEMORY,
         "undo" => UNDONE,
         _ => FROM_DISK,
@@ -144,12 +145,12 @@ impl Connection {
     /// # Errors
     /// The pod's answer is an error, or the connection is over.
     pub async fn ask<A: Ask>(&mut self, ask: &A) -> Result<A::Answer, ClientError> {
-        let within = bound::<A>();
+        let within = bound(ask);
         let id = self.hand_in(ask)?;
         let answer = timeout(within, self.answer(id))
             .await
             .map_err(|_late| ClientError::Silent(within))??;
-        self.read::<A>(answer)
+        self.read::<A>(ask.name(), answer)
     }
 
     /// Begins a request. It is sent, and its answer kept, while another answer or the next event is awaited; each one
@@ -162,6 +163,7 @@ impl Connection {
         self.begun.insert(id, None);
         Ok(Begun {
             id,
+            method: ask.name(),
             of: PhantomData,
         })
     }
@@ -172,7 +174,7 @@ impl Connection {
     /// # Errors
     /// As [`Self::ask`].
     pub async fn finish<A: Ask>(&mut self, begun: &Begun<A>) -> Result<A::Answer, ClientError> {
-        let Begun { id, of: _ } = begun;
+        let Begun { id, method, of: _ } = begun;
         let answer = match self.begun.get_mut(id).and_then(Option::take) {
             Some(answer) => {
                 self.queued_bytes -= bytes(&answer);
@@ -181,7 +183,7 @@ impl Connection {
             None => self.answer(*id).await?,
         };
         self.begun.remove(id);
-        self.read::<A>(answer)
+        self.read::<A>(method, answer)
     }
 
     /// The next event, or the answer to a request that was begun, as long as it takes. Cancel-safe.
@@ -207,11 +209,11 @@ impl Connection {
         }
     }
 
-    fn read<A: Ask>(&mut self, answer: Answer) -> Result<A::Answer, ClientError> {
+    fn read<A: Ask>(&mut self, method: &str, answer: Answer) -> Result<A::Answer, ClientError> {
         let result = answer.map_err(ClientError::Refused)?;
         serde_json::from_str(result.get()).map_err(|error| {
             self.over = true;
-            ClientError::Garbled(format!("the answer to `{}`: {error}", A::NAME))
+            ClientError::Garbled(format!("the answer to `{method}`: {error}"))
         })
     }
 

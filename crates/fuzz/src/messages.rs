@@ -3,7 +3,6 @@
 use protocol::error::Error;
 use protocol::event::Event;
 use protocol::message::{ClientRequest, Message, answer_line, event_line, request_line};
-use protocol::method::{Ask, Method};
 use protocol::record::RecordView;
 use serde_json::value::RawValue;
 
@@ -41,18 +40,7 @@ fn request(line: &[u8]) {
 }
 
 fn written(request: &ClientRequest) -> String {
-    fn line(id: u64, ask: &impl Ask) -> String {
-        request_line(id, ask).expect("a request")
-    }
-    macro_rules! each {
-        ($($variant:ident)*) => {
-            match &request.method { $(Method::$variant(ask) => line(request.id, ask),)* }
-        };
-    }
-    each! {
-        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls PreviewCall SendInput Wait EditInput Withdraw MoveInput Approve
-        ForgetRules Notify CallTool Pin Unpin Compact SetDraft Cancel StopJob StopRun Pause Resume Undo Shutdown
-    }
+    request_line(request.id, &request.method).expect("a request")
 }
 
 fn message(text: &str) {

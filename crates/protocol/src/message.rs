@@ -61,7 +61,7 @@ pub fn request_line<A: Ask>(id: u64, ask: &A) -> Result<String, serde_json::Erro
     line(&RequestLine {
         jsonrpc: JSONRPC,
         id,
-        method: A::NAME,
+        method: ask.name(),
         params: ask,
     })
 }

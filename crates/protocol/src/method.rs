@@ -13,32 +13,26 @@ use serde_json::{Map, Value};
 
 /// The parameters of a method: what a client asks, and the type of its answer.
 pub trait Ask: Serialize {
-    /// The method's name.
-    const NAME: &str;
     /// What the pod answers.
     type Answer: DeserializeOwned;
+
+    /// The method's name.
+    fn name(&self) -> &'static str;
+
+    /// The `cmd_id` of a request that changes something. Clients without the role for it may not make it.
+    fn cmd_id(&self) -> Option<&str> {
+        None
+    }
 }
 
-/// Declares every method once: its parameters, its name and its answer.
+/// Declares every method once: its parameters, its name and its answer. A `read` changes nothing; a `change` has a
+/// `cmd_id`; a `call` has one if it may change something; a `verb` is a change that the actor of the pod does, with the
+/// answer [`Done`]: what a person asks for.
 macro_rules! methods {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal -> $answer:ty,)*) => {
-        /// A request, by method.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Method {
-            $($(#[$doc])* $variant($variant),)*
-        }
-
+    ($($(#[$doc:meta])* $kind:ident $variant:ident = $name:literal -> $answer:ty,)*) => {
         impl Method {
             /// Every method.
             pub const NAMES: &[&str] = &[$($name,)*];
-
-            /// The method's name.
-            #[must_use]
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$variant(_) => $name,)*
-                }
-            }
 
             /// Reads the parameters of a method, as JSON; none if there is no method of this name.
             ///
@@ -46,15 +40,25 @@ macro_rules! methods {
             /// The parameters do not fit.
             pub fn read(name: &str, params: &str) -> Option<Result<Self, serde_json::Error>> {
                 Some(match name {
-                    $($name => serde_json::from_str(params).map(Self::$variant),)*
+                    $($name => serde_json::from_str::<$variant>(params).map(Self::from),)*
                     _ => return None,
                 })
             }
         }
 
-        $(impl Ask for $variant {
-            const NAME: &str = $name;
+        $(impl $variant {
+            /// The method's name.
+            pub const NAME: &str = $name;
+        }
+
+        impl Ask for $variant {
             type Answer = $answer;
+
+            fn name(&self) -> &'static str {
+                Self::NAME
+            }
+
+            methods!(@cmd_id $kind);
         })*
 
         /// The schemas of the parameters and answers of every method.
@@ -66,111 +70,175 @@ macro_rules! methods {
             }));)*
             all
         }
+
+        methods!(@sort [] [] $($kind { $(#[$doc])* $variant })*);
+    };
+
+    (@cmd_id read) => {};
+    (@cmd_id call) => {
+        fn cmd_id(&self) -> Option<&str> {
+            self.cmd_id.as_deref()
+        }
+    };
+    (@cmd_id $changes:ident) => {
+        fn cmd_id(&self) -> Option<&str> {
+            Some(&self.cmd_id)
+        }
+    };
+
+    (@sort [$($others:tt)*] [$($verbs:tt)*] verb $one:tt $($rest:tt)*) => {
+        methods!(@sort [$($others)*] [$($verbs)* $one] $($rest)*);
+    };
+    (@sort [$($others:tt)*] [$($verbs:tt)*] $other:ident $one:tt $($rest:tt)*) => {
+        methods!(@sort [$($others)* $one] [$($verbs)*] $($rest)*);
+    };
+    (@sort [$({ $(#[$doc:meta])* $other:ident })*] [$({ $(#[$about:meta])* $verb:ident })*]) => {
+        /// A request, by method.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Method {
+            $($(#[$doc])* $other($other),)*
+            Verb(Verb),
+        }
+
+        /// What a person has the actor of a pod do.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        #[serde(untagged)]
+        pub enum Verb {
+            $($(#[$about])* $verb($verb),)*
+        }
+
+        impl Ask for Method {
+            /// As the method answers.
+            type Answer = Value;
+
+            fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$other(ask) => ask.name(),)*
+                    Self::Verb(verb) => verb.name(),
+                }
+            }
+
+            fn cmd_id(&self) -> Option<&str> {
+                match self {
+                    $(Self::$other(ask) => ask.cmd_id(),)*
+                    Self::Verb(verb) => verb.cmd_id(),
+                }
+            }
+        }
+
+        impl Ask for Verb {
+            type Answer = Done;
+
+            fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$verb(ask) => ask.name(),)*
+                }
+            }
+
+            fn cmd_id(&self) -> Option<&str> {
+                match self {
+                    $(Self::$verb(ask) => ask.cmd_id(),)*
+                }
+            }
+        }
+
+        impl Verb {
+            /// The same as a new request.
+            #[must_use]
+            pub fn with_cmd_id(mut self, cmd_id: String) -> Self {
+                match &mut self {
+                    $(Self::$verb(ask) => ask.cmd_id = cmd_id,)*
+                }
+                self
+            }
+        }
+
+        $(impl From<$other> for Method {
+            fn from(ask: $other) -> Self {
+                Self::$other(ask)
+            }
+        })*
+
+        $(impl From<$verb> for Verb {
+            fn from(ask: $verb) -> Self {
+                Self::$verb(ask)
+            }
+        }
+
+        impl From<$verb> for Method {
+            fn from(ask: $verb) -> Self {
+                Self::Verb(ask.into())
+            }
+        })*
     };
 }
 
 methods! {
     /// The first request of a connection: which versions the client speaks, and who it is.
-    Hello = "hello" -> Welcome,
+    read Hello = "hello" -> Welcome,
     /// Begins the events: every record after a cursor, without a gap, and what happens from now on.
-    Attach = "attach" -> Attached,
+    read Attach = "attach" -> Attached,
     /// Records before one of them.
-    Page = "page" -> RecordPage,
-    GetStatus = "status" -> Status,
+    read Page = "page" -> RecordPage,
+    read GetStatus = "status" -> Status,
     /// The install report of the features.
-    GetFeatures = "features" -> Report,
+    read GetFeatures = "features" -> Report,
     /// An input. Answered once it is durable.
-    SendInput = "input" -> AcceptedInput,
+    change SendInput = "input" -> AcceptedInput,
     /// Waits for the end of the turn that takes an input.
-    Wait = "wait" -> TurnEnded,
+    read Wait = "wait" -> TurnEnded,
     /// What waits for a person, with all arguments.
-    GetApprovals = "approvals" -> OpenApprovals,
+    read GetApprovals = "approvals" -> OpenApprovals,
     /// The recorded calls that the rules of a question would have matched.
-    GetPastCalls = "past_calls" -> MatchedCalls,
+    read GetPastCalls = "past_calls" -> MatchedCalls,
     /// What a call that waits for a person would change in a file, as the file is now.
-    PreviewCall = "preview_call" -> PreviewedCall,
+    read PreviewCall = "preview_call" -> PreviewedCall,
     /// Answers what waits for a person. The first answer counts, and every later one gets it.
-    Approve = "approve" -> ApprovalResolved,
+    change Approve = "approve" -> ApprovalResolved,
     /// Takes back rules that were allowed for the pod.
-    ForgetRules = "forget_rules" -> Done,
+    verb ForgetRules = "forget_rules" -> Done,
     /// Replaces the text of an input that waits.
-    EditInput = "edit_input" -> Done,
+    change EditInput = "edit_input" -> Done,
     /// Takes back an input that waits.
-    Withdraw = "withdraw" -> Done,
+    verb Withdraw = "withdraw" -> Done,
     /// Moves an input that waits to another place in the queue.
-    MoveInput = "move_input" -> Done,
+    verb MoveInput = "move_input" -> Done,
     /// Sends the model a notification, which the next step delivers.
-    Notify = "notify" -> Done,
+    change Notify = "notify" -> Done,
     /// Calls a tool that its feature opens to clients.
-    CallTool = "call_tool" -> ToolAnswer,
+    call CallTool = "call_tool" -> ToolAnswer,
     /// Has a text stay in the context, word for word.
-    Pin = "pin" -> Done,
+    verb Pin = "pin" -> Done,
     /// Takes back a pin.
-    Unpin = "unpin" -> Done,
+    verb Unpin = "unpin" -> Done,
     /// Has the next request show as little as the rules allow.
-    Compact = "compact" -> Done,
+    verb Compact = "compact" -> Done,
     /// Replaces the text that a person is writing; all clients see it. In memory only.
-    SetDraft = "draft" -> Done,
+    change SetDraft = "draft" -> Done,
     /// Ends the running turn; of an input: withdraws it, or ends its turn.
-    Cancel = "cancel" -> Done,
+    verb Cancel = "cancel" -> Done,
     /// Ends a job with all of its processes. Answered once its end is durable.
-    StopJob = "stop_job" -> Done,
+    change StopJob = "stop_job" -> Done,
     /// Asks a run of a background task to end. Its record tells when it has.
-    StopRun = "stop_run" -> Done,
+    verb StopRun = "stop_run" -> Done,
     /// Holds the pod: no turn begins, and the running one waits before its next request.
-    Pause = "pause" -> Done,
+    verb Pause = "pause" -> Done,
     /// Ends a hold.
-    Resume = "resume" -> Done,
+    verb Resume = "resume" -> Done,
     /// Restores files as they were after a record, if no turn runs.
-    Undo = "undo" -> Undone,
+    change Undo = "undo" -> Undone,
     /// Ends the pod in good order.
-    Shutdown = "shutdown" -> Done,
+    change Shutdown = "shutdown" -> Done,
 }
 
 impl Method {
-    /// The `cmd_id` of a request that changes something. Clients without the role for it may not make it.
-    #[must_use]
-    pub fn cmd_id(&self) -> Option<&str> {
-        Some(match self {
-            Self::Hello(_)
-            | Self::Attach(_)
-            | Self::Page(_)
-            | Self::GetStatus(_)
-            | Self::GetFeatures(_)
-            | Self::GetApprovals(_)
-            | Self::GetPastCalls(_)
-            | Self::PreviewCall(_)
-            | Self::Wait(_) => {
-                return None;
-            }
-            Self::CallTool(CallTool { cmd_id, .. }) => return cmd_id.as_deref(),
-            Self::SendInput(SendInput { cmd_id, .. })
-            | Self::EditInput(EditInput { cmd_id, .. })
-            | Self::Approve(Approve { cmd_id, .. })
-            | Self::ForgetRules(ForgetRules { cmd_id, .. })
-            | Self::Withdraw(Withdraw { cmd_id, .. })
-            | Self::MoveInput(MoveInput { cmd_id, .. })
-            | Self::Notify(Notify { cmd_id, .. })
-            | Self::Pin(Pin { cmd_id, .. })
-            | Self::Unpin(Unpin { cmd_id, .. })
-            | Self::Compact(Compact { cmd_id, .. })
-            | Self::SetDraft(SetDraft { cmd_id, .. })
-            | Self::Cancel(Cancel { cmd_id, .. })
-            | Self::StopJob(StopJob { cmd_id, .. })
-            | Self::StopRun(StopRun { cmd_id, .. })
-            | Self::Pause(Pause { cmd_id })
-            | Self::Resume(Resume { cmd_id, more: _ })
-            | Self::Undo(Undo { cmd_id, .. })
-            | Self::Shutdown(Shutdown { cmd_id, .. }) => cmd_id,
-        })
-    }
-
     /// The role that a client needs for it.
     #[must_use]
     pub fn role(&self) -> Role {
         match self {
             Self::Approve(_)
-            | Self::ForgetRules(_)
+            | Self::Verb(Verb::ForgetRules(_))
             | Self::SendInput(SendInput {
                 mode: DeliveryMode::DenyParked,
                 ..
@@ -487,7 +555,7 @@ pub enum AllowOrDeny {
 }
 
 /// Parameters of `forget_rules`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForgetRules {
     /// Their numbers.
     pub rules: Vec<u64>,
@@ -503,14 +571,14 @@ pub struct EditInput {
 }
 
 /// Parameters of `withdraw`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Withdraw {
     pub input: u64,
     pub cmd_id: String,
 }
 
 /// Parameters of `move_input`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MoveInput {
     pub input: u64,
     /// The waiting input that comes directly after it; absent: it becomes the last.
@@ -551,7 +619,7 @@ pub struct ToolAnswer {
 }
 
 /// Parameters of `pin`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pin {
     /// At most 4 KiB; all pins have at most 32 KiB, and there are at most 64.
     pub text: String,
@@ -559,14 +627,14 @@ pub struct Pin {
 }
 
 /// Parameters of `unpin`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unpin {
     pub pin: u64,
     pub cmd_id: String,
 }
 
 /// Parameters of `compact`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compact {
     /// The oldest turns leave the context, too; a hold because of a full context ends.
     #[serde(default)]
@@ -592,7 +660,7 @@ pub struct Draft {
 }
 
 /// Parameters of `cancel`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cancel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
@@ -607,20 +675,20 @@ pub struct StopJob {
 }
 
 /// Parameters of `stop_run`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRun {
     pub run: u64,
     pub cmd_id: String,
 }
 
 /// Parameters of `pause`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {
     pub cmd_id: String,
 }
 
 /// Parameters of `resume`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resume {
     /// The pod gets what is used up of its budget once more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -10,7 +10,7 @@
 use protocol::error::ErrorKind;
 use protocol::event::{Event, EventKind};
 use protocol::message::{ClientRequest, Message};
-use protocol::method::Method;
+use protocol::method::{Ask, Method};
 use protocol::record::{RecordBody, RecordLine};
 use protocol::schema::schema;
 use serde_json::Value;

@@ -7,7 +7,7 @@ use protocol::event::{AlertEvent, AlertLevel, DeltaEvent, DeltaPart, Event};
 use protocol::message::{
     BadRequest, ClientRequest, Message, answer_line, event_line, record_line, request_line,
 };
-use protocol::method::{AcceptedInput, Attach, GetStatus, Method, Pause, Role, SendInput};
+use protocol::method::{AcceptedInput, Ask, Attach, GetStatus, Method, Pause, Role, SendInput};
 use protocol::status::DeliveryMode;
 
 fn read(line: &str) -> Result<ClientRequest, BadRequest> {
@@ -217,7 +217,7 @@ fn deltas_of_one_kind_are_merged() {
 
 #[test]
 fn what_changes_something_has_a_cmd_id_and_nothing_else_does() {
-    let pause = Method::Pause(Pause {
+    let pause = Method::from(Pause {
         cmd_id: "p".to_owned(),
     });
     assert_eq!((pause.cmd_id(), pause.name()), (Some("p"), "pause"));

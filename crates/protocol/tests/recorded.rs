@@ -38,8 +38,8 @@ fn request_and_answer(request: &ClientRequest, answer: &RawValue) -> (String, Va
         };
     }
     each! {
-        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls PreviewCall Approve ForgetRules SendInput Wait EditInput Withdraw
-        MoveInput Notify CallTool Pin Unpin Compact SetDraft Cancel StopJob StopRun Pause Resume Undo Shutdown
+        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls PreviewCall Approve SendInput Wait EditInput Notify CallTool
+        SetDraft StopJob Undo Shutdown Verb
     }
 }
 

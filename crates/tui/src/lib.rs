@@ -15,6 +15,7 @@ mod line;
 mod markdown;
 mod note;
 mod screen;
+pub mod slash;
 mod style;
 mod table;
 mod tail;
@@ -33,7 +34,7 @@ pub use protocol::count::{count, duration, left_context};
 pub use screen::{
     CallExtent, ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key,
     PodEntry, Reply, Screen, ScreenSize, ShownCall, ShownText, context_gain, context_kind,
-    context_masking, context_part, short_model, unknown_command,
+    context_masking, context_part, short_model,
 };
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

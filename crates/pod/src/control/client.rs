@@ -22,8 +22,7 @@ use crate::mailbox::events::Event;
 use crate::mailbox::live_output::{LiveOutputs, OutputFollower};
 use crate::mailbox::requests::{Declined, Notification, answered};
 use crate::record::{
-    ApprovalId, ApprovalResolved, ClientCall, CompactRequested, InputId, InputLimits, InputMode,
-    Record, Who,
+    ApprovalId, ApprovalResolved, ClientCall, InputId, InputLimits, InputMode, Record, Who,
 };
 use crate::session::view::ContextPolicy;
 use authority::ChildMemory;
@@ -31,7 +30,7 @@ use between_turns::{BetweenTurns, Opened};
 use calls::ClientTools;
 pub use calls::NewClientCall;
 use llm_worker::Price;
-use protocol::method::{MatchedCalls, PreviewedCall};
+use protocol::method::{Cancel, MatchedCalls, Pause, PreviewedCall, Resume, Verb, Withdraw};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -47,30 +46,14 @@ pub const MAX_KEY: usize = 128;
 
 /// A command of a client. Commands are read even while requests of features wait.
 pub(super) enum Command {
-    Queue(QueueCommand),
-    /// Ends the running turn; with an input, only if that turn took it.
-    Cancel(Option<InputId>, TurnCancel),
-    Pause(Option<Who>, Reply<()>),
-    /// Ends a hold; with `more`, the pod gets what is used up of its budget once more.
-    Resume {
-        more: bool,
-        by: Option<Who>,
-        reply: Reply<()>,
-    },
+    /// Does what a person asks for; answered once that is durable.
+    Do(Verb, Option<Who>, Reply<()>),
+    Queue(NewText),
     Status(oneshot::Sender<PodStatus>),
-    /// Ends a run of a background task.
-    StopRun(u64, Reply<()>),
     Wait(InputId, EndWaiter),
     Approve(ApprovalAnswer, Reply<ApprovalResolved>),
-    /// Takes back rules of these numbers.
-    ForgetRules(Vec<u64>, Option<Who>, Reply<()>),
     PastCalls(ApprovalId, Reply<Box<PastSearch>>),
     PreviewCall(ApprovalId, Reply<Box<CallPreview>>),
-    /// Pins a text.
-    Pin(String, Option<Who>, Reply<()>),
-    /// Takes back the pin of this number.
-    Unpin(u64, Option<Who>, Reply<()>),
-    Compact(CompactRequested, Reply<()>),
     Notify(Notification, oneshot::Sender<Result<u64, Declined>>),
     /// Journals a call that is about to run.
     Call(ClientCall, Reply<()>),
@@ -357,10 +340,7 @@ impl Client {
             end: ended,
         };
         let input = self
-            .ask(
-                Command::Queue(QueueCommand::Text(NewText::Accept(submission))),
-                number,
-            )
+            .ask(Command::Queue(NewText::Accept(submission)), number)
             .await?;
         Ok(Accepted { input, end })
     }
@@ -383,45 +363,9 @@ impl Client {
         }
         let (reply, done) = oneshot::channel();
         self.ask(
-            Command::Queue(QueueCommand::Text(NewText::Edit {
+            Command::Queue(NewText::Edit {
                 input,
                 text,
-                by,
-                reply,
-            })),
-            done,
-        )
-        .await
-    }
-
-    /// Takes back an input that waits. Returns once that is durable.
-    ///
-    /// # Errors
-    /// `NotWaiting` if a turn took it; the disk refused, or the pod has ended.
-    pub async fn withdraw(&self, input: InputId, by: Option<Who>) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(
-            Command::Queue(QueueCommand::Withdraw { input, by, reply }),
-            done,
-        )
-        .await
-    }
-
-    /// Moves an input that waits directly before another one, or to the end. Returns once that is durable.
-    ///
-    /// # Errors
-    /// `NotWaiting` if a turn took one of them; the disk refused, or the pod has ended.
-    pub async fn reorder(
-        &self,
-        input: InputId,
-        before: Option<InputId>,
-        by: Option<Who>,
-    ) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(
-            Command::Queue(QueueCommand::Reorder {
-                input,
-                before,
                 by,
                 reply,
             }),
@@ -430,13 +374,40 @@ impl Client {
         .await
     }
 
+    /// Does what a person asks for. Returns once that is durable.
+    ///
+    /// # Errors
+    /// The verb does not fit the state of the pod, the disk refused, or the pod has ended.
+    pub async fn tell(&self, verb: impl Into<Verb>, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Do(verb.into(), by, reply), done).await
+    }
+
+    /// Takes back an input that waits. Returns once that is durable.
+    ///
+    /// # Errors
+    /// `NotWaiting` if a turn took it; the disk refused, or the pod has ended.
+    pub async fn withdraw(&self, input: InputId, by: Option<Who>) -> Result<(), SubmitError> {
+        let cmd_id = String::new();
+        self.tell(Withdraw { input, cmd_id }, by).await
+    }
+
     /// Ends the running turn in good order, or the next one if its input was submitted; later inputs wait until the next
     /// one is accepted or the pod is resumed.
     pub async fn cancel(&self, by: Option<Who>) {
+        self.cancel_turn(None, by).await;
+    }
+
+    async fn cancel_turn(&self, input: Option<InputId>, by: Option<Who>) {
+        let cancel = Cancel {
+            input,
+            cmd_id: String::new(),
+        };
+        let (reply, _answer) = oneshot::channel();
         // A pod that has ended has no turn.
         drop(
             self.commands
-                .send(Command::Cancel(None, TurnCancel { by }))
+                .send(Command::Do(cancel.into(), by, reply))
                 .await,
         );
     }
@@ -448,11 +419,7 @@ impl Client {
     pub async fn cancel_input(&self, input: InputId, by: Option<Who>) -> Result<(), SubmitError> {
         match self.withdraw(input, by.clone()).await {
             Err(SubmitError::NotWaiting(_)) => {
-                drop(
-                    self.commands
-                        .send(Command::Cancel(Some(input), TurnCancel { by }))
-                        .await,
-                );
+                self.cancel_turn(Some(input), by).await;
                 Ok(())
             }
             done => done,
@@ -464,8 +431,7 @@ impl Client {
     /// # Errors
     /// The disk refused, or the pod has ended.
     pub async fn pause(&self, by: Option<Who>) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Command::Pause(by, reply), done).await
+        self.tell(Pause::default(), by).await
     }
 
     /// Ends a hold of any cause. Returns once that is durable.
@@ -473,20 +439,7 @@ impl Client {
     /// # Errors
     /// Something is missing that the pod needs, its budget is used up, the disk refused, or the pod has ended.
     pub async fn resume(&self, by: Option<Who>) -> Result<(), SubmitError> {
-        self.resumed(false, by).await
-    }
-
-    /// As [`Self::resume`]; the pod gets what is used up of its budget once more.
-    ///
-    /// # Errors
-    /// As [`Self::resume`].
-    pub async fn grant_more(&self, by: Option<Who>) -> Result<(), SubmitError> {
-        self.resumed(true, by).await
-    }
-
-    async fn resumed(&self, more: bool, by: Option<Who>) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Command::Resume { more, by, reply }, done).await
+        self.tell(Resume::default(), by).await
     }
 
     /// Waits for the end of the turn that takes an input; the ends of the newest turns are remembered.
@@ -549,52 +502,6 @@ impl Client {
             .ask(Command::PreviewCall(approval, reply), preview)
             .await?;
         Ok(preview.run().await)
-    }
-
-    /// Takes back rules that were allowed for the pod, by their numbers. Returns once that is durable.
-    ///
-    /// # Errors
-    /// There is no rule of one of the numbers, the disk refused, or the pod has ended.
-    pub async fn forget_rules(
-        &self,
-        numbers: Vec<u64>,
-        by: Option<Who>,
-    ) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Command::ForgetRules(numbers, by, reply), done)
-            .await
-    }
-
-    /// Has this text stay in the context. Returns once that is durable; the next request brings it.
-    ///
-    /// # Errors
-    /// The text is empty, too long or one too many, the disk refused, or the pod has ended.
-    pub async fn pin(&self, text: String, by: Option<Who>) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Command::Pin(text, by, reply), done).await
-    }
-
-    /// Takes back a pin. Returns once that is durable.
-    ///
-    /// # Errors
-    /// There is no pin of this number, the disk refused, or the pod has ended.
-    pub async fn unpin(&self, pin: u64, by: Option<Who>) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Command::Unpin(pin, by, reply), done).await
-    }
-
-    /// Has the next request show as little as the rules allow; with `drop_turns` the oldest turns leave it, too, and a hold
-    /// ends that came from a full context. Returns once that is durable.
-    ///
-    /// # Errors
-    /// Nothing can leave the context of an idle pod, the disk refused, or the pod has ended.
-    pub async fn compact(&self, drop_turns: bool, by: Option<Who>) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(
-            Command::Compact(CompactRequested { drop_turns, by }, reply),
-            done,
-        )
-        .await
     }
 
     /// Leaves the model a text, which the next step delivers; with `wake` an idle pod begins a turn for it. Returns once
@@ -681,15 +588,6 @@ impl Client {
             () = control.over.cancelled() => Ok(()),
             () = self.commands.closed() => Err(SubmitError::Closed),
         }
-    }
-
-    /// Asks a run of a background task to end. Its record tells when it has.
-    ///
-    /// # Errors
-    /// It does not run, or the pod has ended.
-    pub async fn stop_run(&self, run: u64) -> Result<(), SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Command::StopRun(run, reply), done).await
     }
 
     /// What reads the memory of the jobs that run.

@@ -117,7 +117,7 @@ mod tests {
     #[tokio::test]
     async fn a_repeated_command_gets_the_answer_of_the_first() {
         let (answers, times) = (Answers::default(), Cell::new(0));
-        let pause = Method::Pause(Pause {
+        let pause = Method::from(Pause {
             cmd_id: "a".to_owned(),
         });
         let run = async |method: &Method, answer: Answer| {
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(run(&pause, done("1")).await.unwrap().get(), "1");
         assert_eq!(run(&pause, done("2")).await.unwrap().get(), "1");
         assert_eq!(times.get(), 2);
-        let resume = Method::Resume(Resume {
+        let resume = Method::from(Resume {
             cmd_id: "a".to_owned(),
             more: false,
         });
@@ -150,7 +150,7 @@ mod tests {
     #[tokio::test]
     async fn a_command_without_an_answer_is_carried_out_again() {
         let answers = Answers::default();
-        let pause = Method::Pause(Pause {
+        let pause = Method::from(Pause {
             cmd_id: "a".to_owned(),
         });
         let left = tokio::time::timeout(
@@ -173,7 +173,7 @@ mod tests {
         let answers = Answers::default();
         let number = async |n: usize, answer: &str| {
             let id = n.to_string();
-            let pause = Method::Pause(Pause { cmd_id: id.clone() });
+            let pause = Method::from(Pause { cmd_id: id.clone() });
             answers
                 .once(&id, &pause, async { done(answer) })
                 .await

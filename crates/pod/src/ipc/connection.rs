@@ -15,7 +15,7 @@ use protocol::error::{Error, ErrorKind};
 use protocol::event::{Event, EventKind};
 use protocol::lines::LineTooLong;
 use protocol::message::{BadRequest, ClientRequest, answer_line, event_line};
-use protocol::method::{Attached, Draft, Hello, Method, Role, Welcome};
+use protocol::method::{Ask, Attached, Draft, Hello, Method, Role, Welcome};
 use protocol::{MAX_CLIENT, MAX_LINE, MAX_MESSAGE, VERSION};
 use serde::Serialize;
 use std::io;

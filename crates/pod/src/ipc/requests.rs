@@ -10,9 +10,9 @@ use crate::record::Who;
 use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
-    AcceptedInput, Attach, Attached, CallTool, Cancel, Compact, Done, EditInput, ForgetRules,
-    GetPastCalls, Method, MoveInput, Notify, Page, Pin, PreviewCall, RecordPage, Report, Resume,
-    SendInput, SetDraft, Shutdown, StopJob, StopRun, ToolAnswer, Undo, Unpin, Wait, Withdraw,
+    AcceptedInput, Ask, Attach, Attached, CallTool, Cancel, Done, EditInput, GetPastCalls, Method,
+    Notify, Page, PreviewCall, RecordPage, Report, SendInput, SetDraft, Shutdown, StopJob,
+    ToolAnswer, Undo, Verb, Wait,
 };
 use protocol::record::RecordLine;
 use protocol::status::DeliveryMode;
@@ -70,7 +70,6 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             let _turn = hub.pages.acquire().await.map_err(internal)?;
             return answer(&client.preview_call(id).await.map_err(refused)?);
         }
-        Method::ForgetRules(ForgetRules { rules, .. }) => client.forget_rules(rules, by).await,
         Method::Approve(approve) => {
             let recorded = client
                 .approve(convert::answer(approve, who))
@@ -111,28 +110,18 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             });
         }
         Method::EditInput(EditInput { input, text, .. }) => client.edit(input, text, by).await,
-        Method::Withdraw(Withdraw { input, .. }) => client.withdraw(input, by).await,
-        Method::MoveInput(MoveInput { input, before, .. }) => {
-            client.reorder(input, before, by).await
-        }
         Method::Notify(Notify { text, wake, .. }) => client.notify(text, wake, by).await,
         Method::CallTool(call) => return call_tool(client, call, by).await,
-        Method::Pin(Pin { text, .. }) => client.pin(text, by).await,
-        Method::Unpin(Unpin { pin, .. }) => client.unpin(pin, by).await,
-        Method::Compact(Compact { drop_turns, .. }) => client.compact(drop_turns, by).await,
         Method::SetDraft(SetDraft { text, .. }) => hub.set_draft(text, by),
-        Method::Cancel(Cancel {
+        Method::Verb(Verb::Cancel(Cancel {
             input: Some(input), ..
-        }) => client.cancel_input(input, by).await,
-        Method::Cancel(Cancel { input: None, .. }) => {
+        })) => client.cancel_input(input, by).await,
+        Method::Verb(Verb::Cancel(Cancel { input: None, .. })) => {
             client.cancel(by).await;
             Ok(())
         }
+        Method::Verb(verb) => client.tell(verb, by).await,
         Method::StopJob(StopJob { job, .. }) => client.stop_job(job, by).await,
-        Method::StopRun(StopRun { run, .. }) => client.stop_run(run).await,
-        Method::Pause(_) => client.pause(by).await,
-        Method::Resume(Resume { more: true, .. }) => client.grant_more(by).await,
-        Method::Resume(_) => client.resume(by).await,
         Method::Undo(Undo { to, .. }) => return undo(hub, to).await,
         Method::Shutdown(Shutdown { now, .. }) => {
             let actions = hub.actions.clone();

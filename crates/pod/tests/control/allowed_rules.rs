@@ -8,6 +8,7 @@ use pod::control::{ApprovalAnswer, NewInput, SubmitError};
 use pod::permission::{Layer, Rule, RuleDecision};
 use pod::record::{ApprovalRequested, ApprovalScope, Gap, Record};
 use pod::session::fold::SessionState;
+use protocol::method::ForgetRules;
 use protocol::method::MatchedCalls;
 use testkit::{FnTool, LivePod, PodUnderTest, ScriptedAnswer};
 
@@ -87,13 +88,31 @@ fn a_rule_that_was_taken_back_asks_again() {
     assert_eq!(Rule::from(&rule.rule).to_string(), "allow Fetch on one.net");
     let client = live.client();
     assert!(matches!(
-        live.ask(client.forget_rules(vec![1, 2], None)),
+        live.ask(client.tell(
+            ForgetRules {
+                rules: vec![1, 2],
+                cmd_id: String::new()
+            },
+            None
+        )),
         Err(SubmitError::NoRuleNumber(2))
     ));
-    live.ask(client.forget_rules(vec![1, 1, 1], person("three")))
-        .unwrap();
+    live.ask(client.tell(
+        ForgetRules {
+            rules: vec![1, 1, 1],
+            cmd_id: String::new(),
+        },
+        person("three"),
+    ))
+    .unwrap();
     assert!(matches!(
-        live.ask(client.forget_rules(vec![1], None)),
+        live.ask(client.tell(
+            ForgetRules {
+                rules: vec![1],
+                cmd_id: String::new()
+            },
+            None
+        )),
         Err(SubmitError::NoRuleNumber(1))
     ));
     live.ask(client.send(NewInput {

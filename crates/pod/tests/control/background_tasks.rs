@@ -6,6 +6,7 @@ use llm_worker::ToolEffect;
 use pod::control::{Activity, HostMode, NewInput};
 use pod::feature::*;
 use pod::record::{BackgroundTask, Record, TaskRunState};
+use protocol::method::StopRun;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex};
@@ -599,7 +600,14 @@ fn a_client_stops_a_run_and_the_task_goes_on() {
     live.advance(HOUR);
     worker.begins(1);
     live.until(|status| live.folded(status.folded).open_tasks().count() == 1);
-    live.ask(live.client().stop_run(1)).unwrap();
+    live.ask(live.client().tell(
+        StopRun {
+            run: 1,
+            ..StopRun::default()
+        },
+        None,
+    ))
+    .unwrap();
     live.until(|status| {
         status
             .tasks

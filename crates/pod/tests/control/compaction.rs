@@ -10,6 +10,7 @@ use llm_worker::{Item, ToolEffect, ToolOutput};
 use pod::control::{HostMode, NewInput, SubmitError};
 use pod::record::{HoldCause, Record, SystemItem, ViewLevel, Who};
 use pod::session::standing::MAX_PIN;
+use protocol::method::{Compact, Pin, Unpin};
 use testkit::{FnTool, LivePod, ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// A window in which the steps of [`writing`] leave several times.
@@ -256,7 +257,14 @@ fn by_hand_the_next_request_is_as_small_as_the_rules_allow() {
         role: "driver".to_owned(),
         uid: 0,
     };
-    live.ask(client.compact(false, Some(by))).unwrap();
+    live.ask(client.tell(
+        Compact {
+            drop_turns: false,
+            cmd_id: String::new(),
+        },
+        Some(by),
+    ))
+    .unwrap();
     assert!(live.settled().compact_due);
     let small = said(&live, "and now?", "small");
     assert!(
@@ -296,7 +304,13 @@ fn the_answer_to_a_full_context_is_to_drop_turns_and_the_pod_goes_on() {
     let held = live.until(|status| status.held.is_some()).held.unwrap();
     assert_eq!(held.cause, HoldCause::Budget);
     // Words stay, so there is nothing to win without the oldest turns: success was claimed, and the next input failed.
-    let unchanged = live.ask(live.client().compact(false, None));
+    let unchanged = live.ask(live.client().tell(
+        Compact {
+            drop_turns: false,
+            cmd_id: String::new(),
+        },
+        None,
+    ));
     assert_eq!(
         unchanged.unwrap_err().to_string(),
         "nothing but whole turns can leave the context"
@@ -304,7 +318,14 @@ fn the_answer_to_a_full_context_is_to_drop_turns_and_the_pod_goes_on() {
     assert_eq!(live.settled().held, Some(held));
     live.ask(live.client().send(new("go on"))).unwrap();
     live.pod.script.add(ScriptedAnswer::text("going on"));
-    live.ask(live.client().compact(true, None)).unwrap();
+    live.ask(live.client().tell(
+        Compact {
+            drop_turns: true,
+            cmd_id: String::new(),
+        },
+        None,
+    ))
+    .unwrap();
     assert_eq!(live.settled().last_outcome, Some(Outcome::Done));
     let request = said(&live, "and on", "gone on");
     let users = words(&request, user);
@@ -326,9 +347,22 @@ fn the_answer_to_a_full_context_is_to_drop_turns_and_the_pod_goes_on() {
 fn pins_are_told_at_once_and_after_each_change_until_they_are_taken_back() {
     let live = staying(vec![ScriptedAnswer::text("hello")], WINDOW);
     let client = live.client();
-    live.ask(client.pin("never touch the parser".to_owned(), None))
-        .unwrap();
-    live.ask(client.pin("second".to_owned(), None)).unwrap();
+    live.ask(client.tell(
+        Pin {
+            text: "never touch the parser".to_owned(),
+            cmd_id: String::new(),
+        },
+        None,
+    ))
+    .unwrap();
+    live.ask(client.tell(
+        Pin {
+            text: "second".to_owned(),
+            cmd_id: String::new(),
+        },
+        None,
+    ))
+    .unwrap();
     assert_eq!(live.settled().pins.len(), 2);
     live.ask(live.ask(client.send(new("hi"))).unwrap().end())
         .unwrap();
@@ -346,12 +380,35 @@ fn pins_are_told_at_once_and_after_each_change_until_they_are_taken_back() {
         note(&first)
     );
     assert!(!note(&said(&live, "again", "yes")).is_empty());
-    live.ask(client.unpin(2, None)).unwrap();
+    live.ask(client.tell(
+        Unpin {
+            pin: 2,
+            cmd_id: String::new(),
+        },
+        None,
+    ))
+    .unwrap();
     assert!(matches!(
-        live.ask(client.unpin(2, None)),
+        live.ask(client.tell(
+            Unpin {
+                pin: 2,
+                cmd_id: String::new()
+            },
+            None
+        )),
         Err(SubmitError::NoPin(2))
     ));
-    let refused = |text: String| live.ask(client.pin(text, None)).unwrap_err().to_string();
+    let refused = |text: String| {
+        live.ask(client.tell(
+            Pin {
+                text,
+                cmd_id: String::new(),
+            },
+            None,
+        ))
+        .unwrap_err()
+        .to_string()
+    };
     assert!(refused("x".repeat(MAX_PIN + 1)).contains("4096"));
     assert!(refused(" ".to_owned()).contains("no text"));
     live.pod.script.clear();

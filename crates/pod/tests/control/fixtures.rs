@@ -7,6 +7,7 @@ use pod::record::Record;
 use pod::session::fold::SessionState;
 use pod::session::replay::{Verification, verify};
 use pod::session::resume::resume;
+use protocol::method::{MoveInput, Resume};
 use session_store::{Digest, Reader};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -221,4 +222,21 @@ pub(crate) fn ran_once(tools: &[FnTool], what: &str) {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), ran, "{what}: a call ran twice");
+}
+
+/// An input that waits goes before another one, or to the end.
+pub(crate) fn moved(input: u64, before: Option<u64>) -> MoveInput {
+    MoveInput {
+        input,
+        before,
+        cmd_id: String::new(),
+    }
+}
+
+/// As much again of what is used up.
+pub(crate) fn more() -> Resume {
+    Resume {
+        more: true,
+        cmd_id: String::new(),
+    }
 }

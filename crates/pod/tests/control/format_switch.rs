@@ -1,5 +1,6 @@
 //! The first record of format 2 starts a segment; a kill on the way there leaves the log before it or with it.
 
+use crate::fixtures::moved;
 use crate::fixtures::{add_slow, pod, said, sound};
 use crate::views::{full, prunes};
 use llm_worker::effect::Outcome;
@@ -53,7 +54,7 @@ impl Change {
         match self {
             Self::Withdraw => client.withdraw(2, None).await.is_ok(),
             Self::Edit => client.edit(2, "edited".to_owned(), None).await.is_ok(),
-            Self::Move => client.reorder(3, Some(2), None).await.is_ok(),
+            Self::Move => client.tell(moved(3, Some(2)), None).await.is_ok(),
         }
     }
 

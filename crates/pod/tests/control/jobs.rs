@@ -7,6 +7,7 @@ use llm_worker::{ErrorKind, ToolEffect};
 use pod::control::{Activity, HostMode, SubmitError};
 use pod::feature::*;
 use pod::record::{ChildProcess, JobEnd, JobEndKind, JobStarter, Record, TaskRunState, Who};
+use protocol::method::StopRun;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -206,7 +207,13 @@ fn a_client_stops_a_job_of_any_feature() {
         Err(SubmitError::NoJob(1))
     ));
     assert!(matches!(
-        live.ask(client.stop_run(7)),
+        live.ask(client.tell(
+            StopRun {
+                run: 7,
+                ..StopRun::default()
+            },
+            None
+        )),
         Err(SubmitError::NoRun(7))
     ));
     sound(&live.close().pod, "a job that a client stopped");

@@ -1,6 +1,7 @@
 //! A pod that stays, killed at every one of its points while clients work with it: what they were told is there after the
 //! next start, and nothing effectful runs twice.
 
+use crate::fixtures::moved;
 use crate::fixtures::{Changed, changer, echo, live, pod, ran_once, sound};
 use crate::logged_queue::LoggedQueue;
 use llm_worker::{CallId, Item, StopReason, ToolEffect};
@@ -99,7 +100,7 @@ fn story(live: &LivePod, scene: &Scene, told: &mut Promises) -> Option<()> {
     send(live, &b, input("five", InputMode::Queue, None), told)?;
     alive(live.ask(a.edit(3, "three!".to_owned(), None)))?;
     told.texts.insert(3, "three!".to_owned());
-    alive(live.ask(b.reorder(4, Some(3), None)))?;
+    alive(live.ask(b.tell(moved(4, Some(3)), None)))?;
     told.moved = true;
     alive(live.ask(b.withdraw(5, None)))?;
     told.withdrawn.push(5);

@@ -1,6 +1,7 @@
 //! A pod that stays, asked by two clients at random: what it says of itself is what its files fold to, and every accepted
 //! input is consumed, withdrawn or waiting, once and in order.
 
+use crate::fixtures::moved;
 use crate::fixtures::{echo, live, pod, sound};
 use crate::logged_queue::LoggedQueue;
 use llm_worker::{Item, StopReason, ToolEffect};
@@ -131,7 +132,7 @@ impl Scene {
             Op::Reorder(n, before) => {
                 let Some(input) = self.chosen(*n) else { return };
                 let before = before.and_then(|n| self.chosen(n));
-                done(self.ask(self.clients[0].reorder(input, before, None)));
+                done(self.ask(self.clients[0].tell(moved(input, before), None)));
             }
             Op::Cancel => self.ask(self.clients[0].cancel(None)),
             Op::Pause => self.ask(self.clients[1].pause(None)).unwrap(),

@@ -1,5 +1,6 @@
 //! The budget of a pod: counted over all its turns and starts, held where it is used up, and granted once more.
 
+use crate::fixtures::more;
 use crate::fixtures::{echo, pod, sound};
 use llm_worker::ToolEffect;
 use llm_worker::effect::Outcome;
@@ -121,7 +122,7 @@ fn the_budget_of_a_pod_ends_a_turn_and_holds_the_pod_until_a_person_grants_it_on
             "{refused:?}"
         );
         assert_eq!(held(&client).await, used_up);
-        client.grant_more(Some(person())).await.unwrap();
+        client.tell(more(), Some(person())).await.unwrap();
         until(&client, |status| {
             status.requests == 5 && status.held.is_some()
         })
@@ -170,7 +171,7 @@ fn only_what_is_used_up_is_granted_once_more() {
             .await
             .unwrap();
         for (requests, ends) in [(4, Outcome::StepLimit), (5, Outcome::TokenLimit)] {
-            client.grant_more(None).await.unwrap();
+            client.tell(more(), None).await.unwrap();
             until(&client, |status| {
                 status.requests == requests && status.held.is_some()
             })

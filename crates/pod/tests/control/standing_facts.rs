@@ -10,6 +10,7 @@ use llm_worker::{Item, ToolEffect};
 use pod::control::{HostMode, NewInput};
 use pod::feature::*;
 use pod::record::ViewLevel;
+use protocol::method::{Compact, Pin, Unpin};
 use std::sync::Arc;
 use testkit::{FnTool, LivePod, ModelScript, ScriptedAnswer};
 
@@ -87,7 +88,7 @@ fn round(live: &LivePod, number: usize) -> Vec<NeutralRequest> {
         .unwrap();
     live.ask(client.withdraw(withdrawn.input, None)).unwrap();
     if number.is_multiple_of(2) {
-        live.ask(client.compact(false, None)).unwrap();
+        live.ask(client.tell(Compact::default(), None)).unwrap();
     }
     live.ask(client.approve(allow(&asked[0]))).unwrap();
     let end = live.ask(accepted.end()).unwrap();
@@ -115,10 +116,24 @@ fn pins_tasks_and_the_active_input_survive_ten_changes() {
     let mut changes = 0;
     for number in 1..=ROUNDS {
         if number % 3 == 1 {
-            live.ask(client.pin(value("pin", number), None)).unwrap();
+            live.ask(client.tell(
+                Pin {
+                    text: value("pin", number),
+                    cmd_id: String::new(),
+                },
+                None,
+            ))
+            .unwrap();
         }
         if number == ROUNDS / 2 {
-            live.ask(client.unpin(2, None)).unwrap();
+            live.ask(client.tell(
+                Unpin {
+                    pin: 2,
+                    cmd_id: String::new(),
+                },
+                None,
+            ))
+            .unwrap();
         }
         let requests = round(&live, number);
         let made = prunes(&live.pod)

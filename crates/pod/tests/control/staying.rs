@@ -1,6 +1,7 @@
 //! A pod that stays: its queue, its holds and what ends them, also across restarts.
 
 use crate::fixtures::{add_slow, echo, pod, sound, waits};
+use crate::fixtures::{more, moved};
 use llm_worker::ToolEffect;
 use llm_worker::effect::Outcome;
 use pod::control::{Activity, Client, HostMode, NewInput, Outbox, PodStatus, SubmitError};
@@ -169,7 +170,7 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
             .await
             .unwrap();
         client.withdraw(three, None).await.unwrap();
-        client.reorder(four, Some(two), None).await.unwrap();
+        client.tell(moved(four, Some(two)), None).await.unwrap();
         // An input that a turn took, or that is gone, cannot be changed.
         for taken in [first.input, three, 99] {
             let error = client.withdraw(taken, None).await.unwrap_err();
@@ -178,7 +179,7 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
                 "{error}"
             );
         }
-        assert!(client.reorder(two, Some(three), None).await.is_err());
+        assert!(client.tell(moved(two, Some(three)), None).await.is_err());
         let waiting: Vec<_> = client
             .status()
             .await
@@ -580,7 +581,7 @@ fn a_resume_continues_the_turn_that_a_limit_ended() {
                 "{limit:?}"
             );
             let resumed = if is_of_pod {
-                client.grant_more(None).await
+                client.tell(more(), None).await
             } else {
                 client.resume(None).await
             };

@@ -2,7 +2,7 @@
 
 use crate::line::Line;
 use crate::note::Paragraph;
-use protocol::method::{AllowOrDeny, AllowScope, OpenApprovals, PreviewedCall, RecordPage};
+use protocol::method::{AllowOrDeny, AllowScope, OpenApprovals, PreviewedCall, RecordPage, Verb};
 use protocol::status::{DeliveryMode, Status};
 
 /// The size of a terminal.
@@ -60,27 +60,13 @@ pub enum Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// Send an input, or with the mode `run` a command behind its `!`; [`Reply::SendFailed`] if it was not accepted.
-    Send {
-        text: String,
-        mode: DeliveryMode,
-    },
+    Send { text: String, mode: DeliveryMode },
     /// Replace the text of an input that waits; [`Reply::SendFailed`] if it does not wait any more.
-    EditInput {
-        input: u64,
-        text: String,
-    },
-    Withdraw {
-        input: u64,
-    },
-    MoveInput {
-        input: u64,
-        before: Option<u64>,
-    },
+    EditInput { input: u64, text: String },
+    /// Have the pod do it; [`Reply::Failed`] if it does not, or changes nothing.
+    Do(Verb),
     /// Withdraw an input that waits, and only if that succeeds send its text in mode `steer`.
-    SendNow {
-        input: u64,
-        text: String,
-    },
+    SendNow { input: u64, text: String },
     /// Answer a question; [`Reply::ApproveFailed`] if that fails. With the scope `rule` the driver also writes the rules.
     Approve {
         id: u64,
@@ -92,31 +78,13 @@ pub enum Intent {
     /// Ask for the method `approvals`; [`Reply::Approvals`] or [`Reply::ApprovalsFailed`].
     FetchApprovals,
     /// What the call of this question would change in a file now; [`Reply::CallPreview`].
-    PreviewCall {
-        id: u64,
-    },
+    PreviewCall { id: u64 },
     /// What the scope `rule` would write for this question; [`Reply::RulePreview`].
-    PreviewRule {
-        id: u64,
-    },
-    Cancel,
-    Pause,
-    Resume {
-        /// The pod gets what is used up of its budget once more.
-        more: bool,
-    },
-    /// Have the next request show as little as the rules allow; with `drop_turns` the oldest turns leave, too.
-    Compact {
-        drop_turns: bool,
-    },
+    PreviewRule { id: u64 },
     /// End the process of the pod, once what runs has ended.
     Stop,
-    Pin(String),
-    Unpin(u64),
     /// Ask for the records before this one; [`Reply::Page`] or [`Reply::PageFailed`].
-    OlderPage {
-        before: u64,
-    },
+    OlderPage { before: u64 },
     /// The draft is this text now. Only the newest one matters: send it when the one before is answered.
     SetDraft(String),
     /// To the clipboard; [`Reply::Note`] says how.
@@ -133,46 +101,26 @@ pub enum Intent {
     FetchStatus,
     /// End a job with all of its processes; [`Reply::Note`] once that is recorded.
     StopJob(u64),
-    /// Ask a run of a background task to end; [`Reply::Note`] once it was asked.
-    StopRun(u64),
     /// Ask for the method `features`; [`Reply::Features`].
     FetchFeatures,
     /// What this change of a feature would write; [`Reply::FeaturePreview`].
-    PreviewFeature {
-        id: String,
-        change: FeatureChange,
-    },
+    PreviewFeature { id: String, change: FeatureChange },
     /// Make the change that was previewed last; [`Reply::FeatureChanged`].
-    ChangeFeature {
-        id: String,
-        change: FeatureChange,
-    },
+    ChangeFeature { id: String, change: FeatureChange },
     /// Look at all pods; [`Reply::Pods`].
     ListPods,
     /// What the pod changed in files after this record; [`Reply::Shown`].
-    ShowDiff {
-        since: u64,
-    },
+    ShowDiff { since: u64 },
     /// What an undo of the changes after this record would do; [`Reply::Shown`].
-    PreviewUndo {
-        to: u64,
-    },
+    PreviewUndo { to: u64 },
     /// Undo the changes after this record; [`Reply::Shown`].
-    Undo {
-        to: u64,
-    },
+    Undo { to: u64 },
     /// The models that can answer; [`Reply::Shown`].
     ListModels,
     /// Stop the pod and start it again with these options; [`Reply::Note`].
-    Restart {
-        options: Vec<String>,
-        said: String,
-    },
+    Restart { options: Vec<String>, said: String },
     /// Start a new pod in this directory with this model; [`Reply::Started`].
-    NewPod {
-        dir: String,
-        model: String,
-    },
+    NewPod { dir: String, model: String },
     /// The model's list of tasks; [`Reply::Tasks`].
     ListTasks,
     /// Start a pod that does not run; [`Reply::Started`].
@@ -181,6 +129,12 @@ pub enum Intent {
     Switch(String),
     /// Leave; the pod keeps running.
     Detach,
+}
+
+impl Intent {
+    pub(super) fn verb(verb: impl Into<Verb>) -> Self {
+        Self::Do(verb.into())
+    }
 }
 
 /// What came of an [`Intent`].

@@ -1,10 +1,10 @@
 //! Records to cells. A record that is folded again with others before it gives the same cells again.
 
 use super::cell::{Cell, CellKind, LOCAL, Notice, ShownCall};
-use super::commands::typed;
 use super::status::dollars;
 use crate::call::CallState;
 use crate::count::count;
+use crate::slash::typed;
 use crate::style::Tone;
 use crate::transcript::{
     Said, answered, answered_by, call_state, full_output, outcome, outcome_tone, said, turn_end,

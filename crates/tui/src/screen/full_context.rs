@@ -10,6 +10,7 @@ use crate::line::Line;
 use crate::note::joined;
 use crate::style::Tone;
 use client::model::is_context_full;
+use protocol::method::{Compact, Resume};
 use protocol::status::Status;
 
 const KEYS: &str = "1 drop the oldest turns · 2 resume · 3 stop the pod";
@@ -67,8 +68,11 @@ impl FullContext {
                 self.focus = false;
                 return KeyResult::Taken(Vec::new());
             }
-            Key::Char('1') => Intent::Compact { drop_turns: true },
-            Key::Char('2') => Intent::Resume { more: false },
+            Key::Char('1') => Intent::verb(Compact {
+                drop_turns: true,
+                ..Compact::default()
+            }),
+            Key::Char('2') => Intent::verb(Resume::default()),
             Key::Char('3') => Intent::Stop,
             Key::Char(_) if self.focus => return KeyResult::Taken(Vec::new()),
             _ => return KeyResult::Ignored,

@@ -3,7 +3,6 @@
 mod composing;
 
 use super::approvals::{KeyResult, TakesAnswer};
-use super::commands;
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Key, PodEntry};
 use super::feature_panel::FeaturePanel;
@@ -13,8 +12,9 @@ use super::processes::Processes;
 use super::state::{Screen, Selected};
 use super::told::ToldPanel;
 use super::writing::edit;
+use crate::slash;
 use crate::style::Tone;
-use protocol::method::Role;
+use protocol::method::{MoveInput, Role, Withdraw};
 
 /// A second Esc, and a second Ctrl-C, within this time mean more.
 const TWICE_MS: u64 = 1500;
@@ -424,18 +424,12 @@ impl Screen {
         let id = |at: usize| queued.get(at).map(|waiting| waiting.input);
         let intent = match key {
             Key::Char('c') => self.whole(input).map(Intent::Copy),
-            Key::Char('x') | Key::Delete => Some(Intent::Withdraw { input }),
+            Key::Char('x') | Key::Delete => Some(withdraw(input)),
             Key::Char('u') => at
                 .checked_sub(1)
                 .and_then(id)
-                .map(|before| Intent::MoveInput {
-                    input,
-                    before: Some(before),
-                }),
-            Key::Char('d') => id(at + 1).map(|_| Intent::MoveInput {
-                input,
-                before: id(at + 2),
-            }),
+                .map(|before| moved(input, Some(before))),
+            Key::Char('d') => id(at + 1).map(|_| moved(input, id(at + 2))),
             Key::Char('s') if self.is_command(input) => {
                 self.tell(
                     "a command has a turn of its own: no running turn takes it",
@@ -453,7 +447,7 @@ impl Screen {
                         self.tell("what you wrote is among the earlier inputs (Up)", Tone::Dim);
                     }
                     self.composer
-                        .set(&commands::typed(&text, self.is_command(input)));
+                        .set(&slash::typed(&text, self.is_command(input)));
                     (self.editing, self.selected) = (Some(input), None);
                 }
                 None
@@ -480,4 +474,17 @@ impl Screen {
         }
         text
     }
+}
+
+fn withdraw(input: u64) -> Intent {
+    let cmd_id = String::new();
+    Intent::verb(Withdraw { input, cmd_id })
+}
+
+fn moved(input: u64, before: Option<u64>) -> Intent {
+    Intent::verb(MoveInput {
+        input,
+        before,
+        ..MoveInput::default()
+    })
 }

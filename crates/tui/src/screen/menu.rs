@@ -1,10 +1,13 @@
 //! What may complete the text that is being written: a path behind an `@`, or a command behind a slash. Arrows choose one.
 
-use super::commands::{self, CommandHelp, TypedText, completions};
 use super::state::Screen;
 use crate::Line;
+use crate::slash::{self, COMMANDS, TypedText};
 use crate::style::Tone;
 use protocol::method::Role;
+
+/// Only for a pod that tells its features.
+const FEATURES: &str = "features";
 
 /// What was chosen, for as long as the text stays the same.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +20,15 @@ pub(super) struct Menu {
 enum Offered<'a> {
     /// In place of all behind this byte.
     Paths(usize, Vec<&'a str>),
-    Commands(Vec<&'static CommandHelp>),
+    Commands(Vec<OfferedCommand<'a>>),
+}
+
+/// A command that may be meant.
+struct OfferedCommand<'a> {
+    name: &'a str,
+    about: &'a str,
+    /// What brings it, if it is no part of this program.
+    source: Option<&'a str>,
 }
 
 impl Offered<'_> {
@@ -34,10 +45,27 @@ impl Screen {
         if let Some((start, paths)) = self.paths() {
             return Offered::Paths(start, paths);
         }
-        let is_there =
-            |command: &&CommandHelp| self.has_features || command.name != commands::FEATURES;
-        let found = completions(self.composer.marked());
-        Offered::Commands(found.into_iter().filter(is_there).collect())
+        let Some(begun) = self
+            .composer
+            .marked()
+            .strip_prefix('/')
+            .filter(|begun| !begun.contains(char::is_whitespace))
+        else {
+            return Offered::Commands(Vec::new());
+        };
+        let own = COMMANDS.iter().map(|command| OfferedCommand {
+            name: command.name,
+            about: command.about,
+            source: None,
+        });
+        let own = own.filter(|command| self.has_features || command.name != FEATURES);
+        let foreign = self.foreign.iter().map(|command| OfferedCommand {
+            name: &command.name,
+            about: &command.about,
+            source: Some(&command.source),
+        });
+        let all = own.chain(foreign);
+        Offered::Commands(all.filter(|one| one.name.starts_with(begun)).collect())
     }
 
     fn chosen(&self) -> Option<usize> {
@@ -97,14 +125,15 @@ impl Screen {
         }
         let is_path = matches!(self.offered(), Offered::Paths(..));
         self.complete();
-        is_path || matches!(commands::read(&self.composer.text()), TypedText::Wrong(_))
+        let read = slash::read(&self.composer.text(), &self.foreign);
+        is_path || matches!(read, TypedText::Wrong(_))
     }
 
     pub(super) fn completion_rows(&self, columns: usize, most: usize) -> Vec<Line> {
         if self.search.is_some() || self.role != Role::Driver {
             return Vec::new();
         }
-        if self.composer.marked().starts_with(commands::RUN) {
+        if self.composer.marked().starts_with(slash::RUN) {
             let about = "Enter runs the rest as a shell command of yours; the model sees it with its next request";
             return vec![
                 Line::of("  !", Tone::Strong)
@@ -125,9 +154,14 @@ impl Screen {
                 Some(Line::of(&format!("{} @{path}", mark(at)), tone))
             }
             Offered::Commands(commands) => {
-                let CommandHelp { name, about } = commands.get(at)?;
-                let name = format!("{} /{name:<10}", mark(at));
-                Some(Line::of(&name, Tone::Strong).with(&format!(" {about}"), Tone::Dim))
+                let command = commands.get(at)?;
+                let name = format!("{} /{:<10}", mark(at), command.name);
+                let row = Line::of(&name, Tone::Strong);
+                let row = row.with(&format!(" {}", command.about), Tone::Dim);
+                Some(match command.source {
+                    Some(source) => row.with(&format!(" ({source})"), Tone::Dim),
+                    None => row,
+                })
             }
         };
         let count = offered.count();

@@ -4,7 +4,6 @@
 mod approvals;
 mod cache;
 mod cell;
-mod commands;
 mod composer;
 mod dead_time;
 mod exchange;
@@ -31,7 +30,6 @@ mod writing;
 
 pub(crate) use cell::FILE;
 pub use cell::{CallExtent, ShownCall};
-pub use commands::unknown_command;
 pub use exchange::{
     ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply,
     ScreenSize, ShownText,

@@ -5,6 +5,7 @@ use super::status::left;
 use crate::count::{bytes, duration};
 use crate::line::Line;
 use crate::style::Tone;
+use protocol::method::StopRun;
 use protocol::status::{BackgroundTaskStatus, JobStatus, Status};
 use std::ops::Range;
 use std::time::Duration;
@@ -169,7 +170,10 @@ impl Processes {
 fn stop(running: Running) -> Intent {
     match running {
         Running::Job(job) => Intent::StopJob(job),
-        Running::Run(run) => Intent::StopRun(run),
+        Running::Run(run) => Intent::verb(StopRun {
+            run,
+            ..StopRun::default()
+        }),
     }
 }
 

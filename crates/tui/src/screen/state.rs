@@ -19,11 +19,12 @@ use super::search::Search;
 use super::status::RetryClock;
 use super::told::ToldPanel;
 use crate::asked_command::asked_file;
+use crate::slash::ForeignCommand;
 use crate::style::{Theme, Tone};
 use crate::transcript::{self, outcome};
 use client::model::{PodModel, digest};
 use protocol::event::{AlertLevel, Event};
-use protocol::method::{Ask, Attached, CallTool, GetFeatures, RecordPage, Role, StopJob, StopRun};
+use protocol::method::{Attached, CallTool, GetFeatures, RecordPage, Role, StopJob, StopRun};
 use protocol::record::{ApprovalRequested, RecordBody, RecordLine, RecordView};
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -82,6 +83,8 @@ pub struct Screen {
     has_stop: bool,
     pub(super) files: FilePaths,
     pub(super) menu: Menu,
+    /// Commands of others, in the order in which they are listed.
+    pub(super) foreign: Vec<ForeignCommand>,
     pub(super) search: Option<Search>,
     pub(super) toast: Option<Toast>,
     pub(super) retry: RetryClock,
@@ -189,6 +192,7 @@ impl Screen {
             has_stop: false,
             files: FilePaths::default(),
             menu: Menu::default(),
+            foreign: Vec::new(),
             search: None,
             toast: None,
             retry: RetryClock::default(),
@@ -216,6 +220,11 @@ impl Screen {
         self.has_stop = has(StopJob::NAME) && has(StopRun::NAME);
         self.has_tools = has(CallTool::NAME);
         self.ask_tasks();
+    }
+
+    /// These commands are listed behind the others, with their source, and are sent as inputs.
+    pub fn foreign_commands(&mut self, commands: Vec<ForeignCommand>) {
+        self.foreign = commands;
     }
 
     /// Once a list is asked for, it is as new as the newest record.

@@ -1,7 +1,9 @@
 //! The question of a pod whose context is full: what it looks like, and which keys answer it.
 
+use crate::pod::does;
 use crate::pod::{SIZES, Story, drawn, size, types};
 use protocol::method::Role;
+use protocol::method::{Compact, Resume};
 use serde_json::json;
 use tui::{ConnectionState, Intent, Key, Reply, Screen, Theme};
 
@@ -90,8 +92,8 @@ fn a_context_that_is_full() {
 #[test]
 fn each_key_does_what_its_command_does() {
     let answers = [
-        ('1', Intent::Compact { drop_turns: true }),
-        ('2', Intent::Resume { more: false }),
+        ('1', drop_turns()),
+        ('2', does(Resume::default())),
         ('3', Intent::Stop),
     ];
     for (key, intent) in answers {
@@ -107,7 +109,7 @@ fn each_key_does_what_its_command_does() {
         screen.frame(size(80, 24), now + 1000);
         assert_eq!(
             presses(&mut screen, '2', now + 2000),
-            [Intent::Resume { more: false }],
+            [does(Resume::default())],
             "{key}"
         );
     }
@@ -127,10 +129,7 @@ fn other_letters_begin_an_input() {
         "within the dead time"
     );
     screen.frame(size(80, 24), now + 1200);
-    assert_eq!(
-        presses(&mut screen, '1', now + 2000),
-        [Intent::Compact { drop_turns: true }]
-    );
+    assert_eq!(presses(&mut screen, '1', now + 2000), [drop_turns()]);
     assert!(shown(&mut screen, now + 2000).contains("› stop3"));
 }
 
@@ -210,4 +209,11 @@ fn an_answer_that_is_not_accepted_is_not_done_on_the_screen() {
         assert_eq!(frame.contains(refused), is_refused, "{frame}");
         assert_eq!(frame.contains("done"), line.ends_with("done"), "{frame}");
     }
+}
+
+fn drop_turns() -> Intent {
+    does(Compact {
+        drop_turns: true,
+        ..Compact::default()
+    })
 }

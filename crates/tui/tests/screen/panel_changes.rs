@@ -1,8 +1,10 @@
 //! What is chosen and changed in panels: jobs and tasks that are stopped, features that are switched and granted.
 
+use crate::pod::does;
 use crate::pod::{BEGIN, SIZES, Story, drawn, size};
 use protocol::event::Event;
 use protocol::method::Role;
+use protocol::method::StopRun;
 use protocol::status::Status;
 use serde_json::json;
 use tui::{
@@ -116,7 +118,13 @@ fn a_run_of_a_task_is_stopped_in_the_same_way() {
     assert!(!frame(&mut screen).contains("y stop"));
     press(&mut screen, Key::Char('x'));
     frame(&mut screen);
-    assert_eq!(press(&mut screen, Key::Char('y')), [Intent::StopRun(7)]);
+    assert_eq!(
+        press(&mut screen, Key::Char('y')),
+        [does(StopRun {
+            run: 7,
+            ..StopRun::default()
+        })]
+    );
     // A task without a run is passed over.
     press(&mut screen, Key::Down);
     assert!(frame(&mut screen).contains("▶ job 4"));

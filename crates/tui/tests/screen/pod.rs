@@ -1,10 +1,12 @@
 //! What a pod tells, made up: records, deltas, a status.
 
 use protocol::event::{AlertEvent, AlertLevel, DeltaEvent, DeltaPart, Event};
+use protocol::method::Verb;
 use protocol::method::{Attached, Draft, RecordPage, Role};
 use protocol::record::RecordLine;
 use protocol::status::Status;
 use serde_json::{Value, json};
+use tui::Intent;
 use tui::{Frame, Key, Screen, ScreenSize, Theme};
 
 /// When the story begins, in milliseconds since 1970.
@@ -213,4 +215,9 @@ pub(crate) fn drawn(frame: &Frame, columns: usize) -> String {
         "",
         frame.rows.len()
     )
+}
+
+/// What has the pod do it.
+pub(crate) fn does(verb: impl Into<Verb>) -> Intent {
+    Intent::Do(verb.into())
 }

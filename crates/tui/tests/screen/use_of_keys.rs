@@ -1,8 +1,11 @@
 //! What keys do, one case each.
 
-use crate::pod::{BEGIN, Story, attached, size, text, types};
+use crate::pod::{BEGIN, Story, attached, does, size, text, types};
 use protocol::event::{AlertEvent, AlertLevel, Event};
-use protocol::method::{AllowOrDeny, AllowScope, Draft, PreviewedCall, RecordPage, Role};
+use protocol::method::{
+    AllowOrDeny, AllowScope, Cancel, Draft, MoveInput, Pause, Pin, PreviewedCall, RecordPage,
+    Resume, Role, Withdraw,
+};
 use protocol::status::DeliveryMode;
 use serde_json::json;
 use tui::{ConnectionState, Intent, Key, PodEntry, Reply, Screen, ShownText, Theme};
@@ -26,6 +29,13 @@ fn press(screen: &mut Screen, key: Key, now: u64) -> Vec<Intent> {
         .into_iter()
         .filter(|intent| !matches!(intent, Intent::SetDraft(_)))
         .collect()
+}
+
+fn pin(text: &str) -> Intent {
+    does(Pin {
+        text: text.to_owned(),
+        ..Pin::default()
+    })
 }
 
 fn keys(screen: &mut Screen, keys: &[Key]) {
@@ -71,7 +81,10 @@ fn the_menu_of_commands_is_walked_with_the_arrows() {
     assert_eq!(marked(&mut screen), None);
     // What needs nothing more runs; what needs a text waits for it.
     down(&mut screen, 1);
-    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Pause]);
+    assert_eq!(
+        press(&mut screen, Key::Enter, BEGIN),
+        [does(Pause::default())]
+    );
     types(&mut screen, "/s", BEGIN);
     down(&mut screen, 3);
     assert_eq!(press(&mut screen, Key::Enter, BEGIN), []);
@@ -498,7 +511,7 @@ fn an_input_that_waits_can_be_changed() {
         story.input(input, &format!("input {input}"))
     });
     let now = story.now();
-    let does = |keys: &[Key]| {
+    let pressed = |keys: &[Key]| {
         let mut screen = story.screen(Theme::Plain);
         screen.frame(size(80, 24), now);
         screen.key(Key::AltUp, now);
@@ -508,30 +521,39 @@ fn an_input_that_waits_can_be_changed() {
             .collect();
         all
     };
-    assert_eq!(does(&[Key::Char('x')]), [Intent::Withdraw { input: 3 }]);
     assert_eq!(
-        does(&[Key::Char('u')]),
-        [Intent::MoveInput {
+        pressed(&[Key::Char('x')]),
+        [does(Withdraw {
             input: 3,
-            before: Some(2)
-        }]
+            ..Withdraw::default()
+        })]
     );
     assert_eq!(
-        does(&[Key::AltUp, Key::Char('d')]),
-        [Intent::MoveInput {
+        pressed(&[Key::Char('u')]),
+        [does(MoveInput {
+            input: 3,
+            before: Some(2),
+            ..MoveInput::default()
+        })]
+    );
+    assert_eq!(
+        pressed(&[Key::AltUp, Key::Char('d')]),
+        [does(MoveInput {
             input: 2,
-            before: None
-        }]
+            before: None,
+            ..MoveInput::default()
+        })]
     );
     assert_eq!(
-        does(&[Key::AltUp, Key::AltUp, Key::Char('d')]),
-        [Intent::MoveInput {
+        pressed(&[Key::AltUp, Key::AltUp, Key::Char('d')]),
+        [does(MoveInput {
             input: 1,
-            before: Some(3)
-        }]
+            before: Some(3),
+            ..MoveInput::default()
+        })]
     );
     assert_eq!(
-        does(&[Key::Char('s')]),
+        pressed(&[Key::Char('s')]),
         [Intent::SendNow {
             input: 3,
             text: "input 3".to_owned()
@@ -542,7 +564,7 @@ fn an_input_that_waits_can_be_changed() {
         text: "input 3!".to_owned(),
     };
     assert_eq!(
-        does(&[Key::Char('e'), Key::Char('!'), Key::Enter]),
+        pressed(&[Key::Char('e'), Key::Char('!'), Key::Enter]),
         [edited]
     );
 }
@@ -583,9 +605,15 @@ fn a_slash_begins_a_command() {
             mode,
         }]
     };
-    assert_eq!(enter("/pause").0, [Intent::Pause]);
-    assert_eq!(enter("/resume").0, [Intent::Resume { more: false }]);
-    assert_eq!(enter("/more").0, [Intent::Resume { more: true }]);
+    assert_eq!(enter("/pause").0, [does(Pause::default())]);
+    assert_eq!(enter("/resume").0, [does(Resume::default())]);
+    assert_eq!(
+        enter("/more").0,
+        [does(Resume {
+            more: true,
+            ..Resume::default()
+        })]
+    );
     assert_eq!(
         enter("/steer use less").0,
         send("use less", DeliveryMode::Steer)
@@ -630,7 +658,10 @@ fn a_slash_begins_a_command() {
     }
     types(&mut screen, "/can", BEGIN);
     screen.key(Key::Tab, BEGIN);
-    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Cancel]);
+    assert_eq!(
+        press(&mut screen, Key::Enter, BEGIN),
+        [does(Cancel::default())]
+    );
 }
 
 #[test]
@@ -650,7 +681,7 @@ fn leaving_and_interrupting() {
     );
     assert_eq!(
         press(&mut screen, Key::Esc, BEGIN + 20_000),
-        [Intent::Cancel]
+        [does(Cancel::default())]
     );
     assert_eq!(press(&mut screen, Key::Esc, BEGIN + 20_500), []);
     assert!(
@@ -1063,17 +1094,14 @@ fn a_person_undoes_a_turn_and_changes_the_model_without_leaving() {
         keys(&mut screen, &[Key::Esc]);
     }
     assert_eq!(commands(&mut screen, "/model"), [Intent::ListModels]);
-    let choices = ["a", "b"].map(|name| (name.to_owned(), Intent::Pin(name.to_owned())));
+    let choices = ["a", "b"].map(|name| (name.to_owned(), pin(name)));
     screen.answered(Reply::Shown(Ok(ShownText {
         choices: choices.to_vec(),
         ..ShownText::default()
     })));
     assert!(frame(&mut screen, BEGIN).contains("▶ a"));
     assert_eq!(press(&mut screen, Key::Down, BEGIN), []);
-    assert_eq!(
-        press(&mut screen, Key::Enter, BEGIN),
-        [Intent::Pin("b".to_owned())]
-    );
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [pin("b")]);
     assert!(
         matches!(&commands(&mut screen, "/new")[..], [Intent::NewPod { dir, .. }] if dir == "/src/app")
     );

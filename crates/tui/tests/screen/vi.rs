@@ -1,6 +1,8 @@
 //! The keys of vi in the composer.
 
+use crate::pod::does;
 use crate::pod::{BEGIN, Story, drawn, size, types};
+use protocol::method::Cancel;
 use protocol::status::DeliveryMode;
 use serde_json::json;
 use tui::{Intent, Key, Screen, Theme};
@@ -137,11 +139,23 @@ fn a_paste_that_is_one_piece_is_cut_and_pasted_whole() {
 fn escape_leaves_the_writing_mode_before_it_ends_the_turn() {
     let mut screen = Story::new().input(1, "go").turn(1, 1).screen(Theme::Plain);
     screen.use_vi_keys();
-    assert!(!screen.key(Key::Esc, BEGIN).contains(&Intent::Cancel));
-    assert!(screen.key(Key::Esc, BEGIN + 5000).contains(&Intent::Cancel));
+    assert!(
+        !screen
+            .key(Key::Esc, BEGIN)
+            .contains(&does(Cancel::default()))
+    );
+    assert!(
+        screen
+            .key(Key::Esc, BEGIN + 5000)
+            .contains(&does(Cancel::default()))
+    );
     // Without these keys it does so at once.
     let mut screen = Story::new().input(1, "go").turn(1, 1).screen(Theme::Plain);
-    assert!(screen.key(Key::Esc, BEGIN).contains(&Intent::Cancel));
+    assert!(
+        screen
+            .key(Key::Esc, BEGIN)
+            .contains(&does(Cancel::default()))
+    );
 }
 
 #[test]

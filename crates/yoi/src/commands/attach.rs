@@ -7,11 +7,11 @@ mod typed;
 
 use self::full::{Left, words};
 use self::screen::{PAGE, Screen, note};
-use self::typed::{HELP, Lines, Typed};
+use self::typed::Lines;
 use crate::cli::AttachArgs;
-use crate::commands::compact;
 use crate::commands::control;
 use crate::commands::live::{live, waits};
+use crate::commands::pin;
 use crate::commands::status;
 use crate::look::Look;
 use crate::report::Report;
@@ -28,10 +28,7 @@ use host::exit::{Exit, Failure};
 use host::pods::Pods;
 use host::project::Project;
 use protocol::event::{Event, EventKind, PodEnded};
-use protocol::method::{
-    Ask, Attach, Cancel, Compact, Done, GetStatus, Pause, Pin, PreviewCall, Resume, Role,
-    SendInput, Unpin,
-};
+use protocol::method::{Ask, Attach, GetStatus, PreviewCall, Role, SendInput, Verb};
 use protocol::record::RecordBody;
 use protocol::status::{DeliveryMode, Status};
 use session_store::Owner;
@@ -44,6 +41,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tui::slash::{Slash, TypedText, plain_help};
 
 const COMMAND: &str = "yoi attach";
 
@@ -264,7 +262,7 @@ struct Session<'a> {
     attachment: Attachment,
     lines: Lines,
     /// What was typed while there was no connection.
-    waiting: Option<Typed>,
+    waiting: Option<TypedText>,
     screen: Screen,
     /// Questions whose changes were not shown yet.
     asked: VecDeque<u64>,
@@ -293,7 +291,7 @@ impl<'a> Session<'a> {
             name,
             owner,
             attachment,
-            lines: Lines::begin()?,
+            lines: Lines::begin(name)?,
             waiting: None,
             screen,
             failed: None,
@@ -358,7 +356,7 @@ impl<'a> Session<'a> {
             tokio::select! {
                 attached = &mut resuming => break attached,
                 typed = self.lines.next(), if self.waiting.is_none() => match typed {
-                    None | Some(Typed::Detach) => return Err(Stop::Detached),
+                    None | Some(TypedText::Slash(Slash::Detach)) => return Err(Stop::Detached),
                     typed => self.waiting = typed,
                 },
             }
@@ -412,87 +410,16 @@ impl<'a> Session<'a> {
     }
 
     /// Does what was typed. A request that fails ends nothing.
-    async fn obey(&mut self, typed: Typed) -> Result<(), Stop> {
+    async fn obey(&mut self, typed: TypedText) -> Result<(), Stop> {
         let done = match typed {
-            Typed::Input(text) => self.send(text, DeliveryMode::Queue).await?,
-            Typed::Run(text) => self.send(text, DeliveryMode::Run).await?,
-            Typed::Steer(text) => self.send(text, DeliveryMode::Steer).await?,
-            Typed::Cancel => {
-                self.tell(
-                    Cancel {
-                        input: None,
-                        cmd_id: cmd_id(),
-                    },
-                    control::cancelled,
-                )
-                .await?
+            TypedText::Nothing => Ok(()),
+            TypedText::Input(text) => self.send(text, DeliveryMode::Queue).await?,
+            TypedText::Run(text) => {
+                let command = text.strip_prefix('!').unwrap_or(&text).trim().to_owned();
+                self.send(command, DeliveryMode::Run).await?
             }
-            Typed::Pause => {
-                self.tell(Pause { cmd_id: cmd_id() }, control::paused)
-                    .await?
-            }
-            Typed::Resume => {
-                self.tell(
-                    Resume {
-                        more: false,
-                        cmd_id: cmd_id(),
-                    },
-                    control::resumed,
-                )
-                .await?
-            }
-            Typed::More => {
-                self.tell(
-                    Resume {
-                        more: true,
-                        cmd_id: cmd_id(),
-                    },
-                    control::resumed,
-                )
-                .await?
-            }
-            Typed::Compact(drop_turns) => {
-                let said =
-                    move |name: &str, before: &Status| compact::done(name, before, drop_turns);
-                self.tell(
-                    Compact {
-                        drop_turns,
-                        cmd_id: cmd_id(),
-                    },
-                    said,
-                )
-                .await?
-            }
-            Typed::Pin(text) => {
-                self.tell(
-                    Pin {
-                        text,
-                        cmd_id: cmd_id(),
-                    },
-                    |name, _| format!("{name}: pinned"),
-                )
-                .await?
-            }
-            Typed::Unpin(pin) => {
-                self.tell(
-                    Unpin {
-                        pin,
-                        cmd_id: cmd_id(),
-                    },
-                    move |name, _| format!("{name}: pin {pin} is removed"),
-                )
-                .await?
-            }
-            Typed::Status => {
-                let now = self.ask(GetStatus {}).await?;
-                now.and_then(|now| status::print_live(self.pods, self.name, now))
-            }
-            Typed::Detach => return Err(Stop::Detached),
-            Typed::Help => {
-                note(HELP);
-                Ok(())
-            }
-            Typed::Wrong(why) => Err(Failure::new(Exit::Usage, why).help(HELP)),
+            TypedText::Wrong(why) => Err(Failure::new(Exit::Usage, why).help(plain_help())),
+            TypedText::Slash(slash) => self.slash(slash).await?,
         };
         if let Err(failure) = done {
             failure.say();
@@ -502,6 +429,44 @@ impl<'a> Session<'a> {
             Err(Stop::Unread)
         } else {
             Ok(())
+        }
+    }
+
+    async fn slash(&mut self, slash: Slash) -> Result<Result<(), Failure>, Stop> {
+        match slash {
+            Slash::Verb(verb) => self.tell(verb).await,
+            Slash::Steer(text) => self.send(text, DeliveryMode::Steer).await,
+            Slash::Pins => {
+                let now = self.ask(GetStatus {}).await?;
+                Ok(now.map(|now| {
+                    pin::listed(self.name, &now)
+                        .iter()
+                        .for_each(|pin| note(pin))
+                }))
+            }
+            Slash::Status => {
+                let now = self.ask(GetStatus {}).await?;
+                Ok(now.and_then(|now| status::print_live(self.pods, self.name, now)))
+            }
+            Slash::Detach => Err(Stop::Detached),
+            Slash::Help => {
+                note(&plain_help());
+                Ok(Ok(()))
+            }
+            // Reading them gave what does the same.
+            Slash::Approvals
+            | Slash::Context
+            | Slash::Copy
+            | Slash::Diff { .. }
+            | Slash::Editor
+            | Slash::Features
+            | Slash::Log
+            | Slash::Model
+            | Slash::New
+            | Slash::Pods
+            | Slash::Print
+            | Slash::Search(_)
+            | Slash::Undo { .. } => Ok(Ok(())),
         }
     }
 
@@ -531,21 +496,14 @@ impl<'a> Session<'a> {
         Ok(Ok(()))
     }
 
-    /// Asks for something, and says what that does, given the state before.
-    async fn tell<A: Ask<Answer = Done>>(
-        &mut self,
-        ask: A,
-        done: impl FnOnce(&str, &Status) -> String,
-    ) -> Result<Result<(), Failure>, Stop> {
+    /// Has the pod do it, and says what that does, given the state before.
+    async fn tell(&mut self, verb: Verb) -> Result<Result<(), Failure>, Stop> {
         let before = match self.ask(GetStatus {}).await? {
             Ok(before) => before,
             Err(failure) => return Ok(Err(failure)),
         };
-        let told = self.ask(ask).await?;
-        Ok(told.map(|told| match told.unchanged {
-            Some(why) => note(&compact::nothing_changed(self.name, &why)),
-            None => note(&done(self.name, &before)),
-        }))
+        let told = self.ask(verb.clone().with_cmd_id(cmd_id())).await?;
+        Ok(told.map(|told| note(&control::said(&verb, self.name, &before, told))))
     }
 }
 

@@ -1,6 +1,6 @@
-//! `yoi pause`, `yoi resume`, `yoi cancel` and `yoi stop`: what a person asks of a live pod.
+//! `yoi pause`, `yoi resume`, `yoi cancel`, `yoi compact` and `yoi stop`: what a person asks of a live pod.
 
-use crate::cli::{PodArgs, ResumeArgs, StopArgs};
+use crate::cli::{CompactArgs, PodArgs, ResumeArgs, StopArgs};
 use crate::commands::host_process::HostProcess;
 use crate::commands::live::live;
 use crate::show::out;
@@ -9,7 +9,7 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::pods::Pods;
 use pod::session::summary::Summary;
-use protocol::method::{Ask, Cancel, Done, Pause, Resume, Shutdown};
+use protocol::method::{Cancel, Compact, Done, Pause, Resume, Shutdown, Verb};
 use protocol::status::{State, Status};
 use rustix::process::Signal;
 use session_store::{Owner, Reader};
@@ -28,47 +28,52 @@ const APART: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn pause(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(
-        &args.name,
-        env,
-        "yoi pause",
-        |cmd_id| Pause { cmd_id },
-        paused,
-    )
+    tell(&args.name, env, "yoi pause", Pause::default())
 }
 
 pub(crate) fn resume(args: &ResumeArgs, env: &Env) -> Result<Exit, Failure> {
-    let ResumeArgs { name, more } = args;
-    tell(
-        name,
-        env,
-        "yoi resume",
-        |cmd_id| Resume {
-            more: *more,
-            cmd_id,
-        },
-        resumed,
-    )
+    let resume = Resume {
+        more: args.more,
+        ..Resume::default()
+    };
+    tell(&args.name, env, "yoi resume", resume)
 }
 
 pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(
-        &args.name,
-        env,
-        "yoi cancel",
-        |cmd_id| Cancel {
-            input: None,
-            cmd_id,
-        },
-        cancelled,
-    )
+    tell(&args.name, env, "yoi cancel", Cancel::default())
+}
+
+pub(crate) fn compact(args: &CompactArgs, env: &Env) -> Result<Exit, Failure> {
+    let compact = Compact {
+        drop_turns: args.drop_turns,
+        ..Compact::default()
+    };
+    tell(&args.name, env, "yoi compact", compact)
+}
+
+/// What a verb does, given the state before and the pod's answer.
+pub(super) fn said(verb: &Verb, name: &str, before: &Status, done: Done) -> String {
+    if let Some(why) = done.unchanged {
+        return format!("{name}: {why}; nothing changed");
+    }
+    match verb {
+        Verb::Pause(_) => paused(name, before),
+        Verb::Resume(_) => resumed(name, before),
+        Verb::Cancel(_) => cancelled(name, before),
+        Verb::Compact(compact) => compacted(name, before, compact.drop_turns),
+        Verb::Pin(_) => format!("{name}: pinned"),
+        Verb::Unpin(unpin) => format!("{name}: pin {} is removed", unpin.pin),
+        Verb::ForgetRules(_) | Verb::Withdraw(_) | Verb::MoveInput(_) | Verb::StopRun(_) => {
+            format!("{name}: done")
+        }
+    }
 }
 
 /// The cause of a hold that a person asked for.
 const PERSON: &str = "person";
 
 /// What a pause does, given the state before.
-pub(super) fn paused(name: &str, before: &Status) -> String {
+fn paused(name: &str, before: &Status) -> String {
     match before.state {
         State::Working => {
             format!("{name} will be held before its next request; `yoi resume {name}` continues it")
@@ -88,7 +93,7 @@ pub(super) fn paused(name: &str, before: &Status) -> String {
 }
 
 /// What the end of a hold does, given the state before.
-pub(super) fn resumed(name: &str, before: &Status) -> String {
+fn resumed(name: &str, before: &Status) -> String {
     match (&before.held, &before.model_wait) {
         (Some(_), _) => format!("{name} is resumed"),
         (None, Some(wait)) if wait.retry_in_s > 1 => format!("{name} asks the model again now"),
@@ -98,7 +103,7 @@ pub(super) fn resumed(name: &str, before: &Status) -> String {
 }
 
 /// What a cancel does, given the state before.
-pub(super) fn cancelled(name: &str, before: &Status) -> String {
+fn cancelled(name: &str, before: &Status) -> String {
     match before.state {
         State::Working | State::Waiting => format!("the turn of {name} is being cancelled"),
         State::Idle | State::Held | State::Stopping | State::Unknown if before.turn.is_none() => {
@@ -110,21 +115,35 @@ pub(super) fn cancelled(name: &str, before: &Status) -> String {
     }
 }
 
-/// Asks a live pod, and says what that does, given its state before.
-fn tell<A: Ask<Answer = Done>>(
+/// What the wish does, given the state before.
+fn compacted(name: &str, before: &Status, drop_turns: bool) -> String {
+    let what = if drop_turns {
+        "old steps and the oldest turns leave"
+    } else {
+        "old steps leave"
+    };
+    let when = match before.state {
+        State::Working | State::Waiting => "the next request of the running turn",
+        State::Idle | State::Held | State::Stopping | State::Unknown => "the next request",
+    };
+    format!("{name}: {what} {when}; `yoi log {name}` shows what left, and keeps it")
+}
+
+/// Has a live pod do it, and says what that does, given its state before.
+fn tell(
     name: &str,
     env: &Env,
     command: &'static str,
-    ask: impl FnOnce(String) -> A,
-    done: impl Fn(&str, &Status) -> String,
+    verb: impl Into<Verb>,
 ) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(name)?;
+    let verb = verb.into();
     block_on(async {
         let mut live = live(&pods, &name, command).await?;
         let before = live.status().await?;
-        live.tell(ask).await?;
-        out::line(&done(&name, &before));
+        let done = live.tell(|cmd_id| verb.clone().with_cmd_id(cmd_id)).await?;
+        out::line(&said(&verb, &name, &before, done));
         Ok(Exit::Done)
     })?
 }

@@ -4,7 +4,6 @@ mod approve;
 mod attach;
 mod bare;
 mod changes;
-mod compact;
 pub(crate) mod completions;
 mod config;
 mod context_lines;
@@ -66,7 +65,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Pause(args) => control::pause(&args, env),
         Command::Resume(args) => control::resume(&args, env),
         Command::Cancel(args) => control::cancel(&args, env),
-        Command::Compact(args) => compact::run(&args, env),
+        Command::Compact(args) => control::compact(&args, env),
         Command::Pin(args) => pin::run(&args, env),
         Command::Approve(args) => approve::run(&args, env),
         Command::Ps(args) => ps::run(&args, env),

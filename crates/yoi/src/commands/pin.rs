@@ -43,7 +43,7 @@ pub(crate) fn run(args: &PinArgs, env: &Env) -> Result<Exit, Failure> {
     })?
 }
 
-fn listed(name: &str, status: &Status) -> Vec<String> {
+pub(super) fn listed(name: &str, status: &Status) -> Vec<String> {
     if status.pins.is_empty() {
         return vec![format!("{name} has no pins")];
     }

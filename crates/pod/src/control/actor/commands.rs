@@ -6,7 +6,7 @@ use crate::control::call::approvals::ApprovalAnswer;
 use crate::control::call::authorize::past_calls::PastSearch;
 use crate::control::call::authorize::preview::CallPreview;
 use crate::control::client::between_turns::Opened;
-use crate::control::client::{Command, Reload, Reply};
+use crate::control::client::{Command, QueueCommand, Reload, Reply, TurnCancel};
 use crate::control::core::Fatal;
 use crate::control::pipeline::ActorCommit;
 use crate::control::status::{Activity, PodStatus};
@@ -14,8 +14,11 @@ use crate::control::submit_error::SubmitError;
 use crate::control::turn::frees_any;
 use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
 use crate::record::{
-    ApprovalResolved, CompactRequested, HoldCause, Pinned, Record, Resumed, RulesForgotten,
-    Suspended, Unpinned, Who,
+    ApprovalResolved, CompactRequested, HoldCause, InputId, Pinned, Record, Resumed,
+    RulesForgotten, Suspended, Unpinned, Who,
+};
+use protocol::method::{
+    Cancel, Compact, ForgetRules, MoveInput, Pause, Pin, Resume, StopRun, Unpin, Verb, Withdraw,
 };
 use std::collections::BTreeSet;
 
@@ -29,28 +32,10 @@ impl Actor {
             ..
         } = self;
         match (command, at) {
-            (Command::Queue(command), _) => match self.closing {
-                Closing::Open => submissions.take(command, core.state.queued.len()),
-                Closing::Asked(_)
-                | Closing::FlushingObservers(_)
-                | Closing::Stopping
-                | Closing::Stopped => {
-                    command.refuse(SubmitError::Closed);
-                }
-            },
-            (Command::Cancel(input, cancel), At::Turn(turn)) => {
-                if input.is_none_or(|input| turn.taking().contains(&input)) {
-                    turn.cancel(cancel.by)?;
-                }
-            }
-            (Command::Cancel(input, cancel), At::Idle(_) | At::Between) => {
-                if input.is_none() {
-                    submissions.cancel(cancel);
-                }
-            }
+            (Command::Do(verb, by, reply), _) => self.perform(verb, by, reply)?,
+            (Command::Queue(new), _) => self.change_queue(QueueCommand::Text(new)),
             (Command::Wait(input, end), _) => submissions.wait(core, input, end),
             (Command::Approve(answer, reply), _) => self.approve(answer, reply),
-            (Command::ForgetRules(numbers, by, reply), _) => self.forget_rules(&numbers, by, reply),
             // The client may have ended.
             (Command::PastCalls(id, reply), _) => {
                 drop(reply.send(PastSearch::new(core, id).map(Box::new)))
@@ -58,16 +43,6 @@ impl Actor {
             (Command::PreviewCall(id, reply), _) => {
                 drop(reply.send(CallPreview::new(core, id).map(Box::new)))
             }
-            (Command::Pin(text, by, reply), _) => self.pin(text, by, reply),
-            (Command::Unpin(pin, by, reply), _) => {
-                match core.state.standing.pins.contains_key(&pin) {
-                    true => self.commit_for_client(Unpinned { pin, by }.into(), reply),
-                    false => drop(reply.send(Err(SubmitError::NoPin(pin)))),
-                }
-            }
-            (Command::Compact(wish, reply), _) => self.compact(wish, reply),
-            (Command::Pause(by, reply), _) => self.hold(by, reply),
-            (Command::Resume { more, by, reply }, _) => self.resume(more, by, reply)?,
             (Command::Notify(notification, reply), at) => {
                 match (&self.closing, core.pipeline.trouble()) {
                     (Closing::Open, None) => {
@@ -95,7 +70,6 @@ impl Actor {
             }
             // The client may have ended.
             (Command::Status(reply), _) => drop(reply.send(self.status())),
-            (Command::StopRun(run, reply), _) => self.stop_run(run, reply),
             (Command::Reload(reload), _) => {
                 let Reload {
                     limits,
@@ -117,6 +91,64 @@ impl Actor {
                     turn.leave()?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Does what a person asks for.
+    fn perform(&mut self, verb: Verb, by: Option<Who>, reply: Reply<()>) -> Result<(), Fatal> {
+        match verb {
+            Verb::ForgetRules(ForgetRules { rules, .. }) => self.forget_rules(&rules, by, reply),
+            Verb::Withdraw(Withdraw { input, .. }) => {
+                self.change_queue(QueueCommand::Withdraw { input, by, reply });
+            }
+            Verb::MoveInput(MoveInput { input, before, .. }) => {
+                self.change_queue(QueueCommand::Reorder {
+                    input,
+                    before,
+                    by,
+                    reply,
+                });
+            }
+            Verb::Pin(Pin { text, .. }) => self.pin(text, by, reply),
+            Verb::Unpin(Unpin { pin, .. }) => self.unpin(pin, by, reply),
+            Verb::Compact(Compact { drop_turns, .. }) => {
+                self.compact(CompactRequested { drop_turns, by }, reply);
+            }
+            Verb::Cancel(Cancel { input, .. }) => {
+                self.cancel(input, by)?;
+                // The client may have ended.
+                drop(reply.send(Ok(())));
+            }
+            Verb::StopRun(StopRun { run, .. }) => self.stop_run(run, reply),
+            Verb::Pause(Pause { .. }) => self.hold(by, reply),
+            Verb::Resume(Resume { more, .. }) => self.resume(more, by, reply)?,
+        }
+        Ok(())
+    }
+
+    fn change_queue(&mut self, change: QueueCommand) {
+        match self.closing {
+            Closing::Open => self.submissions.take(change, self.core.state.queued.len()),
+            Closing::Asked(_)
+            | Closing::FlushingObservers(_)
+            | Closing::Stopping
+            | Closing::Stopped => change.refuse(SubmitError::Closed),
+        }
+    }
+
+    /// Ends the running turn; with an input, only if that turn took it.
+    fn cancel(&mut self, input: Option<InputId>, by: Option<Who>) -> Result<(), Fatal> {
+        match &mut self.at {
+            At::Turn(turn) => {
+                if input.is_none_or(|input| turn.taking().contains(&input)) {
+                    turn.cancel(by)?;
+                }
+            }
+            At::Idle(_) | At::Between if input.is_none() => {
+                self.submissions.cancel(TurnCancel { by });
+            }
+            At::Idle(_) | At::Between => {}
         }
         Ok(())
     }
@@ -199,6 +231,14 @@ impl Actor {
         core.pins += 1;
         let pin = core.pins;
         self.commit_for_client(Pinned { pin, text, by }.into(), reply);
+    }
+
+    fn unpin(&mut self, pin: u64, by: Option<Who>, reply: Reply<()>) {
+        if self.core.state.standing.pins.contains_key(&pin) {
+            self.commit_for_client(Unpinned { pin, by }.into(), reply);
+        } else {
+            drop(reply.send(Err(SubmitError::NoPin(pin))));
+        }
     }
 
     /// Nothing is recorded if nothing can leave. Of a running turn nobody knows what its next request contains.

@@ -1,15 +1,16 @@
 //! Keys for the composer: writing, sending, commands, earlier inputs.
 
-use super::TWICE_MS;
+use super::{TWICE_MS, withdraw};
 use crate::line::Line;
-use crate::screen::commands::{self, TypedText};
 use crate::screen::composer::MAX_INPUT;
 use crate::screen::exchange::{ConnectionState, Intent, Key};
 use crate::screen::layout::Written;
 use crate::screen::panels::PanelKind;
 use crate::screen::state::Screen;
 use crate::screen::writing::edit;
+use crate::slash::{self, Slash, TypedText};
 use crate::style::Tone;
+use protocol::method::Cancel;
 use protocol::status::DeliveryMode;
 
 impl Screen {
@@ -74,24 +75,21 @@ impl Screen {
         let text = self.composer.text();
         // What was pasted as one piece is not read as a command: nobody saw how it begins.
         let is_pasted =
-            text.starts_with(commands::RUN) && !self.composer.marked().starts_with(commands::RUN);
+            text.starts_with(slash::RUN) && !self.composer.marked().starts_with(slash::RUN);
         let text = if is_pasted {
-            commands::typed(&text, false)
+            slash::typed(&text, false)
         } else {
             text
         };
-        match commands::read(&text) {
+        match slash::read(&text, &self.foreign) {
             TypedText::Nothing => {}
             TypedText::Wrong(why) => self.tell(&why, Tone::Failed),
             TypedText::Input(text) => self.send(text, DeliveryMode::Queue),
             TypedText::Run(text) => self.send(text, DeliveryMode::Run),
-            TypedText::Command {
-                name: "steer",
-                rest,
-            } => self.send(rest, DeliveryMode::Steer),
-            TypedText::Command { name, rest } => {
+            TypedText::Slash(Slash::Steer(text)) => self.send(text, DeliveryMode::Steer),
+            TypedText::Slash(slash) => {
                 self.composer.take();
-                self.command(name, &rest);
+                self.slash(slash);
             }
         }
     }
@@ -131,53 +129,41 @@ impl Screen {
             .any(|waiting| waiting.input == input && waiting.run)
     }
 
-    fn command(&mut self, name: &str, rest: &str) {
+    fn slash(&mut self, slash: Slash) {
         let live = self.connection == ConnectionState::Live;
-        match name {
-            "approvals" => self.answer_question(),
-            "pods" => self.open_pods(),
-            "help" => self.open_panel(PanelKind::Keys),
-            "context" => self.open_panel(PanelKind::Context),
-            commands::FEATURES => self.open_features(),
-            "status" => self.open_panel(PanelKind::Status),
-            "search" => self.search_begin(rest),
-            "pin" if rest.is_empty() => self.open_panel(PanelKind::Context),
-            "detach" => self.outbox.push(Intent::Detach),
-            "editor" => self.outbox.push(Intent::OpenEditor(String::new())),
-            "log" => self.outbox.push(Intent::OpenConversation),
-            "print" => self.outbox.push(Intent::PrintConversation),
-            "copy" => match self.newest_answer() {
+        match slash {
+            Slash::Steer(text) => self.send(text, DeliveryMode::Steer),
+            Slash::Approvals => self.answer_question(),
+            Slash::Pods => self.open_pods(),
+            Slash::Help => self.open_panel(PanelKind::Keys),
+            Slash::Context | Slash::Pins => self.open_panel(PanelKind::Context),
+            Slash::Features => self.open_features(),
+            Slash::Status => self.open_panel(PanelKind::Status),
+            Slash::Search(text) => self.search_begin(&text),
+            Slash::Detach => self.outbox.push(Intent::Detach),
+            Slash::Editor => self.outbox.push(Intent::OpenEditor(String::new())),
+            Slash::Log => self.outbox.push(Intent::OpenConversation),
+            Slash::Print => self.outbox.push(Intent::PrintConversation),
+            Slash::Copy => match self.newest_answer() {
                 Some(text) => self.outbox.push(Intent::Copy(text)),
                 None => self.tell("there is no answer yet", Tone::Dim),
             },
-            "diff" => {
-                let since = self.fold.changed_from.filter(|_| rest == "turn");
-                self.ask_told(
-                    "diff",
-                    Intent::ShowDiff {
-                        since: since.unwrap_or(0),
-                    },
-                );
+            Slash::Diff { turn } => {
+                let since = self.fold.changed_from.filter(|_| turn).unwrap_or(0);
+                self.ask_told("diff", Intent::ShowDiff { since });
             }
-            _ if !live => self.not_connected(),
-            "undo" => self.undo(rest == "all"),
-            "model" => self.restart("model", |_| Intent::ListModels),
-            "new" => {
+            Slash::Undo { .. } | Slash::Model | Slash::New | Slash::Verb(_) if !live => {
+                self.not_connected();
+            }
+            Slash::Undo { all } => self.undo(all),
+            Slash::Model => self.restart("model", |_| Intent::ListModels),
+            Slash::New => {
                 let status = self.model.status();
                 let (dir, model) = (status.host.cwd.clone(), status.model.clone());
                 self.tell("starting a new pod here …", Tone::Dim);
                 self.outbox.push(Intent::NewPod { dir, model });
             }
-            "cancel" => self.outbox.push(Intent::Cancel),
-            "pause" => self.outbox.push(Intent::Pause),
-            "resume" => self.outbox.push(Intent::Resume { more: false }),
-            "more" => self.outbox.push(Intent::Resume { more: true }),
-            "compact" => self.outbox.push(Intent::Compact {
-                drop_turns: rest == "turns",
-            }),
-            "pin" => self.outbox.push(Intent::Pin(rest.to_owned())),
-            "unpin" => self.outbox.extend(rest.parse().ok().map(Intent::Unpin)),
-            _ => {}
+            Slash::Verb(verb) => self.outbox.push(Intent::Do(verb)),
         }
     }
 
@@ -190,7 +176,7 @@ impl Screen {
         } else if is_again && self.composer.is_empty() {
             self.take_back();
         } else if self.model.status().turn.is_some() && self.connection == ConnectionState::Live {
-            self.outbox.push(Intent::Cancel);
+            self.outbox.push(Intent::verb(Cancel::default()));
             self.tell("cancelling; Esc again takes the last input back", Tone::Dim);
         } else {
             self.place = None;
@@ -208,13 +194,12 @@ impl Screen {
         let text = match last {
             Some(input) => self
                 .whole(input)
-                .map(|text| commands::typed(&text, self.is_command(input))),
+                .map(|text| slash::typed(&text, self.is_command(input))),
             None => self.fold.history.back().cloned(),
         };
         if let Some(text) = text {
             self.composer.set(&text);
-            self.outbox
-                .extend(last.map(|input| Intent::Withdraw { input }));
+            self.outbox.extend(last.map(withdraw));
         }
     }
 

@@ -622,6 +622,7 @@ fn now_ms() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use protocol::method::Cancel;
     use protocol::status::DeliveryMode;
 
     #[test]
@@ -638,7 +639,7 @@ mod tests {
         let all = [
             draft("old"),
             sent.clone(),
-            Intent::Cancel,
+            Intent::Do(Cancel::default().into()),
             edited,
             draft("new"),
         ];

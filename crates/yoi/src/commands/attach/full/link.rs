@@ -15,9 +15,9 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use protocol::event::Event;
 use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, Ask, Attached, CallTool, Cancel, Compact, Done, EditInput,
-    GetApprovals, GetFeatures, GetPastCalls, GetStatus, MoveInput, Page, Pause, Pin, PreviewCall,
-    PreviewedCall, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun, Undo, Unpin, Withdraw,
+    AllowOrDeny, AllowScope, Approve, Ask, Attached, CallTool, Done, EditInput, GetApprovals,
+    GetFeatures, GetPastCalls, GetStatus, Page, PreviewCall, PreviewedCall, SendInput, SetDraft,
+    Shutdown, StopJob, Undo, Verb, Withdraw,
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
@@ -202,60 +202,15 @@ impl Link {
                 Ok(_withdrawn) => self.send(text, DeliveryMode::Steer).await,
                 Err(failure) => Ok(Some(Reply::Failed(words(&failure)))),
             },
-            Intent::Withdraw { input } => {
-                self.ask_now(Withdraw {
-                    input,
-                    cmd_id: cmd_id(),
-                })
-                .await
-            }
-            Intent::MoveInput { input, before } => {
-                self.ask_now(MoveInput {
-                    input,
-                    before,
-                    cmd_id: cmd_id(),
-                })
-                .await
-            }
-            Intent::Cancel => {
-                self.ask_now(Cancel {
-                    input: None,
-                    cmd_id: cmd_id(),
-                })
-                .await
-            }
-            Intent::Pause => self.ask_now(Pause { cmd_id: cmd_id() }).await,
-            Intent::Resume { more } => {
-                self.ask_now(Resume {
-                    more,
-                    cmd_id: cmd_id(),
-                })
-                .await
-            }
-            Intent::Compact { drop_turns } => {
-                self.ask_now(Compact {
-                    drop_turns,
-                    cmd_id: cmd_id(),
-                })
-                .await
+            Intent::Do(verb) => {
+                let asked = matches!(verb, Verb::StopRun(_))
+                    .then(|| Reply::Note("the task was asked to stop".to_owned()));
+                let failed = self.ask_now(verb.with_cmd_id(cmd_id())).await?;
+                Ok(failed.or(asked))
             }
             Intent::Stop => {
                 self.ask_now(Shutdown {
                     now: false,
-                    cmd_id: cmd_id(),
-                })
-                .await
-            }
-            Intent::Pin(text) => {
-                self.ask_now(Pin {
-                    text,
-                    cmd_id: cmd_id(),
-                })
-                .await
-            }
-            Intent::Unpin(pin) => {
-                self.ask_now(Unpin {
-                    pin,
                     cmd_id: cmd_id(),
                 })
                 .await
@@ -319,7 +274,6 @@ impl Link {
             }
             Intent::FetchStatus
             | Intent::StopJob(_)
-            | Intent::StopRun(_)
             | Intent::FetchFeatures
             | Intent::PreviewFeature { .. }
             | Intent::ChangeFeature { .. } => self.perform_in_panel(intent).await,
@@ -385,15 +339,6 @@ impl Link {
                     })
                     .await?;
                 Ok(failed.or_else(|| Some(Reply::Note(format!("job {job} was stopped")))))
-            }
-            Intent::StopRun(run) => {
-                let failed = self
-                    .ask_now(StopRun {
-                        run,
-                        cmd_id: cmd_id(),
-                    })
-                    .await?;
-                Ok(failed.or_else(|| Some(Reply::Note("the task was asked to stop".to_owned()))))
             }
             Intent::FetchFeatures => {
                 let told = match (self.ask(GetFeatures {}).await?, self.feature_files().await?) {
