@@ -1,4 +1,4 @@
-//! The features of a program beside the built-in ones. Installs nothing.
+//! The features and runtimes of a program beside the built-in ones. Installs nothing.
 
 use pod::feature::{CapabilityPolicy, FeatureDescriptor, FeatureModule, HostCapability};
 use std::fmt;
@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 /// What a program adds to the built-in features; shared by its copies.
 #[derive(Clone, Default)]
-pub struct AddedFeatures(Vec<Arc<AddedFeature>>);
+pub struct AddedFeatures {
+    features: Vec<Arc<AddedFeature>>,
+    runtimes: Vec<&'static str>,
+}
 
 struct AddedFeature {
     module: Arc<dyn FeatureModule>,
@@ -21,27 +24,40 @@ impl AddedFeatures {
     pub fn add(&mut self, module: Arc<dyn FeatureModule>, grants: &[HostCapability]) {
         let declared = catch_unwind(AssertUnwindSafe(|| module.descriptor())).ok();
         let grants = grants.to_vec();
-        self.0.push(Arc::new(AddedFeature {
+        self.features.push(Arc::new(AddedFeature {
             module,
             declared,
             grants,
         }));
     }
 
+    /// Adds a runtime for scripts of plugins by its name: the program runs them under a hidden command of its own.
+    pub fn add_runtime(&mut self, name: &'static str) {
+        self.runtimes.push(name);
+    }
+
+    /// The runtimes for scripts of plugins.
+    pub fn runtimes(&self) -> &[&'static str] {
+        &self.runtimes
+    }
+
     /// The modules, in the order in which they were added.
     pub fn modules(&self) -> impl Iterator<Item = Arc<dyn FeatureModule>> {
-        self.0.iter().map(|added| Arc::clone(&added.module))
+        self.features.iter().map(|added| Arc::clone(&added.module))
     }
 
     /// Everything that the program has declared, the built-in features first.
     pub fn declared(&self) -> Vec<FeatureDescriptor> {
-        let added = self.0.iter().filter_map(|added| added.declared.clone());
+        let added = self
+            .features
+            .iter()
+            .filter_map(|added| added.declared.clone());
         builtins::declared().into_iter().chain(added).collect()
     }
 
     /// A policy with the default grants of these features.
     pub fn granted(&self, mut policy: CapabilityPolicy) -> CapabilityPolicy {
-        for added in &self.0 {
+        for added in &self.features {
             let Some(declared) = &added.declared else {
                 continue;
             };
@@ -55,7 +71,10 @@ impl AddedFeatures {
 
 impl fmt::Debug for AddedFeatures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids = self.0.iter().filter_map(|added| added.declared.as_ref());
+        let ids = self
+            .features
+            .iter()
+            .filter_map(|added| added.declared.as_ref());
         f.debug_list()
             .entries(ids.map(|declared| &declared.id))
             .finish()

@@ -105,7 +105,9 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::look", may: &[] },
         // errors on standard error
         Room { name: "yoi::report", may: &["look"] },
-        Room { name: "yoi::program", may: &[] },
+        // scripts of plugins that this program runs itself; knows no host of them
+        Room { name: "yoi::scripts", may: &[] },
+        Room { name: "yoi::program", may: &["scripts"] },
         Room { name: "yoi::usage", may: &[] },
         Room { name: "yoi::candidates", may: &[] },
         // flags; runs nothing

@@ -10,6 +10,7 @@ mod look;
 mod past_turn;
 mod program;
 mod report;
+mod scripts;
 mod show;
 mod socket;
 mod terminal;
@@ -28,7 +29,12 @@ use host::env::Env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-fn command_line(args: Vec<OsString>, added: AddedFeatures, points: &Points) -> ExitCode {
+fn command_line(
+    args: Vec<OsString>,
+    added: AddedFeatures,
+    runtimes: &[program::Runtime],
+    points: &Points,
+) -> ExitCode {
     // Before there is a thread.
     if args
         .get(1)
@@ -41,7 +47,9 @@ fn command_line(args: Vec<OsString>, added: AddedFeatures, points: &Points) -> E
             Exit::Unavailable.code()
         };
     }
-    if let Some(code) = commands::completions::answered(&args) {
+    let words = args.get(1..).unwrap_or_default();
+    let answered = runtimes.iter().find_map(|runtime| runtime.answered(words));
+    if let Some(code) = answered.or_else(|| commands::completions::answered(&args)) {
         return code;
     }
     if args.get(1).is_some_and(|word| word == cli::HOST) {

@@ -1,4 +1,4 @@
-//! A program of yoi with more features than the built-in ones: composed in a `main` of its own, without a change here.
+//! A program of yoi with more features and runtimes than the built-in ones: composed in a `main` of its own, without a change here.
 
 use crate::report::Report;
 use host::added::AddedFeatures;
@@ -26,7 +26,24 @@ use std::sync::Arc;
 #[must_use]
 pub struct Program {
     added: AddedFeatures,
+    runtimes: Vec<Runtime>,
     points: Points,
+}
+
+/// What runs scripts of plugins.
+#[derive(Clone, Copy)]
+pub(crate) struct Runtime {
+    name: &'static str,
+    run: fn(&[OsString]) -> ExitCode,
+}
+
+impl Runtime {
+    /// Runs a script if the words of the process say so: the hidden command of this runtime, and what stands behind it.
+    pub(crate) fn answered(self, words: &[OsString]) -> Option<ExitCode> {
+        let name = words.first()?.to_str()?.strip_prefix("__")?;
+        let words = words.get(1..).unwrap_or_default();
+        (name == self.name).then(|| (self.run)(words))
+    }
 }
 
 impl Default for Program {
@@ -36,18 +53,29 @@ impl Default for Program {
 }
 
 impl Program {
-    /// The built-in features alone.
+    /// The built-in features alone, and Lua for scripts.
     pub fn new() -> Self {
-        Self {
+        let none = Self {
             added: AddedFeatures::default(),
+            runtimes: Vec::new(),
             points: Points::none(),
-        }
+        };
+        none.runtime("lua", crate::scripts::run_lua)
     }
 
     /// Adds a feature with what it is granted by default; `grant = { … }` of a person's configuration replaces that. Its
     /// id is used as it is, and names its state.
     pub fn feature(mut self, module: Arc<dyn FeatureModule>, grants: &[HostCapability]) -> Self {
         self.added.add(module, grants);
+        self
+    }
+
+    /// Adds a runtime: features of plugins with `runtime = "NAME"` are answered by guests, each a process of this program in
+    /// which `run` gets the path of the script, and speaks the contract of guests on standard input and output. The working
+    /// directory is the package. `run` is called before this process has another thread.
+    pub fn runtime(mut self, name: &'static str, run: fn(&[OsString]) -> ExitCode) -> Self {
+        self.added.add_runtime(name);
+        self.runtimes.push(Runtime { name, run });
         self
     }
 
@@ -62,7 +90,8 @@ impl Program {
     pub fn main(self, args: impl IntoIterator<Item = OsString>) -> ExitCode {
         pod::hook::silence_private_panics();
         let command_line = AssertUnwindSafe(|| {
-            crate::command_line(args.into_iter().collect(), self.added, &self.points)
+            let args = args.into_iter().collect();
+            crate::command_line(args, self.added, &self.runtimes, &self.points)
         });
         catch_unwind(command_line).unwrap_or_else(|_panic| {
             // The panic has said where.

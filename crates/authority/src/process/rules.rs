@@ -42,6 +42,9 @@ const SYSTEM: &[&str] = &[
     "/dev/urandom",
 ];
 
+/// This program, whatever has its path meanwhile: a child may run it again, to read a script.
+pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// Written as well: nothing is kept there. No terminals: with `/dev/tty` a child could ask the person and wait for
 /// ever, and a new one from `/dev/ptmx` needs `/dev/pts`, where the person's own are.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
@@ -247,7 +250,11 @@ fn collect(
         .copied()
         .chain(shared)
         .map(|path| (PathBuf::from(path), written(abi)));
-    for (path, access) in system.chain(devices) {
+    let program = (
+        PathBuf::from(OWN_PROGRAM),
+        AccessFs::Execute | AccessFs::ReadFile,
+    );
+    for (path, access) in system.chain(devices).chain([program]) {
         all.extend(open(path, access, abi));
     }
     let (found, absent) = toolchains(env, &write, &hidden);

@@ -1,7 +1,7 @@
 //! Children that are talked to: lines there and back, and whatever a child does instead.
 
 use super::run::alive;
-use super::shared::{LONG, Place, apart, confinable};
+use super::shared::{LONG, Place, apart, confinable, run};
 use authority::{ChildExit, ErrorKind, MAX_LINE, SandboxMode, Spawner, Talk};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -189,5 +189,21 @@ async fn it_ends_when_it_is_dropped_or_its_grant_is_revoked_or_its_time_is_up() 
         assert_eq!(line(&mut late).await, None, "{at}");
         let ended = late.end(LONG).await.unwrap();
         assert_eq!(ended.how, ChildExit::Deadline, "{at}");
+    }
+}
+
+/// Scripts of plugins are read by this program, which is in no directory that children read. In namespaces, the helper is this
+/// program; that of these tests is another one.
+#[tokio::test]
+async fn a_confined_child_may_run_this_program_again() {
+    let place = Place::new();
+    if !confinable() {
+        return;
+    }
+    for mode in [SandboxMode::ReadOnly, SandboxMode::WorkspaceWrite] {
+        let spawner = place.spawner(mode).unwrap();
+        let job = place.job("/proc/self/exe", &["--list", "no such test"]);
+        let (ended, said) = run(&spawner, job).await.unwrap();
+        assert_eq!(ended.how, ChildExit::Exit(0), "{mode:?}: {said}");
     }
 }

@@ -280,8 +280,9 @@ impl Finding<'_> {
         let text = plain_file::text(&bytes).map_err(|why| format!("{MANIFEST} {why}"))?;
         let version =
             Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?;
-        let manifest =
-            Manifest::read(text, &version, &self.places.renames).map_err(|why| why.to_string())?;
+        let (renames, runtimes) = (&self.places.renames, self.env.added.runtimes());
+        let manifest = Manifest::read(text, &version, renames, runtimes);
+        let manifest = manifest.map_err(|why| why.to_string())?;
         Ok((manifest, text.to_owned()))
     }
 

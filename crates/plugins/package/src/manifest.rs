@@ -75,10 +75,16 @@ pub enum BadManifest {
 
 impl Manifest {
     /// Reads a manifest for a host of version `yoi`. `renames` gives tools of packages other names: by package, then by tool.
+    /// `runtimes` are those of scripts that this program has.
     ///
     /// # Errors
     /// It is too long or not valid, or needs another version of yoi. What is wrong with one feature stands in its place.
-    pub fn read(text: &str, yoi: &Version, renames: &Renames) -> Result<Self, BadManifest> {
+    pub fn read(
+        text: &str,
+        yoi: &Version,
+        renames: &Renames,
+        runtimes: &[&str],
+    ) -> Result<Self, BadManifest> {
         let lines = Lines(text);
         let invalid =
             |why: String| BadManifest::Invalid(authority::text::escape_line(&why).into_owned());
@@ -129,7 +135,8 @@ impl Manifest {
                 let id = format!("plugin:{}/{name}", package.name)
                     .parse()
                     .map_err(|error| format!("{error}"))?;
-                DeclaredFeature::of(id, &package.version, package.about(), table, rename, |at| {
+                let (version, about) = (&package.version, package.about());
+                DeclaredFeature::of(id, version, about, table, (rename, runtimes), |at| {
                     lines.number(at)
                 })
             });

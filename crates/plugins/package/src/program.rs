@@ -16,6 +16,8 @@ const MAX_WORD: usize = 4096;
 const MAX_FILLED: usize = 128 * 1024 - 1;
 /// The placeholder of the package's directory.
 const PACKAGE: &str = "package";
+/// This program, which reads scripts itself.
+const OWN: &str = "/proc/self/exe";
 
 /// A program as the manifest has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,7 +33,7 @@ pub(crate) struct ProgramTable {
 /// The program that answers the calls of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolProgram {
-    /// A name, looked up in the children's `PATH`.
+    /// A name, looked up in the children's `PATH`; or this program, by its path.
     pub program: String,
     /// Whether it needs the network.
     pub network: bool,
@@ -96,6 +98,25 @@ impl ToolProgram {
         })
     }
 
+    /// This program with a script of the package, under the hidden command of its runtime.
+    pub(crate) fn script(runtime: &str, path: &str) -> Result<Self, String> {
+        let fits = |part: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+            !part.is_empty() && !part.starts_with('.') && part.bytes().all(is_plain)
+        };
+        if path.len() > MAX_WORD || !path.split('/').all(fits) {
+            return Err("`script` is the path of a file in the package".to_owned());
+        }
+        Ok(Self {
+            program: OWN.to_owned(),
+            network: false,
+            words: vec![
+                vec![Piece::Text(format!("__{runtime}"))],
+                vec![Piece::Package, Piece::Text(format!("/{path}"))],
+            ],
+        })
+    }
+
     /// The files of the package that its words name, whatever the arguments are.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.words.iter().filter_map(|word| match word.as_slice() {
@@ -122,7 +143,10 @@ impl ToolProgram {
 /// As a manifest has it, on one line.
 impl fmt::Display for ToolProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = quoted(&self.program);
+        let mut line = match self.program.as_str() {
+            OWN => "yoi".to_owned(),
+            program => quoted(program),
+        };
         for word in &self.words {
             let text = word.iter().map(|piece| match piece {
                 Piece::Text(text) => text.clone(),

@@ -34,7 +34,7 @@ fn read(manifest: &str) -> Vec<DeclaredFeature> {
         .replace("\nprogram = ", "\nnetwork = true\nprogram = ")
         .replace("guest = { ", "guest = { network = true, ");
     let version = Version::parse(env!("CARGO_PKG_VERSION")).unwrap();
-    let manifest = Manifest::read(manifest, &version, &Renames::new()).unwrap();
+    let manifest = Manifest::read(manifest, &version, &Renames::new(), &[]).unwrap();
     assert!(!manifest.features.is_empty());
     manifest
         .features

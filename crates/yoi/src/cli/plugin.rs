@@ -87,6 +87,9 @@ pub(crate) struct PluginNewArgs {
     /// Write one whose tool, gate and state a guest in Python answers
     #[arg(long)]
     pub(crate) python: bool,
+    /// Write the same with a script in Lua, which needs no other program
+    #[arg(long, conflicts_with = "python")]
+    pub(crate) lua: bool,
 }
 
 #[derive(Debug, Args)]

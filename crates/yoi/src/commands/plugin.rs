@@ -71,6 +71,22 @@ const PYTHON: Template = Template {
     ],
 };
 
+const LUA: Template = Template {
+    name: "review-first",
+    tool: ("Reviewed", "reviewed"),
+    has_guests: true,
+    files: &[
+        (
+            "plugin.toml",
+            include_str!("../../../../docs/plugins/review-first-lua/plugin.toml"),
+        ),
+        (
+            "main.lua",
+            include_str!("../../../../docs/plugins/review-first-lua/main.lua"),
+        ),
+    ],
+};
+
 pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
     match action {
         PluginAction::List(args) => list(args, env),
@@ -236,7 +252,11 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
         tool: (own, behind),
         has_guests,
         files,
-    } = if args.python { PYTHON } else { PROGRAM };
+    } = match args {
+        PluginNewArgs { python: true, .. } => PYTHON,
+        PluginNewArgs { lua: true, .. } => LUA,
+        _ => PROGRAM,
+    };
     for (path, text) in files {
         let tool = format!("{}_{behind}", args.name.replace('-', "_"));
         let text = text.replace(own, &tool).replace(

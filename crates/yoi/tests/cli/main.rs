@@ -64,6 +64,7 @@ mod plugin_attacks;
 mod plugin_commands;
 mod plugin_fixtures;
 mod plugin_guests;
+mod plugin_lua;
 mod plugin_stac;
 mod plugins;
 mod pod_budget;

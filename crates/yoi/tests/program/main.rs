@@ -8,6 +8,7 @@
 
 mod keeper;
 mod scene;
+mod scripts;
 
 use keeper::{Keeper, Waiting};
 use pod::feature::HostCapability;
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     if std::env::var_os(ROLE).is_some()
         || std::env::args()
             .nth(1)
-            .is_some_and(|word| word == "__helper")
+            .is_some_and(|word| word == "__helper" || word == "__lua")
     {
         let granted = [HostCapability::tool("*")];
         let program = yoi::Program::new()
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
         .skip(1)
         .find(|argument| !argument.starts_with('-'))
         .unwrap_or_default();
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 10] = [
         (
             "a_denial_prints_the_grant_that_works",
             a_denial_prints_the_grant_that_works,
@@ -70,6 +71,18 @@ fn main() -> ExitCode {
         (
             "a_projects_file_grants_nothing",
             a_projects_file_grants_nothing,
+        ),
+        (
+            "a_push_waits_for_a_review_that_no_kill_forgets",
+            scripts::a_push_waits_for_a_review_that_no_kill_forgets,
+        ),
+        (
+            "the_example_in_lua_keeps_the_contract",
+            scripts::the_example_in_lua_keeps_the_contract,
+        ),
+        (
+            "a_script_that_does_not_end_refuses_while_its_tool_works",
+            scripts::a_script_that_does_not_end_refuses_while_its_tool_works,
         ),
     ];
     for (name, test) in tests.into_iter().filter(|(name, _)| name.contains(&filter)) {

@@ -94,7 +94,8 @@ fn put_aside(work: &Path) -> io::Result<()> {
     }
 }
 
-/// A handle on what needs a rule alone: what is read below `/etc`, which is shown as a whole, and has no link on its path.
+/// A handle on what needs a rule alone: what is read below `/etc`, which is shown as a whole, and has no link on its path; and
+/// this program, which has no path in a view.
 pub(super) fn open_shown(given: &Given) -> Option<OwnedFd> {
     let Given {
         path,
@@ -102,6 +103,9 @@ pub(super) fn open_shown(given: &Given) -> Option<OwnedFd> {
         access,
         is_store,
     } = given;
+    if path == Path::new(rules::OWN_PROGRAM) {
+        return open(path).ok().filter(|file| is_file(file, *id));
+    }
     let etc = Path::new("/etc");
     let is_read = !is_store && !access.contains(AccessFs::WriteFile);
     let file = (is_read && path != etc && path.starts_with(etc)).then(|| open_exactly(path))?;

@@ -40,6 +40,9 @@ enum Runtime {
     Program,
     /// A program that answers requests.
     Guest,
+    /// A script that this program runs, with the runtime of this name.
+    #[serde(untagged)]
+    Script(String),
 }
 
 /// `[features.NAME]`: what a feature without code can declare, under the names of [`FeatureDescriptor`], and its programs.
@@ -60,6 +63,7 @@ pub(super) struct FeatureTable {
     #[serde(default)]
     runtime: Runtime,
     guest: Option<ProgramTable>,
+    script: Option<String>,
     #[serde(default)]
     hooks: Vec<HookTable>,
     #[serde(default)]
@@ -129,11 +133,11 @@ impl DeclaredFeature {
         version: &Version,
         about: Option<About>,
         table: FeatureTable,
-        rename: &BTreeMap<String, String>,
+        (rename, runtimes): (&BTreeMap<String, String>, &[&str]),
         line_at: impl Fn(usize) -> usize,
     ) -> Result<Self, String> {
         let name = id.name().rsplit('/').next().unwrap_or_default().to_owned();
-        let guest = table.guest_program()?;
+        let guest = table.guest_program(runtimes)?;
         let FeatureTable {
             display_name,
             tools,
@@ -143,6 +147,7 @@ impl DeclaredFeature {
             mut run,
             runtime: _,
             guest: _,
+            script: _,
             hooks,
             states,
             requests: asked,
@@ -348,7 +353,7 @@ fn renamed(rules: Vec<Rule>, tools: &[ToolTable], rename: &BTreeMap<String, Stri
 
 impl FeatureTable {
     /// The program of guests, which is there exactly if they answer.
-    fn guest_program(&self) -> Result<Option<ToolProgram>, String> {
+    fn guest_program(&self, runtimes: &[&str]) -> Result<Option<ToolProgram>, String> {
         let is_carried = |request: &&CapabilityRequest| {
             matches!(
                 request.capability,
@@ -358,19 +363,38 @@ impl FeatureTable {
         let needs_guest =
             !(self.hooks.is_empty() && self.states.is_empty() && self.requests.is_empty())
                 || self.settings.is_some();
+        let is_script = matches!(self.runtime, Runtime::Script(_));
+        if self.script.is_some() && !is_script {
+            return Err("`script` needs a runtime that reads it".to_owned());
+        }
         let guest = match (&self.runtime, &self.guest) {
             (Runtime::Program, None) if needs_guest => {
                 let text = "hooks, states, requests and settings are of guests";
                 return Err(format!("{text}; write `runtime = \"guest\"`"));
             }
             (Runtime::Program, None) => return Ok(None),
-            (Runtime::Program, Some(_)) => {
+            (Runtime::Program | Runtime::Script(_), Some(_)) => {
                 return Err("`guest` needs `runtime = \"guest\"`".to_owned());
+            }
+            (Runtime::Script(name), None) if !runtimes.contains(&name.as_str()) => {
+                let known = ["program", "guest"].iter().chain(runtimes);
+                let known: Vec<&str> = known.copied().collect();
+                return Err(format!(
+                    "the runtime `{name}` is not known; known are {}",
+                    known.join(", ")
+                ));
+            }
+            (Runtime::Script(name), None) => {
+                let needs =
+                    || format!("`runtime = \"{name}\"` needs `script`, a file of the package");
+                let script = self.script.as_ref().ok_or_else(needs)?;
+                ToolProgram::script(name, script)?
             }
             (Runtime::Guest, None) => {
                 return Err("`runtime = \"guest\"` needs `guest = { program, args }`".to_owned());
             }
-            (Runtime::Guest, Some(guest)) => guest.clone(),
+            (Runtime::Guest, Some(guest)) => ToolProgram::of(guest.clone(), &Map::new())
+                .map_err(|why| format!("guest: {why}"))?,
         };
         if let Some(other) = self.requests.iter().find(|request| !is_carried(request)) {
             let capability = &other.capability;
@@ -378,7 +402,6 @@ impl FeatureTable {
                 "requests: a guest is given no handle for {capability}"
             ));
         }
-        let guest = ToolProgram::of(guest, &Map::new()).map_err(|why| format!("guest: {why}"))?;
         Ok(Some(guest))
     }
 }

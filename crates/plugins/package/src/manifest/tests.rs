@@ -40,7 +40,7 @@ program = "echo"
 "#;
 
 fn manifest(text: &str) -> Result<Manifest, BadManifest> {
-    Manifest::read(text, &Version::new(0, 2, 0), &BTreeMap::new())
+    Manifest::read(text, &Version::new(0, 2, 0), &BTreeMap::new(), &["lua"])
 }
 
 fn feature(name: &str, text: &str) -> Result<DeclaredFeature, String> {
@@ -358,7 +358,7 @@ fn a_bad_package_has_no_features() {
         manifest(&"#".repeat(MAX_MANIFEST + 1)).unwrap_err(),
         BadManifest::TooLong(MAX_MANIFEST + 1)
     );
-    let why = Manifest::read(GOOD, &Version::new(1, 0, 0), &BTreeMap::new())
+    let why = Manifest::read(GOOD, &Version::new(1, 0, 0), &BTreeMap::new(), &["lua"])
         .unwrap_err()
         .to_string();
     assert_eq!(why, "the package needs yoi >=0.2, <1; this is 1.0.0");
@@ -391,7 +391,9 @@ fn tools_with_one_name_are_refused() {
     let hello = GOOD
         .replace("[features.hello]\ndisplay_name = \"Hello\"\n", "")
         .replace("features.hello", "features.maps");
-    let read = |renames: &Renames| Manifest::read(&hello, &Version::new(0, 2, 0), renames).unwrap();
+    let read = |renames: &Renames| {
+        Manifest::read(&hello, &Version::new(0, 2, 0), renames, &["lua"]).unwrap()
+    };
     assert!(read(&Renames::new()).features["maps"].is_ok());
     let other = Renames::from([(
         "acme".to_owned(),
@@ -493,7 +495,7 @@ fn rules_of_a_package_only_narrow() {
         "acme".to_owned(),
         BTreeMap::from([("acme_find".to_owned(), "other".to_owned())]),
     )]);
-    let read = Manifest::read(&text, &Version::new(0, 2, 0), &rename).unwrap();
+    let read = Manifest::read(&text, &Version::new(0, 2, 0), &rename, &["lua"]).unwrap();
     assert_eq!(
         read.features["maps"].as_ref().unwrap().descriptor.rules[0].tool,
         "other"
@@ -508,7 +510,7 @@ fn rules_of_a_package_only_narrow() {
         "acme".to_owned(),
         BTreeMap::from([("Bash".to_owned(), "other".to_owned())]),
     )]);
-    let read = Manifest::read(&text, &Version::new(0, 2, 0), &rename).unwrap();
+    let read = Manifest::read(&text, &Version::new(0, 2, 0), &rename, &["lua"]).unwrap();
     let rules = &read.features["maps"].as_ref().unwrap().descriptor.rules;
     assert_eq!(
         rules
@@ -523,7 +525,7 @@ fn rules_of_a_package_only_narrow() {
 fn a_person_gives_tools_other_names() {
     let rename = BTreeMap::from([("acme_find".to_owned(), "find_place".to_owned())]);
     let other = Renames::from([("other".to_owned(), rename.clone())]);
-    let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &other).unwrap();
+    let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &other, &["lua"]).unwrap();
     assert!(
         read.features["maps"]
             .as_ref()
@@ -532,7 +534,7 @@ fn a_person_gives_tools_other_names() {
             .contains_key("acme_find")
     );
     let rename = Renames::from([("acme".to_owned(), rename)]);
-    let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &rename).unwrap();
+    let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &rename, &["lua"]).unwrap();
     let maps = read.features["maps"].as_ref().unwrap();
     assert_eq!(maps.descriptor.declared_tools[0].name, "find_place");
     assert!(maps.programs.contains_key("find_place"));
@@ -564,7 +566,7 @@ fn guests_answer_the_tools_and_hooks_of_a_feature() {
         "review-first".to_owned(),
         [("Reviewed".to_owned(), "seen".to_owned())].into(),
     )]);
-    let renamed = Manifest::read(REVIEW, &"0.2.0".parse().unwrap(), &renamed).unwrap();
+    let renamed = Manifest::read(REVIEW, &"0.2.0".parse().unwrap(), &renamed, &["lua"]).unwrap();
     let renamed = renamed.features["main"].as_ref().unwrap();
     assert_eq!(renamed.own_name("seen"), "Reviewed");
     let guest = "guest = { program = \"python3\", args = [\"-B\", \"{package}/guest.py\"] }\n";
@@ -598,4 +600,62 @@ fn guests_answer_the_tools_and_hooks_of_a_feature() {
     let tells = format!("requests = [{{ capability = \"emit_user_alert\", {alert} }}]\nruntime");
     let tells = feature("main", &REVIEW.replacen("runtime", &tells, 1)).unwrap();
     assert_eq!(tells.descriptor.requested_capabilities.len(), 2);
+}
+
+const SCRIPT: &str = include_str!("../../../../../docs/plugins/review-first-lua/plugin.toml");
+
+#[test]
+fn a_script_is_run_by_this_program_with_a_runtime_that_it_has() {
+    let read = feature("main", SCRIPT).unwrap();
+    let guest = read.guest.as_ref().unwrap();
+    assert_eq!(guest.to_string(), "yoi __lua {package}/main.lua");
+    assert_eq!(
+        (guest.network, guest.files().next()),
+        (false, Some("main.lua"))
+    );
+    let words = guest.words("{}", std::path::Path::new("/at")).unwrap();
+    assert_eq!(words, ["__lua", "/at/main.lua"]);
+    // But for the program, it is what a guest in another language is.
+    let mut other = feature("main", REVIEW).unwrap().descriptor;
+    other.requested_capabilities = read.descriptor.requested_capabilities.clone();
+    assert_eq!(read.descriptor, other);
+    for (part, with, says) in [
+        (
+            "\"lua\"",
+            "\"rhai\"",
+            "the runtime `rhai` is not known; known are program, guest, lua",
+        ),
+        (
+            "\"lua\"",
+            "\"guest\"",
+            "`script` needs a runtime that reads it",
+        ),
+        (
+            "runtime = \"lua\"\n",
+            "",
+            "`script` needs a runtime that reads it",
+        ),
+        (
+            "script = \"main.lua\"\n",
+            "",
+            "`runtime = \"lua\"` needs `script`",
+        ),
+        (
+            "\"main.lua\"",
+            "\"../main.lua\"",
+            "`script` is the path of a file in the package",
+        ),
+        ("\"main.lua\"", "\"/main.lua\"", "`script` is the path"),
+        ("\"main.lua\"", "\"a//main.lua\"", "`script` is the path"),
+        ("\"main.lua\"", "\"{branch}.lua\"", "`script` is the path"),
+        ("\"main.lua\"", "\"\"", "`script` is the path"),
+        (
+            "script =",
+            "guest = { program = \"x\" }\nscript =",
+            "`guest` needs `runtime = \"guest\"`",
+        ),
+    ] {
+        let why = feature("main", &SCRIPT.replacen(part, with, 1)).unwrap_err();
+        assert!(why.contains(says), "{with}: {why}");
+    }
 }
