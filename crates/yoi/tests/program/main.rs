@@ -24,16 +24,17 @@ const ROLE: &str = "PROGRAM_UNDER_TEST";
 const VALUE: &str = "s3cr3t-of-the-tracker";
 
 fn main() -> ExitCode {
-    // What holds the namespaces of its commands has another environment.
+    // What holds the namespaces of its commands, and guests, have another environment.
     if std::env::var_os(ROLE).is_some()
         || std::env::args()
             .nth(1)
-            .is_some_and(|word| word == "__helper" || word == "__lua")
+            .is_some_and(|word| word.starts_with("__"))
     {
         let granted = [HostCapability::tool("*")];
         let program = yoi::Program::new()
             .feature(Arc::new(Keeper), &granted)
-            .feature(Arc::new(Waiting), &[]);
+            .feature(Arc::new(Waiting), &[])
+            .runtime("text", scripts::text);
         return program.main(std::env::args_os());
     }
     if std::env::args().any(|argument| argument == "--list") {
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
         .skip(1)
         .find(|argument| !argument.starts_with('-'))
         .unwrap_or_default();
-    let tests: [(&str, fn()); 10] = [
+    let tests: [(&str, fn()); 11] = [
         (
             "a_denial_prints_the_grant_that_works",
             a_denial_prints_the_grant_that_works,
@@ -71,6 +72,10 @@ fn main() -> ExitCode {
         (
             "a_projects_file_grants_nothing",
             a_projects_file_grants_nothing,
+        ),
+        (
+            "a_program_brings_a_runtime_of_its_own",
+            scripts::a_program_brings_a_runtime_of_its_own,
         ),
         (
             "a_push_waits_for_a_review_that_no_kill_forgets",

@@ -1,6 +1,7 @@
 //! Scripts in Lua, run by this program: the example keeps the contract of features, and a script that does not end, or answers
-//! anything else, costs its own answer.
+//! anything else, costs its own answer; and a runtime that a program brings.
 
+use super::scene::Scene;
 use plugin::{Content, DeclarativeFeature, DeclaredFeature, MANIFEST, Manifest, Renames};
 use pod::feature::{
     FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -8,8 +9,10 @@ use pod::feature::{
 };
 use pod::hook::PreToolCall;
 use serde_json::{Map, Value, json};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use testkit::{Check, CheckOutcome, FeatureHost, Ruling, conformance, shell_call};
 
@@ -201,4 +204,67 @@ pub(crate) fn a_script_that_does_not_end_refuses_while_its_tool_works() {
             );
         }
     }
+}
+
+/// A runtime of this program alone, whose scripts are the answers themselves.
+pub(crate) fn text(words: &[OsString]) -> ExitCode {
+    let said = fs::read_to_string(&words[0]).unwrap();
+    for line in std::io::stdin().lines() {
+        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let result = match request["method"].as_str() {
+            Some("initialize") => json!({ "contract": 1 }),
+            _ => json!({ "summary": said.trim(), "content": "" }),
+        };
+        println!(
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+const TEXT: &str = r#"
+[package]
+name = "said"
+version = "1.0.0"
+
+[features.main]
+runtime = "text"
+script = "said.txt"
+
+[[features.main.tools]]
+name = "said_text"
+about = "Say it."
+effect = "read_only"
+schema = { type = "object", additionalProperties = false }
+"#;
+
+pub(crate) fn a_program_brings_a_runtime_of_its_own() {
+    let scene = Scene::new();
+    let package = ".config/yoi/plugins/said";
+    scene.write(&format!("{package}/plugin.toml"), TEXT);
+    scene.write(&format!("{package}/said.txt"), "as it was written\n");
+    let listed = scene.yoi(&["grant"]).ends(0).out;
+    assert!(
+        listed.contains("guests run `yoi __text {package}/said.txt`"),
+        "{listed}"
+    );
+    scene.yoi(&["grant", "plugin:said"]).ends(0);
+    let answers = "{\"calls\":[{\"name\":\"said_text\",\"arguments\":{}}]}\n{\"text\":\"done\"}";
+    scene.write("project/answers.jsonl", answers);
+    scene
+        .yoi(&["run", "--pod", "p", "-m", "scripted:answers.jsonl", "go"])
+        .ends(0);
+    let log = scene.yoi(&["log", "p"]).ends(0).out;
+    assert!(log.contains("as it was written"), "{log}");
+    // Another program does not have it.
+    scene.write(
+        &format!("{package}/plugin.toml"),
+        &TEXT.replace("\"text\"", "\"other\""),
+    );
+    let listed = scene.yoi(&["plugin", "list"]).ends(0).out;
+    assert!(
+        listed.contains("the runtime `other` is not known; known are program, guest, lua, text"),
+        "{listed}"
+    );
 }
