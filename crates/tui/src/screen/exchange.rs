@@ -121,6 +121,8 @@ pub enum Intent {
     Restart { options: Vec<String>, said: String },
     /// Start a new pod in this directory with this model; [`Reply::Started`].
     NewPod { dir: String, model: String },
+    /// Take the mouse from the terminal, or give it back; [`Reply::Note`].
+    TurnMouse,
     /// The model's list of tasks; [`Reply::Tasks`].
     ListTasks,
     /// Start a pod that does not run; [`Reply::Started`].
@@ -274,6 +276,8 @@ pub enum ConnectionState {
     Lost(String),
     /// The pod has ended, in good order or not.
     Ended(Option<String>),
+    /// Its process has ended and did not say so; when that was seen.
+    Died(u64),
     /// There is none: a screen of a log.
     Recorded,
 }

@@ -43,7 +43,7 @@ pub(super) struct TurnClock {
     pub(super) since_us: u64,
 }
 
-/// What happened since a person did something.
+/// What happened since a person did something, or looked.
 #[derive(Clone, Debug, Default)]
 struct SincePerson {
     /// All of it was seen.
@@ -383,11 +383,16 @@ impl Fold {
 
     fn person(&mut self, by: Option<&Who>) {
         if by.is_some() {
-            self.since = SincePerson {
-                is_whole: true,
-                ..SincePerson::default()
-            };
+            self.seen();
         }
+    }
+
+    /// A person has seen what there is by now.
+    pub(super) fn seen(&mut self) {
+        self.since = SincePerson {
+            is_whole: true,
+            ..SincePerson::default()
+        };
     }
 
     fn fold(&mut self, record: &RecordView) {

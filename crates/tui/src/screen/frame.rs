@@ -102,6 +102,10 @@ impl Screen {
                 .unfinished_calls()
                 .all(|call| call.started_us.is_none());
         let works = live && status.turn.is_some() && !only_waits;
+        let died = match self.connection {
+            ConnectionState::Died(at) => Some(at * 1000),
+            _ => None,
+        };
         let turn = self.fold.turn.filter(|_| works).map(|turn| turn.since_us);
         let request = self.fold.request_us.filter(|_| works);
         let expiry = self
@@ -124,6 +128,7 @@ impl Screen {
         let waits = [
             turn.map(to_second),
             request.map(to_second),
+            died.map(to_second),
             expiry,
             toast,
             retry,

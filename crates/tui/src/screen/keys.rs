@@ -6,10 +6,11 @@ use super::approvals::{KeyResult, TakesAnswer};
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Key, PodEntry};
 use super::feature_panel::FeaturePanel;
+use super::key_table::{KeyAction, KeyPlace, action};
 use super::panels::PanelKind;
 use super::pods::PodList;
 use super::processes::Processes;
-use super::state::{Screen, Selected};
+use super::state::{READ_ONLY, Screen, Selected};
 use super::told::ToldPanel;
 use super::writing::edit;
 use crate::slash;
@@ -50,31 +51,74 @@ impl Screen {
     }
 
     fn other_key(&mut self, key: Key, now_ms: u64) {
+        if let Some(action) = action(KeyPlace::Screen, key) {
+            return self.act(action, now_ms);
+        }
         match key {
-            Key::Ctrl('\\') => self.outbox.push(Intent::Detach),
-            Key::Ctrl('c') => self.leave(now_ms),
-            Key::F(1) => self.open_panel(PanelKind::Keys),
-            Key::F(2) => self.open_features(),
-            Key::F(3) => self.open_status(now_ms),
-            Key::F(5) => self.open_panel(PanelKind::Context),
-            Key::F(4) => self.answer_question(),
-            Key::Ctrl('f') => self.search_begin(""),
-            Key::Ctrl('o') => self.toggle_all(),
             _ if self.search.is_some() => self.search_key(key),
             _ if self.panel == Some(PanelKind::Pods) && key != Key::Esc => self.pods_key(key),
             _ if self.question_key(key, now_ms) => {}
             _ if self.panel.is_some() && self.panel_key(key) => {}
             Key::Esc if self.panel.is_some() => self.panel = None,
-            Key::AltUp => self.select_next(true),
-            Key::AltDown => self.select_next(false),
-            _ if self.selected.is_some() && self.selection_key(key) => {}
-            Key::Ctrl('d') if self.composer.is_empty() => self.outbox.push(Intent::Detach),
-            _ if self.role == Role::Driver => {
-                self.selected = None;
-                self.composer_key(key, now_ms);
-            }
-            Key::Esc => self.place = None,
-            _ => {}
+            key => self.key_behind(key, now_ms),
+        }
+    }
+
+    /// A key that nothing has that is open.
+    fn key_behind(&mut self, key: Key, now_ms: u64) {
+        match action(KeyPlace::Behind, key) {
+            Some(KeyAction::DetachIfEmpty) if !self.composer.is_empty() => {}
+            Some(action) => return self.act(action, now_ms),
+            None => {}
+        }
+        if self.selected.is_some() && self.selection_key(key, now_ms) {
+            return;
+        }
+        if self.role == Role::Driver {
+            self.selected = None;
+            self.composer_key(key, now_ms);
+        } else if key == Key::Esc {
+            self.place = None;
+        }
+    }
+
+    fn act(&mut self, action: KeyAction, now_ms: u64) {
+        match action {
+            KeyAction::Detach | KeyAction::DetachIfEmpty => self.outbox.push(Intent::Detach),
+            KeyAction::Leave => self.leave(now_ms),
+            KeyAction::Keys => self.open_panel(PanelKind::Keys),
+            KeyAction::Features => self.open_features(),
+            KeyAction::Status => self.open_status(now_ms),
+            KeyAction::Question => self.answer_question(),
+            KeyAction::Context => self.open_panel(PanelKind::Context),
+            KeyAction::Search => self.search_begin(""),
+            KeyAction::ToggleAll => self.toggle_all(),
+            KeyAction::Mouse => self.outbox.push(Intent::TurnMouse),
+            KeyAction::ReadOnly => self.turn_read_only(),
+            KeyAction::SelectAbove => self.select_next(true),
+            KeyAction::SelectBelow => self.select_next(false),
+            KeyAction::Open
+            | KeyAction::CopyCell
+            | KeyAction::Edit
+            | KeyAction::CopyQueued
+            | KeyAction::Withdraw
+            | KeyAction::MoveUp
+            | KeyAction::MoveDown
+            | KeyAction::SendNow => self.act_on_selected(action),
+            KeyAction::OpenConversation => self.outbox.push(Intent::OpenConversation),
+            KeyAction::PrintConversation => self.outbox.push(Intent::PrintConversation),
+            KeyAction::Send if self.take_chosen() => {}
+            KeyAction::Send => self.enter(),
+            KeyAction::NewLine => self.write('\n'),
+            KeyAction::Complete => self.complete(),
+            KeyAction::End if self.unchoose() => {}
+            KeyAction::End => self.escape(now_ms),
+            KeyAction::Above if self.choose(false) => {}
+            KeyAction::Above => self.vertical(-1),
+            KeyAction::Below if self.choose(true) => {}
+            KeyAction::Below => self.vertical(1),
+            KeyAction::RecallLike => self.recall_like(),
+            KeyAction::Editor => self.outbox.push(Intent::OpenEditor(self.composer.text())),
         }
     }
 
@@ -154,17 +198,47 @@ impl Screen {
         }
     }
 
-    /// Has the pod start again with other options, between two turns.
-    fn restart(&mut self, title: &'static str, ask: impl FnOnce(&mut Self) -> Intent) {
-        let status = self.model.status();
-        if status.turn.is_some() || !status.queued.is_empty() {
-            return self.tell(
-                "the pod works: this can change between its turns",
-                Tone::Failed,
-            );
+    /// Whether the pod can start again with other options now: between two turns.
+    fn may_restart(&mut self) -> bool {
+        if self.connection != ConnectionState::Live {
+            self.not_connected();
+            return false;
         }
-        let ask = ask(self);
-        self.ask_told(title, ask);
+        let status = self.model.status();
+        let is_free = status.turn.is_none() && status.queued.is_empty();
+        if !is_free {
+            let why = "the pod works: this can change between its turns";
+            self.tell(why, Tone::Failed);
+        }
+        is_free
+    }
+
+    /// To the sandbox in which nothing writes, or back to the one before.
+    fn turn_read_only(&mut self) {
+        if !self.may_restart() {
+            return;
+        }
+        let status = self.model.status();
+        let (sandbox, pod) = (status.host.sandbox.clone(), status.pod.clone());
+        let (to, said) = if sandbox == READ_ONLY {
+            let Some(before) = self.writes_in.clone() else {
+                let how = format!(
+                    "no other sandbox is known of this pod: `yoi stop {pod}`, then `yoi start {pod} --sandbox MODE`"
+                );
+                return self.tell(&how, Tone::Failed);
+            };
+            let said = format!("the sandbox is {before} again");
+            (before, said)
+        } else {
+            self.writes_in = Some(sandbox);
+            let said = "read-only: the pod changes no file; Shift-Tab ends that".to_owned();
+            (READ_ONLY.to_owned(), said)
+        };
+        self.tell("the pod starts again …", Tone::Dim);
+        self.outbox.push(Intent::Restart {
+            options: vec!["--sandbox".to_owned(), to],
+            said,
+        });
     }
 
     /// Asks for the memory of the jobs, unless that was done just now.
@@ -384,78 +458,88 @@ impl Screen {
     }
 
     /// A key for what is selected; `false` if it is for the composer.
-    fn selection_key(&mut self, key: Key) -> bool {
-        match (self.selected, key) {
-            (None, _) => return false,
-            (_, Key::Esc) => self.selected = None,
-            (Some(Selected::Cell(id)), Key::Enter) => match self.fold.target(id) {
-                Some(target) => self.select(Selected::Cell(target)),
-                None => self.toggle(id),
-            },
-            (Some(Selected::Cell(id)), Key::Char('c')) => {
-                let text = self
-                    .fold
-                    .cells
-                    .iter()
-                    .find(|cell| cell.id == id)
-                    .map(|cell| cell.text());
-                self.outbox.extend(text.map(Intent::Copy));
-            }
-            (Some(Selected::Cell(_)), Key::Char('/')) => self.search_begin(""),
-            (Some(Selected::Cell(_)), Key::Char('v')) => self.outbox.push(Intent::OpenConversation),
-            (Some(Selected::Cell(_)), Key::Char('[')) => {
-                self.outbox.push(Intent::PrintConversation)
-            }
-            (Some(Selected::Queued(input)), key) => return self.queue_key(input, key),
-            _ => return false,
+    fn selection_key(&mut self, key: Key, now_ms: u64) -> bool {
+        if key == Key::Esc {
+            self.selected = None;
+            return true;
         }
-        true
+        let place = match self.selected {
+            Some(Selected::Cell(_)) => KeyPlace::Cell,
+            Some(Selected::Queued(input)) => {
+                if self.role != Role::Driver || self.connection != ConnectionState::Live {
+                    return false;
+                }
+                let queued = &self.model.status().queued;
+                if !queued.iter().any(|waiting| waiting.input == input) {
+                    self.selected = None;
+                    return false;
+                }
+                KeyPlace::Queued
+            }
+            None => return false,
+        };
+        let found = action(place, key);
+        found
+            .into_iter()
+            .for_each(|action| self.act(action, now_ms));
+        found.is_some()
     }
 
-    fn queue_key(&mut self, input: u64, key: Key) -> bool {
-        if self.role != Role::Driver || self.connection != ConnectionState::Live {
-            return false;
-        }
-        let queued = &self.model.status().queued;
-        let Some(at) = queued.iter().position(|waiting| waiting.input == input) else {
-            self.selected = None;
-            return false;
-        };
-        let id = |at: usize| queued.get(at).map(|waiting| waiting.input);
-        let intent = match key {
-            Key::Char('c') => self.whole(input).map(Intent::Copy),
-            Key::Char('x') | Key::Delete => Some(withdraw(input)),
-            Key::Char('u') => at
-                .checked_sub(1)
-                .and_then(id)
-                .map(|before| moved(input, Some(before))),
-            Key::Char('d') => id(at + 1).map(|_| moved(input, id(at + 2))),
-            Key::Char('s') if self.is_command(input) => {
-                self.tell(
-                    "a command has a turn of its own: no running turn takes it",
-                    Tone::Failed,
-                );
-                None
-            }
-            Key::Char('s') => self
-                .whole(input)
-                .map(|text| Intent::SendNow { input, text }),
-            Key::Char('e') | Key::Enter => {
-                if let Some(text) = self.whole(input) {
-                    if !self.composer.is_empty() {
-                        self.fold.remember(&self.composer.text());
-                        self.tell("what you wrote is among the earlier inputs (Up)", Tone::Dim);
+    fn act_on_selected(&mut self, action: KeyAction) {
+        let intent = match self.selected {
+            Some(Selected::Cell(id)) => match action {
+                KeyAction::Open => {
+                    match self.fold.target(id) {
+                        Some(target) => self.select(Selected::Cell(target)),
+                        None => self.toggle(id),
                     }
-                    self.composer
-                        .set(&slash::typed(&text, self.is_command(input)));
-                    (self.editing, self.selected) = (Some(input), None);
+                    None
                 }
-                None
-            }
-            _ => return false,
+                KeyAction::CopyCell => {
+                    let cell = self.fold.cells.iter().find(|cell| cell.id == id);
+                    cell.map(|cell| Intent::Copy(cell.text()))
+                }
+                _ => None,
+            },
+            Some(Selected::Queued(input)) => self.act_on_queued(action, input),
+            None => None,
         };
         self.outbox.extend(intent);
-        true
+    }
+
+    fn act_on_queued(&mut self, action: KeyAction, input: u64) -> Option<Intent> {
+        let queued = &self.model.status().queued;
+        let at = queued.iter().position(|waiting| waiting.input == input)?;
+        let id = |at: usize| queued.get(at).map(|waiting| waiting.input);
+        match action {
+            KeyAction::CopyQueued => self.whole(input).map(Intent::Copy),
+            KeyAction::Withdraw => Some(withdraw(input)),
+            KeyAction::MoveUp => {
+                let before = at.checked_sub(1).and_then(id)?;
+                Some(moved(input, Some(before)))
+            }
+            KeyAction::MoveDown => id(at + 1).map(|_| moved(input, id(at + 2))),
+            KeyAction::SendNow if self.is_command(input) => {
+                let why = "a command has a turn of its own: no running turn takes it";
+                self.tell(why, Tone::Failed);
+                None
+            }
+            KeyAction::SendNow => self
+                .whole(input)
+                .map(|text| Intent::SendNow { input, text }),
+            KeyAction::Edit => {
+                let text = self.whole(input)?;
+                if !self.composer.is_empty() {
+                    self.fold.remember(&self.composer.text());
+                    self.tell("what you wrote is among the earlier inputs (Up)", Tone::Dim);
+                }
+                self.composer
+                    .set(&slash::typed(&text, self.is_command(input)));
+                (self.editing, self.selected) = (Some(input), None);
+                None
+            }
+            _ => None,
+        }
     }
 
     /// The whole text of an input that waits.

@@ -14,6 +14,7 @@ mod fold;
 mod frame;
 mod full_context;
 mod inline;
+mod key_table;
 mod keys;
 mod layout;
 mod live;

@@ -1,5 +1,6 @@
 //! Panels that slide over the transcript: the keys, and what the pod is and runs.
 
+use super::key_table::{FEATURES, KEYS, KeyRow, VI};
 use super::status::{left, tokens};
 use crate::count::count;
 use crate::line::Line;
@@ -19,88 +20,16 @@ pub(super) enum PanelKind {
     Told(&'static str),
 }
 
-/// A pod need not tell its features, and a person need not write as in `vi`.
-const FEATURES: &str = "F2";
-const VI: &str = "Esc, then";
-
-const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send · Alt-Enter, Ctrl-J: new line"),
-    (
-        "Esc",
-        "end the running turn · twice: take the last input back",
-    ),
-    (
-        "Ctrl-D",
-        "detach when nothing is written (also Ctrl-\\, Ctrl-C twice)",
-    ),
-    ("PgUp PgDn", "scroll · Ctrl-Home, Ctrl-End: begin and end"),
-    (
-        "Alt-Up Alt-Down",
-        "select a waiting input or a part of the transcript",
-    ),
-    (
-        "  Enter, c",
-        "open or close it, or go to its record · copy it",
-    ),
-    ("  /", "search the journal, back to its first record"),
-    (
-        "  v [",
-        "the whole conversation: in your editor · printed into the terminal",
-    ),
-    (
-        "  e x u d s",
-        "a waiting input: edit, withdraw, up, down, send now",
-    ),
-    ("Ctrl-O", "open or close all calls"),
-    ("Ctrl-F", "search the journal, too · Enter: an older match"),
-    ("Up Ctrl-R", "earlier inputs · search them"),
-    ("Ctrl-G", "write in your editor"),
-    ("Ctrl-Z Ctrl-Y", "undo · redo"),
-    (
-        FEATURES,
-        "the features of the pod: what each adds and may do · Up Down, then e d g x: change one",
-    ),
-    (
-        "F3 F5",
-        "the pod, its tasks and jobs · what the next request has",
-    ),
-    (
-        "  Up Down x",
-        "in F3: choose a job or a running task, and stop it",
-    ),
-    ("F4", "answer what waits for you while something is written"),
-    (
-        "  again",
-        "all pods: what waits for you there, and the way to them",
-    ),
-    (
-        "y p r n w",
-        "a question: once, this pod, by a rule, deny, deny with words",
-    ),
-    (
-        "1 2 3",
-        "a full context: drop the oldest turns, resume, stop the pod",
-    ),
-    (
-        VI,
-        "h j k l w b e 0 $ move · x dd D cc C cut · p pastes · u undoes · i a I A o write",
-    ),
-    ("!", "first: run a shell command; the model reads it later"),
-    (
-        "/ @",
-        "commands · files of the directory; ↓ ↑ choose, Tab completes",
-    ),
-];
-
 /// The keys, and what identifies the state of this screen.
 pub(super) fn keys(digest: &str, has_features: bool, has_vi: bool, width: usize) -> Vec<Line> {
-    let is_there = |key: &str| (key != FEATURES || has_features) && (key != VI || has_vi);
-    let wide = KEYS.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    let is_there =
+        |row: &&KeyRow| (row.shown != FEATURES || has_features) && (row.shown != VI || has_vi);
+    let wide = KEYS.iter().map(|row| row.shown.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
-    for (key, does) in KEYS.iter().filter(|(key, _)| is_there(key)) {
-        let label = Line::of(&format!("{key:<wide$}  "), Tone::Strong);
+    for row in KEYS.iter().filter(is_there) {
+        let label = Line::of(&format!("{:<wide$}  ", row.shown), Tone::Strong);
         let rest = Line::of(&" ".repeat(label.width()), Tone::Plain);
-        lines.extend(Line::of(does, Tone::Plain).wrap(width, &label, &rest));
+        lines.extend(Line::of(row.about, Tone::Plain).wrap(width, &label, &rest));
     }
     lines.push(Line::default());
     lines.extend(labelled("state", Tone::Dim, digest, width));

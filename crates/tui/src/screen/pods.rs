@@ -5,6 +5,9 @@ use crate::line::Line;
 use crate::style::Tone;
 use std::ops::Range;
 
+/// Pods that are shown.
+const MAX_PODS: usize = 200;
+
 /// Characters by which the list is narrowed.
 const MAX_QUERY: usize = 64;
 
@@ -23,19 +26,22 @@ impl PodList {
         self.known = Some(pods);
     }
 
-    fn shown(&self) -> Vec<&PodEntry> {
+    /// Those that are shown, and how many more there are.
+    fn shown(&self) -> (Vec<&PodEntry>, usize) {
         let known = self.known.iter().flatten().flatten();
-        known.filter(|pod| pod.name.contains(&self.query)).collect()
+        let found = || known.clone().filter(|pod| pod.name.contains(&self.query));
+        let more = found().count().saturating_sub(MAX_PODS);
+        (found().take(MAX_PODS).collect(), more)
     }
 
     pub(super) fn chosen(&self) -> Option<&PodEntry> {
-        self.shown().get(self.at).copied()
+        self.shown().0.get(self.at).copied()
     }
 
     pub(super) fn key(&mut self, key: Key) {
         match key {
             Key::Up => self.at = self.at.saturating_sub(1),
-            Key::Down => self.at = (self.at + 1).min(self.shown().len().saturating_sub(1)),
+            Key::Down => self.at = (self.at + 1).min(self.shown().0.len().saturating_sub(1)),
             Key::Char(c) if self.query.chars().count() < MAX_QUERY => {
                 self.query.push(c);
                 self.at = 0;
@@ -50,7 +56,7 @@ impl PodList {
 
     /// Its lines, and which of them are about the pod that is chosen. `own` is the pod of this screen.
     pub(super) fn lines(&self, own: &str, width: usize) -> (Vec<Line>, Range<usize>) {
-        let shown = self.shown();
+        let (shown, more) = self.shown();
         let text = match (&self.known, shown.is_empty()) {
             (None, _) => "listing the pods …".to_owned(),
             (Some(Err(why)), _) => why.clone(),
@@ -88,6 +94,14 @@ impl PodList {
             );
             if at == self.at {
                 chosen = begin..lines.len();
+            }
+        }
+        if more > 0 {
+            let text = format!("  … {more} more: letters narrow the list");
+            lines.push(Line::of(&text, Tone::Dim).cut(width));
+            // It is seen with the last one.
+            if chosen.end + 1 == lines.len() {
+                chosen.end += 1;
             }
         }
         (lines, chosen)

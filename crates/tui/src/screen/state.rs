@@ -83,6 +83,12 @@ pub struct Screen {
     has_stop: bool,
     pub(super) files: FilePaths,
     pub(super) menu: Menu,
+    /// The pod is being started again from here.
+    pub(super) starts: bool,
+    /// What is asked for then.
+    pub(super) kept: Vec<Intent>,
+    /// The sandbox of the newest start that could write.
+    pub(super) writes_in: Option<String>,
     /// Commands of others, in the order in which they are listed.
     pub(super) foreign: Vec<ForeignCommand>,
     pub(super) search: Option<Search>,
@@ -110,6 +116,12 @@ pub struct Screen {
     notification: Option<String>,
 }
 
+/// The sandbox in which nothing writes.
+pub(super) const READ_ONLY: &str = "read-only";
+
+/// Requests that wait for a pod that is being started again.
+pub(super) const MAX_KEPT: usize = 16;
+
 /// The feature that keeps the model's list of tasks.
 const TASKS: &str = "builtin:task";
 
@@ -133,12 +145,24 @@ impl Screen {
     /// The screen behind the first answer to `attach`, for a client with this role.
     #[must_use]
     pub fn begin(attached: &Attached, role: Role, theme: Theme) -> Self {
+        Self::begin_after(attached, None, role, theme)
+    }
+
+    /// The same for a person who saw the records up to this one before.
+    #[must_use]
+    pub fn begin_after(attached: &Attached, seen: Option<u64>, role: Role, theme: Theme) -> Self {
         let mut screen = Self::new(PodModel::new(attached), role, theme, ConnectionState::Live);
         if let Some(page) = &attached.page {
             screen.fold.before = Some(page.first);
-            page.records
-                .iter()
-                .for_each(|line| drop(screen.fold_line(line)));
+            if seen.is_some_and(|seen| seen.saturating_add(1) >= page.first) {
+                screen.fold.seen();
+            }
+            for line in &page.records {
+                screen.fold_line(line);
+                if line.seq().is_ok_and(|seq| Some(seq) <= seen) {
+                    screen.fold.seen();
+                }
+            }
         }
         screen.adopt(&attached.draft.text);
         // That was before this person looked.
@@ -192,6 +216,9 @@ impl Screen {
             has_stop: false,
             files: FilePaths::default(),
             menu: Menu::default(),
+            starts: false,
+            kept: Vec::new(),
+            writes_in: None,
             foreign: Vec::new(),
             search: None,
             toast: None,
@@ -252,7 +279,7 @@ impl Screen {
     /// Goes on behind a later answer to `attach`, whose cursor was the newest record of this screen.
     pub fn resume(&mut self, attached: &Attached) {
         self.model.resume(attached);
-        self.connection = ConnectionState::Live;
+        self.connection(ConnectionState::Live);
         self.fetched = None;
         self.previewed = None;
         self.full.failed();
@@ -313,6 +340,10 @@ impl Screen {
     /// The connection is in this state now.
     pub fn connection(&mut self, state: ConnectionState) {
         self.connection = state;
+        if self.connection == ConnectionState::Live {
+            self.starts = false;
+            self.outbox.append(&mut self.kept);
+        }
     }
 
     /// Takes what came of an intent.
@@ -350,6 +381,10 @@ impl Screen {
             Reply::Shown(text) => self.told.know(text),
             Reply::Tasks(tasks) => self.tasks = tasks,
             Reply::OthersWait(others) => self.others = others,
+            // The connection to this one is being made again.
+            Reply::Started(name) if name == self.model.status().pod => {
+                self.tell(&format!("{name} runs again"), Tone::Dim);
+            }
             Reply::Started(name) => self.outbox.push(Intent::Switch(name)),
             Reply::CallPreview { id, call } => self.asking.preview_call(id, call),
             Reply::RulePreview { id, text } => self.asking.preview(id, text),
@@ -412,7 +447,19 @@ impl Screen {
     /// What the driver has to do although no key was pressed: ask after `begin`, `resume`, `event`, `answered`, `paste` and
     /// `frame`.
     pub fn intents(&mut self) -> Vec<Intent> {
+        let pod = &self.model.status().pod;
+        self.starts |= self.outbox.iter().any(|intent| match intent {
+            Intent::Restart { .. } => true,
+            Intent::StartPod(name) => name == pod,
+            _ => false,
+        });
         std::mem::take(&mut self.outbox)
+    }
+
+    /// The newest record that the screen shows.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        self.model.seen()
     }
 
     /// The title of the terminal's tab.
@@ -420,7 +467,11 @@ impl Screen {
     pub fn title(&self) -> String {
         let status = self.model.status();
         match status.approvals.len() + usize::from(self.full.asks()) {
-            _ if matches!(self.connection, ConnectionState::Ended(_)) => {
+            _ if matches!(
+                self.connection,
+                ConnectionState::Ended(_) | ConnectionState::Died(_)
+            ) =>
+            {
                 format!("ended · {} · yoi", status.pod)
             }
             _ if matches!(self.connection, ConnectionState::Lost(_)) => {
@@ -462,6 +513,11 @@ impl Screen {
 
     fn fold_line(&mut self, line: &RecordLine) -> Option<RecordView> {
         let (seq, read) = (line.seq().ok()?, line.read());
+        if let Ok(RecordBody::HostStarted(host)) = read.as_ref().map(|record| &record.body)
+            && host.sandbox != READ_ONLY
+        {
+            self.writes_in = Some(host.sandbox.clone());
+        }
         self.fold.record(seq, read.as_ref());
         if let (Some(gone), Some(printed)) = (self.fold.gone.take(), &mut self.printed)
             && gone < *printed

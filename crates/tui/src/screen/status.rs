@@ -13,6 +13,9 @@ use std::time::Duration;
 /// The sandbox of a pod that was not told otherwise.
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
+/// How a pod that does not run is started from its screen.
+const AGAIN: &str = " · Enter starts it again";
+
 /// Of the model's window, from which on it is worth a look.
 const FULL: u64 = 80;
 
@@ -55,16 +58,8 @@ pub(super) fn state(
     retry_in_s: Option<u64>,
     now_ms: u64,
 ) -> (String, Tone) {
-    match connection {
-        ConnectionState::Lost(why) => {
-            return (
-                format!("connection lost, connecting again: {why}"),
-                Tone::Failed,
-            );
-        }
-        ConnectionState::Ended(Some(why)) => return (format!("ended: {why}"), Tone::Failed),
-        ConnectionState::Ended(None) => return ("ended".to_owned(), Tone::Dim),
-        ConnectionState::Live | ConnectionState::Recorded => {}
+    if let Some(gone) = gone(connection, now_ms) {
+        return gone;
     }
     if let Some(disk) = &status.disk {
         return (format!("the disk refuses writes: {disk}"), Tone::Failed);
@@ -125,6 +120,24 @@ pub(super) fn state(
         }
         State::Held => (transcript::state(State::Held).to_owned(), Tone::Refused),
         other => (transcript::state(other).to_owned(), Tone::Dim),
+    }
+}
+
+/// Why the pod does nothing here.
+fn gone(connection: &ConnectionState, now_ms: u64) -> Option<(String, Tone)> {
+    match connection {
+        ConnectionState::Lost(why) => {
+            let text = format!("connection lost, connecting again: {why}");
+            Some((text, Tone::Failed))
+        }
+        ConnectionState::Ended(Some(why)) => Some((format!("ended: {why}{AGAIN}"), Tone::Failed)),
+        ConnectionState::Ended(None) => Some((format!("ended{AGAIN}"), Tone::Dim)),
+        ConnectionState::Died(at) => {
+            let ago = duration(Duration::from_secs(now_ms.saturating_sub(*at) / 1000));
+            let text = format!("the process died {ago} ago{AGAIN}");
+            Some((text, Tone::Failed))
+        }
+        ConnectionState::Live | ConnectionState::Recorded => None,
     }
 }
 

@@ -10,6 +10,7 @@ mod laws;
 mod panel_changes;
 mod person_commands;
 mod pod;
+mod pod_is_gone;
 mod recorded;
 mod use_of_keys;
 mod vi;

@@ -1037,6 +1037,38 @@ fn an_absence_whose_beginning_is_not_on_the_page_is_told_so() {
     assert!(told(&late).contains("While you were away, at least:"));
 }
 
+/// A turn that a person had watched without a key was told again when they came back.
+#[test]
+fn what_a_client_of_the_person_showed_did_not_happen_while_they_were_away() {
+    let story = Story::new().input(1, "go").turn(1, 1).finished(1);
+    let watched = story.lines.len() as u64;
+    let story = story
+        .with("turn_started", json!({"turn": 2}))
+        .says("two")
+        .finished(2);
+    let attached = story.attached();
+    let told = |seen| {
+        let mut screen = Screen::begin_after(&attached, seen, Role::Driver, Theme::Plain);
+        frame(&mut screen, BEGIN)
+    };
+    assert!(told(None).contains("2 turns"));
+    assert!(told(Some(watched)).contains("1 turn ·"));
+    let all = story.lines.len() as u64;
+    assert!(!told(Some(all)).contains("While you were away"));
+    // The first page begins behind what was seen, or at it.
+    let mut later = story.attached();
+    later.page = Some(RecordPage {
+        records: story.lines[watched as usize..].to_vec(),
+        first: watched + 1,
+    });
+    let told = |seen| {
+        let mut screen = Screen::begin_after(&later, Some(seen), Role::Driver, Theme::Plain);
+        frame(&mut screen, BEGIN)
+    };
+    assert!(told(watched).contains("While you were away:"));
+    assert!(told(watched - 1).contains("While you were away, at least:"));
+}
+
 #[test]
 fn a_frame_that_is_not_at_the_terminal_was_not_seen() {
     let (mut screen, now) = asked("make");
@@ -1396,4 +1428,28 @@ fn only_what_opens_is_said_to_open() {
         "{shown}"
     );
     assert!(!shown.contains("opens or closes"), "{shown}");
+}
+
+/// The list of pods ended after 200 without a word.
+#[test]
+fn pods_that_are_not_listed_are_counted() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    screen.key(Key::F(4), BEGIN);
+    let pod = |number: usize| PodEntry {
+        name: format!("pod-{number:03}"),
+        state: "idle".to_owned(),
+        is_live: true,
+        waits: false,
+        details: Vec::new(),
+    };
+    screen.answered(Reply::Pods(Ok((0..203).map(pod).collect())));
+    keys(&mut screen, &[Key::Down; 210]);
+    assert!(!frame(&mut screen, BEGIN).contains("pod-202"));
+    let shown = frame(&mut screen, BEGIN);
+    assert!(
+        shown.contains("… 3 more: letters narrow the list"),
+        "{shown}"
+    );
+    types(&mut screen, "202", BEGIN);
+    assert!(frame(&mut screen, BEGIN).contains("pod-202"));
 }

@@ -2,6 +2,7 @@
 //! pod.
 
 mod full;
+mod last_seen;
 mod screen;
 mod typed;
 
@@ -192,6 +193,11 @@ async fn in_lines(pods: &Pods, name: &str, hint: Option<&str>, env: &Env) -> Res
         () = out::reader_left() => Stop::Unread,
         _ = interrupted.recv() => Stop::Detached,
     };
+    if env.stdout_terminal {
+        let attachment = &session.attachment;
+        let seen = attachment.cursor();
+        last_seen::write(&pods.dir(name), &attachment.welcome().session, seen);
+    }
     // What a script sent and the pod did not take is no success; a person has seen it.
     let waits = matches!(stop, Stop::InputEnded) && session.screen.asks();
     let failed = session

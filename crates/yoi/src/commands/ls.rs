@@ -44,9 +44,6 @@ const COST_COLUMN: usize = 3;
 /// How much of the reason of a hold is shown, in characters.
 const WHY: usize = 60;
 
-/// Pods in the list of a screen.
-const MAX_ENTRIES: usize = 200;
-
 /// How long all live pods together may take to answer: a hung one is listed with what its files tell.
 const ASKED: Duration = Duration::from_millis(300);
 
@@ -226,7 +223,7 @@ fn listed(
         details: details(&row),
         name: row.name,
     };
-    Ok(rows.into_iter().take(MAX_ENTRIES).map(entry).collect())
+    Ok(rows.into_iter().map(entry).collect())
 }
 
 /// Asks every live pod for its state. One that does not answer in time has the state of its files.

@@ -161,6 +161,27 @@ impl FullTerminal {
         Ok(())
     }
 
+    /// Takes the mouse, or gives it back; what that means, for people.
+    pub(crate) fn turn_mouse(&mut self) -> &'static str {
+        let Takes::Screen { mouse } = &mut self.takes else {
+            return "the terminal has the mouse: it selects text";
+        };
+        *mouse = !*mouse;
+        let (bytes, said) = if *mouse {
+            (
+                MOUSE,
+                "the wheel scrolls; Shift selects text in most terminals",
+            )
+        } else {
+            (
+                NO_MOUSE,
+                "the mouse selects text; F6: the wheel scrolls again",
+            )
+        };
+        self.send(bytes.as_bytes());
+        said
+    }
+
     /// Gives the terminal back until [`Self::again`].
     pub(crate) fn leave(&mut self) {
         self.unsent.clear();

@@ -164,11 +164,11 @@ fn a_killed_pod_that_starts_again_is_followed() {
     person.types("first\r");
     person.sees("one");
     host.end(Signal::KILL);
-    person.sees("connection lost");
+    person.sees("the process died");
     person.types("second");
     person.sees("second");
     let host = Host::start(&scene, &[]);
-    person.misses("connection lost");
+    person.misses("the process died");
     person.types("\r");
     person.sees("two");
     person.types(DETACH);
@@ -177,13 +177,36 @@ fn a_killed_pod_that_starts_again_is_followed() {
     scene.sound("p");
 }
 
+/// Turns that a person had watched were told again as what happened while they were away.
+#[test]
+fn what_a_person_watched_is_not_told_again() {
+    let (scene, host) = scene(&[json!({ "text": "one" }), json!({ "text": "two" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("idle");
+    scene.yoi(&["send", "p", "first", "--wait"]).ends(0);
+    person.sees("one");
+    person.types(DETACH);
+    person.ends(0);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("one");
+    person.misses("While you were away");
+    person.types(DETACH);
+    person.ends(0);
+    scene.yoi(&["send", "p", "second", "--wait"]).ends(0);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("While you were away");
+    person.types(DETACH);
+    person.ends(0);
+    host.end(Signal::TERM);
+}
+
 #[test]
 fn a_text_that_was_written_without_a_connection_is_not_gone() {
     let (scene, host) = scene(&[json!({ "text": "one" })]);
     let mut person = AtScreen::start(&scene, &["attach", "p"]);
     person.sees("idle");
     host.end(Signal::KILL);
-    person.sees("connection lost");
+    person.sees("the process died");
     person.types("written meanwhile");
     person.sees("written meanwhile");
     person.types(DETACH);
@@ -199,6 +222,10 @@ fn a_pod_that_ends_is_shown_and_comes_back() {
     scene.yoi(&["stop", "p"]).ends(0);
     person.sees("ended");
     let _host = Host::start(&scene, &[]);
+    person.sees("idle");
+    scene.yoi(&["stop", "p"]).ends(0);
+    person.sees("ended · Enter starts it again");
+    person.types("\r");
     person.sees("idle");
     scene.yoi(&["stop", "p"]).ends(0);
     person.sees("ended");

@@ -3,10 +3,11 @@
 use super::{TWICE_MS, withdraw};
 use crate::line::Line;
 use crate::screen::composer::MAX_INPUT;
-use crate::screen::exchange::{ConnectionState, Intent, Key};
+use crate::screen::exchange::{ConnectionState, Intent, Key, Reply};
+use crate::screen::key_table::{KeyPlace, action};
 use crate::screen::layout::Written;
 use crate::screen::panels::PanelKind;
-use crate::screen::state::Screen;
+use crate::screen::state::{MAX_KEPT, Screen};
 use crate::screen::writing::edit;
 use crate::slash::{self, Slash, TypedText};
 use crate::style::Tone;
@@ -39,18 +40,10 @@ impl Screen {
     }
 
     fn plain_key(&mut self, key: Key, now_ms: u64) {
+        if let Some(action) = action(KeyPlace::Composer, key) {
+            return self.act(action, now_ms);
+        }
         match key {
-            Key::Enter if self.take_chosen() => {}
-            Key::Enter => self.enter(),
-            Key::AltEnter | Key::Ctrl('j') => self.write('\n'),
-            Key::Tab => self.complete(),
-            Key::Esc if self.unchoose() => {}
-            Key::Esc => self.escape(now_ms),
-            Key::Up | Key::Down if self.choose(key == Key::Down) => {}
-            Key::Up => self.vertical(-1),
-            Key::Down => self.vertical(1),
-            Key::Ctrl('r') => self.recall_like(),
-            Key::Ctrl('g') => self.outbox.push(Intent::OpenEditor(self.composer.text())),
             Key::Ctrl('d') => self.composer.delete(),
             Key::Home | Key::End if self.composer.is_empty() => {
                 let first = self.fold.cells.front().map(|cell| (cell.id, 0));
@@ -61,7 +54,7 @@ impl Screen {
         }
     }
 
-    fn write(&mut self, c: char) {
+    pub(super) fn write(&mut self, c: char) {
         if !self.composer.type_char(c) {
             self.too_long();
         }
@@ -71,7 +64,7 @@ impl Screen {
         self.tell("an input has at most 1.4 MiB", Tone::Failed);
     }
 
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
         let text = self.composer.text();
         // What was pasted as one piece is not read as a command: nobody saw how it begins.
         let is_pasted =
@@ -82,11 +75,12 @@ impl Screen {
             text
         };
         match slash::read(&text, &self.foreign) {
-            TypedText::Nothing => {}
+            TypedText::Nothing => self.start_again(),
             TypedText::Wrong(why) => self.tell(&why, Tone::Failed),
             TypedText::Input(text) => self.send(text, DeliveryMode::Queue),
             TypedText::Run(text) => self.send(text, DeliveryMode::Run),
             TypedText::Slash(Slash::Steer(text)) => self.send(text, DeliveryMode::Steer),
+            TypedText::Slash(slash) if self.is_too_early(&slash) => self.not_connected(),
             TypedText::Slash(slash) => {
                 self.composer.take();
                 self.slash(slash);
@@ -95,7 +89,7 @@ impl Screen {
     }
 
     fn send(&mut self, text: String, mode: DeliveryMode) {
-        if self.connection != ConnectionState::Live {
+        if self.connection != ConnectionState::Live && !self.starts {
             return self.not_connected();
         }
         let edited = self.editing.and_then(|input| {
@@ -114,10 +108,52 @@ impl Screen {
         }
         self.composer.take();
         self.place = None;
-        self.outbox.push(match self.editing.take() {
+        let intent = match self.editing.take() {
             Some(input) => Intent::EditInput { input, text },
             None => Intent::Send { text, mode },
-        });
+        };
+        self.ask(intent);
+    }
+
+    /// Asks the pod, once it runs again if it is being started.
+    fn ask(&mut self, intent: Intent) {
+        if self.connection == ConnectionState::Live {
+            self.outbox.push(intent);
+        } else if self.kept.len() < MAX_KEPT {
+            self.kept.push(intent);
+            self.tell("this is sent once the pod runs again", Tone::Dim);
+        } else {
+            self.answered(match intent {
+                Intent::Send { text, .. } => Reply::SendFailed {
+                    text,
+                    why: "too many requests wait for the pod".to_owned(),
+                },
+                _ => Reply::Failed("too many requests wait for the pod".to_owned()),
+            });
+        }
+    }
+
+    /// Starts a pod that does not run.
+    fn start_again(&mut self) {
+        let is_gone = matches!(
+            self.connection,
+            ConnectionState::Ended(_) | ConnectionState::Died(_)
+        );
+        if is_gone && !self.starts {
+            let pod = self.model.status().pod.clone();
+            self.tell(&format!("starting {pod} …"), Tone::Dim);
+            self.outbox.push(Intent::StartPod(pod));
+        }
+    }
+
+    /// It needs the pod, which is not there.
+    fn is_too_early(&self, slash: &Slash) -> bool {
+        let waits = match slash {
+            Slash::Undo { .. } | Slash::Model | Slash::New => false,
+            Slash::Verb(_) => self.starts,
+            _ => true,
+        };
+        self.connection != ConnectionState::Live && !waits
     }
 
     /// Whether an input that waits is a shell command.
@@ -130,7 +166,6 @@ impl Screen {
     }
 
     fn slash(&mut self, slash: Slash) {
-        let live = self.connection == ConnectionState::Live;
         match slash {
             Slash::Steer(text) => self.send(text, DeliveryMode::Steer),
             Slash::Approvals => self.answer_question(),
@@ -152,23 +187,24 @@ impl Screen {
                 let since = self.fold.changed_from.filter(|_| turn).unwrap_or(0);
                 self.ask_told("diff", Intent::ShowDiff { since });
             }
-            Slash::Undo { .. } | Slash::Model | Slash::New | Slash::Verb(_) if !live => {
-                self.not_connected();
-            }
             Slash::Undo { all } => self.undo(all),
-            Slash::Model => self.restart("model", |_| Intent::ListModels),
+            Slash::Model => {
+                if self.may_restart() {
+                    self.ask_told("model", Intent::ListModels);
+                }
+            }
             Slash::New => {
                 let status = self.model.status();
                 let (dir, model) = (status.host.cwd.clone(), status.model.clone());
                 self.tell("starting a new pod here …", Tone::Dim);
                 self.outbox.push(Intent::NewPod { dir, model });
             }
-            Slash::Verb(verb) => self.outbox.push(Intent::Do(verb)),
+            Slash::Verb(verb) => self.ask(Intent::Do(verb)),
         }
     }
 
     /// Ends what is being done, the turn at last; twice takes the last input back.
-    fn escape(&mut self, now_ms: u64) {
+    pub(super) fn escape(&mut self, now_ms: u64) {
         let is_again = now_ms.saturating_sub(self.esc_ms) < TWICE_MS;
         self.esc_ms = now_ms;
         if self.editing.take().is_some() {
@@ -204,7 +240,7 @@ impl Screen {
     }
 
     /// The row above or below, and beyond the text an earlier or a later input.
-    fn vertical(&mut self, by: isize) {
+    pub(super) fn vertical(&mut self, by: isize) {
         if self.recalled.is_none() {
             let written = Written::new(
                 &self.composer,
@@ -238,7 +274,7 @@ impl Screen {
     }
 
     /// The newest earlier input that has what was written, then the one before it.
-    fn recall_like(&mut self) {
+    pub(super) fn recall_like(&mut self) {
         let (back, stash) = self
             .recalled
             .clone()

@@ -9,6 +9,7 @@ mod outside;
 pub(super) use self::link::words;
 use self::link::{LastShown, Link, Update};
 use self::outside::{Done, Outside};
+use crate::commands::attach::last_seen;
 use crate::commands::attach::screen::{PAGE, note};
 use crate::commands::attach::{COMMAND, detached, ended};
 use crate::commands::live::live;
@@ -92,7 +93,11 @@ pub(super) async fn run(
     };
     let begun = Attachment::begin(&pods.dir(name), hello(COMMAND, Role::Driver), attach).await;
     let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
-    let mut screen = Screen::begin(&attached, attachment.welcome().role, look.theme);
+    let dir = pods.dir(name);
+    let session = attachment.welcome().session.clone();
+    let seen = last_seen::read(&dir, &session);
+    let role = attachment.welcome().role;
+    let mut screen = Screen::begin_after(&attached, seen, role, look.theme);
     screen.offers(&attachment.welcome().methods);
     hint.iter().for_each(|hint| screen.hint(hint));
     if lists_pods {
@@ -112,6 +117,7 @@ pub(super) async fn run(
     let (name_of_pod, shown) = (name.to_owned(), LastShown::default());
     let link = Link {
         name: name_of_pod,
+        dir: dir.clone(),
         owner,
         env: env.clone(),
         attachment,
@@ -143,6 +149,7 @@ pub(super) async fn run(
         next_look: Instant::now(),
     };
     let stop = full.run().await;
+    last_seen::write(&dir, &session, full.screen.seen());
     full.leave();
     let farewell = match full.painter {
         Drawing::Whole(_) => full.screen.farewell(look.width()),
@@ -414,7 +421,8 @@ impl<'a> Full<'a> {
                     self.screen.connection(ConnectionState::Ended(why));
                 }
             }
-            Update::Lost(_) if self.is_ended => {}
+            Update::Lost(_) | Update::Died if self.is_ended => {}
+            Update::Died => self.screen.connection(ConnectionState::Died(now_ms())),
             Update::Lost(why) => self.screen.connection(ConnectionState::Lost(why)),
             Update::Resumed(attached) => {
                 self.is_ended = false;
@@ -451,6 +459,11 @@ impl<'a> Full<'a> {
                     reply
                         .into_iter()
                         .for_each(|reply| self.screen.answered(reply));
+                }
+                Intent::TurnMouse => {
+                    let said = self.terminal.turn_mouse();
+                    self.terminal.flush()?;
+                    self.screen.answered(Reply::Note(said.to_owned()));
                 }
                 Intent::OpenEditor(_) | Intent::OpenConversation | Intent::PrintConversation
                     if self.is_away => {}

@@ -21,14 +21,18 @@ use protocol::method::{
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
-use session_store::Owner;
+use session_store::{Owner, Session};
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tui::{Intent, Reply, ShownText};
 
 /// How long one series of attempts to connect again takes; the next one follows.
 const SERIES: Duration = Duration::from_secs(600);
+
+/// How often the process of a pod is looked for whose connection was lost.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How long an answer may take before the connection is made again.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -38,6 +42,8 @@ pub(super) enum Update {
     Event(Box<Event>),
     /// The connection was lost, and why; it is being made again.
     Lost(String),
+    /// No process has the pod, which did not say that it ends.
+    Died,
     Resumed(Box<Attached>),
     /// The request is done: the next one can come.
     Done(Option<Reply>),
@@ -50,6 +56,8 @@ struct Over;
 
 pub(super) struct Link {
     pub(super) name: String,
+    /// Of the pod.
+    pub(super) dir: PathBuf,
     pub(super) owner: Owner,
     pub(super) env: Env,
     pub(super) attachment: Attachment,
@@ -99,10 +107,18 @@ impl Link {
             return self.over(error).await;
         }
         self.tell(Update::Lost(error.to_string())).await?;
+        let mut has_died = false;
         loop {
             let attached = tokio::select! {
                 attached = self.attachment.resume(SERIES) => attached,
                 () = self.updates.closed() => return Err(Over),
+                () = sleep(LOOK), if !has_died => {
+                    has_died = matches!(Session::owner(&self.dir), Ok(None));
+                    if has_died {
+                        self.tell(Update::Died).await?;
+                    }
+                    continue;
+                }
             };
             match attached {
                 Ok(attached) => return self.tell(Update::Resumed(Box::new(attached))).await,
@@ -315,6 +331,7 @@ impl Link {
             | Intent::ListModels
             | Intent::Restart { .. }
             | Intent::NewPod { .. }
+            | Intent::TurnMouse
             | Intent::StartPod(_)
             | Intent::Switch(_)
             | Intent::Detach => Ok(None),
