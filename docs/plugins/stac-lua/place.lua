@@ -20,11 +20,10 @@ function place.box(numbers, what)
   return { west = west, south = south, east = east, north = north, low = low, high = high }
 end
 
--- Without the antimeridian inside; at its edge, it has both numbers.
+-- Without the antimeridian inside. A box that begins there has both of its numbers.
 local function arcs(box)
   if box.west > box.east then return { { box.west, 180 }, { -180, box.east } } end
   local all = { { box.west, box.east } }
-  if box.east == 180 then table.insert(all, { -180, -180 }) end
   if box.west == -180 then table.insert(all, { 180, 180 }) end
   return all
 end

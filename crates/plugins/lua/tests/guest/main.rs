@@ -628,6 +628,15 @@ fn what_is_too_large_is_an_error_of_its_call() {
 }
 
 #[test]
+fn memory_that_is_used_up_has_a_kind() {
+    let (kind, message) = refused("return ('x'):rep(1 << 29)");
+    assert_eq!(
+        (kind.as_str(), message.as_str()),
+        ("exhausted", "not enough memory")
+    );
+}
+
+#[test]
 fn bombs_are_errors_and_the_next_call_works() {
     for lua in [
         "return ('x'):rep(1 << 40)",
