@@ -42,7 +42,7 @@ const ARROWS: &[Row] = &[
     // the built-in features, through the public door; no sockets, store files, pod internals
     Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // packages that are read, not compiled in: manifests, digests, programs of tools; opens nothing, knows no pod's inside
-    Row { name: "plugin",        ours: &["authority", "llm-worker", "pod", "tools"],            never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "plugin",        ours: &["authority", "http-client", "llm-worker", "pod", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // scripts in Lua that answer requests, inside a guest; streams, files and time are handed in
     Row { name: "lua",           ours: &[],                                                     never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // what hosts pods: environment, configuration, composition, the process of a pod; no command line, no terminal, no connection to a pod

@@ -24,6 +24,10 @@ from typing import Any, Callable, Optional
 
 CONTRACT = 1
 
+# Longer data is written in parts: a line has at most 1 MiB.
+MAX_DATA_IN_LINE = 512 << 10
+PART = 256 << 10
+
 
 class Failure(Exception):
     """An error that the model reads; `kind` is fix_input, retry, denied, unavailable, exhausted or bug."""
@@ -66,15 +70,15 @@ class State:
 
     def get(self) -> Any:
         """The newest value; None before the first update."""
-        return self._feature._ask("state.get", name=self._name)["value"]
+        return self._feature.ask("state.get", name=self._name)["value"]
 
     def update(self, change: Callable[[Any], Any]) -> Any:
         """Replaces the value by `change(value)`, again if it changed meanwhile, and returns it once it is durable."""
         for _ in range(16):
-            now = self._feature._ask("state.get", name=self._name)
+            now = self._feature.ask("state.get", name=self._name)
             value = change(now["value"])
             try:
-                self._feature._ask("state.replace", name=self._name, revision=now["revision"], value=value)
+                self._feature.ask("state.replace", name=self._name, revision=now["revision"], value=value)
                 return value
             except Failure as failure:
                 if failure.kind != "retry":
@@ -83,12 +87,14 @@ class State:
 
 
 class Feature:
-    """The tools and hooks of a feature, under their names in the manifest."""
+    """The tools, hooks, tasks and services of a feature, under their names in the manifest."""
 
     def __init__(self) -> None:
         self.settings: dict = {}
         self._tools: dict = {}
         self._hooks: dict = {}
+        self._tasks: dict = {}
+        self._services: dict = {}
         self._asked = 0
         # What else is written to standard output must not stand between the lines of the contract.
         self._in = os.fdopen(os.dup(0), "rb")
@@ -103,24 +109,32 @@ class Feature:
         """Registers a function that gets the view of its point and returns an answer; that of an observer is None."""
         return lambda function: self._hooks.setdefault(name, function)
 
+    def task(self, name: str) -> Callable:
+        """Registers a function that gets what started a run of a background task; an error makes it fail."""
+        return lambda function: self._tasks.setdefault(name, function)
+
+    def service(self, name: str) -> Callable:
+        """Registers a function that gets a method and its parameters, and returns what the service answers."""
+        return lambda function: self._services.setdefault(name, function)
+
     def state(self, name: str) -> State:
         return State(self, name)
 
     def log(self, text: str, level: str = "info") -> None:
         """Writes into the log of the host, which `YOI_LOG=debug` shows."""
-        self._ask("log", level=level, text=text)
+        self.ask("log", level=level, text=text)
 
     def notify(self, text: str, key: Optional[str] = None) -> None:
         """Tells the model with its next step, at most once for a key."""
-        self._ask("notify", text=text, key=key)
+        self.ask("notify", text=text, key=key)
 
     def alert(self, text: str, level: str = "warning") -> None:
         """Shows a text to the people who watch."""
-        self._ask("alert", level=level, text=text)
+        self.ask("alert", level=level, text=text)
 
     def note(self, text: str) -> None:
         """Adds a note to the report of the feature."""
-        self._ask("note", text=text)
+        self.ask("note", text=text)
 
     def run(self) -> None:
         """Answers requests until the host ends this process."""
@@ -135,6 +149,8 @@ class Feature:
                 traceback.print_exc()
                 answer["error"] = _error(f"{type(error).__name__}: {error}", "bug")
             self._write(answer)
+            if request["method"] == "shutdown":
+                break
 
     def _answer(self, method: str, params: dict) -> Any:
         if method == "initialize":
@@ -142,13 +158,20 @@ class Feature:
             return {"contract": CONTRACT}
         if method == "tool.call":
             said = self._tools[params["tool"]](**params["arguments"])
-            said = said if isinstance(said, tuple) else (said,)
-            return dict(zip(("summary", "content", "data"), said))
+            return self._output(*(said if isinstance(said, tuple) else (said,)))
         if method in ("hook.ask", "hook.tell"):
             return self._hooks[params["hook"]](params["view"])
+        if method == "task.run":
+            self._tasks[params["task"]](params)
+            return None
+        if method == "service.call":
+            return self._services[params["service"]](params["method"], params["params"])
+        if method == "shutdown":
+            return None
         raise Failure(f"{method} is not known")
 
-    def _ask(self, method: str, **params: Any) -> Any:
+    def ask(self, method: str, /, **params: Any) -> Any:
+        """Asks the host for anything else of the contract, such as `fs.read` or `http.request`, and returns its answer."""
         self._asked += 1
         self._write({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params})
         answer = json.loads(self._in.readline())
@@ -156,6 +179,14 @@ class Feature:
             error = answer["error"]
             raise Failure(error["message"], error.get("data", {}).get("kind", "bug"))
         return answer["result"]
+
+    def _output(self, summary: str, content: str = "", data: Any = None) -> dict:
+        text = json.dumps(data)
+        if len(text) <= MAX_DATA_IN_LINE:
+            return {"summary": summary, "content": content, "data": data}
+        for at in range(0, len(text), PART):
+            self.ask("output.write", text=text[at : at + PART], data=True)
+        return {"summary": summary, "content": content}
 
     def _write(self, message: dict) -> None:
         self._out.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")

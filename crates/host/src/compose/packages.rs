@@ -522,8 +522,17 @@ fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature) -> CapabilityPol
     });
     let states = descriptor.states.iter();
     let states = states.map(|state| HostCapability::StateStore { scope: state.scope });
+    let tasks = descriptor.declared_background_tasks.iter();
+    let tasks = tasks.map(|_| HostCapability::ANY_BACKGROUND_TASK);
+    let provides = descriptor.provides.iter();
+    let provides = provides.map(|provided| HostCapability::ProvideService {
+        key: provided.service.name.clone().into(),
+    });
+    let requires = descriptor.requires.iter();
+    let requires = requires.map(|required| required.service.admission());
     let all = requested.chain([HostCapability::tool("*")]);
-    let all = all.chain(hooks).chain(states);
+    let all = all.chain(hooks).chain(states).chain(tasks);
+    let all = all.chain(provides).chain(requires);
     all.fold(policy, |policy, capability| {
         policy.grant(descriptor.id.clone(), capability, GRANT)
     })

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, MIN_REDACTED, Redactor, Secret};
-use pod::feature::{FeatureRegistryBuilder, HostCapability, HostServices};
+use pod::feature::{FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability, HostServices};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,8 @@ fn granted(config: &Config, env: &Env) -> Result<BTreeSet<String>, Failure> {
     let Switched {
         policy, modules, ..
     } = switched(config, env)?;
-    let plan = FeatureRegistryBuilder::new(policy).with_all(modules).plan();
+    let builder = FeatureRegistryBuilder::new(policy).with_all(modules);
+    let plan = builder.runtime(FeatureRuntimeKind::Guest).plan();
     let live = plan
         .features
         .iter()

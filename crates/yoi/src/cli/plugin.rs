@@ -90,6 +90,9 @@ pub(crate) struct PluginNewArgs {
     /// Write the same with a script in Lua, which needs no other program
     #[arg(long, conflicts_with = "python")]
     pub(crate) lua: bool,
+    /// The same in Node
+    #[arg(long, conflicts_with_all = ["python", "lua"])]
+    pub(crate) node: bool,
 }
 
 #[derive(Debug, Args)]

@@ -87,6 +87,30 @@ const LUA: Template = Template {
     ],
 };
 
+const NODE: Template = Template {
+    name: "review-first-node",
+    tool: ("Reviewed", "reviewed"),
+    has_guests: true,
+    files: &[
+        (
+            "plugin.toml",
+            include_str!("../../../../docs/plugins/review-first-node/plugin.toml"),
+        ),
+        (
+            "guest.mjs",
+            include_str!("../../../../docs/plugins/review-first-node/guest.mjs"),
+        ),
+        (
+            "yoi_guest.mjs",
+            include_str!("../../../../docs/plugins/sdk/yoi_guest.mjs"),
+        ),
+        (
+            "yoi_guest.d.mts",
+            include_str!("../../../../docs/plugins/sdk/yoi_guest.d.mts"),
+        ),
+    ],
+};
+
 pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
     match action {
         PluginAction::List(args) => list(args, env),
@@ -255,6 +279,7 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
     } = match args {
         PluginNewArgs { python: true, .. } => PYTHON,
         PluginNewArgs { lua: true, .. } => LUA,
+        PluginNewArgs { node: true, .. } => NODE,
         _ => PROGRAM,
     };
     for (path, text) in files {

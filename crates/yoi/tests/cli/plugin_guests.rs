@@ -2,7 +2,10 @@
 
 use crate::plugins::{SYSTEM_PATH, has_python};
 use crate::scene::{Scene, finish};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
 
 const DIR: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -22,6 +25,9 @@ fn a_gate_of_guests_is_shown_granted_and_asked() {
         .yoi(&["plugin", "new", "acme-first", "--python"])
         .ends(0);
     scene.yoi(&["plugin", "check", "acme-first"]).ends(0);
+    scene.yoi(&["plugin", "new", "acme-node", "--node"]).ends(0);
+    let node = scene.yoi(&["plugin", "check", "acme-node"]);
+    node.prints(&["guests run `node {package}/guest.mjs`"]);
     let listed = scene.yoi(&["grant"]).ends(0);
     for line in [
         "guests run `python3 -B {package}/guest.py`",
@@ -54,6 +60,33 @@ fn a_gate_of_guests_is_shown_granted_and_asked() {
     // Without a sandbox no guest is started, and a gate that is not asked would allow.
     let off = run(&["run", "--sandbox", "off", "-m", &model, "go"]).ends(78);
     assert!(off.err.contains("lacks its gates"), "{}", off.err);
+}
+
+/// Writes a package whose guest is this program in Python, adds and grants it, and runs calls of its tool.
+fn with_guest(
+    scene: &Scene,
+    manifest: &str,
+    guest: &str,
+    calls: &[(&str, Value)],
+    vars: &[(&str, &str)],
+) {
+    let kit = include_str!("../../../../docs/plugins/sdk/yoi_guest.py");
+    for (file, text) in [
+        ("plugin.toml", manifest),
+        ("guest.py", guest),
+        ("yoi_guest.py", kit),
+    ] {
+        scene.write(&format!("acme/{file}"), text);
+    }
+    scene.yoi(&["plugin", "add", "acme"]).ends(0);
+    scene.yoi(&["grant", "plugin:acme"]).ends(0);
+    let call = |(name, arguments): &(&str, Value)| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let mut answers: Vec<Value> = calls.iter().map(call).collect();
+    answers.push(json!({ "text": "done" }));
+    let model = scene.script("calls.jsonl", &answers);
+    let mut command = scene.command(&["run", "--pod", "p", "-m", &model, "go"]);
+    command.env("PATH", SYSTEM_PATH).envs(vars.iter().copied());
+    finish(command.spawn().unwrap()).ends(0);
 }
 
 const COUNTS: &str = r#"
@@ -92,20 +125,13 @@ fn data_of_a_guest_is_in_the_log_and_not_in_the_answer() {
         return;
     }
     let scene = Scene::new();
-    let kit = include_str!("../../../../docs/plugins/sdk/yoi_guest.py");
-    for (file, text) in [
-        ("plugin.toml", COUNTS_MANIFEST),
-        ("guest.py", COUNTS),
-        ("yoi_guest.py", kit),
-    ] {
-        scene.write(&format!("acme/{file}"), text);
-    }
-    scene.yoi(&["plugin", "add", "acme"]).ends(0);
-    scene.yoi(&["grant", "plugin:acme"]).ends(0);
-    let call = json!({ "calls": [{ "name": "acme_ids", "arguments": {} }] });
-    let model = scene.script("ids.jsonl", &[call, json!({ "text": "done" })]);
-    let mut command = scene.command(&["run", "--pod", "p", "-m", &model, "go"]);
-    finish(command.env("PATH", SYSTEM_PATH).spawn().unwrap()).ends(0);
+    with_guest(
+        &scene,
+        COUNTS_MANIFEST,
+        COUNTS,
+        &[("acme_ids", json!({}))],
+        &[],
+    );
     let lines = scene.yoi(&["log", "--json", "p"]).ends(0).out;
     let data = r#""data":{"value":{"ids":[1,2]}}"#;
     assert_eq!(lines.matches(data).count(), 1, "{lines}");
@@ -113,5 +139,117 @@ fn data_of_a_guest_is_in_the_log_and_not_in_the_answer() {
     assert!(log.contains("data: 13 bytes (--full)"), "{log}");
     let log = scene.yoi(&["log", "--full", "p"]).ends(0).out;
     assert!(log.contains(r#"data: {"ids":[1,2]}"#), "{log}");
+    scene.yoi(&["verify", "p"]).ends(0);
+}
+
+const REACHES: &str = r#"
+import sys
+from yoi_guest import Feature
+
+feature = Feature()
+
+
+@feature.tool("acme_fetch")
+def fetch(url, path):
+    secret = {"header": "authorization", "name": "tracker", "prefix": "Bearer "}
+    got = feature.ask("http.request", method="POST", url=url, body="{}", secret=secret)
+    feature.ask("fs.write", root="workspace", path=path, text=got["body"])
+    return f"{got['status']}: {got['body']}"
+
+
+@feature.tool("acme_fails")
+def fails():
+    print("what only people read", file=sys.stderr)
+    sys.stderr.flush()
+    sys.exit(3)
+
+
+feature.run()
+"#;
+
+const REACHES_MANIFEST: &str = r#"
+[package]
+name = "acme"
+version = "0.1.0"
+
+[features.main]
+runtime = "guest"
+guest = { program = "python3", args = ["-B", "{package}/guest.py"] }
+requests = [
+    { capability = "scoped_fs", root = "workspace", read = true, write = true, execute = false, need = "required", reason = "to keep what it reads" },
+    { capability = "endpoint", purpose = "tracker", at = ["127.0.0.1:PORT"], need = "required", reason = "to read issues" },
+    { capability = "secret_ref", id = "tracker", need = "required", reason = "to read issues" },
+]
+
+[[features.main.tools]]
+name = "acme_fetch"
+about = "Fetch."
+effect = "idempotent"
+touches = [{ is = "write", at = "/path" }]
+schema = { type = "object", properties = { url = { type = "string" }, path = { type = "string" } }, required = ["url", "path"], additionalProperties = false }
+
+[[features.main.tools]]
+name = "acme_fails"
+about = "Fail."
+effect = "read_only"
+schema = { type = "object", additionalProperties = false }
+"#;
+
+/// A server repeats what it is sent, so an answer is where a guest would learn a secret.
+#[test]
+fn a_guest_reaches_a_host_with_a_secret_that_it_never_has() {
+    if !has_python() {
+        return;
+    }
+    const VALUE: &str = "t0ken-of-a-tracker";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = vec![0; 4096];
+        let mut seen = String::new();
+        while !seen.ends_with("{}") {
+            let many = stream.read(&mut bytes).unwrap();
+            seen.push_str(std::str::from_utf8(&bytes[..many]).unwrap());
+        }
+        let line = seen
+            .lines()
+            .find(|line| line.starts_with("authorization"))
+            .unwrap();
+        let body = format!("you sent {line}");
+        let length = body.len();
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+    });
+    let scene = Scene::new();
+    scene.config("[secrets]\ntracker = { env = \"TRACKER\" }\n");
+    let manifest = REACHES_MANIFEST.replace("PORT", &port.to_string());
+    let url = format!("http://127.0.0.1:{port}/issues");
+    let calls = [
+        ("acme_fetch", json!({ "url": url, "path": "kept.txt" })),
+        ("acme_fails", json!({})),
+    ];
+    with_guest(&scene, &manifest, REACHES, &calls, &[("TRACKER", VALUE)]);
+    server.join().unwrap();
+    let kept = "you sent authorization: Bearer ‹secret tracker›";
+    assert_eq!(scene.read("kept.txt"), kept);
+    let log = scene.yoi(&["log", "p"]).ends(0).out;
+    assert!(log.contains(&format!("200: {kept}")), "{log}");
+    // The end of its standard error is for people; the model gets the kind and the message.
+    let told = |text: &str| log.matches(text).count();
+    assert_eq!(told("what only people read"), 1, "{log}");
+    assert!(log.contains("ended with exit 3"), "{log}");
+    let lines = scene.yoi(&["log", "--json", "p"]).ends(0).out;
+    let note = lines
+        .lines()
+        .find(|line| line.contains("what only people read"))
+        .unwrap();
+    assert!(note.contains(r#""k":"feature_note""#), "{note}");
+    assert!(!lines.contains(VALUE));
+    scene.yoi(&["undo", "p"]).ends(0);
+    assert!(!scene.file("kept.txt").exists());
     scene.yoi(&["verify", "p"]).ends(0);
 }

@@ -1,23 +1,27 @@
-//! A feature whose tools and hooks guests answer.
+//! A feature whose tools, hooks, background tasks and services guests answer.
 
 use super::DeclarativeFeature;
-use crate::guests::{Asking, Fault, Guests, HostSide};
+use crate::guests::{Asking, Fault, Guests, HostSide, Within};
 use crate::program::ToolProgram;
 use async_trait::async_trait;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 use pod::feature::{
-    FeatureId, FeatureInstallContext, FeatureInstallError, HookContribution, HookDeclaration,
-    ToolContribution,
+    BackgroundTaskContext, BackgroundTaskContribution, FeatureId, FeatureInstallContext,
+    FeatureInstallError, HookContribution, HookDeclaration, JsonCall, JsonService, ServiceFault,
+    ServiceFuture, TaskError, TaskResult, ToolContribution,
 };
 use pod::hook::{AtPoint, Hook, HookClass, HookFailure, Point};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The time before the host's deadline at which a guest is killed, so that the host learns why; at most a tenth of it.
 const MARGIN: Duration = Duration::from_millis(500);
+
+/// How long a call of a service may take that is made outside of any call of a tool.
+const SERVICE_TIME: Duration = Duration::from_secs(30);
 
 /// The longest summary, in bytes.
 const MAX_SUMMARY: usize = 512;
@@ -29,17 +33,12 @@ impl DeclarativeFeature {
         ctx: &mut FeatureInstallContext<'_>,
     ) -> Result<(), FeatureInstallError> {
         let descriptor = &self.declared.descriptor;
-        let host = HostSide::of(ctx, descriptor)?;
+        let host = HostSide::of(ctx, descriptor, self.package.clone())?;
         let settings: Map<String, Value> = match &descriptor.settings {
             Some(_) => ctx.settings()?,
             None => Map::new(),
         };
-        let hello = json!({
-            "contract": crate::guests::CONTRACT,
-            "feature": descriptor.id,
-            "settings": settings,
-            "states": host.states().collect::<Vec<_>>(),
-        });
+        let hello = host.hello(settings);
         let spawner = ctx.services().programs(program.network)?;
         let guests = Arc::new(Guests::new(
             descriptor.id.clone(),
@@ -68,7 +67,83 @@ impl DeclarativeFeature {
             });
             ctx.hooks().register(hook)?;
         }
+        for declared in &descriptor.declared_background_tasks {
+            let (guests, name) = (Arc::clone(&guests), declared.name.clone());
+            let run = move |cx| run_task(Arc::clone(&guests), name.clone(), cx);
+            let feature = descriptor.id.clone();
+            let task = BackgroundTaskContribution::declared(feature, declared, run);
+            ctx.background_tasks().register(task)?;
+        }
+        for provided in &descriptor.provides {
+            let service = AnsweredService {
+                guests: Arc::clone(&guests),
+                name: provided.service.name.clone(),
+            };
+            let service = Arc::new(service);
+            ctx.services().provide_json(&provided.service, service)?;
+        }
         Ok(())
+    }
+}
+
+/// One run of a background task.
+async fn run_task(guests: Arc<Guests>, name: String, cx: BackgroundTaskContext) -> TaskResult {
+    let ms = |time: SystemTime| {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    };
+    let params = json!({
+        "task": name,
+        "run": cx.run,
+        "trigger": cx.trigger,
+        "due_ms": ms(cx.due),
+        "attempt": cx.attempt,
+    });
+    let asked = guests.ask(
+        &guests.tasks,
+        params,
+        Asking {
+            method: "task.run",
+            limit: cx.deadline.saturating_sub(MARGIN.min(cx.deadline / 10)),
+            is_private: false,
+            within: None,
+        },
+    );
+    let answer = tokio::select! {
+        answer = asked => answer,
+        () = cx.cancel.cancelled() => return Err(TaskError::new("cancelled; its guest was ended")),
+    };
+    match answer {
+        Ok(_) => Ok(()),
+        Err(fault) => Err(TaskError::new(fault.reason())),
+    }
+}
+
+/// A service that guests answer.
+struct AnsweredService {
+    guests: Arc<Guests>,
+    name: String,
+}
+
+impl JsonService for AnsweredService {
+    fn call(&self, call: JsonCall) -> ServiceFuture<'_, Result<Value, ServiceFault>> {
+        Box::pin(async move {
+            let within = call.within.as_ref();
+            let limit = within.map_or(SERVICE_TIME, |cx| cx.deadline);
+            let asked = self.guests.ask(
+                &self.guests.services,
+                json!({ "service": self.name, "method": call.method, "params": call.params }),
+                Asking {
+                    method: "service.call",
+                    limit: limit.saturating_sub(MARGIN.min(limit / 10)),
+                    is_private: false,
+                    // What the caller's call may change is not for the provider to change.
+                    within: None,
+                },
+            );
+            let fault = |fault: Fault| ServiceFault::new(fault.kind(), fault.reason());
+            asked.await.map_err(fault)
+        })
     }
 }
 
@@ -115,6 +190,7 @@ impl AnsweredTool {
             arguments: &arguments,
             deadline_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
         };
+        let within = Within::new(cx.clone(), self.effect != ToolEffect::ReadOnly);
         let asked = self.guests.ask(
             &self.guests.tools,
             params,
@@ -122,6 +198,7 @@ impl AnsweredTool {
                 method: "tool.call",
                 limit,
                 is_private: false,
+                within: Some(within.clone()),
             },
         );
         let answer = tokio::select! {
@@ -132,10 +209,18 @@ impl AnsweredTool {
         };
         let answer = answer.map_err(|fault| self.failed(&fault))?;
         match CallAnswer::deserialize(answer) {
-            Ok(CallAnswer::Output(output)) => Ok(ToolOutput {
-                summary: line(&output.summary, MAX_SUMMARY),
-                ..output
-            }),
+            Ok(CallAnswer::Output(output)) => {
+                let written = within.data();
+                let written = written.map_err(|error| {
+                    let text = format!("the data that its guest wrote is not JSON: {error}");
+                    self.unknown(ErrorKind::Bug, &text)
+                })?;
+                Ok(ToolOutput {
+                    summary: line(&output.summary, MAX_SUMMARY),
+                    data: output.data.or(written),
+                    ..output
+                })
+            }
             Ok(CallAnswer::Error { error }) => Err(ToolError::new(
                 error.kind,
                 line(&error.message, MAX_MESSAGE),
@@ -148,15 +233,9 @@ impl AnsweredTool {
     }
 
     fn failed(&self, fault: &Fault) -> ToolError {
-        let reason = fault.reason();
         match fault {
-            Fault::Failed(failure) => ToolError::new(failure.kind, reason),
-            Fault::Changed(_) => ToolError::new(ErrorKind::Denied, reason),
-            Fault::Off | Fault::NotStarted | Fault::PodEnded => {
-                ToolError::new(ErrorKind::Unavailable, reason)
-            }
-            Fault::Late(_) => self.unknown(ErrorKind::Exhausted, &reason),
-            Fault::Crashed(_) => self.unknown(ErrorKind::Bug, &reason),
+            Fault::Late(_) | Fault::Crashed(_) => self.unknown(fault.kind(), &fault.reason()),
+            _ => ToolError::new(fault.kind(), fault.reason()),
         }
     }
 
@@ -234,6 +313,7 @@ impl<P: Point> Hook<P> for AnsweredHook {
                 method,
                 limit,
                 is_private: P::PRIVATE,
+                within: None,
             },
         );
         let answer = answer.await.map_err(|fault| match &fault {

@@ -1,17 +1,22 @@
 //! What a guest may ask of the host while it handles a request. Each is a handle that its feature was granted.
 
+use super::CONTRACT;
+use super::reach::Reach;
 use super::wire::Refused;
+use super::within::{Within, granted, read};
 use llm_worker::ErrorKind;
 use pod::feature::author::{AlertLevel, FeatureAlertSink, FeatureNotifySink, RunningNotes};
 use pod::feature::{DurableState, FeatureId, FeatureInstallContext, FeatureInstallError};
 use pod::feature::{FeatureDescriptor, HostCapability, SinkError, StateError};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// The longest text of a log line, in bytes.
 const MAX_LOG: usize = 4096;
+
+const OUTSIDE: &str = "an output outside of a call";
 
 pub(crate) struct HostSide {
     feature: FeatureId,
@@ -19,6 +24,7 @@ pub(crate) struct HostSide {
     notifications: Option<FeatureNotifySink>,
     alerts: Option<FeatureAlertSink>,
     pub(super) notes: Option<RunningNotes>,
+    reach: Reach,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +61,7 @@ impl HostSide {
     pub(crate) fn of(
         ctx: &mut FeatureInstallContext<'_>,
         descriptor: &FeatureDescriptor,
+        package: PathBuf,
     ) -> Result<Self, FeatureInstallError> {
         let states = descriptor.states.iter();
         let states = states.map(|state| Ok((state.name.clone(), ctx.foreign_state(state)?)));
@@ -76,15 +83,29 @@ impl HostSide {
                 .is_some()
                 .then(|| ctx.diagnostics().later())
                 .transpose()?,
+            reach: Reach::of(ctx, descriptor, package)?,
         })
     }
 
-    pub(crate) fn states(&self) -> impl Iterator<Item = &String> {
-        self.states.keys()
+    /// The parameters of `initialize`.
+    pub(crate) fn hello(&self, settings: Map<String, Value>) -> Value {
+        json!({
+            "contract": CONTRACT,
+            "feature": self.feature,
+            "settings": settings,
+            "states": self.states.keys().collect::<Vec<_>>(),
+            "secrets": self.reach.secrets().collect::<Vec<_>>(),
+            "services": self.reach.services().collect::<Vec<_>>(),
+        })
     }
 
     /// Does what a guest asks for.
-    pub(super) async fn answer(&self, method: &str, params: Value) -> Result<Value, Refused> {
+    pub(super) async fn answer(
+        &self,
+        method: &str,
+        params: Value,
+        within: Option<&Within>,
+    ) -> Result<Value, Refused> {
         match method {
             "log" => {
                 let Said::<Option<String>> { level, text } = read(params)?;
@@ -131,6 +152,14 @@ impl HostSide {
                 replaced.map_err(kept)?;
                 Ok(json!({ "revision": revision + 1 }))
             }
+            "output.write" => granted(within, OUTSIDE)?.write(params),
+            "output.read" => granted(within, OUTSIDE)?.page(params),
+            "fs.read" => self.reach.read_file(params),
+            "fs.list" => self.reach.list(params),
+            "fs.write" => self.reach.write_file(params, within).await,
+            "http.request" => self.reach.exchange(params).await,
+            "process.run" => self.reach.run(params).await,
+            "service.call" => self.reach.serve(params, within).await,
             _ => Err(Refused {
                 kind: None,
                 message: "the host has no such method".to_owned(),
@@ -143,15 +172,6 @@ impl HostSide {
             .get(name)
             .ok_or_else(|| Refused::new(ErrorKind::Denied, "the manifest declares no such state"))
     }
-}
-
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
-    serde_json::from_value(params)
-        .map_err(|error| Refused::new(ErrorKind::FixInput, format!("params: {error}")))
-}
-
-fn granted<'a, T>(sink: Option<&'a T>, what: &str) -> Result<&'a T, Refused> {
-    sink.ok_or_else(|| Refused::new(ErrorKind::Denied, format!("{what} was not granted")))
 }
 
 fn not_sent(error: &SinkError) -> Refused {

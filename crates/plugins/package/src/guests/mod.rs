@@ -9,10 +9,13 @@
 mod host_side;
 mod one;
 mod pool;
+mod reach;
 mod wire;
+mod within;
 
 pub(crate) use host_side::HostSide;
 pub(crate) use pool::{Asking, Fault, Guests};
+pub(crate) use within::Within;
 
 /// The contract between a host and its guests, as `initialize` names it on both sides.
 pub(crate) const CONTRACT: u64 = 1;

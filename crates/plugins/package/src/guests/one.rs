@@ -3,9 +3,10 @@
 use super::CONTRACT;
 use super::host_side::HostSide;
 use super::wire::{self, Failure, FromGuest};
+use super::within::Within;
 use authority::{ChildExit, Talk};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// Most lines of a guest for one request: what writes more is ended.
@@ -31,7 +32,7 @@ impl Guest {
 
     /// Agrees on the contract.
     pub(super) async fn greet(&mut self, hello: &Value, host: &HostSide) -> Result<(), String> {
-        let answer = self.ask("initialize", hello, host).await?;
+        let answer = self.ask("initialize", hello, host, None).await?;
         let answer =
             answer.map_err(|failure| format!("it refused to start: {}", failure.message))?;
         match answer.get("contract").and_then(Value::as_u64) {
@@ -48,6 +49,7 @@ impl Guest {
         method: &str,
         params: impl Serialize,
         host: &HostSide,
+        within: Option<&Within>,
     ) -> Answered {
         self.last += 1;
         let request = wire::request(self.last, method, params)?;
@@ -63,7 +65,7 @@ impl Guest {
                     return Err("it answered a request that was not made".to_owned());
                 }
                 FromGuest::Asked { id, method, params } => {
-                    let answer = host.answer(&method, params).await;
+                    let answer = host.answer(&method, params, within).await;
                     if let Some(id) = id {
                         self.send(&wire::answer(&id, answer)).await?;
                     }
@@ -71,6 +73,18 @@ impl Guest {
             }
         }
         Err(format!("it wrote over {MAX_LINES} lines for one request"))
+    }
+
+    /// Tells it to end, and waits a moment for that; what is left is killed.
+    pub(super) async fn shut_down(mut self) {
+        self.last += 1;
+        if let Ok(request) = wire::request(self.last, "shutdown", Value::Object(Map::new()))
+            && self.send(&request).await.is_ok()
+        {
+            tokio::time::timeout(END_WAIT, self.talk.end(END_WAIT))
+                .await
+                .ok();
+        }
     }
 
     /// Whether it was asked nothing yet.

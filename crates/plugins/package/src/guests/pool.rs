@@ -3,9 +3,11 @@
 use super::host_side::{HostSide, pod_text};
 use super::one::Guest;
 use super::wire::Failure;
+use super::within::Within;
 use crate::declarative::Unchanged;
 use crate::program::ToolProgram;
 use authority::{Job, Spawner, Talk};
+use llm_worker::ErrorKind;
 use pod::feature::FeatureId;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout_at};
 
 /// So many crashes in this time switch the feature off.
@@ -26,6 +28,9 @@ const UNCHANGED: Duration = Duration::from_secs(1);
 
 /// Numbers the guests of this process: the mark of a child says whose it is.
 static STARTED: AtomicU64 = AtomicU64::new(1);
+
+/// How much of the end of a standard error a note of the pod has, in bytes.
+const MAX_TOLD: usize = 400;
 
 /// The longest life of a guest.
 const LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -58,6 +63,8 @@ pub(crate) struct Asking {
     pub(crate) limit: Duration,
     /// Whether it is about a result that may be withheld.
     pub(crate) is_private: bool,
+    /// The call of a tool for which it is asked.
+    pub(crate) within: Option<Within>,
 }
 
 /// The guests of a feature, and what they are started with.
@@ -71,6 +78,8 @@ pub(crate) struct Guests {
     host: HostSide,
     pub(crate) hooks: Lane,
     pub(crate) tools: Lane,
+    pub(crate) tasks: Lane,
+    pub(crate) services: Lane,
     /// When the package was last found unchanged.
     checked: Mutex<Option<Instant>>,
     /// Ends idle guests with the pod.
@@ -126,6 +135,8 @@ impl Guests {
             host,
             hooks: Lane::of("hooks", 1),
             tools: Lane::of("tools", 4),
+            tasks: Lane::of("tasks", 1),
+            services: Lane::of("services", 2),
             checked: Mutex::default(),
             keeper: OnceLock::new(),
             crashes: Mutex::default(),
@@ -164,6 +175,7 @@ impl Guests {
             method,
             limit,
             is_private,
+            within,
         } = asking;
         let until = Instant::now() + limit;
         let late = |_| Fault::Late(limit);
@@ -186,23 +198,47 @@ impl Guests {
             if guest.is_new() {
                 guest.greet(&self.hello, &self.host).await?;
             }
-            guest.ask(method, params, &self.host).await
+            guest.ask(method, params, &self.host, within.as_ref()).await
         };
         let fault = match timeout_at(until, asked).await {
             Ok(Ok(answer)) => {
+                if let Err(Failure {
+                    kind: ErrorKind::Bug,
+                    message,
+                }) = &answer
+                    && !is_private
+                {
+                    self.told("a guest failed", message, &guest.stderr());
+                }
                 lane.idle().push(guest);
                 return answer.map_err(Fault::Failed);
             }
             Ok(Err(why)) => Fault::Crashed(why),
             Err(_late) => Fault::Late(limit),
         };
-        let stderr = match is_private {
-            true => "not shown, as what it was asked about may be withheld".to_owned(),
-            false => pod_text(&guest.stderr()),
-        };
-        tracing::debug!(feature = %self.feature, lane = lane.name, ?fault, "a guest was ended; its standard error: {stderr}");
+        match is_private {
+            // What it was asked about may be withheld.
+            true => {
+                tracing::debug!(feature = %self.feature, lane = lane.name, ?fault, "a guest was ended")
+            }
+            false => self.told("a guest was ended", &fault.reason(), &guest.stderr()),
+        }
         self.crashed(&fault);
         Err(fault)
+    }
+
+    /// Writes the end of its standard error into the log of the host, and a part of it into that of the pod.
+    fn told(&self, what: &str, why: &str, stderr: &str) {
+        let text = pod_text(stderr);
+        tracing::debug!(feature = %self.feature, "{what}: {why}; its standard error: {text}");
+        let last = stderr.trim_end();
+        let from = last.ceil_char_boundary(last.len().saturating_sub(MAX_TOLD));
+        if let (Some(notes), false) = (&self.host.notes, last.is_empty()) {
+            let last = last.get(from..).unwrap_or_default();
+            notes
+                .note(&format!("{what}; its standard error ended with: {last}"))
+                .ok();
+        }
     }
 
     async fn start(self: &Arc<Self>, lane: &Lane) -> Result<Talk, String> {
@@ -211,7 +247,11 @@ impl Guests {
                 let (notes, guests) = (notes.clone(), Arc::downgrade(self));
                 let keep = async move {
                     notes.pod_ended().await;
-                    guests.upgrade().inspect(|guests| guests.end_idle());
+                    if let Some(guests) = guests.upgrade() {
+                        let idle = guests.take_idle();
+                        let ends: JoinSet<()> = idle.into_iter().map(Guest::shut_down).collect();
+                        ends.join_all().await;
+                    }
                 };
                 Keeper(tokio::spawn(keep).abort_handle())
             });
@@ -239,25 +279,29 @@ impl Guests {
         }
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = checked.is_some_and(|at| at.elapsed() < UNCHANGED);
-        let has_idle = [&self.hooks, &self.tools]
-            .iter()
-            .any(|lane| !lane.idle().is_empty());
+        let has_idle = self.lanes().iter().any(|lane| !lane.idle().is_empty());
         if is_new && has_idle {
             return Ok(());
         }
         if let Err(why) = (self.unchanged)() {
             *checked = None;
-            self.end_idle();
+            drop(self.take_idle());
             return Err(Fault::Changed(why));
         }
         *checked = Some(Instant::now());
         Ok(())
     }
 
-    fn end_idle(&self) {
-        for lane in [&self.hooks, &self.tools] {
-            lane.idle().clear();
-        }
+    fn lanes(&self) -> [&Lane; 4] {
+        [&self.hooks, &self.tools, &self.tasks, &self.services]
+    }
+
+    /// The guests that are asked nothing; dropped, they are killed.
+    fn take_idle(&self) -> Vec<Guest> {
+        let lanes = self.lanes().into_iter();
+        lanes
+            .flat_map(|lane| std::mem::take(&mut *lane.idle()))
+            .collect()
     }
 
     fn crashes(&self) -> MutexGuard<'_, Vec<Instant>> {
@@ -289,6 +333,17 @@ impl Guests {
 }
 
 impl Fault {
+    /// What the caller can do.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Failed(failure) => failure.kind,
+            Self::Changed(_) => ErrorKind::Denied,
+            Self::Off | Self::NotStarted | Self::PodEnded => ErrorKind::Unavailable,
+            Self::Late(_) => ErrorKind::Exhausted,
+            Self::Crashed(_) => ErrorKind::Bug,
+        }
+    }
+
     /// What failed, on one line, for the model and for people.
     pub(crate) fn reason(&self) -> String {
         use authority::text::Lines;

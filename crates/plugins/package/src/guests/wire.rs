@@ -1,6 +1,7 @@
 //! The lines between a host and a guest: JSON-RPC 2.0, one message in each.
 
-use llm_worker::ErrorKind;
+use authority::MAX_LINE;
+use llm_worker::{ErrorKind, ToolError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
@@ -39,10 +40,25 @@ impl Refused {
         let (kind, message) = (Some(kind), message.into());
         Self { kind, message }
     }
+
+    pub(super) fn of(error: ToolError) -> Self {
+        Self::new(error.kind, error.message)
+    }
 }
 
-/// The answer to what a guest asked for.
+/// The answer to what a guest asked for; that it is too long, where it does not fit into a line.
 pub(super) fn answer(id: &Value, answer: Result<Value, Refused>) -> Vec<u8> {
+    let line = line(id, answer);
+    match line.len() {
+        0..=MAX_LINE => line,
+        _ => {
+            let text = "the answer does not fit into a line of 1 MiB";
+            self::line(id, Err(Refused::new(ErrorKind::Exhausted, text)))
+        }
+    }
+}
+
+fn line(id: &Value, answer: Result<Value, Refused>) -> Vec<u8> {
     let line = match answer {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(Refused { kind, message }) => {

@@ -3,9 +3,10 @@
 use crate::program::{ProgramTable, ToolProgram};
 use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{
-    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HookDeclaration,
-    HostCapability, InstructionDeclaration, StateDeclaration, StateScope, ToolCategory,
-    ToolDeclaration, TouchKind, TouchRule,
+    About, BackgroundTaskDeclaration, CapabilityRequest, DEFAULT_TASK_DEADLINE, FeatureDescriptor,
+    FeatureId, FeatureRuntimeKind, HookDeclaration, HostCapability, InstructionDeclaration, Need,
+    Restart, ServiceDeclaration, ServiceId, ServiceRequirement, StateDeclaration, StateScope,
+    TaskTrigger, ToolCategory, ToolDeclaration, TouchKind, TouchRule,
 };
 use pod::hook::{DEFAULT_DEADLINE, HookClass, HookPoint};
 use pod::permission::Rule;
@@ -69,6 +70,12 @@ pub(super) struct FeatureTable {
     #[serde(default)]
     states: Vec<StateTable>,
     #[serde(default)]
+    tasks: Vec<TaskTable>,
+    #[serde(default)]
+    provides: Vec<ProvidedTable>,
+    #[serde(default)]
+    requires: Vec<RequiredTable>,
+    #[serde(default)]
     requests: Vec<CapabilityRequest>,
     /// A JSON Schema.
     settings: Option<Value>,
@@ -101,6 +108,49 @@ struct StateTable {
     version: u16,
     #[serde(default = "of_session")]
     scope: StateScope,
+}
+
+/// `[[features.NAME.tasks]]`, under the names of [`BackgroundTaskDeclaration`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskTable {
+    name: String,
+    effect: ToolEffect,
+    triggers: Vec<TaskTrigger>,
+    #[serde(default = "never")]
+    restart: Restart,
+    #[serde(default = "task_ms")]
+    deadline_ms: u64,
+}
+
+/// `[[features.NAME.provides]]`: a service as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProvidedTable {
+    service: String,
+    version: String,
+}
+
+/// `[[features.NAME.requires]]`: a service as JSON of another feature.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RequiredTable {
+    service: String,
+    version: String,
+    #[serde(default = "required")]
+    need: Need,
+}
+
+fn never() -> Restart {
+    Restart::Never
+}
+
+fn task_ms() -> u64 {
+    DEFAULT_TASK_DEADLINE.as_millis() as u64
+}
+
+fn required() -> Need {
+    Need::Required
 }
 
 fn first() -> u16 {
@@ -150,6 +200,9 @@ impl DeclaredFeature {
             script: _,
             hooks,
             states,
+            tasks,
+            provides,
+            requires,
             requests: asked,
             settings,
         } = table;
@@ -193,8 +246,8 @@ impl DeclaredFeature {
         descriptor.instructions = instructions;
         (descriptor.rules, descriptor.serves) = (rules, serves);
         descriptor.about = about;
-        descriptor.declared_hooks = hooks.into_iter().map(HookTable::declaration).collect();
-        descriptor.states = states.into_iter().map(StateTable::declaration).collect();
+        let services = (provides, requires);
+        add_answered(&mut descriptor, (hooks, states), tasks, services);
         descriptor.settings = settings.map(|schema| schema.to_string().into());
         descriptor.requested_capabilities = requests(&programs, guest.as_ref());
         descriptor.requested_capabilities.extend(asked);
@@ -226,7 +279,8 @@ impl DeclaredFeature {
         programs.chain(self.guest.iter().map(|guest| ("guest", guest)))
     }
 
-    /// What it adds beside tools, rules and texts, a line each: its hooks and states, and what its guests may do.
+    /// What it adds beside tools, rules and texts, a line each: its hooks, states, tasks and services, and what its guests
+    /// may do.
     pub fn further(&self) -> Vec<String> {
         let of = &self.descriptor;
         let hooks = of.declared_hooks.iter();
@@ -234,14 +288,22 @@ impl DeclaredFeature {
         let states = of.states.iter();
         let states =
             states.map(|state| format!("state {}, kept for the {}", state.name, state.scope));
-        let tells = of.requested_capabilities.iter().filter(|request| {
-            matches!(
-                request.capability,
-                HostCapability::EmitModelNotification { .. } | HostCapability::EmitUserAlert
-            )
-        });
-        let tells = tells.map(|request| format!("may {}: {}", request.capability, request.reason));
-        hooks.chain(states).chain(tells).collect()
+        let tasks = of.declared_background_tasks.iter();
+        let tasks = tasks.map(|task| format!("background task {}", task.name));
+        let provides = of.provides.iter();
+        let provides = provides.map(|provided| format!("provides {}", provided.service));
+        let requires = of.requires.iter();
+        let requires = requires.map(|required| format!("uses {}", required.service));
+        // The first request is for the program of the guests, which has a line of its own.
+        let asked = of.requested_capabilities.iter().skip(1);
+        let asked = asked.filter(|_| self.guest.is_some());
+        let asked = asked.map(|request| format!("may {}: {}", request.capability, request.reason));
+        let declared = hooks.chain(states).chain(tasks);
+        declared
+            .chain(provides)
+            .chain(requires)
+            .chain(asked)
+            .collect()
     }
 
     /// The feature with those of its tools and hooks whose programs are kept.
@@ -254,6 +316,8 @@ impl DeclaredFeature {
                 let of = &mut kept.descriptor;
                 (of.declared_tools, of.declared_hooks) = Default::default();
                 (of.states, of.requested_capabilities) = Default::default();
+                of.declared_background_tasks = Vec::new();
+                (of.provides, of.requires) = Default::default();
             }
             return kept;
         }
@@ -264,6 +328,26 @@ impl DeclaredFeature {
         kept.descriptor.requested_capabilities = requests(&kept.programs, None);
         kept
     }
+}
+
+/// Adds what guests answer beside tools.
+fn add_answered(
+    descriptor: &mut FeatureDescriptor,
+    (hooks, states): (Vec<HookTable>, Vec<StateTable>),
+    tasks: Vec<TaskTable>,
+    (provides, requires): (Vec<ProvidedTable>, Vec<RequiredTable>),
+) {
+    descriptor.declared_hooks = hooks.into_iter().map(HookTable::declaration).collect();
+    descriptor.states = states.into_iter().map(StateTable::declaration).collect();
+    descriptor.provides = provides
+        .into_iter()
+        .map(ProvidedTable::declaration)
+        .collect();
+    descriptor.declared_background_tasks = tasks.into_iter().map(TaskTable::declaration).collect();
+    descriptor.requires = requires
+        .into_iter()
+        .map(RequiredTable::declaration)
+        .collect();
 }
 
 /// A tool without a program; what is left of `run` may be a slip of the pen.
@@ -354,22 +438,30 @@ fn renamed(rules: Vec<Rule>, tools: &[ToolTable], rename: &BTreeMap<String, Stri
 impl FeatureTable {
     /// The program of guests, which is there exactly if they answer.
     fn guest_program(&self, runtimes: &[&str]) -> Result<Option<ToolProgram>, String> {
-        let is_carried = |request: &&CapabilityRequest| {
-            matches!(
-                request.capability,
-                HostCapability::EmitModelNotification { .. } | HostCapability::EmitUserAlert
-            )
+        let is_carried = |request: &&CapabilityRequest| match &request.capability {
+            HostCapability::EmitModelNotification { .. }
+            | HostCapability::EmitUserAlert
+            | HostCapability::Network { .. }
+            | HostCapability::Endpoint { .. }
+            | HostCapability::SecretRef { .. } => true,
+            HostCapability::ScopedFs { execute, .. } => !execute,
+            HostCapability::Process { programs, .. } => programs.iter().all(|name| name != "*"),
+            _ => false,
         };
-        let needs_guest =
-            !(self.hooks.is_empty() && self.states.is_empty() && self.requests.is_empty())
-                || self.settings.is_some();
+        let needs_guest = !(self.hooks.is_empty()
+            && self.states.is_empty()
+            && self.tasks.is_empty()
+            && self.provides.is_empty()
+            && self.requires.is_empty()
+            && self.requests.is_empty())
+            || self.settings.is_some();
         let is_script = matches!(self.runtime, Runtime::Script(_));
         if self.script.is_some() && !is_script {
             return Err("`script` needs a runtime that reads it".to_owned());
         }
         let guest = match (&self.runtime, &self.guest) {
             (Runtime::Program, None) if needs_guest => {
-                let text = "hooks, states, requests and settings are of guests";
+                let text = "hooks, states, tasks, services, requests and settings are of guests";
                 return Err(format!("{text}; write `runtime = \"guest\"`"));
             }
             (Runtime::Program, None) => return Ok(None),
@@ -396,6 +488,17 @@ impl FeatureTable {
             (Runtime::Guest, Some(guest)) => ToolProgram::of(guest.clone(), &Map::new())
                 .map_err(|why| format!("guest: {why}"))?,
         };
+        for task in &self.tasks {
+            let is_asked = |trigger: &TaskTrigger| {
+                matches!(trigger, TaskTrigger::Request | TaskTrigger::ChildEnded)
+            };
+            if task.triggers.iter().any(is_asked) {
+                let name = &task.name;
+                return Err(format!(
+                    "task `{name}`: a guest requests no runs and starts no jobs"
+                ));
+            }
+        }
         if let Some(other) = self.requests.iter().find(|request| !is_carried(request)) {
             let capability = &other.capability;
             return Err(format!(
@@ -434,6 +537,48 @@ impl HookTable {
             with_output_schema,
             before,
             after,
+        }
+    }
+}
+
+impl TaskTable {
+    fn declaration(self) -> BackgroundTaskDeclaration {
+        let Self {
+            name,
+            effect,
+            triggers,
+            restart,
+            deadline_ms,
+        } = self;
+        BackgroundTaskDeclaration {
+            name,
+            effect,
+            triggers,
+            restart,
+            deadline_ms,
+            needs: Vec::new(),
+        }
+    }
+}
+
+impl ProvidedTable {
+    fn declaration(self) -> ServiceDeclaration {
+        ServiceDeclaration::declared(ServiceId::whole(self.service), self.version)
+    }
+}
+
+impl RequiredTable {
+    fn declaration(self) -> ServiceRequirement {
+        let Self {
+            service,
+            version,
+            need,
+        } = self;
+        ServiceRequirement {
+            service: ServiceId::whole(service),
+            version,
+            need,
+            each: false,
         }
     }
 }

@@ -582,9 +582,19 @@ fn guests_answer_the_tools_and_hooks_of_a_feature() {
         (
             "runtime",
             &format!(
-                "requests = [{{ capability = \"process\", programs = [\"x\"], {alert} }}]\nruntime"
+                "requests = [{{ capability = \"process\", programs = [\"*\"], {alert} }}]\nruntime"
             ),
             "given no handle for",
+        ),
+        (
+            "runtime",
+            "tasks = [{ name = \"t\", effect = \"read_only\", triggers = [{ trigger = \"request\" }] }]\nruntime",
+            "a guest requests no runs",
+        ),
+        (
+            "runtime",
+            "provides = [{ service = \"bell\", version = \"1.0.0\" }]\nruntime",
+            "bell",
         ),
         (
             "states = [{ name = \"branches\" }]\n",
@@ -597,6 +607,28 @@ fn guests_answer_the_tools_and_hooks_of_a_feature() {
         let why = feature("main", &REVIEW.replacen(part, with, 1)).unwrap_err();
         assert!(why.contains(says), "{says}: {why}");
     }
+    let more = format!(
+        "tasks = [{{ name = \"t\", effect = \"read_only\", triggers = [{{ trigger = \"start\" }}] }}]\n\
+         provides = [{{ service = \"acme.bell.v1\", version = \"1.0.0\" }}]\n\
+         requires = [{{ service = \"acme.clock.v1\", version = \"^1\" }}]\n\
+         requests = [{{ capability = \"process\", programs = [\"x\"], {alert} }}]\nruntime"
+    );
+    let more = feature("main", &REVIEW.replacen("runtime", &more, 1)).unwrap();
+    let further = more.further();
+    for line in [
+        "background task t",
+        "provides acme.bell.v1",
+        "uses acme.clock.v1",
+        "to tell",
+    ] {
+        assert!(
+            further.iter().any(|told| told.contains(line)),
+            "{line}: {further:?}"
+        );
+    }
+    let none = more.keep(|_| false).descriptor;
+    assert!(none.declared_background_tasks.is_empty() && none.provides.is_empty());
+    assert!(none.requires.is_empty());
     let tells = format!("requests = [{{ capability = \"emit_user_alert\", {alert} }}]\nruntime");
     let tells = feature("main", &REVIEW.replacen("runtime", &tells, 1)).unwrap();
     assert_eq!(tells.descriptor.requested_capabilities.len(), 2);

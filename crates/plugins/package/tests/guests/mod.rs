@@ -1,9 +1,12 @@
 //! Guests: the example in Python is the feature of docs/FEATURES.md, and one that does not keep the contract costs its own
 //! answer.
 
+mod asks;
+
 use super::{Adapted, package, read};
 use plugin::{Content, DeclarativeFeature, MANIFEST};
 use pod::hook::PreToolCall;
+use pod::record::Record;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -21,21 +24,80 @@ fn adapter(package: &Path) -> Adapted {
     ))
 }
 
-/// The test of `docs/template`, whose feature is written in Rust.
-#[test]
-fn a_push_waits_for_a_review_that_no_kill_forgets() {
-    let mut host = FeatureHost::new().install(adapter(&package("review-first")));
+/// Whether a machine has Node; a test that needs it says that it is left out.
+fn has_node() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has = std::env::split_paths(&path).any(|dir| dir.join("node").is_file());
+    if !has {
+        eprintln!("left out: there is no node in PATH");
+    }
+    has
+}
+
+/// The test of `docs/template`, whose feature is written in Rust. Gives the records of its pod without times, digests and the
+/// name of the package.
+fn push_waits_for_a_review(name: &str) -> Vec<String> {
+    let mut host = FeatureHost::new().install(adapter(&package(name)));
     let push = || shell_call("git push origin fix");
     assert!(matches!(
         host.ask::<PreToolCall>(push()),
         Ruling::Deny { .. }
     ));
+    let refused = host.call("Bash", json!({"command": "git push origin fix"}));
     assert_eq!(
         host.call("Reviewed", json!({"branch": "fix"})).text(),
         "1 reviewed"
     );
     host.kill();
     assert_eq!(host.ask::<PreToolCall>(push()), Ruling::Allow);
+    let kept = |record: &Record| {
+        matches!(
+            record,
+            Record::ToolFinished(_)
+                | Record::FeatureState(_)
+                | Record::VerdictGiven(_)
+                | Record::ItemAdded(_)
+        )
+    };
+    let records = host.records().into_iter();
+    let records = records
+        .filter(|(_, record)| kept(record))
+        .map(|(_, mut record)| {
+            match &mut record {
+                Record::ToolFinished(finished) => finished.ms = 0,
+                Record::VerdictGiven(verdict) => verdict.gate.ms = None,
+                _ => {}
+            }
+            serde_json::to_string(&record)
+                .unwrap()
+                .replace(name, "review-first")
+        });
+    records.chain([refused.text()]).collect()
+}
+
+#[test]
+fn a_push_waits_for_a_review_that_no_kill_forgets() {
+    push_waits_for_a_review("review-first");
+}
+
+#[test]
+fn the_same_feature_in_node_gives_the_same_transcript() {
+    if !has_node() {
+        return;
+    }
+    let (python, node) = (
+        push_waits_for_a_review("review-first"),
+        push_waits_for_a_review("review-first-node"),
+    );
+    assert!(python.len() > 3, "{python:?}");
+    assert_eq!(python, node);
+}
+
+#[test]
+fn the_example_with_guests_in_node_keeps_the_contract() {
+    if has_node() {
+        super::example_keeps_the_contract("review-first-node");
+    }
 }
 
 #[test]
@@ -45,8 +107,13 @@ fn the_example_with_guests_in_python_keeps_the_contract() {
 
 #[test]
 fn the_example_has_the_kit() {
-    let kit = |dir: &str| fs::read_to_string(package(dir).join("yoi_guest.py")).unwrap();
-    assert_eq!(kit("sdk"), kit("review-first"));
+    let kit = |dir: &str, file: &str| fs::read_to_string(package(dir).join(file)).unwrap();
+    for (dir, file) in [
+        ("review-first", "yoi_guest.py"),
+        ("review-first-node", "yoi_guest.mjs"),
+    ] {
+        assert_eq!(kit("sdk", file), kit(dir, file));
+    }
 }
 
 const HOSTILE: &str = r#"
