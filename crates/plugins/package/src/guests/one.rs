@@ -15,6 +15,9 @@ const MAX_LINES: usize = 10_000;
 /// How long an end that was noticed may take, until its reason is known.
 const END_WAIT: Duration = Duration::from_millis(200);
 
+/// The number of its greeting.
+const FIRST: u64 = 1;
+
 pub(super) struct Guest {
     talk: Talk,
     /// The number of the last request.
@@ -63,6 +66,9 @@ impl Guest {
                 FromGuest::Answered { id, answer } if id == self.last => return Ok(answer),
                 FromGuest::Answered { .. } => {
                     return Err("it answered a request that was not made".to_owned());
+                }
+                FromGuest::Asked { .. } if self.last == FIRST => {
+                    return Err("it spoke before it answered `initialize`".to_owned());
                 }
                 FromGuest::Asked { id, method, params } => {
                     let answer = host.answer(&method, params, within).await;

@@ -315,7 +315,7 @@ fn count(host: &FeatureUnderTest, kind: fn(&Record) -> bool) -> usize {
 fn a_guest_that_dies_anywhere_leaves_one_result_per_call_and_no_process() {
     let places = ["before", "asking", "behind", "within", "after"];
     let dir = tempfile::tempdir().unwrap();
-    for (round, place) in places.into_iter().cycle().take(60).enumerate() {
+    for (round, place) in places.into_iter().cycle().take(15).enumerate() {
         let mut host = host(dir.path(), "");
         fs::write(dir.path().join("guest.py"), DIES).unwrap();
         let arguments = json!({ "method": "x", "params": { "place": place } });
@@ -346,7 +346,7 @@ fn a_guest_that_dies_anywhere_leaves_one_result_per_call_and_no_process() {
     }
     let pids = fs::read_to_string(dir.path().join("pids")).unwrap();
     // One that died after its answer may still have been asked the second time.
-    assert!(pids.lines().count() >= 100);
+    assert!(pids.lines().count() >= 25);
     let guest = dir.path().display().to_string();
     let is_guest = |pid: &&str| {
         let words = fs::read_to_string(Path::new("/proc").join(pid).join("cmdline"));

@@ -207,6 +207,52 @@ fn a_gate_that_does_not_keep_the_contract_refuses_while_its_tool_works() {
     }
 }
 
+/// (what a tool does, what its call ends with): the checks of a transport that are not about gates.
+const CALLS: &[(&str, &str)] = &[
+    ("os._exit(3)", "ended with exit 3"),
+    ("time.sleep(60)", "did not answer within"),
+    (
+        "[os.write(1, b'x' * 65536) for _ in iter(int, 1)]",
+        "over 1 MiB",
+    ),
+    ("answer({'summary': 'it works'}, id=7)", "not made"),
+];
+
+#[test]
+fn a_call_whose_guest_does_not_keep_the_contract_ends_as_unknown() {
+    for (does, says) in CALLS {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = HOSTILE.replace("read_only\"", "effectful\"\ndeadline_ms = 2000");
+        fs::write(dir.path().join(MANIFEST), manifest).unwrap();
+        let guest = GUEST.replace("answer({\"summary\": \"it works\"})", does);
+        fs::write(dir.path().join("guest.py"), guest).unwrap();
+        let host = FeatureHost::new().permit_all();
+        let mut host = host.install(adapter(dir.path()));
+        for _ in 0..2 {
+            let ended = host.call("hostile_works", json!({}));
+            let text = ended.text();
+            let is_unknown = text.contains("whether the call took effect is not known");
+            assert!(text.contains(says) && is_unknown, "{does}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_guest_that_speaks_before_its_greeting_is_not_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(MANIFEST), HOSTILE).unwrap();
+    let first = "say('{\"jsonrpc\":\"2.0\",\"method\":\"log\",\"params\":{\"text\":\"x\"}}')\nfor line in sys.stdin:";
+    let guest = GUEST.replace("for line in sys.stdin:", first);
+    fs::write(dir.path().join("guest.py"), guest).unwrap();
+    let mut host = FeatureHost::new().install(adapter(dir.path()));
+    let refused = host.call("hostile_works", json!({}));
+    assert!(
+        refused.text().contains("it spoke before it answered"),
+        "{}",
+        refused.text()
+    );
+}
+
 // A guest that crashes with each start would otherwise be started for ever.
 #[test]
 fn the_third_crash_switches_the_feature_off_and_says_so_once() {
