@@ -188,7 +188,7 @@ fn table(project: &Path) -> Vec<(&'static str, Value, &'static str)> {
 fn each_thing_that_a_guest_asks_for_has_a_grant_and_a_bound() {
     let dir = tempfile::tempdir().unwrap();
     let mut host = host(dir.path(), REQUESTS);
-    for (method, params, has) in table(&host.project().to_owned()) {
+    for (method, params, has) in table(host.project()) {
         let answer = read(&mut host, method, &params);
         assert!(answer.contains(has), "{method} {params}: {answer:.300}");
     }
@@ -199,7 +199,7 @@ fn each_thing_that_a_guest_asks_for_has_a_grant_and_a_bound() {
 fn without_requests_nothing_is_reached() {
     let dir = tempfile::tempdir().unwrap();
     let mut host = host(dir.path(), "");
-    for (method, params, _) in table(&host.project().to_owned()) {
+    for (method, params, _) in table(host.project()) {
         if matches!(method, "output.write" | "output.read" | "nothing") || params == json!({}) {
             continue;
         }
