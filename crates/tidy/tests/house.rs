@@ -35,7 +35,6 @@ const WIDE: &[&str] = &[
     "crates/authority/src/process/filter.rs compile",
     "crates/authority/src/process/spawner.rs start",
     "crates/client/src/model/tally.rs fold",
-    "crates/pod/src/control/call/running.rs start",
     "crates/pod/src/control/commit.rs add_record",
     "crates/pod/src/feature/declare/capability.rs problem",
     "crates/pod/src/feature/tests/grants.rs what_a_person_grants_stands_in_the_place_of_the_defaults",

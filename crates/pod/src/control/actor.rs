@@ -15,8 +15,7 @@ mod closing;
 mod commands;
 mod turns;
 
-use super::call::approval_ends::ApprovalEnds;
-use super::call::approvals::ApprovalReplies;
+use super::call::approvals::{ApprovalEnds, ApprovalReplies};
 use super::client::between_turns::TurnBlock;
 use super::client::{Client, Command, Reply, client};
 use super::commit::Batch;

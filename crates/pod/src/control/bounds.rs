@@ -1,10 +1,9 @@
 //! The checks that every call passes and the limits that nothing exceeds, as data for reports.
 
 use super::call::around::MAX_REPEATS;
-use super::call::authorize;
 use super::call::output::{HELD, INLINE};
-use super::limits::{MAX_ARGUMENTS, RunLimits};
-use super::turn::{MAX_ANSWER, MAX_CALLS};
+use super::call::parse;
+use super::limits::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS, RunLimits};
 use crate::feature::{
     CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES,
     MAX_NOTES, MAX_NOTIFICATION, MAX_PER_TURN, MAX_STATE, MAX_TRANSFORMS,
@@ -112,7 +111,7 @@ pub fn limits<'a>(
         sized("tool.arguments", MAX_ARGUMENTS, "bytes"),
         sized("tool.result_inline", INLINE, "bytes"),
         sized("tool.result_held", HELD, "bytes"),
-        timed("tool.judging", authorize::DEADLINE),
+        timed("tool.judging", parse::DEADLINE),
         timed("tool.deadline", DEFAULT_DEADLINE),
         timed("tool.deadline_most", MAX_DEADLINE),
         timed("tool.grace", GRACE),

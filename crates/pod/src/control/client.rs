@@ -4,10 +4,9 @@ pub(super) mod between_turns;
 mod calls;
 
 use super::call::approvals::ApprovalAnswer;
-use super::call::authorize::Permission;
-use super::call::authorize::past_calls::PastSearch;
-use super::call::authorize::preview::CallPreview;
-use super::core::Core;
+use super::call::past_calls::PastSearch;
+use super::call::preview::CallPreview;
+use super::core::{Core, Permission};
 use super::drivers::{AttachedDriver, Drivers};
 use super::limits::RunLimits;
 use super::pod_budget::PodLimits;

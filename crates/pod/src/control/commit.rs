@@ -5,7 +5,7 @@
 //! machine accepts.
 
 use super::budget::Budget;
-use super::call::authorize::Authorized;
+use super::call::authorized::Authorized;
 use crate::record::{
     ApprovalId, ApprovalRequested, ApprovalResolved, CommandEnd, Encoder, HookName, InputConsumed,
     InputId, ItemAdded, Output, Record, Request, Response, ResultData, Suspended, SystemItem,

@@ -1,6 +1,5 @@
 //! The state of a pod and everything a turn needs. Does not depend on turns.
 
-use super::call::authorize::Permission;
 use super::commit::{Ack, Batch};
 use super::drivers::Drivers;
 use super::pipeline::Pipeline;
@@ -10,10 +9,12 @@ use crate::foreign::{Callbacks, MAX_STUCK};
 use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Pending, RequestContext};
 use crate::mailbox::requests::{DriverRequest, Wakeup};
+use crate::permission::{Person, Policy, SandboxState};
 use crate::record::{BudgetKind, HoldCause, Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{IllegalRecord, SessionState};
 use crate::session::view::{ContextPolicy, ViewTries};
+use authority::{SandboxMode, Workspace};
 use llm_worker::{CallId, ErrorKind, Model, Price};
 use session_store::{Blobs, Clock, Committed, Journal};
 use std::path::Path;
@@ -73,6 +74,25 @@ pub struct Core {
     pub(crate) stays: bool,
     /// Whether the pod was asked to end: no commit waits for the disk any more.
     pub(crate) is_ending: bool,
+}
+
+/// The policy, the workspace and the sandbox that calls are judged with. The host supplies it when it opens a pod.
+#[derive(Clone, Debug)]
+pub struct Permission {
+    pub policy: Policy,
+    /// Resolves the paths of a call.
+    pub workspace: Workspace,
+    pub sandbox: SandboxState,
+    /// Whether a person can answer what rules and gates ask.
+    pub person: Person,
+}
+
+impl Permission {
+    /// Whether a call may ask to go beyond the sandbox.
+    pub(super) fn may_escalate(&self) -> bool {
+        let lifts = self.sandbox.mode == SandboxMode::WorkspaceWrite && self.sandbox.enforced;
+        lifts && self.person == Person::Later
+    }
 }
 
 /// How a pod behaves while it has no client.

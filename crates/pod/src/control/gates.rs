@@ -1,12 +1,8 @@
-//! Hooks as the actor uses them: their views, and the records of their decisions.
+//! The decisions of gates and the changes of transforms, as records.
 
-use super::call::output::INLINE;
-use crate::feature::FeatureRegistry;
-use crate::foreign::Callbacks;
-use crate::hook::{GateOutcome, GateRun, HookPoint, ToolCallView, ToolOutcomeView, Transformed};
+use crate::hook::{GateOutcome, GateRun, HookPoint, Transformed};
 use crate::record::{GateNote, TransformNote, VerdictGiven};
-use llm_worker::{CallId, ToolOutcome};
-use std::sync::Arc;
+use llm_worker::CallId;
 
 /// The decision of every called gate, as records.
 pub(crate) fn verdicts(
@@ -22,25 +18,16 @@ pub(crate) fn verdicts(
 }
 
 fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGiven {
-    let GateRun {
-        feature,
-        hook,
-        ms,
-        decision,
-        failed: _,
-    } = run;
-    let gate = GateNote {
-        hook: Some(hook.clone()),
-        feature: Some(feature.to_string()),
-        ms: Some(*ms),
-    };
-    let rule = format!("{point} gate `{hook}` ({feature})");
     VerdictGiven {
         call,
         turn: None,
-        decision: decision.clone(),
-        rule,
-        gate,
+        decision: run.decision.clone(),
+        rule: format!("{point} gate `{}` ({})", run.hook, run.feature),
+        gate: GateNote {
+            hook: Some(run.hook.clone()),
+            feature: Some(run.feature.to_string()),
+            ms: Some(run.ms),
+        },
         transforms: Vec::new(),
     }
 }
@@ -55,73 +42,19 @@ pub(crate) fn refusal(outcome: &GateOutcome) -> Option<String> {
 
 /// The changes and failures of transforms, as records.
 pub(crate) fn notes(transformed: Vec<Transformed>) -> Vec<TransformNote> {
-    let note = |Transformed {
-                    feature,
-                    hook,
-                    ms,
-                    before,
-                    after,
-                    withheld: _,
-                }| {
-        let feature = feature.to_string();
-        match after {
-            Ok(after) => TransformNote {
-                hook,
-                feature,
-                ms,
-                before,
-                after: Some(after),
-                problem: None,
-            },
-            Err(problem) => TransformNote {
-                hook,
-                feature,
-                ms,
-                before,
-                after: None,
-                problem: Some(problem),
-            },
+    let note = |done: Transformed| {
+        let (after, problem) = match done.after {
+            Ok(after) => (Some(after), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        TransformNote {
+            hook: done.hook,
+            feature: done.feature.to_string(),
+            ms: done.ms,
+            before: done.before,
+            after,
+            problem,
         }
     };
     transformed.into_iter().map(note).collect()
-}
-
-/// Calls the transforms of a result.
-pub(crate) async fn outcome(
-    registry: &FeatureRegistry,
-    callbacks: &Callbacks,
-    call: Arc<ToolCallView>,
-    outcome: ToolOutcome,
-) -> (ToolOutcome, Vec<TransformNote>) {
-    if !registry.hooks().any::<crate::hook::ToolOutcome>(&call.tool) {
-        return (outcome, Vec::new());
-    }
-    let tool = call.tool.clone();
-    let recheck = Arc::new(|view: ToolOutcomeView| fits(&view.outcome).map(|()| view));
-    let view = ToolOutcomeView { call, outcome };
-    let hooks = registry.hooks();
-    let (last, done) = hooks
-        .transform::<crate::hook::ToolOutcome>(callbacks, &tool, view, recheck)
-        .await;
-    (last.outcome.clone(), notes(done))
-}
-
-/// The bounds of a result as the model sees it.
-fn fits(outcome: &ToolOutcome) -> Result<(), String> {
-    const SUMMARY: usize = ToolOutcome::SUMMARY_MAX;
-    let ToolOutcome {
-        summary, content, ..
-    } = outcome;
-    if summary.len() > SUMMARY || summary.contains('\n') {
-        return Err(format!(
-            "its summary is not one line of at most {SUMMARY} bytes"
-        ));
-    }
-    if content.len() > INLINE {
-        return Err(format!(
-            "its content has {} bytes; at most {INLINE} are allowed",
-            content.len()
-        ));
-    }
-    Ok(())
 }

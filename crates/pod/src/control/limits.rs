@@ -10,6 +10,13 @@ use std::time::Duration;
 /// Limit on the bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
 pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
 
+/// Limit on the bytes of one answer: above the longest output of any provider, and text seldom needs escapes.
+pub(super) const MAX_ANSWER: usize = 768 * 1024;
+
+/// Limit on the argument bytes of all calls of one answer. A batch contains the raw and the canonical arguments; it has
+/// room for both even if JSON escapes each byte with six.
+pub(super) const MAX_CALLS: usize = 1 << 20;
+
 /// What the configuration, a flag or a client allows each turn: requests, calls at once, cost, tokens, time. The turn machine has its own
 /// [`TurnLimits`](llm_worker::turn::TurnLimits), made from these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

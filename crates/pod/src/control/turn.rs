@@ -25,12 +25,14 @@ use self::stream::{Stream, StreamEvent};
 pub(super) use self::view_change::frees_any;
 use super::budget::Budget;
 use super::call::approvals::ApprovalAnswer;
-use super::call::authorize::{Authorization, Authorized, Authorizer};
+use super::call::authorize::Authorizer;
+use super::call::authorized::Authorized;
 use super::call::order::Claims;
 use super::call::running::{CallEvent, Calls, Done};
+use super::call::verdict::Authorization;
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
-use super::limits::{MAX_ARGUMENTS, RunLimits};
+use super::limits::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS, RunLimits};
 use super::person_command;
 use super::pipeline::{ActorCommit, CommitResult};
 use super::pod_budget::PodLimits;
@@ -54,13 +56,6 @@ use std::collections::BTreeSet;
 use tokio::task::{JoinError, JoinSet};
 use tracing::field::Empty;
 use tracing::{Span, debug, info_span, warn};
-
-/// Limit on the bytes of one answer: above the longest output of any provider, and text seldom needs escapes.
-pub(super) const MAX_ANSWER: usize = 768 * 1024;
-
-/// Limit on the argument bytes of all calls of one answer. A batch contains the raw and the canonical arguments; it has
-/// room for both even if JSON escapes each byte with six.
-pub(super) const MAX_CALLS: usize = 1 << 20;
 
 /// The batch of an answer has the piggybacked records, the verdicts of gates before the request, about it and about each call,
 /// the parts of the answer, and for each call a verdict and its start or its result.

@@ -3,8 +3,8 @@
 use super::closing::Closing;
 use super::{Actor, At};
 use crate::control::call::approvals::ApprovalAnswer;
-use crate::control::call::authorize::past_calls::PastSearch;
-use crate::control::call::authorize::preview::CallPreview;
+use crate::control::call::past_calls::PastSearch;
+use crate::control::call::preview::CallPreview;
 use crate::control::client::between_turns::Opened;
 use crate::control::client::{Command, QueueCommand, Reload, Reply, TurnCancel};
 use crate::control::core::Fatal;

@@ -1,54 +1,34 @@
 //! Hooks around one call whose start is durable: those that answer in its place, and those that have it run again.
 //! Does not depend on how a result is kept.
 
-use super::output::CallOutput;
+use super::output::HELD;
+use super::parse::prepare;
+use super::started::{StartedCall, Traces};
 use crate::control::gates;
-use crate::feature::FeatureRegistry;
-use crate::foreign::Callbacks;
-use crate::hook::{ToolCallView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, Transformed};
-use crate::record::{HookName, ToolRepeated, TransformNote};
+use crate::hook::{ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, Transformed};
+use crate::record::{HookName, ToolRepeated};
 use llm_worker::tool::{Prepared, data};
 use llm_worker::{ErrorKind, ToolEffect, ToolOutcome, ToolOutput, ToolResult};
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
+
+/// Bytes of an answer in place of a tool.
+const MAX_ANSWER: usize = HELD;
 
 /// How often one call runs again.
 pub(crate) const MAX_REPEATS: u32 = 5;
 
-/// One call with the hooks around it.
-pub(super) struct Around {
-    pub(super) registry: Arc<FeatureRegistry>,
-    pub(super) callbacks: Callbacks,
-    pub(super) call: Arc<ToolCallView>,
-    pub(super) output: Arc<CallOutput>,
-    /// Parses the arguments as they run once more.
-    pub(super) prepare: Box<dyn Fn() -> Option<Prepared> + Send + Sync>,
-    /// Fires when the call must end.
-    pub(super) cancel: CancellationToken,
-    /// When its deadline is.
-    pub(super) until: Instant,
-    pub(super) left: Mutex<Traces>,
-}
-
-/// What the hooks leave for the record of the call's end.
-#[derive(Default)]
-pub(super) struct Traces {
-    pub(super) notes: Vec<TransformNote>,
-    pub(super) answered_by: Option<HookName>,
-}
-
-impl Around {
+impl StartedCall {
     /// The answer of a hook in place of the tool, if one has one.
     pub(super) async fn answer(&self) -> Option<ToolOutput> {
-        if !self.registry.hooks().any::<ToolRun>(&self.call.tool) {
+        if !self.registry.hooks().any::<ToolRun>(&self.view.tool) {
             return None;
         }
         let (registry, callbacks, call) = (
             self.registry.clone(),
             self.callbacks.clone(),
-            Arc::clone(&self.call),
+            Arc::clone(&self.view),
         );
         let recheck =
             Arc::new(
@@ -74,8 +54,8 @@ impl Around {
     /// The call once more, if a hook wants it, the rules allow it and its record is durable.
     pub(super) async fn again(&self, result: &ToolResult, run: u32) -> Option<Prepared> {
         let hooks = self.registry.hooks();
-        let repeatable = self.call.effect != ToolEffect::Effectful && run <= MAX_REPEATS;
-        if !repeatable || self.cancel.is_cancelled() || !hooks.any::<ToolRepeat>(&self.call.tool) {
+        let repeatable = self.view.effect != ToolEffect::Effectful && run <= MAX_REPEATS;
+        if !repeatable || self.cancel.is_cancelled() || !hooks.any::<ToolRepeat>(&self.view.tool) {
             return None;
         }
         let error = result.as_ref().err().map(|error| error.kind);
@@ -83,7 +63,7 @@ impl Around {
         let (after, by) = self.wait_for(outcome.clone(), error, run).await?;
         if Instant::now()
             .checked_add(after)
-            .is_none_or(|at| at >= self.until)
+            .is_none_or(|at| at >= self.began + self.deadline)
         {
             return None;
         }
@@ -91,14 +71,14 @@ impl Around {
             () = self.cancel.cancelled() => return None,
             () = tokio::time::sleep(after) => {}
         }
-        let prepared = (self.prepare)()?;
-        if prepared.canonical != self.call.arguments {
+        let tool = self.registry.tools().get(&self.view.tool)?;
+        let prepared = prepare(tool, &self.view.arguments).ok()?;
+        if prepared.canonical != self.view.arguments {
             return None;
         }
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-        let call = self.call.call;
         let record = ToolRepeated {
-            call,
+            call: self.view.call,
             run: run + 1,
             after_ms,
             status: outcome.status,
@@ -121,7 +101,7 @@ impl Around {
         let (registry, callbacks, call) = (
             self.registry.clone(),
             self.callbacks.clone(),
-            Arc::clone(&self.call),
+            Arc::clone(&self.view),
         );
         let asked = async move {
             let view = ToolRepeatView::new(Arc::clone(&call), outcome, error, run);
@@ -148,20 +128,17 @@ impl Around {
     }
 
     fn trace(&self, done: &[Transformed], answered: bool) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
         if answered {
-            left.answered_by = done.last().map(name);
+            traces.answered_by = done.last().map(name);
         }
-        left.notes.extend(gates::notes(done.to_vec()));
+        traces.notes.extend(gates::notes(done.to_vec()));
     }
 
-    pub(super) fn traces(&self) -> Traces {
-        std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn take_traces(&self) -> Traces {
+        std::mem::take(&mut *self.traces.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
-
-/// Bytes of an answer in place of a tool.
-const MAX_ANSWER: usize = super::output::HELD;
 
 /// Bytes of its texts; its data has a bound of its own.
 fn size(output: &ToolOutput) -> Result<usize, String> {

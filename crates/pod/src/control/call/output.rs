@@ -1,9 +1,10 @@
 //! The host's side of one running call: its output, the records of its file changes, and its bounded result.
 
-use super::landings::Landings;
+use super::authorized::Landings;
+use crate::control::core::Core;
 use crate::feature::sanitize;
 use crate::hook::Shaping;
-use crate::mailbox::live_output::LiveOutput;
+use crate::mailbox::live_output::{CallOrigin, LiveOutput};
 use crate::mailbox::requests::{DriverRequest, MailboxSender};
 use crate::permission::{HostTerms, Remedy};
 use crate::record::{CommandEnd, DirectoryMoved, FileChanged, Output, Record, ResultData, Stored};
@@ -64,6 +65,16 @@ struct Written {
     sink: Sink,
     /// For people who watch, while the tool runs; none where the result may be withheld.
     live: Option<LiveOutput>,
+}
+
+impl Written {
+    fn new(redactor: &Redactor, shaping: Shaping, live: Option<LiveOutput>) -> Self {
+        Self {
+            stream: RedactedStream::new(redactor.clone()),
+            sink: Sink::new(shaping),
+            live: live.filter(|_| shaping != Shaping::MayWithhold),
+        }
+    }
 }
 
 /// Bytes of an output that is held for the hooks that see it whole.
@@ -241,58 +252,46 @@ impl Shown {
 }
 
 impl CallOutput {
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "each is a thing of its own that the host hands in"
-    )]
-    pub(crate) fn new(
-        session: Arc<str>,
-        dir: Arc<Path>,
-        call: CallId,
-        blobs: Blobs,
-        outputs: Arc<VecDeque<Output>>,
-        mailbox: MailboxSender,
-        redactor: Redactor,
-        terms: HostTerms,
-        shaping: Shaping,
-        may_escalate: bool,
-        live: Option<LiveOutput>,
-    ) -> Self {
-        let (stream, sink) = (RedactedStream::new(redactor.clone()), Sink::new(shaping));
-        let live = live.filter(|_| shaping != Shaping::MayWithhold);
-        let (written, warnings) = (Mutex::new(Written { stream, sink, live }), Mutex::default());
-        let landings = Landings::default();
+    /// Opens the output of a call. People see it meanwhile, unless a hook may withhold it.
+    pub(super) fn begin(core: &Core, call: CallId, shaping: Shaping, landings: Landings) -> Self {
+        let Core {
+            store,
+            state,
+            permission,
+            outbox,
+            ..
+        } = core;
+        let origin = CallOrigin {
+            turn: state.turns,
+            request: state.requests,
+            seq: outbox.newest(),
+        };
+        let live = outbox.outputs().begin(call, origin);
+        let redactor = core.registry.redactor().clone();
         Self {
-            session,
-            dir,
+            session: store.session.clone(),
+            dir: store.dir.clone(),
             call,
-            blobs,
-            outputs,
-            mailbox,
-            redactor,
-            terms,
+            blobs: store.blobs.clone(),
+            outputs: state.outputs.clone(),
+            mailbox: core.pending.sender(),
+            terms: permission.policy.terms,
             shaping,
-            may_escalate,
+            may_escalate: permission.may_escalate(),
             landings,
-            written,
-            warnings,
+            written: Mutex::new(Written::new(&redactor, shaping, Some(live))),
+            warnings: Mutex::default(),
             command: Mutex::default(),
+            redactor,
         }
-    }
-
-    /// With the places where the call may write the files that it names; none without it.
-    pub(crate) fn landing_at(self, landings: Landings) -> Self {
-        Self { landings, ..self }
     }
 
     /// Drops the output so far: the call runs again.
     pub(crate) fn begin_again(&self) {
         let mut written = self.lock();
         written.live.iter().for_each(LiveOutput::begin_again);
-        (written.stream, written.sink) = (
-            RedactedStream::new(self.redactor.clone()),
-            Sink::new(self.shaping),
-        );
+        let live = written.live.take();
+        *written = Written::new(&self.redactor, self.shaping, live);
     }
 
     /// A result while its output is open: at most [`INLINE`] bytes of what is in memory.
@@ -342,18 +341,13 @@ impl CallOutput {
         };
         // Before the split: a secret may contain a line end.
         let text = self.redactor.text(&summary);
-        let (summary, overflow) = match self.holds() {
+        let (summary, overflow) = if self.holds() {
             // Hooks see the first line whole: what they look for may stand where it would be cut.
-            true => text.split_once('\n').map_or(
-                (text.clone().into_owned(), String::new()),
-                |(first, rest)| (first.to_owned(), rest.to_owned()),
-            ),
-            false => {
-                let ToolOutcome {
-                    summary, content, ..
-                } = ToolOutcome::of(status, &text);
-                (summary, content)
-            }
+            let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+            (first.to_owned(), rest.to_owned())
+        } else {
+            let cut = ToolOutcome::of(status, &text);
+            (cut.summary, cut.content)
         };
         let content = if overflow.is_empty() {
             content
@@ -519,10 +513,8 @@ impl Sink {
     }
 
     fn spooled(kept: &Content, blobs: &Blobs) -> Result<Self, ToolError> {
-        let (mut spool, mut shown) = (
-            blobs.spool().map_err(|e| refused(&e))?,
-            Box::<Shown>::default(),
-        );
+        let mut spool = blobs.spool().map_err(|e| refused(&e))?;
+        let mut shown = Box::<Shown>::default();
         spool.write(&kept.bytes).map_err(|e| refused(&e))?;
         let (output, words) = kept.parts();
         shown.add(output, true);
@@ -692,39 +684,26 @@ impl CallHost for CallOutput {
             Some(bytes) => Some(self.blobs.put(&bytes).map_err(|e| refused(&e))?.into()),
             None => None,
         };
-        let made = change.made.map(utf8).transpose()?;
-        let (mode, after) = (change.mode, change.after);
-        self.announce(
-            FileChanged {
-                call: Some(self.call),
-                path,
-                before,
-                mode,
-                after,
-                made,
-            }
-            .into(),
-        )
-        .await?;
+        let changed = FileChanged {
+            call: Some(self.call),
+            path,
+            before,
+            mode: change.mode,
+            after: change.after,
+            made: change.made.map(utf8).transpose()?,
+        };
+        self.announce(changed.into()).await?;
         Ok(number)
     }
 
     async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {
-        let (from, to, made) = (
-            utf8(moving.from)?,
-            utf8(moving.to)?,
-            moving.made.map(utf8).transpose()?,
-        );
-        self.announce(
-            DirectoryMoved {
-                call: Some(self.call),
-                from,
-                to,
-                made,
-            }
-            .into(),
-        )
-        .await
+        let moved = DirectoryMoved {
+            call: Some(self.call),
+            from: utf8(moving.from)?,
+            to: utf8(moving.to)?,
+            made: moving.made.map(utf8).transpose()?,
+        };
+        self.announce(moved.into()).await
     }
 }
 

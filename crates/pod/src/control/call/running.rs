@@ -1,31 +1,25 @@
 //! The allowed calls of a turn: those that wait for a slot, and those that run.
 
-use super::around::{Around, Traces};
-use super::authorize::{Authorized, prepare};
+use super::authorized::Authorized;
 use super::order::CallOrder;
-use super::output::{CallOutput, EndedCall, KeptResult};
-use super::shape::{Shaped, Shaper};
+use super::output::EndedCall;
+use super::parse::{given_up_on, taken_back};
+use super::started::StartedCall;
 use crate::control::commit::CallEnd;
 use crate::control::core::Core;
-use crate::control::gates;
-use crate::feature::{FeatureId, sanitize_lines};
+use crate::feature::millis;
 use crate::foreign::{Broke, CallbackFailure, MAX_STUCK, contained};
 use crate::hook::{Shaping, ToolCallView, private_panics};
-use crate::mailbox::live_output::CallOrigin;
 use crate::session::restore::cut_off;
-use authority::{Door, Redactor};
+use authority::Door;
 use llm_worker::tool::Prepared;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::field::{Empty, debug};
 use tracing::{Span, info_span};
-
-/// Bytes of the problem of a call that panicked or did not return.
-const MAX_LAST_WORDS: usize = 2 * 1024;
 
 /// The allowed calls of one turn: waiting and running.
 pub(crate) struct Calls {
@@ -114,104 +108,28 @@ impl Calls {
         let span = info_span!(
             target: "pod::control::calls", parent: step_span, "call", call = %id, tool, %feature, effect = ?view.effect, status = Empty, bytes = Empty
         );
-        let cancel = CancellationToken::new();
-        self.running.insert(id, cancel.clone());
-        let shaping = core.registry.hooks().shaping(&view.tool);
-        let origin = CallOrigin {
-            turn: core.state.turns,
-            request: core.state.requests,
-            seq: core.outbox.newest(),
-        };
-        let live = core.outbox.outputs().begin(id, origin);
-        let output = CallOutput::new(
-            core.store.session.clone(),
-            core.store.dir.clone(),
-            id,
-            core.store.blobs.clone(),
-            core.state.outputs.clone(),
-            core.pending.sender(),
-            core.registry.redactor().clone(),
-            core.permission.policy.terms,
-            shaping,
-            core.permission.may_escalate(),
-            Some(live),
-        );
-        let output = Arc::new(output.landing_at(landings));
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        let call = StartedCall::new(core, view, deadline, landings);
+        let call = Arc::new(call);
+        self.running.insert(id, call.cancel.clone());
         // Given up with the call.
         let permit = record
             .escalation
             .and_then(|escalation| core.registry.permit(id, escalation, &record.hosts));
-        let began = Instant::now();
-        let around = Arc::new(Around {
-            registry: registry.clone(),
-            callbacks: callbacks.clone(),
-            call: view.clone(),
-            output: Arc::clone(&output),
-            prepare: Box::new({
-                let (registry, call) = (registry.clone(), view.clone());
-                move || prepare(registry.tools().get(&call.tool)?, &call.arguments).ok()
-            }),
-            cancel: cancel.clone(),
-            until: began + deadline,
-            left: Mutex::default(),
-        });
-        let shaper = Shaper {
-            registry: registry.clone(),
-            callbacks: callbacks.clone(),
-            call: view.clone(),
-            output: Arc::clone(&output),
-            shaping,
-        };
-        let cx = ToolContext {
-            call: id,
-            cancel: cancel.clone(),
-            deadline,
-            host: output,
-        };
-        let work = performed(Arc::clone(&around), prepared, door, cx, shaping);
+        let work = performed(Arc::clone(&call), prepared, door);
         (core.store.probe)("tool:running");
-        let done = core.callbacks.run(deadline, cancel, work);
+        let done = core.callbacks.run(deadline, call.cancel.clone(), work);
         self.tasks.spawn(async move {
-            let ended = done.await.flatten();
-            let ended =
-                ended.unwrap_or_else(|lost| shaper.lost(given_up(&lost, registry.redactor())));
+            let ended = done.await.flatten().unwrap_or_else(|lost| call.lost(&lost));
             drop(permit);
-            let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let Traces {
-                notes: mut transforms,
-                answered_by,
-            } = around.traces();
-            let Shaped {
-                kept:
-                    KeptResult {
-                        outcome,
-                        output,
-                        data,
-                    },
-                transforms: shaped,
-                warnings,
-                command,
-            } = shaper.shape(ended, answered_by.as_ref()).await;
-            transforms.extend(shaped);
-            let (outcome, more) = gates::outcome(&registry, &callbacks, view, outcome).await;
-            transforms.extend(more);
+            let ms = millis(call.began.elapsed());
+            let (outcome, end) = call.result(ended).await;
             span.record("status", debug(outcome.status));
             span.record("bytes", outcome.summary.len() + outcome.content.len());
             let feature = Some(record.feature);
             Done {
                 id,
                 outcome,
-                ended: CallEnd {
-                    feature,
-                    output,
-                    ms,
-                    transforms,
-                    warnings,
-                    command,
-                    answered_by,
-                    data,
-                },
+                ended: CallEnd { feature, ms, ..end },
             }
         });
     }
@@ -261,20 +179,18 @@ impl Calls {
 
 /// Runs a call, as often as the hooks around it want, on a callback thread. A hook that answers in its place comes first.
 async fn performed(
-    around: Arc<Around>,
+    call: Arc<StartedCall>,
     mut prepared: Prepared,
     door: Arc<Door>,
-    cx: ToolContext,
-    shaping: Shaping,
 ) -> Result<EndedCall, CallbackFailure> {
-    let _private = (shaping == Shaping::MayWithhold).then(private_panics);
-    let (view, output, stop) = (&around.call, &around.output, cx.cancel.clone());
+    let _private = (call.shaping == Shaping::MayWithhold).then(private_panics);
+    let (view, output, stop) = (&call.view, &call.output, &call.cancel);
     let never = || ToolError::new(ErrorKind::Cancelled, "cancelled before it started");
     // The call may have been cancelled while it waited for a thread.
     if stop.is_cancelled() {
         return Ok(output.finish(Err(never()), true));
     }
-    if let Some(answer) = around.answer().await {
+    if let Some(answer) = call.answer().await {
         return Ok(output.finish(Ok(answer), false));
     }
     if stop.is_cancelled() {
@@ -283,7 +199,13 @@ async fn performed(
     let mut run = 0;
     loop {
         run += 1;
-        let (mut begun, cx) = (false, cx.clone());
+        let cx = ToolContext {
+            call: view.call,
+            cancel: stop.clone(),
+            deadline: call.deadline,
+            host: output.clone(),
+        };
+        let mut begun = false;
         let running = async {
             begun = true;
             prepared.run(cx).await
@@ -300,7 +222,7 @@ async fn performed(
                     .with_status(status));
             }
         };
-        match around.again(&result, run).await {
+        match call.again(&result, run).await {
             Some(again) => prepared = again,
             None => return Ok(output.finish(result, stop.is_cancelled())),
         }
@@ -316,16 +238,6 @@ fn unrun(id: CallId, call: Box<Authorized>, status: ResultStatus, words: &str) -
     }
 }
 
-/// The problem of a call whose feature is disabled.
-pub(crate) fn given_up_on(tool: &str, feature: &FeatureId) -> String {
-    format!("{tool} is disabled: code of {feature} did not return")
-}
-
-/// The reason to refuse a call of a tool whose grant was revoked.
-pub(crate) fn taken_back(tool: &str, feature: &FeatureId) -> String {
-    format!("{tool} was revoked: {feature} is no longer allowed to offer it")
-}
-
 /// The result of a running call whose tool's grant was revoked.
 fn revoked(view: &ToolCallView, begun: bool) -> (ResultStatus, String) {
     if !begun {
@@ -337,14 +249,4 @@ fn revoked(view: &ToolCallView, begun: bool) -> (ResultStatus, String) {
         cut_off(view.effect)
     );
     (ResultStatus::Interrupted, words)
-}
-
-/// The outcome of a call without a result.
-fn given_up(lost: &CallbackFailure, redactor: &Redactor) -> ToolOutcome {
-    let text = sanitize_lines(
-        &format!("the tool failed: {lost}"),
-        MAX_LAST_WORDS,
-        redactor,
-    );
-    ToolOutcome::of(ResultStatus::Error, &text)
 }

@@ -1,11 +1,13 @@
 //! Hooks that see a call's whole result before it is bounded and kept. Where one of them may withhold, nothing of the
 //! result is on disk or on a screen before it answered. Does not depend on how a call runs.
 
-use super::output::{CallOutput, EndedCall, HELD, KeptResult, WholeResult};
+use super::output::{EndedCall, HELD, INLINE, KeptResult, WholeResult};
+use super::started::{StartedCall, Traces};
+use crate::control::commit::CallEnd;
 use crate::control::gates;
-use crate::feature::FeatureRegistry;
-use crate::foreign::Callbacks;
-use crate::hook::{Shaping, ToolCallView, ToolShapeView, Transformed};
+use crate::feature::{FeatureRegistry, sanitize_lines};
+use crate::foreign::{CallbackFailure, Callbacks};
+use crate::hook::{self, Shaping, ToolOutcomeView, ToolShapeView, Transformed};
 use crate::record::{CommandEnd, HookName, TransformNote};
 use llm_worker::tool::data;
 use llm_worker::{ResultStatus, ToolOutcome, ToolOutput};
@@ -13,48 +15,50 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// Bytes of the problem of a call that panicked or did not return.
+const MAX_LAST_WORDS: usize = 2 * 1024;
+
 /// How long storing a result may take.
 const KEEPING: Duration = Duration::from_secs(60);
 
-/// One call with the hooks that see its result.
-pub(super) struct Shaper {
-    pub(super) registry: Arc<FeatureRegistry>,
-    pub(super) callbacks: Callbacks,
-    pub(super) call: Arc<ToolCallView>,
-    pub(super) output: Arc<CallOutput>,
-    pub(super) shaping: Shaping,
-}
+impl StartedCall {
+    /// The result that the model reads, and what the log keeps beside it: what hooks left of the whole result, bounded, then
+    /// what hooks left of that.
+    pub(super) async fn result(&self, ended: EndedCall) -> (ToolOutcome, CallEnd) {
+        let Traces { notes, answered_by } = self.take_traces();
+        let (outcome, end) = self.shape(ended, answered_by.as_ref()).await;
+        let (outcome, last) = self.outcome(outcome).await;
+        let end = CallEnd {
+            transforms: [notes, end.transforms, last].concat(),
+            answered_by,
+            ..end
+        };
+        (outcome, end)
+    }
 
-/// A result that is bounded and kept, with the warnings for the person.
-pub(super) struct Shaped {
-    pub(super) kept: KeptResult,
-    pub(super) transforms: Vec<TransformNote>,
-    pub(super) warnings: Vec<String>,
-    pub(super) command: Option<CommandEnd>,
-}
-
-impl Shaper {
     /// The result of a call whose tool did not end: its words are a result like any other.
-    pub(super) fn lost(&self, outcome: ToolOutcome) -> EndedCall {
+    pub(super) fn lost(&self, lost: &CallbackFailure) -> EndedCall {
+        let text = format!("the tool failed: {lost}");
+        let text = sanitize_lines(&text, MAX_LAST_WORDS, self.registry.redactor());
+        let outcome = ToolOutcome::of(ResultStatus::Error, &text);
         self.output.drop_held();
         if self.shaping == Shaping::None {
             return EndedCall::Kept(Box::new(outcome.into()));
         }
-        let ToolOutcome {
-            status,
-            summary,
-            content,
-        } = outcome;
         EndedCall::Whole(WholeResult {
-            status,
-            summary,
-            content: Some(content.into()),
+            status: outcome.status,
+            summary: outcome.summary,
+            content: Some(outcome.content.into()),
             data: None,
         })
     }
 
     /// Calls the hooks with the result, then bounds and keeps what they left. `answered_by` answered in place of the tool.
-    pub(super) async fn shape(self, ended: EndedCall, answered_by: Option<&HookName>) -> Shaped {
+    async fn shape(
+        &self,
+        ended: EndedCall,
+        answered_by: Option<&HookName>,
+    ) -> (ToolOutcome, CallEnd) {
         let mut warnings = self.output.warnings();
         let mut command = self.output.command();
         if self.shaping == Shaping::MayWithhold
@@ -70,12 +74,7 @@ impl Shaper {
                         "the output has over {HELD} bytes; hooks did not see it whole"
                     ));
                 }
-                return Shaped {
-                    kept: *kept,
-                    transforms: Vec::new(),
-                    warnings,
-                    command,
-                };
+                return end(*kept, command, Vec::new(), warnings);
             }
             EndedCall::Whole(whole) => whole,
         };
@@ -127,12 +126,7 @@ impl Shaper {
             })
             .await;
         warnings.extend(self.output.warnings());
-        Shaped {
-            kept,
-            transforms: gates::notes(done),
-            warnings,
-            command,
-        }
+        end(kept, command, done, warnings)
     }
 
     async fn ask(
@@ -142,7 +136,7 @@ impl Shaper {
         answered_by: Option<&str>,
     ) -> (ToolOutput, Vec<Transformed>) {
         let view = ToolShapeView {
-            call: Arc::clone(&self.call),
+            call: Arc::clone(&self.view),
             status,
             output,
         };
@@ -169,7 +163,7 @@ impl Shaper {
         why: &str,
         done: Vec<Transformed>,
         then: &str,
-    ) -> Shaped {
+    ) -> (ToolOutcome, CallEnd) {
         let ended = match status {
             ResultStatus::Ok => "the call succeeded",
             ResultStatus::Error => "the call failed",
@@ -187,15 +181,45 @@ impl Shaper {
         };
         let warnings = vec![format!(
             "the result of {} was withheld: {why}",
-            self.call.tool
+            self.view.tool
         )];
-        Shaped {
-            kept: outcome.into(),
-            transforms: gates::notes(done),
-            warnings,
-            command: None,
-        }
+        end(outcome.into(), None, done, warnings)
     }
+
+    /// Calls the hooks that see what the model reads.
+    async fn outcome(&self, outcome: ToolOutcome) -> (ToolOutcome, Vec<TransformNote>) {
+        let hooks = self.registry.hooks();
+        if !hooks.any::<hook::ToolOutcome>(&self.view.tool) {
+            return (outcome, Vec::new());
+        }
+        let recheck = Arc::new(|view: ToolOutcomeView| fits(&view.outcome).map(|()| view));
+        let view = ToolOutcomeView {
+            call: Arc::clone(&self.view),
+            outcome,
+        };
+        let (last, done) = hooks
+            .transform::<hook::ToolOutcome>(&self.callbacks, &self.view.tool, view, recheck)
+            .await;
+        (last.outcome.clone(), gates::notes(done))
+    }
+}
+
+/// A result, and what the log keeps beside it.
+fn end(
+    kept: KeptResult,
+    command: Option<CommandEnd>,
+    done: Vec<Transformed>,
+    warnings: Vec<String>,
+) -> (ToolOutcome, CallEnd) {
+    let end = CallEnd {
+        output: kept.output,
+        data: kept.data,
+        transforms: gates::notes(done),
+        warnings,
+        command,
+        ..CallEnd::default()
+    };
+    (kept.outcome, end)
 }
 
 /// Calls the hooks with a whole result, which the tool or this feature in its place gave. Returns what they left, and what they did.
@@ -242,4 +266,24 @@ fn lines(warnings: &[String]) -> ToolOutput {
         content: warnings.join("\n"),
         data: None,
     }
+}
+
+/// The bounds of a result as the model sees it.
+fn fits(outcome: &ToolOutcome) -> Result<(), String> {
+    const SUMMARY: usize = ToolOutcome::SUMMARY_MAX;
+    let ToolOutcome {
+        summary, content, ..
+    } = outcome;
+    if summary.len() > SUMMARY || summary.contains('\n') {
+        return Err(format!(
+            "its summary is not one line of at most {SUMMARY} bytes"
+        ));
+    }
+    if content.len() > INLINE {
+        return Err(format!(
+            "its content has {} bytes; at most {INLINE} are allowed",
+            content.len()
+        ));
+    }
+    Ok(())
 }

@@ -4,13 +4,12 @@
 //! not be shown is not shown here, either.
 
 use super::Client;
-use crate::control::call::authorize::{DEADLINE, prepare};
-use crate::control::call::running::given_up_on;
+use crate::control::call::parse::{DEADLINE, given_up_on, prepare, view};
 use crate::control::call::shape;
 use crate::control::submit_error::SubmitError;
 use crate::feature::{FeatureRegistry, RegisteredTool, escape_line, sanitize_lines};
 use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
-use crate::hook::{ToolCallView, ToolShapeView};
+use crate::hook::ToolShapeView;
 use crate::record::{ClientCall, Who};
 use async_trait::async_trait;
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange, Prepared, Touch};
@@ -125,23 +124,14 @@ impl ClientTools {
         prepared: Prepared,
     ) -> Result<ToolOutput, SubmitError> {
         let cancel = CancellationToken::new();
+        let deadline = tool.deadline;
         let cx = ToolContext {
             call: NO_CALL,
             cancel: cancel.clone(),
-            deadline: tool.deadline,
+            deadline,
             host: Arc::new(NoHost),
         };
-        let deadline = tool.deadline;
-        let call = Arc::new(ToolCallView {
-            call: NO_CALL,
-            tool: tool.definition.name.clone(),
-            feature: tool.feature.clone(),
-            effect: tool.definition.effect,
-            arguments: Arc::clone(&prepared.canonical),
-            touches: prepared.touches.clone(),
-            input: None,
-            by_person: false,
-        });
+        let call = Arc::new(view(NO_CALL, &tool, &prepared, None));
         let work = async move {
             match contained(
                 &tool.feature,
@@ -158,24 +148,20 @@ impl ClientTools {
                 ))),
             }
         };
-        let (status, output) = match self.callbacks.run(deadline, cancel, work).await.flatten() {
-            Ok(Ok(output)) => (ResultStatus::Ok, output),
-            Ok(Err(error)) => (
-                ResultStatus::Error,
-                ToolOutput {
-                    content: error.message,
-                    ..ToolOutput::default()
-                },
-            ),
-            Err(lost) => (
-                ResultStatus::Error,
-                ToolOutput {
-                    content: failure(&lost),
-                    ..ToolOutput::default()
-                },
-            ),
+        let ended = self.callbacks.run(deadline, cancel, work).await.flatten();
+        let failed = |content| {
+            let output = ToolOutput {
+                content,
+                ..ToolOutput::default()
+            };
+            (ResultStatus::Error, output)
         };
-        let view = ToolShapeView {
+        let (status, output) = match ended {
+            Ok(Ok(output)) => (ResultStatus::Ok, output),
+            Ok(Err(error)) => failed(error.message),
+            Err(lost) => failed(failure(&lost)),
+        };
+        let whole = ToolShapeView {
             call,
             status,
             output,
@@ -185,7 +171,7 @@ impl ClientTools {
                 summary, content, ..
             },
             done,
-        ) = shape::shaped(&self.registry, &self.callbacks, view, None).await;
+        ) = shape::shaped(&self.registry, &self.callbacks, whole, None).await;
         if let Some(why) = shape::reason(&done) {
             return Err(SubmitError::ToolFailed(
                 self.clean(&format!("the result was withheld: {why}"), MAX_CONTENT),

@@ -9,7 +9,8 @@ use crate::feature::{
     CapabilityPolicy, FeatureRegistryBuilder, HostServices, Revoke, ToolContribution,
     ToolDeclaration,
 };
-use authority::{Access, SandboxMode};
+use crate::permission::{Policy, SandboxState};
+use authority::{Access, Door, SandboxMode, Workspace};
 use llm_worker::tool::ArgumentError;
 use llm_worker::{CallId, Tool, ToolDefinition};
 use std::pin::pin;

@@ -1,6 +1,6 @@
 //! One call's output and file changes, at their bounds.
 
-use super::{CallOutput, EndedCall, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
+use super::{CallOutput, EndedCall, HEAD_BYTES, HEAD_LINES, INLINE, Landings, TAIL_BYTES, Written};
 use crate::hook::Shaping;
 use crate::mailbox::live_output::{CallOrigin, LiveOutput, LiveOutputs};
 use crate::mailbox::requests::{DriverRequest, Mailbox, MailboxSender, Wakeup, mailbox};
@@ -12,7 +12,7 @@ use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOu
 use session_store::{Opened, Options, Session};
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 struct Scene {
     opened: Opened,
@@ -52,19 +52,22 @@ impl Scene {
         live: Option<LiveOutput>,
     ) -> CallOutput {
         let call = CallId::new(1).unwrap();
-        CallOutput::new(
-            "s-1".into(),
-            Path::new("").into(),
+        CallOutput {
+            session: "s-1".into(),
+            dir: Path::new("").into(),
             call,
-            self.opened.blobs.clone(),
-            Arc::new(VecDeque::from(outputs)),
-            self.sender.clone(),
-            redactor,
-            TERMS,
+            blobs: self.opened.blobs.clone(),
+            outputs: Arc::new(VecDeque::from(outputs)),
+            mailbox: self.sender.clone(),
+            terms: TERMS,
             shaping,
-            false,
-            live,
-        )
+            may_escalate: false,
+            landings: Landings::default(),
+            written: Mutex::new(Written::new(&redactor, shaping, live)),
+            warnings: Mutex::default(),
+            command: Mutex::default(),
+            redactor,
+        }
     }
 
     /// The outcome of a call that wrote these pieces.

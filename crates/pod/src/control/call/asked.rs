@@ -1,6 +1,6 @@
 //! What a person is asked about a call: the parts of the question. Does not depend on the judging of calls.
 
-use crate::control::call::order::Claims;
+use super::order::Claims;
 use crate::feature::RegisteredTool;
 use crate::hook::GateOutcome;
 use crate::permission::{Person, Proposal};

@@ -1,10 +1,11 @@
 //! The calls of the journal that proposed rules would have matched. They are judged as a new call is: their tool parses the
 //! recorded arguments, and the rules match what it names. Runs nothing.
 
-use super::{Authorizer, DEADLINE, Permission, prepare};
+use super::authorize::Authorizer;
+use super::parse::{DEADLINE, facts, prepare};
 use crate::control::core::Core;
 use crate::control::submit_error::SubmitError;
-use crate::permission::{CallFacts, Rule, RuleTrial};
+use crate::permission::{Rule, RuleTrial};
 use crate::record::{ApprovalId, ApprovalRequested, Record};
 use crate::session::restore::{RestoreError, decode};
 use llm_worker::{CallId, Item};
@@ -85,17 +86,14 @@ impl PastSearch {
     }
 
     fn among(&self, calls: Vec<PastCall>, complete: bool) -> MatchedCalls {
-        let Permission { policy, .. } = &*self.authorizer.permission;
-        let Some(trial) = policy.trial(&self.rules) else {
+        let Some(trial) = self.authorizer.permission.policy.trial(&self.rules) else {
             return MatchedCalls::default();
         };
-        let (until, mut past) = (
-            Instant::now() + TIME,
-            MatchedCalls {
-                complete,
-                ..MatchedCalls::default()
-            },
-        );
+        let until = Instant::now() + TIME;
+        let mut past = MatchedCalls {
+            complete,
+            ..MatchedCalls::default()
+        };
         for call in calls {
             if Instant::now() > until {
                 past.complete = false;
@@ -126,16 +124,12 @@ impl PastSearch {
         let Ok(prepared) = prepare(tool, &call.arguments) else {
             return false;
         };
-        let facts = CallFacts {
-            tool: &call.tool,
-            effect: tool.definition.effect,
-            touches: &prepared.touches,
-            feature: &tool.feature,
-        };
-        let Permission {
-            workspace, sandbox, ..
-        } = &*self.authorizer.permission;
-        trial.matches(&facts, workspace, *sandbox)
+        let permission = &self.authorizer.permission;
+        trial.matches(
+            &facts(tool, &prepared),
+            &permission.workspace,
+            permission.sandbox,
+        )
     }
 }
 

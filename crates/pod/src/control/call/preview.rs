@@ -1,6 +1,7 @@
 //! What a call that waits for a person would change in a file, as the file is now. Changes nothing.
 
-use super::{Authorizer, DEADLINE};
+use super::authorize::Authorizer;
+use super::parse::DEADLINE;
 use crate::control::core::Core;
 use crate::control::submit_error::SubmitError;
 use crate::record::{ApprovalId, ApprovalRequested};
