@@ -1,8 +1,9 @@
-//! What may stand at the top of the repository.
+//! What may stand at the top of the repository, and where the file of a module is.
 
 use std::path::Path;
 
 use crate::finding::Finding;
+use crate::source;
 
 const TOP: [&str; 13] = [
     "AGENTS.md",
@@ -45,5 +46,20 @@ pub fn top_level(root: &Path) -> Vec<Finding> {
         .collect();
     let absent = TOP.iter().filter(|t| !names.iter().any(|n| n == *t));
     bad.extend(absent.map(|t| Finding::new(*t, 0, "is missing from the top level")));
+    bad
+}
+
+/// A module that has modules of its own is `NAME.rs` beside its directory. Parts of an integration test may be a `mod.rs`:
+/// cargo makes each file at the top of `tests` a test.
+pub fn modules(root: &Path) -> Vec<Finding> {
+    let (sources, mut bad) = source::sources(root);
+    let inside = sources
+        .iter()
+        .filter_map(|source| source.path.strip_suffix("/mod.rs"))
+        .filter(|directory| directory.contains("/src/"));
+    bad.extend(inside.map(|directory| {
+        let what = format!("a module is beside its directory: `{directory}.rs`");
+        Finding::new(format!("{directory}/mod.rs"), 0, what)
+    }));
     bad
 }

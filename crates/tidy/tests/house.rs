@@ -38,7 +38,7 @@ const WIDE: &[&str] = &[
     "crates/pod/src/control/commit.rs add_record",
     "crates/pod/src/feature/declare/capability.rs problem",
     "crates/pod/src/feature/tests/grants.rs what_a_person_grants_stands_in_the_place_of_the_defaults",
-    "crates/pod/src/host/mod.rs open",
+    "crates/pod/src/host.rs open",
     "crates/pod/src/ipc/requests.rs perform",
     "crates/pod/src/permission/place.rs path_target",
     "crates/pod/src/session/restore.rs closing",
@@ -214,6 +214,11 @@ fn exceptions_from_lints_have_reasons() {
 #[test]
 fn no_path_of_one_machine() {
     none(words::machine_paths(&root()));
+}
+
+#[test]
+fn modules_are_beside_their_directories() {
+    none(layout::modules(&root()));
 }
 
 #[test]

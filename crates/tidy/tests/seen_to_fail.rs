@@ -180,6 +180,22 @@ fn module_docs() {
 }
 
 #[test]
+fn modules_beside_their_directories() {
+    seen(
+        layout::modules,
+        &[
+            ("crates/a/src/b.rs", "//! x\nmod c;\n"),
+            ("crates/a/src/b/c.rs", "//! x\n"),
+            ("crates/a/tests/cli/parts/mod.rs", "//! x\n"),
+        ],
+        &[(
+            &[("crates/a/src/b/mod.rs", "//! x\n")],
+            "`crates/a/src/b.rs`",
+        )],
+    );
+}
+
+#[test]
 fn module_names() {
     seen(
         budget::module_names,
