@@ -61,6 +61,13 @@ pub const TARGETS: &[Target] = &[
         words: STREAM_WORDS,
     },
     Target {
+        name: "responses",
+        run: streams::responses,
+        seeds: &["../provider/tests/fixtures"],
+        ends: &[".sse", "_whole.json"],
+        words: STREAM_WORDS,
+    },
+    Target {
         name: "arguments",
         run: arguments::run,
         seeds: &["seeds/arguments"],

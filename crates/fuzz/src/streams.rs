@@ -12,6 +12,10 @@ pub(crate) fn openai(input: &[u8]) {
     agree(input, fuzzing::openai);
 }
 
+pub(crate) fn responses(input: &[u8]) {
+    agree(input, fuzzing::responses);
+}
+
 type Read = fn(&[&[u8]]) -> (Vec<ModelEvent>, Result<(), String>);
 
 fn agree(input: &[u8], read: Read) {

@@ -23,8 +23,27 @@ pub struct Provider {
 pub enum Api {
     /// Chat completions.
     OpenAiChat(Flavour),
+    /// OpenAI's Responses.
+    OpenAiResponses,
     /// Anthropic's Messages.
     Anthropic,
+}
+
+impl Api {
+    /// The API for a model of this name: OpenAI's models that reason take tools over Responses alone.
+    #[must_use]
+    pub fn of_model(self, model: &str) -> Self {
+        match self {
+            Self::OpenAiChat(Flavour::OpenAi) if reasons(model) => Self::OpenAiResponses,
+            Self::OpenAiChat(_) | Self::OpenAiResponses | Self::Anthropic => self,
+        }
+    }
+}
+
+/// Whether a model of OpenAI reasons, by its name there. Those that do not refuse to be asked for encrypted reasoning.
+pub(crate) fn reasons(model: &str) -> bool {
+    const PLAIN: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-4"];
+    !PLAIN.iter().any(|plain| model.starts_with(plain))
 }
 
 /// Whether a provider requires a key, and where the key is.
@@ -160,6 +179,20 @@ mod tests {
             assert_eq!(provider.default_model.is_some(), !provider.is_local());
         }
         assert_eq!(find("nobody"), None);
+    }
+
+    #[test]
+    fn models_of_openai_that_reason_have_an_api_of_their_own() {
+        let chat = Api::OpenAiChat(Flavour::OpenAi);
+        for (model, want) in [
+            ("gpt-4.1", chat),
+            ("gpt-4o-2024-05-13", chat),
+            ("gpt-5.1", Api::OpenAiResponses),
+            ("o4-mini", Api::OpenAiResponses),
+        ] {
+            assert_eq!(chat.of_model(model), want, "{model}");
+        }
+        assert_eq!(COMPATIBLE.of_model("gpt-5.1"), COMPATIBLE);
     }
 
     #[test]

@@ -234,8 +234,10 @@ pub(crate) fn refuse_other_api(document: &Object<'_>) -> Result<(), DecodeError>
         "message_start" => ("the Messages API", Some("anthropic")),
         kind if kind.starts_with("content_block_") => ("the Messages API", Some("anthropic")),
         "message" if has("content") => ("the Messages API", Some("anthropic")),
-        kind if kind.starts_with("response.") => ("the Responses API", None),
-        _ if document.word("object") == "response" => ("the Responses API", None),
+        kind if kind.starts_with("response.") => ("the Responses API", Some("openai-responses")),
+        _ if document.word("object") == "response" => {
+            ("the Responses API", Some("openai-responses"))
+        }
         _ if has("candidates") => ("Gemini's own API", None),
         _ if has("done") && (has("message") || has("response")) => ("Ollama's own API", None),
         _unknown => return Ok(()),

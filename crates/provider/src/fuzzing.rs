@@ -2,7 +2,7 @@
 
 use crate::decode::Decode;
 use crate::endpoint::Wire;
-use crate::{anthropic, openai_chat};
+use crate::{anthropic, openai_chat, openai_responses};
 use llm_worker::ModelEvent;
 
 /// The result of decoding one answer: its events, and the error that ended it.
@@ -16,6 +16,11 @@ pub fn anthropic(pieces: &[&[u8]]) -> Read {
 /// Decodes an answer of chat completions, in pieces.
 pub fn openai(pieces: &[&[u8]]) -> Read {
     read::<<openai_chat::ChatWire as Wire>::Decoder>(pieces)
+}
+
+/// Decodes an answer of Responses, in pieces.
+pub fn responses(pieces: &[&[u8]]) -> Read {
+    read::<<openai_responses::ResponsesWire as Wire>::Decoder>(pieces)
 }
 
 fn read<D: Decode>(pieces: &[&[u8]]) -> Read {

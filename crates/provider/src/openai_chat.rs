@@ -29,16 +29,21 @@ impl Wire for ChatWire {
     type Decoder = decode::ChatDecoder;
 
     fn headers(key: Option<&str>) -> Option<HeaderMap> {
-        let mut headers = HeaderMap::new();
-        if let Some(key) = key {
-            headers.insert(header::AUTHORIZATION, hidden(&format!("Bearer {key}"))?);
-        }
-        Some(headers)
+        bearer(key)
     }
 
     fn dialect(&self) -> Arc<dyn Dialect> {
         Arc::new(Chat(self.0))
     }
+}
+
+/// The headers of OpenAI's APIs; none if the key cannot be a header value.
+pub(crate) fn bearer(key: Option<&str>) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = key {
+        headers.insert(header::AUTHORIZATION, hidden(&format!("Bearer {key}"))?);
+    }
+    Some(headers)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod generated;
 
 use crate::decode::{Decode, DecodeError};
 use crate::endpoint::Wire;
-use crate::{anthropic, openai_chat};
+use crate::{anthropic, openai_chat, openai_responses};
 use llm_worker::{ModelEvent, StopReason};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -25,6 +25,11 @@ fn departures() -> Vec<(&'static str, Value, &'static str)> {
             "openai_refusal",
             json!({"blocks": [{"text": "I can't help with that."}], "stop": "Refusal"}),
             "a refusal's words are text to a person, and the stop reason says what they are",
+        ),
+        (
+            "responses_refusal",
+            json!({"blocks": [{"text": "I can't help with that."}], "stop": "Refusal"}),
+            "as openai_refusal",
         ),
         (
             "lmstudio_crlf",
@@ -85,7 +90,11 @@ fn ours(events: &[ModelEvent]) -> Map<String, Value> {
                 }) {
                     blocks.push(json!({"thinking": ""}));
                 }
-                blocks.last_mut().unwrap()["signature"] = json!(signature.data);
+                blocks.last_mut().unwrap()["signature"] = if signature.kind == "reasoning" {
+                    serde_json::from_str(&signature.data).unwrap()
+                } else {
+                    json!(signature.data)
+                };
             }
             ModelEvent::CallStarted { index, name } => {
                 assert_eq!(*index, calls.len());
@@ -139,7 +148,7 @@ fn theirs(expected: &Value) -> Map<String, Value> {
     let stop = expected["stop"].as_str().map(|word| match word {
         "end_turn" | "stop_sequence" | "stop" => StopReason::EndTurn,
         "tool_use" | "tool_calls" => StopReason::ToolUse,
-        "max_tokens" | "length" => StopReason::MaxTokens,
+        "max_tokens" | "length" | "max_output_tokens" => StopReason::MaxTokens,
         "refusal" | "content_filter" => StopReason::Refusal,
         "pause_turn" => StopReason::Paused,
         other => panic!("a stop reason without a row: {other}"),
@@ -172,7 +181,7 @@ fn decode<D: Decode>(bytes: &[u8], size: usize) -> Map<String, Value> {
 fn streams_say_what_the_vendors_own_sdks_read_in_them() {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut departures = departures();
-    let mut seen = [0, 0];
+    let mut seen = [0, 0, 0];
     let mut paths: Vec<PathBuf> = std::fs::read_dir(&dir)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -202,11 +211,16 @@ fn streams_say_what_the_vendors_own_sdks_read_in_them() {
         }
         let bytes = std::fs::read(&path).unwrap();
         for size in [bytes.len(), 1, 3, 7] {
-            let anthropic = name.starts_with("anthropic_");
-            let mut got = if anthropic {
-                decode::<<anthropic::MessagesWire as Wire>::Decoder>(&bytes, size)
+            let (api, mut got) = if name.starts_with("anthropic_") {
+                let got = decode::<<anthropic::MessagesWire as Wire>::Decoder>(&bytes, size);
+                (1, got)
+            } else if name.starts_with("responses_") {
+                let got =
+                    decode::<<openai_responses::ResponsesWire as Wire>::Decoder>(&bytes, size);
+                (2, got)
             } else {
-                decode::<<openai_chat::ChatWire as Wire>::Decoder>(&bytes, size)
+                let got = decode::<<openai_chat::ChatWire as Wire>::Decoder>(&bytes, size);
+                (0, got)
             };
             got.retain(|_, value| !value.is_null());
             assert_eq!(
@@ -214,7 +228,7 @@ fn streams_say_what_the_vendors_own_sdks_read_in_them() {
                 "{name} in pieces of {size}, beside {}",
                 expected["sdk"]
             );
-            seen[usize::from(anthropic)] += 1;
+            seen[api] += 1;
         }
     }
     assert!(
@@ -222,7 +236,7 @@ fn streams_say_what_the_vendors_own_sdks_read_in_them() {
         "departures without a stream: {departures:?}"
     );
     assert!(
-        seen[0] >= 4 * 19 && seen[1] >= 4 * 12,
-        "streams of OpenAI's form and of Anthropic's: {seen:?}"
+        seen[0] >= 4 * 19 && seen[1] >= 4 * 12 && seen[2] >= 4 * 9,
+        "streams of Chat Completions, of Anthropic's form and of Responses: {seen:?}"
     );
 }

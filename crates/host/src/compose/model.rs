@@ -19,6 +19,7 @@ use provider::anthropic::{self, Messages};
 use provider::catalog;
 use provider::endpoint::EndpointConfig;
 use provider::openai_chat::{self, Chat, Flavour};
+use provider::openai_responses::{self, Responses};
 use provider::recording::Recording;
 use provider::retry::{Pacing, RetryPolicy};
 use provider::scripted::{ScriptError, Scripted};
@@ -260,7 +261,7 @@ fn plain(
         ));
     }
     named(name, config)?;
-    let (provider, _model) = catalog::split(name).unwrap_or((name, ""));
+    let (provider, at_vendor) = catalog::split(name).unwrap_or((name, ""));
     let Reach {
         url,
         api,
@@ -291,8 +292,9 @@ fn plain(
         context_window: context_window(name, config),
         terms: remedy::model_terms(proxies(env)),
     };
-    let model = match api {
+    let model = match api.of_model(at_vendor) {
         catalog::Api::OpenAiChat(flavour) => openai_chat::model(endpoint, flavour),
+        catalog::Api::OpenAiResponses => openai_responses::model(endpoint),
         catalog::Api::Anthropic => anthropic::model(endpoint),
     };
     Ok((model, key))
@@ -409,6 +411,7 @@ fn endpoint(
         })?;
         let api = match configured.api {
             ApiKind::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
+            ApiKind::OpenaiResponses => catalog::Api::OpenAiResponses,
             ApiKind::Anthropic => catalog::Api::Anthropic,
         };
         let key = key()?;
@@ -517,6 +520,7 @@ pub fn dialect(id: &str, _surface: &Surface) -> Option<Arc<dyn Dialect>> {
     match id {
         Neutral::ID => Some(Arc::new(Neutral)),
         Messages::ID => Some(Arc::new(Messages)),
+        Responses::ID => Some(Arc::new(Responses)),
         id => Chat::by_id(id),
     }
 }

@@ -97,6 +97,8 @@ pub struct TimeoutsConfig {
 pub enum ApiKind {
     /// OpenAI Chat Completions, streamed.
     OpenaiChat,
+    /// OpenAI Responses, streamed.
+    OpenaiResponses,
     /// Anthropic Messages, streamed.
     Anthropic,
 }
@@ -106,6 +108,7 @@ impl ApiKind {
     pub fn text(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
         }
     }

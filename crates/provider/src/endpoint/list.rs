@@ -4,7 +4,7 @@ use super::{Wire, exposed, headers, refusal};
 use crate::anthropic;
 use crate::catalog::Api;
 use crate::failure::{Failure, FailureCause};
-use crate::openai_chat;
+use crate::{openai_chat, openai_responses};
 use authority::{Net, Secret};
 use http_client::{BaseUrl, HttpClient, HttpErrorKind, HttpRequest, Method, Timeouts};
 use llm_worker::ErrorKind;
@@ -48,6 +48,9 @@ pub async fn list_models(
 ) -> Result<Vec<String>, ListError> {
     match api {
         Api::OpenAiChat(_) => list::<openai_chat::ChatWire>(base_url, net, key, timeouts).await,
+        Api::OpenAiResponses => {
+            list::<openai_responses::ResponsesWire>(base_url, net, key, timeouts).await
+        }
         Api::Anthropic => list::<anthropic::MessagesWire>(base_url, net, key, timeouts).await,
     }
 }

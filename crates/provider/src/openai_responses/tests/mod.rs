@@ -1,0 +1,5 @@
+//! The Responses API, without a network.
+
+mod dialect;
+mod loopback;
+mod oddities;
