@@ -39,9 +39,10 @@ pub use process::{
     Beyond, ChildExit, ChildMemory, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding,
     GitGuard, Handled, HelperProgram, HostChild, Job, KILL_WAIT, LinkedRepository, MAX_LINE,
     Network, OnlyLooks, Peer, Permit, PodProcess, ProcessOwner, QUIET, SandboxMode, SpawnedChild,
-    Spawner, StaleHost, Support, Talk, become_subreaper, borrowed_objects, end_descendants,
-    end_stale, end_survivors, is_running, label_descendants, peer_of, processes_of,
-    resident_memory, seal_inherited, serve_helper, stale_hosts, started_by_pod, support,
+    Spawner, StaleHost, Support, Talk, TalkEnv, become_subreaper, borrowed_objects,
+    end_descendants, end_stale, end_survivors, is_running, label_descendants, peer_of,
+    processes_of, resident_memory, seal_inherited, serve_helper, stale_hosts, started_by_pod,
+    support,
 };
 pub use redact::{MAX_REDACTED, MIN_REDACTED, REDACTED, RedactedStream, Redactor};
 pub use remove::remove_dir;

@@ -42,7 +42,7 @@ mod trail;
 pub use apart::{HelperProgram, serve_helper};
 pub use confinement::{Beyond, Confinement, Network, SandboxMode, Support, support};
 pub use descendants::{become_subreaper, end_descendants, end_survivors};
-pub use env::EnvPolicy;
+pub use env::{EnvPolicy, TalkEnv};
 pub use exit::{ChildExit, KILL_WAIT};
 pub use git_guard::{GitFinding, GitGuard, Handled, LinkedRepository, borrowed_objects};
 pub use host_child::HostChild;

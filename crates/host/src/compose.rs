@@ -9,6 +9,7 @@ pub mod packages;
 mod recording;
 pub mod roots;
 pub mod secrets;
+pub mod servers;
 mod stores;
 pub mod switches;
 mod webhook;
@@ -129,7 +130,8 @@ pub fn compose(
     let builder = packages.report(
         builder
             .runtime(FeatureRuntimeKind::Declarative)
-            .runtime(FeatureRuntimeKind::Guest),
+            .runtime(FeatureRuntimeKind::Guest)
+            .runtime(FeatureRuntimeKind::McpBridge),
     );
     let repository = git::elsewhere(ambient, &project, &inherited);
     let written =
@@ -142,7 +144,7 @@ pub fn compose(
         .chain(git::borrowed(ambient, &project, &inherited));
     let confinement = Confinement {
         mode: mode.into(),
-        read: read.collect(),
+        read: read.chain(servers::read(config, env)).collect(),
         write: written.collect(),
     };
     // What reads only keeps its promise that it sends nothing.
@@ -186,9 +188,9 @@ pub fn rules(config: &Config, started: &Config, env: &Env) -> Result<Policy, Fai
         sandbox if sandbox.source == "--read-only" => TERMS_READ_ONLY,
         _ => TERMS,
     };
-    let layers = config
-        .layers()?
+    let layers = servers::layers(started, env)
         .into_iter()
+        .chain(config.layers()?)
         .chain(packages::layers(started, env));
     Ok(Policy::new(terms, layers.collect()))
 }

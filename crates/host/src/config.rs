@@ -107,6 +107,7 @@ pub struct Config {
     /// Where plugins are looked for.
     pub plugin_places: Places,
     plugins: OnDemand,
+    servers: crate::mcp::ServersOnDemand,
     /// Whether every plugin that is found must be installed.
     pub strict_plugins: Sourced<bool>,
     /// The only tools of this start.
@@ -231,6 +232,7 @@ impl Config {
             profiles: BTreeMap::new(),
             plugin_places: Places::default(),
             plugins: OnDemand::default(),
+            servers: crate::mcp::ServersOnDemand::default(),
             strict_plugins: Sourced::built_in(false),
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),

@@ -18,6 +18,7 @@ pub mod hosting;
 pub mod instructions;
 pub mod launch;
 pub mod limits;
+pub mod mcp;
 pub mod nearest;
 pub mod plain_file;
 pub mod plugins;

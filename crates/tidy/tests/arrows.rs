@@ -45,10 +45,12 @@ const ARROWS: &[Row] = &[
     Row { name: "plugin",        ours: &["authority", "http-client", "llm-worker", "pod", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // scripts in Lua that answer requests, inside a guest; streams, files and time are handed in
     Row { name: "lua",           ours: &[],                                                     never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
+    // MCP servers as features: the protocol, pins, results; opens nothing, knows no pod's inside
+    Row { name: "mcp",           ours: &["authority", "llm-worker", "pod"],                     never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // what hosts pods: environment, configuration, composition, the process of a pod; no command line, no terminal, no connection to a pod
-    Row { name: "host",          ours: &["ambient", "authority", "builtins", "llm-worker", "offline", "plugin", "pod", "protocol", "provider", "session-store"], never: &["clap", "crossterm", "ratatui"] },
+    Row { name: "host",          ours: &["ambient", "authority", "builtins", "llm-worker", "mcp", "offline", "plugin", "pod", "protocol", "provider", "session-store"], never: &["clap", "crossterm", "ratatui"] },
     // the binary: command line and terminal
-    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "host", "llm-worker", "lua", "plugin", "pod", "protocol", "provider", "session-store", "tui"], never: &[] },
+    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "host", "llm-worker", "lua", "mcp", "plugin", "pod", "protocol", "provider", "session-store", "tui"], never: &[] },
     // scripted model, failing store, wait points: for authors of features
     Row { name: "testkit",       ours: &["ambient", "authority", "llm-worker", "pod", "session-store"], never: &["clap", "hyper"] },
     // the budget table

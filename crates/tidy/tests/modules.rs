@@ -88,10 +88,12 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "host::remedy", may: &[] },
         // packages on this machine and the person's grants of them; knows no configuration
         Room { name: "host::plugins", may: &["env", "exit", "plain_file", "pods"] },
+        // MCP servers that the person added; knows no configuration
+        Room { name: "host::mcp", may: &["env", "exit", "plain_file", "pods"] },
         // what is configured; knows no option
-        Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "limits", "nearest", "plain_file", "plugins", "pods", "project"] },
+        Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "limits", "mcp", "nearest", "plain_file", "plugins", "pods", "project"] },
         // the composition root
-        Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "nearest", "plain_file", "plugins", "pods", "project", "remedy"] },
+        Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "remedy"] },
         // a file that describes an agent
         Room { name: "host::agent", may: &["compose", "config", "env", "exit", "limits", "plain_file"] },
         // in words, for a command and for a live pod

@@ -1,15 +1,19 @@
 //! The command line: commands, options and their help. Runs nothing and opens nothing.
 
 mod limit_flags;
+mod mcp;
 mod plugin;
+mod shared;
 mod texts;
 
 mod values;
 
 use self::limit_flags::LimitFlags;
+pub(crate) use self::mcp::{McpAction, McpAddArgs, McpPinArgs};
 pub(crate) use self::plugin::{
     PluginAction, PluginAddArgs, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs,
 };
+pub(crate) use self::shared::{HelpArgs, JsonArgs};
 pub(crate) use self::values::Span;
 use self::values::{argument, key, modes, seq, size, time};
 use crate::candidates::{models, pods};
@@ -60,6 +64,7 @@ impl Cli {
             Command::Help(args) => (None, args),
             Command::Feature(FeatureAction::Help(args)) => (Some("feature"), args),
             Command::Plugin(PluginAction::Help(args)) => (Some("plugin"), args),
+            Command::Mcp(McpAction::Help(args)) => (Some("mcp"), args),
             Command::Config(ConfigAction::Help(args)) => (Some("config"), args),
             _ => return None,
         };
@@ -157,6 +162,9 @@ pub(crate) enum Command {
     /// List, check, test, create, add and remove plugins, which are packages of tools
     #[command(subcommand)]
     Plugin(PluginAction),
+    /// Add, list, show, pin and remove MCP servers, which offer tools
+    #[command(subcommand)]
+    Mcp(McpAction),
     /// Check the environment, configuration, models, sandbox and journals
     Doctor(JsonArgs),
     /// Show, check or create the configuration
@@ -773,20 +781,6 @@ pub(crate) struct RevokeArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct JsonArgs {
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct HelpArgs {
-    /// Command to describe
-    #[arg(value_name = "COMMAND")]
-    pub(crate) commands: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -22,6 +22,8 @@ mod live;
 mod log;
 mod ls;
 mod man;
+mod mcp;
+mod mcp_import;
 mod models;
 mod new_rules;
 mod notify;
@@ -44,7 +46,7 @@ mod status;
 mod undo;
 mod verify;
 
-use crate::cli::{Cli, Command, FeatureAction, PluginAction};
+use crate::cli::{Cli, Command, FeatureAction, McpAction, PluginAction};
 use ::host::env::Env;
 use ::host::exit::{Exit, Failure};
 use ::host::points::Points;
@@ -80,7 +82,9 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         // Answered before the environment is read.
         Command::Help(_)
         | Command::Feature(FeatureAction::Help(_))
-        | Command::Plugin(PluginAction::Help(_)) => Ok(Exit::Done),
+        | Command::Plugin(PluginAction::Help(_))
+        | Command::Mcp(McpAction::Help(_)) => Ok(Exit::Done),
+        Command::Mcp(action) => mcp::run(&action, env),
         Command::Plugin(action) => plugin::run(&action, env),
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Config(args) => config::run(&args, env),

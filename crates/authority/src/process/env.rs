@@ -78,6 +78,15 @@ const PROXIED: &[(&str, &str)] = &[
 /// Parts of names of secrets; such a variable is not passed even on request.
 const SECRET_PARTS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
+/// What a child that is talked to has of the environment beside `PATH`, `LANG` and a temporary directory of its own.
+#[derive(Clone, Default)]
+pub struct TalkEnv {
+    /// All that commands have.
+    pub like_command: bool,
+    /// These variables, which override others. Values may be secrets.
+    pub vars: Vec<(OsString, OsString)>,
+}
+
 /// The environment variables that children inherit; checked for names of secrets.
 #[derive(Clone, Debug)]
 pub struct EnvPolicy {

@@ -4,7 +4,7 @@ use super::apart::{Helper, HelperProgram, TMP, WantedChild};
 use super::cage::Cage;
 use super::confinement::{Beyond, Confinement, Network, SandboxMode, support};
 use super::descendants::{MARK, RunningCall};
-use super::env::EnvPolicy;
+use super::env::{EnvPolicy, TalkEnv};
 use super::exit::ExitWatch;
 use super::filter::Reach;
 use super::git_guard::{GitFinding, GitGuard};
@@ -47,7 +47,7 @@ const TALK_ENV: &[&str] = &["PATH", "LANG"];
 pub(super) enum Streams {
     /// Output goes into that pipe, too, and the input is the job's.
     Merged,
-    Apart(OwnedFd, OwnedFd),
+    Apart(OwnedFd, OwnedFd, TalkEnv),
 }
 
 /// A handle that starts child processes with one confinement; the shell tool holds one. Clones share the grant's door,
@@ -492,11 +492,14 @@ impl Spawner {
         let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
         let (reader, writer) = io::pipe().map_err(failed)?;
         let reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
-        let is_merged = matches!(streams, Streams::Merged);
-        let is_given = |name: &OsStr| is_merged || TALK_ENV.iter().any(|given| name == *given);
+        let (has_all, own) = match &streams {
+            Streams::Merged => (true, &[][..]),
+            Streams::Apart(_, _, TalkEnv { like_command, vars }) => (*like_command, &vars[..]),
+        };
+        let is_given = |name: &OsStr| has_all || TALK_ENV.iter().any(|given| name == *given);
         let vars = self.shared.env.vars().filter(|(name, _)| is_given(name));
         let mut env = vars.map(owned).collect::<Vec<_>>();
-        if is_merged {
+        if has_all {
             env.extend(caches.iter().flat_map(|dir| env::caches(dir)).map(owned));
             let retries = env::NO_RETRIES.iter().copied().filter(|_| is_alone);
             env.extend(retries.map(owned));
@@ -508,6 +511,7 @@ impl Spawner {
             ]
             .map(owned),
         );
+        env.extend(own.iter().cloned());
         if self.guarded_path {
             env.push(owned((
                 "PATH",
@@ -518,7 +522,7 @@ impl Spawner {
         let error = OwnedFd::from(writer);
         let (input, output) = match streams {
             Streams::Merged => (self.input(job), error.try_clone()),
-            Streams::Apart(input, output) => (Ok(input), Ok(output)),
+            Streams::Apart(input, output, _) => (Ok(input), Ok(output)),
         };
         let wanted = WantedChild {
             path: path.clone(),

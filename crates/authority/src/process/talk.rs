@@ -1,6 +1,7 @@
 //! Talking to a child that answers requests one after the other: lines to its standard input, lines from its standard
 //! output, and the end of what it wrote to its standard error. Does not depend on what the lines mean.
 
+use super::env::TalkEnv;
 use super::run::{ChildResult, Job};
 use super::spawner::{Spawner, Streams};
 use crate::{Error, ErrorKind};
@@ -13,7 +14,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The longest line in each direction, in bytes, without its end.
+/// The longest line in each direction, in bytes, without its end, where nothing else is said.
 pub const MAX_LINE: usize = 1 << 20;
 
 /// How much of the end of standard error is kept, in bytes.
@@ -41,6 +42,7 @@ pub struct Talk {
     child: Option<JoinHandle<Result<ChildResult, Error>>>,
     pid: u32,
     program: String,
+    max_line: usize,
 }
 
 impl Spawner {
@@ -50,13 +52,21 @@ impl Spawner {
     /// # Errors
     /// As for [`Spawner::spawn`].
     pub async fn talk(&self, job: Job) -> Result<Talk, Error> {
+        self.talk_with(job, TalkEnv::default(), MAX_LINE).await
+    }
+
+    /// The same with more of the environment, and with lines of at most so many bytes.
+    ///
+    /// # Errors
+    /// As for [`Spawner::spawn`].
+    pub async fn talk_with(&self, job: Job, env: TalkEnv, max_line: usize) -> Result<Talk, Error> {
         let program = crate::escape(job.program.as_ref());
         let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
         let (theirs, input) = io::pipe().map_err(failed)?;
         let (output, own) = io::pipe().map_err(failed)?;
         let input = Sender::from_owned_fd(OwnedFd::from(input)).map_err(failed)?;
         let output = Receiver::from_owned_fd(OwnedFd::from(output)).map_err(failed)?;
-        let streams = Streams::Apart(theirs.into(), own.into());
+        let streams = Streams::Apart(theirs.into(), own.into(), env);
         let child = self.spawn_on(&job, streams).await?.paced(PACE, PACE_TIME);
         let (kept, cancel, pid) = (
             Arc::<Mutex<Vec<u8>>>::default(),
@@ -85,6 +95,7 @@ impl Spawner {
             child: Some(child),
             pid,
             program,
+            max_line,
         })
     }
 }
@@ -103,12 +114,13 @@ impl Talk {
     /// Writes one line. If this is dropped before it resolves, the child can only be ended.
     ///
     /// # Errors
-    /// `FixInput` for more than one line or over [`MAX_LINE`]; `Unavailable` when the child does not read any more.
+    /// `FixInput` for more than one line or a longer one than agreed; `Unavailable` when the child does not read any more.
     pub async fn send(&mut self, line: &[u8]) -> Result<(), Error> {
-        if line.len() > MAX_LINE || line.contains(&b'\n') {
+        if line.len() > self.max_line || line.contains(&b'\n') {
             let text = format!(
-                "a line to {} is over 1 MiB or has an end in it",
-                self.program
+                "a line to {} is over {} MiB or has an end in it",
+                self.program,
+                self.max_line >> 20
             );
             return Err(Error::new(ErrorKind::FixInput, text));
         }
@@ -131,7 +143,7 @@ impl Talk {
     /// The next line, without its end; `None` when the child has closed its output, also within a line. Cancel-safe.
     ///
     /// # Errors
-    /// `Exhausted` for a line over [`MAX_LINE`]; `Unavailable` where the system cannot read.
+    /// `Exhausted` for a longer line than agreed; `Unavailable` where the system cannot read.
     pub async fn line(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let mut seen = 0;
         loop {
@@ -140,8 +152,12 @@ impl Talk {
                 .iter()
                 .position(|byte| *byte == b'\n')
                 .map(|at| seen + at);
-            if end.unwrap_or(self.read.len()) > MAX_LINE {
-                let text = format!("a line of {} is over 1 MiB", self.program);
+            if end.unwrap_or(self.read.len()) > self.max_line {
+                let text = format!(
+                    "a line of {} is over {} MiB",
+                    self.program,
+                    self.max_line >> 20
+                );
                 return Err(Error::new(ErrorKind::Exhausted, text));
             }
             if let Some(end) = end {

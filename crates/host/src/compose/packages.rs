@@ -55,6 +55,12 @@ impl Default for Packages {
 }
 
 impl Packages {
+    /// Adds what is wrong with something else that a person added.
+    pub(super) fn add_problems(&mut self, problems: Vec<String>) {
+        self.problems
+            .extend(problems.into_iter().map(|what| (None, what)));
+    }
+
     /// Adds what is wrong with packages to the report of a registry.
     pub(super) fn report(&self, builder: FeatureRegistryBuilder) -> FeatureRegistryBuilder {
         let lost = self.lost.iter().flatten().take(MAX_PROBLEMS);
@@ -402,7 +408,7 @@ fn left_out(package: &FoundPackage, mode: Mode) -> Option<String> {
 
 /// Why programs do not run in this sandbox: they are confined, or they are not run. A command without a sandbox needs a rule,
 /// but a tool that says that it changes nothing would not.
-fn withheld(mode: Mode, network: bool) -> Option<&'static str> {
+pub(super) fn withheld(mode: Mode, network: bool) -> Option<&'static str> {
     match (mode, network) {
         (Mode::ReadOnly, true) => Some("in read-only mode no program has network access"),
         (Mode::Off, _) => Some("without a sandbox nothing confines the programs of plugins"),

@@ -30,18 +30,7 @@ impl ResolvedSecrets {
     pub fn of(ambient: &Ambient, config: &Config, env: &Env) -> Result<Self, Failure> {
         let mut resolved = BTreeMap::new();
         for name in granted(config, env)? {
-            let Some(source) = config.named_secrets.get(&name) else {
-                continue;
-            };
-            let setting = format!("secrets.{name}");
-            let wanted = KeyPurpose {
-                what: format!("secret {name}"),
-                kind: "secret",
-                setting,
-                id: Some(name.clone()),
-            };
-            let read = keys::read(ambient, &wanted, &source.value, env)
-                .and_then(|secret| redactable(&name, &secret));
+            let read = named(ambient, config, env, &name);
             let secret = read.map_or_else(ResolvedSecret::missing, ResolvedSecret::Known);
             resolved.insert(name, secret);
         }
@@ -85,6 +74,21 @@ impl ResolvedSecret {
     }
 }
 
+/// One secret of the configuration, for a command that a person gave.
+pub fn named(ambient: &Ambient, config: &Config, env: &Env, name: &str) -> Result<String, Failure> {
+    let Some(source) = config.named_secrets.get(name) else {
+        let message = format!("the configuration has no secret `{name}`");
+        return Err(Failure::new(Exit::Config, message).help("add it below [secrets]"));
+    };
+    let wanted = KeyPurpose {
+        what: format!("secret {name}"),
+        kind: "secret",
+        setting: format!("secrets.{name}"),
+        id: Some(name.to_owned()),
+    };
+    keys::read(ambient, &wanted, &source.value, env).and_then(|secret| redactable(name, &secret))
+}
+
 /// The value of a secret that is long enough to be found in texts.
 fn redactable(name: &str, secret: &Secret) -> Result<String, Failure> {
     let value = secret
@@ -109,8 +113,10 @@ fn granted(config: &Config, env: &Env) -> Result<BTreeSet<String>, Failure> {
     let Switched {
         policy, modules, ..
     } = switched(config, env)?;
-    let builder = FeatureRegistryBuilder::new(policy).with_all(modules);
-    let plan = builder.runtime(FeatureRuntimeKind::Guest).plan();
+    let builder = FeatureRegistryBuilder::new(policy)
+        .runtime(FeatureRuntimeKind::Guest)
+        .runtime(FeatureRuntimeKind::McpBridge);
+    let plan = builder.with_all(modules).plan();
     let live = plan
         .features
         .iter()

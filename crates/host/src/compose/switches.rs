@@ -2,6 +2,7 @@
 
 use super::grants;
 use super::packages::{self, Packages};
+use super::servers;
 use crate::config::parser_text::in_words;
 use crate::config::{Config, Granted, Sourced, Switches};
 use crate::env::Env;
@@ -75,6 +76,10 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
     }
     let mut packages = Packages::default();
     policy = packages::decided(config, env, policy, &mut modules, &mut packages);
+    let mut problems = Vec::new();
+    let off = |network| packages::withheld(packages::mode(config), network);
+    policy = servers::decided(config, env, policy, &mut modules, &mut problems, off);
+    packages.add_problems(problems);
     for (id, switches) in &config.features {
         let Ok(id) = id.parse::<FeatureId>() else {
             continue;

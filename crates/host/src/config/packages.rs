@@ -5,8 +5,9 @@ use super::project::{Narrowing, granted_at};
 use super::{Config, Source};
 use crate::env::Env;
 use crate::exit::Failure;
+use crate::mcp::Servers;
 use crate::plugins::{self, FoundPackage, NamedPackage, Plugins};
-use pod::feature::FeatureDescriptor;
+use pod::feature::{FeatureDescriptor, FeatureModule};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,6 +42,12 @@ impl Config {
             .declared()
             .into_iter()
             .chain(self.plugins(env).declared().cloned())
+            .chain(
+                self.servers(env)
+                    .all
+                    .iter()
+                    .map(|found| found.feature.descriptor()),
+            )
             .collect()
     }
 
@@ -133,6 +140,11 @@ impl Config {
     /// The plugins in all places. Looks for them when it is first asked: not every command has to do with them.
     pub fn plugins(&self, env: &Env) -> &Plugins {
         self.plugins.get(&self.plugin_places, env)
+    }
+
+    /// The MCP servers of the person, read when they are first asked for.
+    pub fn servers(&self, env: &Env) -> &Servers {
+        self.servers.get(env)
     }
 
     /// Completes the places where plugins are looked for.

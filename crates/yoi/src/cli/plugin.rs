@@ -1,6 +1,6 @@
 //! `yoi plugin`: its actions and their options.
 
-use super::HelpArgs;
+use super::shared::HelpArgs;
 use super::texts::HELP_BELOW;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;

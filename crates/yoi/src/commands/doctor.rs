@@ -15,7 +15,7 @@ use host::config::file::{Mode, NetworkMode};
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::pods::{NEWER, Pods};
-use pod::feature::InstallOutcome;
+use pod::feature::{FeatureModule, InstallOutcome, ToolDeclaration};
 use provider::catalog;
 use serde_json::json;
 use session_store::{ReadError, Reader, Session, Tail};
@@ -79,6 +79,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             );
             checks.extend(endpoints(found));
             checks.extend(features(&config, env));
+            checks.extend(servers(&config, env));
             checks.push(secrets(&config));
         }
         Err(failure) => checks.push(failed("configuration", failure)),
@@ -334,6 +335,26 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
             .help(NAMESPACES_HELP),
         }),
     });
+    checks
+}
+
+/// The MCP servers of the person, of which none is started; about so much text each adds to a request.
+fn servers(config: &Config, env: &Env) -> Vec<Check> {
+    let found = config.servers(env);
+    let problems = found.problems.iter();
+    let mut checks: Vec<Check> = problems
+        .map(|what| note("MCP", what.clone()).help("`yoi mcp list` lists the servers"))
+        .collect();
+    let named = found.all.iter().map(|server| {
+        let tools = server.feature.descriptor().declared_tools;
+        let bytes: usize = tools.iter().map(ToolDeclaration::bytes).sum();
+        let (tools, kib) = (count(tools.len() as u64, "tool"), bytes.div_ceil(1024));
+        format!("{} ({tools}, {kib} KiB in each request)", server.pin.name)
+    });
+    let named: Vec<String> = named.collect();
+    if !named.is_empty() {
+        checks.push(works("MCP", named.join(", ")));
+    }
     checks
 }
 

@@ -178,11 +178,10 @@ impl FeatureDescriptor {
         let mut found = self.problems_but_schemas();
         if found.is_empty() {
             found.extend(settings.and_then(settings::problem));
-            found.extend(
-                self.declared_tools
-                    .iter()
-                    .filter_map(ToolDeclaration::schema_problem),
-            );
+            // Those of a server were compiled when a person added it.
+            let is_known = self.runtime == FeatureRuntimeKind::McpBridge;
+            let tools = self.declared_tools.iter().filter(|_| !is_known);
+            found.extend(tools.filter_map(ToolDeclaration::schema_problem));
         }
         found
     }

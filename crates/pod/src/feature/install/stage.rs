@@ -409,9 +409,7 @@ impl Stage {
         let staging = self.tools.check(&name, &self.feature, differs)?;
         if let Some(declared) = self.tools.declared(&name, &self.feature)? {
             if declared.foreign {
-                let contract =
-                    ForeignContract::of(declared).map_err(FeatureInstallError::failed)?;
-                tool.contract = Some(Arc::new(contract));
+                tool.contract = Some(Arc::new(ForeignContract::of(declared)));
             }
             self.tools.put(&name, tool);
         }

@@ -6,35 +6,42 @@ use crate::feature::declare::touch::TouchRule;
 use crate::schema::Schema;
 use llm_worker::tool::{ArgumentError, Touch, parse_arguments};
 use serde_json::{Map, Value};
+use std::sync::{Arc, OnceLock};
 
-/// The compiled schema and the touch rules of a foreign tool.
+/// The schema and the touch rules of a foreign tool. The schema is compiled at the first call: a start pays for no tool that
+/// nobody calls.
 #[derive(Debug)]
 pub struct ForeignContract {
     tool: String,
-    schema: Schema,
+    text: Arc<str>,
+    schema: OnceLock<Result<Schema, String>>,
     touches: Vec<TouchRule>,
 }
 
 impl ForeignContract {
-    /// Compiles the declaration of a foreign tool.
-    ///
-    /// # Errors
-    /// Its schema is not a JSON Schema.
-    pub(crate) fn of(declared: &ToolDeclaration) -> Result<Self, String> {
-        let schema = Schema::compile(
-            serde_json::from_str(&declared.schema).map_err(|error| error.to_string())?,
-        )?;
-        Ok(Self {
+    /// The contract of the declaration of a foreign tool.
+    pub(crate) fn of(declared: &ToolDeclaration) -> Self {
+        Self {
             tool: declared.name.clone(),
-            schema,
+            text: Arc::clone(&declared.schema),
+            schema: OnceLock::new(),
             touches: declared.touches.clone(),
-        })
+        }
+    }
+
+    fn schema(&self) -> Result<&Schema, ArgumentError> {
+        let compile = || {
+            let schema = serde_json::from_str(&self.text).map_err(|error| error.to_string());
+            schema.and_then(Schema::compile)
+        };
+        let schema = self.schema.get_or_init(compile).as_ref();
+        schema.map_err(|why| self.refused(vec![format!("the schema of this tool is unfit: {why}")]))
     }
 
     /// Checks raw arguments: one JSON object without a key twice, which fits the schema.
     pub(crate) fn check(&self, raw: &str) -> Result<(), ArgumentError> {
         let (arguments, _canonical) = parse_arguments::<Map<String, Value>>(&self.tool, raw)?;
-        self.schema
+        self.schema()?
             .check(&Value::Object(arguments))
             .map_err(|problems| self.refused(problems))
     }

@@ -1,0 +1,294 @@
+//! A server as a module of the registry: its descriptor is made from the pin, and nothing starts before a call.
+
+use crate::connection::{Connection, Gone, Greeted, MAX_LINE, probe};
+use crate::definition::Fitted;
+use crate::outcome::outcome;
+use crate::pin::{Launch, PinnedTool, ServerPin};
+use crate::server::{Called, Fault, Server, Unchanged, environment, job};
+use authority::Spawner;
+use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
+use pod::feature::{
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, FeatureRuntimeKind, HostCapability, ToolContribution,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The time before the host's deadline at which a server is killed, so that the host learns why; at most a tenth of it.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// The longest message of an error, in bytes.
+const MAX_MESSAGE: usize = 8 << 10;
+
+/// A server that a person added.
+pub struct McpFeature {
+    pin: Arc<ServerPin>,
+    digest: String,
+    descriptor: FeatureDescriptor,
+    /// The server's names of the tools.
+    own_names: Vec<String>,
+    source: String,
+    unchanged: Unchanged,
+}
+
+impl McpFeature {
+    /// A feature of a pin that is kept at `source` and has this digest, with what is different than the server says. `unchanged` is asked before
+    /// each call.
+    pub fn new(
+        pin: ServerPin,
+        (source, digest): (String, String),
+        unchanged: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> (Self, Vec<String>) {
+        let Fitted { tools, problems } = Fitted::of(&pin);
+        let mut builder = FeatureDescriptor::builder(Self::id(&pin.name))
+            .display_name(pin.name.clone())
+            .version(version(&pin))
+            .runtime(FeatureRuntimeKind::McpBridge);
+        let own_names = tools.iter().map(|(_, own)| own.clone()).collect();
+        for (tool, _) in tools {
+            builder = builder.foreign_tool(tool);
+        }
+        let mut descriptor = builder.build();
+        descriptor.requested_capabilities = requests(&pin);
+        let feature = Self {
+            pin: Arc::new(pin),
+            digest,
+            descriptor,
+            own_names,
+            source,
+            unchanged: Arc::new(unchanged),
+        };
+        (feature, problems)
+    }
+
+    /// The id of the feature of a server.
+    ///
+    /// # Panics
+    /// Never for a name that [`crate::is_server_name`] accepts.
+    #[must_use]
+    pub fn id(server: &str) -> FeatureId {
+        const UNNAMED: FeatureId = FeatureId::user("mcp-server");
+        format!("plugin:mcp/{server}").parse().unwrap_or(UNNAMED)
+    }
+}
+
+/// Starts a server once and asks it for its definitions, as at its first call.
+///
+/// # Errors
+/// It does not start, or does not speak the protocol; with what it wrote to its standard error.
+pub async fn ask_once(
+    name: &str,
+    launch: &Launch,
+    spawner: &Spawner,
+    secrets: Vec<(OsString, OsString)>,
+    cwd: PathBuf,
+    limit: Duration,
+) -> Result<(Greeted, Vec<PinnedTool>, Vec<String>), Gone> {
+    let (until, network) = (Instant::now() + limit, launch.network);
+    let programs: Vec<OsString> = launch
+        .command
+        .first()
+        .map(OsString::from)
+        .into_iter()
+        .collect();
+    let spawner = spawner
+        .limited(&programs, network)
+        .map_err(|error| Gone(error.to_string()))?;
+    let spawner = spawner.with_guarded_path();
+    let start = async || {
+        let mut env = environment(launch);
+        env.vars.extend(secrets.iter().cloned());
+        spawner
+            .talk_with(job(name, launch, cwd.clone()), env, MAX_LINE)
+            .await
+    };
+    let (mut server, greeted) = probe(name, until, start).await?;
+    let listed = match greeted.has_tools {
+        true => server.tools(until).await,
+        false => Ok((Vec::new(), Vec::new())),
+    };
+    let listed = listed.map_err(|gone| with_stderr(gone, &server));
+    server.end().await;
+    listed.map(|(tools, problems)| (greeted, tools, problems))
+}
+
+fn with_stderr(gone: Gone, server: &Connection) -> Gone {
+    match server.stderr().trim() {
+        "" => gone,
+        text => Gone(format!(
+            "{}; it wrote: {}",
+            gone.0,
+            authority::text::escape_within(text, authority::text::Lines::One, MAX_MESSAGE)
+        )),
+    }
+}
+
+/// What a server says of its version where that is one, since people and reports expect three numbers.
+fn version(pin: &ServerPin) -> String {
+    let version = semver::Version::parse(&pin.server.version);
+    version.map_or_else(|_| "0.0.0".to_owned(), |version| version.to_string())
+}
+
+fn requests(pin: &ServerPin) -> Vec<CapabilityRequest> {
+    let programs = pin.launch.command.iter().take(1);
+    let process = HostCapability::Process {
+        programs: programs.map(|program| Cow::from(program.clone())).collect(),
+        network: pin.launch.network,
+    };
+    let directory = "start the server in the working directory";
+    let mut requests = vec![
+        CapabilityRequest::required(HostCapability::READ_WORKSPACE, directory),
+        CapabilityRequest::required(process, "run the server"),
+    ];
+    for id in pin.launch.secrets.values() {
+        let secret = HostCapability::SecretRef {
+            id: id.clone().into(),
+        };
+        if !requests.iter().any(|request| request.capability == secret) {
+            requests.push(CapabilityRequest::required(
+                secret,
+                "give the server its key",
+            ));
+        }
+    }
+    requests
+}
+
+impl FeatureModule for McpFeature {
+    fn descriptor(&self) -> FeatureDescriptor {
+        self.descriptor.clone()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
+        let spawner = ctx
+            .services()
+            .programs(self.pin.launch.network)?
+            .with_guarded_path();
+        let mut secrets = Vec::new();
+        for (name, id) in &self.pin.launch.secrets {
+            secrets.push((name.clone(), ctx.services().secret(id)?));
+        }
+        // There is no pod where a plan is tried.
+        let notes = ctx
+            .pod_name()
+            .is_some()
+            .then(|| ctx.diagnostics().later())
+            .transpose()?;
+        let server = Arc::new(Server::new(
+            Arc::clone(&self.pin),
+            spawner,
+            secrets,
+            workspace.cwd().to_owned(),
+            Arc::clone(&self.unchanged),
+            notes,
+        ));
+        for (declared, own) in self.descriptor.declared_tools.iter().zip(&self.own_names) {
+            let pinned = self.pin.tools.iter().find(|tool| tool.name == *own);
+            let tool = Arc::new(ServerTool {
+                server: Arc::clone(&server),
+                name: own.clone(),
+                effect: declared.effect,
+                output: pinned.and_then(|tool| tool.output_schema.clone()),
+            });
+            let run = move |arguments, cx| Arc::clone(&tool).call(arguments, cx);
+            ctx.tools().register(ToolContribution::of_text(
+                self.descriptor.id.clone(),
+                declared,
+                run,
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn source(&self) -> Cow<'static, str> {
+        self.source.clone().into()
+    }
+
+    fn body(&self) -> Option<String> {
+        Some(self.digest.clone())
+    }
+}
+
+/// A tool that a server answers.
+struct ServerTool {
+    server: Arc<Server>,
+    name: String,
+    effect: ToolEffect,
+    output: Option<Value>,
+}
+
+impl ServerTool {
+    async fn call(self: Arc<Self>, arguments: Arc<str>, cx: ToolContext) -> ToolResult {
+        let begun = Instant::now();
+        let until = begun + cx.deadline.saturating_sub(MARGIN.min(cx.deadline / 10));
+        let arguments = RawValue::from_string(arguments.to_string());
+        let arguments =
+            arguments.map_err(|error| ToolError::new(ErrorKind::Bug, error.to_string()))?;
+        let called = tokio::select! {
+            called = self.server.call(&self.name, &arguments, until) => called,
+            () = cx.cancel.cancelled() => {
+                let text = format!("cancelled; its server was ended{}", self.in_doubt());
+                return Err(ToolError::new(ErrorKind::Cancelled, text));
+            }
+        };
+        let Called { answer, warning } = called.map_err(|fault| self.failed(fault))?;
+        warning.iter().for_each(|text| cx.host.warn(text));
+        match answer {
+            Ok(result) => {
+                let (given, warning) = outcome(&result, self.output.as_ref(), begun.elapsed());
+                warning.iter().for_each(|text| cx.host.warn(text));
+                given
+            }
+            Err(error) => {
+                let text = authority::text::escape_within(
+                    &error.message,
+                    authority::text::Lines::Many,
+                    MAX_MESSAGE,
+                );
+                let text = format!("the server answered with error {}: {text}", error.code);
+                Err(ToolError::new(ErrorKind::FixInput, text))
+            }
+        }
+    }
+
+    fn failed(&self, fault: Fault) -> ToolError {
+        let doubt = self.in_doubt();
+        let (kind, text) = match fault {
+            Fault::Changed(why) => (ErrorKind::Denied, why),
+            Fault::NotStarted(why) => (
+                ErrorKind::Unavailable,
+                format!("nothing was called: the server of this tool did not start: {why}"),
+            ),
+            Fault::Died(why) => (
+                ErrorKind::Unavailable,
+                format!("the server of this tool is gone: {why}{doubt}"),
+            ),
+            Fault::Late => (
+                ErrorKind::Exhausted,
+                format!("the server did not answer in time and was ended{doubt}"),
+            ),
+            Fault::PodEnded => (ErrorKind::Unavailable, "the pod has ended".to_owned()),
+        };
+        ToolError::new(
+            kind,
+            authority::text::escape_within(&text, authority::text::Lines::One, MAX_MESSAGE),
+        )
+    }
+
+    /// What is said of a call that was cut off.
+    fn in_doubt(&self) -> &'static str {
+        match self.effect {
+            ToolEffect::ReadOnly => "",
+            ToolEffect::Idempotent | ToolEffect::Effectful => {
+                "; the call may have happened: check before you call it again"
+            }
+        }
+    }
+}

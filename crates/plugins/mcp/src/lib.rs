@@ -1,0 +1,23 @@
+//! MCP servers as features: a client of the Model Context Protocol in both of its eras, over children that answer lines.
+//!
+//! ```text
+//! yoi mcp add ─▶ Connection (asked once) ─▶ ServerPin: definitions and their digest, kept by the host
+//! Pin ─▶ McpFeature ─▶ plan, install: nothing starts        call ─▶ Server (one process, started at its first call)
+//! ```
+//!
+//! Nothing here opens a file or a socket, and nothing starts a process that was not granted: the host reads and keeps pins.
+
+mod connection;
+mod definition;
+mod feature;
+mod names;
+mod outcome;
+mod pin;
+mod server;
+mod wire;
+
+pub use connection::{Gone, Greeted};
+pub use definition::Fitted;
+pub use feature::{McpFeature, ask_once};
+pub use names::{MAX_SERVER_NAME, is_server_name};
+pub use pin::{Annotations, Era, Launch, PinnedTool, ServerInfo, ServerPin};

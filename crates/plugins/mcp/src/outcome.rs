@@ -1,0 +1,174 @@
+//! What a call gave, as the model reads it: text as it is, and a line for what is no text. Nothing is lost because one part
+//! of a result is odd.
+
+use authority::text::{Lines, escape_within};
+use llm_worker::tool::data;
+use llm_worker::{ErrorKind, ToolError, ToolOutput, ToolResult};
+use pod::schema::Schema;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The longest name, address or type in a line, in bytes.
+const MAX_QUOTE: usize = 256;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallResult<'a> {
+    #[serde(default)]
+    content: Option<Vec<Value>>,
+    #[serde(default, borrow)]
+    structured_content: Option<&'a RawValue>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(default)]
+    result_type: Option<String>,
+}
+
+/// What a result says, and in what it does not fit the schema that was pinned.
+pub(crate) fn outcome(
+    result: &RawValue,
+    schema: Option<&Value>,
+    took: Duration,
+) -> (ToolResult, Option<String>) {
+    let Ok(result) = serde_json::from_str::<CallResult<'_>>(result.get()) else {
+        let why = "the server answered this call with something that is no result; what the call did is not known";
+        let error = ToolError {
+            content: result.get().to_owned(),
+            ..ToolError::new(ErrorKind::Bug, why)
+        };
+        return (Err(error), None);
+    };
+    if let Some(kind) = result.result_type.filter(|kind| kind != "complete") {
+        let why = match kind.as_str() {
+            "input_required" => {
+                "the server asks a person before it goes on, and yoi does not pass such questions on; the call was not completed"
+                    .to_owned()
+            }
+            kind => format!("the server answered with `{}`, which yoi does not speak", line(kind)),
+        };
+        return (Err(ToolError::new(ErrorKind::Unavailable, why)), None);
+    }
+    let data = result
+        .structured_content
+        .filter(|data| data.get() != "null");
+    let warning = match (data, schema) {
+        (Some(data), Some(schema)) if !result.is_error => mismatch(data, schema),
+        _ => None,
+    };
+    let mut text = String::new();
+    for block in result.content.iter().flatten() {
+        push(&mut text, block);
+    }
+    if text.trim().is_empty()
+        && let Some(data) = data
+    {
+        data.get().clone_into(&mut text);
+    }
+    let given = match (result.is_error, text.is_empty()) {
+        (true, _) => Err(ToolError {
+            content: text,
+            ..ToolError::new(ErrorKind::FixInput, "the tool reported an error")
+        }),
+        (false, true) => Ok(ToolOutput {
+            summary: "the server returned an empty result".to_owned(),
+            ..ToolOutput::default()
+        }),
+        (false, false) => Ok(ToolOutput {
+            summary: format!("answered in {:.1} s", took.as_secs_f64()),
+            content: text,
+            data: data.and_then(exact),
+        }),
+    };
+    (given, warning)
+}
+
+/// The value for programs, where it keeps all of its digits and fits.
+fn exact(data: &RawValue) -> Option<Value> {
+    fn is_exact(value: &Value) -> bool {
+        match value {
+            // An integer that is larger became such a number.
+            Value::Number(number) => {
+                !number.is_f64() || number.as_f64().is_some_and(|of| of.abs() < 9e15)
+            }
+            Value::Array(values) => values.iter().all(is_exact),
+            Value::Object(fields) => fields.values().all(is_exact),
+            Value::Null | Value::Bool(_) | Value::String(_) => true,
+        }
+    }
+    let value: Value = serde_json::from_str(data.get()).ok()?;
+    (is_exact(&value) && data::bytes(&value).is_ok()).then_some(value)
+}
+
+/// Adds a block of a result.
+fn push(text: &mut String, block: &Value) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let of = |key: &str| block.get(key).and_then(Value::as_str);
+    let quoted = |key: &str| line(of(key).unwrap_or("unknown"));
+    // Writing to a String cannot fail.
+    match (of("type"), of("text")) {
+        (Some("text"), Some(words)) => text.push_str(words),
+        (Some(kind @ ("image" | "audio")), _) => {
+            let bytes = of("data").map_or(0, decoded);
+            write!(
+                text,
+                "[{kind}, {}, {bytes} bytes, is not shown]",
+                quoted("mimeType")
+            )
+            .ok();
+        }
+        (Some("resource_link"), _) => {
+            write!(text, "[resource {}: {}]", quoted("uri"), quoted("name")).ok();
+        }
+        (Some("resource"), _) => push_resource(text, block.get("resource").unwrap_or(&Value::Null)),
+        (kind, _) => {
+            write!(
+                text,
+                "[content of the type `{}`, which yoi does not know]",
+                line(kind.unwrap_or("none"))
+            )
+            .ok();
+        }
+    }
+}
+
+fn push_resource(text: &mut String, resource: &Value) {
+    let of = |key: &str| resource.get(key).and_then(Value::as_str);
+    let uri = line(of("uri").unwrap_or("unknown"));
+    match (of("text"), of("blob")) {
+        (Some(words), _) => write!(text, "[resource {uri}]\n{words}").ok(),
+        (None, Some(blob)) => {
+            let (kind, bytes) = (line(of("mimeType").unwrap_or("unknown")), decoded(blob));
+            write!(
+                text,
+                "[resource {uri}, {kind}, {bytes} bytes, is not shown]"
+            )
+            .ok()
+        }
+        (None, None) => write!(text, "[resource {uri}, without content]").ok(),
+    };
+}
+
+/// How many bytes a text in base 64 has.
+fn decoded(text: &str) -> usize {
+    let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+    (text.len() / 4 * 3).saturating_sub(padding)
+}
+
+fn line(text: &str) -> String {
+    escape_within(text, Lines::One, MAX_QUOTE)
+}
+
+fn mismatch(data: &RawValue, schema: &Value) -> Option<String> {
+    let value: Value = serde_json::from_str(data.get()).ok()?;
+    let schema = Schema::compile(schema.clone()).ok()?;
+    let problems = schema.check(&value).err()?;
+    let problem = line(&problems.join("; "));
+    Some(format!(
+        "the result does not fit the schema that its server gave for it: {problem}"
+    ))
+}

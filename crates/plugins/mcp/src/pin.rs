@@ -1,0 +1,211 @@
+//! What a person added: how a server is started, what it may have, and its definitions as it gave them then.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The version of the form.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The eras of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Era {
+    /// From 2026-07-28: no session, each request says who asks.
+    #[serde(rename = "modern")]
+    Modern,
+    /// Until 2025-11-25: a session that begins with `initialize`.
+    #[serde(rename = "legacy")]
+    Legacy,
+}
+
+/// How a server is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// The program, a name that is looked up in `PATH` or an absolute path, and its words.
+    pub command: Vec<String>,
+    /// Variables, as they are written.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Variables with the names of secrets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, String>,
+    /// Whether it uses the network, which the sandbox otherwise withholds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
+    /// Directories that it reads beside those that every command reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
+}
+
+/// Who a server says that it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerInfo {
+    #[serde(default)]
+    pub name: String,
+    #[serde(default)]
+    pub version: String,
+}
+
+/// What a server says of a tool: hints, which count only where the person trusts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    #[serde(default)]
+    pub read_only_hint: bool,
+    #[serde(default)]
+    pub idempotent_hint: bool,
+}
+
+/// A tool as the server defines it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PinnedTool {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub input_schema: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    #[serde(default)]
+    pub annotations: Annotations,
+    /// Whether its schema cannot be used, so that a model has the names of the arguments alone. It is tried once, when a
+    /// person adds the server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unusable: bool,
+    /// Whether a call of it must be a task, which this client does not speak.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_task: bool,
+}
+
+/// A server that a person added, with its definitions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerPin {
+    format: u32,
+    pub name: String,
+    pub launch: Launch,
+    pub era: Era,
+    /// The version of the protocol that was agreed on.
+    pub protocol: String,
+    #[serde(default)]
+    pub server: ServerInfo,
+    /// Whether the person believes what the server says of its tools.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
+    /// Whether calls of all of its tools run without approval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allowed: bool,
+    /// Other names of tools before the model, by their own names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rename: BTreeMap<String, String>,
+    /// Of all tools.
+    pub digest: String,
+    /// Sorted by name.
+    pub tools: Vec<PinnedTool>,
+}
+
+impl ServerPin {
+    /// A pin of these definitions.
+    #[must_use]
+    pub fn new(
+        name: String,
+        launch: Launch,
+        (era, protocol, server): (Era, String, ServerInfo),
+        tools: Vec<PinnedTool>,
+    ) -> Self {
+        Self {
+            format: FORMAT,
+            name,
+            launch,
+            era,
+            protocol,
+            server,
+            trusted: false,
+            allowed: false,
+            rename: BTreeMap::new(),
+            digest: digest(&tools),
+            tools,
+        }
+    }
+
+    /// What is wrong with a pin that was read.
+    ///
+    /// # Errors
+    /// Another version wrote it, or it is not whole.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.format != FORMAT {
+            return Err("was written by another version of yoi");
+        }
+        if !crate::is_server_name(&self.name) || self.launch.command.is_empty() {
+            return Err("names no server");
+        }
+        Ok(())
+    }
+
+    /// The same of its definitions, which takes longer.
+    ///
+    /// # Errors
+    /// They are not those of its digest.
+    pub fn check_definitions(&self) -> Result<(), &'static str> {
+        match digest(&self.tools) == self.digest {
+            true => Ok(()),
+            false => Err("has other definitions than its digest says"),
+        }
+    }
+
+    /// In what these definitions differ, a line for each tool.
+    #[must_use]
+    pub fn differences(&self, now: &[PinnedTool]) -> Vec<String> {
+        let by_name = |tools: &[PinnedTool]| -> BTreeMap<String, PinnedTool> {
+            let named = tools.iter().map(|tool| (tool.name.clone(), tool.clone()));
+            named.collect()
+        };
+        let (old, new) = (by_name(&self.tools), by_name(now));
+        let shown = |name: &str| authority::text::escape_line(name).into_owned();
+        let gone = old.keys().filter(|name| !new.contains_key(*name));
+        let gone = gone.map(|name| format!("- {}", shown(name)));
+        let rest = new.iter().filter_map(|(name, tool)| {
+            let name = shown(name);
+            match old.get(&tool.name) {
+                None => Some(format!("+ {name}")),
+                Some(before) if before == tool => None,
+                Some(before) => Some(format!("~ {name}: {}", parts(before, tool).join(", "))),
+            }
+        });
+        gone.chain(rest).collect()
+    }
+}
+
+/// What differs between two definitions of one tool.
+fn parts(before: &PinnedTool, now: &PinnedTool) -> Vec<&'static str> {
+    let of = [
+        ("title", before.title == now.title),
+        ("description", before.description == now.description),
+        (
+            "schema of its arguments",
+            before.input_schema == now.input_schema,
+        ),
+        (
+            "schema of its results",
+            before.output_schema == now.output_schema,
+        ),
+        ("annotations", before.annotations == now.annotations),
+        ("tasks", before.needs_task == now.needs_task),
+    ];
+    let differ = of.into_iter().filter(|(_, is_same)| !is_same);
+    differ.map(|(what, _)| what).collect()
+}
+
+/// The digest of definitions.
+pub(crate) fn digest(tools: &[PinnedTool]) -> String {
+    let mut value = serde_json::to_value(tools).unwrap_or_default();
+    value.sort_all_objects();
+    blake3::hash(value.to_string().as_bytes())
+        .to_hex()
+        .to_string()
+}

@@ -1,0 +1,328 @@
+//! One process for a server: started at its first call, one call at a time, ended when nobody has called it for a while, with
+//! the pod, or when its pin is gone. A call that is not awaited any more ends the process: whether it went on would not be known.
+
+use crate::connection::{Answer, Connection, Gone, MAX_LINE};
+use crate::pin::{Launch, ServerPin};
+use authority::{Job, Secret, Spawner, TalkEnv};
+use pod::feature::author::RunningNotes;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard, Notify};
+use tokio::time::{Instant, timeout_at};
+
+/// How long a server that nobody calls stays.
+const IDLE: Duration = Duration::from_secs(10 * 60);
+
+/// The longest life of a server.
+const LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How much of a call's time a start may take at most: a call whose server does not start has happened for sure.
+const START_WAIT: Duration = Duration::from_secs(60);
+
+/// Numbers the servers of this process: the mark of a child says whose it is.
+static STARTED: AtomicU64 = AtomicU64::new(1);
+
+/// Says whether the pin still is what the feature was made from.
+pub(crate) type Unchanged = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Fault {
+    /// The pin is gone or another one.
+    Changed(String),
+    /// It did not start, so nothing was called.
+    NotStarted(String),
+    /// It was asked and is gone: the call may have happened.
+    Died(String),
+    /// The same, for want of time.
+    Late,
+    PodEnded,
+}
+
+/// The answer of a call, and what the person has to know beside it.
+pub(crate) struct Called {
+    pub(crate) answer: Answer,
+    pub(crate) warning: Option<String>,
+}
+
+/// A server, and what it is started with.
+pub(crate) struct Server {
+    pin: Arc<ServerPin>,
+    spawner: Spawner,
+    /// Variables, by name.
+    secrets: Vec<(String, Secret)>,
+    cwd: PathBuf,
+    unchanged: Unchanged,
+    notes: Option<RunningNotes>,
+    running: Mutex<Option<Connection>>,
+    /// Calls that wait for it or use it.
+    wanted: AtomicUsize,
+    /// Has the keeper let it go.
+    called: Notify,
+    is_kept: AtomicBool,
+}
+
+/// Counts a call as long as it lives.
+struct Wanted<'a>(&'a AtomicUsize);
+
+impl<'a> Wanted<'a> {
+    fn new(server: &'a Server) -> Self {
+        server.wanted.fetch_add(1, Ordering::SeqCst);
+        server.called.notify_one();
+        Self(&server.wanted)
+    }
+}
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[derive(Serialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    arguments: &'a RawValue,
+}
+
+impl Server {
+    pub(crate) fn new(
+        pin: Arc<ServerPin>,
+        spawner: Spawner,
+        secrets: Vec<(String, Secret)>,
+        cwd: PathBuf,
+        unchanged: Unchanged,
+        notes: Option<RunningNotes>,
+    ) -> Self {
+        Self {
+            pin,
+            spawner,
+            secrets,
+            cwd,
+            unchanged,
+            notes,
+            running: Mutex::default(),
+            wanted: AtomicUsize::default(),
+            called: Notify::new(),
+            is_kept: AtomicBool::new(false),
+        }
+    }
+
+    /// Calls a tool, after the calls that came before. The server is killed if its answer is not awaited, also when this
+    /// future is dropped.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: &RawValue,
+        until: Instant,
+    ) -> Result<Called, Fault> {
+        // First: with the pod, the clock and the pipes below may have ended.
+        tokio::select! {
+            biased;
+            () = self.pod_ended() => Err(Fault::PodEnded),
+            called = self.call_one(tool, arguments, until) => called,
+        }
+    }
+
+    async fn call_one(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: &RawValue,
+        until: Instant,
+    ) -> Result<Called, Fault> {
+        let _wanted = Wanted::new(self);
+        let late =
+            |_| Fault::NotStarted("earlier calls of its server took all of the time".to_owned());
+        let mut running = timeout_at(until, self.running.lock()).await.map_err(late)?;
+        if let Err(why) = (self.unchanged)() {
+            end(running.take());
+            return Err(Fault::Changed(why));
+        }
+        self.keep();
+        let kept = running.take().filter(|server| !server.has_ended());
+        let (mut server, mut warning) = match kept {
+            Some(server) if !server.is_stale => (server, None),
+            Some(mut server) => {
+                let warning = self.compare(&mut server, until).await;
+                (server, warning.map_err(|gone| Fault::NotStarted(gone.0))?)
+            }
+            None => self
+                .start(until)
+                .await
+                .map_err(|gone| Fault::NotStarted(gone.0))?,
+        };
+        let params = CallParams {
+            name: tool,
+            arguments,
+        };
+        match server.ask("tools/call", params, until).await {
+            Ok(answer) => {
+                *running = Some(server);
+                if let Some(what) = &mut warning {
+                    what.insert_str(0, "MCP server ");
+                }
+                Ok(Called { answer, warning })
+            }
+            Err(gone) => {
+                self.log(&server, &gone);
+                Err(if Instant::now() >= until {
+                    Fault::Late
+                } else {
+                    Fault::Died(gone.0)
+                })
+            }
+        }
+    }
+
+    /// Starts it, and compares its definitions with the pin.
+    async fn start(&self, until: Instant) -> Result<(Connection, Option<String>), Gone> {
+        let until = until.min(Instant::now() + START_WAIT);
+        let job = job(&self.pin.name, &self.pin.launch, self.cwd.clone());
+        let mut env = environment(&self.pin.launch);
+        for (name, secret) in &self.secrets {
+            let value = secret
+                .expose()
+                .map_err(|revoked| Gone(revoked.to_string()))?;
+            env.vars.push((name.into(), value.into()));
+        }
+        let started = timeout_at(until, self.spawner.talk_with(job, env, MAX_LINE)).await;
+        let talk = started.map_err(|_| Gone("it did not start in time".to_owned()))?;
+        let talk = talk.map_err(|error| Gone(error.to_string()))?;
+        let mut server = Connection::new(talk, &self.pin.name);
+        let greeted = server.greet(self.pin.era, until).await;
+        let compared = match greeted {
+            Ok(_) => self.compare(&mut server, until).await,
+            Err(gone) => Err(gone),
+        };
+        match compared {
+            Ok(warning) => Ok((server, warning)),
+            Err(gone) => {
+                self.log(&server, &gone);
+                Err(gone)
+            }
+        }
+    }
+
+    /// Lists the tools again. What the model has stays, whatever the server says now.
+    async fn compare(
+        &self,
+        server: &mut Connection,
+        until: Instant,
+    ) -> Result<Option<String>, Gone> {
+        let (tools, _problems) = server.tools(until).await?;
+        let changed = self.pin.differences(&tools);
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        let (name, count) = (&self.pin.name, changed.len());
+        let text = format!(
+            "{name}: {count} of its tools are not as they were pinned; the model has the old definitions; `yoi mcp pin {name}` shows the differences"
+        );
+        if let Some(notes) = &self.notes {
+            notes.note(&text).ok();
+        }
+        Ok(Some(text))
+    }
+
+    fn log(&self, server: &Connection, gone: &Gone) {
+        let stderr =
+            authority::text::escape_within(&server.stderr(), authority::text::Lines::Many, MAX_LOG);
+        tracing::debug!(
+            server = self.pin.name,
+            "ended: {}; its standard error: {stderr}",
+            gone.0
+        );
+    }
+
+    async fn pod_ended(&self) {
+        match &self.notes {
+            Some(notes) => notes.pod_ended().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Starts what reads from an idle server, and ends it in time; it lives as long as the pod.
+    fn keep(self: &Arc<Self>) {
+        if !self.is_kept.swap(true, Ordering::SeqCst) {
+            let server = Arc::clone(self);
+            tokio::spawn(async move {
+                while !server.idle().await {
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+    }
+
+    /// Waits until the server is called, and meanwhile reads what it writes; says whether the pod has ended.
+    async fn idle(&self) -> bool {
+        let called = self.called.notified();
+        let mut running: MutexGuard<'_, Option<Connection>> = self.running.lock().await;
+        if self.wanted.load(Ordering::SeqCst) > 0 {
+            return false;
+        }
+        let Some(server) = running.as_mut() else {
+            drop(running);
+            return tokio::select! {
+                () = called => false,
+                () = self.pod_ended() => true,
+            };
+        };
+        tokio::select! {
+            () = called => false,
+            gone = server.drain() => {
+                self.log(server, &gone);
+                *running = None;
+                false
+            }
+            () = tokio::time::sleep(IDLE) => {
+                end(running.take());
+                false
+            }
+            () = self.pod_ended() => {
+                if let Some(server) = running.take() {
+                    server.end().await;
+                }
+                true
+            }
+        }
+    }
+}
+
+/// The longest text of a log line, in bytes.
+const MAX_LOG: usize = 4096;
+
+/// Ends a server while nobody waits for that.
+fn end(server: Option<Connection>) {
+    if let Some(server) = server {
+        tokio::spawn(server.end());
+    }
+}
+
+/// What starts a server.
+pub(crate) fn job(name: &str, launch: &Launch, cwd: PathBuf) -> Job {
+    let mut words = launch.command.iter().map(OsString::from);
+    Job {
+        program: words.next().unwrap_or_default(),
+        args: words.collect(),
+        cwd,
+        call: format!("mcp-{name}-{}", STARTED.fetch_add(1, Ordering::Relaxed)),
+        deadline: LIFE,
+        input: Vec::new(),
+    }
+}
+
+/// Its variables, without secrets.
+pub(crate) fn environment(launch: &Launch) -> TalkEnv {
+    let vars = launch.env.iter();
+    TalkEnv {
+        like_command: true,
+        vars: vars
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+    }
+}

@@ -1,0 +1,190 @@
+//! The lines between a client and a server: JSON-RPC 2.0, one message in each. Results stay text, so that numbers keep their
+//! digits.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The version of the protocol in which each request says who asks.
+pub(crate) const MODERN: &str = "2026-07-28";
+
+/// The versions with a session, newest first.
+pub(crate) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// The code for a method that is not known.
+const NO_METHOD: i64 = -32601;
+
+#[derive(Serialize)]
+struct Request<'a, P> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    method: &'a str,
+    params: P,
+}
+
+/// A request, or without an id a notification.
+pub(crate) fn request(
+    id: Option<u64>,
+    method: &str,
+    params: impl Serialize,
+) -> Result<Vec<u8>, String> {
+    let request = Request {
+        jsonrpc: "2.0",
+        id,
+        method,
+        params,
+    };
+    serde_json::to_vec(&request).map_err(|error| error.to_string())
+}
+
+/// Who asks, and what it can: neither roots nor sampling nor logging.
+pub(crate) fn client() -> Value {
+    json!({ "name": "yoi", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// `_meta` of a modern request.
+pub(crate) fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientInfo": client(),
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// The answer to what a server asked for: only `ping` has one.
+pub(crate) fn answer(id: &RawValue, method: &str) -> Vec<u8> {
+    let line = match method {
+        "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
+        _ => {
+            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": NO_METHOD, "message": "Method not found" } })
+        }
+    };
+    line.to_string().into_bytes()
+}
+
+/// An error that a server answers with.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct RpcError {
+    #[serde(default)]
+    pub(crate) code: i64,
+    #[serde(default)]
+    pub(crate) message: String,
+}
+
+/// A line of a server.
+#[derive(Debug)]
+pub(crate) enum FromServer {
+    Answered {
+        /// None where no request of this client has it.
+        id: Option<u64>,
+        answer: Result<Box<RawValue>, RpcError>,
+    },
+    Asked {
+        id: Box<RawValue>,
+        method: String,
+    },
+    Told {
+        method: String,
+    },
+    /// Not a message: what a server prints beside them.
+    Noise,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    id: Option<Box<RawValue>>,
+    method: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Box<RawValue>>,
+    error: Option<RpcError>,
+}
+
+/// `null` is a result.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(from).map(Some)
+}
+
+/// Reads a line. Fields that are not known are not looked at.
+pub(crate) fn read(line: &[u8]) -> FromServer {
+    let Ok(line) = serde_json::from_slice::<Line>(line) else {
+        return FromServer::Noise;
+    };
+    let id = line.id.filter(|id| id.get() != "null");
+    match (id, line.method) {
+        (Some(id), Some(method)) => FromServer::Asked { id, method },
+        (None, Some(method)) => FromServer::Told { method },
+        (id, None) => {
+            let answer = match (line.error, line.result) {
+                (Some(error), _) => Err(error),
+                (None, Some(result)) => Ok(result),
+                (None, None) => return FromServer::Noise,
+            };
+            let id = id.and_then(|id| id.get().parse().ok());
+            FromServer::Answered { id, answer }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(line: &str) -> &'static str {
+        match read(line.as_bytes()) {
+            FromServer::Answered {
+                id: Some(7),
+                answer: Ok(_),
+            } => "result",
+            FromServer::Answered {
+                id: Some(7),
+                answer: Err(_),
+            } => "error",
+            FromServer::Answered { .. } => "foreign",
+            FromServer::Asked { .. } => "asked",
+            FromServer::Told { .. } => "told",
+            FromServer::Noise => "noise",
+        }
+    }
+
+    #[test]
+    fn each_line_is_what_it_is() {
+        for (line, expected) in [
+            (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, "result"),
+            (r#"{"id":7,"result":null,"more":[1]}"#, "result"),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"x"}}"#,
+                "error",
+            ),
+            (r#"{"id":7,"error":{}}"#, "error"),
+            (r#"{"id":"7","result":{}}"#, "foreign"),
+            (r#"{"id":8,"result":{}}"#, "foreign"),
+            (
+                r#"{"id":null,"error":{"code":-32700,"message":"x"}}"#,
+                "foreign",
+            ),
+            (r#"{"id":"a","method":"ping"}"#, "asked"),
+            (r#"{"method":"notifications/message","params":{}}"#, "told"),
+            ("Server is running", "noise"),
+            ("null", "noise"),
+            (r#"{"id":7}"#, "noise"),
+            (r#"[{"id":7,"result":{}}]"#, "noise"),
+            ("", "noise"),
+        ] {
+            assert_eq!(kind(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_result_keeps_its_digits() {
+        let line = r#"{"id":7,"result":{"n":12345678901234567890123}}"#;
+        let FromServer::Answered {
+            answer: Ok(result), ..
+        } = read(line.as_bytes())
+        else {
+            panic!("no result");
+        };
+        assert_eq!(result.get(), r#"{"n":12345678901234567890123}"#);
+    }
+}

@@ -1,0 +1,110 @@
+//! `yoi mcp`: its actions and their options.
+
+use super::shared::{HelpArgs, JsonArgs};
+use super::texts::HELP_BELOW;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpAction {
+    /// Start the server COMMAND once, confined, and keep the definitions of its tools: pods start it when they call one
+    Add(McpAddArgs),
+    /// List the servers that you added
+    List(JsonArgs),
+    /// Show a server: how it is started, what it may have, and its tools
+    Show(McpShowArgs),
+    /// Ask a server for its definitions again, show what changed and keep that
+    Pin(McpPinArgs),
+    /// List the servers that other programs are configured with, each with the command that adds it; add none
+    Import(McpImportArgs),
+    /// Remove a server
+    Remove(McpNameArgs),
+    #[command(about = HELP_BELOW)]
+    Help(HelpArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpAddArgs {
+    /// A name for the server: 1 to 24 characters of a-z, 0-9 and -
+    pub(crate) name: String,
+    /// The program and its arguments; it runs in the directory of the pod
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// Let the server use the network
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// Let commands and servers of pods read DIR (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) read_dir: Vec<PathBuf>,
+    /// Give the server a variable; not for keys (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub(crate) env: Vec<(String, String)>,
+    /// Give the server a secret of your configuration as a variable (repeatable)
+    #[arg(long, value_name = "NAME=SECRET", value_parser = pair)]
+    pub(crate) secret: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) view: McpViewArgs,
+    /// Replace the server of the same name
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+/// How a person takes what a server says.
+#[derive(Debug, Args)]
+pub(crate) struct McpViewArgs {
+    /// Believe what the server says about its tools: those that it calls read-only then run without approval
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Let calls of all of its tools run without approval; rules of your configuration override this
+    #[arg(long)]
+    pub(crate) allow_calls: bool,
+    /// Give a tool another name before the model (repeatable)
+    #[arg(long, value_name = "TOOL=NAME", value_parser = pair)]
+    pub(crate) rename: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpPinArgs {
+    /// Name of the server
+    pub(crate) name: String,
+    /// Only show what changed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) view: McpViewArgs,
+    /// Do not believe what the server says about its tools any more
+    #[arg(long, conflicts_with = "trust")]
+    pub(crate) no_trust: bool,
+    /// Ask before calls again
+    #[arg(long, conflicts_with = "allow_calls")]
+    pub(crate) no_allow_calls: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpImportArgs {
+    /// Configuration files, instead of those of Claude Code, Codex, Cursor and VS Code, of you and of this project
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpShowArgs {
+    /// Name of the server
+    pub(crate) name: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpNameArgs {
+    /// Name of the server
+    pub(crate) name: String,
+}
+
+/// A name and a value.
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        Some(_) | None => Err("write NAME=VALUE".to_owned()),
+    }
+}

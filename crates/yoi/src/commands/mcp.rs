@@ -1,0 +1,395 @@
+//! `yoi mcp`: servers that are asked once, and kept with what they said then.
+
+use super::mcp_import;
+use super::person::only_a_person;
+use crate::cli::{McpAction, McpAddArgs, McpPinArgs};
+use crate::show::out;
+use authority::text::{Lines, escape_line, escape_within};
+use host::compose::roots::Added;
+use host::compose::{compose, secrets};
+use host::config::{Config, grants};
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::mcp::{self as servers, FoundServer};
+use llm_worker::ToolEffect;
+use mcp::{Launch, ServerPin, ask_once, is_server_name};
+use pod::feature::FeatureModule;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a server may take to start and to list its tools: one that is installed by its start takes long.
+const WAIT: Duration = Duration::from_secs(120);
+
+/// Most differences that are listed.
+const MAX_LISTED: usize = 64;
+
+/// The longest description in a list, in bytes.
+const MAX_ABOUT: usize = 96;
+
+pub(crate) fn run(action: &McpAction, env: &Env) -> Result<Exit, Failure> {
+    match action {
+        McpAction::Add(args) => add(args, env),
+        McpAction::List(args) => list(args.json, env),
+        McpAction::Show(args) => show(&args.name, args.json, env),
+        McpAction::Pin(args) => pin(args, env),
+        McpAction::Import(args) => mcp_import::run(&args.files, env),
+        McpAction::Remove(args) => remove(&args.name, env),
+        // Answered before the environment is read.
+        McpAction::Help(_) => Ok(Exit::Done),
+    }
+}
+
+fn add(args: &McpAddArgs, env: &Env) -> Result<Exit, Failure> {
+    only_a_person("add an MCP server")?;
+    if !is_server_name(&args.name) {
+        let message = format!(
+            "`{}` is not a valid name of a server",
+            escape_line(&args.name)
+        );
+        return Err(
+            Failure::new(Exit::Usage, message).help("use 1 to 24 characters of a-z, 0-9 and -")
+        );
+    }
+    if !args.replace && servers::load(env, &args.name)?.is_some() {
+        let message = format!("there is an MCP server {} already", args.name);
+        return Err(Failure::new(Exit::Usage, message).help("`--replace` replaces it"));
+    }
+    let launch = Launch {
+        command: command(&args.command, env)?,
+        env: args.env.iter().cloned().collect(),
+        secrets: args.secret.iter().cloned().collect(),
+        network: args.network,
+        read: args
+            .read_dir
+            .iter()
+            .map(|dir| env.cwd.join(dir))
+            .map(|dir| dir.canonicalize().unwrap_or(dir))
+            .collect(),
+    };
+    let (mut pin, problems) = asked(&args.name, launch, env)?;
+    (pin.trusted, pin.allowed) = (args.view.trust, args.view.allow_calls);
+    pin.rename = renames(&pin, &args.view.rename)?;
+    let _lock = grants::lock(env)?;
+    let found = servers::save(env, pin)?;
+    out::line(&format!("added {}: {}", found.pin.name, told(&found)));
+    problems
+        .iter()
+        .chain(&found.odd)
+        .for_each(|what| out::line(&format!("! {what}")));
+    if !found.pin.allowed {
+        out::line(
+            "calls of its tools need your approval, unless a rule of yours or --allow-calls allows them",
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// The command with a program that is looked up in `PATH` or has an absolute path.
+fn command(words: &[String], env: &Env) -> Result<Vec<String>, Failure> {
+    let mut words = words.to_vec();
+    if let Some(program) = words.first_mut().filter(|program| program.contains('/')) {
+        let path = env.cwd.join(&*program);
+        *program = path.into_os_string().into_string().map_err(|path| {
+            Failure::new(
+                Exit::Usage,
+                format!("{} is not UTF-8", authority::escape(path.as_ref())),
+            )
+        })?;
+    }
+    Ok(words)
+}
+
+/// The names that a person gave to tools; each is the name of a tool.
+fn renames(
+    pin: &ServerPin,
+    given: &[(String, String)],
+) -> Result<BTreeMap<String, String>, Failure> {
+    for (tool, _) in given {
+        if !pin.tools.iter().any(|of| of.name == *tool) {
+            let message = format!("{} has no tool `{}`", pin.name, escape_line(tool));
+            return Err(Failure::new(Exit::Usage, message)
+                .help("name a tool as its server does; `yoi mcp show` lists the names"));
+        }
+    }
+    Ok(given.iter().cloned().collect())
+}
+
+/// Starts a server once, confined as in a run in this directory.
+fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String>), Failure> {
+    let ambient = ambient::claim();
+    let config = Config::load(env)?;
+    let unavailable =
+        |why: String| Failure::new(Exit::Unavailable, format!("MCP server {name}: {why}"));
+    let mut composed = compose(&ambient, &config, env, Added::default())?;
+    for dir in &launch.read {
+        composed = composed.reading(dir.clone());
+    }
+    let given = launch.secrets.iter().map(|(variable, id)| {
+        let value = secrets::named(&ambient, &config, env, id)?;
+        Ok((OsString::from(variable), OsString::from(value)))
+    });
+    let given = given.collect::<Result<Vec<_>, Failure>>()?;
+    authority::become_subreaper(&ambient).map_err(|error| unavailable(error.to_string()))?;
+    let tag = format!("mcp-add-{}", std::process::id());
+    let spawner = composed
+        .spawner(&ambient, env, &tag)?
+        .map_err(unavailable)?;
+    let cwd: PathBuf = composed.workspace.cwd().to_owned();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
+    let asked = runtime.block_on(ask_once(name, &launch, &spawner, given, cwd, WAIT));
+    let (greeted, tools, problems) = asked.map_err(|gone| {
+        let help = match launch.network {
+            true => "`--read-dir DIR` lets it read more; with YOI_LOG=debug, more of its output is in the log",
+            false => "`--network` gives it the network, `--read-dir DIR` lets it read more",
+        };
+        unavailable(gone.0).help(help)
+    })?;
+    let pin = ServerPin::new(
+        name.to_owned(),
+        launch,
+        (greeted.era, greeted.protocol, greeted.server),
+        tools,
+    );
+    Ok((pin, problems))
+}
+
+fn list(json: bool, env: &Env) -> Result<Exit, Failure> {
+    let config = Config::load(env)?;
+    let found = config.servers(env);
+    let is_new = |name: &String| !found.all.iter().any(|server| server.pin.name == *name);
+    let pending: Vec<String> = mcp_import::pending(env)
+        .into_iter()
+        .filter(is_new)
+        .collect();
+    if json {
+        let all: Vec<Value> = found.all.iter().map(described).collect();
+        out::json(&json!({ "servers": all, "pending": pending, "problems": found.problems }));
+        return Ok(Exit::Done);
+    }
+    for server in &found.all {
+        out::line(&format!(
+            "{}  {}  ({})",
+            server.pin.name,
+            told(server),
+            shown(&server.pin.launch)
+        ));
+    }
+    found
+        .problems
+        .iter()
+        .for_each(|problem| out::line(&format!("! {problem}")));
+    if !pending.is_empty() {
+        let names = escape_line(&pending.join(", ")).into_owned();
+        out::line(&format!(
+            "the project's .mcp.json names {names}, not added; `yoi mcp import` shows them"
+        ));
+    }
+    if found.all.is_empty() {
+        out::line("there are no MCP servers; `yoi mcp add NAME -- COMMAND` adds one");
+    }
+    Ok(Exit::Done)
+}
+
+fn show(name: &str, json: bool, env: &Env) -> Result<Exit, Failure> {
+    let server = known(name, env)?;
+    if json {
+        out::json(&described(&server));
+        return Ok(Exit::Done);
+    }
+    let ServerPin {
+        launch, server: of, ..
+    } = &server.pin;
+    out::line(&format!("{name}: {}", told(&server)));
+    out::line(&format!("starts: {}", shown(launch)));
+    out::line(&format!(
+        "says that it is: {} {}",
+        line(&of.name),
+        line(&of.version)
+    ));
+    let names = |of: &BTreeMap<String, String>| of.keys().cloned().collect::<Vec<_>>().join(", ");
+    let read: Vec<String> = launch.read.iter().map(|dir| env.shown(dir)).collect();
+    for (what, has) in [
+        (
+            "network",
+            if launch.network {
+                "yes".to_owned()
+            } else {
+                String::new()
+            },
+        ),
+        ("variables", names(&launch.env)),
+        ("secrets", names(&launch.secrets)),
+        ("reads", read.join(", ")),
+    ] {
+        if !has.is_empty() {
+            out::line(&format!("{what}: {has}"));
+        }
+    }
+    for tool in &server.feature.descriptor().declared_tools {
+        out::line(&format!(
+            "  {}  {}  {}",
+            tool.name,
+            effect(tool.effect),
+            line(&tool.about)
+        ));
+    }
+    server
+        .odd
+        .iter()
+        .for_each(|what| out::line(&format!("! {what}")));
+    Ok(Exit::Done)
+}
+
+fn pin(args: &McpPinArgs, env: &Env) -> Result<Exit, Failure> {
+    only_a_person("pin an MCP server")?;
+    let McpPinArgs {
+        name,
+        dry_run,
+        view,
+        no_trust,
+        no_allow_calls,
+    } = args;
+    let old = known(name, env)?.pin;
+    let (mut pin, problems) = asked(name, old.launch.clone(), env)?;
+    let changed = old.differences(&pin.tools);
+    changed
+        .iter()
+        .take(MAX_LISTED)
+        .for_each(|what| out::line(what));
+    if let Some(more) = changed
+        .len()
+        .checked_sub(MAX_LISTED)
+        .filter(|more| *more > 0)
+    {
+        out::line(&format!("and {more} more"));
+    }
+    if changed.is_empty() {
+        out::line("its definitions are as they were");
+    }
+    if *dry_run {
+        return Ok(Exit::Done);
+    }
+    pin.trusted = (old.trusted || view.trust) && !no_trust;
+    pin.allowed = (old.allowed || view.allow_calls) && !no_allow_calls;
+    let mut kept = old.rename;
+    kept.retain(|tool, _| pin.tools.iter().any(|of| of.name == *tool));
+    kept.extend(renames(&pin, &view.rename)?);
+    pin.rename = kept;
+    let _lock = grants::lock(env)?;
+    let found = servers::save(env, pin)?;
+    out::line(&format!("pinned {name}: {}", told(&found)));
+    problems
+        .iter()
+        .chain(&found.odd)
+        .for_each(|what| out::line(&format!("! {what}")));
+    Ok(Exit::Done)
+}
+
+fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {
+    only_a_person("remove an MCP server")?;
+    let _lock = grants::lock(env)?;
+    if !is_server_name(name) || !servers::remove(env, name)? {
+        return Err(unknown(name));
+    }
+    out::line(&format!("removed {name}"));
+    Ok(Exit::Done)
+}
+
+fn known(name: &str, env: &Env) -> Result<FoundServer, Failure> {
+    let found = is_server_name(name)
+        .then(|| servers::load_whole(env, name))
+        .transpose()?;
+    found.flatten().ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::new(
+        Exit::Usage,
+        format!("there is no MCP server `{}`", escape_line(name)),
+    )
+    .help("`yoi mcp list` lists the servers")
+}
+
+/// What a person reads of a server in one line.
+fn told(server: &FoundServer) -> String {
+    let ServerPin {
+        tools,
+        protocol,
+        trusted,
+        allowed,
+        ..
+    } = &server.pin;
+    let count = server.feature.descriptor().declared_tools.len();
+    let left_out = match tools.len().saturating_sub(count) {
+        0 => String::new(),
+        more => format!(", {more} left out"),
+    };
+    let tools = if count == 1 {
+        "1 tool"
+    } else {
+        &format!("{count} tools")
+    };
+    let trusted = if *trusted { ", trusted" } else { "" };
+    let allowed = if *allowed { ", allowed" } else { "" };
+    format!("{tools}{left_out}, protocol {protocol}{trusted}{allowed}")
+}
+
+/// Whether calls of a tool need approval.
+fn effect(effect: ToolEffect) -> &'static str {
+    match effect {
+        ToolEffect::ReadOnly => "reads",
+        ToolEffect::Idempotent | ToolEffect::Effectful => "asks",
+    }
+}
+
+fn shown(launch: &Launch) -> String {
+    escape_line(&launch.command.join(" ")).into_owned()
+}
+
+fn line(text: &str) -> String {
+    escape_within(
+        text.lines().next().unwrap_or_default(),
+        Lines::One,
+        MAX_ABOUT,
+    )
+}
+
+/// Without the values of variables: some people write keys there.
+fn described(server: &FoundServer) -> Value {
+    let FoundServer { pin, feature, odd } = server;
+    let Launch {
+        command,
+        env,
+        secrets,
+        network,
+        read,
+    } = &pin.launch;
+    let tools: Vec<Value> = feature
+        .descriptor()
+        .declared_tools
+        .iter()
+        .map(|tool| json!({ "name": tool.name, "effect": tool.effect, "bytes": tool.bytes() }))
+        .collect();
+    json!({
+        "name": pin.name,
+        "command": command,
+        "env": env.keys().collect::<Vec<_>>(),
+        "secrets": secrets,
+        "network": network,
+        "read": read,
+        "protocol": pin.protocol,
+        "era": pin.era,
+        "server": pin.server,
+        "trusted": pin.trusted,
+        "allowed": pin.allowed,
+        "digest": pin.digest,
+        "tools": tools,
+        "problems": odd,
+    })
+}

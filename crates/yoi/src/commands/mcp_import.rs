@@ -1,0 +1,223 @@
+//! `yoi mcp import`: the MCP servers that other programs are configured with, each with the command that adds it. Reads
+//! files, starts nothing and adds nothing: a file of a repository is no consent.
+
+use crate::show::out;
+use authority::text::escape_line;
+use host::env::Env;
+use host::exit::{Exit, Failure};
+use host::plain_file::{self, Links};
+use host::project::Project;
+use mcp::{MAX_SERVER_NAME, is_server_name};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read, in bytes, and most servers that are listed.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+const MAX_SERVERS: usize = 128;
+
+/// Files below the project: the tables in which they have servers, as JSON pointers.
+const OF_PROJECT: &[(&str, &str)] = &[
+    (".mcp.json", "/mcpServers"),
+    (".cursor/mcp.json", "/mcpServers"),
+    (".vscode/mcp.json", "/servers"),
+];
+
+/// The same below the home directory.
+const OF_HOME: &[(&str, &str)] = &[
+    (".claude.json", "/mcpServers"),
+    (".codex/config.toml", "/mcp_servers"),
+    (".cursor/mcp.json", "/mcpServers"),
+    (".config/Code/User/mcp.json", "/servers"),
+];
+
+/// Parts of names of variables whose values are not shown.
+const SECRET: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"];
+
+/// A server that a file names.
+struct Named {
+    name: String,
+    /// The file, for people.
+    source: String,
+    /// The command that adds it, or why there is none.
+    add: Result<String, String>,
+}
+
+pub(super) fn run(files: &[PathBuf], env: &Env) -> Result<Exit, Failure> {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for (path, tables) in places(files, env) {
+        match read(&path) {
+            Ok(Some(value)) => found.extend(servers(&value, &tables, &env.shown(&path))),
+            Ok(None) if files.is_empty() => {}
+            Ok(None) => problems.push(format!("{} does not exist", env.shown(&path))),
+            Err(why) => problems.push(format!("{}: {why}", env.shown(&path))),
+        }
+    }
+    let more = found.len().saturating_sub(MAX_SERVERS);
+    found.truncate(MAX_SERVERS);
+    for Named { name, source, add } in &found {
+        out::line(&format!("{}  ({source})", escape_line(name)));
+        match add {
+            Ok(command) => out::line(&format!("  {command}")),
+            Err(why) => out::line(&format!("  ! {why}")),
+        }
+    }
+    if more > 0 {
+        out::line(&format!("and {more} more"));
+    }
+    problems
+        .iter()
+        .for_each(|problem| out::line(&format!("! {problem}")));
+    if found.is_empty() {
+        out::line("no MCP servers of other programs were found");
+    } else {
+        out::line(
+            "nothing was added: run the commands of the servers that you want, with what each may have",
+        );
+    }
+    Ok(match problems.is_empty() || files.is_empty() {
+        true => Exit::Done,
+        false => Exit::Failed,
+    })
+}
+
+/// Servers of the project's `.mcp.json`, which wait until the person adds them.
+pub(super) fn pending(env: &Env) -> Vec<String> {
+    let path = Project::around(env).root.join(".mcp.json");
+    let read = read(&path).ok().flatten();
+    let found = read.map(|value| servers(&value, &["/mcpServers".to_owned()], ""));
+    found
+        .into_iter()
+        .flatten()
+        .map(|of| of.name)
+        .take(MAX_SERVERS)
+        .collect()
+}
+
+/// The files, and where each has servers.
+fn places(files: &[PathBuf], env: &Env) -> Vec<(PathBuf, Vec<String>)> {
+    let all = || {
+        ["/mcpServers", "/servers", "/mcp_servers"]
+            .map(str::to_owned)
+            .to_vec()
+    };
+    if !files.is_empty() {
+        return files
+            .iter()
+            .map(|file| (env.cwd.join(file), all()))
+            .collect();
+    }
+    let root = Project::around(env).root;
+    let below = |dir: &Path, of: &[(&str, &str)]| -> Vec<(PathBuf, Vec<String>)> {
+        of.iter()
+            .map(|(file, table)| (dir.join(file), vec![(*table).to_owned()]))
+            .collect()
+    };
+    let mut places = below(&root, OF_PROJECT);
+    if let Ok(home) = env.home() {
+        places.extend(below(&home, OF_HOME));
+        // Claude Code keeps servers of one project there, too.
+        let project = root
+            .display()
+            .to_string()
+            .replace('~', "~0")
+            .replace('/', "~1");
+        let of_project = format!("/projects/{project}/mcpServers");
+        for (path, tables) in &mut places {
+            if path.ends_with(".claude.json") {
+                tables.push(of_project.clone());
+            }
+        }
+    }
+    places
+}
+
+/// A file of JSON, or of TOML by its name.
+fn read(path: &Path) -> Result<Option<Value>, String> {
+    let Some(file) = plain_file::open(path, Links::Followed)? else {
+        return Ok(None);
+    };
+    let bytes = plain_file::whole(file, MAX_FILE)?;
+    let text = plain_file::text(&bytes)?;
+    // Neither error quotes the file, which may have keys.
+    let value = match path.extension().is_some_and(|end| end == "toml") {
+        true => toml::from_str(text).map_err(|_| "is not TOML".to_owned()),
+        false => serde_json::from_str(text)
+            .map_err(|error| format!("is not JSON (line {})", error.line())),
+    };
+    value.map(Some)
+}
+
+fn servers(value: &Value, tables: &[String], source: &str) -> Vec<Named> {
+    let tables = tables
+        .iter()
+        .filter_map(|table| value.pointer(table)?.as_object());
+    let named = tables.flatten().map(|(name, server)| Named {
+        name: name.clone(),
+        source: source.to_owned(),
+        add: add(name, server),
+    });
+    named.collect()
+}
+
+/// The command that adds a server.
+fn add(name: &str, server: &Value) -> Result<String, String> {
+    let Some(command) = server.get("command").and_then(Value::as_str) else {
+        return Err(match server.get("url").is_some() {
+            true => "it is reached over HTTP, which yoi does not speak".to_owned(),
+            false => "it has no command".to_owned(),
+        });
+    };
+    let mut words = vec!["yoi mcp add".to_owned(), own_name(name)];
+    for (variable, value) in server
+        .get("env")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        words.push(variable_option(variable, value));
+    }
+    words.extend(["--".to_owned(), quoted(command)]);
+    let arguments = server.get("args").and_then(Value::as_array);
+    for argument in arguments.into_iter().flatten() {
+        words.push(quoted(argument.as_str().ok_or("an argument is no text")?));
+    }
+    Ok(escape_line(&words.join(" ")).into_owned())
+}
+
+/// A name that yoi takes.
+fn own_name(name: &str) -> String {
+    let fits = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
+    let own: String = name.chars().take(MAX_SERVER_NAME).map(fits).collect();
+    match is_server_name(&own) {
+        true => own,
+        false => "NAME".to_owned(),
+    }
+}
+
+/// A variable of a server. The value of one that may be a key is not shown, and one that names another variable is that
+/// name: it is for the person to say which secret that is.
+fn variable_option(name: &str, value: &Value) -> String {
+    let upper = name.to_ascii_uppercase();
+    let value = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    match SECRET.iter().any(|part| upper.contains(part)) || value.contains("${") {
+        true => format!("--secret {}=SECRET", quoted(name)),
+        false => format!("--env {}", quoted(&format!("{name}={value}"))),
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}

@@ -1,0 +1,135 @@
+//! Calls of tools, and what comes of odd results.
+
+use super::{add, allow, lines, run_calls, scene, starts, yoi};
+use serde_json::json;
+
+/// (the tool, its status, what its result has).
+const RESULTS: &[(&str, &str, &[&str])] = &[
+    ("echo", "ok", &["[1, 2]"]),
+    ("any", "ok", &["[1, 2]"]),
+    ("untyped", "ok", &["[1, 2]"]),
+    ("broken", "ok", &["[1, 2]"]),
+    ("show_log_gr__e", "ok", &["[1, 2]"]),
+    // 2^70 + 1, and a warning that it is no text.
+    (
+        "data",
+        "ok",
+        &["1180591620717411303425", "does not fit the schema"],
+    ),
+    ("plain", "ok", &["\"data\":{\"value\":{\"n\":1}}"]),
+    (
+        "blocks",
+        "ok",
+        &[
+            "[image, image/png, 3 bytes, is not shown]",
+            "[resource a:b: b]",
+            "[resource c:d]",
+            "inside",
+            "the type `later`, which yoi does not know",
+            "last",
+        ],
+    ),
+    ("nothing", "ok", &["the server returned an empty result"]),
+    (
+        "fails",
+        "error",
+        &["the tool reported an error", "no such page"],
+    ),
+    ("asks", "error", &["the server asks a person"]),
+    ("dies", "error", &["ended with exit 3", "may have happened"]),
+    ("echo", "ok", &["[1, 2]"]),
+];
+
+fn odd_results_lose_nothing(era: &str) {
+    let Some(scene) = scene() else { return };
+    add(&scene, "fake", era);
+    let names: Vec<String> = RESULTS
+        .iter()
+        .map(|(tool, ..)| format!("mcp__fake__{tool}"))
+        .collect();
+    allow(
+        &scene,
+        &names.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+    // Text that looks like JSON stays text.
+    let calls: Vec<_> = names
+        .iter()
+        .map(|name| (name.as_str(), json!({ "text": "[1, 2]" })))
+        .collect();
+    let (results, run) = run_calls(&scene, "p", &calls);
+    assert_eq!(results.len(), RESULTS.len(), "{run:?}");
+    for ((tool, status, has), (got, text)) in RESULTS.iter().zip(&results) {
+        assert_eq!(got, status, "{tool}: {text}");
+        for words in *has {
+            assert!(text.contains(words), "{tool}: {words}: {text}");
+        }
+    }
+    // One process until it died, and one more.
+    assert_eq!(starts(&scene), 3);
+    assert_eq!(lines(&scene.file("calls")).len(), RESULTS.len());
+    scene.sound("p");
+}
+
+#[test]
+fn odd_results_of_a_server_with_sessions_lose_nothing() {
+    odd_results_lose_nothing("legacy");
+}
+
+#[test]
+fn odd_results_of_a_modern_server_lose_nothing() {
+    odd_results_lose_nothing("modern");
+}
+
+#[test]
+fn a_call_needs_approval_unless_the_server_is_trusted_to_read() {
+    let Some(scene) = scene() else { return };
+    add(&scene, "fake", "modern");
+    let call = [("mcp__fake__echo", json!({ "text": "x" }))];
+    let (_, run) = run_calls(&scene, "a", &call);
+    assert_eq!(run.code(), Some(3), "{run:?}");
+    assert!(lines(&scene.file("calls")).is_empty());
+    yoi(&scene, &["mcp", "pin", "fake", "--trust"]).ends(0);
+    let (results, run) = run_calls(&scene, "b", &call);
+    assert_eq!((run.code(), results.len()), (Some(0), 1), "{run:?}");
+    assert_eq!(lines(&scene.file("calls")).len(), 1);
+    // One that changes something is asked about all the same.
+    let other = [("mcp__fake__nothing", json!({}))];
+    run_calls(&scene, "c", &other);
+    assert_eq!(lines(&scene.file("calls")).len(), 1);
+    yoi(&scene, &["mcp", "pin", "fake", "--allow-calls"]).ends(0);
+    run_calls(&scene, "d", &other);
+    assert_eq!(lines(&scene.file("calls")).len(), 2);
+}
+
+/// Reference servers lose calls that run at the same time.
+#[test]
+fn calls_of_one_answer_go_one_at_a_time_in_its_order() {
+    let Some(scene) = scene() else { return };
+    let mut args = vec!["mcp", "add", "fake", "--trust", "--"];
+    args.extend(["python3", "server.py", "modern"]);
+    yoi(&scene, &args).ends(0);
+    let texts: Vec<String> = (0..8).map(|number| number.to_string()).collect();
+    let calls: Vec<_> = texts
+        .iter()
+        .map(|text| json!({ "name": "mcp__fake__echo", "arguments": { "text": text } }))
+        .collect();
+    let script = [json!({ "calls": calls }), json!({ "text": "done" })];
+    let model = scene.script("many.jsonl", &script);
+    yoi(&scene, &["run", "--pod", "p", "-m", &model, "go"]).ends(0);
+    let asked = lines(&scene.file("calls"));
+    let pids: std::collections::BTreeSet<&str> = asked
+        .iter()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(
+        (asked.len(), pids.len(), starts(&scene)),
+        (8, 1, 2),
+        "{asked:?}"
+    );
+    for (line, text) in asked.iter().zip(&texts) {
+        assert!(
+            line.ends_with(&format!("{{\"text\": \"{text}\"}}")),
+            "{asked:?}"
+        );
+    }
+}

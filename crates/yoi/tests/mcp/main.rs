@@ -1,0 +1,235 @@
+//! MCP servers from `yoi mcp add` to calls of a scripted model, with a server that does what real ones do wrong.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a rig that fails is a failed test"
+)]
+
+#[allow(dead_code, reason = "the scene is that of the command line's tests")]
+#[path = "../cli/scene.rs"]
+mod scene;
+
+mod calls;
+mod ends;
+
+use scene::{Done, Scene, finish};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Programs of the machine: those of a home directory are not there for children of a scene.
+const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A scene with the server in its project; none on a machine without Python.
+fn scene() -> Option<Scene> {
+    let has = std::env::split_paths(SYSTEM_PATH).any(|dir| dir.join("python3").is_file());
+    if !has {
+        eprintln!("left out: there is no python3 in {SYSTEM_PATH}");
+        return None;
+    }
+    let scene = Scene::new();
+    scene.write("server.py", include_str!("server.py"));
+    Some(scene)
+}
+
+fn yoi(scene: &Scene, args: &[&str]) -> Done {
+    finish(
+        scene
+            .command(args)
+            .env("PATH", SYSTEM_PATH)
+            .spawn()
+            .unwrap(),
+    )
+}
+
+/// Adds the server with these words.
+fn add(scene: &Scene, name: &str, words: &str) -> Done {
+    let mut args = vec!["mcp", "add", name, "--", "python3", "server.py"];
+    args.extend(words.split(' '));
+    yoi(scene, &args).ends(0)
+}
+
+/// How often the server was started in a scene.
+fn starts(scene: &Scene) -> usize {
+    lines(&scene.file("starts")).len()
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_server_is_asked_once_and_then_described_without_it() {
+    let Some(scene) = scene() else { return };
+    for (name, words, protocol, started) in [
+        ("old", "legacy", "2025-06-18", 1),
+        ("new", "modern", "2026-07-28", 1),
+        // It dies at a request that it does not know.
+        ("fussy", "legacy fussy", "2025-06-18", 2),
+    ] {
+        let before = starts(&scene);
+        let added = add(&scene, name, words);
+        added.prints(&[
+            &format!("added {name}: 13 tools, 2 left out, protocol {protocol}"),
+            "tool `a_b` is left out",
+            "tool `tasks` is left out",
+            "has a schema that cannot be used",
+            "comes back to an earlier page",
+            "a tool without a name is left out",
+            "need your approval",
+        ]);
+        assert_eq!(starts(&scene), before + started, "{name}");
+    }
+    let before = starts(&scene);
+    yoi(&scene, &["mcp", "list"])
+        .ends(0)
+        .prints(&["new  13 tools", "old  13 tools"]);
+    let shown = yoi(&scene, &["mcp", "show", "old"]).ends(0);
+    shown.prints(&[
+        "starts: python3 server.py legacy",
+        "says that it is: fake 1.2.3",
+        "mcp__old__show_log_gr__e  asks",
+        "mcp__old__untyped  asks",
+        "mcp__old__any  asks",
+    ]);
+    let listed = yoi(&scene, &["mcp", "list", "--json"]).ends(0).json();
+    assert_eq!(listed["servers"].as_array().map(Vec::len), Some(3));
+    let features = yoi(&scene, &["features"]).ends(0);
+    features.prints(&["plugin:mcp/old", "plugin:mcp/new"]);
+    let model = scene.script("none.jsonl", &[json!({ "text": "done" })]);
+    yoi(&scene, &["run", "-m", &model, "go"]).ends(0);
+    assert_eq!(starts(&scene), before, "nothing was called");
+    yoi(&scene, &["mcp", "remove", "old"]).ends(0);
+    yoi(&scene, &["mcp", "show", "old"])
+        .ends(2)
+        .says(&["no MCP server `old`"]);
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &scene
+            .path("state/yoi/mcp/new.json")
+            .metadata()
+            .unwrap()
+            .permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn what_a_server_changed_is_shown_and_taken_by_pin_alone() {
+    let Some(scene) = scene() else { return };
+    add(&scene, "fake", "modern");
+    let path = scene.path("state/yoi/mcp/fake.json");
+    let digest = || {
+        yoi(&scene, &["mcp", "show", "fake", "--json"])
+            .ends(0)
+            .json()["digest"]
+            .clone()
+    };
+    let first = digest();
+    yoi(&scene, &["mcp", "pin", "fake"])
+        .ends(0)
+        .prints(&["its definitions are as they were"]);
+    assert_eq!(digest(), first);
+    // The server of today.
+    let text = std::fs::read_to_string(scene.file("server.py")).unwrap();
+    scene.write("server.py", text.replace("\"changed\" in words", "True"));
+    let differences = ["- any", "~ echo: description"];
+    yoi(&scene, &["mcp", "pin", "fake", "--dry-run"])
+        .ends(0)
+        .prints(&differences);
+    assert_eq!(digest(), first);
+    // What the model has stays, and the person learns it.
+    let call = json!({ "calls": [{ "name": "mcp__fake__echo", "arguments": { "text": "x" } }] });
+    let model = scene.script("call.jsonl", &[call, json!({ "text": "done" })]);
+    allow(&scene, &["mcp__fake__echo"]);
+    let run = yoi(&scene, &["run", "--pod", "p", "-m", &model, "go"]).ends(0);
+    run.says(&[
+        "2 of its tools are not as they were pinned",
+        "yoi mcp pin fake",
+    ]);
+    let request = yoi(&scene, &["features", "p", "--json"]).ends(0).out;
+    assert!(!request.contains("Say it twice"), "{request}");
+    yoi(
+        &scene,
+        &["mcp", "pin", "fake", "--trust", "--rename", "a_b=ab"],
+    )
+    .ends(0)
+    .prints(&differences);
+    assert_ne!(digest(), first);
+    yoi(&scene, &["mcp", "show", "fake"])
+        .ends(0)
+        .prints(&["mcp__fake__echo  reads  Say it twice.", "  ab  asks"]);
+    // A file that another program wrote does not count.
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("Say it twice.", "Say it thrice.")).unwrap();
+    yoi(&scene, &["mcp", "show", "fake"])
+        .ends(78)
+        .says(&["other definitions than its digest says"]);
+}
+
+/// Allows calls of these tools by rules of the person.
+fn allow(scene: &Scene, tools: &[&str]) {
+    let rule =
+        |tool: &&str| format!("[[permissions.rules]]\ntool = \"{tool}\"\ndecision = \"allow\"\n");
+    let rules: Vec<String> = tools.iter().map(rule).collect();
+    scene.config(&rules.concat());
+}
+
+/// A run in which the model makes each of these calls in a request of its own; gives their results in order, as the model
+/// gets them, and how the run ended.
+fn run_calls(scene: &Scene, pod: &str, calls: &[(&str, Value)]) -> (Vec<(String, String)>, Done) {
+    let call = |(name, arguments): &(&str, Value)| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let mut script: Vec<Value> = calls.iter().map(call).collect();
+    script.push(json!({ "text": "done" }));
+    let model = scene.script("calls.jsonl", &script);
+    let run = yoi(scene, &["run", "--pod", pod, "-m", &model, "go"]);
+    let records = scene.records(pod);
+    let finished = records
+        .iter()
+        .filter(|record| record["k"] == "tool_finished");
+    let text = |record: &Value| {
+        let (status, all) = (
+            record["outcome"]["status"].as_str().unwrap_or_default(),
+            record.to_string(),
+        );
+        (status.to_owned(), all)
+    };
+    (finished.map(text).collect(), run)
+}
+
+#[test]
+fn servers_of_other_programs_are_shown_and_not_added() {
+    let Some(scene) = scene() else { return };
+    let project = json!({ "mcpServers": {
+        "My Server": {
+            "command": "python3",
+            "args": ["server.py", "two words"],
+            "env": { "API_KEY": "value-of-the-key", "OTHER": "${HOME}", "MODE": "a b" },
+        },
+        "far": { "type": "http", "url": "https://example.org/mcp" },
+    } });
+    scene.write(".mcp.json", project.to_string());
+    let codex = "[mcp_servers.docs]\ncommand = \"docs-server\"\nargs = [\"--stdio\"]\n";
+    std::fs::create_dir_all(scene.path("home/.codex")).unwrap();
+    std::fs::write(scene.path("home/.codex/config.toml"), codex).unwrap();
+    let shown = yoi(&scene, &["mcp", "import"]).ends(0);
+    let shown = shown.prints(&[
+        "My Server  (",
+        "yoi mcp add my-server --secret API_KEY=SECRET --env 'MODE=a b' --secret OTHER=SECRET -- python3 server.py 'two words'",
+        "it is reached over HTTP",
+        "yoi mcp add docs -- docs-server --stdio",
+    ]);
+    assert!(!shown.out.contains("value-of-the-key"), "{}", shown.out);
+    let listed = yoi(&scene, &["mcp", "list"]).ends(0);
+    listed.prints(&[
+        "names My Server, far, not added",
+        "there are no MCP servers",
+    ]);
+    let model = scene.script("none.jsonl", &[json!({ "text": "done" })]);
+    yoi(&scene, &["run", "-m", &model, "go"]).ends(0);
+    assert_eq!(starts(&scene), 0);
+    scene.write("broken.json", "{ \"key\": \"value-of-the-key\"");
+    let broken = yoi(&scene, &["mcp", "import", "broken.json"]).ends(1);
+    let broken = broken.prints(&["broken.json: is not JSON"]);
+    assert!(!broken.out.contains("value-of-the-key"), "{}", broken.out);
+}

@@ -1,0 +1,122 @@
+"""A server of the Model Context Protocol that does what real ones do wrong. Its words choose an era and definitions;
+`starts` and `calls` in its directory say how often it was started and what it was asked."""
+import json, os, sys
+
+words = sys.argv[1:]
+era = words[0]
+me = os.getpid()
+
+
+def note(name, text):
+    with open(name, "a") as file:
+        file.write(text + "\n")
+
+
+def say(message):
+    os.write(1, json.dumps(dict(message, jsonrpc="2.0")).encode() + b"\n")
+
+
+def result(of, value, **more):
+    if era == "modern":
+        value = dict(value, resultType="complete", _meta={"io.modelcontextprotocol/serverInfo": INFO})
+    say({"id": of["id"], "result": dict(value, **more)})
+
+
+def error(of, code, message):
+    say({"id": of["id"], "error": {"code": code, "message": message}})
+
+
+INFO = {"name": "fake", "version": "1.2.3"}
+PLAIN = {"type": "object", "properties": {"text": {}}}
+TOOLS = [
+    {"name": "echo", "description": "Say it again.", "inputSchema": PLAIN, "annotations": {"readOnlyHint": True}},
+    {"name": "any", "inputSchema": True},
+    {"name": "untyped", "inputSchema": {"properties": {"x": True}, "anyOf": [{"required": ["x"]}]}},
+    {"name": "broken", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "#/nowhere"}}}},
+    {"name": "show log/größe", "inputSchema": PLAIN},
+    {"name": "a b", "inputSchema": PLAIN},
+    {"name": "a_b", "inputSchema": PLAIN},
+    {"name": "tasks", "inputSchema": PLAIN, "execution": {"taskSupport": "required"}},
+    {"name": "data", "inputSchema": PLAIN, "outputSchema": {"type": "object", "properties": {"n": {"type": "string"}}}},
+    {"name": "plain", "inputSchema": PLAIN},
+    {"name": "blocks", "inputSchema": PLAIN},
+    {"name": "nothing", "inputSchema": PLAIN},
+    {"name": "fails", "inputSchema": PLAIN},
+    {"name": "dies", "inputSchema": PLAIN},
+    {"name": "asks", "inputSchema": PLAIN},
+    {"description": "without a name"},
+    "no tool",
+]
+if "changed" in words:
+    TOOLS[0]["description"] = "Say it twice."
+    TOOLS = [tool for tool in TOOLS if tool != TOOLS[1]]
+
+
+def listed(of):
+    """Two pages; the second one leads back to the first."""
+    first = not of["params"].get("cursor")
+    page, cursor = (TOOLS[:5], "more") if first else (TOOLS[5:], "more")
+    result(of, {"tools": page, "nextCursor": cursor})
+
+
+def called(of):
+    name, arguments = of["params"]["name"], of["params"]["arguments"]
+    note("calls", f"{me} {name} {json.dumps(arguments)}")
+    text = lambda words: {"content": [{"type": "text", "text": words}]}
+    # What a client has to live with, before the answer.
+    print("Server is busy", flush=True)
+    say({"id": 987654, "result": {"content": []}})
+    say({"id": "p", "method": "ping"})
+    say({"id": "r", "method": "roots/list"})
+    say({"method": "notifications/message", "params": {"data": "x"}})
+    answers = [json.loads(sys.stdin.readline()) for _ in range(2)]
+    if [answers[0].get("result"), answers[1].get("error", {}).get("code")] != [{}, -32601]:
+        return error(of, 1, f"wrong answers {answers}")
+    if name == "data":
+        result(of, {"content": [], "structuredContent": {"n": 2**70 + 1}})
+    elif name == "plain":
+        result(of, {"structuredContent": {"n": 1}})
+    elif name == "blocks":
+        result(of, {"content": [
+            {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+            {"type": "resource_link", "uri": "a:b", "name": "b"},
+            {"type": "resource", "resource": {"uri": "c:d", "text": "inside"}},
+            {"type": "later"},
+            {"type": "text", "text": "last"},
+        ]})
+    elif name == "nothing":
+        result(of, {"content": []})
+    elif name == "fails":
+        result(of, text("no such page"), isError=True)
+    elif name == "asks":
+        say({"id": of["id"], "result": {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}})
+    elif name == "dies":
+        os._exit(3)
+    elif name in [tool.get("name") for tool in TOOLS if isinstance(tool, dict)]:
+        result(of, text(json.dumps(arguments.get("text"))))
+    else:
+        error(of, -32602, "unknown tool")
+
+
+note("starts", f"{me} {' '.join(words)}")
+print("Listening", flush=True)
+for line in sys.stdin:
+    of = json.loads(line)
+    method = of["method"]
+    if "fussy" in words and method == "server/discover":
+        sys.exit(1)
+    elif method == "server/discover" and era == "modern":
+        result(of, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+    elif method == "initialize" and era == "legacy":
+        result(of, {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": INFO})
+    elif method == "notifications/initialized":
+        for _ in range(3):
+            say({"method": "notifications/tools/list_changed"})
+    elif era == "modern" and "io.modelcontextprotocol/protocolVersion" not in of["params"].get("_meta", {}):
+        error(of, -32602, "no version")
+    elif method == "tools/list":
+        listed(of)
+    elif method == "tools/call":
+        called(of)
+    else:
+        error(of, -32601, "Method not found")
