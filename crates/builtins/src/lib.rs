@@ -7,9 +7,11 @@
 pub mod circuit_breaker;
 mod clock;
 pub mod command_blocklist;
+pub mod commands;
 pub mod confirm_gate;
 pub mod dedup;
 pub mod files;
+pub mod front_matter;
 pub mod jobs;
 mod json_form;
 pub mod list_features;
@@ -27,6 +29,7 @@ pub mod retry;
 pub mod schedule;
 pub mod search;
 pub mod shell;
+pub mod skills;
 pub mod step_tracer;
 mod store_error;
 pub mod task;
@@ -63,6 +66,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
     all(unworded)
         .iter()
         .map(|module| module.descriptor())
+        .chain([commands::declared(), skills::declared()])
         .chain(policies::declared())
         .collect()
 }

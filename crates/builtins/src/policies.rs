@@ -24,10 +24,10 @@ use crate::work_item::WorkItems;
 use crate::work_item_intake::Intake;
 use crate::write_policy::WritePolicy;
 use crate::{
-    circuit_breaker, command_blocklist, confirm_gate, dedup, files, jobs, list_features,
+    circuit_breaker, command_blocklist, commands, confirm_gate, dedup, files, jobs, list_features,
     loop_detect, memory, notes_router, notify_person, output_validate, phase_recorder, redact,
-    retry, schedule, search, shell, step_tracer, task, watch, web, work_item, work_item_intake,
-    write_policy,
+    retry, schedule, search, shell, skills, step_tracer, task, watch, web, work_item,
+    work_item_intake, write_policy,
 };
 use HostCapability as Can;
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule, HostCapability};
@@ -82,14 +82,16 @@ macro_rules! opt_in {
     };
 }
 
-/// What the features that are on by default may have.
-const ALWAYS_ON: [Grants; 4] = [
+/// What the features that are on by default may have; those of skills and commands are on where there are some.
+const ALWAYS_ON: [Grants; 6] = [
     (files::ID, &[ANY_TOOL, Can::WRITE_WORKSPACE]),
     (search::ID, &[ANY_TOOL, Can::READ_WORKSPACE]),
     (
         shell::ID,
         &[ANY_TOOL, Can::READ_WORKSPACE, Can::ANY_PROGRAM],
     ),
+    (commands::ID, &[Can::ANY_COMMAND]),
+    (skills::ID, &[ANY_TOOL, skills::READ]),
     (
         task::ID,
         &[ANY_TOOL, GATE_REQUESTS, Can::SESSION_STATE, task::NOTIFY],

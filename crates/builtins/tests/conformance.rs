@@ -6,6 +6,7 @@
 )]
 
 use builtins::policies::{self, OPT_IN, Settings};
+use builtins::skills::{self, Origin, SkillEntry, Skills};
 use builtins::{Now, all};
 use pod::feature::{FeatureId, FeatureModule};
 use serde_json::{Value, json};
@@ -39,6 +40,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ),
         ("Write", json!({"path": "new/b.txt", "content": "b\n"})),
         ("Grep", json!({"pattern": "o"})),
+        ("Skill", json!({"name": "demo"})),
         ("Bash", json!({"command": "cat a.txt"})),
         ("Bash", json!({"command": "sleep 30"})),
         ("JobStart", json!({"command": "true"})),
@@ -61,7 +63,20 @@ fn examples() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// A skill in the root that the host of these checks offers.
+fn a_skill() -> Skills {
+    Skills(vec![SkillEntry {
+        name: "demo".to_owned(),
+        description: "How to demonstrate.".to_owned(),
+        dir: "demo".into(),
+        origin: Origin::Project,
+    }])
+}
+
 fn instance(id: &FeatureId) -> Arc<dyn FeatureModule> {
+    if *id == skills::ID {
+        return Arc::new(a_skill());
+    }
     if let Some(found) = all(|_| String::new())
         .into_iter()
         .find(|module| module.descriptor().id == *id)
@@ -82,6 +97,9 @@ fn instance(id: &FeatureId) -> Arc<dyn FeatureModule> {
 fn host() -> FeatureHost {
     let host = FeatureHost::new();
     std::fs::write(host.project().join("a.txt"), "one\ntwo\n").unwrap();
+    let skill = host.project().join("root-0/demo");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "Do it.\n").unwrap();
     host
 }
 
@@ -112,6 +130,7 @@ fn every_built_in_keeps_the_contract() {
         .into_iter()
         .map(|module| module.descriptor().id)
         .chain(OPT_IN)
+        .chain([skills::ID])
         .collect();
     assert!(ids.len() >= 10, "{ids:?}");
     let findings: Vec<(FeatureId, Vec<CheckResult>)> = std::thread::scope(|scope| {

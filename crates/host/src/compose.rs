@@ -21,6 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use crate::project::Project;
 use crate::remedy::{TERMS, TERMS_READ_ONLY, TERMS_TOO_WIDE};
+use crate::skills::FoundSkills;
 use authority::{
     Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HelperProgram, HostPattern,
     HostPort, HostProxy, Net, Redactor, Secret, Spawner, Workspace,
@@ -63,6 +64,7 @@ pub struct Composed {
     on: BTreeSet<FeatureId>,
     webhook: Option<Sourced<PathBuf>>,
     packages: Packages,
+    skills: FoundSkills,
     access: Access,
     builder: FeatureRegistryBuilder,
     confinement: Confinement,
@@ -133,6 +135,8 @@ pub fn compose(
             .runtime(FeatureRuntimeKind::Guest)
             .runtime(FeatureRuntimeKind::McpBridge),
     );
+    let skills = config.skills(env).clone();
+    let builder = skills.report(builder);
     let repository = git::elsewhere(ambient, &project, &inherited);
     let written =
         std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
@@ -171,6 +175,7 @@ pub fn compose(
         on,
         webhook,
         packages,
+        skills,
         access,
         builder,
         confinement,
@@ -292,6 +297,10 @@ impl Composed {
             self.access,
             session,
         )?;
+        let services = match self.skills.root(ambient) {
+            Some(files) => services.root(builtins::skills::ROOT, files),
+            None => services,
+        };
         let (services, no_shell) = match &spawner {
             Ok(spawner) => (services.spawner(spawner.clone()), None),
             Err(why) => (services.no_spawner(why), Some(why.clone())),

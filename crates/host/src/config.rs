@@ -41,6 +41,7 @@ use crate::exit::{Exit, Failure};
 use crate::plain_file::Links;
 use crate::plugins::{OnDemand, Places};
 use crate::project::Project;
+use crate::skills::{self, FoundSkills};
 use file::{KeySource, Mode, NetworkMode, PriceConfig, ProviderConfig, TimeoutsConfig};
 use grants::Grants;
 use pod::session::view::ContextPolicy;
@@ -108,6 +109,7 @@ pub struct Config {
     pub plugin_places: Places,
     plugins: OnDemand,
     servers: crate::mcp::ServersOnDemand,
+    skills: skills::SkillsOnDemand,
     /// Whether every plugin that is found must be installed.
     pub strict_plugins: Sourced<bool>,
     /// The only tools of this start.
@@ -199,6 +201,11 @@ impl Config {
         ])
     }
 
+    /// The skills of all places. Looks for them when it is first asked.
+    pub fn skills(&self, env: &Env) -> &FoundSkills {
+        self.skills.get(&self.project, self.plugins(env), env)
+    }
+
     /// When old results leave the context.
     pub fn context_policy(&self) -> ContextPolicy {
         ContextPolicy {
@@ -233,6 +240,7 @@ impl Config {
             plugin_places: Places::default(),
             plugins: OnDemand::default(),
             servers: crate::mcp::ServersOnDemand::default(),
+            skills: skills::SkillsOnDemand::default(),
             strict_plugins: Sourced::built_in(false),
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),

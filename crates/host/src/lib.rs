@@ -26,6 +26,7 @@ pub mod pods;
 pub mod points;
 pub mod project;
 pub mod remedy;
+pub mod skills;
 pub mod undo;
 
 #[cfg(feature = "fuzzing")]

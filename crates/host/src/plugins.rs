@@ -7,9 +7,11 @@ mod content;
 mod find;
 mod grants;
 mod package;
+mod parts;
 
 pub use content::{CopyPlace, of as content_of};
-pub use find::{NamedPackage, OnDemand, Places, Plugins, at};
+pub use find::{NamedPackage, OnDemand, Places, Plugins, at, is_package};
 pub use grants::PackageGrant;
 pub(crate) use grants::gates;
 pub use package::{FoundPackage, Standing};
+pub use parts::PackageParts;

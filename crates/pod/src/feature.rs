@@ -28,12 +28,13 @@ pub use decide::policy::{
 };
 pub use decide::report::{
     Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox,
-    InstallOutcome, RegistryReport, SkippedContribution, Totals,
+    InstallOutcome, RegistryReport, ReportedCommand, SkippedContribution, Totals,
 };
 pub use declare::about::About;
 pub use declare::capability::HostCapability;
 pub(crate) use declare::capability::{MAX_NOTIFICATION, MAX_PER_TURN};
 pub use declare::category::ToolCategory;
+pub use declare::command::{CommandDeclaration, MAX_COMMAND};
 pub use declare::contribution::ContributionKind;
 pub use declare::descriptor::{
     FeatureDescriptor, FeatureDescriptorBuilder, FeatureRuntimeKind, InstructionDeclaration,

@@ -36,8 +36,8 @@ pub use process::{ChildProcess, JobEnd, JobEndKind, JobStarter, MAX_JOB_TEXT};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use task::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 pub use turn::{
-    Again, Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved,
-    InputQueued, InputWithdrawn, ItemAdded, MAX_CRASHES, Request, Response, SurfaceSet,
+    Again, Encoder, ExpandedCommand, InputConsumed, InputEdited, InputId, InputLimits, InputMode,
+    InputMoved, InputQueued, InputWithdrawn, ItemAdded, MAX_CRASHES, Request, Response, SurfaceSet,
     SurfaceSources, SystemItem, SystemSource, TurnFinished, TurnStarted, Unanswered,
 };
 pub use view::{

@@ -386,6 +386,9 @@ pub struct SendInput {
     pub text: String,
     #[serde(default)]
     pub mode: DeliveryMode,
+    /// A person typed it: `/NAME` of a command that the pod has becomes its text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expand: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<TurnBudget>,
     /// A JSON Schema that the answer has to fit, at most 64 KiB; what it refers to is in it. The model is asked for it,

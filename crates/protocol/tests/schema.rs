@@ -39,7 +39,7 @@ fn the_committed_schema_is_that_of_the_types() {
 }
 
 /// Where the schema of commit 030daae3 had nothing, or another text.
-const SINCE: [(&str, &str, Option<&str>); 12] = [
+const SINCE: [(&str, &str, Option<&str>); 15] = [
     ("/$defs", "PreviewCall", None),
     ("/$defs", "PreviewedCall", None),
     ("/methods", "preview_call", None),
@@ -60,6 +60,9 @@ const SINCE: [(&str, &str, Option<&str>); 12] = [
     ("/$defs", "CommandEnd", None),
     ("/$defs", "ResultData", None),
     ("/$defs/ToolFinished/properties", "data", None),
+    ("/$defs", "ExpandedCommand", None),
+    ("/$defs/InputQueued/properties", "command", None),
+    ("/$defs/SendInput/properties", "expand", None),
 ];
 
 /// The kinds of records moved into this crate, with one declaration each in place of a mirror: their schemas are, byte for

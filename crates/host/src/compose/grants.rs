@@ -39,7 +39,13 @@ mod tests {
             Some(Can::ContributeHook { .. }) => {
                 Some((Can::background_task("tidy"), "background_tasks"))
             }
-            Some(Can::ContributeBackgroundTask { .. }) => Some((Can::ANY_ANSWER, "answers")),
+            Some(Can::ContributeBackgroundTask { .. }) => Some((
+                Can::ContributeCommand {
+                    name: "review".into(),
+                },
+                "commands",
+            )),
+            Some(Can::ContributeCommand { .. }) => Some((Can::ANY_ANSWER, "answers")),
             Some(Can::AnswerCalls { .. }) => Some((Can::ANY_REPEAT, "repeats")),
             Some(Can::RepeatCalls { .. }) => Some((Can::ANY_RESULT, "results")),
             Some(Can::TransformResults { .. }) => Some((Can::ANY_ARGUMENTS, "arguments")),

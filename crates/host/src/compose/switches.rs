@@ -10,9 +10,11 @@ use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
 use crate::remedy;
 use builtins::Now;
+use builtins::commands::{self, Commands};
 use builtins::notify_person;
 use builtins::output_validate;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
+use builtins::skills::{self, Skills};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
     FeatureModule,
@@ -70,6 +72,7 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
         .into_iter()
         .filter(|feature| OPT_IN.contains(&feature.id) && !on.contains(&feature.id));
     let mut policy = env.added.granted(grants::defaults());
+    policy = with_skills(config, env, policy, &mut modules);
     for feature in off {
         policy = policy.disable(feature.id.clone(), "default");
         modules.push(Arc::new(Off(feature)));
@@ -124,6 +127,25 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
         webhook,
         packages,
     })
+}
+
+/// Adds the skills and commands that were found. Their features are off where there are none.
+fn with_skills(
+    config: &Config,
+    env: &Env,
+    mut policy: CapabilityPolicy,
+    modules: &mut Vec<Arc<dyn FeatureModule>>,
+) -> CapabilityPolicy {
+    let found = config.skills(env);
+    if found.skills.is_empty() {
+        policy = policy.disable(skills::ID, "default");
+    }
+    if found.commands.is_empty() {
+        policy = policy.disable(commands::ID, "default");
+    }
+    modules.push(Arc::new(Commands(found.commands.clone())));
+    modules.push(Arc::new(Skills(found.skills.clone())));
+    policy
 }
 
 fn webhook(config: &Config, on: &BTreeSet<FeatureId>) -> Option<Sourced<PathBuf>> {

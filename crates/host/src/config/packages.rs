@@ -7,6 +7,7 @@ use crate::env::Env;
 use crate::exit::Failure;
 use crate::mcp::Servers;
 use crate::plugins::{self, FoundPackage, NamedPackage, Plugins};
+use crate::skills;
 use pod::feature::{FeatureDescriptor, FeatureModule};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,6 +134,7 @@ impl Config {
         if !dirs.is_empty() {
             self.plugin_places.dirs.extend(dirs);
             self.plugins = plugins::OnDemand::default();
+            self.skills = skills::SkillsOnDemand::default();
         }
         Ok(())
     }

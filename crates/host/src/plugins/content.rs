@@ -4,6 +4,7 @@ use crate::env::{Env, settled};
 use crate::plain_file::{self, Links};
 use authority::Scratch;
 use plugin::{Content, MAX_BYTES, MAX_FILES};
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -78,6 +79,21 @@ fn read(
 /// The content of a directory, as [`read`] has it.
 pub fn of(dir: &Path) -> Result<Content, String> {
     read(dir, |_, _, _| Ok(()))
+}
+
+/// The same with the bytes of the files that are wanted.
+pub(super) fn with_files(
+    dir: &Path,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<(Content, BTreeMap<String, Vec<u8>>), String> {
+    let mut files = BTreeMap::new();
+    let content = read(dir, |path, _, bytes| {
+        if wanted(path) {
+            files.insert(path.to_owned(), bytes.to_vec());
+        }
+        Ok(())
+    })?;
+    Ok((content, files))
 }
 
 /// Whether a file can be executed, and its bytes.

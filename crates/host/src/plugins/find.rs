@@ -3,7 +3,7 @@
 use super::package::FoundPackage;
 use crate::env::Env;
 use crate::plain_file::{self, Links};
-use plugin::{MANIFEST, MAX_MANIFEST, Manifest, Renames};
+use plugin::{Layout, MANIFEST, MAX_MANIFEST, Manifest, Renames};
 use pod::feature::FeatureDescriptor;
 use semver::Version;
 use std::collections::BTreeSet;
@@ -125,6 +125,18 @@ pub fn at(dir: &Path, renames: Renames, env: &Env) -> Arc<FoundPackage> {
         .unwrap_or_else(|| Arc::new(nothing()))
 }
 
+/// Whether a directory has a manifest, whatever it is.
+pub fn is_package(dir: &Path) -> bool {
+    let published = Layout::ALL.into_iter().map(Layout::manifest);
+    std::iter::once(MANIFEST)
+        .chain(published)
+        .any(|name| is_there(&dir.join(name)))
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 struct Finding<'a> {
     places: &'a Places,
     env: &'a Env,
@@ -178,7 +190,7 @@ impl Finding<'_> {
                 return;
             }
         };
-        if is_named && dir.join(MANIFEST).symlink_metadata().is_ok() {
+        if is_named && is_package(dir) {
             let what = format!(
                 "{source}: {} is a plugin; name the directory that contains it",
                 self.env.shown(dir)
@@ -205,7 +217,7 @@ impl Finding<'_> {
         }
         packages.sort();
         for (package, resolved) in packages {
-            if package.join(MANIFEST).symlink_metadata().is_ok() {
+            if is_package(&package) {
                 self.package(&package, resolved, source, None);
             }
         }
@@ -265,11 +277,16 @@ impl Finding<'_> {
 
     /// A manifest and its text.
     fn manifest(&mut self, dir: &Path) -> Result<(Manifest, String), String> {
-        let file = plain_file::open(&dir.join(MANIFEST), Links::Refused)
-            .map_err(|why| format!("{MANIFEST} {why}"))?;
-        let file = file.ok_or_else(|| format!("there is no {MANIFEST}"))?;
+        let layout = Layout::ALL
+            .into_iter()
+            .find(|layout| is_there(&dir.join(layout.manifest())));
+        let layout = layout.filter(|_| !is_there(&dir.join(MANIFEST)));
+        let name = layout.map_or(MANIFEST, Layout::manifest);
+        let file = plain_file::open(&dir.join(name), Links::Refused)
+            .map_err(|why| format!("{name} {why}"))?;
+        let file = file.ok_or_else(|| format!("there is no {name}"))?;
         let most = u64::try_from(MAX_MANIFEST).unwrap_or(u64::MAX);
-        let bytes = plain_file::whole(file, most).map_err(|why| format!("{MANIFEST} {why}"))?;
+        let bytes = plain_file::whole(file, most).map_err(|why| format!("{name} {why}"))?;
         self.bytes += bytes.len();
         if self.bytes > MAX_MANIFESTS {
             return Err(format!(
@@ -277,7 +294,11 @@ impl Finding<'_> {
                 MAX_MANIFESTS >> 20
             ));
         }
-        let text = plain_file::text(&bytes).map_err(|why| format!("{MANIFEST} {why}"))?;
+        let text = plain_file::text(&bytes).map_err(|why| format!("{name} {why}"))?;
+        if let Some(layout) = layout {
+            let manifest = layout.read(text).map_err(|why| format!("{name}: {why}"))?;
+            return Ok((manifest, text.to_owned()));
+        }
         let version =
             Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?;
         let (renames, runtimes) = (&self.places.renames, self.env.added.runtimes());

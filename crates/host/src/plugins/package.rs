@@ -2,8 +2,9 @@
 
 use super::content::{self, CopyPlace};
 use super::grants::PackageGrant;
+use super::parts::PackageParts;
 use crate::env::Env;
-use plugin::{Content, DeclarativeFeature, DeclaredFeature, MANIFEST, Manifest};
+use plugin::{Content, DeclarativeFeature, DeclaredFeature, Layout, MANIFEST, Manifest};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -18,9 +19,11 @@ pub struct FoundPackage {
     pub source: String,
     /// What it declares, or why nothing of it is used.
     pub manifest: Result<Manifest, String>,
-    /// The text of the manifest.
+    /// The text of the manifest, and its path.
     text: String,
+    path: &'static str,
     standing: OnceLock<Standing>,
+    parts: OnceLock<Result<PackageParts, String>>,
 }
 
 /// What the person's grants make of a package.
@@ -52,9 +55,11 @@ impl FoundPackage {
             name,
             dir,
             source,
+            path: path_of(&manifest),
             manifest,
             text,
             standing: OnceLock::new(),
+            parts: OnceLock::new(),
         }
     }
 
@@ -69,11 +74,29 @@ impl FoundPackage {
             .map(drop)
     }
 
-    fn with_manifest(&self, content: Content) -> Result<Content, String> {
-        match content.has(MANIFEST, self.text.as_bytes()) {
+    pub(super) fn with_manifest(&self, content: Content) -> Result<Content, String> {
+        match content.has(self.path, self.text.as_bytes()) {
             true => Ok(content),
-            false => Err(format!("{MANIFEST} changed while it was read; try again")),
+            false => Err(format!(
+                "{} changed while it was read; try again",
+                self.path
+            )),
         }
+    }
+
+    /// Whether it has another layout than yoi's own, and so no features.
+    pub fn has_layout(&self) -> bool {
+        self.path != MANIFEST
+    }
+
+    /// Its skills, commands, agents and servers, read once with all of its files.
+    ///
+    /// # Errors
+    /// Its files cannot be read.
+    pub fn parts(&self) -> Result<&PackageParts, &str> {
+        let read = || PackageParts::read(self);
+        let parts = self.parts.get_or_init(read);
+        parts.as_ref().map_err(String::as_str)
     }
 
     /// Compares the content with what was granted, once. Opens no file of a package that was never granted.
@@ -129,6 +152,12 @@ impl FoundPackage {
     }
 }
 
+/// The path of its manifest in a package.
+fn path_of(manifest: &Result<Manifest, String>) -> &'static str {
+    let layout = manifest.as_ref().ok().and_then(|manifest| manifest.layout);
+    layout.map_or(MANIFEST, Layout::manifest)
+}
+
 /// Why a call is refused, for the model.
 const REVOKED: &str = "the grant of this plugin was revoked or replaced; it runs again after `yoi grant` and a new start";
 const CHANGED: &str = "this plugin changed since a person granted it; it runs again after `yoi grant` and a new start";
@@ -155,7 +184,9 @@ impl fmt::Debug for FoundPackage {
             source,
             manifest,
             text: _,
+            path: _,
             standing: _,
+            parts: _,
         } = self;
         f.debug_struct("FoundPackage")
             .field("name", name)

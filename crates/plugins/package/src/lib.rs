@@ -13,6 +13,7 @@ mod declarative;
 mod guests;
 mod manifest;
 mod program;
+mod published;
 
 pub use content::{BadContent, Content, MAX_BYTES, MAX_FILES};
 pub use declarative::DeclarativeFeature;
@@ -20,3 +21,4 @@ pub use manifest::{
     BadManifest, DeclaredFeature, MANIFEST, MAX_MANIFEST, Manifest, Package, Renames, Requires,
 };
 pub use program::ToolProgram;
+pub use published::{Layout, PackageServer, ServerKind};

@@ -4,6 +4,7 @@ mod feature;
 
 pub use feature::DeclaredFeature;
 
+use crate::published::Layout;
 use pod::feature::About;
 use semver::{Version, VersionReq};
 use serde::de::{DeserializeOwned, IntoDeserializer};
@@ -31,6 +32,10 @@ pub struct Manifest {
     pub package: Package,
     /// By their names in the package.
     pub features: BTreeMap<String, Result<DeclaredFeature, String>>,
+    /// Whose layout the package has, where it is not yoi's own.
+    pub layout: Option<Layout>,
+    /// What was ignored.
+    pub notices: Vec<String>,
 }
 
 /// The package as its manifest describes it.
@@ -146,7 +151,13 @@ impl Manifest {
             )
         };
         let features = features.into_iter().map(read).collect();
-        Ok(Self { package, features })
+        let (layout, notices) = (None, Vec::new());
+        Ok(Self {
+            package,
+            features,
+            layout,
+            notices,
+        })
     }
 }
 

@@ -21,7 +21,8 @@ use crate::mailbox::events::Event;
 use crate::mailbox::live_output::{LiveOutputs, OutputFollower};
 use crate::mailbox::requests::{Declined, Notification, answered};
 use crate::record::{
-    ApprovalId, ApprovalResolved, ClientCall, InputId, InputLimits, InputMode, Record, Who,
+    ApprovalId, ApprovalResolved, ClientCall, ExpandedCommand, InputId, InputLimits, InputMode,
+    Record, Who,
 };
 use crate::session::view::ContextPolicy;
 use authority::ChildMemory;
@@ -150,6 +151,8 @@ impl NewText {
 /// A new input, and the channels for its number and for the end of its turn.
 pub(super) struct Submission {
     pub(super) input: NewInput,
+    /// What its text was made from, once it was.
+    pub(super) command: Option<Box<ExpandedCommand>>,
     /// A person works with the pod: a hold ends.
     pub(super) resume: bool,
     pub(super) accepted: Reply<InputId>,
@@ -179,6 +182,8 @@ pub struct NewInput {
     pub text: String,
     /// The text is a shell command of a person: its turn runs it with the tool for commands, and asks no model.
     pub run: bool,
+    /// A person typed it: `/NAME` of an installed command becomes its text.
+    pub expand: bool,
     pub mode: InputMode,
     /// The client's name of this input: if one with the same key was accepted, this is that one.
     pub key: Option<String>,
@@ -334,6 +339,7 @@ impl Client {
         };
         let submission = Submission {
             input,
+            command: None,
             resume,
             accepted,
             end: ended,

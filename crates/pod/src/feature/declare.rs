@@ -3,6 +3,7 @@
 pub(super) mod about;
 pub(super) mod capability;
 pub(super) mod category;
+pub(super) mod command;
 pub(super) mod contribution;
 pub(super) mod descriptor;
 pub(super) mod diagnostic;

@@ -1,5 +1,6 @@
 //! What is live after an install: tools, grants, services, states and sinks. Does not depend on modules or the plan.
 
+pub(super) mod command;
 pub(super) mod enrich;
 pub(super) mod foreign;
 pub(super) mod grant;

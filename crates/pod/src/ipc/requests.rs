@@ -88,6 +88,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::SendInput(SendInput {
             text,
             mode,
+            expand,
             limits,
             output_schema,
             cmd_id,
@@ -98,6 +99,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             let input = NewInput {
                 text,
                 run,
+                expand,
                 mode,
                 key,
                 limits,

@@ -117,6 +117,7 @@ impl InputQueue {
             whole: _,
             by,
             again,
+            command: _,
         } = queued.clone();
         let (text, output_schema) = (text.into(), output_schema.map(Arc::from));
         self.waiting.push_back(QueuedInput {

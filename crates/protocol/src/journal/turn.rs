@@ -44,6 +44,19 @@ bodies! {
         by ?: Who,
         /// The gate at the end of a turn that had the model go on.
         again ?: Again,
+        /// The command that the text was made from, where a person typed one.
+        command ?: ExpandedCommand,
+    }
+    /// A command of a person that became an input; part of [`InputQueued`].
+    #[serde(deny_unknown_fields)]
+    ExpandedCommand: Eq {
+        name: String,
+        /// Whose words the text is.
+        source: String,
+        /// BLAKE3 of the command's text, hex.
+        digest: String,
+        /// What the person typed.
+        typed: String,
     }
     /// Who had the model go on after a turn; part of [`InputQueued`].
     #[serde(deny_unknown_fields)]

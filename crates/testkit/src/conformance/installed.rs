@@ -3,9 +3,9 @@
 use super::site::{Site, surface};
 use super::{CheckOutcome, Conformance, all};
 use pod::feature::{
-    DiagnosticCode, EnricherDeclaration, FeatureDescriptor, FeatureId, FeatureInstallError,
-    FeatureInstallReport, FeatureRegistry, HostCapability, InstallOutcome, Need, RegistrarCall,
-    RegistrarProbe,
+    CommandDeclaration, DiagnosticCode, EnricherDeclaration, FeatureDescriptor, FeatureId,
+    FeatureInstallError, FeatureInstallReport, FeatureRegistry, HostCapability, InstallOutcome,
+    Need, RegistrarCall, RegistrarProbe,
 };
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -236,6 +236,7 @@ pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
         key: Cow::Owned(s.service.name.clone()),
     });
     let enriches = descriptor.enriches.iter().map(EnricherDeclaration::implied);
+    let commands = descriptor.commands.iter().map(CommandDeclaration::implied);
     let required: BTreeSet<_> = required
         .into_iter()
         .chain(used(&descriptor, Need::Required))
@@ -247,6 +248,7 @@ pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
         .chain(tasks)
         .chain(services)
         .chain(enriches)
+        .chain(commands)
         .collect();
     // An optional request may include a required one that asks for less.
     let optional: Vec<_> = optional.difference(&required).cloned().collect();

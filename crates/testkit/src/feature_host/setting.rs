@@ -4,8 +4,9 @@ use crate::rig::Tools;
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Confinement, EnvPolicy, Net, SandboxMode, Spawner, Workspace};
 use pod::feature::{
-    CapabilityPolicy, EnricherDeclaration, FeatureDescriptor, FeatureId, FeatureModule,
-    FeatureRegistryBuilder, HostCapability, HostServices, PodLink, Settings, StateScope,
+    CapabilityPolicy, CommandDeclaration, EnricherDeclaration, FeatureDescriptor, FeatureId,
+    FeatureModule, FeatureRegistryBuilder, HostCapability, HostServices, PodLink, Settings,
+    StateScope,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -243,6 +244,7 @@ fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabilit
         .iter()
         .map(|asked| asked.service.admission());
     let enriches = descriptor.enriches.iter().map(EnricherDeclaration::implied);
+    let commands = descriptor.commands.iter().map(CommandDeclaration::implied);
     tools
         .chain(hooks)
         .chain(tasks)
@@ -250,4 +252,5 @@ fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabilit
         .chain(provides)
         .chain(uses)
         .chain(enriches)
+        .chain(commands)
 }

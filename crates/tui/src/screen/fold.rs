@@ -458,7 +458,11 @@ impl Fold {
             RecordBody::InputQueued(queued) => {
                 self.person(queued.by.as_ref());
                 self.sent_now(queued);
-                let typed = typed(&queued.text, queued.run.unwrap_or_default());
+                let text = queued
+                    .command
+                    .as_ref()
+                    .map_or(&queued.text, |made| &made.typed);
+                let typed = typed(text, queued.run.unwrap_or_default());
                 if queued.again.is_none() && self.history.back() != Some(&typed) {
                     self.remember(&typed);
                 }

@@ -80,6 +80,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             checks.extend(endpoints(found));
             checks.extend(features(&config, env));
             checks.extend(servers(&config, env));
+            checks.extend(skills(&config, env));
             checks.push(secrets(&config));
         }
         Err(failure) => checks.push(failed("configuration", failure)),
@@ -356,6 +357,28 @@ fn servers(config: &Config, env: &Env) -> Vec<Check> {
         checks.push(works("MCP", named.join(", ")));
     }
     checks
+}
+
+/// The skills and commands, where there are some, and what is wrong with others.
+fn skills(config: &Config, env: &Env) -> Vec<Check> {
+    let found = config.skills(env);
+    let check = |about, noun, there: usize, problems: &[String]| {
+        let all = count(there as u64, noun);
+        match problems.first() {
+            Some(first) => Some(
+                note(about, format!("{all}; {first}")).help("`yoi features` shows all problems"),
+            ),
+            None => (there > 0).then(|| works(about, all)),
+        }
+    };
+    let skills = check("skills", "skill", found.skills.len(), &found.problems);
+    let own = check(
+        "slash",
+        "command",
+        found.commands.len(),
+        &found.command_problems,
+    );
+    skills.into_iter().chain(own).collect()
 }
 
 /// What is kept from being read unasked, and how far that goes.

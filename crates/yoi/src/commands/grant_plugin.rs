@@ -24,6 +24,9 @@ pub(super) struct PendingPlugin {
     /// Of its content now.
     digest: String,
     features: Vec<PendingFeature>,
+    /// Its skills, commands, agents and servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<String>,
     /// Files that are not as they were granted; empty where nothing was.
     changed: Vec<String>,
     #[serde(skip)]
@@ -120,6 +123,7 @@ impl PendingPlugin {
             directory: grant.directory.clone(),
             digest: grant.digest.clone(),
             features: features.collect(),
+            parts: package.parts()?.lines(),
             changed,
             grant,
         })
@@ -237,6 +241,7 @@ impl Entry for PendingPlugin {
             &self.directory,
             &self.digest,
         )];
+        lines.extend(self.parts.iter().map(|part| format!("    {part}")));
         for feature in &self.features {
             lines.push(format!("    feature {}", feature.id));
             let guest = feature.guest.iter();

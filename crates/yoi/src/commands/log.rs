@@ -15,8 +15,8 @@ use host::exit::{Exit, Failure};
 use host::pods::{Pods, read_failure};
 use llm_worker::Item;
 use pod::record::{
-    ApprovalRequested, Decision, InputId, Output, Record, ResultData, Stored, ToolFinished,
-    VerdictGiven,
+    ApprovalRequested, Decision, ExpandedCommand, InputId, Output, Record, ResultData, Stored,
+    ToolFinished, VerdictGiven,
 };
 use pod::session::restore::{decode, utc};
 use protocol::record::RecordBody;
@@ -239,7 +239,13 @@ impl Transcript {
     fn text(&mut self, record: &Record, time: u64) -> Option<String> {
         match record {
             Record::InputQueued(queued) => {
-                self.wait(queued.input, &queued.text, record.stored().next());
+                let text = match &queued.command {
+                    Some(ExpandedCommand { typed, source, .. }) => {
+                        format!("{typed}  (a command of {source})\n{}", queued.text)
+                    }
+                    None => queued.text.clone(),
+                };
+                self.wait(queued.input, &text, record.stored().next());
                 None
             }
             Record::InputEdited(edited) => {

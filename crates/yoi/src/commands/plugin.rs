@@ -11,9 +11,9 @@ use host::config::Config;
 use host::config::grants;
 use host::env::Env;
 use host::exit::{Exit, Failure};
-use host::plugins::{FoundPackage, Standing};
+use host::plugins::{FoundPackage, Standing, is_package};
 use host::pods::{disk, make_private};
-use plugin::{Content, DeclaredFeature, MANIFEST};
+use plugin::{Content, DeclaredFeature};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -366,7 +366,7 @@ fn replaceable(package: &FoundPackage, to: &Path, env: &Env) -> Result<(), Failu
         return Ok(());
     };
     match () {
-        () if !there.is_dir() || !to.join(MANIFEST).exists() => {
+        () if !there.is_dir() || !is_package(to) => {
             refused("is no plugin that was added; remove it first")
         }
         () if to.join(".git").exists() => {
@@ -474,6 +474,9 @@ fn page(package: &FoundPackage, env: &Env) {
     about
         .filter(|(_, text)| !text.is_empty())
         .for_each(|(what, text)| out::line(&format!("    {what}: {text}")));
+    for part in parts(package) {
+        out::line(&format!("    {part}"));
+    }
     for feature in package.features() {
         out::line(&format!("    feature {}", feature.descriptor.id));
         for (answered, program) in feature.started() {
@@ -506,6 +509,26 @@ fn page(package: &FoundPackage, env: &Env) {
     }
 }
 
+/// What it has beside features, or why that is not known.
+fn parts(package: &FoundPackage) -> Vec<String> {
+    let notices = package
+        .manifest
+        .iter()
+        .flat_map(|manifest| manifest.notices.clone());
+    let found = match package.parts() {
+        Ok(parts) => parts
+            .lines()
+            .into_iter()
+            .chain(parts.problems.iter().map(|what| format!("! {what}")))
+            .collect(),
+        Err(why) => vec![format!("! {why}")],
+    };
+    notices
+        .map(|notice| format!("! {notice}"))
+        .chain(found)
+        .collect()
+}
+
 fn described(package: &FoundPackage, env: &Env) -> Value {
     let granted = match (
         &package.manifest,
@@ -536,6 +559,7 @@ fn described(package: &FoundPackage, env: &Env) -> Value {
         "granted": granted,
         "package": package.manifest.as_ref().ok().map(|manifest| &manifest.package),
         "features": features,
+        "parts": if package.manifest.is_ok() { parts(package) } else { Vec::new() },
         "problems": problems,
     })
 }

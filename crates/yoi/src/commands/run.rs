@@ -339,6 +339,7 @@ impl HeadlessRun<'_> {
         let key = self.key.map(str::to_owned);
         let input = NewInput {
             text: self.prompt.to_owned(),
+            expand: self.prompt.starts_with('/'),
             output_schema,
             key,
             ..NewInput::default()

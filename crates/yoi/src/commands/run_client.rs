@@ -222,6 +222,7 @@ impl ClientRun<'_> {
         let output_schema = self.schema.map(|schema| schema.json.clone());
         let (text, cmd_id) = (self.prompt.to_owned(), self.key.to_owned());
         SendInput {
+            expand: text.starts_with('/'),
             text,
             limits,
             output_schema,

@@ -46,6 +46,7 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         let cmd_id = args.key.clone().unwrap_or_else(cmd_id);
         let input = pod
             .send(SendInput {
+                expand: text.starts_with('/'),
                 text,
                 mode,
                 cmd_id,

@@ -69,7 +69,7 @@ struct WentOn {
 enum Step {
     #[default]
     Waiting,
-    Preparing(NewText),
+    Preparing(Box<NewText>),
     /// Its commit is in flight, with this many records of the preamble before its own.
     Committing(Committing, usize),
 }
@@ -294,6 +294,7 @@ impl Submissions {
         };
         let Submission {
             input: NewInput { by, .. },
+            command: _,
             resume,
             accepted,
             end,
@@ -365,6 +366,9 @@ impl Submissions {
             Ok(Some(command)) => new.set_text(command),
             Err(error) => return new.refuse(error),
         }
+        if let Err(error) = expand(core, &mut new) {
+            return new.refuse(error);
+        }
         self.prepare(core, preamble, new);
     }
 
@@ -398,7 +402,7 @@ impl Submissions {
             core.store.blobs.clone(),
         );
         let text = new.text().to_owned();
-        self.step = Step::Preparing(new);
+        self.step = Step::Preparing(Box::new(new));
         self.task.spawn(async move {
             let view = || PromptView {
                 text: text.clone(),
@@ -452,6 +456,7 @@ impl Submissions {
         let Step::Preparing(new) = std::mem::take(&mut self.step) else {
             return;
         };
+        let new = *new;
         if let NewText::Edit { input, .. } = new
             && (core.state.queued.get(input).is_none() || busy.contains(&input))
         {
@@ -492,6 +497,7 @@ impl Submissions {
         match new {
             NewText::Accept(Submission {
                 input: new,
+                command,
                 resume,
                 accepted,
                 end,
@@ -514,11 +520,10 @@ impl Submissions {
                     );
                 }
                 let input = core.state.inputs + 1;
-                let text = fitted(core, new.text);
                 records.push(
                     InputQueued {
                         input,
-                        text,
+                        text: fitted(core, new.text),
                         run: new.run,
                         whole,
                         mode: new.mode,
@@ -527,6 +532,7 @@ impl Submissions {
                         key: new.key,
                         by: new.by,
                         again: None,
+                        command: command.map(|made| *made),
                     }
                     .into(),
                 );
@@ -543,11 +549,10 @@ impl Submissions {
                 by,
                 reply,
             } => {
-                let text = fitted(core, text);
                 records.push(
                     InputEdited {
                         input,
-                        text,
+                        text: fitted(core, text),
                         whole,
                         by,
                     }
@@ -622,6 +627,23 @@ impl Submissions {
             Committing::Refused(new, _) => new.refuse(error),
         }
     }
+}
+
+/// Makes the input of a command that a person typed.
+fn expand(core: &Core, new: &mut NewText) -> Result<(), SubmitError> {
+    let NewText::Accept(Submission { input, command, .. }) = new else {
+        return Ok(());
+    };
+    if input.expand
+        && !input.run
+        && let Some((text, made)) = core
+            .registry
+            .expand(&input.text)
+            .map_err(SubmitError::Refused)?
+    {
+        (input.text, *command) = (text, Some(Box::new(made)));
+    }
+    Ok(())
 }
 
 /// The text of a person's command in the journal; none for another input.

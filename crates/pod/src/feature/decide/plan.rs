@@ -8,10 +8,11 @@ mod order;
 mod wiring;
 
 use super::policy::{CapabilityGrantSet, CapabilityPolicy, Denial, DeniedCapability};
-use super::report::{HostReport, InstallOutcome, SkippedContribution};
+use super::report::{HostReport, InstallOutcome, ReportedCommand, SkippedContribution};
 use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
+use crate::feature::declare::command::CommandDeclaration;
 use crate::feature::declare::contribution::Contribution;
 use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
@@ -31,7 +32,7 @@ pub(crate) use budget::{MAX_GATES, MAX_TRANSFORMS};
 pub(crate) use categories::{Unserved, needed_categories};
 use llm_worker::ToolEffect;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +107,10 @@ pub struct PlannedFeature {
     /// The categories of tools that it serves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<ToolCategory>,
+    /// The commands that it offers people.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "reported")]
+    #[schemars(with = "Vec<ReportedCommand>")]
+    pub commands: Vec<CommandDeclaration>,
     /// Its rules of permission.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -116,6 +121,11 @@ pub struct PlannedFeature {
     pub skipped_contributions: Vec<SkippedContribution>,
     /// Warnings and reasons.
     pub diagnostics: Vec<FeatureDiagnostic>,
+}
+
+/// Commands without their texts.
+fn reported<S: Serializer>(commands: &[CommandDeclaration], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(commands.iter().map(ReportedCommand::from))
 }
 
 /// A tool that will be installed.
@@ -370,6 +380,7 @@ fn alone(
         services: FeatureServices::default(),
         enrichers: Vec::new(),
         categories: Vec::new(),
+        commands: Vec::new(),
         rules: Vec::new(),
         unserved: Vec::new(),
         skipped_contributions: Vec::new(),
@@ -553,6 +564,7 @@ pub(crate) fn skip(planned: &mut PlannedFeature) {
     planned.services.provided.clear();
     planned.enrichers.clear();
     planned.categories.clear();
+    planned.commands.clear();
     planned.rules.clear();
 }
 
@@ -578,6 +590,8 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     let enrichers = kept(&descriptor.enriches, &lost, &mut skipped);
     planned.enrichers = enrichers.into_iter().cloned().collect();
     planned.categories.clone_from(&descriptor.serves);
+    let commands = kept(&descriptor.commands, &lost, &mut skipped);
+    planned.commands = commands.into_iter().cloned().collect();
     planned.rules.clone_from(&descriptor.rules);
     let hooks = kept(&descriptor.declared_hooks, &lost, &mut skipped);
     planned.hooks = hooks.into_iter().map(planned_hook).collect();
@@ -683,6 +697,7 @@ fn grants(
             Need::Optional,
         ))
         .chain(sorted(requests(&descriptor.enriches, Need::Optional)))
+        .chain(requests(&descriptor.commands, Need::Optional))
         .chain(sorted(requests(&descriptor.states, Need::Required)))
         .chain(sorted(requests(&descriptor.provides, Need::Optional)))
         .chain(admissions(descriptor))

@@ -5,6 +5,7 @@ use super::policy::DeniedCapability;
 use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
+use crate::feature::declare::command::CommandDeclaration;
 use crate::feature::declare::contribution::ContributionKind;
 use crate::feature::declare::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use crate::feature::declare::diagnostic::FeatureDiagnostic;
@@ -66,6 +67,31 @@ pub struct Enriched {
     pub properties: Vec<String>,
 }
 
+/// A command that a feature offers people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReportedCommand {
+    pub name: String,
+    pub about: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument_hint: Option<String>,
+    /// Whose words they are.
+    pub source: String,
+    /// BLAKE3 of its text, lower-case hex.
+    pub digest: String,
+}
+
+impl From<&CommandDeclaration> for ReportedCommand {
+    fn from(declared: &CommandDeclaration) -> Self {
+        Self {
+            name: declared.name.clone(),
+            about: declared.about.clone(),
+            argument_hint: declared.argument_hint.clone(),
+            source: declared.source.clone(),
+            digest: declared.digest(),
+        }
+    }
+}
+
 /// The result of installing or planning one feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FeatureInstallReport {
@@ -118,6 +144,9 @@ pub struct FeatureInstallReport {
     /// The categories of tools that it serves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<ToolCategory>,
+    /// The commands that it offers people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<ReportedCommand>,
     /// Its rules of permission, as they are declared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -302,6 +331,7 @@ impl FeatureInstallReport {
             states: Vec::new(),
             services: planned.services.clone(),
             categories: planned.categories.clone(),
+            commands: planned.commands.iter().map(ReportedCommand::from).collect(),
             rules: planned.rules.clone(),
             enriched: Vec::new(),
             schema_bytes: 0,
@@ -371,6 +401,12 @@ impl FeatureInstallReport {
         }
         for category in &self.categories {
             digest(&mut hasher, &["serves", category.as_str()]);
+        }
+        for ReportedCommand {
+            name, digest: text, ..
+        } in &self.commands
+        {
+            digest(&mut hasher, &["command", name, text]);
         }
         for rule in &self.rules {
             digest(&mut hasher, &["rule", &rule.to_string()]);

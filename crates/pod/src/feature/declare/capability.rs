@@ -38,6 +38,11 @@ pub enum HostCapability {
         /// The task's name.
         name: Text,
     },
+    /// Offer a person a command of this name. Every declared command asks for it by itself. In a policy, `*` is any name.
+    ContributeCommand {
+        /// The command's name.
+        name: Text,
+    },
     /// Answer calls of these tools in their place. Every `ToolRun` hook asks for it by itself.
     AnswerCalls {
         /// Which tools; `*` is any.
@@ -189,6 +194,11 @@ impl HostCapability {
     /// Request to run any background task.
     pub const ANY_BACKGROUND_TASK: Self = Self::background_task("*");
 
+    /// Request to offer a person any command.
+    pub const ANY_COMMAND: Self = Self::ContributeCommand {
+        name: Cow::Borrowed("*"),
+    };
+
     /// Request to provide the service of this name.
     #[must_use]
     pub const fn provide(service: &'static str) -> Self {
@@ -272,6 +282,7 @@ impl HostCapability {
             Self::ContributeBackgroundTask { name } => {
                 ("ContributeBackgroundTask", CapabilityScope::Name(name))
             }
+            Self::ContributeCommand { name } => ("ContributeCommand", CapabilityScope::Name(name)),
             Self::AnswerCalls { tools } => ("AnswerCalls", CapabilityScope::Names(tools)),
             Self::RepeatCalls { tools } => ("RepeatCalls", CapabilityScope::Names(tools)),
             Self::TransformResults { tools } => ("TransformResults", CapabilityScope::Names(tools)),
@@ -321,6 +332,7 @@ impl HostCapability {
             Self::ContributeTool { .. }
                 | Self::ContributeHook { .. }
                 | Self::ContributeBackgroundTask { .. }
+                | Self::ContributeCommand { .. }
                 | Self::AnswerCalls { .. }
                 | Self::RepeatCalls { .. }
                 | Self::TransformResults { .. }
@@ -356,6 +368,13 @@ impl HostCapability {
             }
             Self::ContributeBackgroundTask { name } => text::check(
                 "the task of a ContributeBackgroundTask request",
+                name,
+                64,
+                Lines::One,
+            )
+            .err(),
+            Self::ContributeCommand { name } => text::check(
+                "the command of a ContributeCommand request",
                 name,
                 64,
                 Lines::One,

@@ -19,6 +19,7 @@ pub enum ContributionKind {
     State,
     Service,
     Enricher,
+    Command,
 }
 
 impl ContributionKind {
@@ -31,6 +32,7 @@ impl ContributionKind {
             Self::State => "state",
             Self::Service => "service",
             Self::Enricher => "enricher",
+            Self::Command => "command",
         }
     }
 
@@ -39,7 +41,7 @@ impl ContributionKind {
         match self {
             Self::State => format!("state `{name}` of {of} is declared but was not opened"),
             Self::Service => format!("service {name} of {of} is declared but was not provided"),
-            Self::Tool | Self::Hook | Self::Task | Self::Enricher => {
+            Self::Tool | Self::Hook | Self::Task | Self::Enricher | Self::Command => {
                 format!(
                     "{} `{name}` of {of} is declared but was not staged",
                     self.noun()

@@ -3,6 +3,7 @@
 use super::about::About;
 use super::capability::HostCapability;
 use super::category::ToolCategory;
+use super::command::CommandDeclaration;
 use super::contribution::{problems, twice};
 use super::enricher::EnricherDeclaration;
 use super::grants::CapabilityRequest;
@@ -36,6 +37,7 @@ const MAX_PROVIDED: usize = 16;
 const MAX_REQUIRED: usize = 16;
 const MAX_ENRICHERS: usize = 8;
 const MAX_SERVED: usize = 8;
+const MAX_COMMANDS: usize = 64;
 
 /// Most rules of permission of one feature.
 const MAX_RULES: usize = 32;
@@ -103,6 +105,9 @@ pub struct FeatureDescriptor {
     /// The categories of tools that work where it is installed; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serves: Vec<ToolCategory>,
+    /// What a person can type behind a slash; at most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandDeclaration>,
     /// Rules of permission that ask or deny, for any tools, of a feature that is not compiled in; at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -145,6 +150,7 @@ impl FeatureDescriptor {
             requires: Vec::new(),
             enriches: Vec::new(),
             serves: Vec::new(),
+            commands: Vec::new(),
             rules: Vec::new(),
             settings: None,
             typed_settings: false,
@@ -213,6 +219,7 @@ impl FeatureDescriptor {
             ("required services", self.requires.len(), MAX_REQUIRED),
             ("enrichers", self.enriches.len(), MAX_ENRICHERS),
             ("categories", self.serves.len(), MAX_SERVED),
+            ("commands", self.commands.len(), MAX_COMMANDS),
             ("rules", self.rules.len(), MAX_RULES),
         ];
         found.extend(
@@ -246,6 +253,7 @@ impl FeatureDescriptor {
         found.extend(problems(&self.declared_tools, &requested));
         found.extend(problems(&self.declared_hooks, &requested));
         found.extend(problems(&self.enriches, &requested));
+        found.extend(problems(&self.commands, &requested));
         found.extend(problems(&self.declared_background_tasks, &requested));
         let tasks = self.declared_background_tasks.iter();
         found.extend(tasks.filter_map(|task| task.foreign_event(&self.requires)));
@@ -399,6 +407,12 @@ impl FeatureDescriptorBuilder {
             name: name.into(),
             text: text.into().into_owned(),
         });
+        self
+    }
+
+    /// Declares a command for people.
+    pub fn command(mut self, command: CommandDeclaration) -> Self {
+        self.0.commands.push(command);
         self
     }
 

@@ -16,6 +16,7 @@ use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError};
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::MissingService;
+use crate::feature::live::command::RegisteredCommand;
 use crate::feature::live::grant::FeatureGrants;
 use crate::feature::live::registry::{FeatureRegistry, Instruction, RegisteredTool};
 use crate::feature::live::service::Services;
@@ -357,6 +358,27 @@ impl Installing {
             text: i.text,
         });
         registry.instructions.extend(texts);
+        for declaration in &planned.commands {
+            // Of two features that offer one name, the first is typed.
+            if let Some(first) = registry.commands.get(&declaration.name) {
+                let name = &declaration.name;
+                let text = format!(
+                    "command /{name} of {feature} is not used: {} has one",
+                    first.feature
+                );
+                let code = DiagnosticCode::ToolNameTaken;
+                report
+                    .diagnostics
+                    .push(FeatureDiagnostic::new(code, &feature, text));
+                continue;
+            }
+            let command = RegisteredCommand {
+                feature: feature.clone(),
+                door: grants.contributes(&feature, declaration.implied()),
+                declaration: declaration.clone(),
+            };
+            registry.commands.insert(declaration.name.clone(), command);
+        }
     }
 
     pub(crate) fn finish(

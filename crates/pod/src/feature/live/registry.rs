@@ -1,6 +1,7 @@
 //! The live registry: built once per generation, of whole features only, and read-only from then on. Does not depend on
 //! modules or the plan.
 
+use super::command::RegisteredCommand;
 use super::enrich::Enrichment;
 use super::foreign::ForeignContract;
 use super::grant::{GrantLedger, Revoke};
@@ -34,6 +35,7 @@ pub struct FeatureRegistry {
     pub(crate) hooks: HookRegistry,
     pub(crate) tasks: Vec<RegisteredTask>,
     pub(crate) instructions: Vec<Instruction>,
+    pub(crate) commands: BTreeMap<String, RegisteredCommand>,
     pub(crate) report: RegistryReport,
     pub(crate) timings: Vec<(FeatureId, Duration)>,
     pub(crate) grants: GrantLedger,
@@ -74,6 +76,7 @@ impl FeatureRegistry {
             hooks,
             tasks,
             instructions,
+            commands: BTreeMap::new(),
             report,
             timings,
             grants,

@@ -77,6 +77,10 @@ impl Screen {
         match slash::read(&text, &self.foreign) {
             TypedText::Nothing => self.start_again(),
             TypedText::Wrong(why) => self.tell(&why, Tone::Failed),
+            // With a space in front it is no command of the pod either.
+            TypedText::Input(plain) if plain.starts_with('/') && !text.starts_with('/') => {
+                self.send(format!(" {plain}"), DeliveryMode::Queue)
+            }
             TypedText::Input(text) => self.send(text, DeliveryMode::Queue),
             TypedText::Run(text) => self.send(text, DeliveryMode::Run),
             TypedText::Slash(Slash::Steer(text)) => self.send(text, DeliveryMode::Steer),

@@ -26,13 +26,15 @@ use host::exit::{Exit, Failure};
 use host::hosting::session_location::now;
 use host::pods::Pods;
 use protocol::event::{Event, PodEnded};
-use protocol::method::{Attach, Role};
+use protocol::method::{Attach, GetFeatures, Role};
 use rustix::process::{Signal as Number, getpid, kill_process};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+use tui::slash::ForeignCommand;
 use tui::{ConnectionState, Intent, Reply, Screen, ScreenSize};
 
 /// From one frame to the next.
@@ -86,7 +88,9 @@ pub(super) async fn run(
         return Ok(Left::NoScreen("the terminal cannot draw".to_owned()));
     };
     // Says why, if it cannot be attached to.
-    let owner = live(pods, name, COMMAND).await?.owner;
+    let mut asked = live(pods, name, COMMAND).await?;
+    let report = asked.ask(&GetFeatures {}).await.ok();
+    let owner = asked.owner;
     let attach = Attach {
         limit: Some(PAGE),
         ..Attach::default()
@@ -99,6 +103,11 @@ pub(super) async fn run(
     let role = attachment.welcome().role;
     let mut screen = Screen::begin_after(&attached, seen, role, look.theme);
     screen.offers(&attachment.welcome().methods);
+    screen.foreign_commands(
+        report
+            .map(|told| commands(&told.report))
+            .unwrap_or_default(),
+    );
     hint.iter().for_each(|hint| screen.hint(hint));
     if lists_pods {
         screen.list_pods();
@@ -630,6 +639,33 @@ fn notification(text: &str) -> String {
 
 fn now_ms() -> u64 {
     now() / 1000
+}
+
+/// The commands that the features of a pod offer, from its report.
+fn commands(report: &Value) -> Vec<ForeignCommand> {
+    let list = |of: &Value, key: &str| {
+        let list = of.get(key).and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let text = |of: &Value, key: &str| {
+        of.get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let features = list(report, "features");
+    let commands = features
+        .iter()
+        .flat_map(|feature| list(feature, "commands"));
+    let command = |command: Value| ForeignCommand {
+        name: text(&command, "name"),
+        about: [text(&command, "argument_hint"), text(&command, "about")]
+            .join(" ")
+            .trim()
+            .to_owned(),
+        source: text(&command, "source"),
+    };
+    commands.map(command).collect()
 }
 
 #[cfg(test)]

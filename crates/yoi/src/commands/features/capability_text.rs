@@ -16,6 +16,7 @@ pub(super) fn words(held: &HostCapability) -> String {
         HostCapability::ContributeBackgroundTask { name } => {
             format!("run the background task {name}")
         }
+        HostCapability::ContributeCommand { name } => format!("offer you the command /{name}"),
         held => held.to_string(),
     })
 }
@@ -103,7 +104,8 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
     match held {
         HostCapability::ContributeTool { .. }
         | HostCapability::ContributeHook { .. }
-        | HostCapability::ContributeBackgroundTask { .. } => None,
+        | HostCapability::ContributeBackgroundTask { .. }
+        | HostCapability::ContributeCommand { .. } => None,
         HostCapability::AnswerCalls { tools } => Some(format!(
             "answer calls of {} in their place",
             names(tools, "tool")

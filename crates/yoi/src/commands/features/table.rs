@@ -58,6 +58,19 @@ pub(crate) fn render(document: &Value) -> Page {
     page
 }
 
+/// The commands that it offers people, with whose words they are.
+fn slash(feature: &Value) -> String {
+    let command = |one: &Value| {
+        let hint = match text(one, "argument_hint") {
+            "" => String::new(),
+            hint => format!(" {hint}"),
+        };
+        format!("/{}{hint} (of {})", text(one, "name"), text(one, "source"))
+    };
+    let all: Vec<_> = list(feature, "commands").iter().map(command).collect();
+    all.join(", ")
+}
+
 fn row(page: &mut Page, feature: &Value, width: usize) {
     let (outcome, id) = (text(feature, "outcome"), text(feature, "feature_id"));
     let mark = match outcome {
@@ -80,6 +93,7 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         ("tasks", tasks(feature)),
         ("keeps", keeps(feature)),
         ("may", may(feature)),
+        ("slash", slash(feature)),
     ];
     for (what, words) in parts {
         if !words.is_empty() {

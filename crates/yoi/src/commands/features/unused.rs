@@ -156,6 +156,7 @@ fn counted(held: &HostCapability, uses: u64, start: &PodStart) -> Option<u64> {
         }
         HostCapability::ContributeHook { .. }
         | HostCapability::ContributeBackgroundTask { .. }
+        | HostCapability::ContributeCommand { .. }
         | HostCapability::AnswerCalls { .. }
         | HostCapability::RepeatCalls { .. }
         | HostCapability::TransformResults { .. }

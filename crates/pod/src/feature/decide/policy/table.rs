@@ -42,6 +42,9 @@ pub struct GrantTable {
     /// Names of its background tasks; `*` is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_tasks: Option<Vec<String>>,
+    /// Names of its commands for people; `*` is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Vec<String>>,
     /// Points at which it may have hooks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Vec<HookPoint>>,
@@ -152,9 +155,10 @@ macro_rules! name_lists {
 }
 
 /// Every key with a list of names.
-static NAME_LISTS: [NameList; 14] = name_lists! {
+static NAME_LISTS: [NameList; 15] = name_lists! {
     tools: HostCapability::tool("*"),
     background_tasks: HostCapability::ANY_BACKGROUND_TASK,
+    commands: HostCapability::ANY_COMMAND,
     secrets: HostCapability::secret("*"),
     services: HostCapability::using("*"),
     provides: HostCapability::provide("*"),

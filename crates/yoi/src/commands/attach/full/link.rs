@@ -409,6 +409,7 @@ impl Link {
         let sent = command.unwrap_or(&text).to_owned();
         let sent = self
             .ask(SendInput {
+                expand: sent.starts_with('/') && mode != DeliveryMode::Run,
                 text: sent,
                 mode,
                 cmd_id: cmd_id(),

@@ -1,0 +1,166 @@
+//! What a package has beside features: skills, commands, agents and MCP servers, each a file that others' programs read, too.
+//! Read together with the digest of the content, so that a grant is for these words. Runs nothing.
+
+use super::content;
+use super::package::FoundPackage;
+use crate::plain_file;
+use builtins::commands::{self, command};
+use builtins::front_matter::FrontMatter;
+use builtins::skills::{self, Origin, SkillEntry};
+use plugin::{Content, Layout, PackageServer};
+use pod::feature::CommandDeclaration;
+use std::path::Path;
+
+/// Hooks of Claude Code.
+const HOOKS: &str = "hooks/";
+
+/// The parts of one package.
+#[derive(Clone, Debug, Default)]
+pub struct PackageParts {
+    /// Of the content that they are a part of.
+    pub digest: String,
+    /// Their directories are relative to the package.
+    pub skills: Vec<SkillEntry>,
+    /// As `/PACKAGE:NAME`.
+    pub commands: Vec<CommandDeclaration>,
+    /// Names and descriptions.
+    pub agents: Vec<(String, String)>,
+    pub servers: Vec<PackageServer>,
+    pub has_hooks: bool,
+    /// What cannot be read costs nothing else.
+    pub problems: Vec<String>,
+}
+
+/// What a file of a package is.
+enum Part<'a> {
+    Skill(&'a Path),
+    Command(String),
+    Agent(&'a str),
+    Servers(Layout),
+    Hooks,
+}
+
+impl PackageParts {
+    pub(super) fn read(package: &FoundPackage) -> Result<Self, String> {
+        let layout = package
+            .manifest
+            .as_ref()
+            .ok()
+            .and_then(|manifest| manifest.layout);
+        let layout = layout.unwrap_or(Layout::AgentPlugin);
+        let (content, files) =
+            content::with_files(&package.dir, |path| part(path, layout).is_some())?;
+        let content: Content = package.with_manifest(content)?;
+        let mut parts = Self {
+            digest: content.digest(),
+            ..Self::default()
+        };
+        let origin = Origin::Package(package.name.clone());
+        for (path, bytes) in &files {
+            let Some(part) = part(path, layout) else {
+                continue;
+            };
+            if let Err(why) = parts.take(part, bytes, &package.name, &origin) {
+                let path = authority::text::escape_line(path);
+                parts
+                    .problems
+                    .push(format!("{path}: {why}; it is left out"));
+            }
+        }
+        Ok(parts)
+    }
+
+    fn take(
+        &mut self,
+        part: Part<'_>,
+        bytes: &[u8],
+        package: &str,
+        origin: &Origin,
+    ) -> Result<(), String> {
+        let text = |most: u64| match bytes.len() as u64 {
+            length if length > most => Err(format!("it has more than {} KiB", most / 1024)),
+            _ => plain_file::text(bytes).map_err(|why| format!("it {why}")),
+        };
+        match part {
+            Part::Hooks => self.has_hooks = true,
+            Part::Skill(dir) => {
+                let (skill, odd) = SkillEntry::read(text(skills::MAX_FILE)?, dir, origin.clone())?;
+                self.problems
+                    .extend(odd.map(|odd| format!("{}: {odd}", authority::escape(dir))));
+                self.skills.push(skill);
+            }
+            Part::Command(name) => {
+                let name = format!("{package}:{name}");
+                self.commands
+                    .push(command(&name, text(commands::MAX_FILE)?, origin)?);
+            }
+            Part::Agent(name) => {
+                let (fields, _) = FrontMatter::read(text(commands::MAX_FILE)?)?;
+                let about = fields.get("description").unwrap_or_default();
+                let shown = |text: &str| {
+                    authority::text::escape_within(text, authority::text::Lines::One, 200)
+                };
+                self.agents.push((shown(name), shown(about)));
+            }
+            Part::Servers(layout) => {
+                let (servers, problems) = layout.read_servers(text(skills::MAX_FILE)?)?;
+                self.servers = servers;
+                self.problems.extend(problems);
+            }
+        }
+        Ok(())
+    }
+
+    /// What each would do, a line for people each.
+    pub fn lines(&self) -> Vec<String> {
+        let skills = self.skills.iter().map(|skill| {
+            format!(
+                "skill {}: the model reads it when it calls Skill",
+                skill.name
+            )
+        });
+        let commands = self
+            .commands
+            .iter()
+            .map(|command| format!("command /{}: its text becomes your input", command.name));
+        let agents = self
+            .agents
+            .iter()
+            .map(|(name, _)| format!("agent {name}: listed, not used yet"));
+        let servers = self
+            .servers
+            .iter()
+            .map(|server| format!("{server}: listed, not started"));
+        let hooks = self
+            .has_hooks
+            .then(|| "hooks of Claude Code: not supported, nothing of them runs".to_owned());
+        skills
+            .chain(commands)
+            .chain(agents)
+            .chain(servers)
+            .chain(hooks)
+            .collect()
+    }
+
+    /// The skills in a copy of the package.
+    pub fn skills_in(&self, copy: &Path) -> impl Iterator<Item = SkillEntry> {
+        self.skills.iter().map(move |skill| SkillEntry {
+            dir: copy.join(&skill.dir),
+            ..skill.clone()
+        })
+    }
+}
+
+fn part(path: &str, layout: Layout) -> Option<Part<'_>> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let name = |file: &str| file.strip_suffix(".md").map(str::to_owned);
+    match parts.as_slice() {
+        ["skills", _, skills::FILE] => Path::new(path).parent().map(Part::Skill),
+        ["commands", file] => name(file).map(Part::Command),
+        ["commands", dir, file] => name(file).map(|name| Part::Command(format!("{dir}:{name}"))),
+        ["agents", file] => file.strip_suffix(".md").map(Part::Agent),
+        [file] if *file == layout.servers() => Some(Part::Servers(layout)),
+        _ if path.starts_with(HOOKS) => Some(Part::Hooks),
+        _ => None,
+    }
+}
