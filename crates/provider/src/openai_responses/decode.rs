@@ -25,6 +25,8 @@ pub(crate) struct ResponsesDecoder {
     reasoning: TextJoiner,
     /// The item whose parts came last.
     item: Option<u64>,
+    /// The items that came without a number, in their order.
+    ids: Vec<String>,
     /// The items of which parts came.
     heard: BTreeSet<u64>,
     /// The part of the reasoning's summary that came last.
@@ -111,7 +113,7 @@ impl Decode for ResponsesDecoder {
         let unreadable =
             || DecodeError::unreadable(&json, "JSON that is not an event of the Responses API");
         let event = Object::read(&json).ok_or_else(unreadable)?;
-        let index = event.count("output_index").unwrap_or_default();
+        let index = self.place(&event);
         match event.word("type").as_str() {
             "response.output_item.added" => self.begin(index, &event.object("item"), out),
             "response.output_item.done" => self.ended(index, &event.object("item"), out),
@@ -157,6 +159,26 @@ impl Decode for ResponsesDecoder {
 }
 
 impl ResponsesDecoder {
+    /// The number of the item that an event is about. Some servers name it by its id alone.
+    fn place(&mut self, event: &Object<'_>) -> u64 {
+        if let Some(index) = event.count("output_index") {
+            return index;
+        }
+        let id = match event.word("item_id") {
+            id if id.is_empty() => event.object("item").word("id"),
+            id => id,
+        };
+        if id.is_empty() {
+            return self.item.unwrap_or_default();
+        }
+        let known = self.ids.iter().position(|known| *known == id);
+        let index = known.unwrap_or_else(|| {
+            self.ids.push(id);
+            self.ids.len() - 1
+        });
+        index as u64
+    }
+
     /// Parts of another item end the one before.
     fn turn_to(&mut self, index: u64, out: &mut Vec<ModelEvent>) {
         if self.item != Some(index) {

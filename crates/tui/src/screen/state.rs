@@ -350,6 +350,8 @@ impl Screen {
     pub fn answered(&mut self, reply: Reply) {
         match reply {
             Reply::Failed(why) => {
+                // It may be the start that failed: another one is possible, and what waits for it goes on waiting.
+                self.starts &= self.connection == ConnectionState::Live;
                 self.full.failed();
                 self.tell(&why, Tone::Failed);
             }

@@ -72,6 +72,19 @@ fn what_is_typed_while_the_pod_starts_again_is_sent_then() {
     assert_eq!(runs_again(&mut screen), [], "once");
 }
 
+/// Enter did nothing more after a start that had failed.
+#[test]
+fn a_start_that_failed_can_be_tried_again() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    let pod = attached(&Story::new().lines).status.pod;
+    screen.key(Key::BackTab, BEGIN);
+    screen.connection(ConnectionState::Ended(None));
+    assert_eq!(enter(&mut screen, "go on"), []);
+    screen.answered(Reply::Failed("no key".to_owned()));
+    assert_eq!(press(&mut screen, Key::Enter), [Intent::StartPod(pod)]);
+    assert_eq!(runs_again(&mut screen), [send("go on")]);
+}
+
 /// Without a start under way, a command was taken from the person and not carried out.
 #[test]
 fn a_command_for_a_pod_that_is_gone_stays_written() {

@@ -292,6 +292,8 @@ impl CallOutput {
         written.live.iter().for_each(LiveOutput::begin_again);
         let live = written.live.take();
         *written = Written::new(&self.redactor, self.shaping, live);
+        drop(written);
+        drop(self.command());
     }
 
     /// A result while its output is open: at most [`INLINE`] bytes of what is in memory.

@@ -85,6 +85,22 @@ fn nothing_is_lost() {
             &["call Read", r#"arguments {"path":"ab"}"#, "stop ToolUse"],
         ),
         (
+            "items that are named by their ids alone",
+            &[
+                r#"{"type":"response.output_item.added","item":{"id":"a","type":"function_call","name":"Read"}}"#,
+                r#"{"type":"response.output_item.added","item":{"id":"b","type":"function_call","name":"List"}}"#,
+                r#"{"type":"response.function_call_arguments.delta","item_id":"a","delta":"{\"path\":\"a\"}"}"#,
+                r#"{"type":"response.completed","response":{"output":[{"id":"a","type":"function_call","name":"Read","arguments":"{\"path\":\"a\"}"},{"id":"b","type":"function_call","name":"List","arguments":"{}"}]}}"#,
+            ],
+            &[
+                "call Read",
+                "call List",
+                r#"arguments {"path":"a"}"#,
+                "arguments {}",
+                "stop ToolUse",
+            ],
+        ),
+        (
             "a call without a beginning",
             &[ended, DONE],
             &["call Read", r#"arguments {"path":"ab"}"#, "stop ToolUse"],

@@ -23,6 +23,7 @@ use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
 use session_store::{Owner, Session};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -109,15 +110,26 @@ impl Link {
         self.tell(Update::Lost(error.to_string())).await?;
         let mut has_died = false;
         loop {
-            let attached = tokio::select! {
-                attached = self.attachment.resume(SERIES) => attached,
-                () = self.updates.closed() => return Err(Over),
-                () = sleep(LOOK), if !has_died => {
-                    has_died = matches!(Session::owner(&self.dir), Ok(None));
-                    if has_died {
-                        self.tell(Update::Died).await?;
+            let Self {
+                attachment,
+                updates,
+                dir,
+                ..
+            } = &mut *self;
+            let attached = {
+                // A look at the process does not begin the connection anew.
+                let mut resumed = pin!(attachment.resume(SERIES));
+                loop {
+                    tokio::select! {
+                        attached = &mut resumed => break attached,
+                        () = updates.closed() => return Err(Over),
+                        () = sleep(LOOK), if !has_died => {
+                            has_died = matches!(Session::owner(dir), Ok(None));
+                            if has_died {
+                                updates.send(Update::Died).await.map_err(|_gone| Over)?;
+                            }
+                        }
                     }
-                    continue;
                 }
             };
             match attached {
