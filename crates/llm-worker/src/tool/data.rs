@@ -1,7 +1,7 @@
 //! The JSON value beside a result's text: its bounds, and changes of the texts in it.
 
 use serde_json::{Map, Value};
-use std::io;
+use std::fmt::{self, Write as _};
 
 /// The most bytes of a value, as JSON text.
 pub const MAX_DATA: usize = 8 << 20;
@@ -18,8 +18,7 @@ pub fn bytes(value: &Value) -> Result<usize, String> {
         return Err(format!("it has more than {MAX_LEVELS} levels"));
     }
     let mut counted = Counted(0);
-    serde_json::to_writer(&mut counted, value)
-        .map_err(|_| format!("it has more than {MAX_DATA} bytes"))?;
+    write!(counted, "{value}").map_err(|_| format!("it has more than {MAX_DATA} bytes"))?;
     Ok(counted.0)
 }
 
@@ -35,17 +34,13 @@ fn is_within(value: &Value, levels: usize) -> bool {
 /// Counts bytes, up to [`MAX_DATA`].
 struct Counted(usize);
 
-impl io::Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
+impl fmt::Write for Counted {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 += text.len();
         match self.0 {
-            0..=MAX_DATA => Ok(bytes.len()),
-            _ => Err(io::ErrorKind::FileTooLarge.into()),
+            0..=MAX_DATA => Ok(()),
+            _ => Err(fmt::Error),
         }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
