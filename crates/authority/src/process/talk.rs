@@ -34,8 +34,9 @@ pub struct Talk {
     /// `None` while a line is being written, and after one that was not written to its end.
     input: Option<Sender>,
     output: Receiver,
-    /// What was read after the last line.
+    /// What was read, and how much of its begin was given as lines.
     read: Vec<u8>,
+    given: usize,
     kept: Arc<Mutex<Vec<u8>>>,
     cancel: CancellationToken,
     /// `None` once its end was waited for.
@@ -90,6 +91,7 @@ impl Spawner {
             input: Some(input),
             output,
             read: Vec::new(),
+            given: 0,
             kept,
             cancel,
             child: Some(child),
@@ -147,12 +149,13 @@ impl Talk {
     pub async fn line(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let mut seen = 0;
         loop {
-            let new = self.read.get(seen..).unwrap_or_default();
+            let rest = self.read.get(self.given..).unwrap_or_default();
+            let new = rest.get(seen..).unwrap_or_default();
             let end = new
                 .iter()
                 .position(|byte| *byte == b'\n')
                 .map(|at| seen + at);
-            if end.unwrap_or(self.read.len()) > self.max_line {
+            if end.unwrap_or(rest.len()) > self.max_line {
                 let text = format!(
                     "a line of {} is over {} MiB",
                     self.program,
@@ -161,12 +164,16 @@ impl Talk {
                 return Err(Error::new(ErrorKind::Exhausted, text));
             }
             if let Some(end) = end {
-                let rest = self.read.split_off(end + 1);
-                let mut line = std::mem::replace(&mut self.read, rest);
-                line.pop();
+                let line = rest.get(..end).unwrap_or_default().to_vec();
+                self.given += end + 1;
                 return Ok(Some(line));
             }
-            seen = self.read.len();
+            seen = rest.len();
+            self.read.drain(..self.given);
+            self.given = 0;
+            if seen == 0 {
+                self.read.shrink_to(CHUNK);
+            }
             self.read.reserve(CHUNK);
             let ready = match self.output.readable().await {
                 Ok(()) => self.output.try_read_buf(&mut self.read),

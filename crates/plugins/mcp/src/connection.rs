@@ -3,6 +3,7 @@
 use crate::definition;
 use crate::pin::{Era, PinnedTool, ServerInfo};
 use crate::wire::{self, FromServer, LEGACY, MODERN, RpcError};
+use authority::text::{Lines, escape_within};
 use authority::{ChildExit, Talk};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -14,15 +15,27 @@ use tokio::time::{Instant, timeout_at};
 /// The longest line of a server, in bytes: a picture is one.
 pub(crate) const MAX_LINE: usize = 16 << 20;
 
-/// Most lines of a server for one request: what writes more is ended.
+/// Most lines of a server after each request, and most bytes: what writes more is ended, also while it is idle.
 const MAX_LINES: usize = 10_000;
+const MAX_BYTES: usize = 4 * MAX_LINE;
+
+/// After how many lines, or bytes of them, others have their turn.
+const TURN_LINES: usize = 32;
+const TURN_BYTES: usize = 64 << 10;
 
 /// How long a probe for the modern era waits before the other era is tried as well.
 const PROBE_WAIT: Duration = Duration::from_secs(5);
 
-/// Most pages of a list, and most tools of all of them.
+/// Most pages of a list, and most tools and bytes of all of them.
 const MAX_PAGES: usize = 64;
-pub(crate) const MAX_TOOLS: usize = 512;
+const MAX_TOOLS: usize = 512;
+const MAX_LIST: usize = 4 << 20;
+
+/// The longest text that names the next page, in bytes.
+const MAX_CURSOR: usize = 4 << 10;
+
+/// Most problems of a list that are told one by one.
+const MAX_PROBLEMS: usize = 32;
 
 /// How long an end that was noticed may take, until its reason is known.
 const END_WAIT: Duration = Duration::from_millis(200);
@@ -61,6 +74,8 @@ pub(crate) struct Connection {
     modern: bool,
     /// The number of the last request.
     last: u64,
+    /// What it wrote since then.
+    heard: Heard,
     /// Whether it said that its tools changed, after they were listed.
     pub(crate) is_stale: bool,
 }
@@ -127,6 +142,7 @@ impl Connection {
             name: name.to_owned(),
             modern: false,
             last: 0,
+            heard: Heard::default(),
             is_stale: false,
         }
     }
@@ -139,7 +155,7 @@ impl Connection {
         let id = self.send_greeting(era).await?;
         let answer = self.answer(&[id], until).await?.1;
         let answer = answer.map_err(|error| {
-            let text = authority::text::escape_line(&error.message).into_owned();
+            let text = quoted(&error.message);
             Gone(format!("it refused to start ({}: {text})", error.code))
         })?;
         match era {
@@ -224,7 +240,7 @@ impl Connection {
             ));
         };
         if !LEGACY.contains(&of.protocol_version.as_str()) {
-            let version = authority::text::escape_line(&of.protocol_version).into_owned();
+            let version = quoted(&of.protocol_version);
             return Err(Gone(format!(
                 "it speaks version {version} of the protocol, which yoi does not"
             )));
@@ -235,36 +251,49 @@ impl Connection {
             era: Era::Legacy,
             has_tools: of.capabilities.get("tools").is_some(),
             protocol: of.protocol_version,
-            server: of.server_info,
+            server: short(of.server_info),
         })
     }
 
     /// Lists its tools, sorted by name, and what is wrong with others. A cursor that is null or comes again ends the list.
     ///
     /// # Errors
-    /// It is gone, or answers with an error or with no list.
+    /// It is gone, or answers with an error, with no list or with one that is too long.
     pub(crate) async fn tools(
         &mut self,
         until: Instant,
     ) -> Result<(Vec<PinnedTool>, Vec<String>), Gone> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Page {
-            #[serde(default)]
-            tools: Vec<Value>,
+        struct Page<'a> {
+            #[serde(default, borrow)]
+            tools: Vec<&'a RawValue>,
             #[serde(default)]
             next_cursor: Option<Value>,
         }
         self.is_stale = false;
-        let (mut tools, mut problems) = (Vec::<PinnedTool>::new(), Vec::new());
+        let (mut tools, mut problems) = (Vec::<PinnedTool>::new(), Problems::default());
+        let (mut listed, mut bytes) = (0, 0);
         let (mut cursors, mut cursor) = (BTreeSet::new(), None::<Value>);
         for _ in 0..MAX_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let answer = self.ask("tools/list", params, until).await?;
             let answer = answer.map_err(|error| refusal(&error))?;
-            let page: Page = serde_json::from_str(answer.get())
+            bytes += answer.get().len();
+            if bytes > MAX_LIST {
+                let most = MAX_LIST >> 20;
+                return Err(Gone(format!("its list of tools is over {most} MiB")));
+            }
+            let page: Page<'_> = serde_json::from_str(answer.get())
                 .map_err(|_| Gone("its answer to `tools/list` is no list".to_owned()))?;
             for tool in page.tools {
+                listed += 1;
+                if listed > MAX_TOOLS {
+                    problems.push(format!(
+                        "it has more than {MAX_TOOLS} tools; the others are left out"
+                    ));
+                    return Ok((sorted(tools), problems.told()));
+                }
                 match definition::pinned(tool) {
                     Ok(tool) if tools.iter().any(|other| other.name == tool.name) => {
                         problems.push(format!(
@@ -272,22 +301,20 @@ impl Connection {
                             authority::text::escape_line(&tool.name)
                         ));
                     }
-                    Ok(_) if tools.len() >= MAX_TOOLS => {
-                        problems.push(format!(
-                            "it has more than {MAX_TOOLS} tools; the others are left out"
-                        ));
-                        return Ok((sorted(tools), problems));
-                    }
                     Ok(tool) => tools.push(tool),
                     Err(why) => problems.push(why),
                 }
             }
             cursor = page.next_cursor.filter(|cursor| !cursor.is_null());
             match &cursor {
-                None => return Ok((sorted(tools), problems)),
+                None => return Ok((sorted(tools), problems.told())),
+                Some(next) if next.to_string().len() > MAX_CURSOR => {
+                    problems.push("its list of tools goes on at a place whose name is too long; the others are left out".to_owned());
+                    return Ok((sorted(tools), problems.told()));
+                }
                 Some(next) if !cursors.insert(next.to_string()) => {
                     problems.push("its list of tools comes back to an earlier page".to_owned());
-                    return Ok((sorted(tools), problems));
+                    return Ok((sorted(tools), problems.told()));
                 }
                 Some(_) => {}
             }
@@ -295,7 +322,7 @@ impl Connection {
         problems.push(format!(
             "its list of tools has more than {MAX_PAGES} pages; the others are left out"
         ));
-        Ok((sorted(tools), problems))
+        Ok((sorted(tools), problems.told()))
     }
 
     /// Asks it. Without an answer in time the server can only be ended.
@@ -320,6 +347,7 @@ impl Connection {
             _meta: Value,
         }
         self.last += 1;
+        self.heard = Heard::default();
         let id = Some(self.last);
         let line = match self.modern {
             true => wire::request(
@@ -349,23 +377,25 @@ impl Connection {
     /// The answer to one of these requests, and to which. Answers what the server asks for meanwhile.
     async fn answer(&mut self, ids: &[u64], until: Instant) -> Result<(u64, Answer), Gone> {
         let answered = async {
-            for _ in 0..MAX_LINES {
+            loop {
                 if let Some((Some(id), answer)) = self.next().await?
                     && ids.contains(&id)
                 {
                     return Ok((id, answer));
                 }
             }
-            Err(Gone(format!(
-                "it wrote over {MAX_LINES} lines for one request"
-            )))
         };
         let late = |_| Gone("it did not answer in time".to_owned());
         timeout_at(until, answered).await.map_err(late)?
     }
 
-    /// Reads one line, and answers it where it asks for something; gives answers.
+    /// Reads one line, and answers it where it asks for something; gives answers. Lines that are there at once take turns
+    /// with all else of this thread.
     async fn next(&mut self) -> Result<Option<(Option<u64>, Answer)>, Gone> {
+        if self.heard.is_turn_over() {
+            tokio::task::yield_now().await;
+            self.heard.turn = (0, 0);
+        }
         let line = self
             .talk
             .line()
@@ -374,10 +404,11 @@ impl Connection {
         let Some(line) = line else {
             return Err(self.ended().await);
         };
+        self.heard.add(line.len())?;
         match wire::read(&line) {
             FromServer::Answered { id, answer } => return Ok(Some((id, answer))),
             FromServer::Asked { id, method } => {
-                let answer = wire::answer(&id, &method);
+                let answer = wire::answer(&id, &method).map_err(Gone)?;
                 self.write(&answer).await?;
             }
             FromServer::Told { method } => {
@@ -396,7 +427,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// Reads what a server writes that was asked nothing; resolves when it is gone.
+    /// Reads what a server writes that was asked nothing; resolves when it is gone, or wrote too much.
     pub(crate) async fn drain(&mut self) -> Gone {
         loop {
             if let Err(gone) = self.next().await {
@@ -435,8 +466,75 @@ impl Connection {
     }
 }
 
+/// Lines of a server and their bytes: all since it was last asked, and those of this turn.
+#[derive(Default)]
+struct Heard {
+    all: (usize, usize),
+    turn: (usize, usize),
+}
+
+impl Heard {
+    fn add(&mut self, bytes: usize) -> Result<(), Gone> {
+        for (lines, sum) in [&mut self.all, &mut self.turn] {
+            *lines += 1;
+            *sum += bytes;
+        }
+        match self.all.0 > MAX_LINES || self.all.1 > MAX_BYTES {
+            true => Err(Gone(format!(
+                "it wrote over {MAX_LINES} lines or {} MiB after one request",
+                MAX_BYTES >> 20
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    fn is_turn_over(&self) -> bool {
+        self.turn.0 >= TURN_LINES || self.turn.1 >= TURN_BYTES
+    }
+}
+
+/// What is wrong with a list: the first problems, and how many more there are.
+#[derive(Default)]
+struct Problems {
+    first: Vec<String>,
+    more: usize,
+}
+
+impl Problems {
+    fn push(&mut self, problem: String) {
+        match self.first.len() < MAX_PROBLEMS {
+            true => self.first.push(problem),
+            false => self.more += 1,
+        }
+    }
+
+    fn told(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.first.push(format!("and {} more problems", self.more));
+        }
+        self.first
+    }
+}
+
+/// A text of a server in an error.
+fn quoted(text: &str) -> String {
+    escape_within(text, Lines::One, MAX_QUOTE)
+}
+
+/// Who a server says that it is, as far as that is kept.
+fn short(info: ServerInfo) -> ServerInfo {
+    let cut = |mut text: String| {
+        text.truncate(text.floor_char_boundary(MAX_QUOTE));
+        text
+    };
+    ServerInfo {
+        name: cut(info.name),
+        version: cut(info.version),
+    }
+}
+
 fn refusal(error: &RpcError) -> Gone {
-    let text = authority::text::escape_line(&error.message).into_owned();
+    let text = quoted(&error.message);
     Gone(format!("it answered with error {} ({text})", error.code))
 }
 
@@ -457,6 +555,6 @@ fn discovered(answer: &RawValue) -> Option<Greeted> {
             era: Era::Modern,
             protocol: MODERN.to_owned(),
             has_tools: of.capabilities.get("tools").is_some(),
-            server: told.unwrap_or(of.server_info),
+            server: short(told.unwrap_or(of.server_info)),
         })
 }

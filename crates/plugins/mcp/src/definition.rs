@@ -8,6 +8,7 @@ use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{ToolDeclaration, TouchKind, TouchRule};
 use pod::schema::Schema;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +37,10 @@ pub struct Fitted {
 /// A tool of a server's list.
 ///
 /// # Errors
-/// It has no name.
-pub(crate) fn pinned(tool: Value) -> Result<PinnedTool, String> {
+/// It has no name, or cannot be read.
+pub(crate) fn pinned(tool: &RawValue) -> Result<PinnedTool, String> {
+    let tool: Value = serde_json::from_str(tool.get())
+        .map_err(|_| "a tool that cannot be read is left out".to_owned())?;
     let text = |key: &str| tool.get(key).and_then(Value::as_str).map(str::to_owned);
     let name = text("name").filter(|name| !name.is_empty() && name.len() <= MAX_NAME);
     let name = name.ok_or("a tool without a name is left out, or one whose name is too long")?;

@@ -5,26 +5,67 @@ use authority::text::{Lines, escape_within};
 use llm_worker::tool::data;
 use llm_worker::{ErrorKind, ToolError, ToolOutput, ToolResult};
 use pod::schema::Schema;
-use serde::Deserialize;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 /// The longest name, address or type in a line, in bytes.
 const MAX_QUOTE: usize = 256;
 
+/// Most parts of a result that are shown.
+const MAX_BLOCKS: usize = 1000;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CallResult<'a> {
     #[serde(default)]
-    content: Option<Vec<Value>>,
+    content: Option<Blocks>,
     #[serde(default, borrow)]
     structured_content: Option<&'a RawValue>,
     #[serde(default)]
     is_error: bool,
     #[serde(default)]
     result_type: Option<String>,
+}
+
+/// The parts of a result: the first ones, and how many more there are.
+#[derive(Default)]
+struct Blocks {
+    first: Vec<Value>,
+    more: usize,
+}
+
+impl<'de> Deserialize<'de> for Blocks {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(BlocksVisitor)
+    }
+}
+
+struct BlocksVisitor;
+
+impl<'de> Visitor<'de> for BlocksVisitor {
+    type Value = Blocks;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Blocks, A::Error> {
+        let mut blocks = Blocks::default();
+        while blocks.first.len() < MAX_BLOCKS {
+            match list.next_element()? {
+                Some(block) => blocks.first.push(block),
+                None => return Ok(blocks),
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            blocks.more += 1;
+        }
+        Ok(blocks)
+    }
 }
 
 /// What a result says, and in what it does not fit the schema that was pinned.
@@ -59,8 +100,13 @@ pub(crate) fn outcome(
         _ => None,
     };
     let mut text = String::new();
-    for block in result.content.iter().flatten() {
+    let Blocks { first, more } = result.content.unwrap_or_default();
+    for block in &first {
         push(&mut text, block);
+    }
+    if more > 0 {
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        write!(text, "{end}[{more} more parts are not shown]").ok();
     }
     if text.trim().is_empty()
         && let Some(data) = data
@@ -171,4 +217,19 @@ fn mismatch(data: &RawValue, schema: &Value) -> Option<String> {
     Some(format!(
         "the result does not fit the schema that its server gave for it: {problem}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_parts_become_a_count() {
+        let ones = vec!["1"; 100_000].join(",");
+        let result = RawValue::from_string(format!(r#"{{"content":[{ones}]}}"#)).unwrap();
+        let (given, _) = outcome(&result, None, Duration::ZERO);
+        let text = given.unwrap().content;
+        assert_eq!(text.lines().count(), MAX_BLOCKS + 1);
+        assert!(text.ends_with("\n[99000 more parts are not shown]"));
+    }
 }

@@ -11,6 +11,9 @@ pub(crate) const MODERN: &str = "2026-07-28";
 /// The versions with a session, newest first.
 pub(crate) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
+/// The longest id of a request of a server, in bytes.
+const MAX_ID: usize = 256;
+
 /// The code for a method that is not known.
 const NO_METHOD: i64 = -32601;
 
@@ -52,15 +55,22 @@ pub(crate) fn meta() -> Value {
     })
 }
 
-/// The answer to what a server asked for: only `ping` has one.
-pub(crate) fn answer(id: &RawValue, method: &str) -> Vec<u8> {
-    let line = match method {
-        "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
-        _ => {
-            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": NO_METHOD, "message": "Method not found" } })
-        }
+/// The answer to what a server asked for: only `ping` has one. The id goes back as it came: as a value it could be too deep,
+/// or no number at all.
+pub(crate) fn answer(id: &RawValue, method: &str) -> Result<Vec<u8>, String> {
+    #[derive(Serialize)]
+    struct Reply<'a> {
+        jsonrpc: &'static str,
+        id: &'a RawValue,
+        #[serde(flatten)]
+        of: Value,
+    }
+    let of = match method {
+        "ping" => json!({ "result": {} }),
+        _ => json!({ "error": { "code": NO_METHOD, "message": "Method not found" } }),
     };
-    line.to_string().into_bytes()
+    let jsonrpc = "2.0";
+    serde_json::to_vec(&Reply { jsonrpc, id, of }).map_err(|error| error.to_string())
 }
 
 /// An error that a server answers with.
@@ -106,13 +116,14 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, 
     Box::<RawValue>::deserialize(from).map(Some)
 }
 
-/// Reads a line. Fields that are not known are not looked at.
+/// Reads a line. Fields that are not known are not looked at; a request with a long id is none.
 pub(crate) fn read(line: &[u8]) -> FromServer {
     let Ok(line) = serde_json::from_slice::<Line>(line) else {
         return FromServer::Noise;
     };
     let id = line.id.filter(|id| id.get() != "null");
     match (id, line.method) {
+        (Some(id), Some(_)) if id.get().len() > MAX_ID => FromServer::Noise,
         (Some(id), Some(method)) => FromServer::Asked { id, method },
         (None, Some(method)) => FromServer::Told { method },
         (id, None) => {
@@ -174,6 +185,23 @@ mod tests {
         ] {
             assert_eq!(kind(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn odd_ids_go_back_as_they_came() {
+        for id in ["1e999".to_owned(), "[".repeat(128) + &"]".repeat(128)] {
+            let line = format!(r#"{{"id":{id},"method":"ping"}}"#);
+            let FromServer::Asked { id: asked, method } = read(line.as_bytes()) else {
+                panic!("no request: {line}");
+            };
+            let back = String::from_utf8(answer(&asked, &method).unwrap()).unwrap();
+            assert_eq!(
+                back,
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+            );
+        }
+        let long = format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(MAX_ID));
+        assert_eq!(kind(&long), "noise");
     }
 
     #[test]

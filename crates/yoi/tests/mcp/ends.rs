@@ -1,6 +1,6 @@
 //! How servers end.
 
-use super::{SYSTEM_PATH, add, allow, scene, starts, yoi};
+use super::{SYSTEM_PATH, add, allow, run_calls, scene, starts, yoi};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -74,4 +74,19 @@ fn no_server_is_left_when_its_pod_is_killed() {
     yoi(&scene, &["run", "--pod", "p", "-m", &model, "go on"]).ends(0);
     assert_eq!(starts(&scene), before);
     scene.sound("p");
+}
+
+#[test]
+fn a_server_that_writes_without_end_holds_up_nothing() {
+    let Some(scene) = scene() else { return };
+    add(&scene, "fake", "legacy floods");
+    allow(&scene, &["mcp__fake__nothing"]);
+    let call = [("mcp__fake__nothing", json!({}))];
+    let (results, run) = run_calls(&scene, "p", &call);
+    assert_eq!((run.code(), results.len()), (Some(0), 1), "{run:?}");
+    scene.sound("p");
+    let args = ["mcp", "add", "other", "--", "python3", "server.py"];
+    yoi(&scene, &[&args[..], &["legacy", "endless"]].concat())
+        .ends(69)
+        .says(&["its list of tools is over 4 MiB"]);
 }

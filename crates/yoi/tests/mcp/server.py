@@ -54,6 +54,8 @@ if "changed" in words:
 
 def listed(of):
     """Two pages; the second one leads back to the first."""
+    if "endless" in words:
+        return result(of, {"tools": [], "nextCursor": str(of["id"]), "more": "x" * (1 << 20)})
     first = not of["params"].get("cursor")
     page, cursor = (TOOLS[:5], "more") if first else (TOOLS[5:], "more")
     result(of, {"tools": page, "nextCursor": cursor})
@@ -86,6 +88,8 @@ def called(of):
         ]})
     elif name == "nothing":
         result(of, {"content": []})
+        while "floods" in words:
+            os.write(1, b'{"method":"x"}\n' * 1000)
     elif name == "fails":
         result(of, text("no such page"), isError=True)
     elif name == "asks":
