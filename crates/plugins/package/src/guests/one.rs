@@ -22,6 +22,8 @@ pub(super) struct Guest {
     talk: Talk,
     /// The number of the last request.
     last: u64,
+    /// Whether it was asked about a result that may be withheld.
+    heard_private: bool,
 }
 
 /// The answer of a guest to one request, or its failure; `Err` for a guest that does not keep the contract, and is not
@@ -30,7 +32,11 @@ pub(super) type Answered = Result<Result<Value, Failure>, String>;
 
 impl Guest {
     pub(super) fn new(talk: Talk) -> Self {
-        Self { talk, last: 0 }
+        Self {
+            talk,
+            last: 0,
+            heard_private: false,
+        }
     }
 
     /// Agrees on the contract.
@@ -103,9 +109,18 @@ impl Guest {
         self.talk.has_ended()
     }
 
-    /// The end of its standard error.
+    /// Says that the next request is about a result that may be withheld.
+    pub(super) fn hears_private(&mut self) {
+        self.heard_private = true;
+    }
+
+    /// The end of its standard error; nothing once it may quote what is withheld, since what it wrote can arrive after its
+    /// answer, and be written for a later request.
     pub(super) fn stderr(&self) -> String {
-        self.talk.stderr()
+        match self.heard_private {
+            true => String::new(),
+            false => self.talk.stderr(),
+        }
     }
 
     async fn send(&mut self, line: &[u8]) -> Result<(), String> {

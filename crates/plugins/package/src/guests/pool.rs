@@ -194,6 +194,9 @@ impl Guests {
                 })?)
             }
         };
+        if is_private {
+            guest.hears_private();
+        }
         let asked = async {
             if guest.is_new() {
                 guest.greet(&self.hello, &self.host).await?;

@@ -253,6 +253,40 @@ fn a_guest_that_speaks_before_its_greeting_is_not_asked() {
     );
 }
 
+/// What a hook withholds may stand in what its guest writes beside its answer.
+#[test]
+fn the_standard_error_of_a_guest_that_saw_a_whole_result_is_in_no_note() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut host = hostile(dir.path(), "os.write(2, b'a plain slip'); os._exit(3)");
+    // The note is written by the time a call has ended that was made after it.
+    let fail = |host: &mut testkit::FeatureUnderTest| {
+        let ruling = host.ask::<PreToolCall>(shell_call("ls"));
+        assert!(matches!(ruling, Ruling::Deny { .. }), "{ruling:?}");
+        assert_eq!(host.call("hostile_works", json!({})).text(), "it works");
+    };
+    fail(&mut host);
+    let has = |host: &testkit::FeatureUnderTest, text: &str| {
+        host.notes().iter().any(|note| note.contains(text))
+    };
+    assert!(has(&host, "a plain slip"), "{:?}", host.notes());
+    drop(host);
+    let hook = "{ name = \"hide\", point = \"tool_shape\" },";
+    let manifest = HOSTILE.replace("hooks = [", &format!("hooks = [{hook}"));
+    fs::write(dir.path().join(MANIFEST), manifest).unwrap();
+    let hide = "if request['params'].get('hook') == 'hide':\n        os.write(2, b'seen: ' + json.dumps(request['params']['view']).encode())\n        answer({'change': 'unchanged'})\n    elif";
+    let guest = GUEST
+        .replace(
+            "if request[\"method\"] == \"initialize\"",
+            &format!("{hide} request[\"method\"] == \"initialize\""),
+        )
+        .replace("HOSTILE", "os._exit(3)");
+    fs::write(dir.path().join("guest.py"), guest).unwrap();
+    let mut host = FeatureHost::new().install(adapter(dir.path()));
+    assert_eq!(host.call("hostile_works", json!({})).text(), "it works");
+    fail(&mut host);
+    assert!(!has(&host, "it works"), "{:?}", host.notes());
+}
+
 // A guest that crashes with each start would otherwise be started for ever.
 #[test]
 fn the_third_crash_switches_the_feature_off_and_says_so_once() {
