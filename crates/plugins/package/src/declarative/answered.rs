@@ -181,6 +181,8 @@ struct Expected {
 impl AnsweredTool {
     async fn call(self: Arc<Self>, arguments: Arc<str>, cx: ToolContext) -> ToolResult {
         let limit = cx.deadline.saturating_sub(MARGIN.min(cx.deadline / 10));
+        let may_write = self.effect != ToolEffect::ReadOnly;
+        let within = Within::new(cx.clone(), may_write, &arguments);
         let arguments = RawValue::from_string(arguments.to_string());
         let arguments =
             arguments.map_err(|error| ToolError::new(ErrorKind::Bug, error.to_string()))?;
@@ -190,7 +192,6 @@ impl AnsweredTool {
             arguments: &arguments,
             deadline_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
         };
-        let within = Within::new(cx.clone(), self.effect != ToolEffect::ReadOnly);
         let asked = self.guests.ask(
             &self.guests.tools,
             params,

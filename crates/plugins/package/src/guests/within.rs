@@ -6,7 +6,11 @@ use llm_worker::{ErrorKind, ToolContext};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The longest handle of an output, in bytes.
+const MAX_HANDLE: usize = 64;
 
 /// The call of a tool that a guest answers.
 #[derive(Clone)]
@@ -14,15 +18,23 @@ pub(crate) struct Within {
     pub(super) cx: ToolContext,
     /// Whether the tool may change something.
     pub(super) may_write: bool,
+    /// The texts in its arguments: an output that none of them names is not for the guest.
+    named: Arc<BTreeSet<String>>,
     /// What was written of the value beside its result.
     data: Arc<Mutex<String>>,
 }
 
 impl Within {
-    pub(crate) fn new(cx: ToolContext, may_write: bool) -> Self {
+    /// A call with these arguments, as JSON.
+    pub(crate) fn new(cx: ToolContext, may_write: bool, arguments: &str) -> Self {
+        let mut named = BTreeSet::new();
+        if let Ok(arguments) = serde_json::from_str(arguments) {
+            add_texts(&arguments, &mut named);
+        }
         Self {
             cx,
             may_write,
+            named: Arc::new(named),
             data: Arc::default(),
         }
     }
@@ -37,6 +49,18 @@ impl Within {
             "" => Ok(None),
             text => serde_json::from_str(text).map(Some),
         }
+    }
+}
+
+/// Adds all texts of a value that can be handles, which are short. The parser bounds how deep it is.
+fn add_texts(value: &Value, texts: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) if text.len() <= MAX_HANDLE => {
+            texts.insert(text.clone());
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| add_texts(part, texts)),
+        Value::Object(parts) => parts.values().for_each(|part| add_texts(part, texts)),
+        _ => {}
     }
 }
 
@@ -88,16 +112,23 @@ impl Within {
         Ok(Value::Null)
     }
 
-    /// Lines of an earlier output.
+    /// Lines of an earlier output that the arguments of the call name.
     pub(super) fn page(&self, params: Value) -> Result<Value, Refused> {
         let Page {
             handle,
             from,
             lines,
         } = read(params)?;
+        granted(
+            self.named.get(&handle),
+            "an output that no argument of the call names",
+        )?;
         let range = LineRange::From { from, lines };
         let page = self.cx.host.read_output(&handle, range);
-        let page = page.map_err(Refused::of)?;
+        // The words of the error name other outputs.
+        let page = page.map_err(|error| {
+            Refused::new(error.kind, format!("the output `{handle}` cannot be read"))
+        })?;
         let (first, last, total) = (page.first, page.last, page.total);
         Ok(json!({ "text": page.text, "first": first, "last": last, "total": total }))
     }

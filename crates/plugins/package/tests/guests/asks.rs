@@ -52,6 +52,8 @@ runs = feature.state("runs")
 
 
 def asked(method, params):
+    if "handle" in params:
+        params["handle"] = "".join(params["handle"])
     try:
         answer = json.dumps(feature.ask(method, **params))
         return answer if len(answer) < 1000 else answer[:200] + answer[-200:]
@@ -179,7 +181,11 @@ fn table(project: &Path) -> Vec<(&'static str, Value, &'static str)> {
         ),
         ("alert", json!({ "text": "look" }), "null"),
         ("output.write", json!({ "text": "before it" }), "null"),
-        ("output.read", json!({ "handle": "o-none" }), "fix_input: "),
+        (
+            "output.read",
+            json!({ "handle": "o-none" }),
+            "fix_input: the output `o-none` cannot be read",
+        ),
         ("nothing", json!({}), "bug: the host has no such method"),
     ]
 }
@@ -210,6 +216,35 @@ fn without_requests_nothing_is_reached() {
             "{method} {params}: {answer:.300}"
         );
     }
+}
+
+#[test]
+fn a_guest_reads_an_output_only_where_its_call_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut host = host(dir.path(), "");
+    let text = "a line of another call\n".repeat(5000);
+    read(&mut host, "output.write", &json!({ "text": text }));
+    let output = host
+        .records()
+        .into_iter()
+        .find_map(|(_, record)| match record {
+            Record::ToolFinished(finished) => finished.output,
+            _ => None,
+        });
+    let handle = output.unwrap().handle;
+    let named = read(
+        &mut host,
+        "output.read",
+        &json!({ "handle": handle, "lines": 1 }),
+    );
+    assert!(named.contains("a line of another call"), "{named}");
+    // The guest puts it together.
+    let parts = json!({ "handle": handle.split_at(1) });
+    let guessed = read(&mut host, "output.read", &parts);
+    let refusal = "denied: an output that no argument of the call names was not granted";
+    assert_eq!(guessed, refusal);
+    let wrong = read(&mut host, "output.read", &json!({ "handle": "o-none" }));
+    assert!(!wrong.contains(&handle), "{wrong}");
 }
 
 #[test]
