@@ -193,7 +193,8 @@ pub fn rules(config: &Config, started: &Config, env: &Env) -> Result<Policy, Fai
         sandbox if sandbox.source == "--read-only" => TERMS_READ_ONLY,
         _ => TERMS,
     };
-    let layers = servers::layers(started, env)
+    let off = |network| packages::withheld(packages::mode(started), network);
+    let layers = servers::layers(started, env, off)
         .into_iter()
         .chain(config.layers()?)
         .chain(packages::layers(started, env));

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::env::Env;
 use crate::mcp::FoundServer;
-use mcp::McpFeature;
+use mcp::{McpFeature, ServerPin};
 use pod::feature::{CapabilityPolicy, FeatureModule, HostCapability};
 use pod::permission::{Layer, Rule, RuleDecision};
 use std::path::PathBuf;
@@ -45,10 +45,21 @@ pub(super) fn decided(
     policy
 }
 
-/// The rules of the person for servers whose calls they allowed, before those of the files, which override them.
-pub(super) fn layers(config: &Config, env: &Env) -> Vec<Layer> {
+/// The rules of the person for servers that are on and whose calls they allowed, before those of the files, which override them.
+/// Those of one that is off would be about whatever else takes a name of its tools. `off` is
+/// that of [`decided`].
+pub(super) fn layers(
+    config: &Config,
+    env: &Env,
+    off: impl Fn(bool) -> Option<&'static str>,
+) -> Vec<Layer> {
     let found = config.servers(env).all.iter();
-    let allowed = found.filter(|found| found.pin.allowed);
+    let is_off = |pin: &ServerPin| {
+        let switches = config.features.get(&McpFeature::id(&pin.name).to_string());
+        switches.is_some_and(|switches| switches.off().is_some())
+            || off(pin.launch.network).is_some()
+    };
+    let allowed = found.filter(|found| found.pin.allowed && !is_off(&found.pin));
     let layer = |found: &FoundServer| {
         let tools = found.feature.descriptor().declared_tools.into_iter();
         let rules = tools.map(|tool| Rule::new(tool.name, RuleDecision::Allow));
@@ -62,4 +73,40 @@ pub(super) fn read(config: &Config, env: &Env) -> Vec<PathBuf> {
     let found = config.servers(env).all.iter();
     let dirs = found.flat_map(|found| found.pin.launch.read.iter().cloned());
     dirs.filter(|dir| dir.is_dir()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp;
+    use ::mcp::{Era, Launch, ServerInfo};
+    use serde_json::json;
+
+    #[test]
+    fn calls_are_allowed_of_a_server_that_is_on() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::with(&[
+            ("HOME", home.path()),
+            ("XDG_CONFIG_HOME", home.path()),
+            ("XDG_STATE_HOME", home.path()),
+        ]);
+        let tool = json!({ "name": "create", "inputSchema": { "type": "object" } });
+        let mut pin = ServerPin::new(
+            "x".to_owned(),
+            Launch::default(),
+            (Era::Modern, "2026-07-28".to_owned(), ServerInfo::default()),
+            vec![serde_json::from_value(tool).unwrap()],
+        );
+        pin.launch.command = vec!["x".to_owned()];
+        pin.allowed = true;
+        mcp::save(&env, pin).unwrap();
+        let mut sources = Vec::new();
+        for config in ["", "[features.\"plugin:mcp/x\"]\nenabled = false\n"] {
+            std::fs::write(home.path().join("yoi/config.toml"), config).unwrap();
+            let config = Config::load(&env).unwrap();
+            let withheld = [None, Some("withheld")];
+            sources.extend(withheld.map(|why| layers(&config, &env, |_| why).len()));
+        }
+        assert_eq!(sources, [1, 0, 0, 0]);
+    }
 }

@@ -20,6 +20,9 @@ use toml::Spanned;
 /// The deadline of a hook that names none, long enough for the start of an interpreter.
 const DEFAULT_HOOK_MS: u64 = DEFAULT_DEADLINE.as_millis() as u64;
 
+/// How the names of tools of MCP servers begin, which no package takes.
+const OF_MCP: &str = "mcp__";
+
 /// A feature as the manifest declares it, and the programs of its tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredFeature {
@@ -402,6 +405,12 @@ impl ToolTable {
             ));
         }
         let name = other_name.unwrap_or(name);
+        if name.starts_with(OF_MCP) {
+            // A person allows calls of an MCP server by the names of its tools.
+            return Err(format!(
+                "tool `{name}` has a name of an MCP server, which begin with `{OF_MCP}`; give it another one"
+            ));
+        }
         let definition = ToolDefinition {
             name,
             description: about,

@@ -127,6 +127,10 @@ fn a_bad_feature_costs_itself_alone() {
             ),
             "run.more: there is no tool `more`",
         ),
+        (
+            GOOD.replace("acme_find", "mcp__maps__find"),
+            "begin with `mcp__`",
+        ),
         (without("--place={place}", "{place}"), "take for an option"),
         (without("--place={place}", "--place={plaice}"), "plaice"),
         (
@@ -538,6 +542,10 @@ fn a_person_gives_tools_other_names() {
     let maps = read.features["maps"].as_ref().unwrap();
     assert_eq!(maps.descriptor.declared_tools[0].name, "find_place");
     assert!(maps.programs.contains_key("find_place"));
+    let of_server = BTreeMap::from([("acme_find".to_owned(), "mcp__maps__find".to_owned())]);
+    let rename = Renames::from([("acme".to_owned(), of_server)]);
+    let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &rename, &["lua"]).unwrap();
+    assert!(read.features["maps"].is_err());
 }
 
 const REVIEW: &str = include_str!("../../../../../docs/plugins/review-first/plugin.toml");
