@@ -90,8 +90,10 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "host::plugins", may: &["env", "exit", "plain_file", "pods"] },
         // MCP servers that the person added; knows no configuration
         Room { name: "host::mcp", may: &["env", "exit", "plain_file", "pods"] },
+        // skills and commands that are found; knows no configuration
+        Room { name: "host::skills", may: &["env", "plain_file", "plugins", "project"] },
         // what is configured; knows no option
-        Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "limits", "mcp", "nearest", "plain_file", "plugins", "pods", "project"] },
+        Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "limits", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "skills"] },
         // the composition root
         Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "remedy"] },
         // a file that describes an agent

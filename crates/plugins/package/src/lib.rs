@@ -18,7 +18,8 @@ mod published;
 pub use content::{BadContent, Content, MAX_BYTES, MAX_FILES};
 pub use declarative::DeclarativeFeature;
 pub use manifest::{
-    BadManifest, DeclaredFeature, MANIFEST, MAX_MANIFEST, Manifest, Package, Renames, Requires,
+    BadManifest, DeclaredFeature, Layout, MANIFEST, MAX_MANIFEST, Manifest, Package, Renames,
+    Requires,
 };
 pub use program::ToolProgram;
-pub use published::{Layout, PackageServer, ServerKind};
+pub use published::{PackageServer, ServerKind};

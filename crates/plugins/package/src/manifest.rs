@@ -4,7 +4,6 @@ mod feature;
 
 pub use feature::DeclaredFeature;
 
-use crate::published::Layout;
 use pod::feature::About;
 use semver::{Version, VersionReq};
 use serde::de::{DeserializeOwned, IntoDeserializer};
@@ -25,6 +24,13 @@ const MAX_FEATURES: usize = 32;
 
 /// Other names of tools, by package and then by the name in the manifest.
 pub type Renames = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Whose layout a package has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    AgentPlugin,
+    ClaudeCode,
+}
 
 /// A manifest that was read. Each feature stands for itself: one that cannot be read costs no other.
 #[derive(Clone, Debug)]

@@ -1,20 +1,13 @@
 //! Packages that others publish: Agent Plugins 1.0 (`plugin.json`) and Claude Code's layout (`.claude-plugin/plugin.json`).
 //! Data alone: parsing opens, fetches and runs nothing. What is wrong with one part costs no other.
 
-use crate::manifest::{BadManifest, MAX_MANIFEST, Manifest, Package, Requires};
+use crate::manifest::{BadManifest, Layout, MAX_MANIFEST, Manifest, Package, Requires};
 use authority::text::{Lines, escape_within};
 use semver::Version;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path};
-
-/// Whose layout a package has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    AgentPlugin,
-    ClaudeCode,
-}
 
 /// Longest name of a package, and most bytes of a message.
 const MAX_NAME: usize = 64;

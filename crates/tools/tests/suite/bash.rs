@@ -2,7 +2,7 @@
 
 use crate::host::{FakeHost, Project, ambient, args, block_on, context, failed, ok};
 use authority::{Access, Confinement, EnvPolicy, GitGuard, SandboxMode, Spawner, support};
-use llm_worker::{ErrorKind, ToolResult};
+use llm_worker::{CallId, ErrorKind, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -178,15 +178,18 @@ fn two_calls_overlap() {
                 .success()
         );
     }
-    let call = |command: &str| {
-        bash::run(
-            live.clone(),
-            args(json!({"command": command, "timeout_s": 20})),
-            context(&Arc::default()),
-        )
+    // Calls have numbers of their own: what ends with a call is found by its number.
+    let call = |number: u64, command: &str| {
+        let mut cx = context(&Arc::default());
+        cx.call = CallId::new(number).unwrap();
+        let args = args(json!({"command": command, "timeout_s": 20}));
+        bash::run(live.clone(), args, cx)
     };
     block_on(async {
-        let (one, two) = tokio::join!(call("echo > one; cat two"), call("cat one; echo > two"));
+        let (one, two) = tokio::join!(
+            call(1, "echo > one; cat two"),
+            call(2, "cat one; echo > two")
+        );
         ok(one);
         ok(two);
     });
