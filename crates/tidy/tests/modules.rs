@@ -95,7 +95,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         // what is configured; knows no option
         Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "limits", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "skills"] },
         // the composition root
-        Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "remedy"] },
+        Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "remedy", "skills"] },
         // a file that describes an agent
         Room { name: "host::agent", may: &["compose", "config", "env", "exit", "limits", "plain_file"] },
         // in words, for a command and for a live pod
