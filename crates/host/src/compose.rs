@@ -19,6 +19,7 @@ use crate::config::{Config, Sourced, hosts};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
+use crate::pods::make_private;
 use crate::project::Project;
 use crate::remedy::{TERMS, TERMS_READ_ONLY, TERMS_TOO_WIDE};
 use crate::skills::FoundSkills;
@@ -73,6 +74,8 @@ pub struct Composed {
     network: NetworkMode,
     /// Those that commands reach, if they may reach any.
     hosts: Option<Vec<HostPattern>>,
+    /// Where MCP servers start, if there are any.
+    start_dir: Option<PathBuf>,
 }
 
 /// The hidden command of the helper of a pod, which holds the namespaces of its commands.
@@ -141,14 +144,12 @@ pub fn compose(
     let written =
         std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let written = written.chain(repository.clone());
-    let read = added
-        .read
-        .iter()
-        .cloned()
-        .chain(git::borrowed(ambient, &project, &inherited));
+    let mut read = added.read.clone();
+    read.extend(git::borrowed(ambient, &project, &inherited));
+    read.extend(servers::read(ambient, config, env, &inherited));
     let confinement = Confinement {
         mode: mode.into(),
-        read: read.chain(servers::read(config, env)).collect(),
+        read,
         write: written.collect(),
     };
     // What reads only keeps its promise that it sends nothing.
@@ -182,6 +183,7 @@ pub fn compose(
         repository,
         network,
         hosts,
+        start_dir: servers::start_dir(config, env)?,
     })
 }
 
@@ -265,6 +267,10 @@ impl Composed {
         let git = git::guard(ambient, env, &self.permission, self.repository.take())?;
         let (copies, problems) = self.packages.copied();
         self.confinement.read.extend(copies);
+        if let Some(dir) = self.start_dir.take() {
+            make_private(&dir)?;
+            self.confinement.read.push(dir);
+        }
         self.builder = problems
             .iter()
             .fold(self.builder, |builder, what| builder.problem(None, what));

@@ -2,7 +2,7 @@
 //!
 //! A file counts only if this user alone can have written it. Reading it starts nothing.
 
-use crate::env::Env;
+use crate::env::{Env, settled};
 use crate::exit::{Exit, Failure};
 use crate::plain_file;
 use crate::pods::{disk, make_private};
@@ -51,7 +51,9 @@ impl FoundServer {
             Ok(_) | Err(_) => Err(CHANGED.to_owned()),
         };
         let source = path(env, &pin.name).map_or_else(|_| String::new(), |path| env.shown(&path));
-        let (feature, odd) = McpFeature::new(pin.clone(), (source, digest), unchanged);
+        // Relative, it starts nothing.
+        let cwd = start_dir(env).unwrap_or_default();
+        let (feature, odd) = McpFeature::new(pin.clone(), (source, digest), cwd, unchanged);
         Self {
             pin,
             feature: Arc::new(feature),
@@ -173,6 +175,11 @@ pub fn remove(env: &Env, name: &str) -> Result<bool, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(disk(&path, &error)),
     }
+}
+
+/// The empty directory in which servers start: files of a project are no part of a server. No child reads the one of the state.
+pub fn start_dir(env: &Env) -> Result<PathBuf, Failure> {
+    Ok(settled(&env.cache_dir()?.join("mcp")))
 }
 
 fn dir(env: &Env) -> Result<PathBuf, Failure> {

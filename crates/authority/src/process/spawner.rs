@@ -688,6 +688,12 @@ impl Spawner {
         std::env::join_paths(self.path_dirs())
     }
 
+    /// Whether children may write this program, or put another one in its place.
+    pub fn may_replace(&self, program: &Path) -> bool {
+        let above = program.parent().unwrap_or(Path::new("/"));
+        program.exists() && (self.is_written(program) || self.is_written(above))
+    }
+
     /// Whether it is in a directory that children may write, links followed. What does not resolve
     /// counts as such.
     fn is_written(&self, path: &Path) -> bool {

@@ -293,7 +293,7 @@ pub fn copy_place(config: &Config, env: &Env) -> Result<CopyPlace, String> {
 }
 
 /// The sandbox of this start.
-pub(super) fn mode(config: &Config) -> Mode {
+pub fn mode(config: &Config) -> Mode {
     if config.project.too_wide.is_some() {
         Mode::ReadOnly
     } else {
@@ -408,7 +408,7 @@ fn left_out(package: &FoundPackage, mode: Mode) -> Option<String> {
 
 /// Why programs do not run in this sandbox: they are confined, or they are not run. A command without a sandbox needs a rule,
 /// but a tool that says that it changes nothing would not.
-pub(super) fn withheld(mode: Mode, network: bool) -> Option<&'static str> {
+pub fn withheld(mode: Mode, network: bool) -> Option<&'static str> {
     match (mode, network) {
         (Mode::ReadOnly, true) => Some("in read-only mode no program has network access"),
         (Mode::Off, _) => Some("without a sandbox nothing confines the programs of plugins"),

@@ -74,6 +74,12 @@ fn opened(
         .map_err(|error| refused(flag, &error.to_string()))
 }
 
+/// The directory that a flag of a command means, judged as those of a run.
+pub fn lent(ambient: &Ambient, env: &Env, flag: &str, written: &Path) -> Result<PathBuf, Failure> {
+    let withheld = Withheld::of(ambient, &super::inherited(env, &[])?);
+    directory(env, &withheld, flag, written)
+}
+
 /// The directory that a flag means, if a run may have it.
 fn directory(
     env: &Env,

@@ -1,11 +1,16 @@
 //! What the MCP servers of a person come to: features that need what the person gave when they were added.
 
+use super::packages::{mode, withheld};
+use super::switches::is_unused;
 use crate::config::Config;
 use crate::env::Env;
-use crate::mcp::FoundServer;
-use mcp::{McpFeature, ServerPin};
+use crate::exit::Failure;
+use crate::mcp::{self, FoundServer};
+use ::mcp::{McpFeature, ServerPin};
+use authority::{Ambient, EnvPolicy, Withheld};
 use pod::feature::{CapabilityPolicy, FeatureModule, HostCapability};
 use pod::permission::{Layer, Rule, RuleDecision};
+use std::cell::LazyCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -68,11 +73,41 @@ pub(super) fn layers(
     allowed.filter_map(layer).collect()
 }
 
-/// The directories that children read because a server does. One that is gone is left out: its server says what it misses.
-pub(super) fn read(config: &Config, env: &Env) -> Vec<PathBuf> {
+/// The directories that children read because a server does that is on. One that is gone, or that no run may have, is left
+/// out: its server says what it misses.
+pub(super) fn read(
+    ambient: &Ambient,
+    config: &Config,
+    env: &Env,
+    inherited: &EnvPolicy,
+) -> Vec<PathBuf> {
+    let withheld = LazyCell::new(|| Withheld::of(ambient, inherited));
     let found = config.servers(env).all.iter();
-    let dirs = found.flat_map(|found| found.pin.launch.read.iter().cloned());
-    dirs.filter(|dir| dir.is_dir()).collect()
+    let dirs = found
+        .filter(|found| is_on(config, found))
+        .flat_map(|found| found.pin.launch.read.iter());
+    let real = dirs.filter_map(|dir| dir.canonicalize().ok());
+    real.filter(|dir| dir.is_dir() && withheld.conflict(dir).is_none())
+        .collect()
+}
+
+fn is_on(config: &Config, found: &FoundServer) -> bool {
+    let switches = config
+        .features
+        .get(&McpFeature::id(&found.pin.name).to_string());
+    switches.is_none_or(|switches| switches.off().is_none())
+        && withheld(mode(config), found.pin.launch.network).is_none()
+        && !is_unused(config, &found.feature.descriptor())
+}
+
+/// Where servers start, if there are any.
+pub(super) fn start_dir(config: &Config, env: &Env) -> Result<Option<PathBuf>, Failure> {
+    let is_needed = config
+        .servers(env)
+        .all
+        .iter()
+        .any(|found| is_on(config, found));
+    is_needed.then(|| mcp::start_dir(env)).transpose()
 }
 
 #[cfg(test)]

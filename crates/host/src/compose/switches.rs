@@ -223,7 +223,7 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
 }
 
 /// Whether a feature only offers tools that this start leaves out.
-fn is_unused(config: &Config, feature: &FeatureDescriptor) -> bool {
+pub(super) fn is_unused(config: &Config, feature: &FeatureDescriptor) -> bool {
     let Some(Sourced { value: kept, .. }) = &config.only_tools else {
         return false;
     };

@@ -4,7 +4,7 @@ use crate::connection::{Connection, Gone, Greeted, MAX_LINE, probe};
 use crate::definition::Fitted;
 use crate::outcome::outcome;
 use crate::pin::{Launch, PinnedTool, ServerPin};
-use crate::server::{Called, Fault, Server, Unchanged, environment, job};
+use crate::server::{Called, Fault, Server, Unchanged, admit, environment, job};
 use authority::Spawner;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use pod::feature::{
@@ -34,15 +34,17 @@ pub struct McpFeature {
     /// The server's names of the tools.
     own_names: Vec<String>,
     source: String,
+    cwd: PathBuf,
     unchanged: Unchanged,
 }
 
 impl McpFeature {
-    /// A feature of a pin that is kept at `source` and has this digest, with what is different than the server says. `unchanged` is asked before
-    /// each call.
+    /// A feature of a pin that is kept at `source` and has this digest, with what is different than the server says. It
+    /// starts in the directory `cwd`. `unchanged` is asked before each call.
     pub fn new(
         pin: ServerPin,
         (source, digest): (String, String),
+        cwd: PathBuf,
         unchanged: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> (Self, Vec<String>) {
         let Fitted { tools, problems } = Fitted::of(&pin);
@@ -62,6 +64,7 @@ impl McpFeature {
             descriptor,
             own_names,
             source,
+            cwd,
             unchanged: Arc::new(unchanged),
         };
         (feature, problems)
@@ -101,6 +104,7 @@ pub async fn ask_once(
         .limited(&programs, network)
         .map_err(|error| Gone(error.to_string()))?;
     let spawner = spawner.with_guarded_path();
+    admit(&spawner, launch)?;
     let start = async || {
         let mut env = environment(launch);
         env.vars.extend(secrets.iter().cloned());
@@ -141,11 +145,7 @@ fn requests(pin: &ServerPin) -> Vec<CapabilityRequest> {
         programs: programs.map(|program| Cow::from(program.clone())).collect(),
         network: pin.launch.network,
     };
-    let directory = "start the server in the working directory";
-    let mut requests = vec![
-        CapabilityRequest::required(HostCapability::READ_WORKSPACE, directory),
-        CapabilityRequest::required(process, "run the server"),
-    ];
+    let mut requests = vec![CapabilityRequest::required(process, "run the server")];
     for id in pin.launch.secrets.values() {
         let secret = HostCapability::SecretRef {
             id: id.clone().into(),
@@ -166,7 +166,6 @@ impl FeatureModule for McpFeature {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
         let spawner = ctx
             .services()
             .programs(self.pin.launch.network)?
@@ -185,7 +184,7 @@ impl FeatureModule for McpFeature {
             Arc::clone(&self.pin),
             spawner,
             secrets,
-            workspace.cwd().to_owned(),
+            self.cwd.clone(),
             Arc::clone(&self.unchanged),
             notes,
         ));

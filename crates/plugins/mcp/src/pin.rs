@@ -1,9 +1,14 @@
 //! What a person added: how a server is started, what it may have, and its definitions as it gave them then.
 
+use authority::text::{Lines, escape_within};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+/// The longest text of a definition that is shown, and how much of it before a difference, in bytes.
+const MAX_SHOWN: usize = 2 << 10;
+const BEFORE: usize = 64;
 
 /// The version of the form.
 pub(crate) const FORMAT: u32 = 1;
@@ -158,6 +163,35 @@ impl ServerPin {
         }
     }
 
+    /// The old and the new words of the tool `name`, where they differ: a line for each.
+    #[must_use]
+    pub fn reworded(&self, name: &str, now: &[PinnedTool]) -> Vec<String> {
+        let of = |tools: &[PinnedTool]| {
+            let tool = tools.iter().find(|tool| tool.name == name);
+            tool.map(words).unwrap_or_else(|| {
+                ["title", "description", "arguments", "results"].map(|what| (what, String::new()))
+            })
+        };
+        let (old, new) = (of(&self.tools), of(now));
+        let differ = old.iter().zip(&new).filter(|(old, new)| old != new);
+        differ
+            .flat_map(|((what, old), (_, new))| {
+                [("-", old, new), ("+", new, old)]
+                    .into_iter()
+                    .filter(|(_, text, _)| !text.is_empty())
+                    .map(move |(sign, text, other)| {
+                        format!("    {sign} {what}: {}", around(text, other))
+                    })
+            })
+            .collect()
+    }
+
+    /// The names of tools that are there now, and were not or were others.
+    pub fn new_or_changed<'a>(&self, now: &'a [PinnedTool]) -> impl Iterator<Item = &'a str> {
+        let is_known = |tool: &&PinnedTool| !self.tools.contains(tool);
+        now.iter().filter(is_known).map(|tool| tool.name.as_str())
+    }
+
     /// In what these definitions differ, a line for each tool.
     #[must_use]
     pub fn differences(&self, now: &[PinnedTool]) -> Vec<String> {
@@ -179,6 +213,30 @@ impl ServerPin {
         });
         gone.chain(rest).collect()
     }
+}
+
+/// The words of a definition that a model reads, each with its name.
+fn words(tool: &PinnedTool) -> [(&'static str, String); 4] {
+    let schema = |of: Option<&Value>| of.map(Value::to_string).unwrap_or_default();
+    [
+        ("title", tool.title.clone().unwrap_or_default()),
+        ("description", tool.description.clone().unwrap_or_default()),
+        ("arguments", schema(Some(&tool.input_schema))),
+        ("results", schema(tool.output_schema.as_ref())),
+    ]
+}
+
+/// A text from shortly before the place from which on it differs from another.
+fn around(text: &str, other: &str) -> String {
+    let same = text
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let from = text.floor_char_boundary(same.saturating_sub(BEFORE));
+    let shown = escape_within(text.get(from..).unwrap_or_default(), Lines::One, MAX_SHOWN);
+    let cut = if from == 0 { "" } else { "…" };
+    format!("{cut}{shown}")
 }
 
 /// What differs between two definitions of one tool.

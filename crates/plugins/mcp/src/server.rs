@@ -8,7 +8,7 @@ use pod::feature::author::RunningNotes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,6 +17,9 @@ use tokio::time::{Instant, timeout_at};
 
 /// How long a server that nobody calls stays.
 const IDLE: Duration = Duration::from_secs(10 * 60);
+
+/// How often it is looked whether the pin of an idle server still stands.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// The longest life of a server.
 const LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -181,6 +184,7 @@ impl Server {
 
     /// Starts it, and compares its definitions with the pin.
     async fn start(&self, until: Instant) -> Result<(Connection, Option<String>), Gone> {
+        admit(&self.spawner, &self.pin.launch)?;
         let until = until.min(Instant::now() + START_WAIT);
         let job = job(&self.pin.name, &self.pin.launch, self.cwd.clone());
         let mut env = environment(&self.pin.launch);
@@ -279,7 +283,7 @@ impl Server {
                 *running = None;
                 false
             }
-            () = tokio::time::sleep(IDLE) => {
+            () = self.out_of_use() => {
                 end(running.take());
                 false
             }
@@ -291,6 +295,14 @@ impl Server {
             }
         }
     }
+
+    /// Waits until nobody has called it for long, or its pin is gone or another one.
+    async fn out_of_use(&self) {
+        let until = Instant::now() + IDLE;
+        while Instant::now() < until && (self.unchanged)().is_ok() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
 }
 
 /// The longest text of a log line, in bytes.
@@ -300,6 +312,18 @@ const MAX_LOG: usize = 4096;
 fn end(server: Option<Connection>) {
     if let Some(server) = server {
         tokio::spawn(server.end());
+    }
+}
+
+/// Refuses a program that commands of the pod could have written: it would have the server's secrets and network.
+pub(crate) fn admit(spawner: &Spawner, launch: &Launch) -> Result<(), Gone> {
+    let program = launch.command.first().map(Path::new);
+    match program.filter(|program| program.is_absolute() && spawner.may_replace(program)) {
+        None => Ok(()),
+        Some(program) => Err(Gone(format!(
+            "commands of pods may write {}; install it outside of the project, and add the server again with that path",
+            authority::escape(program)
+        ))),
     }
 }
 

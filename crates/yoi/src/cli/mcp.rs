@@ -27,7 +27,7 @@ pub(crate) enum McpAction {
 pub(crate) struct McpAddArgs {
     /// A name for the server: 1 to 24 characters of a-z, 0-9 and -
     pub(crate) name: String,
-    /// The program and its arguments; it runs in the directory of the pod
+    /// The program and its arguments; it starts in an empty directory
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
     /// Let the server use the network

@@ -5,23 +5,29 @@ use super::person::only_a_person;
 use crate::cli::{McpAction, McpAddArgs, McpPinArgs};
 use crate::show::out;
 use authority::text::{Lines, escape_line, escape_within};
-use host::compose::roots::Added;
-use host::compose::{compose, secrets};
+use authority::{Redactor, Secret};
+use host::compose::roots::{self, Added};
+use host::compose::{compose, packages, secrets};
 use host::config::{Config, grants};
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::mcp::{self as servers, FoundServer};
+use host::pods::make_private;
 use llm_worker::ToolEffect;
-use mcp::{Launch, ServerPin, ask_once, is_server_name};
+use mcp::{Launch, PinnedTool, ServerPin, ask_once, is_server_name};
 use pod::feature::FeatureModule;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a server may take to start and to list its tools: one that is installed by its start takes long.
 const WAIT: Duration = Duration::from_secs(120);
+
+/// The option that opens a directory for reading.
+const READ_DIR: &str = "--read-dir";
 
 /// Most differences that are listed.
 const MAX_LISTED: usize = 64;
@@ -65,9 +71,8 @@ fn add(args: &McpAddArgs, env: &Env) -> Result<Exit, Failure> {
         read: args
             .read_dir
             .iter()
-            .map(|dir| env.cwd.join(dir))
-            .map(|dir| dir.canonicalize().unwrap_or(dir))
-            .collect(),
+            .map(|dir| roots::lent(&ambient::claim(), env, READ_DIR, dir))
+            .collect::<Result<_, _>>()?,
     };
     let (mut pin, problems) = asked(&args.name, launch, env)?;
     (pin.trusted, pin.allowed) = (args.view.trust, args.view.allow_calls);
@@ -87,11 +92,14 @@ fn add(args: &McpAddArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The command with a program that is looked up in `PATH` or has an absolute path.
+/// The command with the path of its program: a later `PATH` may lead elsewhere.
 fn command(words: &[String], env: &Env) -> Result<Vec<String>, Failure> {
     let mut words = words.to_vec();
-    if let Some(program) = words.first_mut().filter(|program| program.contains('/')) {
-        let path = env.cwd.join(&*program);
+    if let Some(program) = words.first_mut() {
+        let path = match program.contains('/') {
+            true => env.cwd.join(&*program),
+            false => in_path(program, env)?,
+        };
         *program = path.into_os_string().into_string().map_err(|path| {
             Failure::new(
                 Exit::Usage,
@@ -100,6 +108,22 @@ fn command(words: &[String], env: &Env) -> Result<Vec<String>, Failure> {
         })?;
     }
     Ok(words)
+}
+
+/// The file of this name that `PATH` leads to.
+fn in_path(program: &str, env: &Env) -> Result<PathBuf, Failure> {
+    let path = env.var("PATH").unwrap_or_default();
+    std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(program))
+        .find(|path| {
+            path.metadata()
+                .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        })
+        .ok_or_else(|| {
+            let message = format!("run {}: no such program in PATH", escape_line(program));
+            Failure::new(Exit::Unavailable, message).help("install it or name its path")
+        })
 }
 
 /// The names that a person gave to tools; each is the name of a tool.
@@ -123,12 +147,23 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
     let config = Config::load(env)?;
     let unavailable =
         |why: String| Failure::new(Exit::Unavailable, format!("MCP server {name}: {why}"));
-    let mut composed = compose(&ambient, &config, env, Added::default())?;
-    for dir in &launch.read {
-        composed = composed.reading(dir.clone());
+    if let Some(why) = packages::withheld(packages::mode(&config), launch.network) {
+        return Err(unavailable(why.to_owned()));
     }
+    let mut composed = compose(&ambient, &config, env, Added::default())?;
+    let cwd = servers::start_dir(env)?;
+    make_private(&cwd)?;
+    composed = composed.reading(cwd.clone());
+    // A pin may be older than what is withheld now.
+    for dir in &launch.read {
+        composed = composed.reading(roots::lent(&ambient, env, READ_DIR, dir)?);
+    }
+    let redactor = Redactor::default();
     let given = launch.secrets.iter().map(|(variable, id)| {
         let value = secrets::named(&ambient, &config, env, id)?;
+        redactor
+            .add(&Secret::new(&ambient, id, value.clone()))
+            .map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
         Ok((OsString::from(variable), OsString::from(value)))
     });
     let given = given.collect::<Result<Vec<_>, Failure>>()?;
@@ -137,26 +172,61 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
     let spawner = composed
         .spawner(&ambient, env, &tag)?
         .map_err(unavailable)?;
-    let cwd: PathBuf = composed.workspace.cwd().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
     let asked = runtime.block_on(ask_once(name, &launch, &spawner, given, cwd, WAIT));
-    let (greeted, tools, problems) = asked.map_err(|gone| {
+    let (greeted, mut tools, problems) = asked.map_err(|gone| {
         let help = match launch.network {
             true => "`--read-dir DIR` lets it read more; with YOI_LOG=debug, more of its output is in the log",
             false => "`--network` gives it the network, `--read-dir DIR` lets it read more",
         };
-        unavailable(gone.0).help(help)
+        unavailable(redactor.text(&gone.0).into_owned()).help(help)
     })?;
+    let clean = |text: &mut String| *text = redactor.text(text).into_owned();
+    tools.iter_mut().for_each(|tool| without(tool, &clean));
+    let (mut server, mut problems) = (greeted.server, problems);
+    [&mut server.name, &mut server.version]
+        .into_iter()
+        .chain(&mut problems)
+        .for_each(clean);
     let pin = ServerPin::new(
         name.to_owned(),
         launch,
-        (greeted.era, greeted.protocol, greeted.server),
+        (greeted.era, greeted.protocol, server),
         tools,
     );
     Ok((pin, problems))
+}
+
+/// Has `clean` keep secrets out of a definition.
+fn without(tool: &mut PinnedTool, clean: &impl Fn(&mut String)) {
+    clean(&mut tool.name);
+    tool.title.iter_mut().for_each(clean);
+    tool.description.iter_mut().for_each(clean);
+    clean_value(&mut tool.input_schema, clean);
+    if let Some(schema) = &mut tool.output_schema {
+        clean_value(schema, clean);
+    }
+}
+
+fn clean_value(value: &mut Value, clean: &impl Fn(&mut String)) {
+    match value {
+        Value::String(text) => clean(text),
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|value| clean_value(value, clean)),
+        Value::Object(fields) => {
+            let all = std::mem::take(fields).into_iter();
+            fields.extend(all.map(|(mut name, mut value)| {
+                clean(&mut name);
+                clean_value(&mut value, clean);
+                (name, value)
+            }));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn list(json: bool, env: &Env) -> Result<Exit, Failure> {
@@ -268,6 +338,13 @@ fn pin(args: &McpPinArgs, env: &Env) -> Result<Exit, Failure> {
         .filter(|more| *more > 0)
     {
         out::line(&format!("and {more} more"));
+    }
+    let reworded = old.new_or_changed(&pin.tools).take(MAX_LISTED);
+    for name in reworded {
+        out::line(&format!("{}:", escape_line(name)));
+        old.reworded(name, &pin.tools)
+            .iter()
+            .for_each(|what| out::line(what));
     }
     if changed.is_empty() {
         out::line("its definitions are as they were");

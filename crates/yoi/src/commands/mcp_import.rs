@@ -194,8 +194,10 @@ fn own_name(name: &str) -> String {
         }
     };
     let own: String = name.chars().take(MAX_SERVER_NAME).map(fits).collect();
-    match is_server_name(&own) {
-        true => own,
+    // It is no option.
+    let own = own.trim_start_matches('-');
+    match is_server_name(own) {
+        true => own.to_owned(),
         false => "NAME".to_owned(),
     }
 }

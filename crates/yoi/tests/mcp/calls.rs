@@ -106,7 +106,8 @@ fn a_call_needs_approval_unless_the_server_is_trusted_to_read() {
 fn calls_of_one_answer_go_one_at_a_time_in_its_order() {
     let Some(scene) = scene() else { return };
     let mut args = vec!["mcp", "add", "fake", "--trust", "--"];
-    args.extend(["python3", "server.py", "modern"]);
+    let server = super::server(&scene);
+    args.extend(["python3", &server, "modern"]);
     yoi(&scene, &args).ends(0);
     let texts: Vec<String> = (0..8).map(|number| number.to_string()).collect();
     let calls: Vec<_> = texts

@@ -85,7 +85,8 @@ fn a_server_that_writes_without_end_holds_up_nothing() {
     let (results, run) = run_calls(&scene, "p", &call);
     assert_eq!((run.code(), results.len()), (Some(0), 1), "{run:?}");
     scene.sound("p");
-    let args = ["mcp", "add", "other", "--", "python3", "server.py"];
+    let server = super::server(&scene);
+    let args = ["mcp", "add", "other", "--", "python3", &server];
     yoi(&scene, &[&args[..], &["legacy", "endless"]].concat())
         .ends(69)
         .says(&["its list of tools is over 4 MiB"]);

@@ -44,9 +44,15 @@ fn yoi(scene: &Scene, args: &[&str]) -> Done {
 
 /// Adds the server with these words.
 fn add(scene: &Scene, name: &str, words: &str) -> Done {
-    let mut args = vec!["mcp", "add", name, "--", "python3", "server.py"];
+    let server = server(scene);
+    let mut args = vec!["mcp", "add", name, "--", "python3", &server];
     args.extend(words.split(' '));
     yoi(scene, &args).ends(0)
+}
+
+/// The path of the server.
+fn server(scene: &Scene) -> String {
+    scene.file("server.py").to_str().unwrap().to_owned()
 }
 
 /// How often the server was started in a scene.
@@ -87,7 +93,8 @@ fn a_server_is_asked_once_and_then_described_without_it() {
         .prints(&["new  13 tools", "old  13 tools"]);
     let shown = yoi(&scene, &["mcp", "show", "old"]).ends(0);
     shown.prints(&[
-        "starts: python3 server.py legacy",
+        "bin/python3 ",
+        "/server.py legacy",
         "says that it is: fake 1.2.3",
         "mcp__old__show_log_gr__e  asks",
         "mcp__old__untyped  asks",
@@ -133,7 +140,12 @@ fn what_a_server_changed_is_shown_and_taken_by_pin_alone() {
     // The server of today.
     let text = std::fs::read_to_string(scene.file("server.py")).unwrap();
     scene.write("server.py", text.replace("\"changed\" in words", "True"));
-    let differences = ["- any", "~ echo: description"];
+    let differences = [
+        "- any",
+        "~ echo: description",
+        "    - description: Say it again.",
+        "    + description: Say it twice.",
+    ];
     yoi(&scene, &["mcp", "pin", "fake", "--dry-run"])
         .ends(0)
         .prints(&differences);
@@ -198,6 +210,41 @@ fn run_calls(scene: &Scene, pod: &str, calls: &[(&str, Value)]) -> (Vec<(String,
 }
 
 #[test]
+fn what_a_pod_could_have_written_is_no_server() {
+    let Some(scene) = scene() else { return };
+    scene.write("run.sh", "#!/bin/sh\nexec python3 server.py modern\n");
+    let path = scene.file("run.sh");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).unwrap();
+    yoi(&scene, &["mcp", "add", "fake", "--", "./run.sh"])
+        .ends(69)
+        .says(&["commands of pods may write", "outside of the project"]);
+    assert_eq!(starts(&scene), 0);
+    let home = scene.path("home");
+    let lent = ["mcp", "add", "fake", "--read-dir", home.to_str().unwrap()];
+    yoi(
+        &scene,
+        &[&lent[..], &["--", "python3", &server(&scene)]].concat(),
+    )
+    .ends(2)
+    .says(&["would give access to the home directory"]);
+    scene.config("[sandbox]\nmode = \"off\"\n");
+    let plain = [
+        "mcp",
+        "add",
+        "fake",
+        "--",
+        "python3",
+        &server(&scene),
+        "modern",
+    ];
+    yoi(&scene, &plain)
+        .ends(69)
+        .says(&["without a sandbox nothing confines"]);
+    assert_eq!(starts(&scene), 0);
+}
+
+#[test]
 fn servers_of_other_programs_are_shown_and_not_added() {
     let Some(scene) = scene() else { return };
     let project = json!({ "mcpServers": {
@@ -206,6 +253,7 @@ fn servers_of_other_programs_are_shown_and_not_added() {
             "args": ["server.py", "two words"],
             "env": { "API_KEY": "value-of-the-key", "OTHER": "${HOME}", "MODE": "a b" },
         },
+        "-odd": { "command": "odd" },
         "far": { "type": "http", "url": "https://example.org/mcp" },
     } });
     scene.write(".mcp.json", project.to_string());
@@ -216,15 +264,13 @@ fn servers_of_other_programs_are_shown_and_not_added() {
     let shown = shown.prints(&[
         "My Server  (",
         "yoi mcp add my-server --secret API_KEY=SECRET --env 'MODE=a b' --secret OTHER=SECRET -- python3 server.py 'two words'",
+        "yoi mcp add odd -- odd",
         "it is reached over HTTP",
         "yoi mcp add docs -- docs-server --stdio",
     ]);
     assert!(!shown.out.contains("value-of-the-key"), "{}", shown.out);
     let listed = yoi(&scene, &["mcp", "list"]).ends(0);
-    listed.prints(&[
-        "names My Server, far, not added",
-        "there are no MCP servers",
-    ]);
+    listed.prints(&["My Server", "there are no MCP servers"]);
     let model = scene.script("none.jsonl", &[json!({ "text": "done" })]);
     yoi(&scene, &["run", "-m", &model, "go"]).ends(0);
     assert_eq!(starts(&scene), 0);

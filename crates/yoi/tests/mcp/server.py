@@ -3,6 +3,8 @@
 import json, os, sys
 
 words = sys.argv[1:]
+started_in = os.listdir(".")
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
 era = words[0]
 me = os.getpid()
 
@@ -102,6 +104,7 @@ def called(of):
         error(of, -32602, "unknown tool")
 
 
+assert started_in == [], started_in
 note("starts", f"{me} {' '.join(words)}")
 print("Listening", flush=True)
 for line in sys.stdin:
