@@ -3,29 +3,34 @@
 
 use crate::front_matter::FrontMatter;
 use crate::skills::{Origin, one_line};
+use authority::text::Lines;
 use pod::feature::{
-    CommandDeclaration, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
-    FeatureModule, MAX_COMMAND,
+    CommandCheck, CommandDeclaration, FeatureDescriptor, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, MAX_COMMAND,
 };
+use std::fmt;
 
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("commands");
 
-/// Most commands of one start.
-pub const MAX_COMMANDS: usize = 64;
 /// Most bytes of a file of a command: its text and its front matter.
 pub const MAX_FILE: u64 = 48 * 1024;
 /// Longest description and hint, in characters; each may have four bytes.
 const MAX_ABOUT: usize = 240;
 const MAX_HINT: usize = 60;
 
-/// The feature that adds the commands that were found.
-#[derive(Debug)]
-pub struct Commands(pub Vec<CommandDeclaration>);
+/// The feature that adds the commands that were found, and what is asked before one is expanded.
+pub struct Commands(pub Vec<CommandDeclaration>, pub Option<CommandCheck>);
+
+impl fmt::Debug for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Commands").field(&self.0).finish()
+    }
+}
 
 /// The feature without a command.
 pub(crate) fn declared() -> FeatureDescriptor {
-    Commands(Vec::new()).descriptor()
+    Commands(Vec::new(), None).descriptor()
 }
 
 impl FeatureModule for Commands {
@@ -41,7 +46,10 @@ impl FeatureModule for Commands {
             .build()
     }
 
-    fn install(&self, _: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        if let Some(check) = &self.1 {
+            ctx.check_commands(CommandCheck::clone(check));
+        }
         Ok(())
     }
 }
@@ -56,32 +64,37 @@ pub fn command(name: &str, text: &str, origin: &Origin) -> Result<CommandDeclara
         || !name.chars().all(fits)
         || !name.starts_with(|c: char| c.is_ascii_alphanumeric())
     {
-        return Err("its name is not 1 to 64 letters, digits and `-_.`".to_owned());
+        return Err(
+            "its name is not 1 to 64 ASCII letters, digits and `-_.:`, a letter or digit first"
+                .to_owned(),
+        );
     }
     let (fields, body) = FrontMatter::read(text)?;
-    let text: String = body.trim().chars().filter(|c| is_text(*c)).collect();
+    let text = body.trim().replace("\r\n", "\n");
     if text.is_empty() {
         return Err("it has no text".to_owned());
     }
     if text.len() > MAX_COMMAND {
         return Err(format!("its text has more than {} KiB", MAX_COMMAND / 1024));
     }
+    if let Some(c) = authority::text::find(&text, Lines::Many) {
+        let c = c.escape_unicode();
+        return Err(format!(
+            "its text contains {c}, a control, direction or invisible character"
+        ));
+    }
     let first = text.lines().next().unwrap_or_default();
-    let about = fields.get("description").unwrap_or(first);
-    Ok(CommandDeclaration {
+    let given = |field: &str| fields.get(field).filter(|text| !text.trim().is_empty());
+    let about = given("description").unwrap_or(first);
+    let command = CommandDeclaration {
         name: name.to_owned(),
         about: one_line(about, MAX_ABOUT),
-        argument_hint: fields
-            .get("argument-hint")
-            .map(|hint| one_line(hint, MAX_HINT)),
+        argument_hint: given("argument-hint").map(|hint| one_line(hint, MAX_HINT)),
         source: origin.to_string(),
         text,
-    })
-}
-
-/// Characters of a text; the host refuses declarations with others.
-fn is_text(c: char) -> bool {
-    c == '\n' || c == '\t' || !c.is_control()
+    };
+    // One that the registry refuses would cost all others.
+    command.wrong().map_or(Ok(command), Err)
 }
 
 #[cfg(test)]
@@ -106,7 +119,19 @@ mod tests {
             (plain.about.as_str(), plain.text.as_str()),
             ("Just do it.", "Just do it.\nNow.")
         );
-        let problems = Commands(vec![made, plain]).descriptor().problems();
+        let lines = command(
+            "c",
+            "---\ndescription: ''\nargument-hint: ''\n---\nOne.\r\nTwo.",
+            &Origin::Person,
+        );
+        let lines = lines.unwrap();
+        assert_eq!(
+            (lines.about.as_str(), lines.text.as_str()),
+            ("One.", "One.\nTwo.")
+        );
+        let problems = Commands(vec![lines, made, plain], None)
+            .descriptor()
+            .problems();
         assert!(problems.is_empty(), "{problems:?}");
     }
 
@@ -116,6 +141,8 @@ mod tests {
         for (name, text, why) in [
             ("a b", "x", "its name"),
             ("-a", "x", "its name"),
+            ("a", "to\u{202e}day", "\\u{202e}"),
+            ("a", "to\u{7}day", "\\u{7}"),
             ("a", "---\na: b\n---\n  \n", "no text"),
             ("a", "---\na: b\n", "does not end"),
             ("a", &long, "more than 32 KiB"),

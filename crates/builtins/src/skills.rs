@@ -4,7 +4,9 @@
 //! heading that says so; everything else is the result of a call. Nothing that a skill says widens what runs.
 
 use crate::front_matter::FrontMatter;
+use authority::text::{Lines, find, strip};
 use authority::{FileKind, Located, Workspace};
+use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
@@ -37,8 +39,6 @@ pub const READ: HostCapability = HostCapability::ScopedFs {
 /// The file that makes a directory a skill.
 pub const FILE: &str = "SKILL.md";
 
-/// Most skills of one start.
-pub const MAX_SKILLS: usize = 64;
 /// Most bytes of a file of a skill.
 pub const MAX_FILE: u64 = 256 * 1024;
 /// Longest name and description of a skill, in characters.
@@ -85,6 +85,14 @@ pub enum Origin {
     Package(String),
 }
 
+impl Origin {
+    /// Whether both are the project, the person, or packages.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -107,13 +115,19 @@ impl SkillEntry {
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default();
         let name = fields.get("name").unwrap_or(&of_dir).to_owned();
+        // Letters are those of all scripts; some of these have no shape.
         let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if name.is_empty() || name.chars().count() > MAX_NAME || !name.chars().all(fits) {
+        if name.is_empty()
+            || name.chars().count() > MAX_NAME
+            || !name.chars().all(fits)
+            || find(&name, Lines::One).is_some()
+        {
             return Err(format!(
-                "its name is not 1 to {MAX_NAME} letters, digits and `-`"
+                "its name is not 1 to {MAX_NAME} visible letters, digits and `-_.`"
             ));
         }
-        let Some(description) = fields.get("description") else {
+        let description = fields.get("description");
+        let Some(description) = description.filter(|text| !text.trim().is_empty()) else {
             return Err("it has no description".to_owned());
         };
         let odd =
@@ -137,16 +151,25 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
         return text.into_owned();
     }
     let cut: String = text.chars().take(most.saturating_sub(1)).collect();
-    format!("{cut}…")
+    // A joiner has no shape where what it joins is cut off.
+    strip(&format!("{cut}…"), Lines::One)
 }
 
-/// The feature that adds Skill.
-#[derive(Debug)]
-pub struct Skills(pub Vec<SkillEntry>);
+/// Says why a skill is not read now; asked at each call.
+pub type SkillCheck = Arc<dyn Fn(&SkillEntry) -> Result<(), String> + Send + Sync>;
+
+/// The feature that adds Skill, with the skills and what is asked before one is read.
+pub struct Skills(pub Vec<SkillEntry>, pub Option<SkillCheck>);
+
+impl fmt::Debug for Skills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Skills").field(&self.0).finish()
+    }
+}
 
 /// The feature without a skill.
 pub(crate) fn declared() -> FeatureDescriptor {
-    Skills(Vec::new()).descriptor()
+    Skills(Vec::new(), None).descriptor()
 }
 
 impl FeatureModule for Skills {
@@ -169,8 +192,13 @@ impl FeatureModule for Skills {
         let live = Arc::new(Live {
             files: ctx.services().fs(ROOT)?,
             skills: self.0.clone(),
+            check: self.1.clone(),
         });
-        ctx.tools().implement(&SKILL, &live, Live::skill).map(drop)
+        let named = Arc::clone(&live);
+        let touches = move |wanted: &Wanted| named.touches(wanted);
+        ctx.tools()
+            .implement_touching(&SKILL, touches, &live, Live::skill)
+            .map(drop)
     }
 }
 
@@ -235,9 +263,23 @@ struct Wanted {
 struct Live {
     files: Workspace,
     skills: Vec<SkillEntry>,
+    check: Option<SkillCheck>,
 }
 
 impl Live {
+    /// The file of a skill of the project, as if Read read it: rules about files of the project hold. Those of the person
+    /// and of packages are elsewhere, where a person put or granted them.
+    fn touches(&self, wanted: &Wanted) -> Vec<Touch> {
+        let file = wanted.file.as_deref().unwrap_or(FILE);
+        let mut skills = self.skills.iter();
+        let skill = skills.find(|skill| skill.name == wanted.name);
+        skill
+            .filter(|skill| skill.origin == Origin::Project)
+            .map(|skill| Touch::Read(skill.dir.join(file)))
+            .into_iter()
+            .collect()
+    }
+
     async fn skill(self: Arc<Self>, wanted: Wanted, _: ToolContext) -> ToolResult {
         let Some(skill) = self.skills.iter().find(|skill| skill.name == wanted.name) else {
             let names: Vec<&str> = self
@@ -249,6 +291,9 @@ impl Live {
             let text = format!("there is no such skill; there are: {known}");
             return Err(fail(ErrorKind::FixInput, text));
         };
+        if let Some(check) = &self.check {
+            check(skill).map_err(|why| fail(ErrorKind::Denied, why))?;
+        }
         let SkillEntry { name, origin, .. } = skill;
         let Some(file) = wanted.file else {
             let text = self.read(skill, FILE)?;
@@ -336,5 +381,30 @@ impl Live {
             names.push("and more".to_owned());
         }
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_skill_says_never_costs_another() {
+        let read = |name: &str, about: &str| {
+            let text = format!("---\nname: {name}\ndescription: \"{about}\"\n---\n");
+            SkillEntry::read(&text, Path::new("/s"), Origin::Project).map(|(skill, _)| skill)
+        };
+        for (name, about, why) in [("a\u{3164}", "x", "its name"), ("a", " ", "no description")] {
+            let read = read(name, about);
+            assert!(read.as_ref().is_err_and(|is| is.contains(why)), "{read:?}");
+        }
+        let joined = "\u{1f468}\u{200d}".repeat(900);
+        let odd = read("odd", &format!("{joined} to\u{202e}day")).unwrap();
+        for most in [MAX_DESCRIPTION, 240, LEAST_DESCRIPTION, 101] {
+            let cut = one_line(&odd.description, most);
+            assert_eq!(find(&cut, Lines::One), None, "{cut}");
+        }
+        let problems = Skills(vec![odd], None).descriptor().problems();
+        assert!(problems.is_empty(), "{problems:?}");
     }
 }

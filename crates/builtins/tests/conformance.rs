@@ -65,12 +65,13 @@ fn examples() -> Vec<(&'static str, Value)> {
 
 /// A skill in the root that the host of these checks offers.
 fn a_skill() -> Skills {
-    Skills(vec![SkillEntry {
+    let skill = SkillEntry {
         name: "demo".to_owned(),
         description: "How to demonstrate.".to_owned(),
         dir: "demo".into(),
         origin: Origin::Project,
-    }])
+    };
+    Skills(vec![skill], None)
 }
 
 fn instance(id: &FeatureId) -> Arc<dyn FeatureModule> {

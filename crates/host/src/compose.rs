@@ -285,6 +285,7 @@ impl Composed {
             self.workspace.also_read(ambient, spawner.readable());
         }
         let internet = Net::public(ambient, [HostPattern::any()]);
+        let secret_names = self.workspace.secret_names().clone();
         let services = HostServices::none()
             .root(HostCapability::WORKSPACE, self.workspace)
             .net(internet)
@@ -304,7 +305,7 @@ impl Composed {
             self.access,
             session,
         )?;
-        let services = match self.skills.root(ambient) {
+        let services = match self.skills.root(ambient, &secret_names) {
             Some(files) => services.root(builtins::skills::ROOT, files),
             None => services,
         };

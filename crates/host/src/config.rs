@@ -203,7 +203,7 @@ impl Config {
 
     /// The skills of all places. Looks for them when it is first asked.
     pub fn skills(&self, env: &Env) -> &FoundSkills {
-        self.skills.get(&self.project, self.plugins(env), env)
+        self.skills.get(self, env)
     }
 
     /// When old results leave the context.

@@ -13,5 +13,5 @@ pub use content::{CopyPlace, of as content_of};
 pub use find::{NamedPackage, OnDemand, Places, Plugins, at, is_package};
 pub use grants::PackageGrant;
 pub(crate) use grants::gates;
-pub use package::{FoundPackage, Standing};
+pub use package::{FoundPackage, GrantCheck, Standing};
 pub use parts::PackageParts;

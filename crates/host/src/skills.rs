@@ -2,20 +2,23 @@
 //! nothing.
 //!
 //! A start reads each `SKILL.md` once, for its name and description, and each file of a command. One that cannot be read is a
-//! problem of the report; it costs no other. The first of a name counts.
+//! problem of the report; it costs no other. The first of a name counts: the person's, then those of packages, then those of
+//! the project, so that no repository replaces what a person typed or wrote.
 
+use crate::compose::packages::copy_place;
+use crate::config::Config;
 use crate::env::Env;
 use crate::plain_file;
-use crate::plugins::{CopyPlace, Plugins, Standing};
-use crate::project::Project;
-use authority::{Access, Ambient, Location, Workspace};
-use builtins::commands::{self, MAX_COMMANDS};
-use builtins::skills::{self, FILE, MAX_FILE, MAX_SKILLS, Origin, SkillEntry};
-use pod::feature::{CommandDeclaration, FeatureRegistryBuilder};
+use crate::plugins::{GrantCheck, Standing};
+use authority::{Access, Ambient, Location, SecretNames, Workspace};
+use builtins::commands;
+use builtins::skills::{self, FILE, MAX_FILE, Origin, SkillCheck, SkillEntry};
+use pod::feature::{CommandCheck, CommandDeclaration, FeatureRegistryBuilder};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Directories of skills and of commands in a project.
 const SKILLS: [&str; 3] = [".yoi/skills", ".agents/skills", ".claude/skills"];
@@ -54,6 +57,11 @@ pub const SLASH: &[&str] = &[
     "unpin",
 ];
 
+/// Most skills, and most commands, of the person, of the project and of one package, so that none pushes out another; and
+/// most of all packages.
+const MAX_OF_ONE: usize = 48;
+const MAX_OF_PACKAGES: usize = 128;
+
 /// Most names of one directory that are read.
 const MAX_NAMES: usize = 256;
 
@@ -67,6 +75,10 @@ pub struct FoundSkills {
     pub problems: Vec<String>,
     pub commands: Vec<CommandDeclaration>,
     pub command_problems: Vec<String>,
+    /// Of the commands, in their order.
+    command_origins: Vec<Origin>,
+    /// Of the packages that have some, by whose words they are.
+    checks: BTreeMap<String, GrantCheck>,
 }
 
 /// Skills and commands that are looked for when something asks. No part of what is configured, and so not of its digest:
@@ -75,9 +87,8 @@ pub struct FoundSkills {
 pub struct SkillsOnDemand(OnceLock<FoundSkills>);
 
 impl SkillsOnDemand {
-    pub(crate) fn get(&self, project: &Project, plugins: &Plugins, env: &Env) -> &FoundSkills {
-        self.0
-            .get_or_init(|| FoundSkills::find(project, plugins, env))
+    pub(crate) fn get(&self, config: &Config, env: &Env) -> &FoundSkills {
+        self.0.get_or_init(|| FoundSkills::find(config, env))
     }
 }
 
@@ -97,7 +108,8 @@ struct Place<'a> {
 }
 
 impl FoundSkills {
-    fn find(project: &Project, plugins: &Plugins, env: &Env) -> Self {
+    fn find(config: &Config, env: &Env) -> Self {
+        let project = &config.project;
         let (ambient, root) = (ambient::claim(), &project.root);
         // A home directory is no project, and its skills are the person's.
         let is_project = project.too_wide.is_none();
@@ -119,21 +131,56 @@ impl FoundSkills {
         };
         let home = env.home().map(|home| home.join(HOME_SKILLS)).ok();
         let mut found = Self::default();
-        let skills = SKILLS.iter().filter(|_| is_project).map(of_project);
-        let skills = skills.chain(own(OWN_SKILLS)).chain(home.map(of_person));
-        skills.for_each(|place| found.skills_in(&ambient, &place, env));
-        let commands = COMMANDS.iter().filter(|_| is_project).map(of_project);
-        let commands = commands.chain(own(OWN_COMMANDS));
+        let skills = own(OWN_SKILLS).into_iter().chain(home.map(of_person));
+        skills.for_each(|place| found.skills_in(&ambient, &place, &[], env));
+        let commands = own(OWN_COMMANDS).into_iter();
         commands.for_each(|place| found.commands_in(&ambient, &place, env));
-        found.of_packages(plugins, env);
+        found.of_packages(config, env);
+        let skills = SKILLS.iter().filter(|_| is_project).map(of_project);
+        let skills: Vec<_> = skills
+            .filter_map(|place| found.opened(&ambient, place, env, true))
+            .collect();
+        let dirs: Vec<&Path> = skills.iter().map(|place| place.dir.as_path()).collect();
+        for place in &skills {
+            found.skills_in(&ambient, place, &dirs, env);
+        }
+        let commands = COMMANDS.iter().filter(|_| is_project).map(of_project);
+        for place in commands {
+            if let Some(place) = found.opened(&ambient, place, env, false) {
+                found.commands_in(&ambient, &place, env);
+            }
+        }
         shorten(&mut found.problems);
         shorten(&mut found.command_problems);
         found
     }
 
-    /// Skills and commands of the packages that the person granted as they are; skills are read in the copy of a package.
-    fn of_packages(&mut self, plugins: &Plugins, env: &Env) {
-        for package in &plugins.found {
+    /// The place without links; none where nothing is, or where it leads out of the project.
+    fn opened<'a>(
+        &mut self,
+        ambient: &Ambient,
+        place: Place<'a>,
+        env: &Env,
+        of_skills: bool,
+    ) -> Option<Place<'a>> {
+        place.dir.symlink_metadata().ok()?;
+        match resolved(ambient, &place.dir, place.within) {
+            Ok(dir) => Some(Place { dir, ..place }),
+            Err(why) => {
+                let what = format!("{}: {why}; it is not read", env.shown(&place.dir));
+                match of_skills {
+                    true => self.problems.push(what),
+                    false => self.command_problems.push(what),
+                }
+                None
+            }
+        }
+    }
+
+    /// Skills and commands of the packages that the person granted as they are; skills are read in the copy of a package,
+    /// if no command can write there.
+    fn of_packages(&mut self, config: &Config, env: &Env) {
+        for package in &config.plugins(env).found {
             // Most have neither, and their files are not read once more.
             if ![OWN_SKILLS, OWN_COMMANDS]
                 .iter()
@@ -144,19 +191,28 @@ impl FoundSkills {
             let Standing::Granted { digest } = package.standing(env) else {
                 continue;
             };
-            let (Ok(parts), Ok(copies)) = (package.parts(), CopyPlace::of(env)) else {
+            let Ok(parts) = package.parts() else {
                 continue;
             };
             if parts.digest != *digest {
                 continue;
             }
             let shown = env.shown(&package.dir);
-            let copy = copies.at(digest);
-            parts
-                .skills_in(&copy)
-                .for_each(|skill| self.add(skill, &shown));
+            let origin = Origin::Package(package.name.clone());
+            self.checks
+                .insert(origin.to_string(), package.check(digest, env));
+            match copy_place(config, env) {
+                Ok(copies) => parts
+                    .skills_in(&copies.at(digest))
+                    .for_each(|skill| self.add(skill, &shown)),
+                Err(_) if parts.skills.is_empty() => {}
+                Err(why) => {
+                    let what = format!("plugin {}: its skills are left out: {why}", package.name);
+                    self.problems.push(what);
+                }
+            }
             let commands = parts.commands.iter().cloned();
-            commands.for_each(|command| self.add_command(command, &shown));
+            commands.for_each(|command| self.add_command(command, &origin, &shown));
             let told = parts
                 .problems
                 .iter()
@@ -177,24 +233,55 @@ impl FoundSkills {
         })
     }
 
+    /// Refuses commands of a package whose grant is gone.
+    pub(crate) fn command_check(&self) -> Option<CommandCheck> {
+        let checks = self.checks.clone();
+        let check = move |command: &CommandDeclaration| {
+            let check = checks.get(&command.source);
+            check.map_or(Ok(()), GrantCheck::granted)
+        };
+        (!self.checks.is_empty()).then(|| Arc::new(check) as CommandCheck)
+    }
+
+    /// Refuses skills of a package whose grant is gone, or whose content or copy is another one.
+    pub(crate) fn skill_check(&self) -> Option<SkillCheck> {
+        let checks = self.checks.clone();
+        let check = move |skill: &SkillEntry| {
+            // The directory of a skill is `skills/NAME` of the copy.
+            let copy = skill.dir.ancestors().nth(2);
+            match checks.get(&skill.origin.to_string()).zip(copy) {
+                Some((check, copy)) => check.unchanged(copy),
+                None => Ok(()),
+            }
+        };
+        (!self.checks.is_empty()).then(|| Arc::new(check) as SkillCheck)
+    }
+
     /// Handles on the directories of all skills, if there are some. One that is gone meanwhile is left out.
-    pub(crate) fn root(&self, ambient: &Ambient) -> Option<Workspace> {
+    pub(crate) fn root(&self, ambient: &Ambient, secrets: &SecretNames) -> Option<Workspace> {
         let mut dirs = self.skills.iter().map(|skill| skill.dir.as_path());
         let open = |dir: &Path| Workspace::open(ambient, dir, dir, Access::Read).ok();
-        let first = dirs.find_map(open)?;
+        let first = dirs.find_map(open)?.with_secrets(secrets.clone());
         Some(dirs.fold(first, |all, dir| {
             let more = all.clone().with_dir(ambient, dir, Access::Read);
             more.unwrap_or(all)
         }))
     }
 
-    fn skills_in(&mut self, ambient: &Ambient, place: &Place<'_>, env: &Env) {
+    /// Adds the skills of a place; a link of a project leads into one of its directories of skills.
+    fn skills_in(&mut self, ambient: &Ambient, place: &Place<'_>, dirs: &[&Path], env: &Env) {
+        let is_skill = |dir: &Path| {
+            place.within.is_none() || dirs.iter().any(|of| dir != *of && dir.starts_with(of))
+        };
         for dir in listed(&place.dir) {
             if dir.join(FILE).symlink_metadata().is_err() {
                 continue;
             }
             let shown = env.shown(&dir);
             let read = resolved(ambient, &dir, place.within).and_then(|dir| {
+                if !is_skill(&dir) {
+                    return Err("it leads out of the directories of skills".to_owned());
+                }
                 let text = text(ambient, &dir.join(FILE), MAX_FILE)?;
                 SkillEntry::read(&text, &dir, place.origin.clone())
             });
@@ -222,22 +309,24 @@ impl FoundSkills {
                     format!("skill {shown}: {origin} has a skill {name}, too, which is used");
                 self.problems.push(what);
             }
-            None if self.skills.len() >= MAX_SKILLS => {
-                let what = format!("skill {shown}: only {MAX_SKILLS} skills are used");
-                self.problems.push(what);
-            }
-            None => self.skills.push(skill),
+            None => match full(self.skills.iter().map(|other| &other.origin), &skill.origin) {
+                Some(most) => {
+                    let what = format!("skill {shown}: only {most} skills of this place are used");
+                    self.problems.push(what);
+                }
+                None => self.skills.push(skill),
+            },
         }
     }
 
     fn commands_in(&mut self, ambient: &Ambient, place: &Place<'_>, env: &Env) {
-        for (name, file) in markdown(&place.dir) {
+        for (name, file) in markdown(ambient, place) {
             let shown = env.shown(&file);
             let read = resolved(ambient, &file, place.within)
                 .and_then(|file| text(ambient, &file, commands::MAX_FILE))
                 .and_then(|text| commands::command(&name, &text, &place.origin));
             match read {
-                Ok(command) => self.add_command(command, &shown),
+                Ok(command) => self.add_command(command, &place.origin, &shown),
                 Err(why) => {
                     let what = format!("command {shown}: {why}; it is left out");
                     self.command_problems.push(what);
@@ -246,22 +335,35 @@ impl FoundSkills {
         }
     }
 
-    fn add_command(&mut self, command: CommandDeclaration, shown: &str) {
+    fn add_command(&mut self, command: CommandDeclaration, origin: &Origin, shown: &str) {
         let name = &command.name;
         let mut known = self.commands.iter();
         let first = known.find(|other| other.name.eq_ignore_ascii_case(name));
         let problem = match first {
-            _ if SLASH.contains(&name.as_str()) => {
+            _ if SLASH.iter().any(|own| own.eq_ignore_ascii_case(name)) => {
                 format!("/{name} is a command of yoi, which is used")
             }
             Some(first) => format!("{} has a command /{name}, too, which is used", first.source),
-            None if self.commands.len() >= MAX_COMMANDS => {
-                format!("only {MAX_COMMANDS} commands are used")
-            }
-            None => return self.commands.push(command),
+            None => match full(self.command_origins.iter(), origin) {
+                Some(most) => format!("only {most} commands of this place are used"),
+                None => {
+                    self.command_origins.push(origin.clone());
+                    return self.commands.push(command);
+                }
+            },
         };
         self.command_problems
             .push(format!("command {shown}: {problem}"));
+    }
+}
+
+/// How many of one origin there are at most, if so many are there.
+fn full<'a>(known: impl Iterator<Item = &'a Origin> + Clone, of: &Origin) -> Option<usize> {
+    let own = known.clone().filter(|other| *other == of).count();
+    let like = known.filter(|other| other.is_like(of)).count();
+    match own >= MAX_OF_ONE {
+        true => Some(MAX_OF_ONE),
+        false => (like >= MAX_OF_PACKAGES).then_some(MAX_OF_PACKAGES),
     }
 }
 
@@ -278,24 +380,31 @@ fn shorten(problems: &mut Vec<String>) {
 
 /// The paths in a directory, by name; none where there is no directory.
 fn listed(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut paths: Vec<_> = entries.take(MAX_NAMES).map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
+    let mut paths = BTreeSet::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        paths.insert(entry.path());
+        if paths.len() > MAX_NAMES {
+            paths.pop_last();
+        }
+    }
+    paths.into_iter().collect()
 }
 
 /// The Markdown files of a directory, with their names; those one level deeper are `DIRECTORY:NAME`.
-fn markdown(dir: &Path) -> Vec<(String, PathBuf)> {
+fn markdown(ambient: &Ambient, place: &Place<'_>) -> Vec<(String, PathBuf)> {
     let name = |path: &Path| {
         let name = path.file_name()?.to_str()?;
         name.strip_suffix(".md").map(str::to_owned)
     };
     let mut files = Vec::new();
-    for path in listed(dir) {
+    for path in listed(&place.dir) {
         if let Some(name) = name(&path) {
             files.push((name, path));
         } else if let Some(of) = path.file_name().and_then(|of| of.to_str()) {
-            let below = listed(&path).into_iter();
+            let below = match resolved(ambient, &path, place.within) {
+                Ok(dir) => listed(&dir).into_iter(),
+                Err(_) => continue,
+            };
             files.extend(below.filter_map(|file| Some((format!("{of}:{}", name(&file)?), file))));
         }
     }

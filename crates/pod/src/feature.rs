@@ -69,6 +69,7 @@ pub use install::registrars::{
     BackgroundTaskRegistrar, InstructionRegistrar, PublicHookRegistrar, ToolRegistrar,
 };
 pub use install::stage::{RegistrarCall, RegistrarProbe, Staging};
+pub use live::command::CommandCheck;
 pub(crate) use live::enrich::ArgumentEnricher;
 pub use live::enrich::{Enrichment, ToolEnricher};
 pub use live::foreign::ForeignContract;

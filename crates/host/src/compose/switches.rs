@@ -143,8 +143,11 @@ fn with_skills(
     if found.commands.is_empty() {
         policy = policy.disable(commands::ID, "default");
     }
-    modules.push(Arc::new(Commands(found.commands.clone())));
-    modules.push(Arc::new(Skills(found.skills.clone())));
+    modules.push(Arc::new(Commands(
+        found.commands.clone(),
+        found.command_check(),
+    )));
+    modules.push(Arc::new(Skills(found.skills.clone(), found.skill_check())));
     policy
 }
 

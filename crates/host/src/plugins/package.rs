@@ -130,25 +130,50 @@ impl FoundPackage {
         copies: &CopyPlace,
         env: &Env,
     ) -> DeclarativeFeature {
-        let (dir, copy, granted, env) = (
-            self.dir.clone(),
-            copies.at(digest),
-            digest.to_owned(),
-            env.clone(),
-        );
-        let unchanged = move || {
-            match PackageGrant::load(&env, &dir) {
-                Ok(Some(grant)) if grant.digest == granted => {}
-                Ok(_) | Err(_) => return Err(REVOKED.to_owned()),
-            }
-            is_granted(&dir, &granted, CHANGED).and_then(|()| is_granted(&copy, &granted, COPY))
-        };
+        let (check, copy) = (self.check(digest, env), copies.at(digest));
+        let unchanged = move || check.unchanged(&copy);
         DeclarativeFeature::new(
             declared.clone(),
             copies.at(digest),
             digest.to_owned(),
             unchanged,
         )
+    }
+
+    /// What each use of the package asks that was granted with this digest.
+    pub fn check(&self, digest: &str, env: &Env) -> GrantCheck {
+        GrantCheck {
+            dir: self.dir.clone(),
+            digest: digest.to_owned(),
+            env: env.clone(),
+        }
+    }
+}
+
+/// Whether a package is still granted.
+#[derive(Clone, Debug)]
+pub struct GrantCheck {
+    dir: PathBuf,
+    digest: String,
+    env: Env,
+}
+
+impl GrantCheck {
+    /// # Errors
+    /// The grant was revoked, or is for another content.
+    pub fn granted(&self) -> Result<(), String> {
+        match PackageGrant::load(&self.env, &self.dir) {
+            Ok(Some(grant)) if grant.digest == self.digest => Ok(()),
+            Ok(_) | Err(_) => Err(REVOKED.to_owned()),
+        }
+    }
+
+    /// # Errors
+    /// The same, or the package or its copy is not what was granted.
+    pub fn unchanged(&self, copy: &Path) -> Result<(), String> {
+        self.granted()?;
+        is_granted(&self.dir, &self.digest, CHANGED)?;
+        is_granted(copy, &self.digest, COPY)
     }
 }
 

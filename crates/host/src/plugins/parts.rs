@@ -114,8 +114,9 @@ impl PackageParts {
     /// What each would do, a line for people each.
     pub fn lines(&self) -> Vec<String> {
         let skills = self.skills.iter().map(|skill| {
+            let about = authority::text::escape_strict(&skill.description);
             format!(
-                "skill {}: the model reads it when it calls Skill",
+                "skill {}: the model reads it when it calls Skill; the system prompt has: {about}",
                 skill.name
             )
         });

@@ -104,6 +104,10 @@ impl PendingPlugin {
         changed: Vec<String>,
     ) -> Result<Self, String> {
         let grant = PackageGrant::new(&package.dir, manifest, &package.content()?);
+        let parts = package.parts()?;
+        if parts.digest != grant.digest {
+            return Err("it changed while it was read; try again".to_owned());
+        }
         let features = package.features().map(|feature| PendingFeature {
             id: feature.descriptor.id.to_string(),
             instructions: feature.descriptor.instructions.len(),
@@ -123,7 +127,7 @@ impl PendingPlugin {
             directory: grant.directory.clone(),
             digest: grant.digest.clone(),
             features: features.collect(),
-            parts: package.parts()?.lines(),
+            parts: parts.lines(),
             changed,
             grant,
         })

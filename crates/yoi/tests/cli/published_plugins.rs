@@ -1,6 +1,6 @@
 //! Packages in the layouts of others: added, shown and granted under one digest; each part works, or is named as what does not.
 
-use crate::scene::Scene;
+use crate::scene::{Scene, finish};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -73,6 +73,8 @@ fn both_layouts_are_shown_granted_and_used() {
             "skills/bad/SKILL.md: it has no description",
         ]);
         scene.yoi(&["grant"]).ends(0).prints(&parts);
+        let about = "the system prompt has: How to deploy.";
+        scene.yoi(&["grant"]).ends(0).prints(&[about]);
         let model = scene.script(
             "script.jsonl",
             &[
@@ -300,4 +302,52 @@ fn published_layouts_come_to_their_parts() {
             .ends(65)
             .prints(&[why]);
     }
+}
+
+#[test]
+fn a_revoked_package_has_no_command_in_a_running_pod() {
+    let scene = Scene::new();
+    let files = [("plugin.json", AGENT), ("commands/review.md", "Review $1.")];
+    let dir = package(&scene, "kit", &files);
+    scene.yoi(&["plugin", "add", dir.to_str().unwrap()]).ends(0);
+    scene.yoi(&["grant", "plugin:kit"]).ends(0);
+    let answers: Vec<_> = ["one", "two"].map(|text| json!({ "text": text })).into();
+    let model = scene.script("script.jsonl", &answers);
+    let args = ["start", "p", "--foreground", "--quiet", "-m", &model];
+    let host = scene.command(&args).spawn().unwrap();
+    while !scene.pod("p").join("sock").exists() {
+        std::thread::yield_now();
+    }
+    let sent = || scene.yoi(&["send", "p", "/kit:review a.rs"]);
+    sent().ends(0);
+    scene.yoi(&["revoke", "plugin:kit"]).ends(0);
+    let refused = sent();
+    scene.yoi(&["stop", "p"]).ends(0);
+    finish(host).ends(0);
+    let words = "the grant of this plugin was revoked or replaced";
+    assert!(
+        refused.code() != Some(0) && refused.err.contains(words),
+        "{refused:?}"
+    );
+    let texts = scene.records("p");
+    let inputs = texts.iter().filter(|record| record["k"] == "input_queued");
+    assert_eq!(inputs.count(), 1);
+}
+
+#[test]
+fn skills_of_a_package_are_not_read_where_commands_write() {
+    let scene = Scene::new();
+    let files = [("plugin.json", AGENT), ("skills/deploy/SKILL.md", SKILL)];
+    let dir = package(&scene, "kit", &files);
+    scene.yoi(&["plugin", "add", dir.to_str().unwrap()]).ends(0);
+    scene.yoi(&["grant", "plugin:kit"]).ends(0);
+    let cache = scene.file("cache");
+    let model = scene.script("script.jsonl", &[json!({ "text": "done" })]);
+    let args = ["run", "--sandbox", "off", "--pod", "p", "-m", &model, "go"];
+    let mut command = scene.command(&args);
+    command.env("XDG_CACHE_HOME", &cache);
+    finish(command.spawn().unwrap()).ends(0);
+    let surface = scene.records("p");
+    let surface = surface.iter().find(|record| record["k"] == "surface");
+    assert!(!surface.unwrap().to_string().contains("How to deploy"));
 }

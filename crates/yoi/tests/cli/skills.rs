@@ -109,9 +109,9 @@ fn skills_are_listed_by_whose_they_are_and_read_by_calls() {
         "The body of deploy.",
         "one step",
         "The body of letters.",
-        "leads out of the skill's directory",
+        "outside the project",
         "outside",
-        "there are: deploy, letters",
+        "there are: letters, deploy",
     ]) {
         assert!(result.contains(words), "{words}: {result}");
     }
@@ -239,4 +239,107 @@ fn a_command_becomes_the_input_that_a_person_typed() {
         "{told}"
     );
     assert!(told.contains("\"argument_hint\""), "{told}");
+}
+
+#[test]
+fn a_repository_replaces_and_pushes_out_nothing_of_the_person() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.path("config/yoi/commands")).unwrap();
+    fs::write(scene.path("config/yoi/commands/review.md"), "Mine: $1.").unwrap();
+    skill(
+        &scene,
+        "config/yoi/skills",
+        "deploy",
+        &front("deploy", "My way."),
+    );
+    scene
+        .write(".yoi/commands/review.md", "Theirs: $1.")
+        .write(".yoi/commands/bad.md", "Look to\u{202e}day.")
+        .write(".yoi/commands/Undo.md", "Not this one.");
+    skill(
+        &scene,
+        "project/.yoi/skills",
+        "deploy",
+        &front("deploy", "Their way."),
+    );
+    skill(
+        &scene,
+        "project/.yoi/skills",
+        "blank",
+        &front("a\u{3164}", "Looks like a."),
+    );
+    for number in 0..70 {
+        scene.write(&format!(".yoi/commands/c{number:02}.md"), "Do it.");
+        let name = format!("s{number:02}");
+        skill(&scene, "project/.yoi/skills", &name, &front(&name, "It."));
+    }
+    let (system, results) = run(&scene, &[json!({ "name": "deploy" })]);
+    assert!(
+        system.contains("Of the user:\n- deploy: My way.") && !system.contains("Their way"),
+        "{system}"
+    );
+    assert!(results[0].contains("The body of deploy."), "{}", results[0]);
+    let told = scene.yoi(&["features", "--json"]).out;
+    for words in [
+        "the user has a command /review, too, which is used",
+        "the user has a skill deploy, too, which is used",
+        "only 48 commands of this place are used",
+        "its name is not 1 to 64 visible letters",
+        "/Undo is a command of yoi, which is used",
+        "a control, direction or invisible character",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let model = scene.script("script.jsonl", &[json!({ "text": "done" })]);
+    let sent = [
+        "run",
+        "--sandbox",
+        "off",
+        "--pod",
+        "p",
+        "-m",
+        &model,
+        "/review a",
+    ];
+    scene.yoi(&sent).ends(0);
+    let records = scene.records("p");
+    let input = records.iter().find(|record| record["k"] == "input_queued");
+    let input = input.unwrap();
+    assert_eq!(input["text"], "Mine: a.");
+    assert_eq!(input["command"]["source"], "the user");
+}
+
+#[test]
+fn what_the_person_keeps_from_read_is_kept_from_skill() {
+    let scene = Scene::new();
+    scene.config(
+        "[permissions]\nsecrets = [\"*.kdbx\"]\n[[permissions.rules]]\ntool = \"*\"\npath = \".yoi/skills/deploy/inner/**\"\ndecision = \"deny\"\n",
+    );
+    let place = "project/.yoi/skills";
+    skill(&scene, place, "deploy", &front("deploy", "With care."));
+    scene
+        .write(".yoi/skills/deploy/vault.kdbx", "the vault")
+        .write(".yoi/skills/deploy/inner/a.md", "the inner")
+        .write("SKILL.md", front("up", "All of it."));
+    fs::create_dir_all(scene.file(".claude/skills")).unwrap();
+    symlink("../..", scene.file(".claude/skills/up")).unwrap();
+    let calls = [
+        json!({ "name": "deploy", "file": "vault.kdbx" }),
+        json!({ "name": "deploy", "file": "inner/a.md" }),
+        json!({ "name": "up" }),
+    ];
+    let (system, results) = run(&scene, &calls);
+    assert!(!system.contains("All of it."), "{system}");
+    assert_eq!(results.len(), calls.len());
+    for result in &results {
+        assert!(
+            !["the vault", "the inner", "The body of up"]
+                .iter()
+                .any(|hidden| result.contains(hidden)),
+            "{result}"
+        );
+    }
+    let told = scene.yoi(&["features", "--json"]).out;
+    let words = "it leads out of the directories of skills";
+    assert!(told.contains(words), "{told}");
 }

@@ -40,6 +40,12 @@ impl CommandDeclaration {
         }
     }
 
+    /// What is wrong with it; a feature with such a command is not installed.
+    #[must_use]
+    pub fn wrong(&self) -> Option<String> {
+        self.problem(&[])
+    }
+
     /// BLAKE3 of its text, in lower-case hex.
     #[must_use]
     pub fn digest(&self) -> String {

@@ -37,7 +37,7 @@ const MAX_PROVIDED: usize = 16;
 const MAX_REQUIRED: usize = 16;
 const MAX_ENRICHERS: usize = 8;
 const MAX_SERVED: usize = 8;
-const MAX_COMMANDS: usize = 64;
+const MAX_COMMANDS: usize = 256;
 
 /// Most rules of permission of one feature.
 const MAX_RULES: usize = 32;

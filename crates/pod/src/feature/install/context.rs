@@ -10,6 +10,7 @@ use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::state::{StateDeclaration, StateKey};
+use crate::feature::live::command::CommandCheck;
 use crate::feature::live::sink::{FeatureAlertSink, FeatureNotifySink, RunningNotes};
 use crate::feature::live::state::{DurableState, PodLink};
 use authority::Door;
@@ -73,6 +74,11 @@ impl FeatureInstallContext<'_> {
     /// Replaces the text of a declared instruction.
     pub fn instructions(&mut self) -> InstructionRegistrar<'_> {
         InstructionRegistrar(self.0)
+    }
+
+    /// Sets what is asked each time before a declared command is expanded.
+    pub fn check_commands(&mut self, check: CommandCheck) {
+        self.0.command_check = Some(check);
     }
 
     /// Gives access to granted handles and services.

@@ -376,6 +376,7 @@ impl Installing {
                 feature: feature.clone(),
                 door: grants.contributes(&feature, declaration.implied()),
                 declaration: declaration.clone(),
+                check: stage.command_check.clone(),
             };
             registry.commands.insert(declaration.name.clone(), command);
         }

@@ -21,6 +21,7 @@ use crate::feature::declare::settings::Settings;
 use crate::feature::declare::state::{StateDeclaration, StateKey};
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
+use crate::feature::live::command::CommandCheck;
 use crate::feature::live::enrich::ToolEnricher;
 use crate::feature::live::foreign::ForeignContract;
 use crate::feature::live::grant::{FeatureGrants, GrantHandle, GrantObject};
@@ -76,6 +77,7 @@ pub(crate) struct Stage {
     states: Slots<StateDeclaration, ()>,
     pub(super) services: Slots<ServiceDeclaration, Arc<Service>>,
     pub(super) instructions: Vec<InstructionDeclaration>,
+    pub(super) command_check: Option<CommandCheck>,
     requires: Vec<ServiceRequirement>,
     /// The result of each requirement; without a service, the reason.
     wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
@@ -125,6 +127,7 @@ impl Stage {
             states: Slots::new(&descriptor.states, skipped),
             services: Slots::new(&descriptor.provides, skipped),
             instructions: descriptor.instructions.clone(),
+            command_check: None,
             requires: descriptor.requires.clone(),
             wanted,
             holdings,

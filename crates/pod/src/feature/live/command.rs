@@ -16,19 +16,23 @@ const MAX_TYPED: usize = 64 << 10;
 /// Where all of the arguments go.
 const ALL: &str = "ARGUMENTS";
 
+/// Says why a command of a feature is not expanded now; asked each time.
+pub type CommandCheck = Arc<dyn Fn(&CommandDeclaration) -> Result<(), String> + Send + Sync>;
+
 /// A command that a person can type.
 pub(crate) struct RegisteredCommand {
     pub(crate) feature: FeatureId,
     /// Its grant.
     pub(crate) door: Arc<Door>,
     pub(crate) declaration: CommandDeclaration,
+    pub(crate) check: Option<CommandCheck>,
 }
 
 impl FeatureRegistry {
     /// What a text becomes that a person typed; none if it is not one of the installed commands.
     ///
     /// # Errors
-    /// Its grant was revoked, or it is too long, with the words for the person.
+    /// Its grant was revoked, its feature refuses it, or it is too long, with the words for the person.
     pub(crate) fn expand(&self, text: &str) -> Result<Option<(String, ExpandedCommand)>, String> {
         let Some((command, rest)) =
             typed(text).and_then(|(name, rest)| Some((self.commands.get(name)?, rest)))
@@ -41,6 +45,9 @@ impl FeatureRegistry {
             .door
             .enter()
             .map_err(|_| wrong("its grant was revoked"))?;
+        if let Some(check) = &command.check {
+            check(&command.declaration).map_err(|why| wrong(&why))?;
+        }
         if text.len() > MAX_TYPED {
             let most = format!("at most {} KiB can be typed for a command", MAX_TYPED >> 10);
             return Err(wrong(&most));
