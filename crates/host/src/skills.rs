@@ -98,13 +98,16 @@ impl fmt::Debug for SkillsOnDemand {
     }
 }
 
+/// A project, and which names hold secrets there.
+type Within<'a> = (&'a Path, &'a SecretNames);
+
 /// Whose directory is looked at, and what its files must not lead out of.
 #[derive(Clone)]
 struct Place<'a> {
     dir: PathBuf,
     origin: Origin,
     /// None: links lead anywhere, as the person wants.
-    within: Option<&'a Path>,
+    within: Option<Within<'a>>,
 }
 
 impl FoundSkills {
@@ -112,11 +115,14 @@ impl FoundSkills {
         let project = &config.project;
         let (ambient, root) = (ambient::claim(), &project.root);
         // A home directory is no project, and its skills are the person's.
-        let is_project = project.too_wide.is_none();
+        let secrets = config
+            .secret_names()
+            .ok()
+            .filter(|_| project.too_wide.is_none());
         let of_project = |below: &&str| Place {
             dir: root.join(below),
             origin: Origin::Project,
-            within: Some(root),
+            within: secrets.as_ref().map(|secrets| (root.as_path(), secrets)),
         };
         let of_person = |dir: PathBuf| Place {
             dir,
@@ -136,7 +142,7 @@ impl FoundSkills {
         let commands = own(OWN_COMMANDS).into_iter();
         commands.for_each(|place| found.commands_in(&ambient, &place, env));
         found.of_packages(config, env);
-        let skills = SKILLS.iter().filter(|_| is_project).map(of_project);
+        let skills = SKILLS.iter().filter(|_| secrets.is_some()).map(of_project);
         let skills: Vec<_> = skills
             .filter_map(|place| found.opened(&ambient, place, env, true))
             .collect();
@@ -144,7 +150,10 @@ impl FoundSkills {
         for place in &skills {
             found.skills_in(&ambient, place, &dirs, env);
         }
-        let commands = COMMANDS.iter().filter(|_| is_project).map(of_project);
+        let commands = COMMANDS
+            .iter()
+            .filter(|_| secrets.is_some())
+            .map(of_project);
         for place in commands {
             if let Some(place) = found.opened(&ambient, place, env, false) {
                 found.commands_in(&ambient, &place, env);
@@ -282,6 +291,7 @@ impl FoundSkills {
                 if !is_skill(&dir) {
                     return Err("it leads out of the directories of skills".to_owned());
                 }
+                resolved(ambient, &dir.join(FILE), place.within)?;
                 let text = text(ambient, &dir.join(FILE), MAX_FILE)?;
                 SkillEntry::read(&text, &dir, place.origin.clone())
             });
@@ -413,14 +423,15 @@ fn markdown(ambient: &Ambient, place: &Place<'_>) -> Vec<(String, PathBuf)> {
 }
 
 /// A path without links.
-fn resolved(ambient: &Ambient, path: &Path, within: Option<&Path>) -> Result<PathBuf, String> {
+fn resolved(ambient: &Ambient, path: &Path, within: Option<Within<'_>>) -> Result<PathBuf, String> {
     let told = |error: authority::Error| error.to_string();
-    let Some(root) = within else {
+    let Some((root, secrets)) = within else {
         return path
             .canonicalize()
             .map_err(|error| authority::explain(&error));
     };
     let inside = Workspace::open(ambient, root, root, Access::Read).map_err(told)?;
+    let inside = inside.with_secrets(secrets.clone());
     match inside.locate(path).map_err(told)? {
         Location::Outside(_) => Err("it leads out of the project".to_owned()),
         Location::Inside(at) => {

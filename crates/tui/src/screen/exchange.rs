@@ -65,8 +65,13 @@ pub enum Intent {
     EditInput { input: u64, text: String },
     /// Have the pod do it; [`Reply::Failed`] if it does not, or changes nothing.
     Do(Verb),
-    /// Withdraw an input that waits, and only if that succeeds send its text in mode `steer`.
-    SendNow { input: u64, text: String },
+    /// Withdraw an input that waits, and only if that succeeds send its text in mode `steer`; for one that a command made,
+    /// what the person typed.
+    SendNow {
+        input: u64,
+        text: String,
+        typed: Option<String>,
+    },
     /// Answer a question; [`Reply::ApproveFailed`] if that fails. With the scope `rule` the driver also writes the rules.
     Approve {
         id: u64,

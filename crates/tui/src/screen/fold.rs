@@ -79,6 +79,8 @@ pub(super) struct Fold {
     locals: u64,
     /// Inputs that wait, whole.
     pub(super) waiting: BTreeMap<u64, String>,
+    /// What was typed for those that a command made.
+    pub(super) expanded: BTreeMap<u64, String>,
     /// Those that are commands of a person, until their calls.
     commands: BTreeSet<u64>,
     /// Texts of inputs of people, oldest first.
@@ -467,6 +469,9 @@ impl Fold {
                     self.remember(&typed);
                 }
                 self.waiting.insert(queued.input, queued.text.clone());
+                if let Some(made) = &queued.command {
+                    self.expanded.insert(queued.input, made.typed.clone());
+                }
                 if queued.run == Some(true) {
                     self.commands.insert(queued.input);
                 }
@@ -480,9 +485,14 @@ impl Fold {
                         .pop_first()
                         .map_or(bytes, |(_, text)| text.len());
                 }
+                let Self {
+                    waiting, expanded, ..
+                } = self;
+                expanded.retain(|input, _| waiting.contains_key(input));
             }
             RecordBody::InputEdited(edited) => {
                 self.person(edited.by.as_ref());
+                self.expanded.remove(&edited.input);
                 self.waiting
                     .entry(edited.input)
                     .and_modify(|text| text.clone_from(&edited.text));

@@ -524,9 +524,11 @@ impl Screen {
                 self.tell(why, Tone::Failed);
                 None
             }
-            KeyAction::SendNow => self
-                .whole(input)
-                .map(|text| Intent::SendNow { input, text }),
+            KeyAction::SendNow => self.whole(input).map(|text| Intent::SendNow {
+                input,
+                text,
+                typed: self.fold.expanded.get(&input).cloned(),
+            }),
             KeyAction::Edit => {
                 let text = self.whole(input)?;
                 if !self.composer.is_empty() {

@@ -556,7 +556,8 @@ fn an_input_that_waits_can_be_changed() {
         pressed(&[Key::Char('s')]),
         [Intent::SendNow {
             input: 3,
-            text: "input 3".to_owned()
+            text: "input 3".to_owned(),
+            typed: None,
         }]
     );
     let edited = Intent::EditInput {

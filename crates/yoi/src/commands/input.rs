@@ -17,6 +17,11 @@ const MAX_INPUT: u64 = 64 * 1024 * 1024;
 /// How long standard input may stay open before it is said that it is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Whether a person typed the argument as a command of the pod; what standard input has, something else may have written.
+pub(crate) fn is_command(argument: Option<&OsStr>) -> bool {
+    argument.is_some_and(|text| text.as_encoded_bytes().starts_with(b"/"))
+}
+
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
     let unfit = || {
         Failure::new(Exit::Usage, "the prompt is not UTF-8")
@@ -127,4 +132,25 @@ fn read(env: &Env) -> Result<String, Failure> {
         Failure::new(Exit::Data, format!("standard input {why}"))
             .help("convert it, for instance with iconv, or save it to a file and name that file in the prompt")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn what_standard_input_has_is_no_command() {
+        let is = |text: &str| is_command(Some(OsStr::new(text)));
+        assert!(is("/review a"));
+        assert!(!is("-") && !is("see /review") && !is_command(None));
+    }
+
+    /// A command of a file must not hide one of the screen.
+    #[test]
+    fn the_names_of_the_screen_are_those_that_win() {
+        let screen: BTreeSet<&str> = tui::slash::COMMANDS.iter().map(|own| own.name).collect();
+        let winning: BTreeSet<&str> = host::skills::SLASH.iter().copied().collect();
+        assert_eq!(screen, winning);
+    }
 }

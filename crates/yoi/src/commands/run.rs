@@ -204,6 +204,7 @@ impl HostRun<'_> {
             signals,
             schema,
             prompt,
+            expand: input::is_command(args.prompt.as_deref()),
             key,
             asks,
         };
@@ -250,6 +251,8 @@ struct HeadlessRun<'a> {
     signals: &'a Signals,
     schema: Option<&'a OutputSchema>,
     prompt: &'a str,
+    /// A person typed it as a command.
+    expand: bool,
     /// The name of the input, if a pod may know it.
     key: Option<&'a str>,
     /// The person at the terminal is asked about calls that need approval.
@@ -339,7 +342,7 @@ impl HeadlessRun<'_> {
         let key = self.key.map(str::to_owned);
         let input = NewInput {
             text: self.prompt.to_owned(),
-            expand: self.prompt.starts_with('/'),
+            expand: self.expand,
             output_schema,
             key,
             ..NewInput::default()

@@ -6,6 +6,7 @@ mod follower;
 use self::follower::Follower;
 use crate::cli::RunArgs;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
+use crate::commands::input;
 use crate::commands::live::{kept, waits};
 use crate::commands::output_schema::{AnswerForm, OutputSchema};
 use crate::commands::signals::{Ending, Signals};
@@ -222,7 +223,7 @@ impl ClientRun<'_> {
         let output_schema = self.schema.map(|schema| schema.json.clone());
         let (text, cmd_id) = (self.prompt.to_owned(), self.key.to_owned());
         SendInput {
-            expand: text.starts_with('/'),
+            expand: input::is_command(self.args.prompt.as_deref()),
             text,
             limits,
             output_schema,

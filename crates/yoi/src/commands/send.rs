@@ -46,7 +46,7 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         let cmd_id = args.key.clone().unwrap_or_else(cmd_id);
         let input = pod
             .send(SendInput {
-                expand: text.starts_with('/'),
+                expand: input::is_command(Some(&args.text)),
                 text,
                 mode,
                 cmd_id,

@@ -317,6 +317,7 @@ fn what_the_person_keeps_from_read_is_kept_from_skill() {
     );
     let place = "project/.yoi/skills";
     skill(&scene, place, "deploy", &front("deploy", "With care."));
+    skill(&scene, place, "a.kdbx", &front("a", "Kept back."));
     scene
         .write(".yoi/skills/deploy/vault.kdbx", "the vault")
         .write(".yoi/skills/deploy/inner/a.md", "the inner")
@@ -329,7 +330,12 @@ fn what_the_person_keeps_from_read_is_kept_from_skill() {
         json!({ "name": "up" }),
     ];
     let (system, results) = run(&scene, &calls);
-    assert!(!system.contains("All of it."), "{system}");
+    assert!(
+        !["All of it.", "Kept back."]
+            .iter()
+            .any(|hidden| system.contains(hidden)),
+        "{system}"
+    );
     assert_eq!(results.len(), calls.len());
     for result in &results {
         assert!(

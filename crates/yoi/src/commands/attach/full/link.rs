@@ -207,7 +207,10 @@ impl Link {
 
     async fn perform(&mut self, intent: Intent) -> Result<Option<Reply>, Over> {
         match intent {
-            Intent::Send { text, mode } => self.send(text, mode).await,
+            Intent::Send { text, mode } => {
+                let expand = text.starts_with('/') && mode != DeliveryMode::Run;
+                self.send(text, mode, expand).await
+            }
             Intent::EditInput { input, text } => {
                 let edit = EditInput {
                     input,
@@ -220,14 +223,18 @@ impl Link {
                     why: words(&failure),
                 }))
             }
-            Intent::SendNow { input, text } => match self
+            Intent::SendNow { input, text, typed } => match self
                 .ask(Withdraw {
                     input,
                     cmd_id: cmd_id(),
                 })
                 .await?
             {
-                Ok(_withdrawn) => self.send(text, DeliveryMode::Steer).await,
+                Ok(_withdrawn) => {
+                    let expand = typed.is_some();
+                    let text = typed.unwrap_or(text);
+                    self.send(text, DeliveryMode::Steer, expand).await
+                }
                 Err(failure) => Ok(Some(Reply::Failed(words(&failure)))),
             },
             Intent::Do(verb) => {
@@ -416,12 +423,18 @@ impl Link {
     }
 
     /// Sends an input, or a command behind its `!`; it goes back to the person who wrote it, if it is not accepted.
-    async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Option<Reply>, Over> {
+    /// `expand`: a person typed it as a command of the pod.
+    async fn send(
+        &mut self,
+        text: String,
+        mode: DeliveryMode,
+        expand: bool,
+    ) -> Result<Option<Reply>, Over> {
         let command = text.strip_prefix('!').filter(|_| mode == DeliveryMode::Run);
         let sent = command.unwrap_or(&text).to_owned();
         let sent = self
             .ask(SendInput {
-                expand: sent.starts_with('/') && mode != DeliveryMode::Run,
+                expand,
                 text: sent,
                 mode,
                 cmd_id: cmd_id(),
