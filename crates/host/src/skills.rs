@@ -321,8 +321,8 @@ impl FoundSkills {
             }
             None => match full(self.skills.iter().map(|other| &other.origin), &skill.origin) {
                 Some(most) => {
-                    let what = format!("skill {shown}: only {most} skills of this place are used");
-                    self.problems.push(what);
+                    let of = &skill.origin;
+                    once(&mut self.problems, left_out("skills", of, most));
                 }
                 None => self.skills.push(skill),
             },
@@ -355,7 +355,11 @@ impl FoundSkills {
             }
             Some(first) => format!("{} has a command /{name}, too, which is used", first.source),
             None => match full(self.command_origins.iter(), origin) {
-                Some(most) => format!("only {most} commands of this place are used"),
+                // Said once: a crowd must not hide what else is wrong.
+                Some(most) => {
+                    let what = left_out("commands", origin, most);
+                    return once(&mut self.command_problems, what);
+                }
                 None => {
                     self.command_origins.push(origin.clone());
                     return self.commands.push(command);
@@ -374,6 +378,16 @@ fn full<'a>(known: impl Iterator<Item = &'a Origin> + Clone, of: &Origin) -> Opt
     match own >= MAX_OF_ONE {
         true => Some(MAX_OF_ONE),
         false => (like >= MAX_OF_PACKAGES).then_some(MAX_OF_PACKAGES),
+    }
+}
+
+fn left_out(what: &str, of: &Origin, most: usize) -> String {
+    format!("some {what} of {of} are left out: at most {most} are used")
+}
+
+fn once(problems: &mut Vec<String>, what: String) {
+    if !problems.contains(&what) {
+        problems.push(what);
     }
 }
 

@@ -283,7 +283,7 @@ fn a_repository_replaces_and_pushes_out_nothing_of_the_person() {
     for words in [
         "the user has a command /review, too, which is used",
         "the user has a skill deploy, too, which is used",
-        "only 48 commands of this place are used",
+        "some commands of this repository are left out: at most 48 are used",
         "its name is not 1 to 64 visible letters",
         "/Undo is a command of yoi, which is used",
         "a control, direction or invisible character",
