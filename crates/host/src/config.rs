@@ -203,7 +203,15 @@ impl Config {
 
     /// The skills of all places. Looks for them when it is first asked.
     pub fn skills(&self, env: &Env) -> &FoundSkills {
-        self.skills.get(self, env)
+        let is_read_only =
+            self.project.too_wide.is_some() || self.sandbox.value == file::Mode::ReadOnly;
+        let sought = skills::Sought {
+            project: &self.project,
+            plugins: self.plugins(env),
+            secrets: self.secret_names().ok(),
+            is_read_only,
+        };
+        self.skills.get(&sought, env)
     }
 
     /// When old results leave the context.

@@ -5,11 +5,10 @@
 //! problem of the report; it costs no other. The first of a name counts: the person's, then those of packages, then those of
 //! the project, so that no repository replaces what a person typed or wrote.
 
-use crate::compose::packages::copy_place;
-use crate::config::Config;
 use crate::env::Env;
 use crate::plain_file;
-use crate::plugins::{GrantCheck, Standing};
+use crate::plugins::{CopyPlace, GrantCheck, Plugins, Standing};
+use crate::project::Project;
 use authority::{Access, Ambient, Location, SecretNames, Workspace};
 use builtins::commands;
 use builtins::skills::{self, FILE, MAX_FILE, Origin, SkillCheck, SkillEntry};
@@ -87,8 +86,8 @@ pub struct FoundSkills {
 pub struct SkillsOnDemand(OnceLock<FoundSkills>);
 
 impl SkillsOnDemand {
-    pub(crate) fn get(&self, config: &Config, env: &Env) -> &FoundSkills {
-        self.0.get_or_init(|| FoundSkills::find(config, env))
+    pub(crate) fn get(&self, sought: &Sought<'_>, env: &Env) -> &FoundSkills {
+        self.0.get_or_init(|| FoundSkills::find(sought, env))
     }
 }
 
@@ -96,6 +95,16 @@ impl fmt::Debug for SkillsOnDemand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SkillsOnDemand")
     }
+}
+
+/// Where skills and commands are looked for.
+pub(crate) struct Sought<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) plugins: &'a Plugins,
+    /// Which names hold secrets; none if that is not known.
+    pub(crate) secrets: Option<SecretNames>,
+    /// No command writes.
+    pub(crate) is_read_only: bool,
 }
 
 /// A project, and which names hold secrets there.
@@ -111,18 +120,18 @@ struct Place<'a> {
 }
 
 impl FoundSkills {
-    fn find(config: &Config, env: &Env) -> Self {
-        let project = &config.project;
+    fn find(sought: &Sought<'_>, env: &Env) -> Self {
+        let project = sought.project;
         let (ambient, root) = (ambient::claim(), &project.root);
         // A home directory is no project, and its skills are the person's.
-        let secrets = config
-            .secret_names()
-            .ok()
+        let secrets = sought
+            .secrets
+            .as_ref()
             .filter(|_| project.too_wide.is_none());
         let of_project = |below: &&str| Place {
             dir: root.join(below),
             origin: Origin::Project,
-            within: secrets.as_ref().map(|secrets| (root.as_path(), secrets)),
+            within: secrets.map(|secrets| (root.as_path(), secrets)),
         };
         let of_person = |dir: PathBuf| Place {
             dir,
@@ -141,7 +150,7 @@ impl FoundSkills {
         skills.for_each(|place| found.skills_in(&ambient, &place, &[], env));
         let commands = own(OWN_COMMANDS).into_iter();
         commands.for_each(|place| found.commands_in(&ambient, &place, env));
-        found.of_packages(config, env);
+        found.of_packages(sought, env);
         let skills = SKILLS.iter().filter(|_| secrets.is_some()).map(of_project);
         let skills: Vec<_> = skills
             .filter_map(|place| found.opened(&ambient, place, env, true))
@@ -188,8 +197,14 @@ impl FoundSkills {
 
     /// Skills and commands of the packages that the person granted as they are; skills are read in the copy of a package,
     /// if no command can write there.
-    fn of_packages(&mut self, config: &Config, env: &Env) {
-        for package in &config.plugins(env).found {
+    fn of_packages(&mut self, sought: &Sought<'_>, env: &Env) {
+        let copies = || {
+            CopyPlace::of(env).and_then(|copies| match sought.is_read_only {
+                true => Ok(copies),
+                false => copies.outside(&sought.project.root),
+            })
+        };
+        for package in &sought.plugins.found {
             // Most have neither, and their files are not read once more.
             if ![OWN_SKILLS, OWN_COMMANDS]
                 .iter()
@@ -210,7 +225,7 @@ impl FoundSkills {
             let origin = Origin::Package(package.name.clone());
             self.checks
                 .insert(origin.to_string(), package.check(digest, env));
-            match copy_place(config, env) {
+            match copies() {
                 Ok(copies) => parts
                     .skills_in(&copies.at(digest))
                     .for_each(|skill| self.add(skill, &shown)),
