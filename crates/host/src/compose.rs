@@ -5,6 +5,7 @@ pub mod grants;
 mod key_command;
 pub mod keys;
 pub mod model;
+mod off;
 pub mod packages;
 mod recording;
 pub mod roots;
@@ -408,6 +409,14 @@ fn endpoints(plan: &InstallPlan) -> Vec<HostPort> {
     at.flat_map(|at| at.iter())
         .filter_map(|at| at.parse().ok())
         .collect()
+}
+
+/// The directory that a flag of a command means, judged as those of a run.
+///
+/// # Errors
+/// It is none, or one that is kept from runs.
+pub fn lent(ambient: &Ambient, env: &Env, flag: &str, written: &Path) -> Result<PathBuf, Failure> {
+    roots::lent(ambient, env, &inherited(env, &[])?, flag, written)
 }
 
 /// What children get of the environment, with these variables.

@@ -1,6 +1,6 @@
 //! What the plugins that were found come to: features of granted packages run, those of others stand in the plan as off.
 
-use super::switches::Off;
+use super::off::Off;
 use crate::config::file::Mode;
 use crate::config::{Config, Switches};
 use crate::env::{Env, settled};

@@ -74,9 +74,15 @@ fn opened(
         .map_err(|error| refused(flag, &error.to_string()))
 }
 
-/// The directory that a flag of a command means, judged as those of a run.
-pub fn lent(ambient: &Ambient, env: &Env, flag: &str, written: &Path) -> Result<PathBuf, Failure> {
-    let withheld = Withheld::of(ambient, &super::inherited(env, &[])?);
+/// The directory that a flag of a command means, judged as those of a run whose children inherit this.
+pub(super) fn lent(
+    ambient: &Ambient,
+    env: &Env,
+    inherited: &EnvPolicy,
+    flag: &str,
+    written: &Path,
+) -> Result<PathBuf, Failure> {
+    let withheld = Withheld::of(ambient, inherited);
     directory(env, &withheld, flag, written)
 }
 

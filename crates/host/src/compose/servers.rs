@@ -1,7 +1,7 @@
 //! What the MCP servers of a person come to: features that need what the person gave when they were added.
 
+use super::off::is_unused;
 use super::packages::{mode, withheld};
-use super::switches::is_unused;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::Failure;

@@ -1,6 +1,7 @@
 //! What a configuration makes of the features of this build: which are on, with which settings, under which policy.
 
 use super::grants;
+use super::off::{Off, is_unused};
 use super::packages::{self, Packages};
 use super::servers;
 use crate::config::parser_text::in_words;
@@ -15,10 +16,7 @@ use builtins::notify_person;
 use builtins::output_validate;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
 use builtins::skills::{self, Skills};
-use pod::feature::{
-    CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
-    FeatureModule,
-};
+use pod::feature::{CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureModule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -160,19 +158,6 @@ fn webhook(config: &Config, on: &BTreeSet<FeatureId>) -> Option<Sourced<PathBuf>
     Some(Sourced::new(value.as_str()?.into(), source.clone()))
 }
 
-/// A feature that is off: it stands in plans, and nothing of it runs.
-pub(super) struct Off(pub(super) FeatureDescriptor);
-
-impl FeatureModule for Off {
-    fn descriptor(&self) -> FeatureDescriptor {
-        self.0.clone()
-    }
-
-    fn install(&self, _: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        Err(FeatureInstallError::failed("it is off"))
-    }
-}
-
 /// Refuses names of features and tools that this build does not have.
 fn names(config: &Config, env: &Env, declared: &[FeatureDescriptor]) -> Result<(), Failure> {
     let ids: Vec<String> = declared
@@ -223,32 +208,6 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
         format!("{place}: there is no {what} `{name}`"),
     )
     .help(help))
-}
-
-/// Whether a feature only offers tools that this start leaves out.
-pub(super) fn is_unused(config: &Config, feature: &FeatureDescriptor) -> bool {
-    let Some(Sourced { value: kept, .. }) = &config.only_tools else {
-        return false;
-    };
-    let FeatureDescriptor {
-        id,
-        declared_tools: tools,
-        declared_hooks: hooks,
-        declared_background_tasks: background_tasks,
-        provides,
-        rules,
-        ..
-    } = feature;
-    let is_required = config
-        .features
-        .get(&id.to_string())
-        .is_some_and(|switches| switches.required().is_some());
-    let does_more = !(hooks.is_empty()
-        && background_tasks.is_empty()
-        && provides.is_empty()
-        && rules.is_empty());
-    !(is_required || does_more || tools.is_empty())
-        && tools.iter().all(|tool| !kept.contains(&tool.name))
 }
 
 /// The settings of all features, as they are written.

@@ -6,8 +6,8 @@ use crate::cli::{McpAction, McpAddArgs, McpPinArgs};
 use crate::show::out;
 use authority::text::{Lines, escape_line, escape_within};
 use authority::{Redactor, Secret};
-use host::compose::roots::{self, Added};
-use host::compose::{compose, packages, secrets};
+use host::compose::roots::Added;
+use host::compose::{self, compose, packages, secrets};
 use host::config::{Config, grants};
 use host::env::Env;
 use host::exit::{Exit, Failure};
@@ -71,7 +71,7 @@ fn add(args: &McpAddArgs, env: &Env) -> Result<Exit, Failure> {
         read: args
             .read_dir
             .iter()
-            .map(|dir| roots::lent(&ambient::claim(), env, READ_DIR, dir))
+            .map(|dir| compose::lent(&ambient::claim(), env, READ_DIR, dir))
             .collect::<Result<_, _>>()?,
     };
     let (mut pin, problems) = asked(&args.name, launch, env)?;
@@ -156,7 +156,7 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
     composed = composed.reading(cwd.clone());
     // A pin may be older than what is withheld now.
     for dir in &launch.read {
-        composed = composed.reading(roots::lent(&ambient, env, READ_DIR, dir)?);
+        composed = composed.reading(compose::lent(&ambient, env, READ_DIR, dir)?);
     }
     let redactor = Redactor::default();
     let given = launch.secrets.iter().map(|(variable, id)| {
