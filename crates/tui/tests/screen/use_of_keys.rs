@@ -619,7 +619,7 @@ fn a_slash_begins_a_command() {
         enter("/steer use less").0,
         send("use less", DeliveryMode::Steer)
     );
-    assert_eq!(enter(" /pause").0, send("/pause", DeliveryMode::Queue));
+    assert_eq!(enter(" /pause").0, send(" /pause", DeliveryMode::Queue));
     assert!(
         enter("/usr/bin is full")
             .1
