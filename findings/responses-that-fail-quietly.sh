@@ -2,7 +2,7 @@
 # OpenAI's SDKs hand out an answer of the Responses API that failed or was cut as if it were whole.
 #
 # Expected: a stream that ends with an `error` event, with `response.failed`, or before any end, is an exception for whoever
-#   reads it; the same SDKs raise one for an `error` in a stream of Chat Completions.
+#   reads it; the SDK for Python raises one for an `error` in a stream of Chat Completions.
 # Happens: iterating `responses.create(stream=True)` ends quietly in all three cases, in Python and in Node, after half an
 #   answer. The helpers that wait for the final response differ: Python's raises in all three; Node's rejects for `error`
 #   with a plain object that is no Error, and resolves for the other two, with a response that is `failed`, or still
