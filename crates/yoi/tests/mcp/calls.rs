@@ -1,6 +1,6 @@
 //! Calls of tools, and what comes of odd results.
 
-use super::{add, allow, lines, run_calls, scene, starts, yoi};
+use super::{Scene, add, allow, lines, run_calls, scene, starts, yoi};
 use serde_json::json;
 
 /// (the tool, its status, what its result has).
@@ -103,34 +103,48 @@ fn a_call_needs_approval_unless_the_server_is_trusted_to_read() {
 
 /// Reference servers lose calls that run at the same time.
 #[test]
-fn calls_of_one_answer_go_one_at_a_time_in_its_order() {
+fn calls_that_change_something_go_one_at_a_time_in_their_order() {
     let Some(scene) = scene() else { return };
-    let mut args = vec!["mcp", "add", "fake", "--trust", "--"];
-    let server = super::server(&scene);
+    let (asked, texts) = eight_calls(&scene, "show_log_gr__e");
+    for (line, text) in asked.iter().zip(&texts) {
+        assert!(line.ends_with(text), "{asked:?}");
+    }
+}
+
+/// They have no order: the host starts them together.
+#[test]
+fn calls_that_only_read_reach_one_process_and_each_is_answered() {
+    let Some(scene) = scene() else { return };
+    let (asked, texts) = eight_calls(&scene, "echo");
+    for text in &texts {
+        assert!(asked.iter().any(|line| line.ends_with(text)), "{asked:?}");
+    }
+}
+
+/// Eight calls of a tool in one answer of the model: what the one process of the server saw of them, and the arguments
+/// as it writes them.
+fn eight_calls(scene: &Scene, tool: &str) -> (Vec<String>, Vec<String>) {
+    let server = super::server(scene);
+    let mut args = vec!["mcp", "add", "fake", "--trust", "--allow-calls", "--"];
     args.extend(["python3", &server, "modern"]);
-    yoi(&scene, &args).ends(0);
+    yoi(scene, &args).ends(0);
+    let tool = format!("mcp__fake__{tool}");
     let texts: Vec<String> = (0..8).map(|number| number.to_string()).collect();
     let calls: Vec<_> = texts
         .iter()
-        .map(|text| json!({ "name": "mcp__fake__echo", "arguments": { "text": text } }))
+        .map(|text| json!({ "name": tool, "arguments": { "text": text } }))
         .collect();
     let script = [json!({ "calls": calls }), json!({ "text": "done" })];
     let model = scene.script("many.jsonl", &script);
-    yoi(&scene, &["run", "--pod", "p", "-m", &model, "go"]).ends(0);
+    yoi(scene, &["run", "--pod", "p", "-m", &model, "go"]).ends(0);
     let asked = lines(&scene.file("calls"));
     let pids: std::collections::BTreeSet<&str> = asked
         .iter()
         .filter_map(|line| line.split(' ').next())
         .collect();
-    assert_eq!(
-        (asked.len(), pids.len(), starts(&scene)),
-        (8, 1, 2),
-        "{asked:?}"
-    );
-    for (line, text) in asked.iter().zip(&texts) {
-        assert!(
-            line.ends_with(&format!("{{\"text\": \"{text}\"}}")),
-            "{asked:?}"
-        );
-    }
+    // One process was asked for the definitions, one was called.
+    let seen = (asked.len(), pids.len(), starts(scene));
+    assert_eq!(seen, (8, 1, 2), "{asked:?}");
+    let arguments = texts.iter().map(|text| format!("{{\"text\": \"{text}\"}}"));
+    (asked, arguments.collect())
 }
