@@ -225,6 +225,36 @@ async fn places_that_every_machine_has() {
     );
 }
 
+/// Programs ask for the devices of their network: psutil, for one.
+#[tokio::test]
+async fn devices_of_the_network_are_those_that_commands_have() {
+    let place = Place::new();
+    let Some(spawner) = apart(&place, SandboxMode::WorkspaceWrite) else {
+        return;
+    };
+    // Where parts of it are covered, as in some containers, the kernel makes no whole one.
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let covers = |line: &str| line.contains(" /sys/") && line.contains(" - tmpfs ");
+    // A place that is made for it.
+    let is_made = |line: &str| line.contains(" /sys/fs/cgroup ");
+    if mounts.lines().any(|line| covers(line) && !is_made(line)) {
+        eprintln!("left out: something below /sys is covered");
+        return;
+    }
+    let lines =
+        "print(os.listdir('/sys/class/net'), open('/sys/class/net/lo/type').read().strip())";
+    assert_eq!(python(&spawner, &place, lines).await.0, "['lo'] 772");
+    let lines = "open('/sys/class/net/lo/mtu', 'w')";
+    let (said, ..) = python(&spawner, &place, lines).await;
+    assert!(
+        said.contains("Read-only") || said.contains("denied"),
+        "{said}"
+    );
+    // Nothing else of the kernel's files comes with them.
+    let lines = "print([name for name in ['/sys/kernel/security', '/sys/firmware', '/sys/bus', '/.devices'] if os.path.exists(name)])";
+    assert_eq!(python(&spawner, &place, lines).await.0, "[]");
+}
+
 /// pre-commit's hooks and node-gyp's headers are in the person's cache directory, and commands have another one.
 #[tokio::test]
 async fn programs_in_the_persons_caches_are_found() {

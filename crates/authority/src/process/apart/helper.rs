@@ -297,9 +297,16 @@ fn prepare(
             .map_err(failed)?;
         given.extend(file.map(|file| (file, access)));
     }
-    let (network, listener) = take_network(network)?;
+    let Assistance {
+        network,
+        listener,
+        devices,
+    } = Assistance::receive(network, setup.proxy)?;
     if let Some(listener) = listener {
         wire::send(&socket, LISTENER, &[listener.as_fd()])?;
+    }
+    if let Some(devices) = devices {
+        view.show_devices(&devices)?;
     }
     let own = view.finish()?;
     // What is there was given, so its names are no secret.
@@ -310,6 +317,8 @@ fn prepare(
             .into_iter()
             .map(|file| (file, written & AccessFs::from_file(abi))),
     );
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    given.extend(own.read_dirs.into_iter().map(|dir| (dir, read)));
     given.extend(
         own.read
             .into_iter()
@@ -333,38 +342,64 @@ fn prepare(
 /// Makes, while the first process of the namespaces builds the view: the rules of what was opened, and a network without a
 /// way out, where a proxy in it listens. A process that entered it would not leave it again, but this one only waits.
 fn assist(setup: Setup, ruleset: RulesetCreated, proc: OwnedFd, told: OwnedFd) {
-    let made = add_rules(ruleset, &setup.opened).and_then(|_rules| {
-        unshare(UnshareFlags::NEWNET)?;
-        if setup.loopback {
-            raise_loopback()?;
-        }
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let network = rustix::fs::openat(&proc, "self/ns/net", flags, Mode::empty())?;
-        let listener = setup.proxy.then(|| TcpListener::bind(PROXY)).transpose()?;
-        Ok((network, listener.map(OwnedFd::from)))
-    });
+    let made = add_rules(ruleset, &setup.opened)
+        .and_then(|_rules| Assistance::make(&proc, setup.loopback, setup.proxy));
     let sent = match &made {
-        Ok((network, listener)) => {
-            let files: Vec<_> = std::iter::once(network)
-                .chain(listener)
-                .map(AsFd::as_fd)
-                .collect();
-            wire::send(&told, b"n", &files)
-        }
+        Ok(made) => made.send(&told),
         Err(error) => wire::send(&told, error.to_string().as_bytes(), &[]),
     };
     // The other one has ended, which is noticed next.
     sent.ok();
 }
 
-/// Waits for [`assist`].
-fn take_network(from: OwnedFd) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
-    let (said, files) = wire::receive(&from)?;
-    let mut files = files.into_iter();
-    let network = files.next().ok_or_else(|| {
-        io::Error::other(format!("a network: {}", String::from_utf8_lossy(&said)))
-    })?;
-    Ok((network, files.next()))
+/// What [`assist`] makes.
+struct Assistance {
+    network: OwnedFd,
+    /// Where a proxy in this network is reached.
+    listener: Option<OwnedFd>,
+    /// The kernel's files about the devices of this network, at no place yet; none where this process may not mount them.
+    devices: Option<OwnedFd>,
+}
+
+impl Assistance {
+    fn make(proc: &OwnedFd, loopback: bool, proxy: bool) -> io::Result<Self> {
+        unshare(UnshareFlags::NEWNET)?;
+        if loopback {
+            raise_loopback()?;
+        }
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let network = rustix::fs::openat(proc, "self/ns/net", flags, Mode::empty())?;
+        let listener = proxy.then(|| TcpListener::bind(PROXY)).transpose()?;
+        Ok(Self {
+            network,
+            listener: listener.map(OwnedFd::from),
+            devices: view::make_devices().ok(),
+        })
+    }
+
+    fn send(&self, told: &OwnedFd) -> io::Result<()> {
+        let files = [&self.listener, &self.devices].into_iter().flatten();
+        let files: Vec<_> = [&self.network]
+            .into_iter()
+            .chain(files)
+            .map(AsFd::as_fd)
+            .collect();
+        wire::send(told, b"n", &files)
+    }
+
+    /// Waits for them; `proxy` as for [`Self::make`].
+    fn receive(from: OwnedFd, proxy: bool) -> io::Result<Self> {
+        let (said, files) = wire::receive(&from)?;
+        let mut files = files.into_iter();
+        let network = files.next().ok_or_else(|| {
+            io::Error::other(format!("a network: {}", String::from_utf8_lossy(&said)))
+        })?;
+        Ok(Self {
+            network,
+            listener: proxy.then(|| files.next()).flatten(),
+            devices: files.next(),
+        })
+    }
 }
 
 /// A message to the kernel: the first device of this namespace is up.

@@ -6,7 +6,10 @@ use landlock::AccessFs;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
+    UnmountFlags,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{CString, OsString};
 use std::fs::Permissions;
@@ -41,6 +44,13 @@ const COVERED: &str = "/nix/var/nix/daemon-socket";
 /// The file of name servers, and one that no route leads to: a look-up fails at once, and the kernel counts it.
 const RESOLVER: &str = "/etc/resolv.conf";
 const NO_RESOLVER: &[u8] = b"nameserver 192.0.2.1\n";
+
+/// What a view shows of the kernel's files about devices: those of its network. Where they are, and where they are shown.
+const DEVICES: &str = "/.devices";
+const NETWORK: [(&str, &str); 2] = [
+    ("class/net", "/sys/class/net"),
+    ("devices/virtual/net", "/sys/devices/virtual/net"),
+];
 
 /// The most links on one path, and the most names in all.
 const MAX_LINKS: usize = 40;
@@ -135,6 +145,8 @@ pub(super) struct View {
     /// Those of [`WRITTEN`] below which something may only be read: a rule for a directory counts for all below, also for
     /// what is mounted there.
     shut: Vec<&'static str>,
+    /// What is read that no rule gives.
+    read_dirs: Vec<OwnedFd>,
 }
 
 impl View {
@@ -191,6 +203,7 @@ impl View {
             written,
             stores: 0,
             shut: Vec::new(),
+            read_dirs: Vec::new(),
         })
     }
 
@@ -375,6 +388,28 @@ impl View {
         Err(Errno::NAMETOOLONG.into())
     }
 
+    /// Shows the devices of the network of the commands, of [`make_devices`].
+    pub(super) fn show_devices(&mut self, devices: &OwnedFd) -> io::Result<()> {
+        // A person who gives the machine's has these.
+        if NETWORK
+            .iter()
+            .any(|(_, shown)| self.is_bound(shown.as_ref()))
+        {
+            return Ok(());
+        }
+        std::fs::create_dir(DEVICES)?;
+        let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        rustix::mount::move_mount(devices, "", CWD, DEVICES, from)?;
+        for (kept, shown) in NETWORK {
+            make_dir(shown.as_ref())?;
+            rustix::mount::mount_bind(Path::new(DEVICES).join(kept), shown)?;
+            self.read_dirs.push(open(shown)?);
+            self.note_bound(shown.into(), false);
+        }
+        rustix::mount::unmount(DEVICES, UnmountFlags::DETACH)?;
+        std::fs::remove_dir(DEVICES)
+    }
+
     /// Takes the machine's files away. Returns what a child may use of the view beside the rules: what it writes, and a file
     /// that it reads.
     pub(super) fn finish(mut self) -> io::Result<Own> {
@@ -409,6 +444,7 @@ impl View {
             written,
             terminal,
             read,
+            read_dirs: self.read_dirs,
             resolver,
             has_tmp,
         })
@@ -440,9 +476,23 @@ pub(super) struct Own {
     pub(super) written: Vec<OwnedFd>,
     pub(super) terminal: Option<OwnedFd>,
     pub(super) read: Option<OwnedFd>,
+    /// Directories that it reads, with all below.
+    pub(super) read_dirs: Vec<OwnedFd>,
     /// What covers the file of name servers.
     pub(super) resolver: Option<PathBuf>,
     pub(super) has_tmp: bool,
+}
+
+/// The kernel's files about devices, with those of the network of the calling process; at no place yet.
+pub(super) fn make_devices() -> io::Result<OwnedFd> {
+    let made = rustix::mount::fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(&made)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    Ok(rustix::mount::fsmount(&made, flags, attributes)?)
 }
 
 /// Gives the calling process a `/proc` of its namespace of processes.
