@@ -43,8 +43,9 @@ const END_WAIT: Duration = Duration::from_millis(200);
 /// How long a server may take to end after its input was closed, and again after `SIGTERM`.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
-/// The longest quote of what a server printed, in bytes.
+/// The longest quote of what a server printed, in bytes, and of its standard error.
 const MAX_QUOTE: usize = 512;
+const MAX_STDERR: usize = 8 << 10;
 
 /// The code of servers that speak the modern era alone.
 const UNSUPPORTED_VERSION: i64 = -32022;
@@ -52,6 +53,20 @@ const UNSUPPORTED_VERSION: i64 = -32022;
 /// A server that cannot be asked any more, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gone(pub String);
+
+impl Gone {
+    /// The same, with what the server wrote to its standard error.
+    #[must_use]
+    pub(crate) fn of(self, server: &Connection) -> Self {
+        match server.stderr().trim() {
+            "" => self,
+            text => {
+                let text = escape_within(text, Lines::One, MAX_STDERR);
+                Self(format!("{}; it wrote: {text}", self.0))
+            }
+        }
+    }
+}
 
 /// The answer to one request: a result, or the server's error.
 pub(crate) type Answer = Result<Box<RawValue>, RpcError>;
@@ -103,12 +118,14 @@ where
         Err(gone) if first.talk.has_ended() => {
             tracing::debug!(server = name, "ended at the modern request: {}", gone.0);
         }
-        Err(gone) => return Err(gone),
+        Err(gone) => return Err(gone.of(&first)),
     }
     drop(first);
     let mut second = begin().await?;
-    let greeted = second.greet(Era::Legacy, until).await?;
-    Ok((second, greeted))
+    match second.greet(Era::Legacy, until).await {
+        Ok(greeted) => Ok((second, greeted)),
+        Err(gone) => Err(gone.of(&second)),
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
 //! A server as a module of the registry: its descriptor is made from the pin, and nothing starts before a call.
 
-use crate::connection::{Connection, Gone, Greeted, MAX_LINE, probe};
+use crate::connection::{Gone, Greeted, MAX_LINE, probe};
 use crate::definition::Fitted;
 use crate::outcome::outcome;
 use crate::pin::{Launch, PinnedTool, ServerPin};
@@ -117,20 +117,9 @@ pub async fn ask_once(
         true => server.tools(until).await,
         false => Ok((Vec::new(), Vec::new())),
     };
-    let listed = listed.map_err(|gone| with_stderr(gone, &server));
+    let listed = listed.map_err(|gone| gone.of(&server));
     server.end().await;
     listed.map(|(tools, problems)| (greeted, tools, problems))
-}
-
-fn with_stderr(gone: Gone, server: &Connection) -> Gone {
-    match server.stderr().trim() {
-        "" => gone,
-        text => Gone(format!(
-            "{}; it wrote: {}",
-            gone.0,
-            authority::text::escape_within(text, authority::text::Lines::One, MAX_MESSAGE)
-        )),
-    }
 }
 
 /// What a server says of its version where that is one, since people and reports expect three numbers.

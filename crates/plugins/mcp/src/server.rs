@@ -350,3 +350,12 @@ pub(crate) fn environment(launch: &Launch) -> TalkEnv {
             .collect(),
     }
 }
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a rig that fails is a failed test"
+)]
+mod tests;

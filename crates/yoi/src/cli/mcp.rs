@@ -13,7 +13,7 @@ pub(crate) enum McpAction {
     List(JsonArgs),
     /// Show a server: how it is started, what it may have, and its tools
     Show(McpShowArgs),
-    /// Ask a server for its definitions again, show what changed and keep that
+    /// Ask a server for its definitions again, show what changed and keep that if you agree
     Pin(McpPinArgs),
     /// List the servers that other programs are configured with, each with the command that adds it; add none
     Import(McpImportArgs),
@@ -70,6 +70,9 @@ pub(crate) struct McpPinArgs {
     /// Only show what changed
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Take what changed without a question
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) view: McpViewArgs,
     /// Do not believe what the server says about its tools any more

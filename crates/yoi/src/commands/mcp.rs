@@ -1,7 +1,7 @@
 //! `yoi mcp`: servers that are asked once, and kept with what they said then.
 
 use super::mcp_import;
-use super::person::only_a_person;
+use super::person::{only_a_person, terminal};
 use crate::cli::{McpAction, McpAddArgs, McpPinArgs};
 use crate::show::out;
 use authority::text::{Lines, escape_line, escape_within};
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a server may take to start and to list its tools: one that is installed by its start takes long.
@@ -116,14 +116,27 @@ fn in_path(program: &str, env: &Env) -> Result<PathBuf, Failure> {
     std::env::split_paths(path)
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(program))
-        .find(|path| {
-            path.metadata()
-                .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-        })
+        .find(|path| is_program(path))
         .ok_or_else(|| {
             let message = format!("run {}: no such program in PATH", escape_line(program));
             Failure::new(Exit::Unavailable, message).help("install it or name its path")
         })
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Refuses a path at which there is no program: no option of a server changes that.
+fn there(path: &Path) -> Result<(), Failure> {
+    match is_program(path) {
+        true => Ok(()),
+        false => {
+            let message = format!("run {}: there is no such program", authority::escape(path));
+            Err(Failure::new(Exit::Unavailable, message).help("install it or name its path"))
+        }
+    }
 }
 
 /// The names that a person gave to tools; each is the name of a tool.
@@ -145,6 +158,11 @@ fn renames(
 fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String>), Failure> {
     let ambient = ambient::claim();
     let config = Config::load(env)?;
+    // It may be gone since the server was added.
+    launch
+        .command
+        .first()
+        .map_or(Ok(()), |program| there(program.as_ref()))?;
     let unavailable =
         |why: String| Failure::new(Exit::Unavailable, format!("MCP server {name}: {why}"));
     if let Some(why) = packages::withheld(packages::mode(&config), launch.network) {
@@ -321,36 +339,20 @@ fn pin(args: &McpPinArgs, env: &Env) -> Result<Exit, Failure> {
     let McpPinArgs {
         name,
         dry_run,
+        yes,
         view,
         no_trust,
         no_allow_calls,
     } = args;
     let old = known(name, env)?.pin;
     let (mut pin, problems) = asked(name, old.launch.clone(), env)?;
-    let changed = old.differences(&pin.tools);
-    changed
-        .iter()
-        .take(MAX_LISTED)
-        .for_each(|what| out::line(what));
-    if let Some(more) = changed
-        .len()
-        .checked_sub(MAX_LISTED)
-        .filter(|more| *more > 0)
-    {
-        out::line(&format!("and {more} more"));
-    }
-    let reworded = old.new_or_changed(&pin.tools).take(MAX_LISTED);
-    for name in reworded {
-        out::line(&format!("{}:", escape_line(name)));
-        old.reworded(name, &pin.tools)
-            .iter()
-            .for_each(|what| out::line(what));
-    }
-    if changed.is_empty() {
-        out::line("its definitions are as they were");
-    }
+    let is_same = show_changes(&old, &pin.tools);
     if *dry_run {
         return Ok(Exit::Done);
+    }
+    if !is_same && !*yes && !agreed(name, env)? {
+        out::line(&format!("{name} stays as it was pinned"));
+        return Ok(Exit::Refused);
     }
     pin.trusted = (old.trusted || view.trust) && !no_trust;
     pin.allowed = (old.allowed || view.allow_calls) && !no_allow_calls;
@@ -366,6 +368,48 @@ fn pin(args: &McpPinArgs, env: &Env) -> Result<Exit, Failure> {
         .chain(&found.odd)
         .for_each(|what| out::line(&format!("! {what}")));
     Ok(Exit::Done)
+}
+
+/// Shows in what the definitions differ from those of a pin; says whether they do not.
+fn show_changes(old: &ServerPin, now: &[PinnedTool]) -> bool {
+    let changed = old.differences(now);
+    changed
+        .iter()
+        .take(MAX_LISTED)
+        .for_each(|what| out::line(what));
+    if let Some(more) = changed
+        .len()
+        .checked_sub(MAX_LISTED)
+        .filter(|more| *more > 0)
+    {
+        out::line(&format!("and {more} more"));
+    }
+    for name in old.new_or_changed(now).take(MAX_LISTED) {
+        out::line(&format!("{}:", escape_line(name)));
+        let reworded = old.reworded(name, now);
+        reworded.iter().for_each(|what| out::line(what));
+    }
+    if changed.is_empty() {
+        out::line("its definitions are as they were");
+    }
+    changed.is_empty()
+}
+
+/// Asks whether to take what was shown.
+fn agreed(name: &str, env: &Env) -> Result<bool, Failure> {
+    let Some(mut terminal) = terminal(env) else {
+        let message =
+            format!("{name} was not pinned: nobody can be asked whether to take what changed");
+        return Err(
+            Failure::new(Exit::Refused, message).help("`--yes` takes it without a question")
+        );
+    };
+    let mut show = |text: &str| out::raw(text);
+    let agreed = terminal.agrees("take these definitions? y or n: ", &mut || true, &mut show);
+    Ok(agreed.unwrap_or_else(|_left| {
+        out::raw("\n");
+        false
+    }))
 }
 
 fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {

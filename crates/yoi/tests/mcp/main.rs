@@ -10,9 +10,15 @@
 #[path = "../cli/scene.rs"]
 mod scene;
 
+#[allow(dead_code, reason = "the person is that of the command line's tests")]
+#[path = "../cli/person.rs"]
+mod person;
+
+mod bounds;
 mod calls;
 mod ends;
 
+use person::AtTerminal;
 use scene::{Done, Scene, finish};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -161,12 +167,24 @@ fn what_a_server_changed_is_shown_and_taken_by_pin_alone() {
     ]);
     let request = yoi(&scene, &["features", "p", "--json"]).ends(0).out;
     assert!(!request.contains("Say it twice"), "{request}");
-    yoi(
-        &scene,
-        &["mcp", "pin", "fake", "--trust", "--rename", "a_b=ab"],
-    )
-    .ends(0)
-    .prints(&differences);
+    let pin = ["mcp", "pin", "fake", "--trust", "--rename", "a_b=ab"];
+    yoi(&scene, &pin).ends(3).prints(&differences).says(&[
+        "nobody can be asked whether to take what changed",
+        "help: `--yes` takes it without a question",
+    ]);
+    for answer in ["n\n", "\n", "always\n"] {
+        let mut person = AtTerminal::start(&scene, "y\n", &pin);
+        person.sees("take these definitions? y or n: ");
+        person.types(answer);
+        person.sees("fake stays as it was pinned");
+        person.ends(3);
+    }
+    assert_eq!(digest(), first, "only a person takes what changed");
+    let mut person = AtTerminal::start(&scene, "", &pin);
+    person.sees("take these definitions? y or n: ");
+    person.types("y\n");
+    person.sees("pinned fake: 13 tools");
+    person.ends(0);
     assert_ne!(digest(), first);
     yoi(&scene, &["mcp", "show", "fake"])
         .ends(0)

@@ -52,10 +52,24 @@ TOOLS = [
 if "changed" in words:
     TOOLS[0]["description"] = "Say it twice."
     TOOLS = [tool for tool in TOOLS if tool != TOOLS[1]]
+if "leaks" in words:
+    key = os.environ["KEY"]
+    where = {"description": key, "properties": {"as " + key: {"enum": [key]}}}
+    TOOLS[0].update(title=key, description=f"The key is {key}.", inputSchema=dict(where, type="object"), outputSchema=where)
+    INFO["version"] = TOOLS[9]["name"] = key
+if "fails" in words:
+    sys.exit("no access with " + os.environ["KEY"])
 
 
 def listed(of):
     """Two pages; the second one leads back to the first."""
+    if "pages" in words:
+        at = str(of["id"])
+        return result(of, {"tools": [{"name": "page " + at}], "nextCursor": at})
+    if "many" in words:
+        return result(of, {"tools": [{"name": f"t{number}"} for number in range(513)]})
+    if "odd" in words:
+        return result(of, {"tools": [{} for _ in range(40)], "nextCursor": "x" * 5000})
     if "endless" in words:
         return result(of, {"tools": [], "nextCursor": str(of["id"]), "more": "x" * (1 << 20)})
     first = not of["params"].get("cursor")
@@ -67,6 +81,12 @@ def called(of):
     name, arguments = of["params"]["name"], of["params"]["arguments"]
     note("calls", f"{me} {name} {json.dumps(arguments)}")
     text = lambda words: {"content": [{"type": "text", "text": words}]}
+    if "long" in words:
+        sys.stdout.write("x" * (16 << 20) + "x\n")
+        sys.stdout.flush()
+    if "chatty" in words:
+        sys.stdout.write('{"method":"x"}\n' * 10_001)
+        sys.stdout.flush()
     # What a client has to live with, before the answer.
     print("Server is busy", flush=True)
     say({"id": 987654, "result": {"content": []}})
