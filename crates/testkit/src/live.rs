@@ -18,9 +18,10 @@ use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
 use session_store::{Journal, OpenError, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -109,7 +110,12 @@ impl LivePod {
         });
         let (opened, opening) = mpsc::channel();
         let served = Arc::clone(&pod);
-        let control = thread::spawn(move || serve(&served, outbox, &opened, paused));
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("live-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let control = thread::Builder::new()
+            .name(name.clone())
+            .spawn(move || serve(&served, outbox, &opened, paused, &name))
+            .expect("a thread");
         let asks = Builder::new_current_thread()
             .enable_time()
             .build()
@@ -201,9 +207,17 @@ impl LivePod {
     /// # Panics
     /// As [`Self::until`]; a run that does not end by itself, or whose end the disk refuses, takes longer.
     pub fn run_due(&self) -> PodStatus {
+        self.try_run_due().expect("a pod that lives")
+    }
+
+    /// As [`Self::run_due`]; none if the pod has ended.
+    ///
+    /// # Panics
+    /// As [`Self::run_due`], but for the end of the pod.
+    pub fn try_run_due(&self) -> Option<PodStatus> {
         // What features have requested is taken before the answer.
         drop(self.ask(self.client.status()));
-        self.until(|status| {
+        self.try_until(|status| {
             let now_ms = self.pod.clock.now() / 1000;
             let rests = |task: &BackgroundTaskView| {
                 task.open.is_none() && task.next_due_ms.is_none_or(|due| due > now_ms)
@@ -319,12 +333,14 @@ fn serve(
     outbox: Outbox,
     opened: &mpsc::Sender<Opened>,
     paused: bool,
+    name: &str,
 ) -> LiveEnd {
     pod.points.start();
     let gone = pod.points.gone();
     let mut builder = Builder::new_current_thread();
     let runtime = builder
         .enable_all()
+        .thread_name(name)
         .max_blocking_threads(MAX_THREADS + 1)
         .start_paused(paused)
         .build();
@@ -357,7 +373,7 @@ fn serve(
                 Err(error) => return LiveEnd::Failed(error),
             };
             let (time, passes) = unbounded_channel();
-            tokio::spawn(advanced(pod.clock.clone(), passes));
+            tokio::spawn(advanced(pod.clock.clone(), passes, name.to_owned()));
             drop(opened.send((client, time)));
             tokio::select! {
                 biased;
@@ -386,27 +402,42 @@ fn serve(
     }
 }
 
-/// Advances the time of the control thread when the test says so.
+/// Advances the time of the control thread when the test says so, once what the pod does comes to rest: the deadline of a
+/// hook that has answered, and whose thread is still to end, is not to pass.
 async fn advanced(
     clock: ManualClock,
     mut passes: UnboundedReceiver<(Duration, oneshot::Sender<()>)>,
+    name: String,
 ) {
     while let Some((time, passed)) = passes.recv().await {
-        // The thread of a hook that has answered is still to end: its deadline is not to pass before. Where all threads
-        // hang, none is free to show it.
-        for _ in 0..32 {
-            let other = tokio::task::spawn_blocking(thread::yield_now);
-            for _ in 0..64 {
-                if other.is_finished() {
-                    break;
-                }
+        let began = Instant::now();
+        let mut quiet = 0;
+        while quiet < 2 {
+            for _ in 0..16 {
                 tokio::task::yield_now().await;
             }
+            quiet = if works(&name) { 0 } else { quiet + 1 };
+            assert!(began.elapsed() < PATIENCE, "{name} does not come to rest");
         }
         clock.advance(u64::try_from(time.as_micros()).expect("a time of the test"));
         tokio::time::advance(time).await;
         passed.send(()).ok();
     }
+}
+
+/// Whether a thread of this name, other than the calling one, runs or could. One that waits, for a lock or a latch, does
+/// not. A new thread has the name of the one that made it from the beginning.
+fn works(name: &str) -> bool {
+    let own = std::fs::read_link("/proc/thread-self").expect("a thread");
+    let threads = std::fs::read_dir("/proc/self/task").expect("threads");
+    threads.flatten().any(|thread| {
+        // One that has ended meanwhile has no state.
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let state = stat
+            .split_once(&format!("({name}) "))
+            .and_then(|(_, state)| state.chars().next());
+        matches!(state, Some('R' | 'D')) && own.file_name() != Some(&thread.file_name())
+    })
 }
 
 fn over(

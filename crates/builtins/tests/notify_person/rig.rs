@@ -238,9 +238,7 @@ pub(crate) fn deliveries(live: &LivePod, upto: u64) -> Deliveries {
 /// Lets time pass, and what is due in it run. None once the pod is dead.
 pub(crate) fn pass(live: &LivePod) -> Option<Deliveries> {
     live.advance(Duration::from_secs(10));
-    // Observers and timers are on their way.
-    std::thread::sleep(Duration::from_millis(2));
-    let status = live.try_until(|status| live.folded(status.folded).open_tasks().count() == 0)?;
+    let status = live.try_run_due()?;
     Some(deliveries(live, status.folded))
 }
 
