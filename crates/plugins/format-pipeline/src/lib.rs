@@ -1,0 +1,8 @@
+//! Shorter results for a model: the encoding with the fewest tokens, a budget, pages of what was stored. Functions from
+//! texts to texts; they know no tool, no pod, no file and no clock.
+
+pub mod encoding;
+pub mod json;
+pub mod table;
+pub mod token_counter;
+pub mod toon;
