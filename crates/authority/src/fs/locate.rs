@@ -4,7 +4,7 @@
 use super::workspace::Access;
 use crate::process::LinkedRepository;
 use crate::{Error, ErrorKind};
-use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -104,17 +104,17 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let dir = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed)?;
         let which = which(&rustix::fs::fstat(&dir).map_err(failed)?);
-        let git = rustix::fs::statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW)
-            .ok()
-            .map(|stat| self::which(&stat));
-        let linked = LinkedRepository::of(&path).map(|linked| linked.whole);
+        let git = rustix::fs::statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW).ok();
+        let names_another =
+            git.is_some_and(|git| FileType::from_raw_mode(git.st_mode) == FileType::RegularFile);
+        let linked = names_another.then(|| LinkedRepository::of(&path)).flatten();
         Ok(Self {
             path,
             access,
             dir: Arc::new(dir),
             which,
-            git,
-            linked,
+            git: git.map(|git| self::which(&git)),
+            linked: linked.map(|linked| linked.whole),
             is_common: false,
         })
     }

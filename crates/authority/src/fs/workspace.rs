@@ -40,9 +40,12 @@ impl Workspace {
     /// `FixInput` when one does not exist, is no directory, or `cwd` is not inside `project`; `Denied` by the system.
     pub fn open(_: &Ambient, project: &Path, cwd: &Path, access: Access) -> Result<Self, Error> {
         let root = Root::open(project, access)?;
-        let cwd = cwd
-            .canonicalize()
-            .map_err(|error| Error::io("open working directory", cwd, error))?;
+        let cwd = match cwd == root.path {
+            true => root.path.clone(),
+            false => cwd
+                .canonicalize()
+                .map_err(|error| Error::io("open working directory", cwd, error))?,
+        };
         if !cwd.starts_with(&root.path) {
             let (cwd, project) = (super::escape(&cwd), super::escape(&root.path));
             let text = format!(
