@@ -1,4 +1,4 @@
-//! Pages of a list. They are cut from one stored value, so that no element is on two pages or on none, whatever the
+//! ListPages of a list. They are cut from one stored value, so that no element is on two pages or on none, whatever the
 //! vendor's list does meanwhile.
 
 use crate::json::Json;
@@ -15,11 +15,11 @@ const LISTED: usize = 20;
 
 /// The pages of a list of elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pages {
+pub struct ListPages {
     ranges: Vec<Range<usize>>,
 }
 
-impl Pages {
+impl ListPages {
     /// Cuts a list into pages of about this many tokens; an element that has more is a page of its own.
     pub fn cut(items: &[Json<'_>], budget: u64, counter: TokenCounter) -> Self {
         let (mut ranges, mut from, mut spent) = (Vec::new(), 0, 0);

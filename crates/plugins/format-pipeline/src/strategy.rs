@@ -19,7 +19,7 @@ pub enum Strategy {
 
 /// One part of a result, as a strategy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ResultPart {
     /// Its place among all parts, from 0.
     pub at: usize,
     /// How many parts there are.
@@ -32,7 +32,7 @@ pub struct Part {
 
 impl Strategy {
     /// What a part is worth, from 1 on.
-    pub fn value(self, part: Part) -> u64 {
+    pub fn value(self, part: ResultPart) -> u64 {
         let (at, of) = (part.at as u64, part.of.max(1) as u64);
         match self {
             Self::ElementCount => 1000,

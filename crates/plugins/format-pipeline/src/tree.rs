@@ -1,7 +1,7 @@
 //! A value as a list of parts, each of which can be shown whole or in less detail.
 
 use crate::json::{Fields, Json};
-use crate::strategy::{DataKind, Part, Strategy};
+use crate::strategy::{DataKind, ResultPart, Strategy};
 use crate::token_counter::TokenCounter;
 use crate::trim;
 use std::borrow::Cow;
@@ -186,7 +186,7 @@ pub fn fit<'a>(
         let minimal = minimal(item, &mut least);
         let tokens = |value: &Json<'_>| counter.count(&value.compact()) + 1;
         let whole = tokens(item);
-        let value = strategy.value(Part {
+        let value = strategy.value(ResultPart {
             at,
             of,
             tokens: whole,

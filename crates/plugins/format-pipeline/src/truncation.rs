@@ -1,7 +1,7 @@
 //! Texts that are no JSON, cut to a budget where a reader would cut: changes at hunks, logs at lines with the errors kept,
 //! code at blocks. Never inside a character. Each gap is a line that says how much is missing.
 
-use crate::strategy::{DataKind, Part, Strategy};
+use crate::strategy::{DataKind, ResultPart, Strategy};
 use crate::token_counter::TokenCounter;
 use crate::trim;
 
@@ -73,7 +73,7 @@ pub fn truncate(
         .zip(&parts)
         .enumerate()
         .map(|(at, (tokens, text))| {
-            let part = Part {
+            let part = ResultPart {
                 at,
                 of: parts.len(),
                 tokens: *tokens,

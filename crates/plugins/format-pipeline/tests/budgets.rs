@@ -10,8 +10,8 @@ mod corpus;
 
 use format_pipeline::budget::{BudgetConfig, Shortened, shorten};
 use format_pipeline::json::Json;
-use format_pipeline::pagination::Pages;
-use format_pipeline::strategy::{DataKind, Part, Strategy as Shares, StrategyResolver};
+use format_pipeline::pagination::ListPages;
+use format_pipeline::strategy::{DataKind, ResultPart, Strategy as Shares, StrategyResolver};
 use format_pipeline::token_counter::TokenCounter;
 use format_pipeline::tree;
 use format_pipeline::truncation::{kind_of, truncate};
@@ -145,7 +145,7 @@ fn the_first_message_of_a_thread_is_worth_more_than_its_answers() {
 #[test]
 fn strategies_rank_parts() {
     let value = |strategy: Shares, at, tokens| {
-        strategy.value(Part {
+        strategy.value(ResultPart {
             at,
             of: 10,
             tokens,
@@ -266,7 +266,7 @@ fn the_index_of_pages() {
         panic!()
     };
     let each = COUNTER.count(&items[10].compact());
-    let pages = Pages::cut(&items, 15 * each, COUNTER);
+    let pages = ListPages::cut(&items, 15 * each, COUNTER);
     assert_eq!(
         pages.index(&items, "issues", 1),
         "[chunks] 15/52 issues in 4 chunks:\n  \
@@ -277,10 +277,10 @@ fn the_index_of_pages() {
          [/chunks] Use `chunk: N` parameter to fetch a specific chunk. You may not need all chunks."
     );
     assert_eq!(
-        Pages::cut(&items, u64::MAX, COUNTER).index(&items, "issues", 1),
+        ListPages::cut(&items, u64::MAX, COUNTER).index(&items, "issues", 1),
         ""
     );
-    assert_eq!(Pages::cut(&[], 10, COUNTER).count(), 0);
+    assert_eq!(ListPages::cut(&[], 10, COUNTER).count(), 0);
 }
 
 proptest! {
@@ -290,7 +290,7 @@ proptest! {
     fn pages_have_every_element_once(sizes in prop::collection::vec(0_usize..400, 0..60), budget in 0_u64..200) {
         let texts: Vec<String> = sizes.iter().enumerate().map(|(i, size)| format!("{i} {}", "a ".repeat(*size))).collect();
         let items: Vec<Json<'_>> = texts.iter().map(|text| Json::Text(text.as_str().into())).collect();
-        let pages = Pages::cut(&items, budget, COUNTER);
+        let pages = ListPages::cut(&items, budget, COUNTER);
         let all: Vec<&Json<'_>> = (1..=pages.count()).flat_map(|page| pages.page(&items, page).unwrap()).collect();
         prop_assert_eq!(all, items.iter().collect::<Vec<_>>());
         prop_assert!(pages.page(&items, 0).is_none() && pages.page(&items, pages.count() + 1).is_none());
