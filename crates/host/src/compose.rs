@@ -196,7 +196,7 @@ pub fn rules(config: &Config, started: &Config, env: &Env) -> Result<Policy, Fai
         sandbox if sandbox.source == "--read-only" => TERMS_READ_ONLY,
         _ => TERMS,
     };
-    let off = |network| packages::withheld(packages::mode(started), network);
+    let off = |launch: &_| servers::withheld(packages::mode(started), launch);
     let layers = servers::layers(started, env, off)
         .into_iter()
         .chain(config.layers()?)

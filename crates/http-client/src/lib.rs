@@ -11,6 +11,7 @@
 mod client;
 mod connection;
 mod error;
+pub mod sse;
 mod tls;
 mod upload;
 mod url;

@@ -1,8 +1,8 @@
 //! The interface of vendors' decoders: bytes in, events out, whatever the fragmentation. Does not depend on any vendor.
 
 use crate::lenient::Object;
-use crate::sse::{BOM, MAX_EVENT, Sse, SseEvent, TooLong};
 use crate::vendor_error::VendorError;
+use http_client::sse::{BOM, MAX_EVENT, Sse, SseEvent, TooLong};
 use llm_worker::ModelEvent;
 use serde_json::error::Category;
 

@@ -22,7 +22,6 @@ mod decode;
 mod failure;
 mod json_text;
 mod lenient;
-mod sse;
 #[cfg(test)]
 mod test_server;
 #[cfg(test)]

@@ -46,7 +46,7 @@ const ARROWS: &[Row] = &[
     // scripts in Lua that answer requests, inside a guest; streams, files and time are handed in
     Row { name: "lua",           ours: &[],                                                     never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // MCP servers as features: the protocol, pins, results; opens nothing, knows no pod's inside
-    Row { name: "mcp",           ours: &["authority", "llm-worker", "pod"],                     never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "mcp",           ours: &["authority", "http-client", "llm-worker", "pod"],      never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // results as texts that cost fewer tokens; no tool, no pod, no file, no clock
     Row { name: "format-pipeline", ours: &[],                                                   never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // what hosts pods: environment, configuration, composition, the process of a pod; no command line, no terminal, no connection to a pod

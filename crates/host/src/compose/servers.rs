@@ -1,13 +1,14 @@
 //! What the MCP servers of a person come to: features that need what the person gave when they were added.
 
 use super::off::is_unused;
-use super::packages::{mode, withheld};
+use super::packages::{self, mode};
 use crate::config::Config;
+use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::mcp::{self, FoundServer};
-use ::mcp::{McpFeature, ServerPin};
-use authority::{Ambient, EnvPolicy, Withheld};
+use ::mcp::{Launch, McpFeature, ServerPin};
+use authority::{Ambient, EnvPolicy, Net, Withheld};
 use pod::feature::{CapabilityPolicy, FeatureModule, HostCapability};
 use pod::permission::{Layer, Rule, RuleDecision};
 use std::cell::LazyCell;
@@ -20,22 +21,51 @@ const GRANT: &str = "`yoi mcp add`";
 /// How the reason begins for which the feature of a server is off.
 const OFF: &str = "MCP server: ";
 
+/// Why a server is not used in this sandbox. One on the network needs none, and is used where something may be sent.
+#[must_use]
+pub fn withheld(mode: Mode, launch: &Launch) -> Option<&'static str> {
+    match (&launch.url, mode) {
+        (None, mode) => packages::withheld(mode, launch.network),
+        (Some(_), Mode::ReadOnly) => Some("in read-only mode nothing is sent to the network"),
+        (Some(_), Mode::WorkspaceWrite | Mode::Off) => None,
+    }
+}
+
+/// What reaches a server at this address, as its feature would.
+///
+/// # Errors
+/// It is neither https nor of this machine.
+pub fn net(ambient: &Ambient, url: &str) -> Result<Net, String> {
+    let wrong = |error: authority::Error| error.to_string();
+    match ::mcp::reach(url)? {
+        HostCapability::Network { hosts, .. } => {
+            let hosts: Result<Vec<_>, _> = hosts.iter().map(|host| host.parse()).collect();
+            Ok(Net::public(ambient, hosts.map_err(wrong)?))
+        }
+        HostCapability::Endpoint { at, .. } => {
+            let at: Result<Vec<_>, _> = at.iter().map(|at| at.parse()).collect();
+            Ok(Net::to(ambient, at.map_err(wrong)?))
+        }
+        _ => Err("it is no address".to_owned()),
+    }
+}
+
 /// Adds the features of all servers to the modules of a start, and what they may have to its policy; tells what is wrong. `off` says why
-/// a server does not run, by whether it uses the network.
+/// a server does not run.
 pub(super) fn decided(
     config: &Config,
     env: &Env,
     mut policy: CapabilityPolicy,
     modules: &mut Vec<Arc<dyn FeatureModule>>,
     problems: &mut Vec<String>,
-    off: impl Fn(bool) -> Option<&'static str>,
+    off: impl Fn(&Launch) -> Option<&'static str>,
 ) -> CapabilityPolicy {
     let servers = config.servers(env);
     problems.extend(servers.problems.iter().cloned());
     for FoundServer { pin, feature, odd } in &servers.all {
         let id = McpFeature::id(&pin.name);
         problems.extend(odd.iter().map(|what| format!("{id}: {what}")));
-        if let Some(why) = off(pin.launch.network) {
+        if let Some(why) = off(&pin.launch) {
             policy = policy.disable(id.clone(), format!("{OFF}{why}"));
         }
         let requested = feature.descriptor().requested_capabilities;
@@ -56,13 +86,12 @@ pub(super) fn decided(
 pub(super) fn layers(
     config: &Config,
     env: &Env,
-    off: impl Fn(bool) -> Option<&'static str>,
+    off: impl Fn(&Launch) -> Option<&'static str>,
 ) -> Vec<Layer> {
     let found = config.servers(env).all.iter();
     let is_off = |pin: &ServerPin| {
         let switches = config.features.get(&McpFeature::id(&pin.name).to_string());
-        switches.is_some_and(|switches| switches.off().is_some())
-            || off(pin.launch.network).is_some()
+        switches.is_some_and(|switches| switches.off().is_some()) || off(&pin.launch).is_some()
     };
     let allowed = found.filter(|found| found.pin.allowed && !is_off(&found.pin));
     let layer = |found: &FoundServer| {
@@ -96,7 +125,7 @@ fn is_on(config: &Config, found: &FoundServer) -> bool {
         .features
         .get(&McpFeature::id(&found.pin.name).to_string());
     switches.is_none_or(|switches| switches.off().is_none())
-        && withheld(mode(config), found.pin.launch.network).is_none()
+        && withheld(mode(config), &found.pin.launch).is_none()
         && !is_unused(config, &found.feature.descriptor())
 }
 
@@ -106,7 +135,7 @@ pub(super) fn start_dir(config: &Config, env: &Env) -> Result<Option<PathBuf>, F
         .servers(env)
         .all
         .iter()
-        .any(|found| is_on(config, found));
+        .any(|found| found.pin.launch.url.is_none() && is_on(config, found));
     is_needed.then(|| mcp::start_dir(env)).transpose()
 }
 

@@ -78,7 +78,7 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
     let mut packages = Packages::default();
     policy = packages::decided(config, env, policy, &mut modules, &mut packages);
     let mut problems = Vec::new();
-    let off = |network| packages::withheld(packages::mode(config), network);
+    let off = |launch: &_| servers::withheld(packages::mode(config), launch);
     policy = servers::decided(config, env, policy, &mut modules, &mut problems, off);
     packages.add_problems(problems);
     for (id, switches) in &config.features {

@@ -1,10 +1,14 @@
-//! One server that runs: its greeting in the era that it speaks, its definitions, and one request after the other.
+//! A server that answers: its greeting in the era that it speaks, its definitions, and one request after the other, to a child
+//! or over HTTP.
 
 use crate::definition;
+use crate::exchange::{Answer, Gone, Reply};
+use crate::http::Http;
 use crate::pin::{Era, PinnedTool, ServerInfo};
-use crate::wire::{self, FromServer, LEGACY, MODERN, RpcError};
+use crate::pipe::Pipe;
+use crate::wire::{self, LEGACY, MODERN, RpcError};
+use authority::Talk;
 use authority::text::{Lines, escape_within};
-use authority::{ChildExit, Talk};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,19 +16,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The longest line of a server, in bytes: a picture is one.
-pub(crate) const MAX_LINE: usize = 16 << 20;
-
-/// Most lines of a server after each request, and most bytes: what writes more is ended, also while it is idle.
-const MAX_LINES: usize = 10_000;
-const MAX_BYTES: usize = 4 * MAX_LINE;
-
-/// After how many lines, or bytes of them, others have their turn.
-const TURN_LINES: usize = 32;
-const TURN_BYTES: usize = 64 << 10;
-
-/// How long a probe for the modern era waits before the other era is tried as well.
+/// How long a probe of a child for the modern era waits before the other era is tried as well.
 const PROBE_WAIT: Duration = Duration::from_secs(5);
+
+/// The same of a server on the network, which is asked in the other era only then.
+const HTTP_PROBE_WAIT: Duration = Duration::from_secs(20);
 
 /// Most pages of a list, and most tools and bytes of all of them.
 const MAX_PAGES: usize = 64;
@@ -37,39 +33,11 @@ const MAX_CURSOR: usize = 4 << 10;
 /// Most problems of a list that are told one by one.
 const MAX_PROBLEMS: usize = 32;
 
-/// How long an end that was noticed may take, until its reason is known.
-const END_WAIT: Duration = Duration::from_millis(200);
-
-/// How long a server may take to end after its input was closed, and again after `SIGTERM`.
-const CLOSE_WAIT: Duration = Duration::from_secs(2);
-
-/// The longest quote of what a server printed, in bytes, and of its standard error.
+/// The longest quote of what a server says, in bytes.
 const MAX_QUOTE: usize = 512;
-const MAX_STDERR: usize = 8 << 10;
 
 /// The code of servers that speak the modern era alone.
 const UNSUPPORTED_VERSION: i64 = -32022;
-
-/// A server that cannot be asked any more, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gone(pub String);
-
-impl Gone {
-    /// The same, with what the server wrote to its standard error.
-    #[must_use]
-    pub(crate) fn of(self, server: &Connection) -> Self {
-        match server.stderr().trim() {
-            "" => self,
-            text => {
-                let text = escape_within(text, Lines::One, MAX_STDERR);
-                Self(format!("{}; it wrote: {text}", self.0))
-            }
-        }
-    }
-}
-
-/// The answer to one request: a result, or the server's error.
-pub(crate) type Answer = Result<Box<RawValue>, RpcError>;
 
 /// Who answered, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,25 +49,23 @@ pub struct Greeted {
     pub has_tools: bool,
 }
 
-/// A server that runs. Dropped, it is killed with all that it started.
+/// How a server is reached.
+enum Way {
+    Child(Pipe),
+    Http(Box<Http>),
+}
+
+/// A server that is asked. Dropped, a child is killed with all that it started.
 pub(crate) struct Connection {
-    talk: Talk,
-    /// As log lines name it.
-    name: String,
-    modern: bool,
-    /// The number of the last request.
-    last: u64,
-    /// What it wrote since then.
-    heard: Heard,
-    /// Whether it said that its tools changed, after they were listed.
-    pub(crate) is_stale: bool,
+    way: Way,
+    is_modern: bool,
 }
 
 /// Finds out which era a server speaks: one modern request, and where its answer is not a modern one, `initialize`. `start`
 /// starts it: a second time where it ends at a request that it does not know.
 ///
 /// # Errors
-/// It does not start, or answers neither.
+/// It does not start, or answers neither; with what it wrote to its standard error.
 pub(crate) async fn probe<F>(
     name: &str,
     until: Instant,
@@ -110,21 +76,105 @@ where
 {
     let mut begin = async || {
         let talk = start().await.map_err(|error| Gone(error.to_string()))?;
-        Ok(Connection::new(talk, name))
+        Ok(Connection::of_child(Pipe::new(talk, name)))
     };
-    let mut first = begin().await?;
+    let mut first: Connection = begin().await?;
     match first.greet_any(until).await {
         Ok(greeted) => return Ok((first, greeted)),
-        Err(gone) if first.talk.has_ended() => {
+        Err(gone) if first.has_ended() => {
             tracing::debug!(server = name, "ended at the modern request: {}", gone.0);
         }
-        Err(gone) => return Err(gone.of(&first)),
+        Err(gone) => return Err(gone.with_stderr(&first.stderr())),
     }
     drop(first);
     let mut second = begin().await?;
     match second.greet(Era::Legacy, until).await {
         Ok(greeted) => Ok((second, greeted)),
-        Err(gone) => Err(gone.of(&second)),
+        Err(gone) => Err(gone.with_stderr(&second.stderr())),
+    }
+}
+
+/// What the first answer of a server of unknown era is.
+enum First {
+    Modern(Greeted),
+    /// The answer to `initialize`.
+    Legacy(Box<RawValue>),
+    /// It does not know the modern request.
+    Unknown,
+}
+
+/// Sends a child both greetings, the second one where the first has no answer in time.
+async fn first_of_child(pipe: &mut Pipe, until: Instant) -> Result<First, Gone> {
+    let modern = send_greeting(pipe, Era::Modern).await?;
+    let early = until.min(Instant::now() + PROBE_WAIT);
+    if let Ok(answered) = timeout_at(early, pipe.answer(&[modern], until)).await {
+        let greeted = answered?.1.ok().as_deref().and_then(discovered);
+        return Ok(greeted.map_or(First::Unknown, First::Modern));
+    }
+    // Slow to start: it will read both.
+    let legacy = send_greeting(pipe, Era::Legacy).await?;
+    let mut refused = None;
+    for _ in 0..2 {
+        let (id, answer) = match refused {
+            None => pipe.answer(&[modern, legacy], until).await?,
+            Some(_) => pipe.answer(&[modern], until).await?,
+        };
+        match answer {
+            Ok(answer) if id == modern => {
+                if let Some(greeted) = discovered(&answer) {
+                    return Ok(First::Modern(greeted));
+                }
+            }
+            Ok(answer) => return Ok(First::Legacy(answer)),
+            Err(error) if id == legacy && error.code == UNSUPPORTED_VERSION => {
+                refused = Some(error);
+            }
+            Err(error) if id == legacy => return Err(refusal(&error)),
+            Err(_) => {}
+        }
+    }
+    if let Some(error) = refused {
+        return Err(refusal(&error));
+    }
+    let (_, answer) = pipe.answer(&[legacy], until).await?;
+    answer.map(First::Legacy).map_err(|error| refusal(&error))
+}
+
+async fn send_greeting(pipe: &mut Pipe, era: Era) -> Result<u64, Gone> {
+    let (method, params) = greeting(era);
+    pipe.send(era == Era::Modern, method, params).await
+}
+
+/// Asks a server on the network in the modern era. Another refusal than one of the request says nothing of the era: the older
+/// one would be a step back.
+async fn first_of_http(http: &mut Http, until: Instant) -> Result<First, Gone> {
+    let (method, params) = greeting(Era::Modern);
+    let early = until.min(Instant::now() + HTTP_PROBE_WAIT);
+    let asked = http.ask(true, method, None, params, until);
+    let Ok(reply) = timeout_at(early, asked).await else {
+        return Ok(First::Unknown);
+    };
+    match reply? {
+        Reply::Answer(answer) => {
+            let greeted = answer.ok().as_deref().and_then(discovered);
+            Ok(greeted.map_or(First::Unknown, First::Modern))
+        }
+        Reply::Status(400 | 404..=406 | 409..=428, _) | Reply::NoSession => Ok(First::Unknown),
+        Reply::Status(status, text) => Err(Gone(status_text(status, &text))),
+    }
+}
+
+/// The first request of an era.
+fn greeting(era: Era) -> (&'static str, Value) {
+    match era {
+        Era::Modern => ("server/discover", json!({})),
+        Era::Legacy => {
+            let newest = LEGACY.first().copied().unwrap_or_default();
+            (
+                "initialize",
+                json!({ "protocolVersion": newest, "capabilities": {}, "clientInfo": wire::client() }),
+            )
+        }
     }
 }
 
@@ -151,16 +201,23 @@ struct Initialized {
 }
 
 impl Connection {
-    /// A server that was started and asked nothing yet.
+    /// A child that was asked nothing yet.
     #[must_use]
-    pub(crate) fn new(talk: Talk, name: &str) -> Self {
+    pub(crate) fn of_child(pipe: Pipe) -> Self {
+        let way = Way::Child(pipe);
         Self {
-            talk,
-            name: name.to_owned(),
-            modern: false,
-            last: 0,
-            heard: Heard::default(),
-            is_stale: false,
+            way,
+            is_modern: false,
+        }
+    }
+
+    /// A server on the network that was asked nothing yet.
+    #[must_use]
+    pub(crate) fn of_http(http: Http) -> Self {
+        let way = Way::Http(Box::new(http));
+        Self {
+            way,
+            is_modern: false,
         }
     }
 
@@ -169,88 +226,48 @@ impl Connection {
     /// # Errors
     /// It does not speak it any more.
     pub(crate) async fn greet(&mut self, era: Era, until: Instant) -> Result<Greeted, Gone> {
-        let id = self.send_greeting(era).await?;
-        let answer = self.answer(&[id], until).await?.1;
-        let answer = answer.map_err(|error| {
-            let text = quoted(&error.message);
-            Gone(format!("it refused to start ({}: {text})", error.code))
-        })?;
+        let (method, params) = greeting(era);
+        if let Way::Http(http) = &mut self.way {
+            http.forget_session();
+        }
+        self.is_modern = era == Era::Modern;
+        let answer = match self.reply(method, None, &params, until).await? {
+            Reply::Answer(answer) => answer.map_err(|error| {
+                let text = quoted(&error.message);
+                Gone(format!("it refused to start ({}: {text})", error.code))
+            })?,
+            Reply::Status(status, text) => return Err(Gone(status_text(status, &text))),
+            Reply::NoSession => return Err(Gone("it refused to start".to_owned())),
+        };
         match era {
-            Era::Modern => discovered(&answer)
-                .ok_or_else(|| {
-                    Gone(
-                        "its answer to `server/discover` has no version that yoi speaks".to_owned(),
-                    )
-                })
-                .inspect(|_| self.modern = true),
-            Era::Legacy => self.initialized(&answer).await,
+            Era::Modern => discovered(&answer).ok_or_else(|| {
+                Gone("its answer to `server/discover` has no version that yoi speaks".to_owned())
+            }),
+            Era::Legacy => self.initialized(&answer, until).await,
         }
     }
 
-    /// Sends both greetings, the second one where the first has no modern answer in time.
-    async fn greet_any(&mut self, until: Instant) -> Result<Greeted, Gone> {
-        let modern = self.send_greeting(Era::Modern).await?;
-        let early = until.min(Instant::now() + PROBE_WAIT);
-        match timeout_at(early, self.answer(&[modern], until)).await {
-            Ok(answered) => {
-                if let Some(greeted) = answered?.1.ok().as_deref().and_then(discovered) {
-                    self.modern = true;
-                    return Ok(greeted);
-                }
-                return self.greet(Era::Legacy, until).await;
+    /// Greets a server of unknown era.
+    ///
+    /// # Errors
+    /// It answers in neither.
+    pub(crate) async fn greet_any(&mut self, until: Instant) -> Result<Greeted, Gone> {
+        let first = match &mut self.way {
+            Way::Child(pipe) => first_of_child(pipe, until).await?,
+            Way::Http(http) => first_of_http(http, until).await?,
+        };
+        match first {
+            First::Modern(greeted) => {
+                self.is_modern = true;
+                Ok(greeted)
             }
-            // Slow to start: it will read both.
-            Err(_late) => {}
-        }
-        let legacy = self.send_greeting(Era::Legacy).await?;
-        let mut refused = None;
-        for _ in 0..2 {
-            let (id, answer) = match refused {
-                None => self.answer(&[modern, legacy], until).await?,
-                Some(_) => self.answer(&[modern], until).await?,
-            };
-            match answer {
-                Ok(answer) if id == modern => {
-                    if let Some(greeted) = discovered(&answer) {
-                        self.modern = true;
-                        return Ok(greeted);
-                    }
-                }
-                Ok(answer) => return self.initialized(&answer).await,
-                Err(error) if id == legacy && error.code == UNSUPPORTED_VERSION => {
-                    refused = Some(error)
-                }
-                Err(error) if id == legacy => return Err(refusal(&error)),
-                Err(_) => {}
-            }
-        }
-        match refused {
-            Some(error) => Err(refusal(&error)),
-            None => {
-                let (_, answer) = self.answer(&[legacy], until).await?;
-                self.initialized(&answer.map_err(|error| refusal(&error))?)
-                    .await
-            }
+            First::Legacy(answer) => self.initialized(&answer, until).await,
+            First::Unknown => self.greet(Era::Legacy, until).await,
         }
     }
 
-    async fn send_greeting(&mut self, era: Era) -> Result<u64, Gone> {
-        match era {
-            Era::Modern => {
-                self.modern = true;
-                let sent = self.send("server/discover", json!({})).await;
-                self.modern = false;
-                sent
-            }
-            Era::Legacy => {
-                let newest = LEGACY.first().copied().unwrap_or_default();
-                let params = json!({ "protocolVersion": newest, "capabilities": {}, "clientInfo": wire::client() });
-                self.send("initialize", params).await
-            }
-        }
-    }
-
-    async fn initialized(&mut self, answer: &RawValue) -> Result<Greeted, Gone> {
+    /// Ends the greeting of the older era.
+    async fn initialized(&mut self, answer: &RawValue, until: Instant) -> Result<Greeted, Gone> {
         let Ok(of) = serde_json::from_str::<Initialized>(answer.get()) else {
             return Err(Gone(
                 "its answer to `initialize` names no version".to_owned(),
@@ -263,7 +280,10 @@ impl Connection {
             )));
         }
         let line = wire::request(None, "notifications/initialized", json!({})).map_err(Gone)?;
-        self.write(&line).await?;
+        match &mut self.way {
+            Way::Child(pipe) => pipe.write(&line).await?,
+            Way::Http(http) => http.agree(&of.protocol_version, line, until).await?,
+        }
         Ok(Greeted {
             era: Era::Legacy,
             has_tools: of.capabilities.get("tools").is_some(),
@@ -288,13 +308,16 @@ impl Connection {
             #[serde(default)]
             next_cursor: Option<Value>,
         }
-        self.is_stale = false;
+        match &mut self.way {
+            Way::Child(pipe) => pipe.is_stale = false,
+            Way::Http(http) => http.is_stale = false,
+        }
         let (mut tools, mut problems) = (Vec::<PinnedTool>::new(), Problems::default());
         let (mut listed, mut bytes) = (0, 0);
         let (mut cursors, mut cursor) = (BTreeSet::new(), None::<Value>);
         for _ in 0..MAX_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let answer = self.ask("tools/list", params, until).await?;
+            let answer = self.ask("tools/list", None, params, until).await?;
             let answer = answer.map_err(|error| refusal(&error))?;
             bytes += answer.get().len();
             if bytes > MAX_LIST {
@@ -342,171 +365,101 @@ impl Connection {
         Ok((sorted(tools), problems.told()))
     }
 
-    /// Asks it. Without an answer in time the server can only be ended.
+    /// Asks it; `about` is what the request names. Without an answer in time a child can only be ended.
     ///
     /// # Errors
     /// It is gone, or late.
     pub(crate) async fn ask(
         &mut self,
         method: &str,
+        about: Option<&str>,
         params: impl Serialize,
         until: Instant,
     ) -> Result<Answer, Gone> {
-        let id = self.send(method, params).await?;
-        Ok(self.answer(&[id], until).await?.1)
-    }
-
-    async fn send(&mut self, method: &str, params: impl Serialize) -> Result<u64, Gone> {
-        #[derive(Serialize)]
-        struct Modern<P> {
-            #[serde(flatten)]
-            params: P,
-            _meta: Value,
+        let mut reply = self.reply(method, about, &params, until).await?;
+        if matches!(reply, Reply::NoSession) {
+            // The request was not carried out.
+            self.greet(Era::Legacy, until).await?;
+            reply = self.reply(method, about, &params, until).await?;
         }
-        self.last += 1;
-        self.heard = Heard::default();
-        let id = Some(self.last);
-        let line = match self.modern {
-            true => wire::request(
-                id,
-                method,
-                Modern {
-                    params,
-                    _meta: wire::meta(),
-                },
-            ),
-            false => wire::request(id, method, params),
-        };
-        self.write(&line.map_err(Gone)?).await?;
-        Ok(self.last)
-    }
-
-    async fn write(&mut self, line: &[u8]) -> Result<(), Gone> {
-        if let Err(error) = self.talk.send(line).await {
-            return Err(match error.kind() {
-                authority::ErrorKind::FixInput => Gone(error.to_string()),
-                _ => self.ended().await,
-            });
+        match reply {
+            Reply::Answer(answer) => Ok(answer),
+            // What stands between may have passed it on.
+            Reply::Status(status @ 500.., text) => Err(Gone(status_text(status, &text))),
+            Reply::Status(status, text) => Ok(Err(RpcError {
+                code: status.into(),
+                message: status_text(status, &text),
+            })),
+            Reply::NoSession => Err(Gone("it does not keep its sessions".to_owned())),
         }
-        Ok(())
     }
 
-    /// The answer to one of these requests, and to which. Answers what the server asks for meanwhile.
-    async fn answer(&mut self, ids: &[u64], until: Instant) -> Result<(u64, Answer), Gone> {
-        let answered = async {
-            loop {
-                if let Some((Some(id), answer)) = self.next().await?
-                    && ids.contains(&id)
-                {
-                    return Ok((id, answer));
-                }
+    async fn reply(
+        &mut self,
+        method: &str,
+        about: Option<&str>,
+        params: impl Serialize,
+        until: Instant,
+    ) -> Result<Reply, Gone> {
+        match &mut self.way {
+            Way::Child(pipe) => {
+                let id = pipe.send(self.is_modern, method, params).await?;
+                Ok(Reply::Answer(pipe.answer(&[id], until).await?.1))
             }
-        };
-        let late = |_| Gone("it did not answer in time".to_owned());
-        timeout_at(until, answered).await.map_err(late)?
-    }
-
-    /// Reads one line, and answers it where it asks for something; gives answers. Lines that are there at once take turns
-    /// with all else of this thread.
-    async fn next(&mut self) -> Result<Option<(Option<u64>, Answer)>, Gone> {
-        if self.heard.is_turn_over() {
-            tokio::task::yield_now().await;
-            self.heard.turn = (0, 0);
-        }
-        let line = self
-            .talk
-            .line()
-            .await
-            .map_err(|error| Gone(error.to_string()))?;
-        let Some(line) = line else {
-            return Err(self.ended().await);
-        };
-        self.heard.add(line.len())?;
-        match wire::read(&line) {
-            FromServer::Answered { id, answer } => return Ok(Some((id, answer))),
-            FromServer::Asked { id, method } => {
-                let answer = wire::answer(&id, &method).map_err(Gone)?;
-                self.write(&answer).await?;
-            }
-            FromServer::Told { method } => {
-                self.is_stale |= method == "notifications/tools/list_changed";
-            }
-            FromServer::Noise => {
-                let text =
-                    String::from_utf8_lossy(line.get(..MAX_QUOTE).unwrap_or(&line)).into_owned();
-                tracing::debug!(
-                    server = self.name,
-                    "printed: {}",
-                    authority::text::escape_line(&text)
-                );
+            Way::Http(http) => {
+                let asked = http.ask(self.is_modern, method, about, params, until);
+                asked.await
             }
         }
-        Ok(None)
     }
 
-    /// Reads what a server writes that was asked nothing; resolves when it is gone, or wrote too much.
+    /// Reads what a child writes that was asked nothing; resolves when it is gone, or wrote too much.
     pub(crate) async fn drain(&mut self) -> Gone {
-        loop {
-            if let Err(gone) = self.next().await {
-                return gone;
-            }
+        match &mut self.way {
+            Way::Child(pipe) => pipe.drain().await,
+            Way::Http(_) => std::future::pending().await,
+        }
+    }
+
+    /// Whether it said that its tools changed, after they were listed.
+    pub(crate) fn is_stale(&self) -> bool {
+        match &self.way {
+            Way::Child(pipe) => pipe.is_stale,
+            Way::Http(http) => http.is_stale,
+        }
+    }
+
+    /// Whether the last request may have been carried out.
+    pub(crate) fn was_asked(&self) -> bool {
+        match &self.way {
+            Way::Child(_) => true,
+            Way::Http(http) => http.was_sent(),
         }
     }
 
     /// Whether its process has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        self.talk.has_ended()
+        match &self.way {
+            Way::Child(pipe) => pipe.has_ended(),
+            Way::Http(_) => false,
+        }
     }
 
     /// The end of its standard error.
     #[must_use]
     pub(crate) fn stderr(&self) -> String {
-        self.talk.stderr()
-    }
-
-    /// Ends it: its input is closed, then it gets `SIGTERM`, then `SIGKILL`.
-    pub(crate) async fn end(mut self) {
-        self.talk.end(CLOSE_WAIT).await.ok();
-    }
-
-    /// How its process ended.
-    async fn ended(&mut self) -> Gone {
-        let ended = tokio::time::timeout(END_WAIT, self.talk.end(END_WAIT)).await;
-        let how = ended.ok().and_then(Result::ok).map(|ended| ended.how);
-        Gone(match how {
-            Some(ChildExit::Exit(status)) => format!("its process ended with exit {status}"),
-            Some(ChildExit::Signal(signal)) => format!("its process ended by signal {signal}"),
-            Some(ChildExit::Deadline | ChildExit::Cancelled) | None => {
-                "it closed its output".to_owned()
-            }
-        })
-    }
-}
-
-/// Lines of a server and their bytes: all since it was last asked, and those of this turn.
-#[derive(Default)]
-struct Heard {
-    all: (usize, usize),
-    turn: (usize, usize),
-}
-
-impl Heard {
-    fn add(&mut self, bytes: usize) -> Result<(), Gone> {
-        for (lines, sum) in [&mut self.all, &mut self.turn] {
-            *lines += 1;
-            *sum += bytes;
-        }
-        match self.all.0 > MAX_LINES || self.all.1 > MAX_BYTES {
-            true => Err(Gone(format!(
-                "it wrote over {MAX_LINES} lines or {} MiB after one request",
-                MAX_BYTES >> 20
-            ))),
-            false => Ok(()),
+        match &self.way {
+            Way::Child(pipe) => pipe.stderr(),
+            Way::Http(_) => String::new(),
         }
     }
 
-    fn is_turn_over(&self) -> bool {
-        self.turn.0 >= TURN_LINES || self.turn.1 >= TURN_BYTES
+    /// Ends it: the input of a child is closed, then it gets `SIGTERM`, then `SIGKILL`; a session is closed.
+    pub(crate) async fn end(self) {
+        match self.way {
+            Way::Child(pipe) => pipe.end().await,
+            Way::Http(http) => http.end().await,
+        }
     }
 }
 
@@ -536,6 +489,22 @@ impl Problems {
 /// A text of a server in an error.
 fn quoted(text: &str) -> String {
     escape_within(text, Lines::One, MAX_QUOTE)
+}
+
+/// What a status of HTTP says.
+fn status_text(status: u16, text: &str) -> String {
+    let means = match status {
+        401 | 403 => ": it wants a key, or another one",
+        300..=399 => ": an address that moved has to be added anew",
+        _ => "",
+    };
+    match text.trim() {
+        "" => format!("it answered with the status {status}{means}"),
+        text => format!(
+            "it answered with the status {status}{means} ({})",
+            quoted(text)
+        ),
+    }
 }
 
 /// Who a server says that it is, as far as that is kept.

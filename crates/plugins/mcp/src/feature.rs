@@ -1,11 +1,13 @@
 //! A server as a module of the registry: its descriptor is made from the pin, and nothing starts before a call.
 
-use crate::connection::{Gone, Greeted, MAX_LINE, probe};
+use crate::connection::{Connection, Greeted, probe};
 use crate::definition::Fitted;
+use crate::exchange::{Gone, MAX_LINE};
+use crate::http::{Http, address, reach, secret_headers};
 use crate::outcome::outcome;
 use crate::pin::{Launch, PinnedTool, ServerPin};
-use crate::server::{Called, Fault, Server, Unchanged, admit, environment, job};
-use authority::Spawner;
+use crate::server::{Called, Fault, Server, Start, Unchanged, admit, environment, job};
+use authority::{Net, Secret, Spawner};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
@@ -14,8 +16,9 @@ use pod::feature::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -79,6 +82,46 @@ impl McpFeature {
         const UNNAMED: FeatureId = FeatureId::user("mcp-server");
         format!("plugin:mcp/{server}").parse().unwrap_or(UNNAMED)
     }
+
+    /// What it is started with, from the handles that were granted.
+    fn start(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<Start, FeatureInstallError> {
+        let launch = &self.pin.launch;
+        let mut services = ctx.services();
+        if let Some(url) = &launch.url {
+            let url = address(url).map_err(FeatureInstallError::failed)?;
+            let net = match url.base().is_public() {
+                true => services.network()?,
+                false => services.endpoints()?,
+            };
+            let secrets = secret_headers(launch, |id| services.secret(id))?;
+            return Ok(Start::Http { url, net, secrets });
+        }
+        let spawner = services.programs(launch.network)?.with_guarded_path();
+        let named = launch.secrets.iter();
+        let secrets = named.map(|(name, id)| Ok((name.clone(), services.secret(id)?)));
+        let secrets = secrets.collect::<Result<_, FeatureInstallError>>()?;
+        let cwd = self.cwd.clone();
+        Ok(Start::Child {
+            spawner,
+            secrets,
+            cwd,
+        })
+    }
+}
+
+/// What a server is started with to ask it once.
+pub enum Once {
+    /// A child in the directory `cwd`, with variables that have secrets.
+    Child {
+        spawner: Spawner,
+        secrets: Vec<(OsString, OsString)>,
+        cwd: PathBuf,
+    },
+    /// One on the network, with its secrets by name.
+    Http {
+        net: Net,
+        secrets: BTreeMap<String, Secret>,
+    },
 }
 
 /// Starts a server once and asks it for its definitions, as at its first call.
@@ -88,20 +131,50 @@ impl McpFeature {
 pub async fn ask_once(
     name: &str,
     launch: &Launch,
-    spawner: &Spawner,
-    secrets: Vec<(OsString, OsString)>,
-    cwd: PathBuf,
+    once: Once,
     limit: Duration,
 ) -> Result<(Greeted, Vec<PinnedTool>, Vec<String>), Gone> {
-    let (until, network) = (Instant::now() + limit, launch.network);
-    let programs: Vec<OsString> = launch
-        .command
-        .first()
-        .map(OsString::from)
-        .into_iter()
-        .collect();
+    let until = Instant::now() + limit;
+    let (mut server, greeted) = match once {
+        Once::Child {
+            spawner,
+            secrets,
+            cwd,
+        } => child_once(name, launch, &spawner, &secrets, &cwd, until).await?,
+        Once::Http { net, secrets } => {
+            let url = address(launch.url.as_deref().unwrap_or_default()).map_err(Gone)?;
+            let secret = |id: &str| secrets.get(id).cloned().ok_or_else(|| unknown(id));
+            let headers = secret_headers(launch, secret)?;
+            let mut server = Connection::of_http(Http::new(&url, net, headers));
+            let greeted = server.greet_any(until).await?;
+            (server, greeted)
+        }
+    };
+    let listed = match greeted.has_tools {
+        true => server.tools(until).await,
+        false => Ok((Vec::new(), Vec::new())),
+    };
+    let listed = listed.map_err(|gone| gone.with_stderr(&server.stderr()));
+    server.end().await;
+    listed.map(|(tools, problems)| (greeted, tools, problems))
+}
+
+fn unknown(secret: &str) -> Gone {
+    Gone(format!("there is no secret `{secret}`"))
+}
+
+async fn child_once(
+    name: &str,
+    launch: &Launch,
+    spawner: &Spawner,
+    secrets: &[(OsString, OsString)],
+    cwd: &Path,
+    until: Instant,
+) -> Result<(Connection, Greeted), Gone> {
+    let programs = launch.command.first().map(OsString::from);
+    let programs: Vec<OsString> = programs.into_iter().collect();
     let spawner = spawner
-        .limited(&programs, network)
+        .limited(&programs, launch.network)
         .map_err(|error| Gone(error.to_string()))?;
     let spawner = spawner.with_guarded_path();
     admit(&spawner, launch)?;
@@ -109,17 +182,10 @@ pub async fn ask_once(
         let mut env = environment(launch);
         env.vars.extend(secrets.iter().cloned());
         spawner
-            .talk_with(job(name, launch, cwd.clone()), env, MAX_LINE)
+            .talk_with(job(name, launch, cwd.to_owned()), env, MAX_LINE)
             .await
     };
-    let (mut server, greeted) = probe(name, until, start).await?;
-    let listed = match greeted.has_tools {
-        true => server.tools(until).await,
-        false => Ok((Vec::new(), Vec::new())),
-    };
-    let listed = listed.map_err(|gone| gone.of(&server));
-    server.end().await;
-    listed.map(|(tools, problems)| (greeted, tools, problems))
+    probe(name, until, start).await
 }
 
 /// What a server says of its version where that is one, since people and reports expect three numbers.
@@ -129,13 +195,23 @@ fn version(pin: &ServerPin) -> String {
 }
 
 fn requests(pin: &ServerPin) -> Vec<CapabilityRequest> {
-    let programs = pin.launch.command.iter().take(1);
-    let process = HostCapability::Process {
-        programs: programs.map(|program| Cow::from(program.clone())).collect(),
-        network: pin.launch.network,
+    let needs = match &pin.launch.url {
+        Some(url) => reach(url).ok(),
+        None => Some(HostCapability::Process {
+            programs: pin
+                .launch
+                .command
+                .iter()
+                .take(1)
+                .map(|program| Cow::from(program.clone()))
+                .collect(),
+            network: pin.launch.network,
+        }),
     };
-    let mut requests = vec![CapabilityRequest::required(process, "run the server")];
-    for id in pin.launch.secrets.values() {
+    // An address that is none is refused when the feature is installed.
+    let needs = needs.map(|needs| CapabilityRequest::required(needs, "reach the server"));
+    let mut requests: Vec<_> = needs.into_iter().collect();
+    for id in pin.launch.secret_names() {
         let secret = HostCapability::SecretRef {
             id: id.clone().into(),
         };
@@ -155,14 +231,7 @@ impl FeatureModule for McpFeature {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let spawner = ctx
-            .services()
-            .programs(self.pin.launch.network)?
-            .with_guarded_path();
-        let mut secrets = Vec::new();
-        for (name, id) in &self.pin.launch.secrets {
-            secrets.push((name.clone(), ctx.services().secret(id)?));
-        }
+        let start = self.start(ctx)?;
         // There is no pod where a plan is tried.
         let notes = ctx
             .pod_name()
@@ -171,9 +240,7 @@ impl FeatureModule for McpFeature {
             .transpose()?;
         let server = Arc::new(Server::new(
             Arc::clone(&self.pin),
-            spawner,
-            secrets,
-            self.cwd.clone(),
+            start,
             Arc::clone(&self.unchanged),
             notes,
         ));

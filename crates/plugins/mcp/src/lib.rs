@@ -1,4 +1,5 @@
-//! MCP servers as features: a client of the Model Context Protocol in both of its eras, over children that answer lines.
+//! MCP servers as features: a client of the Model Context Protocol in both of its eras, over children that answer
+//! lines and over HTTP.
 //!
 //! ```text
 //! yoi mcp add ─▶ Connection (asked once) ─▶ ServerPin: definitions and their digest, kept by the host
@@ -9,15 +10,20 @@
 
 mod connection;
 mod definition;
+mod exchange;
 mod feature;
+mod http;
 mod names;
 mod outcome;
 mod pin;
+mod pipe;
 mod server;
 mod wire;
 
-pub use connection::{Gone, Greeted};
+pub use connection::Greeted;
 pub use definition::Fitted;
-pub use feature::{McpFeature, ask_once};
+pub use exchange::Gone;
+pub use feature::{McpFeature, Once, ask_once};
+pub use http::{is_header, reach};
 pub use names::{MAX_SERVER_NAME, is_server_name};
 pub use pin::{Annotations, Era, Launch, PinnedTool, ServerInfo, ServerPin};

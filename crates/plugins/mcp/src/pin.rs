@@ -24,12 +24,22 @@ pub enum Era {
     Legacy,
 }
 
-/// How a server is started.
+/// How a server is started, or reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
     /// The program, a name that is looked up in `PATH` or an absolute path, and its words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The address of one on the network, instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The secret that it gets as a bearer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bearer: Option<String>,
+    /// Headers with the names of secrets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
     /// Variables, as they are written.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -42,6 +52,14 @@ pub struct Launch {
     /// Directories that it reads beside those that every command reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<PathBuf>,
+}
+
+impl Launch {
+    /// The names of the secrets that the server gets.
+    pub fn secret_names(&self) -> impl Iterator<Item = &String> {
+        let headers = self.bearer.iter().chain(self.headers.values());
+        self.secrets.values().chain(headers)
+    }
 }
 
 /// Who a server says that it is.
@@ -146,7 +164,9 @@ impl ServerPin {
         if self.format != FORMAT {
             return Err("was written by another version of yoi");
         }
-        if !crate::is_server_name(&self.name) || self.launch.command.is_empty() {
+        if !crate::is_server_name(&self.name)
+            || self.launch.command.is_empty() != self.launch.url.is_some()
+        {
             return Err("names no server");
         }
         Ok(())

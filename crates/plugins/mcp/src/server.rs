@@ -1,9 +1,13 @@
-//! One process for a server: started at its first call, one call at a time, ended when nobody has called it for a while, with
+//! One process for a server, or a session with one on the network: started at its first call, one call at a time, ended when nobody has called it for a while, with
 //! the pod, or when its pin is gone. A call that is not awaited any more ends the process: whether it went on would not be known.
 
-use crate::connection::{Answer, Connection, Gone, MAX_LINE};
+use crate::connection::Connection;
+use crate::exchange::{Answer, Gone, MAX_LINE};
+use crate::http::{Http, SecretHeader};
 use crate::pin::{Launch, ServerPin};
-use authority::{Job, Secret, Spawner, TalkEnv};
+use crate::pipe::Pipe;
+use authority::{Job, Net, Secret, Spawner, TalkEnv};
+use http_client::Url;
 use pod::feature::author::RunningNotes;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -53,13 +57,25 @@ pub(crate) struct Called {
     pub(crate) warning: Option<String>,
 }
 
+/// What a server is started with, or reached.
+pub(crate) enum Start {
+    Child {
+        spawner: Spawner,
+        /// Variables, by name.
+        secrets: Vec<(String, Secret)>,
+        cwd: PathBuf,
+    },
+    Http {
+        url: Url,
+        net: Net,
+        secrets: Vec<SecretHeader>,
+    },
+}
+
 /// A server, and what it is started with.
 pub(crate) struct Server {
     pin: Arc<ServerPin>,
-    spawner: Spawner,
-    /// Variables, by name.
-    secrets: Vec<(String, Secret)>,
-    cwd: PathBuf,
+    start: Start,
     unchanged: Unchanged,
     notes: Option<RunningNotes>,
     running: Mutex<Option<Connection>>,
@@ -96,17 +112,13 @@ struct CallParams<'a> {
 impl Server {
     pub(crate) fn new(
         pin: Arc<ServerPin>,
-        spawner: Spawner,
-        secrets: Vec<(String, Secret)>,
-        cwd: PathBuf,
+        start: Start,
         unchanged: Unchanged,
         notes: Option<RunningNotes>,
     ) -> Self {
         Self {
             pin,
-            spawner,
-            secrets,
-            cwd,
+            start,
             unchanged,
             notes,
             running: Mutex::default(),
@@ -149,7 +161,7 @@ impl Server {
         self.keep();
         let kept = running.take().filter(|server| !server.has_ended());
         let (mut server, mut warning) = match kept {
-            Some(server) if !server.is_stale => (server, None),
+            Some(server) if !server.is_stale() => (server, None),
             Some(mut server) => {
                 let warning = self.compare(&mut server, until).await;
                 (server, warning.map_err(|gone| Fault::NotStarted(gone.0))?)
@@ -163,7 +175,7 @@ impl Server {
             name: tool,
             arguments,
         };
-        match server.ask("tools/call", params, until).await {
+        match server.ask("tools/call", Some(tool), params, until).await {
             Ok(answer) => {
                 *running = Some(server);
                 if let Some(what) = &mut warning {
@@ -173,7 +185,9 @@ impl Server {
             }
             Err(gone) => {
                 self.log(&server, &gone);
-                Err(if Instant::now() >= until {
+                Err(if !server.was_asked() {
+                    Fault::NotStarted(gone.0)
+                } else if Instant::now() >= until {
                     Fault::Late
                 } else {
                     Fault::Died(gone.0)
@@ -184,20 +198,17 @@ impl Server {
 
     /// Starts it, and compares its definitions with the pin.
     async fn start(&self, until: Instant) -> Result<(Connection, Option<String>), Gone> {
-        admit(&self.spawner, &self.pin.launch)?;
         let until = until.min(Instant::now() + START_WAIT);
-        let job = job(&self.pin.name, &self.pin.launch, self.cwd.clone());
-        let mut env = environment(&self.pin.launch);
-        for (name, secret) in &self.secrets {
-            let value = secret
-                .expose()
-                .map_err(|revoked| Gone(revoked.to_string()))?;
-            env.vars.push((name.into(), value.into()));
-        }
-        let started = timeout_at(until, self.spawner.talk_with(job, env, MAX_LINE)).await;
-        let talk = started.map_err(|_| Gone("it did not start in time".to_owned()))?;
-        let talk = talk.map_err(|error| Gone(error.to_string()))?;
-        let mut server = Connection::new(talk, &self.pin.name);
+        let mut server = match &self.start {
+            Start::Child {
+                spawner,
+                secrets,
+                cwd,
+            } => self.child(spawner, secrets, cwd, until).await?,
+            Start::Http { url, net, secrets } => {
+                Connection::of_http(Http::new(url, net.clone(), secrets.clone()))
+            }
+        };
         let greeted = server.greet(self.pin.era, until).await;
         let compared = match greeted {
             Ok(_) => self.compare(&mut server, until).await,
@@ -210,6 +221,28 @@ impl Server {
                 Err(gone)
             }
         }
+    }
+
+    async fn child(
+        &self,
+        spawner: &Spawner,
+        secrets: &[(String, Secret)],
+        cwd: &Path,
+        until: Instant,
+    ) -> Result<Connection, Gone> {
+        admit(spawner, &self.pin.launch)?;
+        let job = job(&self.pin.name, &self.pin.launch, cwd.to_owned());
+        let mut env = environment(&self.pin.launch);
+        for (name, secret) in secrets {
+            let value = secret
+                .expose()
+                .map_err(|revoked| Gone(revoked.to_string()))?;
+            env.vars.push((name.into(), value.into()));
+        }
+        let started = timeout_at(until, spawner.talk_with(job, env, MAX_LINE)).await;
+        let talk = started.map_err(|_| Gone("it did not start in time".to_owned()))?;
+        let talk = talk.map_err(|error| Gone(error.to_string()))?;
+        Ok(Connection::of_child(Pipe::new(talk, &self.pin.name)))
     }
 
     /// Lists the tools again. What the model has stays, whatever the server says now.

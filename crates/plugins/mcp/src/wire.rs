@@ -41,13 +41,35 @@ pub(crate) fn request(
     serde_json::to_vec(&request).map_err(|error| error.to_string())
 }
 
+/// A request in the form of an era.
+pub(crate) fn message(
+    id: Option<u64>,
+    is_modern: bool,
+    method: &str,
+    params: impl Serialize,
+) -> Result<Vec<u8>, String> {
+    #[derive(Serialize)]
+    struct Modern<P> {
+        #[serde(flatten)]
+        params: P,
+        _meta: Value,
+    }
+    match is_modern {
+        true => {
+            let _meta = meta();
+            request(id, method, Modern { params, _meta })
+        }
+        false => request(id, method, params),
+    }
+}
+
 /// Who asks, and what it can: neither roots nor sampling nor logging.
 pub(crate) fn client() -> Value {
     json!({ "name": "yoi", "version": env!("CARGO_PKG_VERSION") })
 }
 
 /// `_meta` of a modern request.
-pub(crate) fn meta() -> Value {
+fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": client(),

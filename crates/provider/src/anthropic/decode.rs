@@ -11,8 +11,8 @@
 use super::dialect::{REDACTED, SIGNATURE};
 use crate::decode::{Body, Decode, DecodeError, Skipped, push_text, refuse_other_api};
 use crate::lenient::{ArgumentText, Object, TextJoiner, readable};
-use crate::sse;
 use crate::vendor_error::{VendorError, one_line};
+use http_client::sse;
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, Usage};
 
 /// The keys of token counts. A later count replaces an earlier one.

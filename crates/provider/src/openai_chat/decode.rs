@@ -11,8 +11,8 @@
 use super::calls::Calls;
 use crate::decode::{Body, Decode, DecodeError, Skipped, push_text, refuse_other_api};
 use crate::lenient::{Object, TextJoiner, readable};
-use crate::sse::SseEvent;
 use crate::vendor_error::{VendorError, one_line};
+use http_client::sse::SseEvent;
 use llm_worker::{ModelEvent, StopReason, Usage};
 
 /// Finish reasons of an answer that failed, in lower case.

@@ -9,8 +9,8 @@
 use super::dialect::REASONING;
 use crate::decode::{Body, Decode, DecodeError, Skipped, push_text, refuse_other_api};
 use crate::lenient::{ArgumentText, Object, TextJoiner, readable};
-use crate::sse::SseEvent;
 use crate::vendor_error::{VendorError, one_line};
+use http_client::sse::SseEvent;
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, Usage};
 use std::collections::BTreeSet;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpAction {
-    /// Start the server COMMAND once, confined, and keep the definitions of its tools: pods start it when they call one
+    /// Start the server COMMAND once, confined, or ask the one at URL, and keep the definitions of its tools
     Add(McpAddArgs),
     /// List the servers that you added
     List(JsonArgs),
@@ -28,8 +28,17 @@ pub(crate) struct McpAddArgs {
     /// A name for the server: 1 to 24 characters of a-z, 0-9 and -
     pub(crate) name: String,
     /// The program and its arguments; it starts in an empty directory
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+    /// The address of a server on the network, instead: https, or of this machine
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "network", "read_dir", "env", "secret"])]
+    pub(crate) url: Option<String>,
+    /// Give the server at URL a secret of your configuration as a bearer
+    #[arg(long, value_name = "SECRET", requires = "url")]
+    pub(crate) bearer: Option<String>,
+    /// Give the server at URL a secret of your configuration as a header (repeatable)
+    #[arg(long, value_name = "HEADER=SECRET", value_parser = pair, requires = "url")]
+    pub(crate) header_secret: Vec<(String, String)>,
     /// Let the server use the network
     #[arg(long)]
     pub(crate) network: bool,

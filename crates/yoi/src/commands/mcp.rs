@@ -14,7 +14,7 @@ use host::exit::{Exit, Failure};
 use host::mcp::{self as servers, FoundServer};
 use host::pods::make_private;
 use llm_worker::ToolEffect;
-use mcp::{Launch, PinnedTool, ServerPin, ask_once, is_server_name};
+use mcp::{Launch, Once, PinnedTool, ServerPin, ask_once, is_header, is_server_name};
 use pod::feature::FeatureModule;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -63,8 +63,18 @@ fn add(args: &McpAddArgs, env: &Env) -> Result<Exit, Failure> {
         let message = format!("there is an MCP server {} already", args.name);
         return Err(Failure::new(Exit::Usage, message).help("`--replace` replaces it"));
     }
+    if let Some((name, _)) = args.header_secret.iter().find(|(name, _)| !is_header(name)) {
+        let message = format!(
+            "`{}` is not a header that can have a secret",
+            escape_line(name)
+        );
+        return Err(Failure::new(Exit::Usage, message).help("`--bearer SECRET` is the usual one"));
+    }
     let launch = Launch {
         command: command(&args.command, env)?,
+        url: args.url.clone(),
+        bearer: args.bearer.clone(),
+        headers: args.header_secret.iter().cloned().collect(),
         env: args.env.iter().cloned().collect(),
         secrets: args.secret.iter().cloned().collect(),
         network: args.network,
@@ -154,7 +164,7 @@ fn renames(
     Ok(given.iter().cloned().collect())
 }
 
-/// Starts a server once, confined as in a run in this directory.
+/// Starts a server once, confined as in a run in this directory, or asks the one at its address.
 fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String>), Failure> {
     let ambient = ambient::claim();
     let config = Config::load(env)?;
@@ -165,42 +175,39 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
         .map_or(Ok(()), |program| there(program.as_ref()))?;
     let unavailable =
         |why: String| Failure::new(Exit::Unavailable, format!("MCP server {name}: {why}"));
-    if let Some(why) = packages::withheld(packages::mode(&config), launch.network) {
+    if let Some(why) = compose::servers::withheld(packages::mode(&config), &launch) {
         return Err(unavailable(why.to_owned()));
     }
-    let mut composed = compose(&ambient, &config, env, Added::default())?;
-    let cwd = servers::start_dir(env)?;
-    make_private(&cwd)?;
-    composed = composed.reading(cwd.clone());
-    // A pin may be older than what is withheld now.
-    for dir in &launch.read {
-        composed = composed.reading(compose::lent(&ambient, env, READ_DIR, dir)?);
-    }
     let redactor = Redactor::default();
-    let given = launch.secrets.iter().map(|(variable, id)| {
+    let mut known = BTreeMap::new();
+    for id in launch.secret_names() {
         let value = secrets::named(&ambient, &config, env, id)?;
+        let secret = Secret::new(&ambient, id, value);
         redactor
-            .add(&Secret::new(&ambient, id, value.clone()))
+            .add(&secret)
             .map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
-        Ok((OsString::from(variable), OsString::from(value)))
-    });
-    let given = given.collect::<Result<Vec<_>, Failure>>()?;
-    authority::become_subreaper(&ambient).map_err(|error| unavailable(error.to_string()))?;
-    let tag = format!("mcp-add-{}", std::process::id());
-    let spawner = composed
-        .spawner(&ambient, env, &tag)?
-        .map_err(unavailable)?;
+        known.insert(id.clone(), secret);
+    }
+    let once = match &launch.url {
+        Some(url) => Once::Http {
+            net: compose::servers::net(&ambient, url)
+                .map_err(|why| Failure::new(Exit::Usage, why))?,
+            secrets: known,
+        },
+        None => child(&launch, &config, env, &known, &unavailable)?,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
-    let asked = runtime.block_on(ask_once(name, &launch, &spawner, given, cwd, WAIT));
+    let asked = runtime.block_on(ask_once(name, &launch, once, WAIT));
     let (greeted, mut tools, problems) = asked.map_err(|gone| {
-        let help = match launch.network {
-            true => "`--read-dir DIR` lets it read more; with YOI_LOG=debug, more of its output is in the log",
-            false => "`--network` gives it the network, `--read-dir DIR` lets it read more",
-        };
-        unavailable(redactor.text(&gone.0).into_owned()).help(help)
+        let failed = unavailable(redactor.text(&gone.0).into_owned());
+        match (&launch.url, launch.network) {
+            (Some(_), _) => failed.help("check the address; `--bearer SECRET` and `--header-secret HEADER=SECRET` give it a key"),
+            (None, true) => failed.help("`--read-dir DIR` lets it read more; with YOI_LOG=debug, more of its output is in the log"),
+            (None, false) => failed.help("`--network` gives it the network, `--read-dir DIR` lets it read more"),
+        }
     })?;
     let clean = |text: &mut String| *text = redactor.text(text).into_owned();
     tools.iter_mut().for_each(|tool| without(tool, &clean));
@@ -216,6 +223,44 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
         tools,
     );
     Ok((pin, problems))
+}
+
+/// What a server is started with once.
+fn child(
+    launch: &Launch,
+    config: &Config,
+    env: &Env,
+    known: &BTreeMap<String, Secret>,
+    unavailable: &dyn Fn(String) -> Failure,
+) -> Result<Once, Failure> {
+    let ambient = ambient::claim();
+    let mut composed = compose(&ambient, config, env, Added::default())?;
+    let cwd = servers::start_dir(env)?;
+    make_private(&cwd)?;
+    composed = composed.reading(cwd.clone());
+    // A pin may be older than what is withheld now.
+    for dir in &launch.read {
+        composed = composed.reading(compose::lent(&ambient, env, READ_DIR, dir)?);
+    }
+    let given = launch.secrets.iter().map(|(variable, id)| {
+        let value = known.get(id).map(Secret::expose).transpose();
+        let value = value.map_err(|error| unavailable(error.to_string()))?;
+        Ok((
+            OsString::from(variable),
+            OsString::from(value.unwrap_or_default()),
+        ))
+    });
+    let secrets = given.collect::<Result<Vec<_>, Failure>>()?;
+    authority::become_subreaper(&ambient).map_err(|error| unavailable(error.to_string()))?;
+    let tag = format!("mcp-add-{}", std::process::id());
+    let spawner = composed
+        .spawner(&ambient, env, &tag)?
+        .map_err(unavailable)?;
+    Ok(Once::Child {
+        spawner,
+        secrets,
+        cwd,
+    })
 }
 
 /// Has `clean` keep secrets out of a definition.
@@ -294,7 +339,12 @@ fn show(name: &str, json: bool, env: &Env) -> Result<Exit, Failure> {
         launch, server: of, ..
     } = &server.pin;
     out::line(&format!("{name}: {}", told(&server)));
-    out::line(&format!("starts: {}", shown(launch)));
+    let how = if launch.url.is_some() {
+        "is at"
+    } else {
+        "starts"
+    };
+    out::line(&format!("{how}: {}", shown(launch)));
     out::line(&format!(
         "says that it is: {} {}",
         line(&of.name),
@@ -313,6 +363,8 @@ fn show(name: &str, json: bool, env: &Env) -> Result<Exit, Failure> {
         ),
         ("variables", names(&launch.env)),
         ("secrets", names(&launch.secrets)),
+        ("bearer", launch.bearer.clone().unwrap_or_default()),
+        ("headers with secrets", names(&launch.headers)),
         ("reads", read.join(", ")),
     ] {
         if !has.is_empty() {
@@ -470,7 +522,8 @@ fn effect(effect: ToolEffect) -> &'static str {
 }
 
 fn shown(launch: &Launch) -> String {
-    escape_line(&launch.command.join(" ")).into_owned()
+    let command = launch.command.join(" ");
+    escape_line(launch.url.as_ref().unwrap_or(&command)).into_owned()
 }
 
 fn line(text: &str) -> String {
@@ -486,6 +539,9 @@ fn described(server: &FoundServer) -> Value {
     let FoundServer { pin, feature, odd } = server;
     let Launch {
         command,
+        url,
+        bearer,
+        headers,
         env,
         secrets,
         network,
@@ -500,6 +556,9 @@ fn described(server: &FoundServer) -> Value {
     json!({
         "name": pin.name,
         "command": command,
+        "url": url,
+        "bearer": bearer,
+        "headers": headers,
         "env": env.keys().collect::<Vec<_>>(),
         "secrets": secrets,
         "network": network,

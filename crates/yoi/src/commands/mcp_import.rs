@@ -161,11 +161,15 @@ fn servers(value: &Value, tables: &[String], source: &str) -> Vec<Named> {
 
 /// The command that adds a server.
 fn add(name: &str, server: &Value) -> Result<String, String> {
-    let Some(command) = server.get("command").and_then(Value::as_str) else {
-        return Err(match server.get("url").is_some() {
-            true => "it is reached over HTTP, which yoi does not speak".to_owned(),
-            false => "it has no command".to_owned(),
-        });
+    let text = |key: &str| server.get(key).and_then(Value::as_str);
+    let Some(command) = text("command") else {
+        let url = text("url").ok_or("it has neither a command nor an address")?;
+        return match text("type") {
+            Some("sse") => Err(
+                "it is reached over the older form of HTTP, which yoi does not speak".to_owned(),
+            ),
+            Some(_) | None => Ok(add_url(name, url, server)),
+        };
     };
     let mut words = vec!["yoi mcp add".to_owned(), own_name(name)];
     for (variable, value) in server
@@ -182,6 +186,26 @@ fn add(name: &str, server: &Value) -> Result<String, String> {
         words.push(quoted(argument.as_str().ok_or("an argument is no text")?));
     }
     Ok(escape_line(&words.join(" ")).into_owned())
+}
+
+/// The command that adds a server on the network. What its headers have is not shown.
+fn add_url(name: &str, url: &str, server: &Value) -> String {
+    // What follows may be a key.
+    let shown = match url.split_once('?') {
+        Some((address, _)) => format!("{address}?…"),
+        None => url.to_owned(),
+    };
+    let mut words = vec![
+        "yoi mcp add".to_owned(),
+        own_name(name),
+        "--url".to_owned(),
+        quoted(&shown),
+    ];
+    let headers = server.get("headers").and_then(Value::as_object);
+    for name in headers.into_iter().flat_map(|headers| headers.keys()) {
+        words.push(format!("--header-secret {}=SECRET", quoted(name)));
+    }
+    escape_line(&words.join(" ")).into_owned()
 }
 
 /// A name that yoi takes.

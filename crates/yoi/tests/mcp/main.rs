@@ -17,6 +17,7 @@ mod person;
 mod bounds;
 mod calls;
 mod ends;
+mod http;
 
 use person::AtTerminal;
 use scene::{Done, Scene, finish};
@@ -272,7 +273,8 @@ fn servers_of_other_programs_are_shown_and_not_added() {
             "env": { "API_KEY": "value-of-the-key", "OTHER": "${HOME}", "MODE": "a b" },
         },
         "-odd": { "command": "odd" },
-        "far": { "type": "http", "url": "https://example.org/mcp" },
+        "far": { "type": "http", "url": "https://example.org/mcp?key=value-of-the-key", "headers": { "X-Key": "value-of-the-key" } },
+        "old": { "type": "sse", "url": "https://example.org/sse" },
     } });
     scene.write(".mcp.json", project.to_string());
     let codex = "[mcp_servers.docs]\ncommand = \"docs-server\"\nargs = [\"--stdio\"]\n";
@@ -283,7 +285,8 @@ fn servers_of_other_programs_are_shown_and_not_added() {
         "My Server  (",
         "yoi mcp add my-server --secret API_KEY=SECRET --env 'MODE=a b' --secret OTHER=SECRET -- python3 server.py 'two words'",
         "yoi mcp add odd -- odd",
-        "it is reached over HTTP",
+        "yoi mcp add far --url 'https://example.org/mcp?…' --header-secret X-Key=SECRET",
+        "the older form of HTTP",
         "yoi mcp add docs -- docs-server --stdio",
     ]);
     assert!(!shown.out.contains("value-of-the-key"), "{}", shown.out);

@@ -30,8 +30,12 @@ async fn called(unchanged: Unchanged) -> (Arc<Server>, u32) {
     };
     let about = (Era::Modern, "2026-07-28".to_owned(), ServerInfo::default());
     let pin = ServerPin::new("x".to_owned(), launch, about, Vec::new());
-    let dir = std::env::temp_dir();
-    let server = Server::new(Arc::new(pin), spawner(), Vec::new(), dir, unchanged, None);
+    let start = Start::Child {
+        spawner: spawner(),
+        secrets: Vec::new(),
+        cwd: std::env::temp_dir(),
+    };
+    let server = Server::new(Arc::new(pin), start, unchanged, None);
     let server = Arc::new(server);
     let until = Instant::now() + Duration::from_secs(60);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();

@@ -7,25 +7,27 @@
 //! of a body that has no event at all is kept: it may be an error in another form.
 
 /// The longest line, and the longest event, in bytes. Enough for a whole answer in one chunk.
-pub(crate) const MAX_EVENT: usize = 4 << 20;
+pub const MAX_EVENT: usize = 4 << 20;
 
 /// How much of a body without events is kept, in bytes.
 const MAX_STRAY: usize = 64 << 10;
 
-pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+/// A byte-order mark.
+pub const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// One dispatched event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct SseEvent {
-    pub(crate) is_error: bool,
-    pub(crate) data: Vec<u8>,
+pub struct SseEvent {
+    pub is_error: bool,
+    pub data: Vec<u8>,
 }
 
 /// A line or an event over [`MAX_EVENT`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub struct TooLong;
 
-pub(crate) struct Sse {
+/// Reads events from pieces of a body.
+pub struct Sse {
     line: Vec<u8>,
     data: Option<Vec<u8>>,
     is_error: bool,
@@ -50,11 +52,11 @@ impl Default for Sse {
 }
 
 impl Sse {
-    pub(crate) fn push(
-        &mut self,
-        mut bytes: &[u8],
-        out: &mut Vec<SseEvent>,
-    ) -> Result<(), TooLong> {
+    /// Reads a piece of the body; gives the events that end in it.
+    ///
+    /// # Errors
+    /// A line or an event is too long.
+    pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
                 bytes = bytes.get(1..).unwrap_or_default();
@@ -75,7 +77,10 @@ impl Sse {
     }
 
     /// Ends the stream: an incomplete last event counts. Returns the beginning of a body that is not a stream of events.
-    pub(crate) fn finish(mut self, out: &mut Vec<SseEvent>) -> Result<Option<Vec<u8>>, TooLong> {
+    ///
+    /// # Errors
+    /// The last line or event is too long.
+    pub fn finish(mut self, out: &mut Vec<SseEvent>) -> Result<Option<Vec<u8>>, TooLong> {
         let line = self.line.strip_prefix(BOM).unwrap_or(&self.line);
         let is_cut = !line.is_empty()
             && [&b"data"[..], b"event", b"error"]
