@@ -51,7 +51,7 @@ pub struct Greeted {
 
 /// How a server is reached.
 enum Way {
-    Child(Pipe),
+    Child(Box<Pipe>),
     Http(Box<Http>),
 }
 
@@ -204,7 +204,7 @@ impl Connection {
     /// A child that was asked nothing yet.
     #[must_use]
     pub(crate) fn of_child(pipe: Pipe) -> Self {
-        let way = Way::Child(pipe);
+        let way = Way::Child(Box::new(pipe));
         Self {
             way,
             is_modern: false,
