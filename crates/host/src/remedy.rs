@@ -140,6 +140,9 @@ fn words(remedy: &Remedy, leave: &str) -> String {
         Remedy::PageOutput(handle) => {
             return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads the rest");
         }
+        Remedy::WholeOutput(handle) => {
+            return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads it as it came");
+        }
         Remedy::HaveShell => {
             return "`yoi features` shows what left out `builtin:shell` (--without, an agent file or the configuration); start \
                     the pod without that"
@@ -225,6 +228,7 @@ mod tests {
             (words(&Remedy::RaiseTokens), "raise --max-tokens".to_owned()),
             (words(&Remedy::RaiseTime), "raise --max-wall".to_owned()),
             (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads the rest".to_owned()),
+            (words(&Remedy::WholeOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads it as it came".to_owned()),
             (
                 words(&Remedy::HaveShell),
                 "`yoi features` shows what left out `builtin:shell` (--without, an agent file or the configuration); start \

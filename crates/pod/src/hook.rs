@@ -28,11 +28,11 @@ mod wrap;
 
 pub use answer::{HookAnswer, HookFailure};
 pub(crate) use arrange::{HookPlace, arranged};
-pub(crate) use chain::Shaping;
 pub use chain::{
     GateOutcome, GateRun, Hook, HookChain, HookRegistry, HookRegistryBuilder, InstalledHook,
     Transformed,
 };
+pub(crate) use chain::{Recheck, Shaping};
 pub use limits::{
     CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES, MAX_DEADLINE, MAX_OUTPUT_SCHEMA,
 };

@@ -53,13 +53,15 @@ pub struct InstalledHook<P: Point> {
     pub feature: FeatureId,
     pub name: String,
     pub deadline: Duration,
-    /// The tools whose calls the hook gets; `*` is any. Ignored at points without a tool.
+    /// The tools whose calls the hook gets; a name that ends with `*` stands for all that begin with it. Ignored at points without a tool.
     pub tools: Vec<String>,
     pub code: Arc<dyn Hook<P>>,
     /// Whether its failure withholds the result; see [`FailureRule::Withhold`](super::FailureRule::Withhold).
     pub(crate) withholds: bool,
     /// Whether it is asked only about inputs with a schema that the answer has to fit, and about the ends of their turns.
     pub(crate) with_output_schema: bool,
+    /// Whether it only makes results shorter; see [`HookKey::shortens`](crate::feature::HookKey::shortens).
+    pub(crate) shortens: bool,
     /// Features before whose hooks at this point it is asked.
     pub(crate) before: Vec<FeatureId>,
     /// Features after whose hooks at this point it is asked.
@@ -70,6 +72,14 @@ pub struct InstalledHook<P: Point> {
     place: usize,
     consecutive_failures: AtomicU32,
     abandoned: AtomicUsize,
+}
+
+/// Whether a declared name is that of a tool; one that ends with `*` stands for all that begin with it.
+fn stands_for(known: &str, tool: &str) -> bool {
+    match known.strip_suffix('*') {
+        Some(beginning) => tool.starts_with(beginning),
+        None => known == tool,
+    }
 }
 
 impl<P: Point> InstalledHook<P> {
@@ -85,6 +95,7 @@ impl<P: Point> InstalledHook<P> {
             code,
             withholds: false,
             with_output_schema: false,
+            shortens: false,
             before: Vec::new(),
             after: Vec::new(),
             doors: Vec::new(),
@@ -98,8 +109,7 @@ impl<P: Point> InstalledHook<P> {
         // Failures of a gate are not counted: a gate is never suspended. Nor is a hook that withholds.
         let failures = self.consecutive_failures.load(Ordering::Relaxed);
         let suspended = !self.withholds && failures >= MAX_CONSECUTIVE_FAILURES;
-        !suspended
-            && (tool.is_empty() || self.tools.iter().any(|known| known == "*" || known == tool))
+        !suspended && (tool.is_empty() || self.tools.iter().any(|known| stands_for(known, tool)))
     }
 
     /// Counts a call of this hook whose thread was abandoned.
@@ -539,7 +549,7 @@ impl HookRegistry {
             .await
     }
 
-    /// As [`Self::transform`] at [`ToolShape`](super::ToolShape). `answered_by` is the feature that answered in place of the
+    /// As [`Self::transform`] at [`ToolShape`](super::ToolShape), without the hooks that only shorten. `answered_by` is the feature that answered in place of the
     /// tool, if one did.
     pub(crate) async fn shape(
         &self,
@@ -558,10 +568,29 @@ impl HookRegistry {
             .iter()
             .find(|hook| answered_by == Some(hook.feature.to_string().as_str()));
         let tool = &input.call.tool;
-        let asked = by.map_or_else(
+        let mut asked = by.map_or_else(
             || tool_shape.asked(tool),
             |hook| tool_shape.behind(tool, hook.place),
         );
+        asked.retain(|hook| !hook.shortens);
+        self.transform_by(asked, callbacks, input, recheck).await
+    }
+
+    /// Whether a hook would make results of this tool shorter.
+    pub(crate) fn shortens(&self, tool: &str) -> bool {
+        let hooks = &self.chains.tool_shape.hooks;
+        hooks.iter().any(|hook| hook.shortens && hook.asked(tool))
+    }
+
+    /// Calls the hooks that [`Self::shape`] leaves out: those that only make the result shorter.
+    pub(crate) async fn shorten(
+        &self,
+        callbacks: &Callbacks,
+        input: ToolShapeView,
+        recheck: Recheck<ToolShapeView>,
+    ) -> (Arc<ToolShapeView>, Vec<Transformed>) {
+        let mut asked = self.chains.tool_shape.asked(&input.call.tool);
+        asked.retain(|hook| hook.shortens);
         self.transform_by(asked, callbacks, input, recheck).await
     }
 

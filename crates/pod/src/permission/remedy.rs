@@ -33,6 +33,8 @@ pub enum Remedy {
     RaisePodBudget,
     /// Page an output that was cut, by its handle.
     PageOutput(String),
+    /// Read the whole of a result that is shown shorter, by its handle.
+    WholeOutput(String),
     /// Have the pod offer the tool that runs shell commands.
     HaveShell,
 }

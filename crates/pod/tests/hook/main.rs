@@ -21,4 +21,5 @@ mod person_command;
 mod points;
 mod rig;
 mod shape;
+mod shorten;
 mod transforms;

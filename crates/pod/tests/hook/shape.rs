@@ -107,6 +107,11 @@ fn shaped(leak: Leak, features: Vec<Installed>, calls: usize) -> (PodUnderTest, 
 
 /// Whether the canary is in a byte of any file of the session.
 fn leaked(dir: &Path) -> Option<PathBuf> {
+    found(dir, CANARY)
+}
+
+/// A file of the session that has these bytes.
+pub(crate) fn found(dir: &Path, canary: &str) -> Option<PathBuf> {
     let mut open = vec![dir.to_owned()];
     while let Some(path) = open.pop() {
         if path.is_dir() {
@@ -118,8 +123,8 @@ fn leaked(dir: &Path) -> Option<PathBuf> {
         } else if path.is_file() {
             let bytes = std::fs::read(&path).unwrap();
             if bytes
-                .windows(CANARY.len())
-                .any(|part| part == CANARY.as_bytes())
+                .windows(canary.len())
+                .any(|part| part == canary.as_bytes())
             {
                 return Some(path);
             }

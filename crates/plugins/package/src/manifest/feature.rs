@@ -97,6 +97,8 @@ struct HookTable {
     #[serde(default)]
     with_output_schema: bool,
     #[serde(default)]
+    shortens: bool,
+    #[serde(default)]
     before: Vec<FeatureId>,
     #[serde(default)]
     after: Vec<FeatureId>,
@@ -527,6 +529,7 @@ impl HookTable {
             tools,
             withholds,
             with_output_schema,
+            shortens,
             before,
             after,
         } = self;
@@ -544,6 +547,7 @@ impl HookTable {
             needs: Vec::new(),
             withholds,
             with_output_schema,
+            shortens,
             before,
             after,
         }

@@ -13,7 +13,7 @@ use crate::session::kind_of_store;
 use async_trait::async_trait;
 use authority::{OutputScreen, RedactedStream, Redactor, shown};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Landing, LineRange};
-use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
+use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput, ToolResult};
 use serde_json::Value;
 use session_store::{BlobError, Blobs, Spool};
 use std::collections::VecDeque;
@@ -403,6 +403,40 @@ impl CallOutput {
             .write(output, true, &self.blobs)
             .and_then(|()| sink.write(words, false, &self.blobs));
         self.kept(status, summary, written.map(|()| sink), data)
+    }
+
+    /// Keeps a result that the hooks have seen, and shows `shorter` in its place, with a line that names the stored one.
+    /// Where it cannot be stored, or would be shown cut all the same, the result is kept and shown as it is.
+    pub(crate) fn keep_behind(&self, whole: WholeResult, shorter: ToolOutput) -> KeptResult {
+        let bytes = whole.content.as_ref().map(|content| &content.bytes);
+        let Some(blob) = bytes.and_then(|bytes| self.blobs.put(bytes).ok()) else {
+            return self.keep(whole);
+        };
+        let output = Output::from(Stored::from(blob));
+        let ToolOutcome {
+            summary,
+            content: overflow,
+            ..
+        } = ToolOutcome::of(whole.status, &shorter.summary);
+        let page = (self.terms.remedy)(&Remedy::WholeOutput(output.handle.clone()));
+        let above = apart(&overflow);
+        let end = apart(&shorter.content);
+        let content = format!(
+            "{overflow}{above}{}{end}[shorter than the result; {page}]\n",
+            shorter.content
+        );
+        if content.len() > INLINE {
+            return self.keep(whole);
+        }
+        KeptResult {
+            outcome: ToolOutcome {
+                status: whole.status,
+                summary,
+                content,
+            },
+            output: Some(output),
+            data: whole.data.and_then(|data| self.kept_data(data)),
+        }
     }
 
     /// Drops what is held, and what was to be seen of it: the tool did not end.

@@ -7,7 +7,7 @@ use crate::control::commit::CallEnd;
 use crate::control::gates;
 use crate::feature::{FeatureRegistry, sanitize_lines};
 use crate::foreign::{CallbackFailure, Callbacks};
-use crate::hook::{self, Shaping, ToolOutcomeView, ToolShapeView, Transformed};
+use crate::hook::{self, Recheck, Shaping, ToolOutcomeView, ToolShapeView, Transformed};
 use crate::record::{CommandEnd, HookName, TransformNote};
 use llm_worker::tool::data;
 use llm_worker::{ResultStatus, ToolOutcome, ToolOutput};
@@ -108,6 +108,9 @@ impl StartedCall {
         } = last;
         // What a hook did not see, such as what was written over, is not kept where it could have withheld it.
         let is_kept = !changed && self.shaping != Shaping::MayWithhold;
+        let shorter = self
+            .shorter(status, &summary, &content, data.as_ref(), &mut done)
+            .await;
         let content = if is_kept { raw } else { content.into() };
         if self.shaping == Shaping::MayWithhold && !warnings.is_empty() {
             let (told, more) = self.ask(status, lines(&warnings), by).await;
@@ -117,14 +120,13 @@ impl StartedCall {
             }
             warnings = told.content.lines().map(str::to_owned).collect();
         }
-        let kept = self
-            .keep(WholeResult {
-                status,
-                summary,
-                content: Some(content),
-                data,
-            })
-            .await;
+        let whole = WholeResult {
+            status,
+            summary,
+            content: Some(content),
+            data,
+        };
+        let kept = self.keep(whole, shorter).await;
         warnings.extend(self.output.warnings());
         end(kept, command, done, warnings)
     }
@@ -143,10 +145,44 @@ impl StartedCall {
         shaped(&self.registry, &self.callbacks, view, answered_by).await
     }
 
+    /// What hooks that only shorten have the model read in place of a result, if one does.
+    async fn shorter(
+        &self,
+        status: ResultStatus,
+        summary: &str,
+        content: &str,
+        data: Option<&serde_json::Value>,
+        done: &mut Vec<Transformed>,
+    ) -> Option<ToolOutput> {
+        let hooks = self.registry.hooks();
+        if !hooks.shortens(&self.view.tool) {
+            return None;
+        }
+        let output = ToolOutput {
+            summary: summary.to_owned(),
+            content: content.to_owned(),
+            data: data.cloned(),
+        };
+        let view = ToolShapeView {
+            call: Arc::clone(&self.view),
+            status,
+            output,
+        };
+        let (last, more) = hooks.shorten(&self.callbacks, view, recheck()).await;
+        let is_shorter = more.iter().any(|note| note.after.is_ok());
+        done.extend(more);
+        is_shorter.then(|| last.output.clone())
+    }
+
     /// Stores the result on a callback thread.
-    async fn keep(&self, whole: WholeResult) -> KeptResult {
+    async fn keep(&self, whole: WholeResult, shorter: Option<ToolOutput>) -> KeptResult {
         let output = Arc::clone(&self.output);
-        let work = async move { output.keep(whole) };
+        let work = async move {
+            match shorter {
+                Some(shorter) => output.keep_behind(whole, shorter),
+                None => output.keep(whole),
+            }
+        };
         let kept = self
             .callbacks
             .run(KEEPING, CancellationToken::new(), work)
@@ -229,19 +265,23 @@ pub(crate) async fn shaped(
     view: ToolShapeView,
     answered_by: Option<&str>,
 ) -> (ToolOutput, Vec<Transformed>) {
-    let recheck = Arc::new(|view: ToolShapeView| {
+    let (last, done) = registry
+        .hooks()
+        .shape(callbacks, view, recheck(), answered_by)
+        .await;
+    (last.output.clone(), done)
+}
+
+/// Checks the bounds of what a hook made of a whole result.
+fn recheck() -> Recheck<ToolShapeView> {
+    Arc::new(|view: ToolShapeView| {
         let data = view.output.data.as_ref().map(data::bytes).transpose();
         data.map_err(|why| format!("its data is too large: {why}"))?;
         match view.output.content.len() + view.output.summary.len() {
             0..=HELD => Ok(view),
             bytes => Err(format!("it has {bytes} bytes; at most {HELD} are allowed")),
         }
-    });
-    let (last, done) = registry
-        .hooks()
-        .shape(callbacks, view, recheck, answered_by)
-        .await;
-    (last.output.clone(), done)
+    })
 }
 
 /// Why the value is withheld, if a hook that may do so failed.

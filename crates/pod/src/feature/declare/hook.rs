@@ -30,6 +30,7 @@ pub struct HookKey<P> {
     needs: &'static [HostCapability],
     pub(crate) withholds: bool,
     with_output_schema: bool,
+    shortens: bool,
     before: &'static [&'static str],
     after: &'static [&'static str],
     point: PhantomData<fn(P)>,
@@ -54,6 +55,7 @@ impl<P: Point> HookKey<P> {
             needs: &[],
             withholds: false,
             with_output_schema: false,
+            shortens: false,
             before: &[],
             after: &[],
             point: PhantomData,
@@ -95,6 +97,7 @@ impl<P: Point> HookKey<P> {
             needs: self.needs.to_vec(),
             withholds: self.withholds,
             with_output_schema: self.with_output_schema,
+            shortens: self.shortens,
             before: ids(self.before),
             after: ids(self.after),
         }
@@ -147,7 +150,8 @@ impl<P: Transform> HookKey<P> {
         self
     }
 
-    /// The tools whose calls this transform gets, and requests to change; `*` is any.
+    /// The tools whose calls this transform gets, and requests to change. A name that ends with `*` stands for all that
+    /// begin with it.
     #[must_use]
     pub const fn tools(mut self, tools: &'static [&'static str]) -> Self {
         self.tools = tools;
@@ -161,6 +165,15 @@ impl HookKey<ToolShape> {
     #[must_use]
     pub const fn withhold_on_failure(mut self) -> Self {
         self.withholds = true;
+        self
+    }
+
+    /// This hook only makes the result shorter for the model. It is asked after all others at this point. What they left is
+    /// stored, and `ReadOutput` gives it back; what this hook returns is shown, with a line that names the stored result.
+    /// Programs get the data that the others left.
+    #[must_use]
+    pub const fn shortens(mut self) -> Self {
+        self.shortens = true;
         self
     }
 }
@@ -246,6 +259,7 @@ impl WrapKey {
             needs: self.needs.to_vec(),
             withholds: false,
             with_output_schema: false,
+            shortens: false,
             before: Vec::new(),
             after: Vec::new(),
         }
@@ -283,7 +297,8 @@ pub struct HookDeclaration {
     pub class: HookClass,
     /// How long the host waits for one answer.
     pub deadline_ms: u64,
-    /// The tools a transform is asked about; `*` is any. Empty for other classes.
+    /// The tools a transform is asked about; a name that ends with `*` stands for all that begin with it. Empty for other
+    /// classes.
     #[serde(default)]
     pub tools: Vec<String>,
     /// Requests of this feature without which this hook is left out.
@@ -295,6 +310,9 @@ pub struct HookDeclaration {
     /// Whether it is asked only where an input has a schema that the answer has to fit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_output_schema: bool,
+    /// Whether it only makes results shorter for the model; only at `tool_shape`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shortens: bool,
     /// Features before whose hooks at the same point it is asked; only for transforms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<FeatureId>,
@@ -384,6 +402,12 @@ impl Contribution for HookDeclaration {
         if self.withholds && self.point != HookPoint::ToolShape {
             return Some(format!(
                 "hook `{name}` withholds results, which is possible only at {}",
+                HookPoint::ToolShape
+            ));
+        }
+        if self.shortens && (self.withholds || self.point != HookPoint::ToolShape) {
+            return Some(format!(
+                "hook `{name}` shortens results, which is possible only at {}, and not for a hook that withholds them",
                 HookPoint::ToolShape
             ));
         }

@@ -253,6 +253,7 @@ impl HookContribution {
             slot.deadline = Duration::from_millis(declared.deadline_ms);
             slot.withholds = declared.withholds;
             slot.with_output_schema = declared.with_output_schema;
+            slot.shortens = declared.shortens;
             slot.before.clone_from(&declared.before);
             slot.after.clone_from(&declared.after);
             if P::CLASS == HookClass::Transform {

@@ -197,6 +197,7 @@ fn hook(name: &str, point: HookPoint) -> HookDeclaration {
         needs: Vec::new(),
         withholds: false,
         with_output_schema: false,
+        shortens: false,
         before: Vec::new(),
         after: Vec::new(),
     }
@@ -205,9 +206,20 @@ fn hook(name: &str, point: HookPoint) -> HookDeclaration {
 #[test]
 fn a_foreign_hook_has_the_bounds_of_a_key() {
     type Edit = fn(&mut HookDeclaration);
-    let cases: [(HookPoint, Edit, &str); 8] = [
+    let cases: [(HookPoint, Edit, &str); 11] = [
         (HookPoint::PreToolCall, |_| {}, ""),
         (HookPoint::ToolShape, |hook| hook.withholds = true, ""),
+        (HookPoint::ToolShape, |hook| hook.shortens = true, ""),
+        (
+            HookPoint::ToolOutcome,
+            |hook| hook.shortens = true,
+            "shortens results, which is possible only at",
+        ),
+        (
+            HookPoint::ToolShape,
+            |hook| (hook.shortens, hook.withholds) = (true, true),
+            "not for a hook that withholds them",
+        ),
         (
             HookPoint::TurnEnd,
             |hook| hook.with_output_schema = true,
