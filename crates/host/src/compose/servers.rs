@@ -10,6 +10,7 @@ use crate::mcp::{self, FoundServer};
 use ::mcp::{Launch, McpFeature, ServerPin};
 use authority::{Ambient, EnvPolicy, Net, Withheld};
 use pod::feature::{CapabilityPolicy, FeatureModule, HostCapability};
+use pod::hook::{HookClass, HookPoint};
 use pod::permission::{Layer, Rule, RuleDecision};
 use std::cell::LazyCell;
 use std::path::PathBuf;
@@ -17,6 +18,12 @@ use std::sync::Arc;
 
 /// What grants a server its capabilities.
 const GRANT: &str = "`yoi mcp add`";
+
+/// What asks a person on behalf of a server.
+const QUESTIONS: HostCapability = HostCapability::ContributeHook {
+    point: HookPoint::PreToolCall,
+    class: HookClass::Gate,
+};
 
 /// How the reason begins for which the feature of a server is off.
 const OFF: &str = "MCP server: ";
@@ -71,7 +78,11 @@ pub(super) fn decided(
         let requested = feature.descriptor().requested_capabilities;
         let all = requested.into_iter().map(|request| request.capability);
         policy = all
-            .chain([HostCapability::tool("*")])
+            .chain([
+                HostCapability::tool("*"),
+                QUESTIONS,
+                HostCapability::SESSION_STATE,
+            ])
             .fold(policy, |policy, capability| {
                 policy.grant(id.clone(), capability, GRANT)
             });

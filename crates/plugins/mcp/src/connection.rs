@@ -2,7 +2,8 @@
 //! or over HTTP.
 
 use crate::definition;
-use crate::exchange::{Answer, Gone, Reply};
+use crate::elicit::{self, Agreed};
+use crate::exchange::{About, Answer, Gone, Reply};
 use crate::http::Http;
 use crate::pin::{Era, PinnedTool, ServerInfo};
 use crate::pipe::Pipe;
@@ -172,7 +173,7 @@ fn greeting(era: Era) -> (&'static str, Value) {
             let newest = LEGACY.first().copied().unwrap_or_default();
             (
                 "initialize",
-                json!({ "protocolVersion": newest, "capabilities": {}, "clientInfo": wire::client() }),
+                json!({ "protocolVersion": newest, "capabilities": elicit::capability(), "clientInfo": wire::client() }),
             )
         }
     }
@@ -310,7 +311,7 @@ impl Connection {
         }
         match &mut self.way {
             Way::Child(pipe) => pipe.is_stale = false,
-            Way::Http(http) => http.is_stale = false,
+            Way::Http(http) => http.beside.is_stale = false,
         }
         let (mut tools, mut problems) = (Vec::<PinnedTool>::new(), Problems::default());
         let (mut listed, mut bytes) = (0, 0);
@@ -372,7 +373,7 @@ impl Connection {
     pub(crate) async fn ask(
         &mut self,
         method: &str,
-        about: Option<&str>,
+        about: Option<&About<'_>>,
         params: impl Serialize,
         until: Instant,
     ) -> Result<Answer, Gone> {
@@ -397,7 +398,7 @@ impl Connection {
     async fn reply(
         &mut self,
         method: &str,
-        about: Option<&str>,
+        about: Option<&About<'_>>,
         params: impl Serialize,
         until: Instant,
     ) -> Result<Reply, Gone> {
@@ -425,8 +426,21 @@ impl Connection {
     pub(crate) fn is_stale(&self) -> bool {
         match &self.way {
             Way::Child(pipe) => pipe.is_stale,
-            Way::Http(http) => http.is_stale,
+            Way::Http(http) => http.beside.is_stale,
         }
+    }
+
+    /// What it is told when it asks a person.
+    pub(crate) fn agreed(&mut self) -> &mut Agreed {
+        match &mut self.way {
+            Way::Child(pipe) => &mut pipe.agreed,
+            Way::Http(http) => &mut http.beside.agreed,
+        }
+    }
+
+    /// Whether it speaks the modern era.
+    pub(crate) fn is_modern(&self) -> bool {
+        self.is_modern
     }
 
     /// Whether the last request may have been carried out.

@@ -1,8 +1,9 @@
 //! A tool as a server defines it, and as a model can be given it: what models' APIs refuse is loosened, never the whole list
 //! lost, since the server checks arguments itself.
 
+use crate::mirrored::mirrored;
 use crate::names::model_name;
-use crate::pin::{Annotations, PinnedTool, ServerPin};
+use crate::pin::{Annotations, Era, PinnedTool, ServerPin};
 use authority::text::{Lines, escape_within};
 use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{ToolDeclaration, TouchKind, TouchRule};
@@ -77,6 +78,13 @@ impl Fitted {
             let mut problem = |what: String| fitted.problems.push(format!("tool `{shown}` {what}"));
             if tool.needs_task {
                 problem("is left out: it demands tasks, which yoi does not speak".to_owned());
+                continue;
+            }
+            if pin.launch.url.is_some()
+                && pin.era == Era::Modern
+                && let Err(why) = mirrored(&tool.input_schema)
+            {
+                problem(format!("is left out: {why}"));
                 continue;
             }
             let renamed = pin.rename.get(&tool.name).cloned();

@@ -39,6 +39,14 @@ impl Gone {
 /// The answer to one request: a result, or the server's error.
 pub(crate) type Answer = Result<Box<RawValue>, RpcError>;
 
+/// What a request names, which a server on the network also gets in headers.
+pub(crate) struct About<'a> {
+    /// The tool or resource.
+    pub(crate) name: &'a str,
+    /// Arguments, by the names of their headers.
+    pub(crate) mirrored: Vec<(String, String)>,
+}
+
 /// What a server replied.
 pub(crate) enum Reply {
     Answer(Answer),

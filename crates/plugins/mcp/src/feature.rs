@@ -4,8 +4,9 @@ use crate::connection::{Connection, Greeted, probe};
 use crate::definition::Fitted;
 use crate::exchange::{Gone, MAX_LINE};
 use crate::http::{Http, address, reach, secret_headers};
-use crate::outcome::outcome;
+use crate::outcome::{input_required, outcome};
 use crate::pin::{Launch, PinnedTool, ServerPin};
+use crate::questions::{GATE, KEPT, Question, Questions, about};
 use crate::server::{Called, Fault, Server, Start, Unchanged, admit, environment, job};
 use authority::{Net, Secret, Spawner};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
@@ -54,7 +55,9 @@ impl McpFeature {
         let mut builder = FeatureDescriptor::builder(Self::id(&pin.name))
             .display_name(pin.name.clone())
             .version(version(&pin))
-            .runtime(FeatureRuntimeKind::McpBridge);
+            .runtime(FeatureRuntimeKind::McpBridge)
+            .gate(&GATE)
+            .state(&KEPT);
         let own_names = tools.iter().map(|(_, own)| own.clone()).collect();
         for (tool, _) in tools {
             builder = builder.foreign_tool(tool);
@@ -244,10 +247,16 @@ impl FeatureModule for McpFeature {
             Arc::clone(&self.unchanged),
             notes,
         ));
+        let id = self.descriptor.id.clone();
+        let questions = Questions::new(&self.pin.name, id, ctx.state(&KEPT)?);
+        let questions = Arc::new(questions);
+        ctx.hooks().gate(&GATE, &questions, Questions::gate)?;
         for (declared, own) in self.descriptor.declared_tools.iter().zip(&self.own_names) {
             let pinned = self.pin.tools.iter().find(|tool| tool.name == *own);
             let tool = Arc::new(ServerTool {
                 server: Arc::clone(&server),
+                questions: Arc::clone(&questions),
+                shown: declared.name.clone(),
                 name: own.clone(),
                 effect: declared.effect,
                 output: pinned.and_then(|tool| tool.output_schema.clone()),
@@ -274,6 +283,9 @@ impl FeatureModule for McpFeature {
 /// A tool that a server answers.
 struct ServerTool {
     server: Arc<Server>,
+    questions: Arc<Questions>,
+    /// Its name before models.
+    shown: String,
     name: String,
     effect: ToolEffect,
     output: Option<Value>,
@@ -283,20 +295,35 @@ impl ServerTool {
     async fn call(self: Arc<Self>, arguments: Arc<str>, cx: ToolContext) -> ToolResult {
         let begun = Instant::now();
         let until = begun + cx.deadline.saturating_sub(MARGIN.min(cx.deadline / 10));
+        let about = about(&self.shown, &arguments);
+        let answered = self.questions.answered(cx.call, &about).await?;
         let arguments = RawValue::from_string(arguments.to_string());
         let arguments =
             arguments.map_err(|error| ToolError::new(ErrorKind::Bug, error.to_string()))?;
         let called = tokio::select! {
-            called = self.server.call(&self.name, &arguments, until) => called,
+            called = self.server.call(&self.name, &arguments, answered.as_ref(), until) => called,
             () = cx.cancel.cancelled() => {
                 let text = format!("cancelled; its server was ended{}", self.in_doubt());
                 return Err(ToolError::new(ErrorKind::Cancelled, text));
             }
         };
-        let Called { answer, warning } = called.map_err(|fault| self.failed(fault))?;
+        let Called {
+            answer,
+            asked,
+            warning,
+        } = called.map_err(|fault| self.failed(fault))?;
         warning.iter().for_each(|text| cx.host.warn(text));
         match answer {
             Ok(result) => {
+                let asked = asked.map(Ok).or_else(|| input_required(&result));
+                if let Some(asked) = asked {
+                    let question = asked.and_then(|asked| Question::of(&about, asked));
+                    let (meanwhile, _) = outcome(&result, None, begun.elapsed());
+                    return Err(ToolError {
+                        content: meanwhile.map_or_else(|error| error.content, |of| of.content),
+                        ..self.questions.keep(question).await
+                    });
+                }
                 let (given, warning) = outcome(&result, self.output.as_ref(), begun.elapsed());
                 warning.iter().for_each(|text| cx.host.warn(text));
                 given

@@ -1,7 +1,8 @@
 //! A server that is reached over HTTP: each request is a POST of its own, whose answer is one message or a stream of them. A
 //! stream that ends before its answer is not resumed.
 
-use crate::exchange::{Answer, Gone, Heard, MAX_LINE, Reply};
+use crate::elicit::Agreed;
+use crate::exchange::{About, Answer, Gone, Heard, MAX_LINE, Reply};
 use crate::pin::Launch;
 use crate::wire::{self, FromServer, MODERN, RpcError};
 use authority::text::{Lines, escape_within};
@@ -41,6 +42,8 @@ const ACCEPT: HeaderValue = HeaderValue::from_static("application/json, text/eve
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const STREAM: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
+/// How the headers begin that have arguments.
+const MIRRORED: &str = "mcp-param-";
 const VERSION: &str = "mcp-protocol-version";
 
 /// A header that has a secret.
@@ -65,8 +68,16 @@ pub(crate) struct Http {
     version: Option<HeaderValue>,
     /// Whether the last request may have reached the server.
     was_sent: bool,
-    /// Whether a message beside an answer said that its tools changed.
+    pub(crate) beside: Beside,
+}
+
+/// What comes beside an answer.
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// Whether a message said that the tools of the server changed.
     pub(crate) is_stale: bool,
+    /// What the server is told when it asks a person.
+    pub(crate) agreed: Agreed,
 }
 
 /// A message to a server.
@@ -75,8 +86,7 @@ struct Post<'a> {
     /// None for one without an answer.
     id: Option<u64>,
     method: &'a str,
-    /// The tool or resource that it is about.
-    about: Option<&'a str>,
+    about: Option<&'a About<'a>>,
     is_modern: bool,
 }
 
@@ -85,7 +95,6 @@ struct Exchanged {
     reply: Reply,
     /// The session that the answer names.
     session: Option<HeaderValue>,
-    is_stale: bool,
 }
 
 /// Why nothing came of one.
@@ -183,7 +192,7 @@ impl Http {
             session: None,
             version: None,
             was_sent: false,
-            is_stale: false,
+            beside: Beside::default(),
         }
     }
 
@@ -219,7 +228,7 @@ impl Http {
         &mut self,
         is_modern: bool,
         method: &str,
-        about: Option<&str>,
+        about: Option<&About<'_>>,
         params: impl Serialize,
         until: Instant,
     ) -> Result<Reply, Gone> {
@@ -244,20 +253,17 @@ impl Http {
         let door = Arc::clone(self.client.net().door());
         // Until more is known.
         self.was_sent = true;
+        let mut beside = std::mem::take(&mut self.beside);
         let exchanged = tokio::select! {
             biased;
             () = door.closed() => return Err(Gone("the grant of its address was revoked".to_owned())),
-            exchanged = self.exchange(&request, post) => exchanged,
+            exchanged = self.exchange(&request, post, &mut beside) => exchanged,
         };
-        let Exchanged {
-            reply,
-            session,
-            is_stale,
-        } = exchanged.map_err(|error| {
+        self.beside = beside;
+        let Exchanged { reply, session } = exchanged.map_err(|error| {
             self.was_sent = error.was_sent;
             error.gone
         })?;
-        self.is_stale |= is_stale;
         if post.method == "initialize" {
             self.session = session.filter(|id| id.len() <= MAX_SESSION);
         }
@@ -268,6 +274,7 @@ impl Http {
         &self,
         request: &HttpRequest<'_>,
         post: &Post<'_>,
+        beside: &mut Beside,
     ) -> Result<Exchanged, Failed> {
         let response = self.client.send(request).await.map_err(|error| Failed {
             was_sent: match error.kind {
@@ -284,17 +291,12 @@ impl Http {
             gone: Gone(error.message),
         })?;
         let session = response.headers.get(SESSION).cloned();
-        let mut is_stale = false;
-        let reply = self.read(response, post, &mut is_stale).await;
+        let reply = self.read(response, post, beside).await;
         let reply = reply.map_err(|gone| Failed {
             was_sent: true,
             gone,
         })?;
-        Ok(Exchanged {
-            reply,
-            session,
-            is_stale,
-        })
+        Ok(Exchanged { reply, session })
     }
 
     fn request<'a>(&self, post: &Post<'_>, target: &'a str) -> Result<HttpRequest<'a>, String> {
@@ -307,7 +309,13 @@ impl Http {
                 headers.insert("mcp-method", plain(post.method)?);
             }
             if let Some(about) = post.about {
-                headers.insert("mcp-name", plain(about)?);
+                headers.insert("mcp-name", plain(about.name)?);
+                for (name, value) in &about.mirrored {
+                    let name = format!("{MIRRORED}{name}");
+                    let name = header::HeaderName::from_bytes(name.as_bytes());
+                    let name = name.map_err(|error| error.to_string())?;
+                    headers.insert(name, plain(value)?);
+                }
             }
         } else {
             self.add_session(&mut headers);
@@ -348,7 +356,7 @@ impl Http {
         &self,
         mut response: HttpResponse<'_>,
         post: &Post<'_>,
-        is_stale: &mut bool,
+        beside: &mut Beside,
     ) -> Result<Reply, Gone> {
         let status = response.status;
         if status == StatusCode::NOT_FOUND && self.session.is_some() && !post.is_modern {
@@ -385,7 +393,7 @@ impl Http {
             .is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with(STREAM));
         let answer = match is_stream {
             true => {
-                self.stream(&mut response, id, post.is_modern, is_stale)
+                self.stream(&mut response, id, post.is_modern, beside)
                     .await?
             }
             false => whole(&mut response, id).await?,
@@ -400,7 +408,7 @@ impl Http {
         response: &mut HttpResponse<'_>,
         id: u64,
         is_modern: bool,
-        is_stale: &mut bool,
+        beside: &mut Beside,
     ) -> Result<Answer, Gone> {
         let (mut sse, mut events, mut heard) = (Sse::default(), Vec::new(), Heard::default());
         loop {
@@ -421,12 +429,12 @@ impl Http {
                         id: Some(of),
                         answer,
                     } if of == id => return Ok(answer),
-                    FromServer::Asked { id, method } => {
-                        let line = wire::answer(&id, &method).map_err(Gone)?;
+                    FromServer::Asked(asked) => {
+                        let line = wire::answer(&asked, &mut beside.agreed).map_err(Gone)?;
                         self.tell(line, is_modern).await?;
                     }
                     FromServer::Told { method } => {
-                        *is_stale |= method == "notifications/tools/list_changed";
+                        beside.is_stale |= method == "notifications/tools/list_changed";
                     }
                     FromServer::Answered { .. } | FromServer::Noise => {}
                 }
@@ -469,7 +477,12 @@ impl Http {
             body: None,
         };
         // Many servers refuse it.
-        drop(tokio::time::timeout(END_WAIT, self.client.send(&request)).await);
+        let ended = async {
+            if let Ok(response) = self.client.send(&request).await {
+                response.keep().await;
+            }
+        };
+        tokio::time::timeout(END_WAIT, ended).await.ok();
     }
 }
 
@@ -501,7 +514,7 @@ async fn whole(response: &mut HttpResponse<'_>, id: u64) -> Result<Answer, Gone>
             answer: Err(error),
         } => Ok(Err(error)),
         FromServer::Answered { .. }
-        | FromServer::Asked { .. }
+        | FromServer::Asked(_)
         | FromServer::Told { .. }
         | FromServer::Noise => Err(Gone(
             "it answered with something else than a result".to_owned(),

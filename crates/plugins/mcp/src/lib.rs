@@ -10,13 +10,16 @@
 
 mod connection;
 mod definition;
+mod elicit;
 mod exchange;
 mod feature;
 mod http;
+mod mirrored;
 mod names;
 mod outcome;
 mod pin;
 mod pipe;
+mod questions;
 mod server;
 mod wire;
 

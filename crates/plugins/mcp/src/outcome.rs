@@ -1,6 +1,7 @@
 //! What a call gave, as the model reads it: text as it is, and a line for what is no text. Nothing is lost because one part
 //! of a result is odd.
 
+use crate::elicit::Elicited;
 use authority::text::{Lines, escape_within};
 use llm_worker::tool::data;
 use llm_worker::{ErrorKind, ToolError, ToolOutput, ToolResult};
@@ -68,6 +69,17 @@ impl<'de> Visitor<'de> for BlocksVisitor {
     }
 }
 
+/// What a server asks a person before it goes on, if that is what it answered.
+pub(crate) fn input_required(result: &RawValue) -> Option<Result<Elicited, String>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Kind {
+        result_type: String,
+    }
+    let kind: Kind = serde_json::from_str(result.get()).ok()?;
+    (kind.result_type == "input_required").then(|| Elicited::of(result.get()))
+}
+
 /// What a result says, and in what it does not fit the schema that was pinned.
 pub(crate) fn outcome(
     result: &RawValue,
@@ -83,13 +95,10 @@ pub(crate) fn outcome(
         return (Err(error), None);
     };
     if let Some(kind) = result.result_type.filter(|kind| kind != "complete") {
-        let why = match kind.as_str() {
-            "input_required" => {
-                "the server asks a person before it goes on, and yoi does not pass such questions on; the call was not completed"
-                    .to_owned()
-            }
-            kind => format!("the server answered with `{}`, which yoi does not speak", line(kind)),
-        };
+        let why = format!(
+            "the server answered with `{}`, which yoi does not speak",
+            line(&kind)
+        );
         return (Err(ToolError::new(ErrorKind::Unavailable, why)), None);
     }
     let data = result

@@ -1,5 +1,6 @@
 //! The lines between this client and a child: requests with numbers, their answers, and what else the child writes.
 
+use crate::elicit::Agreed;
 use crate::exchange::{Answer, Gone, Heard};
 use crate::wire::{self, FromServer};
 use authority::text::escape_line;
@@ -28,6 +29,8 @@ pub(crate) struct Pipe {
     heard: Heard,
     /// Whether it said that its tools changed, after they were listed.
     pub(crate) is_stale: bool,
+    /// What it is told when it asks a person.
+    pub(crate) agreed: Agreed,
 }
 
 impl Pipe {
@@ -40,6 +43,7 @@ impl Pipe {
             last: 0,
             heard: Heard::default(),
             is_stale: false,
+            agreed: Agreed::default(),
         }
     }
 
@@ -104,8 +108,8 @@ impl Pipe {
         self.heard.add(line.len())?;
         match wire::read(&line) {
             FromServer::Answered { id, answer } => return Ok(Some((id, answer))),
-            FromServer::Asked { id, method } => {
-                let answer = wire::answer(&id, &method).map_err(Gone)?;
+            FromServer::Asked(asked) => {
+                let answer = wire::answer(&asked, &mut self.agreed).map_err(Gone)?;
                 self.write(&answer).await?;
             }
             FromServer::Told { method } => {

@@ -2,15 +2,20 @@
 //! the pod, or when its pin is gone. A call that is not awaited any more ends the process: whether it went on would not be known.
 
 use crate::connection::Connection;
-use crate::exchange::{Answer, Gone, MAX_LINE};
+use crate::elicit::{Agreed, Elicited};
+use crate::exchange::{About, Answer, Gone, MAX_LINE};
 use crate::http::{Http, SecretHeader};
-use crate::pin::{Launch, ServerPin};
+use crate::mirrored::headers;
+use crate::pin::{Era, Launch, ServerPin};
 use crate::pipe::Pipe;
+use crate::questions::Question;
 use authority::{Job, Net, Secret, Spawner, TalkEnv};
 use http_client::Url;
 use pod::feature::author::RunningNotes;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,6 +59,8 @@ pub(crate) enum Fault {
 /// The answer of a call, and what the person has to know beside it.
 pub(crate) struct Called {
     pub(crate) answer: Answer,
+    /// What it asked a person meanwhile, in the older era.
+    pub(crate) asked: Option<Elicited>,
     pub(crate) warning: Option<String>,
 }
 
@@ -104,9 +111,14 @@ impl Drop for Wanted<'_> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct CallParams<'a> {
     name: &'a str,
     arguments: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_responses: Option<&'a BTreeMap<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_state: Option<&'a str>,
 }
 
 impl Server {
@@ -134,13 +146,14 @@ impl Server {
         self: &Arc<Self>,
         tool: &str,
         arguments: &RawValue,
+        answered: Option<&Question>,
         until: Instant,
     ) -> Result<Called, Fault> {
         // First: with the pod, the clock and the pipes below may have ended.
         tokio::select! {
             biased;
             () = self.pod_ended() => Err(Fault::PodEnded),
-            called = self.call_one(tool, arguments, until) => called,
+            called = self.call_one(tool, arguments, answered, until) => called,
         }
     }
 
@@ -148,6 +161,7 @@ impl Server {
         self: &Arc<Self>,
         tool: &str,
         arguments: &RawValue,
+        answered: Option<&Question>,
         until: Instant,
     ) -> Result<Called, Fault> {
         let _wanted = Wanted::new(self);
@@ -171,17 +185,32 @@ impl Server {
                 .await
                 .map_err(|gone| Fault::NotStarted(gone.0))?,
         };
+        let is_modern = server.is_modern();
+        let modern = answered.filter(|_| is_modern);
         let params = CallParams {
             name: tool,
             arguments,
+            input_responses: modern.map(|of| &of.answers),
+            request_state: modern.and_then(|of| of.state.as_deref()),
         };
-        match server.ask("tools/call", Some(tool), params, until).await {
+        let about = About {
+            name: tool,
+            mirrored: self.mirrored(tool, arguments.get()),
+        };
+        let older = answered.filter(|_| !is_modern);
+        *server.agreed() = Agreed::new(older.map(|of| of.answers.clone()).unwrap_or_default());
+        match server.ask("tools/call", Some(&about), params, until).await {
             Ok(answer) => {
+                let asked = std::mem::take(server.agreed()).open();
                 *running = Some(server);
                 if let Some(what) = &mut warning {
                     what.insert_str(0, "MCP server ");
                 }
-                Ok(Called { answer, warning })
+                Ok(Called {
+                    answer,
+                    asked,
+                    warning,
+                })
             }
             Err(gone) => {
                 self.log(&server, &gone);
@@ -193,6 +222,15 @@ impl Server {
                     Fault::Died(gone.0)
                 })
             }
+        }
+    }
+
+    /// The arguments of a call that go into headers.
+    fn mirrored(&self, tool: &str, arguments: &str) -> Vec<(String, String)> {
+        let pinned = self.pin.tools.iter().find(|of| of.name == tool);
+        match (&self.start, self.pin.era, pinned) {
+            (Start::Http { .. }, Era::Modern, Some(of)) => headers(&of.input_schema, arguments),
+            _ => Vec::new(),
         }
     }
 

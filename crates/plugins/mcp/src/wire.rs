@@ -1,6 +1,7 @@
 //! The lines between a client and a server: JSON-RPC 2.0, one message in each. Results stay text, so that numbers keep their
 //! digits.
 
+use crate::elicit::{self, Agreed};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,6 +14,9 @@ pub(crate) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", 
 
 /// The longest id of a request of a server, in bytes.
 const MAX_ID: usize = 256;
+
+/// The longest parameters of one, in bytes.
+const MAX_PARAMS: usize = 64 << 10;
 
 /// The code for a method that is not known.
 const NO_METHOD: i64 = -32601;
@@ -63,7 +67,7 @@ pub(crate) fn message(
     }
 }
 
-/// Who asks, and what it can: neither roots nor sampling nor logging.
+/// Who asks. It can be asked questions of people, and offers neither roots nor sampling nor logging.
 pub(crate) fn client() -> Value {
     json!({ "name": "yoi", "version": env!("CARGO_PKG_VERSION") })
 }
@@ -73,13 +77,13 @@ fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": client(),
-        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientCapabilities": elicit::capability(),
     })
 }
 
-/// The answer to what a server asked for: only `ping` has one. The id goes back as it came: as a value it could be too deep,
+/// The answer to what a server asked for: `ping` and questions of people have one. The id goes back as it came: as a value it could be too deep,
 /// or no number at all.
-pub(crate) fn answer(id: &RawValue, method: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn answer(asked: &Asked, agreed: &mut Agreed) -> Result<Vec<u8>, String> {
     #[derive(Serialize)]
     struct Reply<'a> {
         jsonrpc: &'static str,
@@ -87,11 +91,16 @@ pub(crate) fn answer(id: &RawValue, method: &str) -> Result<Vec<u8>, String> {
         #[serde(flatten)]
         of: Value,
     }
-    let of = match method {
+    let of = match asked.method.as_str() {
         "ping" => json!({ "result": {} }),
+        elicit::METHOD => {
+            let params = asked.params.as_ref().map(|params| params.get());
+            let params = params.and_then(|params| serde_json::from_str(params).ok());
+            json!({ "result": agreed.answer(&params.unwrap_or_default()) })
+        }
         _ => json!({ "error": { "code": NO_METHOD, "message": "Method not found" } }),
     };
-    let jsonrpc = "2.0";
+    let (jsonrpc, id) = ("2.0", &*asked.id);
     serde_json::to_vec(&Reply { jsonrpc, id, of }).map_err(|error| error.to_string())
 }
 
@@ -104,6 +113,14 @@ pub(crate) struct RpcError {
     pub(crate) message: String,
 }
 
+/// What a server asks for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    id: Box<RawValue>,
+    method: String,
+    params: Option<Box<RawValue>>,
+}
+
 /// A line of a server.
 #[derive(Debug)]
 pub(crate) enum FromServer {
@@ -112,10 +129,7 @@ pub(crate) enum FromServer {
         id: Option<u64>,
         answer: Result<Box<RawValue>, RpcError>,
     },
-    Asked {
-        id: Box<RawValue>,
-        method: String,
-    },
+    Asked(Asked),
     Told {
         method: String,
     },
@@ -128,6 +142,8 @@ struct Line {
     #[serde(default)]
     id: Option<Box<RawValue>>,
     method: Option<String>,
+    #[serde(default)]
+    params: Option<Box<RawValue>>,
     #[serde(default, deserialize_with = "present")]
     result: Option<Box<RawValue>>,
     error: Option<RpcError>,
@@ -146,7 +162,12 @@ pub(crate) fn read(line: &[u8]) -> FromServer {
     let id = line.id.filter(|id| id.get() != "null");
     match (id, line.method) {
         (Some(id), Some(_)) if id.get().len() > MAX_ID => FromServer::Noise,
-        (Some(id), Some(method)) => FromServer::Asked { id, method },
+        (Some(id), Some(method)) => {
+            let params = line
+                .params
+                .filter(|params| params.get().len() <= MAX_PARAMS);
+            FromServer::Asked(Asked { id, method, params })
+        }
         (None, Some(method)) => FromServer::Told { method },
         (id, None) => {
             let answer = match (line.error, line.result) {
@@ -175,7 +196,7 @@ mod tests {
                 answer: Err(_),
             } => "error",
             FromServer::Answered { .. } => "foreign",
-            FromServer::Asked { .. } => "asked",
+            FromServer::Asked(_) => "asked",
             FromServer::Told { .. } => "told",
             FromServer::Noise => "noise",
         }
@@ -213,10 +234,11 @@ mod tests {
     fn odd_ids_go_back_as_they_came() {
         for id in ["1e999".to_owned(), "[".repeat(128) + &"]".repeat(128)] {
             let line = format!(r#"{{"id":{id},"method":"ping"}}"#);
-            let FromServer::Asked { id: asked, method } = read(line.as_bytes()) else {
+            let FromServer::Asked(asked) = read(line.as_bytes()) else {
                 panic!("no request: {line}");
             };
-            let back = String::from_utf8(answer(&asked, &method).unwrap()).unwrap();
+            let back = answer(&asked, &mut Agreed::default()).unwrap();
+            let back = String::from_utf8(back).unwrap();
             assert_eq!(
                 back,
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)

@@ -35,7 +35,11 @@ const RESULTS: &[(&str, &str, &[&str])] = &[
         "error",
         &["the tool reported an error", "no such page"],
     ),
-    ("asks", "error", &["the server asks a person"]),
+    (
+        "asks",
+        "error",
+        &["the server asks a person before it goes on: Delete 3 files?"],
+    ),
     ("dies", "error", &["ended with exit 3", "may have happened"]),
     ("echo", "ok", &["[1, 2]"]),
 ];

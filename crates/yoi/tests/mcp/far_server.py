@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 words = sys.argv[1:]
 era = words[0]
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
-NOTED = ["authorization", "x-key", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"]
+NOTED = ["authorization", "x-key", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-region"]
 TOOLS = ["echo", "stream", "größe", "cut", "busy", "large", "flood", "unsaid", "forgets", "refused", "wrong"]
 sessions = {"newest": 0, "forgot": False}
 
@@ -91,7 +91,10 @@ class Server(BaseHTTPRequestHandler):
 
     def ask(self, of, method):
         if method == "tools/list":
-            return self.result(of, {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]})
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+            field = lambda kind: {"type": "object", "properties": {"region": {"type": kind, "x-mcp-header": "Region"}}}
+            tools[0]["inputSchema"] = field("string")
+            return self.result(of, {"tools": tools + [{"name": "ill", "inputSchema": field("array")}]})
         name = of["params"]["name"]
         text = lambda words: {"content": [{"type": "text", "text": words}], "resultType": "complete"}
         answer = {"id": of["id"], "result": text("streamed")}

@@ -90,12 +90,14 @@ const RESULTS: &[(&str, &str, &str)] = &[
 fn calls_over_http(era: &str) -> Vec<Value> {
     let scene = scene().unwrap();
     let server = Server::start(&scene, era);
-    add(&scene, &server)
-        .ends(0)
-        .prints(&["added far: 11 tools"]);
+    add(&scene, &server).ends(0).prints(&[if era == "modern" {
+        "added far: 11 tools, 1 left out"
+    } else {
+        "added far: 12 tools"
+    }]);
     let calls: Vec<_> = RESULTS
         .iter()
-        .map(|(tool, ..)| (format!("mcp__far__{tool}"), json!({ "x": 1 })))
+        .map(|(tool, ..)| (format!("mcp__far__{tool}"), json!({ "region": "eu west" })))
         .collect();
     let calls: Vec<_> = calls
         .iter()
@@ -130,6 +132,13 @@ fn a_modern_server_is_asked_without_a_session() {
     }
     for of in calls_over_http("modern") {
         let headers = &of["headers"];
+        let is_echo = of["of"]["params"]["name"] == "echo";
+        let region = if is_echo {
+            json!("eu west")
+        } else {
+            Value::Null
+        };
+        assert_eq!(headers["mcp-param-region"], region, "{of}");
         assert_eq!(headers["mcp-protocol-version"], "2026-07-28", "{of}");
         assert_eq!(headers["mcp-session-id"], Value::Null, "{of}");
         assert_eq!(headers["mcp-method"], of["method"], "{of}");

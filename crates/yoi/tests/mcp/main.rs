@@ -18,6 +18,7 @@ mod bounds;
 mod calls;
 mod ends;
 mod http;
+mod questions;
 
 use person::AtTerminal;
 use scene::{Done, Scene, finish};

@@ -77,6 +77,23 @@ def listed(of):
     result(of, {"tools": page, "nextCursor": cursor})
 
 
+def asked(of, text):
+    """A question to a person, in the form of each era."""
+    sure = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
+    question = {"mode": "form", "message": "Delete 3 files?", "requestedSchema": sure}
+    if era == "modern":
+        params = of["params"]
+        if "inputResponses" not in params:
+            requests = {"q": {"method": "elicitation/create", "params": question}}
+            return result(of, {}, resultType="input_required", inputRequests=requests, requestState="s1")
+        note("answers", json.dumps([params["inputResponses"], params["requestState"]]))
+        return result(of, text("deleted"))
+    say({"id": "e", "method": "elicitation/create", "params": question})
+    answer = json.loads(sys.stdin.readline())["result"]
+    note("answers", json.dumps(answer))
+    result(of, text("deleted" if answer["action"] == "accept" else "nobody agreed"))
+
+
 def called(of):
     name, arguments = of["params"]["name"], of["params"]["arguments"]
     note("calls", f"{me} {name} {json.dumps(arguments)}")
@@ -115,7 +132,7 @@ def called(of):
     elif name == "fails":
         result(of, text("no such page"), isError=True)
     elif name == "asks":
-        say({"id": of["id"], "result": {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}})
+        asked(of, text)
     elif name == "dies":
         os._exit(3)
     elif name in [tool.get("name") for tool in TOOLS if isinstance(tool, dict)]:

@@ -1,7 +1,7 @@
 //! When a server that nobody calls ends: with a real child and a clock that is moved.
 
 use super::*;
-use crate::pin::{Era, ServerInfo};
+use crate::pin::ServerInfo;
 use authority::{Confinement, EnvPolicy, SandboxMode};
 
 /// Answers the first three requests of a client: whom it greets, no tools, and its number.
@@ -39,7 +39,7 @@ async fn called(unchanged: Unchanged) -> (Arc<Server>, u32) {
     let server = Arc::new(server);
     let until = Instant::now() + Duration::from_secs(60);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
-    let called = server.call("t", &nothing, until).await;
+    let called = server.call("t", &nothing, None, until).await;
     let answer = called.map(|called| called.answer).unwrap().unwrap();
     let answer: serde_json::Value = serde_json::from_str(answer.get()).unwrap();
     let pid = answer["pid"].as_u64().and_then(|pid| pid.try_into().ok());

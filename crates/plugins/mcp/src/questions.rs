@@ -1,0 +1,191 @@
+//! Questions of servers in a call. One is kept in the session, and the call ends; when the model calls again with the same
+//! arguments, a gate asks a person, and only then the answer goes to the server. So a question outlives a killed pod.
+
+use crate::elicit::{Asked, Elicited, digest};
+use authority::text::escape_line;
+use llm_worker::{CallId, ErrorKind, ToolError};
+use pod::feature::{DurableState, HookKey, StateKey};
+use pod::hook::{PreToolCall, ToolCallView, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+pub(crate) const GATE: HookKey<PreToolCall> = HookKey::new("questions");
+pub(crate) const KEPT: StateKey<Kept> = StateKey::new("questions", 1);
+
+/// Most questions of a server that wait, and most bytes of one as JSON: all of them fit into a state.
+const MAX_KEPT: usize = 4;
+const MAX_QUESTION: usize = 14 << 10;
+
+/// Most calls whose question was shown and that have not run.
+const MAX_SHOWN: usize = 256;
+
+/// The questions of a server that wait, oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    questions: Vec<Question>,
+}
+
+/// What a server asked in a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Question {
+    /// The call: [`about`].
+    about: String,
+    /// What a person is asked, a line for each.
+    asked: Vec<String>,
+    /// What the server wants back beside the answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<String>,
+    /// What goes back if the person agrees: by the server's names of its questions, or in the older era by their digest.
+    pub(crate) answers: BTreeMap<String, Value>,
+}
+
+impl Question {
+    /// The questions of one answer.
+    ///
+    /// # Errors
+    /// One cannot be answered with yes or no.
+    pub(crate) fn of(about: &str, elicited: Elicited) -> Result<Self, String> {
+        let mut question = Self {
+            about: about.to_owned(),
+            asked: Vec::new(),
+            state: elicited.state,
+            answers: BTreeMap::new(),
+        };
+        for (name, params) in elicited.questions {
+            let Asked { text, answer } = Asked::of(&params)?;
+            question.asked.push(text);
+            question.answers.insert(name, answer);
+        }
+        let bytes = serde_json::to_string(&question).map_or(usize::MAX, |text| text.len());
+        match bytes > MAX_QUESTION {
+            true => Err("it is too large to be kept".to_owned()),
+            false => Ok(question),
+        }
+    }
+
+    fn text(&self, server: &str) -> String {
+        let asked = self.asked.join("\n");
+        format!("the MCP server {server} asks, and calls this tool again with the answer: {asked}")
+    }
+
+    fn digest(&self) -> String {
+        digest(&serde_json::to_string(self).unwrap_or_default())
+    }
+}
+
+/// Names a call by its tool and its arguments.
+pub(crate) fn about(tool: &str, arguments: &str) -> String {
+    digest(&format!("{tool}\0{arguments}"))
+}
+
+/// The questions of one server in a pod.
+pub(crate) struct Questions {
+    server: String,
+    feature: pod::feature::FeatureId,
+    kept: DurableState<Kept>,
+    /// The questions that the gate showed, by the calls that wait for them.
+    shown: Mutex<BTreeMap<CallId, String>>,
+}
+
+impl Questions {
+    pub(crate) fn new(
+        server: &str,
+        feature: pod::feature::FeatureId,
+        kept: DurableState<Kept>,
+    ) -> Self {
+        Self {
+            server: server.to_owned(),
+            feature,
+            kept,
+            shown: Mutex::default(),
+        }
+    }
+
+    /// Asks a person before a call whose server asked.
+    pub(crate) fn gate(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
+        if call.feature != self.feature {
+            return Verdict::allow();
+        }
+        let kept = self.kept.newest();
+        let about = about(&call.tool, &call.arguments);
+        let Some(question) = kept.questions.iter().find(|of| of.about == about) else {
+            return Verdict::allow();
+        };
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.len() >= MAX_SHOWN {
+            shown.pop_first();
+        }
+        shown.insert(call.call, question.digest());
+        Verdict::ask(question.text(&self.server))
+    }
+
+    /// The question that a person answered before this call, which is then no question any more.
+    ///
+    /// # Errors
+    /// Nobody was asked yet, or the answer cannot be written down.
+    pub(crate) async fn answered(
+        &self,
+        call: CallId,
+        about: &str,
+    ) -> Result<Option<Question>, ToolError> {
+        let shown = {
+            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.remove(&call)
+        };
+        let newest = self.kept.newest();
+        if newest.questions.iter().all(|of| of.about != about) {
+            return Ok(None);
+        }
+        let taken = self.kept.update(|kept| {
+            let at = kept.questions.iter().position(|of| of.about == about)?;
+            let fits = kept.questions.get(at).map(Question::digest) == shown;
+            // It came while this call was being judged: a person has not seen it.
+            Some(fits.then(|| kept.questions.remove(at)))
+        });
+        let taken = taken
+            .await
+            .map_err(|error| ToolError::new(error.kind(), error.to_string()))?;
+        match taken {
+            None => Ok(None),
+            Some(Some(question)) => Ok(Some(question)),
+            Some(None) => Err(ToolError::new(
+                ErrorKind::Denied,
+                "nothing was called: the server asks a person first; call again to have the person asked",
+            )),
+        }
+    }
+
+    /// Keeps a question until the model calls again; gives what the model is told.
+    pub(crate) async fn keep(&self, question: Result<Question, String>) -> ToolError {
+        let question = match question {
+            Ok(question) => question,
+            Err(why) => {
+                let text = format!(
+                    "the server asks a person before it goes on, and yoi cannot pass that on: {why}; the call was not completed"
+                );
+                return ToolError::new(ErrorKind::Unavailable, text);
+            }
+        };
+        let asked = escape_line(&question.asked.join("; ")).into_owned();
+        let kept = self.kept.update(|kept| {
+            kept.questions.retain(|of| of.about != question.about);
+            let more = (kept.questions.len() + 1).saturating_sub(MAX_KEPT);
+            kept.questions.drain(..more);
+            kept.questions.push(question);
+        });
+        match kept.await {
+            Ok(()) => ToolError::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "the server asks a person before it goes on: {asked}; call this tool again with the same arguments, and the person is asked"
+                ),
+            ),
+            Err(error) => ToolError::new(
+                error.kind(),
+                format!("the question of the server was not kept: {error}"),
+            ),
+        }
+    }
+}
