@@ -7,7 +7,7 @@ use crate::exchange::{About, Answer, Gone, Reply};
 use crate::http::Http;
 use crate::pin::{Era, PinnedTool, ServerInfo};
 use crate::pipe::Pipe;
-use crate::wire::{self, LEGACY, MODERN, RpcError};
+use crate::wire::{self, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION};
 use authority::Talk;
 use authority::text::{Lines, escape_within};
 use serde::{Deserialize, Serialize};
@@ -36,9 +36,6 @@ const MAX_PROBLEMS: usize = 32;
 
 /// The longest quote of what a server says, in bytes.
 const MAX_QUOTE: usize = 512;
-
-/// The code of servers that speak the modern era alone.
-const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// Who answered, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,10 +148,15 @@ async fn send_greeting(pipe: &mut Pipe, era: Era) -> Result<u64, Gone> {
 async fn first_of_http(http: &mut Http, until: Instant) -> Result<First, Gone> {
     let (method, params) = greeting(Era::Modern);
     let early = until.min(Instant::now() + HTTP_PROBE_WAIT);
-    let asked = http.ask(true, method, None, params, until);
-    let Ok(reply) = timeout_at(early, asked).await else {
+    let asked = http.ask(true, method, None, &params, until);
+    let Ok(mut reply) = timeout_at(early, asked).await else {
         return Ok(First::Unknown);
     };
+    if let Ok(Reply::Answer(Err(error))) = &reply
+        && error.wants_modern()
+    {
+        reply = http.ask(true, method, None, &params, until).await;
+    }
     match reply? {
         Reply::Answer(answer) => {
             let greeted = answer.ok().as_deref().and_then(discovered);
@@ -387,10 +389,10 @@ impl Connection {
             Reply::Answer(answer) => Ok(answer),
             // What stands between may have passed it on.
             Reply::Status(status @ 500.., text) => Err(Gone(status_text(status, &text))),
-            Reply::Status(status, text) => Ok(Err(RpcError {
-                code: status.into(),
-                message: status_text(status, &text),
-            })),
+            Reply::Status(status, text) => Ok(Err(RpcError::new(
+                status.into(),
+                status_text(status, &text),
+            ))),
             Reply::NoSession => Err(Gone("it does not keep its sessions".to_owned())),
         }
     }

@@ -2,6 +2,7 @@
 //! digits.
 
 use crate::elicit::{self, Agreed};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -17,6 +18,9 @@ const MAX_ID: usize = 256;
 
 /// The longest parameters of one, in bytes.
 const MAX_PARAMS: usize = 64 << 10;
+
+/// The code of servers that do not speak the version of a request.
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// The code for a method that is not known.
 const NO_METHOD: i64 = -32601;
@@ -111,6 +115,36 @@ pub(crate) struct RpcError {
     pub(crate) code: i64,
     #[serde(default)]
     pub(crate) message: String,
+    #[serde(default)]
+    data: Option<ErrorData>,
+}
+
+/// What stands beside an error: of one about versions, those that the server speaks. Anything else is not looked at.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum ErrorData {
+    Versions { supported: Vec<String> },
+    Other(IgnoredAny),
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: String) -> Self {
+        let data = None;
+        Self {
+            code,
+            message,
+            data,
+        }
+    }
+
+    /// Whether a server says that it does not speak the version of a request, but the modern one.
+    pub(crate) fn wants_modern(&self) -> bool {
+        let supported = match &self.data {
+            Some(ErrorData::Versions { supported }) => supported.as_slice(),
+            Some(ErrorData::Other(_)) | None => &[],
+        };
+        self.code == UNSUPPORTED_VERSION && supported.iter().any(|version| version == MODERN)
+    }
 }
 
 /// What a server asks for.
