@@ -45,6 +45,8 @@ pub struct Greeted {
     pub server: ServerInfo,
     /// Whether it says that it has tools.
     pub has_tools: bool,
+    /// The same of resources.
+    pub has_resources: bool,
 }
 
 /// How a server is reached.
@@ -290,6 +292,7 @@ impl Connection {
         Ok(Greeted {
             era: Era::Legacy,
             has_tools: of.capabilities.get("tools").is_some(),
+            has_resources: of.capabilities.get("resources").is_some(),
             protocol: of.protocol_version,
             server: short(of.server_info),
         })
@@ -557,6 +560,7 @@ fn discovered(answer: &RawValue) -> Option<Greeted> {
             era: Era::Modern,
             protocol: MODERN.to_owned(),
             has_tools: of.capabilities.get("tools").is_some(),
+            has_resources: of.capabilities.get("resources").is_some(),
             server: short(told.unwrap_or(of.server_info)),
         })
 }

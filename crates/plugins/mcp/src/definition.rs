@@ -4,6 +4,7 @@
 use crate::mirrored::mirrored;
 use crate::names::model_name;
 use crate::pin::{Annotations, Era, PinnedTool, ServerPin};
+use crate::resources;
 use authority::text::{Lines, escape_within};
 use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{ToolDeclaration, TouchKind, TouchRule};
@@ -29,10 +30,19 @@ const REFUSED_AT_TOP: [&str; 5] = ["anyOf", "oneOf", "allOf", "enum", "not"];
 /// The tools of a pin as a feature declares them.
 #[derive(Clone, Debug, Default)]
 pub struct Fitted {
-    /// Each with the server's name of it.
-    pub tools: Vec<(ToolDeclaration, String)>,
+    /// Each with what it is to the server.
+    pub tools: Vec<(ToolDeclaration, Own)>,
     /// What is different than the server says, or left out.
     pub problems: Vec<String>,
+}
+
+/// What a tool is to its server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// A tool of this name.
+    Tool(String),
+    /// Its resources.
+    Resources,
 }
 
 /// A tool of a server's list.
@@ -104,7 +114,22 @@ impl Fitted {
                 continue;
             }
             taken.insert(declared.name.to_ascii_lowercase(), &tool.name);
-            fitted.tools.push((declared, tool.name.clone()));
+            fitted.tools.push((declared, Own::Tool(tool.name.clone())));
+        }
+        if pin.resources {
+            let tool = resources::tool(&pin.name);
+            let name = model_name(&pin.name, &tool.name);
+            let (schema, _) = fit_schema(tool.input_schema.clone(), false);
+            match taken.contains_key(&name.to_ascii_lowercase()) {
+                true => fitted.problems.push(format!(
+                    "its resources are left out: a tool of it is called `{}`",
+                    resources::NAME
+                )),
+                false => {
+                    let declared = declaration(pin, &tool, name, &schema);
+                    fitted.tools.push((declared, Own::Resources));
+                }
+            }
         }
         fitted.tools.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         fitted

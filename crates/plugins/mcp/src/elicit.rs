@@ -78,12 +78,12 @@ impl Elicited {
 }
 
 /// A question as a person reads it, and what the server gets if the person agrees.
-pub(crate) struct Asked {
+pub(crate) struct Prompt {
     pub(crate) text: String,
     pub(crate) answer: Value,
 }
 
-impl Asked {
+impl Prompt {
     /// # Errors
     /// Yes or no is no answer to it.
     pub(crate) fn of(params: &Value) -> Result<Self, String> {
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn only_yes_is_said_for_a_person() {
         let form =
-            |schema: Value| Asked::of(&json!({ "message": "Go on?", "requestedSchema": schema }));
+            |schema: Value| Prompt::of(&json!({ "message": "Go on?", "requestedSchema": schema }));
         for (schema, answers) in [
             (json!({}), json!({})),
             (

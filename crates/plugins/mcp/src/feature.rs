@@ -1,13 +1,15 @@
 //! A server as a module of the registry: its descriptor is made from the pin, and nothing starts before a call.
 
 use crate::connection::{Connection, Greeted, probe};
-use crate::definition::Fitted;
+use crate::definition::{Fitted, Own};
 use crate::exchange::{Gone, MAX_LINE};
 use crate::http::{Http, address, reach, secret_headers};
 use crate::outcome::{input_required, outcome};
 use crate::pin::{Launch, PinnedTool, ServerPin};
 use crate::questions::{GATE, KEPT, Question, Questions, about};
-use crate::server::{Called, Fault, Server, Start, Unchanged, admit, environment, job};
+use crate::resources;
+use crate::server::{Called, Fault, Server, ServerCall, Start, Unchanged, admit, environment, job};
+use crate::wire::RpcError;
 use authority::{Net, Secret, Spawner};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use pod::feature::{
@@ -35,8 +37,8 @@ pub struct McpFeature {
     pin: Arc<ServerPin>,
     digest: String,
     descriptor: FeatureDescriptor,
-    /// The server's names of the tools.
-    own_names: Vec<String>,
+    /// What each tool is to the server.
+    own: Vec<Own>,
     source: String,
     cwd: PathBuf,
     unchanged: Unchanged,
@@ -58,7 +60,7 @@ impl McpFeature {
             .runtime(FeatureRuntimeKind::McpBridge)
             .gate(&GATE)
             .state(&KEPT);
-        let own_names = tools.iter().map(|(_, own)| own.clone()).collect();
+        let own = tools.iter().map(|(_, own)| own.clone()).collect();
         for (tool, _) in tools {
             builder = builder.foreign_tool(tool);
         }
@@ -68,7 +70,7 @@ impl McpFeature {
             pin: Arc::new(pin),
             digest,
             descriptor,
-            own_names,
+            own,
             source,
             cwd,
             unchanged: Arc::new(unchanged),
@@ -251,13 +253,14 @@ impl FeatureModule for McpFeature {
         let questions = Questions::new(&self.pin.name, id, ctx.state(&KEPT)?);
         let questions = Arc::new(questions);
         ctx.hooks().gate(&GATE, &questions, Questions::gate)?;
-        for (declared, own) in self.descriptor.declared_tools.iter().zip(&self.own_names) {
-            let pinned = self.pin.tools.iter().find(|tool| tool.name == *own);
+        for (declared, own) in self.descriptor.declared_tools.iter().zip(&self.own) {
+            let is_own = |tool: &&PinnedTool| matches!(own, Own::Tool(name) if *name == tool.name);
+            let pinned = self.pin.tools.iter().find(is_own);
             let tool = Arc::new(ServerTool {
                 server: Arc::clone(&server),
                 questions: Arc::clone(&questions),
                 shown: declared.name.clone(),
-                name: own.clone(),
+                own: own.clone(),
                 effect: declared.effect,
                 output: pinned.and_then(|tool| tool.output_schema.clone()),
             });
@@ -286,7 +289,7 @@ struct ServerTool {
     questions: Arc<Questions>,
     /// Its name before models.
     shown: String,
-    name: String,
+    own: Own,
     effect: ToolEffect,
     output: Option<Value>,
 }
@@ -295,49 +298,84 @@ impl ServerTool {
     async fn call(self: Arc<Self>, arguments: Arc<str>, cx: ToolContext) -> ToolResult {
         let begun = Instant::now();
         let until = begun + cx.deadline.saturating_sub(MARGIN.min(cx.deadline / 10));
-        let about = about(&self.shown, &arguments);
-        let answered = self.questions.answered(cx.call, &about).await?;
-        let arguments = RawValue::from_string(arguments.to_string());
-        let arguments =
-            arguments.map_err(|error| ToolError::new(ErrorKind::Bug, error.to_string()))?;
+        match &self.own {
+            Own::Tool(name) => self.tool(name, &arguments, &cx, (begun, until)).await,
+            Own::Resources => self.resources(&arguments, &cx, until).await,
+        }
+    }
+
+    /// Lists resources, or reads one.
+    async fn resources(&self, arguments: &str, cx: &ToolContext, until: Instant) -> ToolResult {
+        let wanted: resources::ResourceWish = serde_json::from_str(arguments)
+            .map_err(|error| ToolError::new(ErrorKind::FixInput, error.to_string()))?;
+        let request = match &wanted.uri {
+            Some(uri) => ServerCall::Resource { uri },
+            None => ServerCall::Resources {
+                cursor: wanted.cursor.as_deref(),
+            },
+        };
+        let called = self.asked(&request, cx, until).await?;
+        let result = called.answer.map_err(refused)?;
+        if input_required(&result).is_some() {
+            let text = "the server asks a person before it gives this resource, which yoi does not pass on";
+            return Err(ToolError::new(ErrorKind::Unavailable, text));
+        }
+        match wanted.uri {
+            Some(_) => resources::read(&result),
+            None => resources::listed(&result),
+        }
+    }
+
+    /// Asks the server, and shows what the person has to know beside the answer.
+    async fn asked(
+        &self,
+        request: &ServerCall<'_>,
+        cx: &ToolContext,
+        until: Instant,
+    ) -> Result<Called, ToolError> {
         let called = tokio::select! {
-            called = self.server.call(&self.name, &arguments, answered.as_ref(), until) => called,
+            called = self.server.call(request, until) => called,
             () = cx.cancel.cancelled() => {
                 let text = format!("cancelled; its server was ended{}", self.in_doubt());
                 return Err(ToolError::new(ErrorKind::Cancelled, text));
             }
         };
-        let Called {
-            answer,
-            asked,
-            warning,
-        } = called.map_err(|fault| self.failed(fault))?;
-        warning.iter().for_each(|text| cx.host.warn(text));
-        match answer {
-            Ok(result) => {
-                let asked = asked.map(Ok).or_else(|| input_required(&result));
-                if let Some(asked) = asked {
-                    let question = asked.and_then(|asked| Question::of(&about, asked));
-                    let (meanwhile, _) = outcome(&result, None, begun.elapsed());
-                    return Err(ToolError {
-                        content: meanwhile.map_or_else(|error| error.content, |of| of.content),
-                        ..self.questions.keep(question).await
-                    });
-                }
-                let (given, warning) = outcome(&result, self.output.as_ref(), begun.elapsed());
-                warning.iter().for_each(|text| cx.host.warn(text));
-                given
-            }
-            Err(error) => {
-                let text = authority::text::escape_within(
-                    &error.message,
-                    authority::text::Lines::Many,
-                    MAX_MESSAGE,
-                );
-                let text = format!("the server answered with error {}: {text}", error.code);
-                Err(ToolError::new(ErrorKind::FixInput, text))
-            }
+        let called = called.map_err(|fault| self.failed(fault))?;
+        called.warning.iter().for_each(|text| cx.host.warn(text));
+        Ok(called)
+    }
+
+    async fn tool(
+        &self,
+        name: &str,
+        arguments: &str,
+        cx: &ToolContext,
+        (begun, until): (Instant, Instant),
+    ) -> ToolResult {
+        let about = about(&self.shown, arguments);
+        let answered = self.questions.answered(cx.call, &about).await?;
+        let arguments = RawValue::from_string(arguments.to_owned());
+        let arguments =
+            arguments.map_err(|error| ToolError::new(ErrorKind::Bug, error.to_string()))?;
+        let request = ServerCall::Tool {
+            name,
+            arguments: &arguments,
+            answered: answered.as_ref(),
+        };
+        let Called { answer, asked, .. } = self.asked(&request, cx, until).await?;
+        let result = answer.map_err(refused)?;
+        let asked = asked.map(Ok).or_else(|| input_required(&result));
+        if let Some(asked) = asked {
+            let question = asked.and_then(|asked| Question::of(&about, asked));
+            let (meanwhile, _) = outcome(&result, None, begun.elapsed());
+            return Err(ToolError {
+                content: meanwhile.map_or_else(|error| error.content, |of| of.content),
+                ..self.questions.keep(question).await
+            });
         }
+        let (given, warning) = outcome(&result, self.output.as_ref(), begun.elapsed());
+        warning.iter().for_each(|text| cx.host.warn(text));
+        given
     }
 
     fn failed(&self, fault: Fault) -> ToolError {
@@ -373,4 +411,12 @@ impl ServerTool {
             }
         }
     }
+}
+
+/// An error that a server answered with.
+fn refused(error: RpcError) -> ToolError {
+    let text =
+        authority::text::escape_within(&error.message, authority::text::Lines::Many, MAX_MESSAGE);
+    let text = format!("the server answered with error {}: {text}", error.code);
+    ToolError::new(ErrorKind::FixInput, text)
 }

@@ -20,11 +20,12 @@ mod outcome;
 mod pin;
 mod pipe;
 mod questions;
+mod resources;
 mod server;
 mod wire;
 
 pub use connection::Greeted;
-pub use definition::Fitted;
+pub use definition::{Fitted, Own};
 pub use exchange::Gone;
 pub use feature::{McpFeature, Once, ask_once};
 pub use http::{is_header, reach};

@@ -191,7 +191,8 @@ fn push(text: &mut String, block: &Value) {
     }
 }
 
-fn push_resource(text: &mut String, resource: &Value) {
+/// Adds the content of a resource.
+pub(crate) fn push_resource(text: &mut String, resource: &Value) {
     let of = |key: &str| resource.get(key).and_then(Value::as_str);
     let uri = line(of("uri").unwrap_or("unknown"));
     match (of("text"), of("blob")) {

@@ -117,6 +117,9 @@ pub struct ServerPin {
     pub protocol: String,
     #[serde(default)]
     pub server: ServerInfo,
+    /// Whether it has resources.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resources: bool,
     /// Whether the person believes what the server says of its tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
@@ -148,6 +151,7 @@ impl ServerPin {
             era,
             protocol,
             server,
+            resources: false,
             trusted: false,
             allowed: false,
             rename: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! Questions of servers in a call. One is kept in the session, and the call ends; when the model calls again with the same
 //! arguments, a gate asks a person, and only then the answer goes to the server. So a question outlives a killed pod.
 
-use crate::elicit::{Asked, Elicited, digest};
+use crate::elicit::{Elicited, Prompt, digest};
 use authority::text::escape_line;
 use llm_worker::{CallId, ErrorKind, ToolError};
 use pod::feature::{DurableState, HookKey, StateKey};
@@ -54,7 +54,7 @@ impl Question {
             answers: BTreeMap::new(),
         };
         for (name, params) in elicited.questions {
-            let Asked { text, answer } = Asked::of(&params)?;
+            let Prompt { text, answer } = Prompt::of(&params)?;
             question.asked.push(text);
             question.answers.insert(name, answer);
         }

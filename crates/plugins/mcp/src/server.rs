@@ -110,6 +110,36 @@ impl Drop for Wanted<'_> {
     }
 }
 
+/// What a server is asked for.
+pub(crate) enum ServerCall<'a> {
+    Tool {
+        name: &'a str,
+        arguments: &'a RawValue,
+        /// What a person answered to its question.
+        answered: Option<&'a Question>,
+    },
+    Resource {
+        uri: &'a str,
+    },
+    Resources {
+        cursor: Option<&'a str>,
+    },
+}
+
+/// The parameters of one.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Params<'a> {
+    Call(CallParams<'a>),
+    Read {
+        uri: &'a str,
+    },
+    List {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cursor: Option<&'a str>,
+    },
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallParams<'a> {
@@ -140,28 +170,24 @@ impl Server {
         }
     }
 
-    /// Calls a tool, after the calls that came before. The server is killed if its answer is not awaited, also when this
+    /// Asks for something, after the calls that came before. The server is killed if its answer is not awaited, also when this
     /// future is dropped.
     pub(crate) async fn call(
         self: &Arc<Self>,
-        tool: &str,
-        arguments: &RawValue,
-        answered: Option<&Question>,
+        request: &ServerCall<'_>,
         until: Instant,
     ) -> Result<Called, Fault> {
         // First: with the pod, the clock and the pipes below may have ended.
         tokio::select! {
             biased;
             () = self.pod_ended() => Err(Fault::PodEnded),
-            called = self.call_one(tool, arguments, answered, until) => called,
+            called = self.call_one(request, until) => called,
         }
     }
 
     async fn call_one(
         self: &Arc<Self>,
-        tool: &str,
-        arguments: &RawValue,
-        answered: Option<&Question>,
+        request: &ServerCall<'_>,
         until: Instant,
     ) -> Result<Called, Fault> {
         let _wanted = Wanted::new(self);
@@ -185,21 +211,17 @@ impl Server {
                 .await
                 .map_err(|gone| Fault::NotStarted(gone.0))?,
         };
-        let is_modern = server.is_modern();
-        let modern = answered.filter(|_| is_modern);
-        let params = CallParams {
-            name: tool,
-            arguments,
-            input_responses: modern.map(|of| &of.answers),
-            request_state: modern.and_then(|of| of.state.as_deref()),
+        let (method, about, params) = self.message(request, server.is_modern());
+        *server.agreed() = match request {
+            ServerCall::Tool {
+                answered: Some(question),
+                ..
+            } if !server.is_modern() => Agreed::new(question.answers.clone()),
+            ServerCall::Tool { .. }
+            | ServerCall::Resource { .. }
+            | ServerCall::Resources { .. } => Agreed::default(),
         };
-        let about = About {
-            name: tool,
-            mirrored: self.mirrored(tool, arguments.get()),
-        };
-        let older = answered.filter(|_| !is_modern);
-        *server.agreed() = Agreed::new(older.map(|of| of.answers.clone()).unwrap_or_default());
-        match server.ask("tools/call", Some(&about), params, until).await {
+        match server.ask(method, about.as_ref(), params, until).await {
             Ok(answer) => {
                 let asked = std::mem::take(server.agreed()).open();
                 *running = Some(server);
@@ -222,6 +244,37 @@ impl Server {
                     Fault::Died(gone.0)
                 })
             }
+        }
+    }
+
+    /// The method of a request, what it names, and its parameters.
+    fn message<'a>(
+        &self,
+        request: &ServerCall<'a>,
+        is_modern: bool,
+    ) -> (&'static str, Option<About<'a>>, Params<'a>) {
+        match *request {
+            ServerCall::Tool {
+                name,
+                arguments,
+                answered,
+            } => {
+                let answered = answered.filter(|_| is_modern);
+                let mirrored = self.mirrored(name, arguments.get());
+                let params = Params::Call(CallParams {
+                    name,
+                    arguments,
+                    input_responses: answered.map(|of| &of.answers),
+                    request_state: answered.and_then(|of| of.state.as_deref()),
+                });
+                ("tools/call", Some(About { name, mirrored }), params)
+            }
+            ServerCall::Resource { uri } => {
+                let (name, mirrored) = (uri, Vec::new());
+                let about = Some(About { name, mirrored });
+                ("resources/read", about, Params::Read { uri })
+            }
+            ServerCall::Resources { cursor } => ("resources/list", None, Params::List { cursor }),
         }
     }
 
@@ -289,6 +342,10 @@ impl Server {
         server: &mut Connection,
         until: Instant,
     ) -> Result<Option<String>, Gone> {
+        // A server without tools may refuse to list them.
+        if self.pin.tools.is_empty() {
+            return Ok(None);
+        }
         let (tools, _problems) = server.tools(until).await?;
         let changed = self.pin.differences(&tools);
         if changed.is_empty() {

@@ -87,7 +87,7 @@ fn meta() -> Value {
 
 /// The answer to what a server asked for: `ping` and questions of people have one. The id goes back as it came: as a value it could be too deep,
 /// or no number at all.
-pub(crate) fn answer(asked: &Asked, agreed: &mut Agreed) -> Result<Vec<u8>, String> {
+pub(crate) fn answer(asked: &ServerRequest, agreed: &mut Agreed) -> Result<Vec<u8>, String> {
     #[derive(Serialize)]
     struct Reply<'a> {
         jsonrpc: &'static str,
@@ -149,7 +149,7 @@ impl RpcError {
 
 /// What a server asks for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ServerRequest {
     id: Box<RawValue>,
     method: String,
     params: Option<Box<RawValue>>,
@@ -163,7 +163,7 @@ pub(crate) enum FromServer {
         id: Option<u64>,
         answer: Result<Box<RawValue>, RpcError>,
     },
-    Asked(Asked),
+    Asked(ServerRequest),
     Told {
         method: String,
     },
@@ -200,7 +200,7 @@ pub(crate) fn read(line: &[u8]) -> FromServer {
             let params = line
                 .params
                 .filter(|params| params.get().len() <= MAX_PARAMS);
-            FromServer::Asked(Asked { id, method, params })
+            FromServer::Asked(ServerRequest { id, method, params })
         }
         (None, Some(method)) => FromServer::Told { method },
         (id, None) => {

@@ -14,8 +14,8 @@ use host::exit::{Exit, Failure};
 use host::mcp::{self as servers, FoundServer};
 use host::pods::make_private;
 use llm_worker::ToolEffect;
-use mcp::{Launch, Once, PinnedTool, ServerPin, ask_once, is_header, is_server_name};
-use pod::feature::FeatureModule;
+use mcp::{Fitted, Launch, Once, Own, PinnedTool, ServerPin, ask_once, is_header, is_server_name};
+use pod::feature::{FeatureModule, ToolDeclaration};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -216,12 +216,14 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
         .into_iter()
         .chain(&mut problems)
         .for_each(clean);
-    let pin = ServerPin::new(
+    let has_resources = greeted.has_resources;
+    let mut pin = ServerPin::new(
         name.to_owned(),
         launch,
         (greeted.era, greeted.protocol, server),
         tools,
     );
+    pin.resources = has_resources;
     Ok((pin, problems))
 }
 
@@ -498,7 +500,13 @@ fn told(server: &FoundServer) -> String {
         allowed,
         ..
     } = &server.pin;
-    let count = server.feature.descriptor().declared_tools.len();
+    let offered = Fitted::of(&server.pin).tools;
+    let is_tool = |(_, own): &&(ToolDeclaration, Own)| matches!(own, Own::Tool(_));
+    let count = offered.iter().filter(is_tool).count();
+    let resources = match offered.len() - count {
+        0 => "",
+        _ => ", resources",
+    };
     let left_out = match tools.len().saturating_sub(count) {
         0 => String::new(),
         more => format!(", {more} left out"),
@@ -510,7 +518,7 @@ fn told(server: &FoundServer) -> String {
     };
     let trusted = if *trusted { ", trusted" } else { "" };
     let allowed = if *allowed { ", allowed" } else { "" };
-    format!("{tools}{left_out}, protocol {protocol}{trusted}{allowed}")
+    format!("{tools}{left_out}{resources}, protocol {protocol}{trusted}{allowed}")
 }
 
 /// Whether calls of a tool need approval.

@@ -85,6 +85,45 @@ fn odd_results_of_a_modern_server_lose_nothing() {
 }
 
 #[test]
+fn resources_are_listed_and_read_by_one_tool() {
+    let Some(scene) = scene() else { return };
+    for (era, pod) in [("modern", "p"), ("legacy", "q")] {
+        let words = format!("{era} resources");
+        add(&scene, era, &words).prints(&["13 tools, 2 left out, resources, protocol"]);
+        let tool = format!("mcp__{era}__read_resource");
+        let shown = yoi(&scene, &["mcp", "show", era]).ends(0);
+        shown.prints(&[&format!(
+            "  {tool}  asks  Read a resource of the MCP server {era};"
+        )]);
+        yoi(&scene, &["mcp", "pin", era, "--trust"]).ends(0);
+        let calls = [
+            (&*tool, json!({})),
+            (&*tool, json!({ "cursor": "two" })),
+            (&*tool, json!({ "uri": "a:1" })),
+            (&*tool, json!({ "uri": "a:3" })),
+        ];
+        let (results, run) = run_calls(&scene, pod, &calls);
+        let expected = [
+            ("ok", "a:1  One\\\\nline"),
+            ("ok", "a:2  One"),
+            (
+                "ok",
+                "[resource a:1]\\ninside\\n[resource a:1/b, image/png, 3 bytes, is not shown]",
+            ),
+            ("error", "error -32601: Method not found"),
+        ];
+        assert_eq!(results.len(), expected.len(), "{run:?}");
+        for ((status, text), (got, all)) in expected.iter().zip(&results) {
+            assert_eq!(got, status, "{all}");
+            assert!(all.contains(text), "{text}: {all}");
+        }
+        scene.sound(pod);
+    }
+    // A server without resources has no such tool.
+    add(&scene, "plain", "modern").prints(&["13 tools, 2 left out, protocol"]);
+}
+
+#[test]
 fn a_call_needs_approval_unless_the_server_is_trusted_to_read() {
     let Some(scene) = scene() else { return };
     add(&scene, "fake", "modern");

@@ -85,6 +85,10 @@ class Server(BaseHTTPRequestHandler):
         want = name if name is None or name.isascii() else "=?base64?Z3LDtsOfZQ==?="
         if self.headers["mcp-method"] != method or self.headers["mcp-name"] != want:
             return self.error(400, of, -32020, "the headers are not those of the request")
+        if "picky" in words and not sessions["forgot"]:
+            sessions["forgot"] = True
+            error = {"code": -32022, "message": "another version", "data": {"supported": ["2026-07-28"]}}
+            return self.give(400, json.dumps({"jsonrpc": "2.0", "id": of["id"], "error": error}).encode())
         if method == "server/discover":
             return self.result(of, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
         self.ask(of, method)

@@ -146,6 +146,23 @@ fn a_modern_server_is_asked_without_a_session() {
 }
 
 #[test]
+fn a_server_that_names_the_modern_version_is_asked_again() {
+    let Some(scene) = scene() else { return };
+    let server = Server::start(&scene, "modern picky");
+    add(&scene, &server)
+        .ends(0)
+        .prints(&["protocol 2026-07-28"]);
+    let methods: Vec<Value> = requests(&scene)
+        .iter()
+        .map(|of| of["method"].clone())
+        .collect();
+    assert_eq!(
+        methods,
+        ["server/discover", "server/discover", "tools/list"]
+    );
+}
+
+#[test]
 fn a_lost_session_of_an_older_server_begins_anew() {
     if scene().is_none() {
         return;

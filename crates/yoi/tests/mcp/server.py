@@ -28,6 +28,7 @@ def error(of, code, message):
     say({"id": of["id"], "error": {"code": code, "message": message}})
 
 
+CAPABLE = {"tools": {}, "resources": {}} if "resources" in words else {"tools": {}}
 INFO = {"name": "fake", "version": "1.2.3"}
 PLAIN = {"type": "object", "properties": {"text": {}}}
 TOOLS = [
@@ -150,9 +151,9 @@ for line in sys.stdin:
     if "fussy" in words and method == "server/discover":
         sys.exit(1)
     elif method == "server/discover" and era == "modern":
-        result(of, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+        result(of, {"supportedVersions": ["2026-07-28"], "capabilities": CAPABLE})
     elif method == "initialize" and era == "legacy":
-        result(of, {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": INFO})
+        result(of, {"protocolVersion": "2025-06-18", "capabilities": CAPABLE, "serverInfo": INFO})
     elif method == "notifications/initialized":
         for _ in range(3):
             say({"method": "notifications/tools/list_changed"})
@@ -162,5 +163,13 @@ for line in sys.stdin:
         listed(of)
     elif method == "tools/call":
         called(of)
+    elif method == "resources/list":
+        on = of["params"].get("cursor")
+        pages = {None: ("a:1", "two"), "two": ("a:2", None)}
+        uri, cursor = pages[on]
+        result(of, {"resources": [{"uri": uri, "name": "One\nline"}], "nextCursor": cursor})
+    elif method == "resources/read" and of["params"]["uri"] == "a:1":
+        blob = {"uri": "a:1/b", "mimeType": "image/png", "blob": "AAAA"}
+        result(of, {"contents": [{"uri": "a:1", "text": "inside"}, blob]})
     else:
         error(of, -32601, "Method not found")

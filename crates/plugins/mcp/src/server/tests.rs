@@ -39,7 +39,12 @@ async fn called(unchanged: Unchanged) -> (Arc<Server>, u32) {
     let server = Arc::new(server);
     let until = Instant::now() + Duration::from_secs(60);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
-    let called = server.call("t", &nothing, None, until).await;
+    let request = ServerCall::Tool {
+        name: "t",
+        arguments: &nothing,
+        answered: None,
+    };
+    let called = server.call(&request, until).await;
     let answer = called.map(|called| called.answer).unwrap().unwrap();
     let answer: serde_json::Value = serde_json::from_str(answer.get()).unwrap();
     let pid = answer["pid"].as_u64().and_then(|pid| pid.try_into().ok());
