@@ -4,11 +4,10 @@ use super::*;
 use crate::pin::ServerInfo;
 use authority::{Confinement, EnvPolicy, SandboxMode};
 
-/// Answers the first three requests of a client: whom it greets, no tools, and its number.
+/// Answers the first two requests of a client: whom it greets, and a call with its number.
 const SERVER: &str = r#"
 read -r line; echo '{"id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}'
-read -r line; echo '{"id":2,"result":{"tools":[]}}'
-read -r line; echo '{"id":3,"result":{"content":[],"pid":'$$'}}'
+read -r line; echo '{"id":2,"result":{"content":[],"pid":'$$'}}'
 while read -r line; do :; done
 "#;
 
