@@ -11,6 +11,7 @@ use crate::hook::{self, Recheck, Shaping, ToolOutcomeView, ToolShapeView, Transf
 use crate::record::{CommandEnd, HookName, TransformNote};
 use llm_worker::tool::data;
 use llm_worker::{ResultStatus, ToolOutcome, ToolOutput};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -168,7 +169,17 @@ impl StartedCall {
             status,
             output,
         };
-        let (last, more) = hooks.shorten(&self.callbacks, view, recheck()).await;
+        let (bounds, redactor) = (recheck(), self.registry.redactor().clone());
+        // Decoding may have put together what is redacted.
+        let clean: Recheck<ToolShapeView> = Arc::new(move |view| {
+            let view = bounds(view)?;
+            let is_clean = |text: &str| matches!(redactor.text(text), Cow::Borrowed(_));
+            match is_clean(&view.output.summary) && is_clean(&view.output.content) {
+                true => Ok(view),
+                false => Err("it contains what is redacted".to_owned()),
+            }
+        });
+        let (last, more) = hooks.shorten(&self.callbacks, view, clean).await;
         let is_shorter = more.iter().any(|note| note.after.is_ok());
         done.extend(more);
         is_shorter.then(|| last.output.clone())
