@@ -124,7 +124,7 @@ fn granted(config: &Config, env: &Env) -> Result<BTreeSet<String>, Failure> {
     let granted = live
         .flat_map(|feature| feature.grants.granted())
         .filter_map(|grant| match grant {
-            HostCapability::SecretRef { id } => Some(id.to_string()),
+            HostCapability::SecretRef { id, .. } => Some(id.to_string()),
             _ => None,
         });
     Ok(granted

@@ -219,6 +219,7 @@ fn requests(pin: &ServerPin) -> Vec<CapabilityRequest> {
     for id in pin.launch.secret_names() {
         let secret = HostCapability::SecretRef {
             id: id.clone().into(),
+            hosts: Cow::Borrowed(&[]),
         };
         if !requests.iter().any(|request| request.capability == secret) {
             requests.push(CapabilityRequest::required(

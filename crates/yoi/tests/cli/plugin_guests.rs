@@ -167,6 +167,62 @@ def fails():
 feature.run()
 "#;
 
+/// Serves nobody: a connection would be one that a secret goes to.
+fn unserved() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    listener.set_nonblocking(true).unwrap();
+    (listener, port)
+}
+
+// A feature with two hosts could send the key of one to the other.
+#[test]
+fn a_secret_goes_only_to_the_hosts_that_its_grant_names() {
+    if !has_python() {
+        return;
+    }
+    let at = |ports: [u16; 2]| {
+        let [one, other] = ports.map(|port| format!("\"127.0.0.1:{port}\""));
+        format!("{one}, {other}")
+    };
+    // (the hosts of the secret, whether it may go to the first and the second of two).
+    let rows = [("", [false, false]), ("FIRST", [true, false])];
+    for (hosts, may) in rows {
+        let (listeners, ports): (Vec<_>, Vec<_>) = [unserved(), unserved()].into_iter().unzip();
+        let (first, second) = (ports[0], ports[1]);
+        let bound = match hosts {
+            "" => String::new(),
+            _ => format!(", hosts = [\"127.0.0.1:{first}\"]"),
+        };
+        let manifest = REACHES_MANIFEST
+            .replace("\"127.0.0.1:PORT\"", &at([first, second]))
+            .replace("id = \"tracker\"", &format!("id = \"tracker\"{bound}"));
+        let scene = Scene::new();
+        scene.config("[secrets]\ntracker = { env = \"TRACKER\" }\n");
+        let mut calls = Vec::new();
+        for (port, may) in ports.iter().zip(may) {
+            if !may {
+                let url = format!("http://127.0.0.1:{port}/issues");
+                calls.push(("acme_fetch", json!({ "url": url, "path": "kept.txt" })));
+            }
+        }
+        let vars = [("TRACKER", "t0ken-of-a-tracker")];
+        with_guest(&scene, &manifest, REACHES, &calls, &vars);
+        let log = scene.yoi(&["log", "p"]).ends(0).out;
+        for ((listener, port), may) in listeners.iter().zip(&ports).zip(may) {
+            let refused = format!("the secret `tracker` may not go to 127.0.0.1:{port}");
+            assert_eq!(log.contains(&refused), !may, "{log}");
+            assert!(listener.accept().is_err(), "it connected to {port}");
+        }
+        let shown = scene.yoi(&["plugin", "show", "acme"]).ends(0).out;
+        let says = match hosts {
+            "" => "SecretRef(tracker): ".to_owned(),
+            _ => format!("SecretRef(tracker for 127.0.0.1:{first}): "),
+        };
+        assert!(shown.contains(&says), "{shown}");
+    }
+}
+
 const REACHES_MANIFEST: &str = r#"
 [package]
 name = "acme"
@@ -226,7 +282,11 @@ fn a_guest_reaches_a_host_with_a_secret_that_it_never_has() {
     });
     let scene = Scene::new();
     scene.config("[secrets]\ntracker = { env = \"TRACKER\" }\n");
-    let manifest = REACHES_MANIFEST.replace("PORT", &port.to_string());
+    // The secret is bound to one of two hosts.
+    let bound = format!("id = \"tracker\", hosts = [\"127.0.0.1:{port}\"]");
+    let manifest = REACHES_MANIFEST
+        .replace("PORT\"", &format!("{port}\", \"127.0.0.1:1\""))
+        .replace("id = \"tracker\"", &bound);
     let url = format!("http://127.0.0.1:{port}/issues");
     let calls = [
         ("acme_fetch", json!({ "url": url, "path": "kept.txt" })),

@@ -3,7 +3,7 @@
 
 use super::wire::Refused;
 use super::within::{Within, granted, read};
-use authority::{ChildExit, FileKind, Job, Located, Net, Redactor, Secret, Spawner};
+use authority::{ChildExit, FileKind, HostPattern, Job, Located, Net, Redactor, Secret, Spawner};
 use http_client::{
     Bytes, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, Method, Timeouts, Tls,
     Upload, Url, header,
@@ -52,10 +52,16 @@ pub(super) struct Reach {
     programs: Vec<(BTreeSet<String>, Spawner)>,
     nets: Vec<Net>,
     tls: Tls,
-    secrets: BTreeMap<String, Secret>,
+    secrets: BTreeMap<String, BoundSecret>,
     redactor: Redactor,
     services: BTreeMap<String, ServiceHandle<dyn JsonService>>,
     package: PathBuf,
+}
+
+/// A secret, and where it may be sent.
+struct BoundSecret {
+    secret: Secret,
+    to: Vec<HostPattern>,
 }
 
 #[derive(Deserialize)]
@@ -164,9 +170,12 @@ impl Reach {
                 }
                 HostCapability::Network { .. } => network = true,
                 HostCapability::Endpoint { .. } => endpoints = true,
-                HostCapability::SecretRef { id } => {
+                HostCapability::SecretRef { id, .. } => {
                     let secret = ctx.services().secret(&id)?;
-                    reach.secrets.insert(id.into_owned(), secret);
+                    let to = may_go_to(&id, ctx.grants().granted());
+                    reach
+                        .secrets
+                        .insert(id.into_owned(), BoundSecret { secret, to });
                 }
                 _ => {}
             }
@@ -182,7 +191,7 @@ impl Reach {
             reach.nets.push(ctx.services().endpoints()?);
         }
         // What a server sends back of a secret is not for the guest.
-        let known = Redactor::new(reach.secrets.values());
+        let known = Redactor::new(reach.secrets.values().map(|bound| &bound.secret));
         reach.redactor = known.map_err(|error| FeatureInstallError::failed(error.to_string()))?;
         for required in &descriptor.requires {
             // One that is optional may be missing.
@@ -356,12 +365,20 @@ impl Reach {
             prefix,
         }) = &asked.secret
         {
-            let secret = granted(self.secrets.get(name), &format!("the secret `{name}`"))?;
+            let bound = granted(self.secrets.get(name), &format!("the secret `{name}`"))?;
+            let mut to = bound.to.iter();
+            if !to.any(|host| host.matches(url.host(), url.port())) {
+                let host = base.host_port();
+                let text = format!(
+                    "the secret `{name}` may not go to {host}; `hosts` of its request names where it may"
+                );
+                return Err(Refused::new(ErrorKind::Denied, text));
+            }
             if !base.is_tls() && base.is_public() {
                 let text = "a secret goes to a host of the internet only with https";
                 return Err(Refused::new(ErrorKind::Denied, text));
             }
-            let words = secret.expose();
+            let words = bound.secret.expose();
             let words = words.map_err(|error| Refused::of(tools::refused(&error)))?;
             add(&mut headers, header, &format!("{prefix}{words}")).map_err(fix)?;
         }
@@ -429,6 +446,26 @@ impl Reach {
         let answer = answer.map_err(|error| Refused::new(error.kind(), error.to_string()))?;
         answer.map_err(|fault| Refused::new(fault.kind, fault.message))
     }
+}
+
+/// Where a secret may be sent: the hosts that its grant names; without any, the one host that the feature may connect to. A
+/// feature with more hosts, or any host, says in its manifest which of them a secret is for.
+fn may_go_to(id: &str, granted: &[HostCapability]) -> Vec<HostPattern> {
+    let (mut bound, mut reached) = (BTreeSet::new(), BTreeSet::new());
+    for grant in granted {
+        match grant {
+            HostCapability::SecretRef { id: own, hosts } if own == id => bound.extend(hosts.iter()),
+            HostCapability::Network { hosts, .. } | HostCapability::Endpoint { at: hosts, .. } => {
+                reached.extend(hosts.iter());
+            }
+            _ => {}
+        }
+    }
+    if bound.is_empty() && reached.len() == 1 {
+        bound = reached;
+    }
+    let exact = bound.into_iter().filter(|host| !host.contains('*'));
+    exact.filter_map(|host| host.parse().ok()).collect()
 }
 
 /// Adds a header; those that frame a message are the host's.

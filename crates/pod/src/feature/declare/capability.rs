@@ -132,6 +132,10 @@ pub enum HostCapability {
     SecretRef {
         /// Its name; in a policy, `*` is any.
         id: Text,
+        /// The hosts that it may be sent to, as `api.example.org` or `127.0.0.1:9000`, never with `*`; only in requests of
+        /// guests, for which the host sends it. Without any, it goes to the one host that the feature may connect to.
+        #[serde(default, skip_serializing_if = "names_none")]
+        hosts: Names,
     },
     /// Keep state of one's own in this scope. Every declared state asks for it by itself.
     StateStore {
@@ -238,6 +242,7 @@ impl HostCapability {
     pub const fn secret(id: &'static str) -> Self {
         Self::SecretRef {
             id: Cow::Borrowed(id),
+            hosts: Cow::Borrowed(&[]),
         }
     }
 
@@ -312,7 +317,7 @@ impl HostCapability {
             ),
             Self::Network { purpose, hosts } => ("Network", CapabilityScope::Hosts(purpose, hosts)),
             Self::Endpoint { purpose, at } => ("Endpoint", CapabilityScope::Hosts(purpose, at)),
-            Self::SecretRef { id } => ("SecretRef", CapabilityScope::Name(id)),
+            Self::SecretRef { id, hosts } => ("SecretRef", CapabilityScope::Bound(id, hosts)),
             Self::StateStore { scope } => ("StateStore", CapabilityScope::Whole(scope.to_string())),
             Self::EmitModelNotification {
                 max_bytes,
@@ -421,7 +426,19 @@ impl HostCapability {
                 .err();
                 purpose.or_else(|| at.iter().filter(exact).find_map(endpoint))
             }
-            Self::SecretRef { id } => text::check("the name of a secret", id, 64, Lines::One).err(),
+            Self::SecretRef { hosts, .. } if hosts.len() > MAX_HOSTS => Some(format!(
+                "a SecretRef request names at most {MAX_HOSTS} hosts"
+            )),
+            Self::SecretRef { id, hosts } => {
+                let named = |host: &Text| match host.parse::<HostPattern>() {
+                    Ok(_) if host.contains('*') => Some(format!(
+                        "{self}: each host of a secret is named, without `*`"
+                    )),
+                    parsed => parsed.err().map(|error| error.to_string()),
+                };
+                let id = text::check("the name of a secret", id, 64, Lines::One).err();
+                id.or_else(|| hosts.iter().find_map(named))
+            }
             Self::ContributeHook { point, class } if point.class() != *class => Some(format!(
                 "a hook at {point} is a {}, not a {class}",
                 point.class()
@@ -494,6 +511,8 @@ enum CapabilityScope<'a> {
     Names(&'a mut Names),
     /// Some programs, and whether they use the network.
     Programs(&'a mut Names, &'a mut bool),
+    /// One name, and the hosts that it is bound to; none is no bound.
+    Bound(&'a mut Text, &'a mut Names),
     /// The purpose, and patterns of hosts.
     Hosts(&'a mut Text, &'a mut Names),
     /// Modes of access to one thing, each with its letter.
@@ -502,6 +521,10 @@ enum CapabilityScope<'a> {
     Bounds(&'a mut u32, &'a mut u32),
     /// No parameter.
     Whole(String),
+}
+
+fn names_none(names: &Names) -> bool {
+    names.is_empty()
 }
 
 /// Most tools in one request about their results, arguments or schemas.

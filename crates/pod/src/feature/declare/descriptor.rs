@@ -241,6 +241,13 @@ impl FeatureDescriptor {
                 )
             };
             found.extend(request.capability.problem().or_else(|| reason().err()));
+            let is_bound = matches!(&request.capability, HostCapability::SecretRef { hosts, .. } if !hosts.is_empty());
+            if is_bound && self.runtime != FeatureRuntimeKind::Guest {
+                found.push(format!(
+                    "{}: only guests have secrets with hosts",
+                    request.capability
+                ));
+            }
         }
         found.extend(self.about.as_ref().and_then(About::problem));
         found.extend(

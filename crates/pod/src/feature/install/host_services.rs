@@ -162,13 +162,18 @@ impl FeatureServiceProvider<'_> {
     /// The handle on a granted secret.
     ///
     /// # Errors
-    /// `Denied` without a grant of this `SecretRef`; `Unavailable` when the host knows no such secret.
+    /// `Denied` without a grant of a `SecretRef` of this name; `Unavailable` when the host knows no such secret.
     pub fn secret(&mut self, id: &str) -> Result<Secret, FeatureInstallError> {
         self.0.call("services.secret", id, |stage| {
             let wish = HostCapability::SecretRef {
                 id: id.to_owned().into(),
+                hosts: Cow::Borrowed(&[]),
             };
-            let grant = stage.granted(&wish)?;
+            // One that is bound to hosts is a grant of the secret, too: its holder is the part of the host that sends it.
+            let granted = stage.grants.granted().iter();
+            let mut granted = granted.filter(|grant| grant.meet(&wish).is_some());
+            let grant = granted.next().cloned();
+            let grant = grant.ok_or_else(|| stage.denied(&wish))?;
             let unknown = || stage.unavailable(&wish, NOT_OFFERED);
             let secret = stage.host.secrets.get(id).ok_or_else(unknown)?;
             let secret = secret

@@ -169,7 +169,12 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
                 names(at, "host and port")
             ))
         }
-        HostCapability::SecretRef { id } => Some(format!("hold the secret {id}")),
+        HostCapability::SecretRef { id, hosts } if hosts.is_empty() => {
+            Some(format!("hold the secret {id}"))
+        }
+        HostCapability::SecretRef { id, hosts } => {
+            Some(format!("send the secret {id} to {}", names(hosts, "host")))
+        }
         HostCapability::StateStore { scope } => {
             Some(format!("keep state {}", scope_text(&scope.to_string())))
         }

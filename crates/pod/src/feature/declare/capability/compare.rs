@@ -30,6 +30,14 @@ impl HostCapability {
             (CapabilityScope::Hosts(own, reached), CapabilityScope::Hosts(purpose, hosts)) => {
                 (*purpose, *hosts) = (name_of_both(own, purpose)?, hosts_of_both(reached, hosts)?);
             }
+            (CapabilityScope::Bound(own, bound), CapabilityScope::Bound(name, hosts)) => {
+                *name = name_of_both(own, name)?;
+                if hosts.is_empty() {
+                    hosts.clone_from(bound);
+                } else if !bound.is_empty() {
+                    *hosts = hosts_of_both(bound, hosts)?;
+                }
+            }
             (CapabilityScope::Modes(own, on), CapabilityScope::Modes(of, modes)) if own == of => {
                 modes_of_both(&on, modes)?
             }
@@ -117,7 +125,7 @@ impl HostCapability {
     /// The names in it; none for a kind without.
     pub(crate) fn names(&self) -> Vec<Text> {
         match self.clone().parts().1 {
-            CapabilityScope::Name(name) => vec![name.clone()],
+            CapabilityScope::Name(name) | CapabilityScope::Bound(name, _) => vec![name.clone()],
             CapabilityScope::Names(names)
             | CapabilityScope::Programs(names, _)
             | CapabilityScope::Hosts(_, names) => names.to_vec(),
@@ -130,12 +138,17 @@ impl HostCapability {
     /// The same kind with other names: one capability for each, or one for all where the kind takes many.
     pub(crate) fn with_names(&self, names: Vec<String>) -> Vec<Self> {
         let names: Vec<Text> = names.into_iter().map(Text::from).collect();
-        let takes_one = matches!(self.clone().parts().1, CapabilityScope::Name(_));
+        let takes_one = matches!(
+            self.clone().parts().1,
+            CapabilityScope::Name(_) | CapabilityScope::Bound(..)
+        );
         let size = if takes_one { 1 } else { names.len().max(1) };
         let named = |names: &[Text]| {
             let mut named = self.clone();
             match (named.parts().1, names) {
-                (CapabilityScope::Name(own), [name]) => own.clone_from(name),
+                (CapabilityScope::Name(own) | CapabilityScope::Bound(own, _), [name]) => {
+                    own.clone_from(name)
+                }
                 (
                     CapabilityScope::Names(own)
                     | CapabilityScope::Programs(own, _)
@@ -175,6 +188,10 @@ impl fmt::Display for HostCapability {
             }
             CapabilityScope::Hosts(purpose, hosts) => {
                 write!(f, "{kind}({purpose}: {})", hosts.join(","))
+            }
+            CapabilityScope::Bound(name, hosts) if hosts.is_empty() => write!(f, "{kind}({name})"),
+            CapabilityScope::Bound(name, hosts) => {
+                write!(f, "{kind}({name} for {})", hosts.join(","))
             }
             CapabilityScope::Modes(of, modes) => {
                 let on: String = modes
@@ -285,6 +302,10 @@ mod tests {
                 hosts: hosts.into(),
             }
         };
+        let bound = |hosts: &[&'static str]| HostCapability::SecretRef {
+            id: "key".into(),
+            hosts: hosts.iter().map(|host| Text::from(*host)).collect(),
+        };
         let run = |network| HostCapability::Process {
             programs: vec![Text::from("git")].into(),
             network,
@@ -304,6 +325,17 @@ mod tests {
                 HostCapability::tool("key"),
                 None,
             ),
+            (
+                HostCapability::secret("*"),
+                bound(&["a.org", "b.org"]),
+                Some(bound(&["a.org", "b.org"])),
+            ),
+            (
+                bound(&["a.org", "b.org"]),
+                bound(&["b.org", "c.org"]),
+                Some(bound(&["b.org"])),
+            ),
+            (bound(&["a.org"]), bound(&["b.org"]), None),
             (fs(true, true), fs(true, false), Some(fs(true, false))),
             (fs(true, false), fs(false, true), None),
             (
