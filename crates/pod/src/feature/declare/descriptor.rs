@@ -53,12 +53,10 @@ pub enum FeatureRuntimeKind {
     /// Compiled in.
     Builtin,
     /// A child process that answers requests: a guest.
-    #[serde(alias = "external_process")]
+    #[serde(alias = "external_process", alias = "wasm_placeholder")]
     Guest,
     /// An MCP server.
     McpBridge,
-    /// A WebAssembly component.
-    WasmPlaceholder,
     /// Data without code.
     #[serde(alias = "declarative_placeholder")]
     Declarative,

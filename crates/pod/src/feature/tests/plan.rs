@@ -314,13 +314,6 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
         ),
         (
             "user:u",
-            vec![runtime(FeatureRuntimeKind::WasmPlaceholder)],
-            vec![C::NoAdapter],
-            InstallOutcome::Skipped,
-            &[],
-        ),
-        (
-            "user:u",
             vec![runtime(FeatureRuntimeKind::Declarative)],
             vec![C::NoAdapter],
             InstallOutcome::Skipped,
@@ -720,4 +713,17 @@ fn a_kind_of_code_needs_an_adapter() {
         planned(builder().runtime(FeatureRuntimeKind::Declarative)),
         InstallOutcome::Installed
     );
+}
+
+// Journals name kinds that a feature had when they were written.
+#[test]
+fn old_names_of_kinds_of_code_are_read() {
+    for (old, now) in [
+        ("external_process", FeatureRuntimeKind::Guest),
+        ("wasm_placeholder", FeatureRuntimeKind::Guest),
+        ("declarative_placeholder", FeatureRuntimeKind::Declarative),
+    ] {
+        let kind: FeatureRuntimeKind = serde_json::from_str(&format!("\"{old}\"")).unwrap();
+        assert_eq!(kind, now, "{old}");
+    }
 }
