@@ -8,7 +8,8 @@ const REVIEWED: ToolKey<Reviewed> = ToolKey::new(
     "Reviewed",
     ToolEffect::Idempotent,
     "Note that a branch was reviewed.",
-);
+)
+.touching(|_| vec![Touch::Session]);
 const BEFORE_PUSH: HookKey<PreToolCall> = HookKey::new("review-before-push");
 const BRANCHES: StateKey<Vec<String>> = StateKey::new("branches", 1);
 

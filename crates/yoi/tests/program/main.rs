@@ -7,6 +7,7 @@
 )]
 
 mod keeper;
+mod languages;
 mod scene;
 mod scripts;
 
@@ -78,8 +79,8 @@ fn main() -> ExitCode {
             scripts::a_program_brings_a_runtime_of_its_own,
         ),
         (
-            "a_push_waits_for_a_review_that_no_kill_forgets",
-            scripts::a_push_waits_for_a_review_that_no_kill_forgets,
+            "the_same_feature_gives_the_same_transcript_in_each_language",
+            languages::the_same_feature_gives_the_same_transcript_in_each_language,
         ),
         (
             "the_example_in_lua_keeps_the_contract",

@@ -35,13 +35,13 @@ impl FeatureModule for Adapted {
     }
 }
 
-fn example() -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plugins");
-    docs.join("review-first-lua").canonicalize().unwrap()
+    docs.join(name).canonicalize().unwrap()
 }
 
 /// The feature of a package, with the network: the test kit has no sandbox, and nothing else keeps a guest from it.
-fn declared(manifest: &str) -> DeclaredFeature {
+pub(crate) fn declared(manifest: &str) -> DeclaredFeature {
     let version = env!("CARGO_PKG_VERSION").parse().unwrap();
     let manifest = Manifest::read(manifest, &version, &Renames::new(), &["lua"]).unwrap();
     let mut declared = manifest.features.into_values().next().unwrap().unwrap();
@@ -54,7 +54,7 @@ fn declared(manifest: &str) -> DeclaredFeature {
     declared
 }
 
-fn adapter(declared: DeclaredFeature, package: &Path) -> Adapted {
+pub(crate) fn adapter(declared: DeclaredFeature, package: &Path) -> impl FeatureModule + use<> {
     let digest = Content::default().digest();
     Adapted(DeclarativeFeature::new(
         declared,
@@ -64,26 +64,8 @@ fn adapter(declared: DeclaredFeature, package: &Path) -> Adapted {
     ))
 }
 
-/// The test of `docs/template`, whose feature is written in Rust.
-pub(crate) fn a_push_waits_for_a_review_that_no_kill_forgets() {
-    let package = example();
-    let declared = declared(&fs::read_to_string(package.join(MANIFEST)).unwrap());
-    let mut host = FeatureHost::new().install(adapter(declared, &package));
-    let push = || shell_call("git push origin fix");
-    assert!(matches!(
-        host.ask::<PreToolCall>(push()),
-        Ruling::Deny { .. }
-    ));
-    assert_eq!(
-        host.call("Reviewed", json!({"branch": "fix"})).text(),
-        "1 reviewed"
-    );
-    host.kill();
-    assert_eq!(host.ask::<PreToolCall>(push()), Ruling::Allow);
-}
-
 pub(crate) fn the_example_in_lua_keeps_the_contract() {
-    let package = example();
+    let package = example("review-first-lua");
     let mut declared = declared(&fs::read_to_string(package.join(MANIFEST)).unwrap());
     // The host compares arguments with a schema of a manifest before it asks the tool; the checks ask the tool alone.
     for tool in &mut declared.descriptor.declared_tools {
