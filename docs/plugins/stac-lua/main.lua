@@ -1,14 +1,28 @@
 -- A catalogue of satellite images under the names of tools that stac-mcp has. Whatever a question names and the catalogue does
 -- not have is an error: a mistake must not look like an empty answer.
-local catalogue = require("catalogue")
 local place = require("place")
 local time = require("time")
 
-local boxes, known = {}, { properties = {}, assets = {} }
-for _, item in ipairs(catalogue.items) do
-  boxes[item.id] = place.box(item.bbox, item.id)
-  for name in pairs(item.properties) do known.properties[name] = true end
-  for name in pairs(item.assets) do known.assets[name] = true end
+local catalogue, boxes, known
+
+-- Takes the catalogue of the server that the settings name, as it is now, or that of this package.
+local function load_catalogue()
+  local url = yoi.settings and yoi.settings.url
+  if catalogue and not url then return end
+  catalogue = url and require("remote")(url) or require("catalogue")
+  boxes, known = {}, { properties = {}, assets = {} }
+  for _, item in ipairs(catalogue.items) do
+    boxes[item.id] = place.box(item.bbox, item.id)
+    for name in pairs(item.properties) do known.properties[name] = true end
+    for name in pairs(item.assets) do known.assets[name] = true end
+  end
+end
+
+local function tool(name, answer)
+  yoi.tool(name, function(arguments)
+    load_catalogue()
+    return answer(arguments)
+  end)
 end
 
 local function names(all)
@@ -175,7 +189,7 @@ local function lacks(what, more)
   return answer
 end
 
-yoi.tool("get_root", function()
+tool("get_root", function()
   return {
     id = catalogue.id, type = "Catalog", stac_version = "1.0.0", description = catalogue.description,
     collections = names(catalogue.collections),
@@ -185,7 +199,7 @@ end)
 local SEARCH = "https://api.stacspec.org/v1.0.0/item-search"
 local CONFORMS = { SEARCH, SEARCH .. "#fields", SEARCH .. "#query", SEARCH .. "#sort" }
 
-yoi.tool("get_conformance", function(arguments)
+tool("get_conformance", function(arguments)
   local checks
   for _, uri in ipairs(arguments.check or {}) do
     checks = checks or {}
@@ -194,7 +208,7 @@ yoi.tool("get_conformance", function(arguments)
   return { conformsTo = CONFORMS, checks = checks }
 end)
 
-yoi.tool("get_capabilities", function()
+tool("get_capabilities", function()
   local all = {}
   for _, name in ipairs({ "query", "sort", "fields", "queryables", "aggregation", "filter" }) do
     all[name] = { supported = set(CONFORMS)[SEARCH .. "#" .. name] or false }
@@ -202,7 +216,7 @@ yoi.tool("get_capabilities", function()
   return { capabilities = all }
 end)
 
-yoi.tool("search_collections", function(arguments)
+tool("search_collections", function(arguments)
   local list = json.array({})
   for _, id in ipairs(names(catalogue.collections)) do
     if #list < (arguments.limit or 10) then table.insert(list, collection(id)) end
@@ -210,9 +224,9 @@ yoi.tool("search_collections", function(arguments)
   return { collections = list, matched = #names(catalogue.collections) }
 end)
 
-yoi.tool("get_collection", function(arguments) return collection(arguments.collection_id) end)
+tool("get_collection", function(arguments) return collection(arguments.collection_id) end)
 
-yoi.tool("get_item", function(arguments)
+tool("get_item", function(arguments)
   local items = found({ collections = { arguments.collection_id }, ids = { arguments.item_id } })
   if not items[1] then
     yoi.fail(("`%s` is not in %s"):format(arguments.item_id, arguments.collection_id))
@@ -220,7 +234,7 @@ yoi.tool("get_item", function(arguments)
   return shown(items[1], wanted_assets(arguments), arguments.fields)
 end)
 
-yoi.tool("search_items", function(arguments)
+tool("search_items", function(arguments)
   local assets, items, page = wanted_assets(arguments), sorted(found(arguments), arguments.sortby), json.array({})
   for at = 1, math.min(#items, arguments.limit or 10) do
     table.insert(page, shown(items[at], assets, arguments.fields))
@@ -228,7 +242,7 @@ yoi.tool("search_items", function(arguments)
   return { matched = #items, returned = #page, has_more = #page < #items, items = page }
 end)
 
-yoi.tool("estimate_data_size", function(arguments)
+tool("estimate_data_size", function(arguments)
   local assets, bytes, count, unknown = wanted_assets(arguments), 0, 0, 0
   local items = sorted(found(arguments))
   for at = 1, math.min(#items, arguments.limit or 10) do
@@ -243,11 +257,11 @@ yoi.tool("estimate_data_size", function(arguments)
   return { item_count = count, estimated_size_bytes = bytes, assets_without_size = unknown }
 end)
 
-yoi.tool("get_queryables", function() return lacks("does not describe its properties", { queryables = {} }) end)
+tool("get_queryables", function() return lacks("does not describe its properties", { queryables = {} }) end)
 
-yoi.tool("get_aggregations", function(arguments)
+tool("get_aggregations", function(arguments)
   conditions(arguments)
   return lacks("does not aggregate", { aggregations = json.array({}) })
 end)
 
-yoi.tool("get_sensor_registry_info", function() return lacks("has no registry of sensors") end)
+tool("get_sensor_registry_info", function() return lacks("has no registry of sensors") end)

@@ -61,6 +61,9 @@ struct Guest {
 struct Hello {
     #[serde(default)]
     settings: Json,
+    /// By name.
+    #[serde(default)]
+    secrets: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -94,8 +97,8 @@ struct Scan {
 
 impl Guest {
     fn start(host: &Rc<Host>, path: &str, params: Json) -> Result<Self, Failure> {
-        let Hello { settings } = read(params)?;
-        let script = Script::load(host, path, &settings)?;
+        let Hello { settings, secrets } = read(params)?;
+        let script = Script::load(host, path, &settings, &secrets)?;
         let (tool, agent, connector) = (
             Tool::of(&script)?,
             Agent::of(&script)?,

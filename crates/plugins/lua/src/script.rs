@@ -41,7 +41,12 @@ impl Script {
     ///
     /// # Errors
     /// What the script raised.
-    pub(crate) fn load(host: &Rc<Host>, path: &str, settings: &Json) -> Result<Self, Failure> {
+    pub(crate) fn load(
+        host: &Rc<Host>,
+        path: &str,
+        settings: &Json,
+        secrets: &[String],
+    ) -> Result<Self, Failure> {
         let libraries =
             StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8 | StdLib::COROUTINE;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
@@ -56,6 +61,8 @@ impl Script {
         })?;
         let native = native(&lua, host)?;
         native.raw_set("settings", convert::to_lua(&lua, settings)?)?;
+        let names = lua.create_table_from(secrets.iter().map(|name| (name.as_str(), true)))?;
+        native.raw_set("secrets", names)?;
         let kit = lua.load(KIT).set_name("=kit").set_mode(ChunkMode::Text);
         let (tools, hooks) = kit.call(native)?;
         let script = Self {

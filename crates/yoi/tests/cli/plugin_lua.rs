@@ -4,6 +4,10 @@ use crate::plugins::{SYSTEM_PATH, called_once, has_python};
 use crate::scene::{Done, Scene, finish};
 use serde_json::json;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::thread;
 
 fn example(name: &str) -> String {
     format!("{}/../../docs/plugins/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -67,4 +71,79 @@ fn a_new_package_in_lua_works_as_it_is() {
     fs::remove_file(scene.file("acme-first/main.lua")).unwrap();
     let checked = scene.yoi(&["plugin", "check", "acme-first"]).ends(65);
     checked.prints(&["the file `main.lua` of guest is not in the package"]);
+}
+
+/// A server of a catalogue on two pages, which ends after the requests of one question. Gives its port.
+fn catalogue() -> (u16, thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let item = |id: &str, cover: f64, at: &str| {
+        json!({
+            "id": id, "type": "Feature", "collection": "sentinel-2-l2a", "bbox": [178.5, -18.5, -179.2, -16],
+            "properties": { "datetime": at, "eo:cloud_cover": cover }, "assets": { "B04": { "href": "x", "file:size": 7 } },
+        })
+    };
+    let next = format!("http://127.0.0.1:{port}/search?page=2");
+    let pages = [
+        json!({ "id": "far", "description": "A catalogue elsewhere." }),
+        json!({ "collections": [{ "id": "sentinel-2-l2a", "title": "Images" }] }),
+        json!({ "features": [item("ONE", 3.5, "2024-05-31T23:59:59.123Z")], "links": [{ "rel": "next", "href": next }] }),
+        json!({ "features": [item("TWO", 50.0, "2024-06-01T00:00:00+00:00")], "links": [] }),
+    ];
+    let serve = move || {
+        let mut asked = Vec::new();
+        for page in pages {
+            let (stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+            asked.push(lines.next().unwrap());
+            assert!(lines.any(|line| line.is_empty()));
+            let (body, kind) = (page.to_string(), "application/geo+json; charset=utf-8");
+            let length = body.len();
+            let head = format!("content-type: {kind}\r\ncontent-length: {length}");
+            write!(&stream, "HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}").unwrap();
+        }
+        asked
+    };
+    (port, thread::spawn(serve))
+}
+
+#[test]
+fn a_catalogue_on_a_server_is_asked_as_the_one_of_the_package() {
+    let scene = Scene::new();
+    for file in [
+        "plugin.toml",
+        "main.lua",
+        "catalogue.lua",
+        "remote.lua",
+        "place.lua",
+        "time.lua",
+    ] {
+        let from = Path::new(&example("stac-lua")).join(file);
+        let text = fs::read_to_string(from).unwrap();
+        scene.write(&format!("stac-lua/{file}"), &text);
+    }
+    let (port, served) = catalogue();
+    let manifest = fs::read_to_string(scene.file("stac-lua/plugin.toml")).unwrap();
+    let own =
+        format!("capability = \"endpoint\", purpose = \"catalogue\", at = [\"127.0.0.1:{port}\"]");
+    let public = "capability = \"network\", purpose = \"catalogue\", hosts = [\"earth-search.aws.element84.com\"]";
+    assert!(manifest.contains(public));
+    scene.write("stac-lua/plugin.toml", &manifest.replace(public, &own));
+    scene.config(&format!(
+        "[features.\"plugin:stac-lua/catalogue\"]\nurl = \"http://127.0.0.1:{port}/\"\n"
+    ));
+    scene.yoi(&["plugin", "add", "stac-lua"]).ends(0);
+    scene.yoi(&["grant", "plugin:stac-lua"]).ends(0);
+    let question = json!({ "datetime": "2024-06", "bbox": [-180, -20, -179, -15], "fields": ["properties.datetime"] });
+    let (failed, said) = called_once(&scene, "p", "search_items", question);
+    assert!(!failed, "{said}");
+    let found = json!({ "id": "TWO", "collection": "sentinel-2-l2a", "properties": { "datetime": "2024-06-01T00:00:00Z" } });
+    let escaped = found.to_string().replace('"', "\\\"");
+    assert!(said.contains(&escaped) && !said.contains("ONE"), "{said}");
+    let paths = ["/", "/collections", "/search?limit=100", "/search?page=2"];
+    let lines = paths.map(|path| format!("GET {path} HTTP/1.1"));
+    assert_eq!(served.join().unwrap(), lines);
+    // Nobody serves any more: the question fails, and the answer is no empty page.
+    let (failed, said) = called_once(&scene, "q", "search_items", json!({}));
+    assert!(failed && said.contains("127.0.0.1"), "{said}");
 }

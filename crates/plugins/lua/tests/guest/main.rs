@@ -5,6 +5,7 @@
     reason = "a rig that fails is a failed test"
 )]
 
+mod reach;
 mod stac;
 
 use lua::{Process, serve};
@@ -56,7 +57,8 @@ fn talk(script: &str, lines: &[Value]) -> Said {
 /// The same with a package of these files.
 fn talk_with(read: impl Fn(&str) -> io::Result<Vec<u8>> + 'static, lines: &[Value]) -> Said {
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "contract": 1, "feature": "plugin:p/main", "settings": { "limit": 3 }, "states": ["seen"] } });
+        "contract": 1, "feature": "plugin:p/main", "settings": { "limit": 3 }, "states": ["seen"],
+        "secrets": ["tracker"] } });
     let lines = std::iter::once(&hello).chain(lines);
     let input: String = lines.map(|line| format!("{line}\n")).collect();
     let (output, log) = (Written::default(), Written::default());
@@ -498,8 +500,8 @@ fn only_the_libraries_that_were_chosen_are_there() {
     let said = result(script, json!({}));
     assert_eq!(
         said["result"]["summary"],
-        "_G _VERSION assert base64 collectgarbage coroutine crypto error getmetatable ipairs json load log math next pairs \
-         pcall print rawequal rawget rawlen rawset require select setmetatable sleep string table tonumber tostring type \
+        "_G _VERSION assert base64 collectgarbage coroutine crypto env error fs getmetatable http ipairs json load log math next \
+         pairs pcall print rawequal rawget rawlen rawset require select setmetatable sleep string table tonumber tostring type \
          utf8 warn xpcall yoi"
     );
     let none = "return tostring(string.dump) .. tostring(os) .. tostring(io) .. tostring(debug) .. tostring(package)";
