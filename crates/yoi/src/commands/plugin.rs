@@ -26,15 +26,12 @@ struct Template {
     name: &'static str,
     /// Its tool, and what stands behind the name of the package in its place.
     tool: (&'static str, &'static str),
-    /// Whether it has guests, which examples do not run.
-    has_guests: bool,
     files: &'static [(&'static str, &'static str)],
 }
 
 const PROGRAM: Template = Template {
     name: "hello",
     tool: ("hello_greet", "greet"),
-    has_guests: false,
     files: &[
         (
             "plugin.toml",
@@ -54,7 +51,6 @@ const PROGRAM: Template = Template {
 const PYTHON: Template = Template {
     name: "review-first",
     tool: ("Reviewed", "reviewed"),
-    has_guests: true,
     files: &[
         (
             "plugin.toml",
@@ -68,13 +64,16 @@ const PYTHON: Template = Template {
             "yoi_guest.py",
             include_str!("../../../../docs/plugins/sdk/yoi_guest.py"),
         ),
+        (
+            "tests/reviewed.json",
+            include_str!("../../../../docs/plugins/review-first/tests/reviewed.json"),
+        ),
     ],
 };
 
 const LUA: Template = Template {
     name: "review-first",
     tool: ("Reviewed", "reviewed"),
-    has_guests: true,
     files: &[
         (
             "plugin.toml",
@@ -84,13 +83,16 @@ const LUA: Template = Template {
             "main.lua",
             include_str!("../../../../docs/plugins/review-first-lua/main.lua"),
         ),
+        (
+            "tests/reviewed.json",
+            include_str!("../../../../docs/plugins/review-first-lua/tests/reviewed.json"),
+        ),
     ],
 };
 
 const NODE: Template = Template {
     name: "review-first-node",
     tool: ("Reviewed", "reviewed"),
-    has_guests: true,
     files: &[
         (
             "plugin.toml",
@@ -107,6 +109,10 @@ const NODE: Template = Template {
         (
             "yoi_guest.d.mts",
             include_str!("../../../../docs/plugins/sdk/yoi_guest.d.mts"),
+        ),
+        (
+            "tests/reviewed.json",
+            include_str!("../../../../docs/plugins/review-first-node/tests/reviewed.json"),
         ),
     ],
 };
@@ -274,7 +280,6 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
     let Template {
         name,
         tool: (own, behind),
-        has_guests,
         files,
     } = match args {
         PluginNewArgs { python: true, .. } => PYTHON,
@@ -292,11 +297,9 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
     }
     out::line(&format!("wrote {}", dir.display()));
     let shown = dir.display();
-    let test = match has_guests {
-        true => String::new(),
-        false => format!(" && yoi plugin test {shown}"),
-    };
-    out::line(&format!("to try it: yoi plugin check {shown}{test}"));
+    out::line(&format!(
+        "to try it: yoi plugin check {shown} && yoi plugin test {shown}"
+    ));
     out::line(&format!(
         "to use it: yoi plugin add {shown} && yoi grant plugin:{}",
         args.name

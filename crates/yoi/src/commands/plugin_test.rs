@@ -1,10 +1,13 @@
 //! `yoi plugin test`: the examples of a package, each run as a call would be, confined, with the package's content as a copy, in
 //! an empty directory; and what tools promise beyond their answers.
 
+mod guests;
+
 use super::person::only_a_person;
 use crate::show::out;
 use authority::text::bytes_without_bom;
 use authority::{ChildExit, Job, Scratch, Spawner};
+use guests::Homes;
 use host::compose::roots::Added;
 use host::compose::{compose, packages};
 use host::config::Config;
@@ -36,6 +39,10 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// Most output of an example that is compared, in bytes.
 const MAX_OUTPUT: usize = 1024 * 1024;
 
+const CHANGED: &str = "the tool is `read_only`, but the call changed files of the project";
+const ANOTHER: &str =
+    "the tool is `idempotent`, but a second call ended or left files in another way";
+
 /// One call, and what has to come of it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +59,17 @@ struct Example {
     /// Files in the directory of the call, by their relative paths.
     #[serde(default)]
     files: BTreeMap<PathBuf, String>,
+    /// Calls that were made before, where guests answer.
+    #[serde(default)]
+    before: Vec<ExampleCall>,
+}
+
+/// A call of any tool.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExampleCall {
+    tool: String,
+    arguments: Map<String, Value>,
 }
 
 /// The result of one example.
@@ -64,8 +82,9 @@ struct ExampleEnd {
 }
 
 /// The programs of a package, and where they run.
-struct Bench {
+struct Bench<'a> {
     spawner: Spawner,
+    homes: Homes<'a>,
     /// Every example has a directory of its own in it.
     project: PathBuf,
     copy: PathBuf,
@@ -87,8 +106,11 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     // The package calls its tools by its own names.
     let other_names = config.plugin_places.renames.get(&package.name);
     for (_, example) in &mut examples {
-        if let Some(other) = other_names.and_then(|names| names.get(&example.tool)) {
-            example.tool.clone_from(other);
+        let before = example.before.iter_mut().map(|call| &mut call.tool);
+        for tool in before.chain([&mut example.tool]) {
+            if let Some(other) = other_names.and_then(|names| names.get(tool)) {
+                tool.clone_from(other);
+            }
         }
     }
     let parent = env
@@ -101,7 +123,8 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
         fs::create_dir(dir).map_err(|error| disk(dir, &error))?;
     }
     package.copy_to(&copy).map_err(unfit)?;
-    let mut ended = all(&package, &examples, copy, &env.in_dir(&project))?;
+    let homes = Homes::new(&package, other_names, place.path().join("homes"), env);
+    let mut ended = all(&package, &examples, homes, copy, &env.in_dir(&project))?;
     ended.extend(untested(&package, &examples));
     let failed = ended.iter().filter(|end| !end.passed).count();
     if json {
@@ -170,6 +193,7 @@ fn examples(package: &Path) -> Result<Vec<(String, Example)>, String> {
 fn all(
     package: &FoundPackage,
     examples: &[(String, Example)],
+    homes: Homes<'_>,
     copy: PathBuf,
     env: &Env,
 ) -> Result<Vec<ExampleEnd>, Failure> {
@@ -200,6 +224,7 @@ fn all(
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
     let bench = Bench {
         spawner,
+        homes,
         project,
         copy,
         runtime,
@@ -218,7 +243,7 @@ fn all(
     Ok(ended.collect())
 }
 
-impl Bench {
+impl Bench<'_> {
     /// Runs an example in a new directory; the error says in what it differs.
     fn problem(&self, package: &FoundPackage, example: &Example, dir: &str) -> Result<(), String> {
         let tools = package.features().flat_map(|feature| {
@@ -228,21 +253,15 @@ impl Bench {
                 .iter()
                 .filter_map(|tool| Some((tool, feature.programs.get(&tool.name)?)))
         });
-        let mut guests = package.features().filter(|feature| feature.guest.is_some());
-        let is_answered = |feature: &DeclaredFeature| {
-            let mut tools = feature.descriptor.declared_tools.iter();
-            tools.any(|tool| tool.name == example.tool)
-        };
-        if guests.any(is_answered) {
-            return Err(
-                "a guest answers this tool, and examples run programs only; try it with `yoi run`"
-                    .to_owned(),
-            );
-        }
-        let (tool, program) = tools
+        let own = tools
             .into_iter()
-            .find(|(tool, _)| tool.name == example.tool)
-            .ok_or("there is no such tool")?;
+            .find(|(tool, _)| tool.name == example.tool);
+        let Some((tool, program)) = own else {
+            return self.guest_problem(package, example, dir);
+        };
+        if !example.before.is_empty() {
+            return Err("`before` needs a tool or hooks of guests".to_owned());
+        }
         if !fits(&tool.schema, example)? {
             return Ok(());
         }
@@ -261,14 +280,55 @@ impl Bench {
         answers(example, how, &output)?;
         let after = self.files();
         match tool.effect {
-            ToolEffect::ReadOnly if after != before => {
-                Err("the tool is `read_only`, but the call changed files of the project".to_owned())
+            ToolEffect::ReadOnly if after != before => Err(CHANGED.to_owned()),
+            ToolEffect::Idempotent if call()?.0 != how || self.files() != after => {
+                Err(ANOTHER.to_owned())
             }
-            ToolEffect::Idempotent if call()?.0 != how || self.files() != after => Err(
-                "the tool is `idempotent`, but a second call ended or left files in another way"
-                    .to_owned(),
-            ),
             ToolEffect::ReadOnly | ToolEffect::Idempotent | ToolEffect::Effectful => Ok(()),
+        }
+    }
+
+    /// The same for a tool that a guest answers, and for one of yoi that its hooks see.
+    fn guest_problem(
+        &self,
+        package: &FoundPackage,
+        example: &Example,
+        dir: &str,
+    ) -> Result<(), String> {
+        let guests = package.features().filter(|feature| feature.guest.is_some());
+        let guests: Vec<&DeclaredFeature> = guests.collect();
+        let mut tools = guests
+            .iter()
+            .flat_map(|guest| &guest.descriptor.declared_tools);
+        let tool = tools.find(|tool| tool.name == example.tool);
+        let is_seen = |guest: &&DeclaredFeature| !guest.descriptor.declared_hooks.is_empty();
+        match tool {
+            None if !guests.iter().any(is_seen) => return Err("there is no such tool".to_owned()),
+            Some(tool) if !fits(&tool.schema, example)? => return Ok(()),
+            _ => {}
+        }
+        let run = |dir: String, times| {
+            let cwd = self.project.join(dir);
+            prepare(&cwd, &example.files)?;
+            let before = content_of(&cwd);
+            let ends = self.homes.called(example, &cwd, times)?;
+            Ok::<_, String>((before, ends, content_of(&cwd)))
+        };
+        let (before, ends, after) = run(dir.to_owned(), 1)?;
+        let first = ends.first().ok_or("the call did not end")?;
+        let how = |failed: bool| ChildExit::Exit(failed.into());
+        answers(example, how(first.failed), first.text.as_bytes())?;
+        match tool.map(|tool| tool.effect) {
+            Some(ToolEffect::ReadOnly) if after != before => Err(CHANGED.to_owned()),
+            Some(ToolEffect::Idempotent) => {
+                let (_, ends, twice) = run(format!("{dir}-twice"), 2)?;
+                let same = ends.iter().all(|end| end.failed == first.failed);
+                match same && twice == after {
+                    true => Ok(()),
+                    false => Err(ANOTHER.to_owned()),
+                }
+            }
+            _ => Ok(()),
         }
     }
 
@@ -414,7 +474,8 @@ fn fits(schema: &str, example: &Example) -> Result<bool, String> {
 fn untested(package: &FoundPackage, examples: &[(String, Example)]) -> Vec<ExampleEnd> {
     let tools = package
         .features()
-        .flat_map(|feature| feature.programs.keys());
+        .flat_map(|feature| &feature.descriptor.declared_tools)
+        .map(|tool| &tool.name);
     let untested = tools.filter(|tool| examples.iter().all(|(_, example)| example.tool != **tool));
     let end = |tool: &String| ExampleEnd {
         name: tool.clone(),

@@ -3,8 +3,10 @@
 use crate::plugins::{SYSTEM_PATH, has_python};
 use crate::scene::{Scene, finish};
 use serde_json::{Value, json};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::path::Path;
 use std::thread;
 
 const DIR: &str = concat!(
@@ -60,6 +62,76 @@ fn a_gate_of_guests_is_shown_granted_and_asked() {
     // Without a sandbox no guest is started, and a gate that is not asked would allow.
     let off = run(&["run", "--sandbox", "off", "-m", &model, "go"]).ends(78);
     assert!(off.err.contains("lacks its gates"), "{}", off.err);
+}
+
+/// The package itself; its gate allows all; its tool dies.
+const EXAMPLES: [(&str, &str, &[&str]); 3] = [
+    ("", "", &["4 passed, 0 failed"]),
+    (
+        "return deny(",
+        "return allow() or (",
+        &[
+            "failed  reviewed.json 3 (Bash): exit 0 instead of exit 1; output: ",
+            "3 passed, 1 failed",
+        ],
+    ),
+    (
+        "def reviewed(branch):",
+        "def reviewed(branch):\n    import os; os._exit(3)",
+        &[
+            "failed  reviewed.json 1 (Reviewed): exit 1 instead of exit 0; output: ",
+            "ended with exit 3",
+            "ok      reviewed.json 3 (Bash)",
+        ],
+    ),
+];
+
+#[test]
+fn examples_of_guests_are_runs_with_the_package_alone() {
+    let scene = Scene::new();
+    let test = |dir: &str| {
+        let mut command = scene.command(&["plugin", "test", dir]);
+        finish(command.env("PATH", SYSTEM_PATH).spawn().unwrap())
+    };
+    test(&DIR.replace("review-first", "review-first-lua"))
+        .ends(0)
+        .prints(&["4 passed, 0 failed"]);
+    test(&DIR.replace("review-first", "stac-lua"))
+        .ends(0)
+        .prints(&["12 passed, 0 failed"]);
+    if SYSTEM_PATH
+        .split(':')
+        .any(|dir| Path::new(dir).join("node").is_file())
+    {
+        test(&DIR.replace("review-first", "review-first-node"))
+            .ends(0)
+            .prints(&["4 passed, 0 failed"]);
+    }
+    if !has_python() {
+        return;
+    }
+    for (from, to, prints) in EXAMPLES {
+        let dir = if from.is_empty() { "first" } else { "changed" };
+        for file in [
+            "plugin.toml",
+            "guest.py",
+            "yoi_guest.py",
+            "tests/reviewed.json",
+        ] {
+            let text = fs::read_to_string(Path::new(DIR).join(file)).unwrap();
+            assert!(file != "guest.py" || text.contains(from));
+            let text = match file {
+                "guest.py" if !from.is_empty() => text.replace(from, to),
+                _ => text,
+            };
+            scene.write(&format!("{dir}/{file}"), &text);
+        }
+        let done = test(dir);
+        let code = if from.is_empty() { 0 } else { 1 };
+        done.ends(code).prints(prints);
+    }
+    // Nothing of it is left in what the person has.
+    assert!(!scene.path("state/yoi/pods").join("example").exists());
 }
 
 /// Writes a package whose guest is this program in Python, adds and grants it, and runs calls of its tool.

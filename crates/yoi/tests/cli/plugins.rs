@@ -502,9 +502,14 @@ fn a_check_names_every_problem() {
 
 /// The page of authors has the example as it is.
 #[test]
-fn the_page_shows_the_manifest_of_the_example() {
+fn the_page_shows_the_example() {
     let page = include_str!("../../../../docs/PLUGINS.md");
-    assert!(page.contains(include_str!("../../../../docs/plugins/hello/plugin.toml")));
+    for part in [
+        include_str!("../../../../docs/plugins/review-first/plugin.toml"),
+        include_str!("../../../../docs/plugins/review-first/guest.py"),
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
 }
 
 #[test]
