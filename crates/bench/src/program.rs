@@ -79,6 +79,20 @@ impl Program {
         }
     }
 
+    /// Adds a plugin with these files.
+    pub fn add_package(&self, name: &str, files: &[(&str, &str)]) {
+        let dir = self.root.path().join("config/yoi/plugins").join(name);
+        fs::create_dir_all(&dir).unwrap();
+        for (file, text) in files {
+            fs::write(dir.join(file), text).unwrap();
+        }
+    }
+
+    /// Grants all plugins.
+    pub fn grant_all(&self) {
+        drop(self.output(&["grant", "--all"]));
+    }
+
     /// The directory it works in.
     #[must_use]
     pub fn project(&self) -> PathBuf {
@@ -96,6 +110,23 @@ impl Program {
     pub fn kept_waiting(&self, server: &Server, name: &str, calls: usize, keep: Duration) -> Ran {
         server.expect(calls, "true");
         server.keep_waiting(keep);
+        self.ran(server, name, calls)
+    }
+
+    /// Runs the pod `name` through so many calls of this tool with these arguments.
+    #[must_use]
+    pub fn calls(
+        &self,
+        server: &Server,
+        name: &str,
+        calls: usize,
+        (tool, arguments): (&'static str, Value),
+    ) -> Ran {
+        server.expect_tool(calls, tool, arguments);
+        self.ran(server, name, calls)
+    }
+
+    fn ran(&self, server: &Server, name: &str, calls: usize) -> Ran {
         let mut command = self.command();
         command.args([
             "run",

@@ -1,4 +1,4 @@
-//! A model server on loopback that answers at once: so many calls of one shell command, then the end.
+//! A model server on loopback that answers at once: so many times one call, then the end.
 
 use crate::machine::{self, Cpu, Usage};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ struct Shared {
 struct Run {
     calls: usize,
     tool: &'static str,
-    command: String,
+    arguments: Value,
     keep: Duration,
     /// Of the last answer.
     words: usize,
@@ -71,10 +71,15 @@ impl Server {
 
     /// What the next run gets: `calls` answers with one call of `command` each, then text.
     pub fn expect(&self, calls: usize, command: &str) {
+        self.expect_tool(calls, "Bash", json!({ "command": command }));
+    }
+
+    /// The same with another tool.
+    pub fn expect_tool(&self, calls: usize, tool: &'static str, arguments: Value) {
         *self.shared.run.lock().unwrap() = Run {
             calls,
-            tool: "Bash",
-            command: command.to_owned(),
+            tool,
+            arguments,
             ..Run::default()
         };
     }
@@ -214,7 +219,7 @@ impl Shared {
         } else if last {
             vec![json!({"content": "done"})]
         } else {
-            let arguments = json!({"command": run.command}).to_string();
+            let arguments = run.arguments.to_string();
             let function = json!({"name": run.tool, "arguments": arguments});
             vec![
                 json!({"tool_calls": [{"index": 0, "id": "call", "type": "function", "function": function}]}),

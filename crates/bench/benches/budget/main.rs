@@ -10,6 +10,7 @@
 )]
 
 mod context;
+mod guests;
 mod inside;
 mod list;
 mod restore;
@@ -37,7 +38,7 @@ struct Amount {
 /// One part of the table.
 type Part = fn(&Ambient, &Path, Amount, &mut Table);
 
-const PARTS: [(&str, Part); 12] = [
+const PARTS: [(&str, Part); 13] = [
     ("start", |_, binary, amount, table| {
         runs::start(binary, amount, table)
     }),
@@ -55,6 +56,9 @@ const PARTS: [(&str, Part); 12] = [
     ("context", context::context),
     ("list", list::list),
     ("screen", screen::screen),
+    ("guests", |_, binary, amount, table| {
+        guests::guests(binary, amount, table)
+    }),
     ("features", |_, _, amount, table| {
         inside::features(amount, table)
     }),
