@@ -70,7 +70,7 @@ pub(crate) fn guests(binary: &Path, amount: Amount, table: &mut Table) {
     let read = || ("Read", json!({ "path": "small" }));
     let own = |tool: &'static str| (tool, json!({}));
     // The same step with a tool that is compiled in is the floor: request, records, one small file.
-    let mut warm = |name: &str, call: (&'static str, Value)| {
+    let warm = |name: &str, call: (&'static str, Value)| {
         let steps = (0..amount.rounds.div_ceil(4)).flat_map(|round| {
             let ran = program.calls(&server, &format!("{name}{round}"), CALLS, call.clone());
             ran.steps().split_off(WARM)

@@ -128,7 +128,7 @@ fn a_catalogue_on_a_server_is_asked_as_the_one_of_the_package() {
         format!("capability = \"endpoint\", purpose = \"catalogue\", at = [\"127.0.0.1:{port}\"]");
     let public = "capability = \"network\", purpose = \"catalogue\", hosts = [\"earth-search.aws.element84.com\"]";
     assert!(manifest.contains(public));
-    scene.write("stac-lua/plugin.toml", &manifest.replace(public, &own));
+    scene.write("stac-lua/plugin.toml", manifest.replace(public, &own));
     scene.config(&format!(
         "[features.\"plugin:stac-lua/catalogue\"]\nurl = \"http://127.0.0.1:{port}/\"\n"
     ));
