@@ -5,9 +5,9 @@ local time = require("time")
 
 local catalogue, boxes, known
 
--- Takes the catalogue of the server that the settings name, as it is now, or that of this package.
+-- Takes the catalogue of the server that server.lua names, as it is now, or that of this package.
 local function load_catalogue()
-  local url = yoi.settings and yoi.settings.url
+  local url = require("server")
   if catalogue and not url then return end
   catalogue = url and require("remote")(url) or require("catalogue")
   boxes, known = {}, { properties = {}, assets = {} }

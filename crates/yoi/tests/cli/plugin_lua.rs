@@ -129,9 +129,8 @@ fn a_catalogue_on_a_server_is_asked_as_the_one_of_the_package() {
     let public = "capability = \"network\", purpose = \"catalogue\", hosts = [\"earth-search.aws.element84.com\"]";
     assert!(manifest.contains(public));
     scene.write("stac-lua/plugin.toml", manifest.replace(public, &own));
-    scene.config(&format!(
-        "[features.\"plugin:stac-lua/catalogue\"]\nurl = \"http://127.0.0.1:{port}/\"\n"
-    ));
+    let server = format!("return \"http://127.0.0.1:{port}/\"");
+    scene.write("stac-lua/server.lua", server);
     scene.yoi(&["plugin", "add", "stac-lua"]).ends(0);
     scene.yoi(&["grant", "plugin:stac-lua"]).ends(0);
     let question = json!({ "datetime": "2024-06", "bbox": [-180, -20, -179, -15], "fields": ["properties.datetime"] });
