@@ -5,7 +5,7 @@ use crate::compose::model;
 use crate::config::file;
 use crate::config::{AttachedFeature, Attaching, Detacher, Source, Sourced};
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::limits::LimitsConfig;
 use crate::plain_file::{self, Links};
 use authority::text::{Lines, escape_within};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The directory of the person's own agents, in the directory of their configuration.
-const OWN: &str = "agents";
+pub const OWN: &str = "agents";
 
 /// Bytes of a file, of its prompt with all arguments, and of a description as it is shown.
 const MAX_FILE: u64 = 256 * 1024;
@@ -165,10 +165,7 @@ impl Agent {
             let config = attaching.config();
             let runs = name.starts_with(model::SCRIPTED) || name.starts_with(model::RECORD);
             if runs && !self.own {
-                return Err(self.foreign(
-                    &format!("choose the model {name}"),
-                    "name the model with -m",
-                ));
+                return Err(self.foreign(&format!("choose the model {name}"), Help::ChooseModel));
             }
             model::named(name, config).map_err(|failure| Failure {
                 message: format!("{source}: {}", failure.message),
@@ -184,10 +181,9 @@ impl Agent {
                 if is_on && settings.is_empty() {
                     continue;
                 }
-                return Err(self.foreign(
-                    &format!("switch on {id}"),
-                    &format!("switch it on with --with {id}"),
-                ));
+                return Err(
+                    self.foreign(&format!("switch on {id}"), Help::AttachFeature(id.clone()))
+                );
             }
             let place = |(key, value): (&String, &toml::Value)| {
                 (key.clone(), Sourced::new(value.clone(), source.clone()))
@@ -215,13 +211,12 @@ impl Agent {
         format!("agent {}", self.name)
     }
 
-    fn foreign(&self, what: &str, instead: &str) -> Failure {
+    fn foreign(&self, what: &str, instead: Help) -> Failure {
         let what = format!(
             "{}: only an agent file of your own may {what}",
             self.source()
         );
-        Failure::new(Exit::Config, what)
-            .help(format!("{instead}, or read the file and copy it to the directory `{OWN}` beside your config.toml"))
+        Failure::new(Exit::Config, what).help(instead)
     }
 }
 

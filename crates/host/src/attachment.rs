@@ -1,10 +1,9 @@
 //! `--with ID[=JSON]`: a feature for one start, and its settings.
 
 use crate::bad_value::BadValue;
+use crate::exit::Help;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-const EXAMPLES: &str = "examples: builtin:loop-detect, 'builtin:loop-detect={\"window\": 4}'; `yoi features` lists the ids";
 
 /// Keys that only configuration files have.
 const RESERVED: [&str; 3] = ["enabled", "grant", "required"];
@@ -29,7 +28,7 @@ pub fn written(text: &str) -> Result<String, BadValue> {
 
 /// Reads an attachment as the command line and a recorded start have it.
 pub fn attachment(text: &str) -> Result<FeatureAttachment, BadValue> {
-    let bad = |what: String| BadValue::new(what, EXAMPLES);
+    let bad = |what: String| BadValue::new(what, Help::AttachmentExamples);
     let (id, json) = text
         .split_once('=')
         .map_or((text, None), |(id, json)| (id, Some(json)));

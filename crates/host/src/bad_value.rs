@@ -1,5 +1,6 @@
 //! A refused value of an option. Reads no value.
 
+use crate::exit::Help;
 use std::error::Error;
 use std::fmt;
 
@@ -7,12 +8,12 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadValue {
     pub message: String,
-    pub help: String,
+    pub help: Help,
 }
 
 impl BadValue {
     /// A refusal and what to write instead.
-    pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub fn new(message: impl Into<String>, help: impl Into<Help>) -> Self {
         Self {
             message: message.into(),
             help: help.into(),

@@ -22,8 +22,8 @@ use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use crate::pods::make_private;
 use crate::project::Project;
-use crate::remedy::{TERMS, TERMS_READ_ONLY, TERMS_TOO_WIDE};
 use crate::skills::FoundSkills;
+use crate::words::{ReadOnlyCause, SHELL};
 use authority::{
     Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HelperProgram, HostPattern,
     HostPort, HostProxy, Net, Redactor, Secret, Spawner, Workspace,
@@ -35,7 +35,7 @@ use pod::feature::{
     HostCapability, HostReport, HostSandbox, HostServices, InstallPlan, PodLink,
 };
 use pod::host::SystemText;
-use pod::permission::{Person, Policy, SandboxState};
+use pod::permission::{HostTerms, Person, Policy, SandboxState};
 use pod::record::BudgetKind;
 use pod::record::SurfaceSources;
 use roots::{Added, AddedDirs};
@@ -191,10 +191,17 @@ pub fn compose(
 /// What the configuration allows, asks and denies, and what plugins ask and deny that were granted at the start with the
 /// configuration `started`.
 pub fn rules(config: &Config, started: &Config, env: &Env) -> Result<Policy, Failure> {
-    let terms = match &config.sandbox {
-        _ if config.project.too_wide.is_some() => TERMS_TOO_WIDE,
-        sandbox if sandbox.source == "--read-only" => TERMS_READ_ONLY,
-        _ => TERMS,
+    let cause = match &config.sandbox {
+        _ if config.project.too_wide.is_some() => ReadOnlyCause::TooWide,
+        sandbox if sandbox.source == "--read-only" => ReadOnlyCause::Flag,
+        _ => ReadOnlyCause::Sandbox,
+    };
+    let terms = HostTerms {
+        read: "Read",
+        shell: SHELL,
+        jobs: builtins::jobs::START_TOOL,
+        run: builtins::shell::run_by_person,
+        remedy: (env.words.remedy)(cause),
     };
     let off = |launch: &_| servers::withheld(packages::mode(started), launch);
     let layers = servers::layers(started, env, off)

@@ -37,7 +37,7 @@ pub use user_rules::{Addition, UserRules, as_toml};
 pub use variables::INHERITED;
 
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::plain_file::Links;
 use crate::plugins::{OnDemand, Places};
 use crate::project::Project;
@@ -275,5 +275,5 @@ fn own_alone(text: &read::Text) -> Result<(), Failure> {
         Exit::Config,
         format!("{place}: a project cannot set `terminal.vi_keys`"),
     )
-    .help("delete the line; `yoi config path` prints where your own configuration is"))
+    .help(Help::OwnConfigFile))
 }

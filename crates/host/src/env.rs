@@ -2,6 +2,7 @@
 
 use crate::added::AddedFeatures;
 use crate::exit::{Exit, Failure};
+use crate::words::Words;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -18,11 +19,16 @@ pub struct Env {
     pub stdin_terminal: bool,
     /// What the program has beside the built-in features.
     pub added: AddedFeatures,
+    pub words: Words,
 }
 
 impl Env {
     /// Reads the process; `directory` is what `-C` says.
-    pub fn of_process(directory: Option<&Path>, added: AddedFeatures) -> Result<Self, Failure> {
+    pub fn of_process(
+        directory: Option<&Path>,
+        added: AddedFeatures,
+        words: Words,
+    ) -> Result<Self, Failure> {
         let started = std::env::current_dir().map_err(|e| {
             Failure::new(
                 Exit::Unavailable,
@@ -57,6 +63,7 @@ impl Env {
             stderr_terminal: std::io::stderr().is_terminal(),
             stdin_terminal: std::io::stdin().is_terminal(),
             added,
+            words,
         })
     }
 

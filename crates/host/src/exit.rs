@@ -68,8 +68,72 @@ pub struct Failure {
     pub exit: Exit,
     /// One line.
     pub message: String,
-    /// One line, without the word `help`.
-    pub help: Option<String>,
+    pub help: Option<Help>,
+}
+
+/// The next step. The face puts it into words, where a command or flag of it is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Help {
+    /// One line, without the word `help`, about no command and no flag.
+    Text(String),
+    ListPods,
+    RunOrRemove(String),
+    Salvage(String),
+    StopOwner(String),
+    /// What must be done first, and the pod to continue then.
+    Continue(String, String),
+    AskForLess(String),
+    WritableStateDir {
+        local: bool,
+    },
+    GrantAgain,
+    GrantPluginAgain,
+    AddServerAgain,
+    RevokeGrants,
+    GrantForms,
+    GrantPlugins,
+    /// Where a plugin is required that is not granted.
+    RequiredPlugin(String),
+    AdoptLostRules,
+    /// A model's name that may be meant.
+    WriteModel(Option<String>),
+    ListFeatures,
+    PlanFeatures,
+    /// Only an agent file of one's own chooses such a model.
+    ChooseModel,
+    /// Only an agent file of one's own switches this feature on.
+    AttachFeature(String),
+    PodOfNoAgent,
+    /// The agent file of a pod.
+    AgentChanged {
+        pod: String,
+        file: String,
+    },
+    OtherAgent {
+        pod: String,
+        file: String,
+    },
+    AdoptDrift(String),
+    StartByCommand,
+    OwnConfigFile,
+    StartRun,
+    ScriptFile,
+    /// Rules that a person can write, behind a text.
+    RuleExamples(String),
+    AttachmentExamples,
+    /// Names of variables of which one holds a key.
+    SetKey {
+        names: String,
+        or_other_model: bool,
+    },
+    RemainingChanges(String),
+}
+
+impl<T: Into<String>> From<T> for Help {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
+    }
 }
 
 impl Failure {
@@ -82,9 +146,9 @@ impl Failure {
         }
     }
 
-    /// The same with a next step: one line, without the word `help`.
+    /// The same with a next step.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn help(mut self, help: impl Into<Help>) -> Self {
         self.help = Some(help.into());
         self
     }

@@ -25,9 +25,9 @@ pub mod plugins;
 pub mod pods;
 pub mod points;
 pub mod project;
-pub mod remedy;
 pub mod skills;
 pub mod undo;
+pub mod words;
 
 #[cfg(feature = "fuzzing")]
 pub use config::fuzzing;

@@ -265,7 +265,7 @@ mod tests {
         ("host/src/config/parser_text.rs", "a sentence, in its test"),
         ("host/src/config/fuzzing.rs", "a person's file"),
         ("host/src/config/file/tests.rs", "a file"),
-        ("host/src/remedy.rs", "what a turn names that reached one"),
+        ("yoi/src/remedy.rs", "what a turn names that reached one"),
         ("yoi/src/cli/texts.rs", "compared with the flags"),
         ("yoi/src/commands/config.rs", "compared below"),
     ];

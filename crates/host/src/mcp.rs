@@ -3,7 +3,7 @@
 //! A file counts only if this user alone can have written it. Reading it starts nothing.
 
 use crate::env::{Env, settled};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::plain_file;
 use crate::pods::{disk, make_private};
 use mcp::{McpFeature, ServerPin, is_server_name};
@@ -148,9 +148,7 @@ fn bytes(env: &Env, name: &str) -> Result<Option<Vec<u8>>, Failure> {
 
 fn unfit(env: &Env, path: &Path, what: &str) -> Failure {
     let message = format!("{}: {what}; the MCP server is ignored", env.shown(path));
-    Failure::new(Exit::Config, message).help(
-        "make it yours alone with `chmod go-w`, or remove it with `yoi mcp remove` and add it again",
-    )
+    Failure::new(Exit::Config, message).help(Help::AddServerAgain)
 }
 
 /// Writes it, in one step and durably. The caller holds the lock of the grants.

@@ -1,7 +1,7 @@
 //! Where pods live on disk, and what they are called. Reads no record.
 
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use authority::{Scratch, remove_dir};
 use session_store::{Damage, Digest, ReadError, Reader};
 use std::cmp::Reverse;
@@ -101,11 +101,12 @@ impl Pods {
         let begun: Vec<String> = names.into_iter().filter(begins).collect();
         match begun.as_slice() {
             [only] => Ok(only.clone()),
-            [] if name.is_empty() => Err(Failure::new(Exit::Usage, "the pod's name is empty")
-                .help("`yoi ls --all` lists all pods")),
+            [] if name.is_empty() => {
+                Err(Failure::new(Exit::Usage, "the pod's name is empty").help(Help::ListPods))
+            }
             [] => Err(
                 Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
-                    .help("`yoi ls --all` lists all pods"),
+                    .help(Help::ListPods),
             ),
             all => {
                 let mut named = all.to_vec();
@@ -237,7 +238,7 @@ pub fn disk(path: &Path, error: &io::Error) -> Failure {
             failure.help("free disk space, then run the command again")
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            failure.help("set XDG_STATE_HOME to a writable directory, or use --ephemeral")
+            failure.help(Help::WritableStateDir { local: false })
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
             failure.help("set XDG_STATE_HOME to a directory")
@@ -263,8 +264,11 @@ pub fn newer_format(message: &str) -> Failure {
 
 /// A pod that holds no record.
 pub fn empty(name: &str, exit: Exit) -> Failure {
-    Failure::new(exit, format!("the pod {name} is empty: its run ended before the first record"))
-        .help(format!("`yoi run --pod {name} \"PROMPT\"` runs a prompt in it; `yoi rm {name}` moves it to the trash"))
+    Failure::new(
+        exit,
+        format!("the pod {name} is empty: its run ended before the first record"),
+    )
+    .help(Help::RunOrRemove(name.to_owned()))
 }
 
 /// A damaged pod. Its journal is read once more: what is lost does not depend on where the reader began.
@@ -297,12 +301,7 @@ pub fn damaged(name: &str, damage: &Damage) -> Failure {
         "the pod `{name}` is damaged: {} {are} lost{place}",
         all.join(" and ")
     );
-    Failure::new(Exit::Data, message).help(salvage(name))
-}
-
-/// What to do with a pod whose journal is damaged.
-pub fn salvage(name: &str) -> String {
-    format!("`yoi verify {name} --salvage NEW` copies the intact records into the pod NEW")
+    Failure::new(Exit::Data, message).help(Help::Salvage(name.to_owned()))
 }
 
 /// `record 3`, `records 3 to 5`.

@@ -1,6 +1,6 @@
 //! Undoing what a pod changed in files, in words: in a pod that no process has, and between the turns of a live one.
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::hosting::leftovers::{everything, session};
 use crate::pods::{empty, read_failure};
 use authority::escape;
@@ -39,9 +39,9 @@ pub fn undo(
             1 => "1 path was skipped; the reason is above".to_owned(),
             more => format!("{more} paths were skipped; the reasons are above"),
         };
-        return Err(Failure::new(Exit::Failed, skipped).help(format!(
-            "`yoi diff {name}` shows the remaining changes; undo them by hand"
-        )));
+        return Err(
+            Failure::new(Exit::Failed, skipped).help(Help::RemainingChanges(name.to_owned()))
+        );
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! What `pod` does not know: flags, tools, features and their stores. It decides; the program above it finds the words.
+//! What `host` does not know: flags and commands of the command line.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -74,6 +75,22 @@ pub fn host(root: &Path) -> Vec<Finding> {
             if name.ends_with("Store") && !STORES.contains(&name) {
                 found(at, format!("`{name}` is a store of a feature"));
             }
+        }
+    }
+    bad
+}
+
+/// Flags and commands of the command line in literals of the shipped code of `host`; a finding's place is the file.
+pub fn command_line(root: &Path) -> Vec<Finding> {
+    let (sources, mut bad) = source::sources(root);
+    let host = |file: &&Source| file.path.starts_with("crates/host/src/") && file.ships();
+    for file in sources.iter().filter(host) {
+        let texts = file.shipped_literals();
+        let flags = flags(&texts).map(|at| (at, word(&texts, at)));
+        let commands = texts.match_indices("`yoi ");
+        for (at, what) in flags.chain(commands) {
+            let what = format!("{what:?} is of the command line: give an `exit::Help`");
+            bad.push(Finding::new(&file.path, source::line_of(&texts, at), what));
         }
     }
     bad

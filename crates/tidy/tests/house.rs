@@ -62,6 +62,67 @@ const WIDE: &[&str] = &[
     "crates/yoi/tests/offline/table/rust.rs more",
 ];
 
+/// Files of `host` that name the command line, and what for. The list only gets shorter.
+const OF_COMMAND_LINE: [(&str, &str); 15] = [
+    (
+        "crates/host/src/agent.rs",
+        "a missing argument, and a file that does not exist",
+    ),
+    (
+        "crates/host/src/allow.rs",
+        "the source of rules that a start gives",
+    ),
+    (
+        "crates/host/src/compose.rs",
+        "a note about the target directory",
+    ),
+    (
+        "crates/host/src/compose/packages.rs",
+        "how a plugin is granted",
+    ),
+    (
+        "crates/host/src/compose/roots.rs",
+        "the sources of added directories",
+    ),
+    (
+        "crates/host/src/compose/servers.rs",
+        "how a server is granted",
+    ),
+    (
+        "crates/host/src/config/packages.rs",
+        "the source of directories of plugins",
+    ),
+    (
+        "crates/host/src/config/parser_text.rs",
+        "help of errors in the configuration",
+    ),
+    (
+        "crates/host/src/config/project.rs",
+        "a note about entries without a grant",
+    ),
+    (
+        "crates/host/src/hosting/open.rs",
+        "notes about what changed, and the source of features",
+    ),
+    (
+        "crates/host/src/hosting/session_location.rs",
+        "a warning about the last run",
+    ),
+    (
+        "crates/host/src/launch.rs",
+        "the options of a start, each with its flag",
+    ),
+    (
+        "crates/host/src/limits.rs",
+        "the table of limits, each with its flag",
+    ),
+    (
+        "crates/host/src/plugins/package.rs",
+        "the standing of a plugin",
+    ),
+    ("crates/host/src/undo.rs", "what an undo skipped"),
+];
+
 /// Files that read what others write, and what that is.
 const OF_OTHERS: &[(&str, &str)] = &[
     ("crates/host/src/allow.rs", "a rule as a person writes it"),
@@ -149,6 +210,19 @@ fn invariants_and_tests_are_pairs() {
 #[test]
 fn the_host_knows_no_flag_and_no_tool() {
     none(ignorance::host(&root()));
+}
+
+#[test]
+fn what_hosts_pods_knows_no_command_line() {
+    none(except(
+        &root(),
+        ignorance::command_line(&root()),
+        &OF_COMMAND_LINE.map(|(place, reason)| Exception {
+            place,
+            reason,
+            work_item: "20261127-214032-house-part-three",
+        }),
+    ));
 }
 
 #[test]

@@ -73,19 +73,19 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "host::points", may: &[] },
         // features that a composed program has besides the built-in ones
         Room { name: "host::added", may: &[] },
-        Room { name: "host::env", may: &["added", "exit"] },
+        Room { name: "host::env", may: &["added", "exit", "words"] },
         Room { name: "host::project", may: &["env", "plain_file"] },
         Room { name: "host::pods", may: &["env", "exit"] },
         // what people debug with; knows no pod and no run
         Room { name: "host::host_log", may: &["env", "exit"] },
         Room { name: "host::instructions", may: &["env", "exit", "plain_file", "project"] },
-        Room { name: "host::bad_value", may: &[] },
+        Room { name: "host::bad_value", may: &["exit"] },
         // the table of limits; knows no file and no command line
         Room { name: "host::limits", may: &["bad_value"] },
-        Room { name: "host::attachment", may: &["bad_value"] },
-        Room { name: "host::allow", may: &["bad_value", "nearest"] },
+        Room { name: "host::attachment", may: &["bad_value", "exit"] },
+        Room { name: "host::allow", may: &["bad_value", "exit", "nearest"] },
         // what a person can do about a refusal, in words
-        Room { name: "host::remedy", may: &[] },
+        Room { name: "host::words", may: &["exit"] },
         // packages on this machine and the person's grants of them; knows no configuration
         Room { name: "host::plugins", may: &["env", "exit", "plain_file", "pods"] },
         // MCP servers that the person added; knows no configuration
@@ -95,35 +95,37 @@ const ROOMS: &[(&str, &[Room])] = &[
         // what is configured; knows no option
         Room { name: "host::config", may: &["compose", "env", "exit", "host_log", "limits", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "skills"] },
         // the composition root
-        Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "remedy", "skills"] },
+        Room { name: "host::compose", may: &["config", "env", "exit", "instructions", "mcp", "nearest", "plain_file", "plugins", "pods", "project", "skills", "words"] },
         // a file that describes an agent
         Room { name: "host::agent", may: &["compose", "config", "env", "exit", "limits", "plain_file"] },
         // in words, for a command and for a live pod
         Room { name: "host::undo", may: &["exit", "hosting", "pods"] },
         Room { name: "host::launch", may: &["agent", "allow", "attachment", "config", "env", "exit", "limits"] },
         // a pod in this process
-        Room { name: "host::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "points", "pods", "project", "undo"] },
+        Room { name: "host::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "points", "pods", "project", "undo", "words"] },
     ]),
     ("yoi", &[
         // a terminal: its width and theme
         Room { name: "yoi::look", may: &[] },
+        // next steps in words
+        Room { name: "yoi::remedy", may: &[] },
         // errors on standard error
-        Room { name: "yoi::report", may: &["look"] },
+        Room { name: "yoi::report", may: &["look", "remedy"] },
         // scripts of plugins that this program runs itself; knows no host of them
         Room { name: "yoi::scripts", may: &[] },
         Room { name: "yoi::program", may: &["scripts"] },
-        Room { name: "yoi::usage", may: &[] },
-        Room { name: "yoi::candidates", may: &[] },
+        Room { name: "yoi::usage", may: &["remedy"] },
+        Room { name: "yoi::candidates", may: &["remedy"] },
         // flags; runs nothing
         Room { name: "yoi::cli", may: &["candidates"] },
         // what people see; knows no command
-        Room { name: "yoi::show", may: &["look"] },
+        Room { name: "yoi::show", may: &["look", "remedy"] },
         // the control channel; knows no command and no configuration
         Room { name: "yoi::past_turn", may: &[] },
         Room { name: "yoi::socket", may: &["past_turn"] },
         // the terminal of the full screen: keys in, frames out, given back; knows no pod
         Room { name: "yoi::terminal", may: &[] },
-        Room { name: "yoi::commands", may: &["cli", "look", "past_turn", "report", "show", "socket", "terminal"] },
+        Room { name: "yoi::commands", may: &["cli", "look", "past_turn", "remedy", "report", "show", "socket", "terminal"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

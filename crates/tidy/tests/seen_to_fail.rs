@@ -365,6 +365,31 @@ fn what_the_host_knows() {
 }
 
 #[test]
+fn the_command_line_in_what_hosts_pods() {
+    let place = "crates/host/src/a.rs";
+    let good = "//! `yoi run --pod`\npub const A: &str = \"yoi knows no such pod -- a dash\";\n\
+                #[cfg(test)]\nmod tests {\n    const B: &str = \"--allow\";\n}\n";
+    let (flag, verb) = (
+        "//! x\npub const A: &str = \"use --allow\";\n",
+        "//! x\npub const A: &str = \"`yoi ls` lists pods\";\n",
+    );
+    seen(
+        ignorance::command_line,
+        &[(place, good), ("crates/yoi/src/a.rs", flag)],
+        &[
+            (
+                &[(place, flag)],
+                "host/src/a.rs:2: \"--allow\" is of the command line",
+            ),
+            (
+                &[(place, verb)],
+                "host/src/a.rs:2: \"`yoi \" is of the command line",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn document_paths() {
     let code = (
         "crates/my-pod/src/feature/plan.rs",

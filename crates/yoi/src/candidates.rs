@@ -2,6 +2,7 @@
 //!
 //! The shell asks at each press of Tab, so both are those of that moment. Nothing is connected or written.
 
+use crate::remedy::WORDS;
 use clap_complete::CompletionCandidate;
 use host::added::AddedFeatures;
 use host::compose::model::OFFLINE;
@@ -37,5 +38,5 @@ pub(crate) fn models() -> Vec<CompletionCandidate> {
 }
 
 fn env() -> Option<Env> {
-    Env::of_process(None, AddedFeatures::default()).ok()
+    Env::of_process(None, AddedFeatures::default(), WORDS).ok()
 }

@@ -9,6 +9,7 @@ mod commands;
 mod look;
 mod past_turn;
 mod program;
+mod remedy;
 mod report;
 mod scripts;
 mod show;
@@ -65,7 +66,7 @@ fn command_line(
             Ok(_) => Exit::Usage.code(),
         };
     }
-    let env = match Env::of_process(cli.directory.as_deref(), added) {
+    let env = match Env::of_process(cli.directory.as_deref(), added, remedy::WORDS) {
         Ok(env) => env,
         Err(failure) => return failure.report(),
     };

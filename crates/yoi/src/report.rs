@@ -1,6 +1,7 @@
 //! An error as a person reads it, on standard error.
 
 use crate::look::Look;
+use crate::remedy;
 use authority::text::escape_lines;
 use host::exit::Failure;
 use host::hosting::messages::PersonMessages;
@@ -32,7 +33,11 @@ impl Report for Failure {
 
     fn text(&self) -> String {
         let mut text = labelled("error: ", &self.message);
-        text.extend(self.help.iter().map(|help| labelled("help: ", help)));
+        text.extend(
+            self.help
+                .iter()
+                .map(|help| labelled("help: ", &remedy::help(help))),
+        );
         text
     }
 }

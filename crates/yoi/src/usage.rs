@@ -1,5 +1,6 @@
 //! Usage errors: what is wrong with a command line, in the form of every other error. Parses nothing.
 
+use crate::remedy;
 use crate::report::Report;
 use authority::text::escape_line;
 use clap::Command;
@@ -142,7 +143,7 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
             Some(source) => {
                 let help = source
                     .downcast_ref::<BadValue>()
-                    .map_or_else(manual, |bad| bad.help.clone());
+                    .map_or_else(manual, |bad| remedy::help(&bad.help));
                 (format!("{}: {source}", given(&argument, &value)), help)
             }
             None => (

@@ -4,7 +4,6 @@ use super::Permission;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::project::Project;
-use crate::remedy::allow;
 use authority::{Access, Ambient, EnvPolicy, GitGuard, Withheld, borrowed_objects};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
@@ -89,6 +88,7 @@ pub(super) fn guard(
         };
         policy.allows_by_rule(&call, &workspace, now)
     };
+    let allow = env.words.allow;
     let help = move |path: &Path| {
         let below = path.strip_prefix(&project).unwrap_or(path);
         // The hooks of a repository are allowed together, its configuration by itself.

@@ -207,7 +207,12 @@ mod tests {
         within(
             Path::new("/bin/sh"),
             &words,
-            &Env::of_process(None, crate::added::AddedFeatures::default()).unwrap(),
+            &Env::of_process(
+                None,
+                crate::added::AddedFeatures::default(),
+                crate::words::Words::default(),
+            )
+            .unwrap(),
             limit,
         )
     }

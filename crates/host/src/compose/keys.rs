@@ -4,7 +4,7 @@ use super::key_command;
 use crate::config::Config;
 use crate::config::file::KeySource;
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use authority::text::without_bom;
 use authority::{Ambient, Secret};
 use provider::catalog::{self, KeyRule};
@@ -38,7 +38,7 @@ impl ResolvedKey {
         let Some((provider, _model)) = catalog::split(model) else {
             return Self::Unneeded;
         };
-        match of(ambient, provider, config, env, OR_OTHER_MODEL) {
+        match of(ambient, provider, config, env, true) {
             Ok(None) => Self::Unneeded,
             Ok(Some(secret)) => match secret.expose() {
                 Ok(value) => Self::Known {
@@ -50,7 +50,10 @@ impl ResolvedKey {
                     help: None,
                 },
             },
-            Err(Failure { message, help, .. }) => Self::Missing { message, help },
+            Err(Failure { message, help, .. }) => Self::Missing {
+                message,
+                help: help.as_ref().map(env.words.help),
+            },
         }
     }
 
@@ -78,9 +81,6 @@ impl ResolvedKey {
     }
 }
 
-/// The way out of a missing key, behind the one that sets it.
-pub(super) const OR_OTHER_MODEL: &str = ", or choose another model with -m";
-
 /// The variables that may hold keys and secrets, as far as the configuration and the catalogue name them.
 pub fn variables(config: &Config) -> impl Iterator<Item = String> {
     let catalogue = catalog::PROVIDERS
@@ -98,13 +98,13 @@ pub fn variables(config: &Config) -> impl Iterator<Item = String> {
     catalogue.map(|name| (*name).to_owned()).chain(named)
 }
 
-/// The key of a provider; none if it needs none. `or` is what a person can do instead of setting it.
+/// The key of a provider; none if it needs none. `or_other_model`: whether a person can choose another model instead of setting it.
 pub fn of(
     ambient: &Ambient,
     provider: &str,
     config: &Config,
     env: &Env,
-    or: &str,
+    or_other_model: bool,
 ) -> Result<Option<Secret>, Failure> {
     if let Some(configured) = config.providers.get(provider) {
         let wanted = KeyPurpose {
@@ -139,7 +139,10 @@ pub fn of(
                         Exit::Config,
                         format!("no API key for {provider}: {variable} is empty"),
                     )
-                    .help(format!("set {variable}{or}"))
+                    .help(Help::SetKey {
+                        names: (*variable).to_owned(),
+                        or_other_model,
+                    })
                 })?;
             Ok(Some(Secret::new(ambient, variable, key.to_owned())))
         }
@@ -149,8 +152,11 @@ pub fn of(
                 "no API key for {provider}: {} {unset} not set",
                 names.join(" and ")
             );
-            let help = format!("set {}{or}", names.join(" or "));
-            Err(Failure::new(Exit::Config, message).help(help))
+            let names = names.join(" or ");
+            Err(Failure::new(Exit::Config, message).help(Help::SetKey {
+                names,
+                or_other_model,
+            }))
         }
     }
 }

@@ -6,10 +6,9 @@ use crate::config::Config;
 use crate::config::file::{ApiKind, ProviderConfig, TimeoutsConfig};
 use crate::config::parser_text::{explain, in_words};
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::nearest::{did_you_mean, distance, nearest};
 use crate::plain_file;
-use crate::remedy;
 use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::{Model, Price};
@@ -108,12 +107,10 @@ pub fn named(name: &str, config: &Config) -> Result<(), Failure> {
         return Ok(());
     }
     let Some((provider, _model)) = catalog::split(name) else {
-        let help = meant(name, config)
-            .map(|meant| format!("did you mean `{meant}`? `yoi models` lists the models"));
-        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model")).help(help.unwrap_or_else(|| {
-            "write PROVIDER/MODEL, such as ollama/qwen3, or offline, scripted:FILE or record:MODEL; `yoi models` lists the models"
-                .to_owned()
-        })));
+        return Err(
+            Failure::new(Exit::Config, format!("`{name}` is not a model"))
+                .help(Help::WriteModel(meant(name, config))),
+        );
     };
     if config.providers.contains_key(provider) || catalog::find(provider).is_some() {
         return Ok(());
@@ -208,7 +205,7 @@ pub struct Reach {
 /// Builds the model of this name. Nothing is connected yet, and nothing written.
 pub fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Built, Failure> {
     build_with(ambient, name, config, env, |provider| {
-        keys::of(ambient, provider, config, env, keys::OR_OTHER_MODEL)
+        keys::of(ambient, provider, config, env, true)
     })
 }
 
@@ -290,7 +287,7 @@ fn plain(
             .and_then(|known| Some(known.max_output.as_ref()?.value)),
         price: price(name, config),
         context_window: context_window(name, config),
-        terms: remedy::model_terms(proxies(env)),
+        terms: (env.words.model)(proxies(env)),
     };
     let model = match api.of_model(at_vendor) {
         catalog::Api::OpenAiChat(flavour) => openai_chat::model(endpoint, flavour),
@@ -391,7 +388,7 @@ pub fn reach(
     env: &Env,
 ) -> Result<Reach, Failure> {
     endpoint(provider, config, env, || {
-        keys::of(ambient, provider, config, env, "")
+        keys::of(ambient, provider, config, env, false)
     })
 }
 
@@ -529,8 +526,7 @@ fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
     let shown = file.display().to_string();
     let fail = |what: String| Failure::new(Exit::Data, format!("{shown}: {what}"));
     let unread = |error: std::io::Error| {
-        Failure::new(Exit::Data, authority::explain_at(&shown, &error))
-            .help("choose an existing file with -m scripted:FILE")
+        Failure::new(Exit::Data, authority::explain_at(&shown, &error)).help(Help::ScriptFile)
     };
     let size = fs::metadata(file).map_err(unread)?.len();
     if size > MAX_SCRIPT {

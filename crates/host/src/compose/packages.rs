@@ -4,7 +4,7 @@ use super::off::Off;
 use crate::config::file::Mode;
 use crate::config::{Config, Switches};
 use crate::env::{Env, settled};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing, gates};
 use plugin::DeclaredFeature;
 use pod::feature::{
@@ -346,9 +346,7 @@ pub fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(), Fail
         config.strict_plugins.source,
         missing.join("; ")
     );
-    Err(Failure::new(Exit::Config, what).help(
-        "grant the plugins with `yoi grant`, fix or remove them, or start without this setting or in another sandbox",
-    ))
+    Err(Failure::new(Exit::Config, what).help(Help::GrantPlugins))
 }
 
 /// Features of granted plugins that are not installed, and why.

@@ -6,6 +6,7 @@ use super::switches::{Switched, switched};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::words::Words;
 use authority::{Ambient, MIN_REDACTED, Redactor, Secret};
 use pod::feature::{FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability, HostServices};
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,10 @@ impl ResolvedSecrets {
         let mut resolved = BTreeMap::new();
         for name in granted(config, env)? {
             let read = named(ambient, config, env, &name);
-            let secret = read.map_or_else(ResolvedSecret::missing, ResolvedSecret::Known);
+            let secret = read.map_or_else(
+                |failure| ResolvedSecret::missing(failure, env.words),
+                ResolvedSecret::Known,
+            );
             resolved.insert(name, secret);
         }
         Ok(Self(resolved))
@@ -68,9 +72,12 @@ impl ResolvedSecrets {
 }
 
 impl ResolvedSecret {
-    fn missing(failure: Failure) -> Self {
+    fn missing(failure: Failure, words: Words) -> Self {
         let Failure { message, help, .. } = failure;
-        Self::Missing(help.map_or_else(|| message.clone(), |help| format!("{message}; {help}")))
+        Self::Missing(help.map_or_else(
+            || message.clone(),
+            |help| format!("{message}; {}", (words.help)(&help)),
+        ))
     }
 }
 

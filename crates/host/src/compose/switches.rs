@@ -7,9 +7,8 @@ use super::servers;
 use crate::config::parser_text::in_words;
 use crate::config::{Config, Granted, Sourced, Switches};
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::nearest::did_you_mean;
-use crate::remedy;
 use builtins::Now;
 use builtins::commands::{self, Commands};
 use builtins::notify_person;
@@ -57,7 +56,7 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
     {
         on.insert(output_validate::ID);
     }
-    let mut modules = builtins::all(remedy::in_tools);
+    let mut modules = builtins::all(env.words.path);
     let settings = written(config)?;
     modules.extend(opted_in(config, &settings, &on)?);
     modules.extend(env.added.modules());
@@ -167,7 +166,7 @@ fn names(config: &Config, env: &Env, declared: &[FeatureDescriptor]) -> Result<(
     for (id, switches) in &config.features {
         if let Err(error) = id.parse::<FeatureId>() {
             let message = format!("{}: {error}", switches.at);
-            return Err(Failure::new(Exit::Config, message).help("`yoi features` lists the ids"));
+            return Err(Failure::new(Exit::Config, message).help(Help::ListFeatures));
         }
         // A plugin that is not there costs nothing but itself.
         if !id.starts_with("plugin:") {
@@ -326,13 +325,11 @@ fn setting_example(key: Option<&str>, problem: &str) -> &'static str {
 }
 
 /// How a grant is written.
-fn grant_example(key: &str) -> &'static str {
+fn grant_example(key: &str) -> Help {
     match key {
-        "process" => "name programs, such as process = [\"git\", \"cargo\"]",
-        "fs" => "write access to a directory, such as fs = { workspace = \"read\" }",
-        "tools" => "name tools, such as tools = [\"Read\"]",
-        _ => {
-            "docs/CONFIGURATION.md has an example of each grant; `yoi config schema` prints their forms"
-        }
+        "process" => "name programs, such as process = [\"git\", \"cargo\"]".into(),
+        "fs" => "write access to a directory, such as fs = { workspace = \"read\" }".into(),
+        "tools" => "name tools, such as tools = [\"Read\"]".into(),
+        _ => Help::GrantForms,
     }
 }

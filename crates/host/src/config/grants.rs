@@ -5,7 +5,7 @@
 
 use super::PendingGrant;
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::plain_file;
 use crate::pods::{disk, make_private};
 use authority::text::bytes_without_bom;
@@ -74,7 +74,7 @@ impl Grants {
                     authority::escape(path)
                 ),
             )
-            .help("inspect it, remove it, then grant again with `yoi grant`")
+            .help(Help::GrantAgain)
         };
         let Some(bytes) = plain_file::of_user_alone(&dir, &path, MAX_FILE)
             .map_err(|(path, what)| unfit(path, &what))?
@@ -115,7 +115,7 @@ impl Grants {
                 Exit::Config,
                 format!("this project has {MAX_GRANTS} grants already"),
             )
-            .help("`yoi revoke` removes grants that are not needed"));
+            .help(Help::RevokeGrants));
         }
         let PendingGrant {
             key, value, digest, ..

@@ -2,6 +2,7 @@
 
 use super::failure::undone;
 use crate::undo::in_live_pod;
+use crate::words::Words;
 use pod::control::BetweenTurns;
 use pod::ipc::HostActions;
 use protocol::method::Undone;
@@ -22,6 +23,7 @@ pub(super) struct PodActions {
     pub(super) name: String,
     /// The runtime of the control thread.
     pub(super) runtime: Handle,
+    pub(super) words: Words,
 }
 
 impl HostActions for PodActions {
@@ -37,7 +39,7 @@ impl HostActions for PodActions {
             lines.truncate(shown);
             lines.push(format!("… {} more lines", all - shown));
         }
-        undone(lines, done)
+        undone(lines, done, self.words)
     }
 
     /// As a supervisor of processes stops one: SIGTERM ends the turn and the pod in good order, a second one leaves.

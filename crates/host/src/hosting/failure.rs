@@ -1,7 +1,8 @@
 //! What went wrong below the command line, as an exit code and a next step.
 
-use crate::exit::{Exit, Failure};
-use crate::pods::{damaged, salvage};
+use crate::exit::{Exit, Failure, Help};
+use crate::pods::damaged;
+use crate::words::Words;
 use llm_worker::ErrorKind;
 use pod::control::Fatal;
 use pod::host::HostError;
@@ -26,13 +27,11 @@ pub fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
     let failure = Failure::new(exit, error.to_string());
     match (exit, name) {
         (Exit::Journal, Some(name)) => {
-            let first = remedy(&failure.message);
-            failure.help(format!("{first}, then run `yoi run --pod {name} \"continue\"`; all records on disk are kept"))
+            let first = remedy(&failure.message).to_owned();
+            failure.help(Help::Continue(first, name.to_owned()))
         }
-        (Exit::Data, Some(name)) => failure.help(salvage(name)),
-        (Exit::Failed, Some(name)) => failure.help(format!(
-            "ask for less at a time, then continue with --pod {name}"
-        )),
+        (Exit::Data, Some(name)) => failure.help(Help::Salvage(name.to_owned())),
+        (Exit::Failed, Some(name)) => failure.help(Help::AskForLess(name.to_owned())),
         _ => failure,
     }
 }
@@ -89,15 +88,15 @@ pub(super) fn not_open() -> Failure {
 }
 
 /// What an undo did, for the client that asked for it.
-pub(super) fn undone(lines: Vec<String>, done: Result<(), Failure>) -> Undone {
+pub(super) fn undone(lines: Vec<String>, done: Result<(), Failure>, words: Words) -> Undone {
     Undone {
         lines,
-        failure: done.err().map(to_wire),
+        failure: done.err().map(|failure| to_wire(failure, words)),
     }
 }
 
 /// A failure of the pod's process, for its clients.
-pub(super) fn to_wire(failure: Failure) -> method::Failure {
+pub(super) fn to_wire(failure: Failure, words: Words) -> method::Failure {
     let Failure {
         exit,
         message,
@@ -106,7 +105,7 @@ pub(super) fn to_wire(failure: Failure) -> method::Failure {
     method::Failure {
         exit: exit.number(),
         message,
-        help,
+        help: help.as_ref().map(words.help),
     }
 }
 
@@ -124,7 +123,6 @@ mod tests {
             )
             .help
         };
-        let next = ", then run `yoi run --pod p \"continue\"`; all records on disk are kept";
         for (error, first) in [
             (
                 "writing x: the file would exceed the file size limit (`ulimit -f`)",
@@ -137,7 +135,11 @@ mod tests {
             ),
             ("writing x: something else", "remove the cause"),
         ] {
-            assert_eq!(help(error), Some(format!("{first}{next}")), "{error}");
+            assert_eq!(
+                help(error),
+                Some(Help::Continue(first.to_owned(), "p".to_owned())),
+                "{error}"
+            );
         }
     }
 

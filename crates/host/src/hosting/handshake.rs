@@ -3,7 +3,7 @@
 
 use crate::compose::model::ResolvedModel;
 use crate::compose::secrets::ResolvedSecrets;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::launch::LaunchMessage;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read};
@@ -49,29 +49,6 @@ pub struct Ready {
     pub held: Option<String>,
 }
 
-impl Ready {
-    /// For people.
-    pub fn line(&self, name: &str) -> String {
-        let pid = self.pid;
-        match (&self.missing, &self.held) {
-            (Some(missing), _) => suspended(name, pid, missing),
-            (None, Some(held)) => {
-                format!(
-                    "{name} is held (process {pid}): {held}; `yoi status {name}` shows what ends the hold"
-                )
-            }
-            (None, None) => format!(
-                "{name} is running (process {pid}): yoi send {name} \"INPUT\" · yoi log {name} --follow · yoi stop {name}"
-            ),
-        }
-    }
-}
-
-/// A pod that waits for what is missing.
-pub fn suspended(name: &str, pid: u32, missing: &str) -> String {
-    format!("{name} is held (process {pid}): {missing}; then run `yoi start {name}` again")
-}
-
 impl StartMessage {
     /// Reads until the other end is closed.
     pub fn read(from: impl Read) -> Result<Self, Failure> {
@@ -82,7 +59,7 @@ impl StartMessage {
                 Exit::Usage,
                 format!("standard input contains no start message: {error}"),
             )
-            .help("only `yoi start` uses this command; run `yoi start NAME`")
+            .help(Help::StartByCommand)
         })
     }
 }

@@ -10,7 +10,7 @@ use super::session_location::{SessionLocation, now};
 use crate::agent::Agent;
 use crate::compose::model::ResolvedModel;
 use crate::compose::{Composed, Installed, limits, system_prompt};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::project::environment;
 use authority::Redactor;
 use pod::control::{Actor, Client, HostMode, Outbox, Permission};
@@ -196,7 +196,7 @@ impl Hosting<'_> {
                 Exit::Usage,
                 format!("{name} exists, and is not of this agent"),
             )
-            .help("omit --agent, or use another name with --pod")),
+            .help(Help::PodOfNoAgent)),
             Some(_) if self.context.launch.adopts() => Ok(()),
             Some(LaunchedAgent { file, .. }) => {
                 let is_same = now.is_some_and(|now| now.file == *file);
@@ -206,20 +206,12 @@ impl Hosting<'_> {
                 } else {
                     "it is the pod of an agent"
                 };
-                let goes_on = format!("yoi run --pod {name} --agent '{file}'");
-                let help = match is_same {
-                    true => {
-                        format!("read {file}, then accept it: `{goes_on} --adopt \"continue\"`")
-                    }
-                    false => format!(
-                        "go on as the agent: `{goes_on} \"continue\"`; without it, with other tools and limits: add --adopt"
-                    ),
-                };
-                Err(Failure::new(
-                    Exit::Config,
-                    format!("{name} does not go on: {why} ({file})"),
-                )
-                .help(help))
+                let message = format!("{name} does not go on: {why} ({file})");
+                let pod = name.to_owned();
+                Err(Failure::new(Exit::Config, message).help(match is_same {
+                    true => Help::AgentChanged { pod, file },
+                    false => Help::OtherAgent { pod, file },
+                }))
             }
         }
     }
@@ -244,9 +236,7 @@ impl Hosting<'_> {
             "{name} does not go on, because since its last start {}",
             broken.join("; ")
         );
-        Err(Failure::new(Exit::Config, what).help(format!(
-            "undo that, or accept it: `yoi run --pod {name} --adopt \"continue\"` or `yoi start {name} --adopt`"
-        )))
+        Err(Failure::new(Exit::Config, what).help(Help::AdoptDrift(name.to_owned())))
     }
 
     /// Names features of the command line that are not installed: the model would only find their tools missing.

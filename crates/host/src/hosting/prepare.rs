@@ -11,7 +11,7 @@ use crate::compose::{Composed, compose};
 use crate::config::file::Mode;
 use crate::config::{Config, PendingGrant};
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::instructions::Instructions;
 use authority::Secret;
 use llm_worker::Model;
@@ -144,12 +144,11 @@ impl HostContext<'_> {
                 .for_each(|what| self.messages.warn(&format!("warning: {what}")));
             return Ok(());
         }
-        let help = "grant it again (`yoi grant` lists it), take its grant back (`yoi revoke`), or accept it with --adopt";
         Err(Failure::new(
             Exit::Config,
             format!("rules that you granted do not hold: {}", lost.join("; ")),
         )
-        .help(help))
+        .help(Help::AdoptLostRules))
     }
 
     /// Nothing starts without the features the configuration requires; what became of all of them is said first.
@@ -178,11 +177,11 @@ impl HostContext<'_> {
                     ),
                     None => unavailable(&feature_id.to_string(), required_by, problem),
                 };
+                if of_plugin.is_some() {
+                    let help = Help::RequiredPlugin(required_by.to_string());
+                    return Err(Failure::new(Exit::Config, message).help(help));
+                }
                 let next = match off_by {
-                    _ if of_plugin.is_some() => {
-                        "`yoi plugin list` shows each plugin and `yoi grant` those to grant"
-                            .to_owned()
-                    }
                     Some("default") => {
                         format!("set enabled = true under [features.\"{feature_id}\"]")
                     }
@@ -218,10 +217,7 @@ fn invalid_settings(plan: &InstallPlan, config: &Config) -> Result<(), Failure> 
         .features
         .get(&feature.feature_id.to_string())
         .map_or("", |switches| switches.at.as_str());
-    Err(
-        Failure::new(Exit::Config, format!("{place}: {}", found.message))
-            .help("`yoi features --plan` shows the features"),
-    )
+    Err(Failure::new(Exit::Config, format!("{place}: {}", found.message)).help(Help::PlanFeatures))
 }
 
 /// Where a disabled feature is disabled.

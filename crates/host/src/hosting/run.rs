@@ -144,7 +144,7 @@ impl<'a> Hosting<'a> {
             drop(socket);
             if let Some(served) = served {
                 served.close();
-                served.drained(end.as_ref().err().map(|fatal| to_wire(fatal_failure(fatal)))).await;
+                served.drained(end.as_ref().err().map(|fatal| to_wire(fatal_failure(fatal), self.context.env.words))).await;
             }
             if let Some(spawner) = self.spawner.get() {
                 // What is being prepared for a command is removed with the rest.
@@ -180,6 +180,7 @@ impl<'a> Hosting<'a> {
             dir: dir.clone(),
             name: name.clone(),
             runtime,
+            words: self.context.env.words,
         });
         let pod = ServedPod {
             client: client.clone(),

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::pods::{Pods, check_name, damaged, empty, make_private, newer_format};
 use crate::points::Points;
 use authority::{Ambient, Scratch};
@@ -102,7 +102,7 @@ impl SessionLocation {
                         authority::escape(project)
                     ),
                 )
-                .help("write yoi run \"PROMPT\" to start a new run")
+                .help(Help::StartRun)
             })?),
             WantedSession::New | WantedSession::Ephemeral => None,
         };
@@ -370,7 +370,7 @@ pub fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> Failure 
                 format!(" by process {}, which started {age} ago", owner.pid)
             });
             Failure::new(Exit::Busy, format!("the pod {name} is in use{who}"))
-                .help(format!("`yoi stop {name}` stops the process that uses it"))
+                .help(Help::StopOwner(name.to_owned()))
         }
         OpenError::Damaged { damage, .. } => damaged(name, damage),
         OpenError::Format { .. } => newer_format(&error.to_string()),
@@ -380,7 +380,7 @@ pub fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> Failure 
             "set XDG_STATE_HOME to a local directory, or accept the risk with any_file_system = true under [state]",
         ),
         OpenError::ReadOnly(_) | OpenError::Disk(_) => Failure::new(Exit::Journal, error.to_string())
-            .help("set XDG_STATE_HOME to a writable local directory, or use --ephemeral"),
+            .help(Help::WritableStateDir { local: true }),
     }
 }
 
@@ -397,9 +397,7 @@ mod tests {
         let failure = open_failure(&error, 0, None);
         assert_eq!(failure.exit, Exit::Journal);
         assert!(
-            failure
-                .help
-                .is_some_and(|help| help.contains("any_file_system = true under [state]"))
+            matches!(failure.help, Some(Help::Text(help)) if help.contains("any_file_system = true under [state]"))
         );
     }
 }

@@ -3,7 +3,7 @@
 //! A file per package, named by the digest of its directory's path. It counts only if this user alone can have written it.
 
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::plain_file;
 use crate::pods::{disk, make_private};
 use authority::text::bytes_without_bom;
@@ -79,9 +79,11 @@ impl PackageGrant {
     fn at(dir: &Path, place: &str) -> Result<Option<Self>, Failure> {
         let path = dir.join(format!("{place}.json"));
         let unfit = |path: &Path, what: &str| {
-            Failure::new(Exit::Config, format!("{}: {what}; the grant is ignored", authority::escape(path))).help(
-                "inspect it; make it yours alone with `chmod go-w`, or remove it and grant again with `yoi grant`",
+            Failure::new(
+                Exit::Config,
+                format!("{}: {what}; the grant is ignored", authority::escape(path)),
             )
+            .help(Help::GrantPluginAgain)
         };
         let bytes = plain_file::of_user_alone(dir, &path, MAX_FILE)
             .map_err(|(path, what)| unfit(path, &what))?;

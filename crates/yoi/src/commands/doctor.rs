@@ -5,6 +5,7 @@ mod background;
 use crate::cli::JsonArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::models;
+use crate::remedy;
 use crate::show::{checklist, out};
 use authority::support;
 use host::compose::compose;
@@ -146,7 +147,7 @@ fn broken(about: &'static str, text: impl Into<String>) -> Check {
 
 fn failed(about: &'static str, failure: Failure) -> Check {
     Check {
-        help: failure.help,
+        help: failure.help.as_ref().map(remedy::help),
         ..broken(about, failure.message)
     }
 }

@@ -4,6 +4,7 @@ use crate::commands::output_schema::AnswerForm;
 use crate::commands::signals::Ending;
 use crate::commands::status::drop_turns;
 use crate::look::Look;
+use crate::remedy::{self, more_budget, of_pod};
 use crate::report::{Report, labelled};
 use crate::show::escape::json as harmless;
 use crate::show::out;
@@ -11,7 +12,6 @@ use crate::show::progress::OutputStyle;
 use authority::text::escape_line;
 use host::exit::{Exit, Failure};
 use host::limits::LIMITS;
-use host::remedy::{more_budget, of_pod};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
 use pod::control::{ANSWER_NOT_STORED, TurnEnd};
@@ -30,7 +30,7 @@ const NO_JSON: &str = "--output-schema needs a language model: `offline` is a ru
 pub(crate) fn failed(failure: &Failure) {
     let result = serde_json::json!({
         "k": "result", "answer": null, "exit": failure.exit.number(), "outcome": null, "steps": 0, "usage": null,
-        "cost": null, "pod": null, "error": failure.message, "help": failure.help,
+        "cost": null, "pod": null, "error": failure.message, "help": failure.help.as_ref().map(remedy::help),
     });
     out::json(&result);
 }
@@ -98,7 +98,7 @@ pub(crate) fn report(
     } = ended;
     let failed = late
         .as_ref()
-        .map(|late| (late.message.clone(), late.help.clone()))
+        .map(|late| (late.message.clone(), late.help.as_ref().map(remedy::help)))
         .or_else(|| failure(ended, pod));
     let exit = late
         .as_ref()

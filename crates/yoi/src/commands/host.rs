@@ -3,6 +3,7 @@
 
 use crate::commands::features;
 use crate::commands::signals::{SignalPlan, Signals};
+use crate::remedy::WORDS;
 use crate::report::messages;
 use host::added::AddedFeatures;
 use host::compose::model::ResolvedModel;
@@ -58,7 +59,7 @@ pub(crate) fn run(added: AddedFeatures, points: &Points) -> Result<Exit, Failure
 
 fn start_message(added: AddedFeatures) -> Result<(StartMessage, Env), Failure> {
     let message = StartMessage::read(io::stdin().lock())?;
-    let env = Env::of_process(Some(&message.cwd), added)?;
+    let env = Env::of_process(Some(&message.cwd), added, WORDS)?;
     Ok((message, env))
 }
 
@@ -230,7 +231,7 @@ impl PodThatStays<'_> {
                     .messages()
                     .say(&format!("{} is ready (process {pid})", self.name));
                 if ready.missing.is_some() || ready.held.is_some() {
-                    hosting.messages().say(&ready.line(self.name));
+                    hosting.messages().say(&started_line(&ready, self.name));
                 }
             }
         }
@@ -305,4 +306,25 @@ fn ended(driven: Driven<Result<(), Failure>>, place: &SessionLocation) -> Result
         .map_err(|fatal| host_failure(&HostError::from(fatal), place.name()))?;
     driven.work.unwrap_or(Ok(()))?;
     Ok(Exit::Done)
+}
+
+/// A pod that a start opened, for people.
+pub(crate) fn started_line(ready: &Ready, name: &str) -> String {
+    let pid = ready.pid;
+    match (&ready.missing, &ready.held) {
+        (Some(missing), _) => suspended(name, pid, missing),
+        (None, Some(held)) => {
+            format!(
+                "{name} is held (process {pid}): {held}; `yoi status {name}` shows what ends the hold"
+            )
+        }
+        (None, None) => format!(
+            "{name} is running (process {pid}): yoi send {name} \"INPUT\" · yoi log {name} --follow · yoi stop {name}"
+        ),
+    }
+}
+
+/// A pod that waits for what is missing.
+pub(crate) fn suspended(name: &str, pid: u32, missing: &str) -> String {
+    format!("{name} is held (process {pid}): {missing}; then run `yoi start {name}` again")
 }

@@ -1,6 +1,7 @@
 //! `yoi models`: what can answer now, and the line to add for what was found.
 
 use crate::cli::JsonArgs;
+use crate::remedy;
 use crate::show::{checklist, out};
 use authority::text::escape_line;
 use authority::{Ambient, Net};
@@ -143,7 +144,7 @@ fn one(
     let reached = match reach(ambient, name, config, env) {
         Ok(reached) => reached,
         Err(failure) => {
-            let next = failure.help.unwrap_or(failure.message);
+            let next = failure.help.as_ref().map_or(failure.message, remedy::help);
             return found(next, Vec::new(), false);
         }
     };

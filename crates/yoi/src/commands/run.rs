@@ -11,6 +11,7 @@ use crate::commands::run_person::PersonAsked;
 use crate::commands::signals::Signals;
 use crate::look::Look;
 use crate::past_turn::past_end;
+use crate::remedy;
 use crate::report::messages;
 use crate::show::progress::{Asker, JournalLines, OutputStyle, show};
 use crate::show::terminal::{Terminal, children_can_type};
@@ -273,6 +274,7 @@ impl HeadlessRun<'_> {
             .map_err(|failure| {
                 match failure.help.clone().filter(|_| failure.exit == Exit::Busy) {
                     Some(help) => {
+                        let help = remedy::help(&help);
                         failure.help(format!("{help}, or use another pod with --pod NAME"))
                     }
                     None => failure,

@@ -4,7 +4,7 @@
 //! hosts the pod gets them on a pipe, and answers with one line once the pod is open.
 
 use crate::cli::{HOST, StartArgs};
-use crate::commands::host::PodThatStays;
+use crate::commands::host::{PodThatStays, started_line, suspended};
 use crate::commands::host_process::{HostProcess, running};
 use crate::commands::input;
 use crate::commands::person::only_a_person;
@@ -18,7 +18,7 @@ use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure, no_thread};
 use host::host_log;
-use host::hosting::handshake::{self, HostReply, Ready, StartMessage};
+use host::hosting::handshake::{HostReply, Ready, StartMessage};
 use host::hosting::messages::PersonMessages;
 use host::launch::LaunchOptions;
 use host::pods::{Pods, check_name};
@@ -114,7 +114,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     let secrets = ResolvedSecrets::of(&ambient::claim(), &config, &env)?;
     if let Some(owner) = owner {
         if let Some(missing) = model.key.missing() {
-            out::wrapped(&handshake::suspended(&args.name, owner.pid, &missing));
+            out::wrapped(&suspended(&args.name, owner.pid, &missing));
             return Ok(Started::Told(Exit::Done));
         }
         replace(&args.name, &owner, &dir)?;
@@ -208,7 +208,7 @@ impl Start {
         let env = if placed {
             env.clone()
         } else {
-            Env::of_process(Some(Path::new(&started.cwd)), env.added.clone()).map_err(|failure| {
+            Env::of_process(Some(Path::new(&started.cwd)), env.added.clone(), env.words).map_err(|failure| {
                 failure
                     .help(format!("move the directory of {name} back, or choose another one: yoi -C DIR start {name}"))
             })?
@@ -380,5 +380,5 @@ fn print(args: &StartArgs, ready: &Ready) {
             "missing": missing, "held": held,
         }));
     }
-    out::wrapped(&ready.line(name));
+    out::wrapped(&started_line(ready, name));
 }

@@ -6,6 +6,7 @@ use crate::commands::context_lines::context_lines;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::live::model_wait;
 use crate::look::Look;
+use crate::remedy::{self, more_budget};
 use crate::show::background_tasks::{job_line, task_line, tasks_text};
 use crate::show::escape::line;
 use crate::show::out;
@@ -18,7 +19,6 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::hosting::session_location::now;
 use host::pods::{Pods, read_failure};
-use host::remedy::more_budget;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::BackgroundTaskView;
@@ -118,7 +118,7 @@ impl Unasked {
         Self {
             pid,
             why: format!("{pid}: {message}"),
-            help: help.unwrap_or_default(),
+            help: help.as_ref().map(remedy::help).unwrap_or_default(),
         }
     }
 }

@@ -6,9 +6,9 @@ use crate::show::out;
 use host::compose::model::dialect;
 use host::config::Config;
 use host::env::Env;
-use host::exit::{Exit, Failure};
+use host::exit::{Exit, Failure, Help};
 use host::hosting::session_location::{now, open_failure};
-use host::pods::{Pods, check_name, read_failure, salvage as next_step, seqs};
+use host::pods::{Pods, check_name, read_failure, seqs};
 use pod::session::replay::{Wrong, verify};
 use session_store::{BLOB_BYTES, Damage, OpenError, Options, ReadError, Reader, Session, Tail};
 use std::sync::Arc;
@@ -131,7 +131,7 @@ fn lost_records(name: &str, losses: &[Damage]) -> Failure {
         Exit::Data,
         format!("the pod `{name}` is damaged: {records} {are} lost"),
     )
-    .help(next_step(name))
+    .help(Help::Salvage(name.to_owned()))
 }
 
 /// Each stretch of lost records, and what is wrong where it begins.

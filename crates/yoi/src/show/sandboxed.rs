@@ -1,6 +1,6 @@
 //! What would allow a person's commands what the sandbox refused.
 
-use host::remedy::argument;
+use crate::remedy::argument;
 use protocol::record::CommandEnd;
 use std::path::Path;
 

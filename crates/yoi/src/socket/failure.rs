@@ -2,7 +2,7 @@
 
 use super::owner;
 use client::ClientError;
-use host::exit::{Exit, Failure};
+use host::exit::{Exit, Failure, Help};
 use protocol::error::{Error, ErrorKind};
 use protocol::method;
 use session_store::Owner;
@@ -181,6 +181,6 @@ pub(crate) fn of_wire(failure: method::Failure) -> Failure {
     Failure {
         exit,
         message,
-        help,
+        help: help.map(Help::Text),
     }
 }

@@ -10,7 +10,7 @@ use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::nearest::did_you_mean;
-use host::remedy::READ_OUTPUT;
+use host::words::READ_OUTPUT;
 use llm_worker::ToolEffect;
 use pod::feature::{
     FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration,

@@ -308,6 +308,7 @@ fn note(part: Part, text: String) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Report;
 
     const NOON: u64 = 1_767_268_800_000; // 2026-01-01T12:00:00Z, a Thursday
 
@@ -410,8 +411,7 @@ mod tests {
         assert!(
             of("both")
                 .unwrap_err()
-                .help
-                .unwrap()
+                .text()
                 .contains("user:a/both, user:b/both")
         );
         assert_eq!(names(&all), ["one", "user:a/both", "user:b/both"]);

@@ -1,6 +1,7 @@
 //! Questions about calls on the terminal of a run. The thread of the screen asks: it owns what the terminal shows, and
 //! holds back what comes meanwhile.
 
+use crate::remedy;
 use crate::show::question::{self, Shown, TypedAnswer};
 use crate::show::terminal::{Terminal, TypedLine};
 use host::exit::Failure;
@@ -218,7 +219,9 @@ impl Asker {
 
 /// A failure in lines of a question: the further ones of a text stand below it as they are.
 fn failure_lines(Failure { message, help, .. }: &Failure) -> Vec<String> {
-    let help = help.iter().map(|help| format!("help: {help}"));
+    let help = help
+        .iter()
+        .map(|help| format!("help: {}", remedy::help(help)));
     let texts = std::iter::once(format!("error: {message}")).chain(help);
     let texts: String = texts
         .map(|text| text.trim_end().replace('\n', "\n    ") + "\n")

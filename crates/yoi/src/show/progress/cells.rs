@@ -4,7 +4,7 @@
 use crate::look::Look;
 use crate::show::sandboxed;
 use client::model::Outputs;
-use host::remedy::TERMS;
+use host::words::SHELL;
 use llm_worker::effect::Delta;
 use pod::control::OutputPart;
 use pod::record::Record;
@@ -127,7 +127,7 @@ impl Cells {
             |at| self.calls.remove(at).0,
         );
         call.finish(done);
-        let reads_output = call.name == TERMS.shell;
+        let reads_output = call.name == SHELL;
         let view = CallExtent::Printed { reads_output };
         let mut lines = call.lines(width, view, Duration::from_millis(done.ms));
         if let Some(note) = done.command.as_ref().and_then(sandboxed::remedy) {

@@ -4,6 +4,7 @@
 use super::feature_changes::{FeatureFiles, ShownChange};
 use crate::commands::attach::screen::PAGE;
 use crate::commands::new_rules::NewRules;
+use crate::remedy;
 use crate::show::rule_preview;
 use crate::socket::failure;
 use client::ClientError;
@@ -537,6 +538,6 @@ pub(in crate::commands::attach) fn words(failure: &Failure) -> String {
     let help = failure
         .help
         .as_ref()
-        .map_or_else(String::new, |help| format!("; {help}"));
+        .map_or_else(String::new, |help| format!("; {}", remedy::help(help)));
     format!("{}{help}", failure.message)
 }

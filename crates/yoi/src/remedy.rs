@@ -1,40 +1,79 @@
-//! Remedies in words: the flags, the files and the tools that they mean.
+//! Next steps in words: the commands, flags, files and tools that they mean.
 
 use builtins::PathRemedy as Refused;
-use pod::permission::{AlternativeRemedy, HostTerms, Remedy, RuleRemedy};
+use host::agent::OWN;
+use host::exit::Help;
+use host::words::{READ_OUTPUT, ReadOnlyCause, Words};
+use pod::permission::{AlternativeRemedy, Remedy, RuleRemedy};
 use std::path::Path;
 
-/// What this program calls things.
-pub const TERMS: HostTerms = HostTerms {
-    read: "Read",
-    shell: "Bash",
-    jobs: builtins::jobs::START_TOOL,
-    run: builtins::shell::run_by_person,
-    remedy: |remedy| words(remedy, "with --sandbox workspace-write"),
+/// These words, for the host.
+pub(crate) const WORDS: Words = Words {
+    help,
+    remedy: |cause| match cause {
+        ReadOnlyCause::Sandbox => |remedy| words(remedy, "with --sandbox workspace-write"),
+        ReadOnlyCause::Flag => |remedy| words(remedy, "without --read-only"),
+        ReadOnlyCause::TooWide => |remedy| words(remedy, "in a project directory"),
+    },
+    path: in_tools,
+    allow,
+    model: model_terms,
 };
 
-/// As [`TERMS`], for a run with `--read-only`.
-pub const TERMS_READ_ONLY: HostTerms = HostTerms {
-    remedy: |remedy| words(remedy, "without --read-only"),
-    ..TERMS
-};
+macro_rules! texts {
+    ($of:expr; $($pattern:pat => $text:literal $(, $value:expr)*;)*) => {
+        match $of { $($pattern => format!($text $(, $value)*),)* }
+    };
+}
 
-/// As [`TERMS`], for a run in a directory that is never written.
-pub const TERMS_TOO_WIDE: HostTerms = HostTerms {
-    remedy: |remedy| words(remedy, "in a project directory"),
-    ..TERMS
-};
-
-/// The tool with which the model reads the parts of outputs that results leave out.
-pub const READ_OUTPUT: &str = "ReadOutput";
+/// The next step after a failure.
+pub(crate) fn help(help: &Help) -> String {
+    texts! { help;
+        Help::Text(text) => "{text}";
+        Help::ListPods => "`yoi ls --all` lists all pods";
+        Help::RunOrRemove(pod) => "`yoi run --pod {pod} \"PROMPT\"` runs a prompt in it; `yoi rm {pod}` moves it to the trash";
+        Help::Salvage(pod) => "`yoi verify {pod} --salvage NEW` copies the intact records into the pod NEW";
+        Help::StopOwner(pod) => "`yoi stop {pod}` stops the process that uses it";
+        Help::Continue(first, pod) => "{first}, then run `yoi run --pod {pod} \"continue\"`; all records on disk are kept";
+        Help::AskForLess(pod) => "ask for less at a time, then continue with --pod {pod}";
+        Help::WritableStateDir { local: false } => "set XDG_STATE_HOME to a writable directory, or use --ephemeral";
+        Help::WritableStateDir { local: true } => "set XDG_STATE_HOME to a writable local directory, or use --ephemeral";
+        Help::GrantAgain => "inspect it, remove it, then grant again with `yoi grant`";
+        Help::GrantPluginAgain => "inspect it; make it yours alone with `chmod go-w`, or remove it and grant again with `yoi grant`";
+        Help::AddServerAgain => "make it yours alone with `chmod go-w`, or remove it with `yoi mcp remove` and add it again";
+        Help::RevokeGrants => "`yoi revoke` removes grants that are not needed";
+        Help::GrantForms => "docs/CONFIGURATION.md has an example of each grant; `yoi config schema` prints their forms";
+        Help::GrantPlugins => "grant the plugins with `yoi grant`, fix or remove them, or start without this setting or in another sandbox";
+        Help::RequiredPlugin(by) => "`yoi plugin list` shows each plugin and `yoi grant` those to grant, or delete `required = true` in {by}";
+        Help::AdoptLostRules => "grant it again (`yoi grant` lists it), take its grant back (`yoi revoke`), or accept it with --adopt";
+        Help::WriteModel(Some(meant)) => "did you mean `{meant}`? `yoi models` lists the models";
+        Help::WriteModel(None) => "write PROVIDER/MODEL, such as ollama/qwen3, or offline, scripted:FILE or record:MODEL; `yoi models` lists the models";
+        Help::ListFeatures => "`yoi features` lists the ids";
+        Help::PlanFeatures => "`yoi features --plan` shows the features";
+        Help::ChooseModel => "name the model with -m, or read the file and copy it to the directory `{OWN}` beside your config.toml";
+        Help::AttachFeature(id) => "switch it on with --with {id}, or read the file and copy it to the directory `{OWN}` beside your config.toml";
+        Help::PodOfNoAgent => "omit --agent, or use another name with --pod";
+        Help::AgentChanged { pod, file } => "read {file}, then accept it: `yoi run --pod {pod} --agent '{file}' --adopt \"continue\"`";
+        Help::OtherAgent { pod, file } => "go on as the agent: `yoi run --pod {pod} --agent '{file}' \"continue\"`; without it, with other tools and limits: add --adopt";
+        Help::AdoptDrift(pod) => "undo that, or accept it: `yoi run --pod {pod} --adopt \"continue\"` or `yoi start {pod} --adopt`";
+        Help::StartByCommand => "only `yoi start` uses this command; run `yoi start NAME`";
+        Help::OwnConfigFile => "delete the line; `yoi config path` prints where your own configuration is";
+        Help::StartRun => "write yoi run \"PROMPT\" to start a new run";
+        Help::ScriptFile => "choose an existing file with -m scripted:FILE";
+        Help::RuleExamples(before) => "{before}examples: 'Write docs/**', 'Fetch docs.example.org', 'Bash on crates.io'; with --sandbox off also 'Bash ls', 'Bash git status,diff'";
+        Help::AttachmentExamples => "examples: builtin:loop-detect, 'builtin:loop-detect={{\"window\": 4}}'; `yoi features` lists the ids";
+        Help::SetKey { names, or_other_model: false } => "set {names}";
+        Help::SetKey { names, or_other_model: true } => "set {names}, or {OTHER_MODEL}";
+        Help::RemainingChanges(pod) => "`yoi diff {pod}` shows the remaining changes; undo them by hand";
+    }
+}
 
 /// What it calls the ways out of a failed request to a model.
-pub fn model_terms(proxies: String) -> provider::HelpTerms {
-    let (other_model, model_list, full_context) = (OTHER_MODEL, "yoi models", FULL_CONTEXT);
+pub(crate) fn model_terms(proxies: String) -> provider::HelpTerms {
     provider::HelpTerms {
-        other_model,
-        model_list,
-        full_context,
+        other_model: OTHER_MODEL,
+        model_list: "yoi models",
+        full_context: FULL_CONTEXT,
         proxies,
     }
 }
@@ -43,11 +82,11 @@ pub fn model_terms(proxies: String) -> provider::HelpTerms {
 const OTHER_MODEL: &str = "choose another model with -m";
 
 /// The ways out of a context that is full for a model; `NAME` is the pod's.
-pub const FULL_CONTEXT: &str = "`yoi compact NAME --drop-turns` continues a live pod without its oldest turns; or start a new \
+pub(crate) const FULL_CONTEXT: &str = "`yoi compact NAME --drop-turns` continues a live pod without its oldest turns; or start a new \
      pod, or choose a model with a larger context (-m)";
 
 /// A help text with the pod's own name in its commands.
-pub fn of_pod(help: &str, name: Option<&str>) -> String {
+pub(crate) fn of_pod(help: &str, name: Option<&str>) -> String {
     let Some(name) = name else {
         return help.to_owned();
     };
@@ -55,7 +94,7 @@ pub fn of_pod(help: &str, name: Option<&str>) -> String {
 }
 
 /// The flag that allows what a rule allows, quoted for a shell.
-pub fn allow(tool: &str, about: Option<&str>) -> String {
+pub(crate) fn allow(tool: &str, about: Option<&str>) -> String {
     match about {
         Some(about) => format!("--allow '{tool} {about}'"),
         None => format!("--allow {tool}"),
@@ -63,7 +102,7 @@ pub fn allow(tool: &str, about: Option<&str>) -> String {
 }
 
 /// A path as an argument of a shell command.
-pub fn argument(path: &Path) -> String {
+pub(crate) fn argument(path: &Path) -> String {
     let text = authority::escape(path);
     let plain = text
         .chars()
@@ -76,7 +115,7 @@ pub fn argument(path: &Path) -> String {
 }
 
 /// What would allow a path that a tool refused: a clause of its error.
-pub fn in_tools(remedy: Refused<'_>) -> String {
+pub(crate) fn in_tools(remedy: Refused<'_>) -> String {
     match remedy {
         Refused::AddDir(dir) => format!("the flag `--add-dir {dir}` would allow it"),
         Refused::AddWriteDir(dir) => format!("the flag `--add-write-dir {dir}` would allow it"),
@@ -88,7 +127,7 @@ pub fn in_tools(remedy: Refused<'_>) -> String {
 }
 
 /// What a person can do about a pod that has used its budget. None: a run that is not kept.
-pub fn more_budget(name: Option<&str>, live: bool) -> String {
+pub(crate) fn more_budget(name: Option<&str>, live: bool) -> String {
     let higher = "raise the limit under [limits.pod] in your configuration";
     match name {
         Some(name) if live => format!(
@@ -106,50 +145,26 @@ pub fn more_budget(name: Option<&str>, live: bool) -> String {
 
 /// A remedy in words; `leave` says how a run is started that may write.
 fn words(remedy: &Remedy, leave: &str) -> String {
-    let (rules, alternative) = match remedy {
-        Remedy::AddDir(dir) => {
-            return format!(
-                "to allow this call, start yoi with --add-dir {}",
-                argument(dir)
-            );
-        }
-        Remedy::AddWriteDir(dir) => {
-            return format!(
-                "to allow this call, start yoi with --add-write-dir {}",
-                argument(dir)
-            );
-        }
-        Remedy::LeaveReadOnly => return format!("to allow this call, start yoi {leave}"),
-        Remedy::AskPerson => {
-            return "only a person can allow this call, each time: `yoi start`, or `yoi run` at a terminal, asks; or start \
-                    yoi with --sandbox off"
-                .to_owned();
-        }
-        Remedy::FixPath => return "use a path that exists or can be created".to_owned(),
-        Remedy::ChangeRule => {
-            return "to allow this call, change that rule; a more specific rule cannot override it"
-                .to_owned();
-        }
-        Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
-        Remedy::RaiseTokens => return "raise --max-tokens".to_owned(),
-        Remedy::RaiseTime => return "raise --max-wall".to_owned(),
-        Remedy::RaisePodBudget => {
-            return "raise the limit under [limits.pod] in your configuration, or allow as much again with `yoi resume --more`"
-                .to_owned();
-        }
-        Remedy::PageOutput(handle) => {
-            return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads the rest");
-        }
-        Remedy::WholeOutput(handle) => {
-            return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads it as it came");
-        }
-        Remedy::HaveShell => {
-            return "`yoi features` shows what left out `builtin:shell` (--without, an agent file or the configuration); start \
-                    the pod without that"
-                .to_owned();
-        }
-        Remedy::Rule { rules, alternative } => (rules, alternative),
-    };
+    texts! { remedy;
+        Remedy::AddDir(dir) => "to allow this call, start yoi with --add-dir {}", argument(dir);
+        Remedy::AddWriteDir(dir) => "to allow this call, start yoi with --add-write-dir {}", argument(dir);
+        Remedy::LeaveReadOnly => "to allow this call, start yoi {leave}";
+        Remedy::AskPerson => "only a person can allow this call, each time: `yoi start`, or `yoi run` at a terminal, asks; or start yoi with --sandbox off";
+        Remedy::FixPath => "use a path that exists or can be created";
+        Remedy::ChangeRule => "to allow this call, change that rule; a more specific rule cannot override it";
+        Remedy::RaiseCost => "raise --max-cost, or choose another model with -m";
+        Remedy::RaiseTokens => "raise --max-tokens";
+        Remedy::RaiseTime => "raise --max-wall";
+        Remedy::RaisePodBudget => "raise the limit under [limits.pod] in your configuration, or allow as much again with `yoi resume --more`";
+        Remedy::PageOutput(handle) => "{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads the rest";
+        Remedy::WholeOutput(handle) => "{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads it as it came";
+        Remedy::HaveShell => "`yoi features` shows what left out `builtin:shell` (--without, an agent file or the configuration); start the pod without that";
+        Remedy::Rule { rules, alternative } => "{}", by_rules(rules, *alternative);
+    }
+}
+
+/// Rules that would allow a call.
+fn by_rules(rules: &[RuleRemedy], alternative: AlternativeRemedy) -> String {
     let options = rules
         .iter()
         .map(|RuleRemedy { tool, about }| allow(tool, about.as_deref()))
@@ -157,7 +172,7 @@ fn words(remedy: &Remedy, leave: &str) -> String {
     let mut start = format!("to allow this call, start yoi with {}", options.join(" "));
     if let Some(rule) = rules
         .iter()
-        .find(|rule| rule.about.is_none() && *alternative == AlternativeRemedy::Secret)
+        .find(|rule| rule.about.is_none() && alternative == AlternativeRemedy::Secret)
     {
         start.push_str(&format!(" (which allows {} on every file)", rule.tool));
     }
@@ -193,12 +208,12 @@ mod tests {
                 tool: "Bash".to_owned(),
                 about: about.map(str::to_owned),
             };
-            (TERMS.remedy)(&Remedy::Rule {
+            (WORDS.remedy)(ReadOnlyCause::Sandbox)(&Remedy::Rule {
                 rules: vec![rule],
                 alternative,
             })
         };
-        let words = TERMS.remedy;
+        let words = (WORDS.remedy)(ReadOnlyCause::Sandbox);
         let start = "to allow this call, start yoi with";
         let written = "or add such a rule under [[permissions.rules]] in your configuration";
         let cases = [
@@ -206,11 +221,11 @@ mod tests {
             (words(&Remedy::AddWriteDir("/x's y".into())), format!("{start} --add-write-dir '/x'\\''s y'")),
             (words(&Remedy::LeaveReadOnly), format!("{start} --sandbox workspace-write")),
             (
-                (TERMS_READ_ONLY.remedy)(&Remedy::LeaveReadOnly),
+                (WORDS.remedy)(ReadOnlyCause::Flag)(&Remedy::LeaveReadOnly),
                 "to allow this call, start yoi without --read-only".to_owned(),
             ),
             (
-                (TERMS_TOO_WIDE.remedy)(&Remedy::LeaveReadOnly),
+                (WORDS.remedy)(ReadOnlyCause::TooWide)(&Remedy::LeaveReadOnly),
                 "to allow this call, start yoi in a project directory".to_owned(),
             ),
             (
