@@ -115,7 +115,7 @@ fn rests(live: &LivePod, jobs: bool) -> Option<()> {
             status
                 .tasks
                 .iter()
-                .all(|task| task.open.is_none() && !due(task.next_due_ms))
+                .all(|task| task.run.is_none() && !due(task.next_due_ms))
         };
         idle && tasks() && {
             // The log is read only where it can tell more.

@@ -40,6 +40,6 @@ pub use pod_budget::PodLimits;
 pub use protocol::event::AlertLevel;
 pub use queue::MAX_QUEUED;
 pub use queue::submission::MAX_INLINE_INPUT;
-pub use status::{Activity, BackgroundTaskView, PodStatus};
+pub use status::{Activity, PodStatus};
 pub use submit_error::SubmitError;
 pub use turn_end::{ANSWER_NOT_STORED, TurnEnd};

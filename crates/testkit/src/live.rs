@@ -8,9 +8,7 @@ use crate::clock::ManualClock;
 use crate::latch::PATIENCE;
 use crate::points::Killed;
 use crate::rig::PodUnderTest;
-use pod::control::{
-    Activity, ActorEnd, BackgroundTaskView, Callbacks, Client, Event, Outbox, PodStatus,
-};
+use pod::control::{Activity, ActorEnd, Callbacks, Client, Event, Outbox, PodStatus};
 use pod::foreign::MAX_THREADS;
 use pod::host::{self, HostError};
 use pod::record::Record;
@@ -219,9 +217,6 @@ impl LivePod {
         drop(self.ask(self.client.status()));
         self.try_until(|status| {
             let now_ms = self.pod.clock.now() / 1000;
-            let rests = |task: &BackgroundTaskView| {
-                task.open.is_none() && task.next_due_ms.is_none_or(|due| due > now_ms)
-            };
             let ended = self
                 .pod
                 .points
@@ -229,7 +224,10 @@ impl LivePod {
                 .iter()
                 .filter(|point| *point == "task:ended")
                 .count();
-            status.tasks.iter().all(rests) && self.recorded_ends(status.folded) == ended
+            let mut tasks = status.tasks.iter();
+            let rest = tasks
+                .all(|task| task.run.is_none() && task.next_due_ms.is_none_or(|due| due > now_ms));
+            rest && self.recorded_ends(status.folded) == ended
         })
     }
 

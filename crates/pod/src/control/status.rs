@@ -5,10 +5,9 @@ use crate::session::approvals::AllowedRule;
 use crate::session::context::ContextStatus;
 use crate::session::fold::{EndVerdict, Hold};
 use crate::session::queue::QueuedInput;
-use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Usage};
-use protocol::status::ModelRetry;
+use protocol::status::{BackgroundTaskStatus, ModelRetry};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,43 +49,9 @@ pub struct PodStatus {
     /// Gates, tools and observers that did not return.
     pub stuck: usize,
     /// The background tasks of this start.
-    pub tasks: Vec<BackgroundTaskView>,
+    pub tasks: Vec<BackgroundTaskStatus>,
     /// The first records of the jobs that run, oldest first.
     pub jobs: Vec<ChildProcess>,
-}
-
-/// A background task, as a live pod or its journal knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackgroundTaskView {
-    pub feature: String,
-    pub task: String,
-    /// Why no run begins until the next start.
-    pub off: Option<String>,
-    /// When the next run is due, in milliseconds since 1970; in the past for one that waits for its turn. Only a live pod
-    /// knows it.
-    pub next_due_ms: Option<u64>,
-    pub open: Option<OpenTaskRun>,
-    pub last: Option<TaskEnd>,
-    /// When it failed, in milliseconds since 1970, newest last.
-    pub failures: Vec<u64>,
-}
-
-impl BackgroundTaskView {
-    /// What the journal knows of the task of this feature and name.
-    #[must_use]
-    pub fn recorded((feature, task): (String, String), state: Option<&TaskState>) -> Self {
-        let state = state.cloned().unwrap_or_default();
-        let failures = state.failures.into();
-        Self {
-            feature,
-            task,
-            off: None,
-            next_due_ms: None,
-            open: state.open,
-            last: state.last,
-            failures,
-        }
-    }
 }
 
 /// What the actor does.

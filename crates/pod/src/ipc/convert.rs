@@ -1,21 +1,18 @@
 //! What the pod knows, in the protocol's types.
 
-use crate::control::{
-    self, Activity, ApprovalAnswer, BackgroundTaskView, OutputPart, PodStatus, SubmitError, TurnEnd,
-};
+use crate::control::{self, Activity, ApprovalAnswer, OutputPart, PodStatus, SubmitError, TurnEnd};
 use crate::record::{
     ApprovalRequested, ChildProcess, InputLimits, InputMode, JobStarter, ProposedRule, Who,
 };
 use crate::session::fold::EndVerdict;
 use crate::session::queue::QueuedInput;
-use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart};
 use protocol::method::{AllowOrDeny, Approve, OpenApprovals, TurnBudget, TurnEnded};
 use protocol::status::{
-    ApprovalStatus, BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host,
-    JobStatus, OpenRunStatus, PinStatus, Queued, State, Status,
+    ApprovalStatus, BackgroundTaskStatus, DeliveryMode, HoldStatus, Host, JobStatus, PinStatus,
+    Queued, State, Status,
 };
 use std::sync::Arc;
 
@@ -160,80 +157,23 @@ pub(super) fn approvals(status: &PodStatus) -> OpenApprovals<Arc<ApprovalRequest
 
 /// Background tasks, as a status shows them: the first [`protocol::MAX_TASKS`], and how many more there are.
 #[must_use]
-pub fn background_tasks(mut all: Vec<BackgroundTaskView>) -> (Vec<BackgroundTaskStatus>, u64) {
-    let rank = |task: &BackgroundTaskView| match task {
-        BackgroundTaskView { open: Some(_), .. } => (0, 0),
-        BackgroundTaskView { off: Some(_), .. } => (1, 0),
-        BackgroundTaskView {
+pub fn background_tasks(mut all: Vec<BackgroundTaskStatus>) -> (Vec<BackgroundTaskStatus>, u64) {
+    let rank = |task: &BackgroundTaskStatus| match task {
+        BackgroundTaskStatus { run: Some(_), .. } => (0, 0),
+        BackgroundTaskStatus { off: Some(_), .. } => (1, 0),
+        BackgroundTaskStatus {
             next_due_ms: Some(due),
             ..
         } => (2, *due),
         // Of those without a next time, the one that ran last first.
-        BackgroundTaskView { last, .. } => {
+        BackgroundTaskStatus { last, .. } => {
             (3, u64::MAX - last.as_ref().map_or(0, |last| last.at_ms))
         }
     };
     all.sort_by_key(rank);
     let more = all.len().saturating_sub(protocol::MAX_TASKS) as u64;
     all.truncate(protocol::MAX_TASKS);
-    (all.into_iter().map(background_task).collect(), more)
-}
-
-fn background_task(view: BackgroundTaskView) -> BackgroundTaskStatus {
-    let BackgroundTaskView {
-        feature,
-        task,
-        off,
-        next_due_ms,
-        open,
-        last,
-        failures,
-    } = view;
-    let running = |open: OpenTaskRun| {
-        let OpenTaskRun {
-            run,
-            attempt,
-            trigger,
-            effect: _,
-            due_ms,
-            began_ms,
-        } = open;
-        OpenRunStatus {
-            run,
-            trigger: trigger.word().to_owned(),
-            attempt,
-            due_ms,
-            since_ms: began_ms,
-        }
-    };
-    let ended = |end: TaskEnd| {
-        let TaskEnd {
-            run,
-            attempt,
-            trigger,
-            state,
-            reason,
-            at_ms,
-        } = end;
-        EndedRunStatus {
-            run,
-            trigger: trigger.word().to_owned(),
-            attempt,
-            state: state.word().to_owned(),
-            reason,
-            at_ms,
-        }
-    };
-    let (run, last) = (open.map(running), last.map(ended));
-    BackgroundTaskStatus {
-        feature,
-        task,
-        off,
-        next_due_ms,
-        run,
-        last,
-        failures_ms: failures,
-    }
+    (all, more)
 }
 
 /// A job that runs, as a status shows it; given its first record.

@@ -6,6 +6,7 @@ use crate::record::{
     BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind,
 };
 use llm_worker::ToolEffect;
+use protocol::status::{BackgroundTaskStatus, EndedRunStatus, OpenRunStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -76,6 +77,42 @@ impl OpenTaskRun {
             effect,
             due_ms,
             began_ms: at_ms,
+        }
+    }
+
+    /// As a status shows it.
+    #[must_use]
+    pub fn status(&self) -> OpenRunStatus {
+        OpenRunStatus {
+            run: self.run,
+            trigger: self.trigger.word().to_owned(),
+            attempt: self.attempt,
+            due_ms: self.due_ms,
+            since_ms: self.began_ms,
+        }
+    }
+}
+
+impl TaskState {
+    /// The task of this feature and name, as a status shows it. Only a live pod knows when its next run is due.
+    #[must_use]
+    pub fn status(&self, (feature, task): &(String, String)) -> BackgroundTaskStatus {
+        let last = self.last.as_ref().map(|end| EndedRunStatus {
+            run: end.run,
+            trigger: end.trigger.word().to_owned(),
+            attempt: end.attempt,
+            state: end.state.word().to_owned(),
+            reason: end.reason.clone(),
+            at_ms: end.at_ms,
+        });
+        BackgroundTaskStatus {
+            feature: feature.clone(),
+            task: task.clone(),
+            off: None,
+            next_due_ms: None,
+            run: self.open.as_ref().map(OpenTaskRun::status),
+            last,
+            failures_ms: self.failures.iter().copied().collect(),
         }
     }
 }

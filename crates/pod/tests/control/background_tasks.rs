@@ -219,7 +219,7 @@ fn run_due_returns_when_all_that_was_due_has_ended() {
     );
     let live = live(stays(&[hourly.clone(), rare.clone()], 0));
     let ends = || {
-        assert!(live.run_due().tasks.iter().all(|task| task.open.is_none()));
+        assert!(live.run_due().tasks.iter().all(|task| task.run.is_none()));
         states(&live.pod)
             .iter()
             .filter(|(_, state)| *state == TaskRunState::Completed)
@@ -443,14 +443,10 @@ fn a_status_has_every_task_with_its_runs() {
     let [failing, slow, quick] =
         ["builtin:failing", "builtin:slow", "builtin:worker"].map(|name| &seen[name]);
     // A run without effects has no record before it ends.
-    let open = slow.open.as_ref().unwrap();
+    let open = slow.run.as_ref().unwrap();
     assert_eq!(
-        (open.due_ms, open.began_ms, open.trigger),
-        (
-            start_ms + hour_ms,
-            start_ms + hour_ms,
-            TriggerKind::Interval
-        )
+        (open.due_ms, open.since_ms, open.trigger.as_str()),
+        (start_ms + hour_ms, start_ms + hour_ms, "interval")
     );
     assert_eq!(
         (failing.off.as_deref(), failing.next_due_ms),
@@ -458,17 +454,17 @@ fn a_status_has_every_task_with_its_runs() {
     );
     let last = failing.last.as_ref().unwrap();
     assert_eq!(
-        (last.state, last.attempt, last.reason.as_deref()),
-        (TaskRunState::Failed, 2, Some("no luck"))
+        (last.state.as_str(), last.attempt, last.reason.as_deref()),
+        ("failed", 2, Some("no luck"))
     );
-    assert_eq!(failing.failures.len(), 2);
+    assert_eq!(failing.failures_ms.len(), 2);
     assert_eq!(
         (quick.off.as_ref(), quick.next_due_ms),
         (None, Some(start_ms + 2 * hour_ms))
     );
     assert_eq!(
-        quick.last.as_ref().map(|last| last.state),
-        Some(TaskRunState::Completed)
+        quick.last.as_ref().map(|last| last.state.as_str()),
+        Some("completed")
     );
     gate.open();
     ended(&live, 4);
@@ -612,7 +608,7 @@ fn a_client_stops_a_run_and_the_task_goes_on() {
         status
             .tasks
             .iter()
-            .all(|task| task.open.is_none() && task.off.is_none())
+            .all(|task| task.run.is_none() && task.off.is_none())
     });
     live.advance(HOUR);
     worker.begins(2);

@@ -2,10 +2,10 @@
 
 use crate::rig::{Raw, Scene, answers};
 use llm_worker::ToolEffect;
-use pod::control::BackgroundTaskView;
 use pod::ipc::background_tasks;
 use pod::record::{TaskRunState, TriggerKind};
-use pod::session::tasks::{OpenTaskRun, TaskEnd};
+use pod::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
+use protocol::status::BackgroundTaskStatus;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -233,17 +233,22 @@ fn a_client_is_told_once_that_too_much_is_being_received() {
 
 #[test]
 fn a_status_lists_64_tasks_and_those_that_run_first() {
-    let of = |name: &str| (format!("user:{name}"), "t".to_owned());
+    let of = |name: &str| TaskState::default().status(&(format!("user:{name}"), "t".to_owned()));
     let last = |at_ms| {
         let (trigger, state) = (TriggerKind::Start, TaskRunState::Completed);
-        Some(TaskEnd {
+        let end = TaskEnd {
             run: 1,
             attempt: 1,
             trigger,
             state,
             reason: None,
             at_ms,
-        })
+        };
+        let task = TaskState {
+            last: Some(end),
+            ..TaskState::default()
+        };
+        task.status(&Default::default()).last
     };
     let (run, attempt, trigger, effect) = (7, 2, TriggerKind::Cron, ToolEffect::ReadOnly);
     let open = OpenTaskRun {
@@ -254,33 +259,31 @@ fn a_status_lists_64_tasks_and_those_that_run_first() {
         due_ms: 3,
         began_ms: 4,
     };
-    let mut all: Vec<_> = (0..70)
-        .map(|n| BackgroundTaskView::recorded(of(&n.to_string()), None))
-        .collect();
+    let mut all: Vec<_> = (0..70).map(|n| of(&n.to_string())).collect();
     all.extend([
-        BackgroundTaskView {
+        BackgroundTaskStatus {
             last: last(1),
-            ..BackgroundTaskView::recorded(of("old"), None)
+            ..of("old")
         },
-        BackgroundTaskView {
+        BackgroundTaskStatus {
             last: last(2),
-            ..BackgroundTaskView::recorded(of("new"), None)
+            ..of("new")
         },
-        BackgroundTaskView {
+        BackgroundTaskStatus {
             next_due_ms: Some(9),
-            ..BackgroundTaskView::recorded(of("later"), None)
+            ..of("later")
         },
-        BackgroundTaskView {
+        BackgroundTaskStatus {
             next_due_ms: Some(8),
-            ..BackgroundTaskView::recorded(of("next"), None)
+            ..of("next")
         },
-        BackgroundTaskView {
+        BackgroundTaskStatus {
             off: Some("why".to_owned()),
-            ..BackgroundTaskView::recorded(of("off"), None)
+            ..of("off")
         },
-        BackgroundTaskView {
-            open: Some(open),
-            ..BackgroundTaskView::recorded(of("runs"), None)
+        BackgroundTaskStatus {
+            run: Some(open.status()),
+            ..of("runs")
         },
     ]);
     let (listed, more) = background_tasks(all);

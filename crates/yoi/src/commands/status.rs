@@ -21,7 +21,6 @@ use host::hosting::session_location::now;
 use host::pods::{Pods, read_failure};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
-use pod::control::BackgroundTaskView;
 use pod::record::{BudgetScope, HoldCause};
 use pod::session::approvals::AllowedRule;
 use pod::session::fold::{Hold, SessionState};
@@ -224,11 +223,7 @@ impl Found {
     fn tasks(&self) -> (Vec<BackgroundTaskStatus>, u64) {
         let recorded = || {
             let known = self.summary.state.tasks.iter();
-            pod::ipc::background_tasks(
-                known
-                    .map(|(key, task)| BackgroundTaskView::recorded(key.clone(), Some(task)))
-                    .collect(),
-            )
+            pod::ipc::background_tasks(known.map(|(key, task)| task.status(key)).collect())
         };
         self.live
             .as_ref()

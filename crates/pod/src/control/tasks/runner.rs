@@ -14,7 +14,6 @@ use super::supervisor::{
 };
 use crate::control::core::{Core, Fatal};
 use crate::control::pipeline::{ActorCommit, TaskCommit};
-use crate::control::status::BackgroundTaskView;
 use crate::feature::{
     BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure,
     TaskTrigger, millis, sanitize_lines,
@@ -29,6 +28,7 @@ use crate::session::jobs::MAX_ENDED_JOBS;
 use crate::session::tasks::OpenTaskRun;
 use authority::FileChanges;
 use llm_worker::ToolEffect;
+use protocol::status::BackgroundTaskStatus;
 use session_store::Clock;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, UNIX_EPOCH};
@@ -169,7 +169,7 @@ impl Tasks {
     }
 
     /// The tasks of this start, for people.
-    pub(in crate::control) fn views(&self, core: &Core) -> Vec<BackgroundTaskView> {
+    pub(in crate::control) fn views(&self, core: &Core) -> Vec<BackgroundTaskStatus> {
         let view = |outlook: TaskOutlook<'_>| {
             let TaskOutlook {
                 feature,
@@ -179,12 +179,12 @@ impl Tasks {
                 open,
             } = outlook;
             let key = (feature.to_owned(), task.to_owned());
-            let known = core.state.tasks.get(&key);
-            BackgroundTaskView {
+            let known = core.state.tasks.get(&key).cloned().unwrap_or_default();
+            BackgroundTaskStatus {
                 off: off.map(str::to_owned),
                 next_due_ms,
-                open: open.map(OpenTaskRun::of),
-                ..BackgroundTaskView::recorded(key, known)
+                run: open.map(|open| OpenTaskRun::of(open).status()),
+                ..known.status(&key)
             }
         };
         self.supervisor.outlook().map(view).collect()
