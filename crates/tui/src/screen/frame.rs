@@ -5,7 +5,7 @@ use super::cell::{Cell, CellKind, CellNow, LOCAL, texts};
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Frame, ScreenSize};
 use super::layout::Written;
-use super::panels::{self, PanelKind};
+use super::panels::{self, Layer, Panel};
 use super::processes::any_runs;
 use super::state::{Screen, Selected};
 use super::status;
@@ -61,14 +61,11 @@ impl Screen {
         }
         let bottom = self.bottom(columns, rows, now_ms);
         let room = rows.saturating_sub(bottom.rows.len());
-        let mut lines = match self.panel {
-            Some(panel) => self.panel(panel, columns, room, now_ms),
-            None => {
-                let mut lines = self.transcript(columns, room, now_ms);
-                lines.extend(self.first_steps(columns, room.saturating_sub(lines.len())));
-                lines
-            }
-        };
+        let mut lines = self.panel(columns, room, now_ms).unwrap_or_else(|| {
+            let mut lines = self.transcript(columns, room, now_ms);
+            lines.extend(self.first_steps(columns, room.saturating_sub(lines.len())));
+            lines
+        });
         lines.resize(room, Line::default());
         // On a terminal with few rows the lowest ones count.
         let hidden = bottom.rows.len().saturating_sub(rows);
@@ -123,7 +120,8 @@ impl Screen {
             .retry
             .changes_in(now_ms)
             .filter(|_| live && status.model_wait.is_some());
-        let ages = live && self.panel == Some(PanelKind::Status) && any_runs(status);
+        let is_status = |panel: &Panel| matches!(panel.layer, Layer::Status(_));
+        let ages = live && self.panel.as_ref().is_some_and(is_status) && any_runs(status);
         let age = ages.then(|| to_second(0));
         let waits = [
             turn.map(to_second),
@@ -207,7 +205,7 @@ impl Screen {
 
     /// Rows above a question. A panel that a person opened has half of the terminal until the question has the keys.
     fn above_question(&self, focus: bool, rows: usize) -> usize {
-        match (focus, self.panel) {
+        match (focus, &self.panel) {
             (false, Some(_)) => rows / 2,
             (false, None) if rows >= RULED_FROM => 4,
             _ => 1,
@@ -387,20 +385,18 @@ impl Screen {
         lines
     }
 
-    pub(super) fn panel(
-        &mut self,
-        panel: PanelKind,
-        columns: usize,
-        room: usize,
-        now_ms: u64,
-    ) -> Vec<Line> {
-        let (title, lines) = match panel {
-            PanelKind::Pods => {
-                let (lines, chosen) = self.pods.lines(&self.model.status().pod, columns);
-                self.scroll_to(&chosen, room);
+    /// The panel that is open, if any.
+    pub(super) fn panel(&mut self, columns: usize, room: usize, now_ms: u64) -> Option<Vec<Line>> {
+        self.measure_jobs(now_ms);
+        let mut panel = self.panel.take()?;
+        let scroll = &mut panel.scroll;
+        let (title, lines) = match &mut panel.layer {
+            Layer::Pods(pods) => {
+                let (lines, chosen) = pods.lines(&self.model.status().pod, columns);
+                scroll_to(scroll, &chosen, room);
                 ("pods", lines)
             }
-            PanelKind::Keys => (
+            Layer::Keys => (
                 "keys",
                 panels::keys(
                     &self.digest(),
@@ -409,64 +405,53 @@ impl Screen {
                     columns,
                 ),
             ),
-            PanelKind::Features => {
-                let may_change = self.may_change_features();
-                let (lines, chosen) = self.features.lines(may_change, columns);
+            Layer::Features(features) => {
+                let (lines, chosen) = features.lines(self.may_change_features(), columns);
                 if !chosen.is_empty() {
-                    self.scroll_to(&chosen, room);
-                    self.features
-                        .seen_to_the_end(chosen.end < self.panel_scroll + room);
+                    scroll_to(scroll, &chosen, room);
+                    features.seen_to_the_end(chosen.end < *scroll + room);
                 }
                 ("features", lines)
             }
-            PanelKind::Told(title) => {
-                let (lines, chosen) = self.told.lines(columns);
+            Layer::Told(title, told) => {
+                let (lines, chosen) = told.lines(columns);
                 if !chosen.is_empty() {
-                    self.scroll_to(&chosen, room);
+                    scroll_to(scroll, &chosen, room);
                 }
-                let end = self.panel_scroll + room.saturating_sub(1);
-                self.told.seen_to_the_end(lines.len() <= end);
-                (title, lines)
+                let end = *scroll + room.saturating_sub(1);
+                told.seen_to_the_end(lines.len() <= end);
+                (*title, lines)
             }
-            PanelKind::Context => (
+            Layer::Context => (
                 "next request",
                 panels::context(self.model.status(), columns),
             ),
-            PanelKind::Status => {
-                self.measure_jobs(now_ms);
+            Layer::Status(processes) => {
                 let mut lines = panels::status(self.model.status(), now_ms, columns);
                 let (may_stop, before) = (self.may_stop(), lines.len());
                 let (rows, chosen) =
-                    self.processes
-                        .lines(self.model.status(), may_stop, now_ms, columns);
+                    processes.lines(self.model.status(), may_stop, now_ms, columns);
                 lines.extend(rows);
                 for task in &self.tasks {
                     lines.extend(labelled("to do", Tone::Strong, task, columns));
                 }
                 if !chosen.is_empty() {
-                    self.scroll_to(&(chosen.start + before..chosen.end + before), room);
+                    let chosen = chosen.start + before..chosen.end + before;
+                    scroll_to(scroll, &chosen, room);
                 }
                 ("pod", lines)
             }
         };
         let below = room.saturating_sub(1);
-        self.panel_scroll = self.panel_scroll.min(lines.len().saturating_sub(below));
-        let more = lines.len().saturating_sub(self.panel_scroll + below);
+        *scroll = lines.len().saturating_sub(below).min(*scroll);
+        let more = lines.len().saturating_sub(*scroll + below);
         let more =
             (more > 0).then(|| format!("{} (PgDn)", crate::count::count(more as u64, "more line")));
         let mut shown = vec![panel_title(title, more, columns)];
-        shown.extend(lines.into_iter().skip(self.panel_scroll).take(below));
+        shown.extend(lines.into_iter().skip(*scroll).take(below));
         shown.truncate(room);
-        shown
-    }
-
-    /// Has the lines of a panel seen that are about what is chosen.
-    fn scroll_to(&mut self, chosen: &Range<usize>, room: usize) {
-        let last = (chosen.end + 1).saturating_sub(room);
-        // Where there is no room for all of them, keys for pages show the rest.
-        self.panel_scroll = self
-            .panel_scroll
-            .clamp(chosen.start.min(last), chosen.start.max(last));
+        self.panel = Some(panel);
+        Some(shown)
     }
 
     /// The lines of the transcript that are seen, with their margin.
@@ -592,6 +577,13 @@ impl Screen {
         };
         look(anchor, count + live.len(), &mut blocks)
     }
+}
+
+/// Has the lines of a panel seen that are about what is chosen.
+fn scroll_to(scroll: &mut usize, chosen: &Range<usize>, room: usize) {
+    let last = (chosen.end + 1).saturating_sub(room);
+    // Where there is no room for all of them, keys for pages show the rest.
+    *scroll = (*scroll).clamp(chosen.start.min(last), chosen.start.max(last));
 }
 
 /// Without the key that closes the panel where there is no room for it.

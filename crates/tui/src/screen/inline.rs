@@ -19,9 +19,9 @@ impl Screen {
         self.view = (columns, rows);
         let (lines, mut open) = self.unprinted(printed, now_ms);
         let room = rows.saturating_sub(bottom.rows.len());
-        if let Some(panel) = self.panel {
-            // What it pushes out of the terminal does not come back.
-            open = self.panel(panel, columns, room.min(rows / 2), now_ms);
+        // What it pushes out of the terminal does not come back.
+        if let Some(panel) = self.panel(columns, room.min(rows / 2), now_ms) {
+            open = panel;
         }
         let mut shown = open.split_off(open.len().saturating_sub(room));
         let hidden = bottom.rows.len().saturating_sub(rows);

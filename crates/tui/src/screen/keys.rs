@@ -7,7 +7,7 @@ use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Key, PodEntry};
 use super::feature_panel::FeaturePanel;
 use super::key_table::{KeyAction, KeyPlace, action};
-use super::panels::PanelKind;
+use super::panels::{Layer, Panel};
 use super::pods::PodList;
 use super::processes::Processes;
 use super::state::{READ_ONLY, Screen, Selected};
@@ -16,6 +16,7 @@ use super::writing::edit;
 use crate::slash;
 use crate::style::Tone;
 use protocol::method::{MoveInput, Role, Withdraw};
+use std::mem::discriminant;
 
 /// A second Esc, and a second Ctrl-C, within this time mean more.
 const TWICE_MS: u64 = 1500;
@@ -56,7 +57,7 @@ impl Screen {
         }
         match key {
             _ if self.search.is_some() => self.search_key(key),
-            _ if self.panel == Some(PanelKind::Pods) && key != Key::Esc => self.pods_key(key),
+            _ if self.pods_key(key) => {}
             _ if self.question_key(key, now_ms) => {}
             _ if self.panel.is_some() && self.panel_key(key) => {}
             Key::Esc if self.panel.is_some() => self.panel = None,
@@ -86,11 +87,11 @@ impl Screen {
         match action {
             KeyAction::Detach | KeyAction::DetachIfEmpty => self.outbox.push(Intent::Detach),
             KeyAction::Leave => self.leave(now_ms),
-            KeyAction::Keys => self.open_panel(PanelKind::Keys),
+            KeyAction::Keys => self.open_panel(Layer::Keys),
             KeyAction::Features => self.open_features(),
             KeyAction::Status => self.open_status(now_ms),
             KeyAction::Question => self.answer_question(),
-            KeyAction::Context => self.open_panel(PanelKind::Context),
+            KeyAction::Context => self.open_panel(Layer::Context),
             KeyAction::Search => self.search_begin(""),
             KeyAction::ToggleAll => self.toggle_all(),
             KeyAction::Mouse => self.outbox.push(Intent::TurnMouse),
@@ -139,8 +140,8 @@ impl Screen {
             }
             _ => return false,
         };
-        if self.panel.is_some() {
-            self.panel_scroll = self.panel_scroll.saturating_add_signed(by);
+        if let Some(panel) = &mut self.panel {
+            panel.scroll = panel.scroll.saturating_add_signed(by);
         } else if self.printed.is_none() {
             self.scroll(by, now_ms);
         }
@@ -161,28 +162,22 @@ impl Screen {
         self.tell("Ctrl-C again detaches; the pod keeps running", Tone::Dim);
     }
 
-    fn open_panel(&mut self, panel: PanelKind) {
-        self.panel_scroll = 0;
-        self.panel = if self.panel == Some(panel) {
-            None
-        } else {
-            Some(panel)
-        };
+    /// Opens a panel, or closes it where it is open.
+    fn open_panel(&mut self, layer: Layer) {
+        let open = self.panel.take();
+        let is_other = open.is_none_or(|open| discriminant(&open.layer) != discriminant(&layer));
+        self.panel = is_other.then_some(Panel { layer, scroll: 0 });
     }
 
     fn open_status(&mut self, now_ms: u64) {
-        self.open_panel(PanelKind::Status);
-        if self.panel.is_some() {
-            self.processes = Processes::default();
-            self.measure_jobs(now_ms);
-        }
+        self.open_panel(Layer::Status(Processes::default()));
+        self.measure_jobs(now_ms);
     }
 
     /// Opens a panel for what is asked for.
     fn ask_told(&mut self, title: &'static str, ask: Intent) {
         self.panel = None;
-        self.open_panel(PanelKind::Told(title));
-        self.told = ToldPanel::default();
+        self.open_panel(Layer::Told(title, ToldPanel::default()));
         self.outbox.push(ask);
     }
 
@@ -241,10 +236,11 @@ impl Screen {
         });
     }
 
-    /// Asks for the memory of the jobs, unless that was done just now.
+    /// Asks for the memory of the jobs where they are shown, unless that was done just now.
     pub(super) fn measure_jobs(&mut self, now_ms: u64) {
-        if self.connection == ConnectionState::Live
-            && self.processes.measures(self.model.status(), now_ms)
+        if let Some(Layer::Status(processes)) = self.panel.as_mut().map(|panel| &mut panel.layer)
+            && self.connection == ConnectionState::Live
+            && processes.measures(self.model.status(), now_ms)
         {
             self.outbox.push(Intent::FetchStatus);
         }
@@ -255,16 +251,16 @@ impl Screen {
         if !self.composer.is_empty() || self.editing.is_some() {
             return false;
         }
-        let taken = match self.panel {
-            Some(PanelKind::Status) if self.may_stop() => {
-                self.processes.key(key, self.model.status())
-            }
-            Some(PanelKind::Features) if self.may_change_features() => self.features.key(key),
-            Some(PanelKind::Told(_)) => {
-                let taken = self.told.key(key);
+        let may_stop = self.may_stop();
+        let may_change = self.may_change_features();
+        let taken = match self.panel.as_mut().map(|panel| &mut panel.layer) {
+            Some(Layer::Status(processes)) if may_stop => processes.key(key, self.model.status()),
+            Some(Layer::Features(panel)) if may_change => panel.key(key),
+            Some(Layer::Told(_, told)) => {
+                let taken = told.key(key);
                 match taken.as_deref() {
                     // What was undone is shown in its place.
-                    Some([Intent::Undo { .. }]) => self.told = ToldPanel::default(),
+                    Some([Intent::Undo { .. }]) => *told = ToldPanel::default(),
                     Some([_, ..]) => self.panel = None,
                     _ => {}
                 }
@@ -282,16 +278,15 @@ impl Screen {
         if !self.has_features {
             return self.tell("this pod does not tell its features", Tone::Dim);
         }
-        self.open_panel(PanelKind::Features);
+        self.open_panel(Layer::Features(FeaturePanel::default()));
         if self.panel.is_some() {
-            self.features = FeaturePanel::default();
             self.outbox.push(Intent::FetchFeatures);
         }
     }
 
     /// To the question of this pod; from there, or without one, to those of all pods.
     fn answer_question(&mut self) {
-        let is_shut = self.panel != Some(PanelKind::Pods);
+        let is_shut = !matches!(&self.panel, Some(panel) if matches!(panel.layer, Layer::Pods(_)));
         if is_shut
             && self.question().is_some()
             && (!self.asking.focus || self.asking.words.is_some())
@@ -316,19 +311,23 @@ impl Screen {
 
     pub(super) fn open_pods(&mut self) {
         (self.asking.focus, self.full.focus) = (false, false);
-        self.open_panel(PanelKind::Pods);
+        self.open_panel(Layer::Pods(PodList::default()));
         if self.panel.is_some() {
-            self.pods = PodList::default();
             self.outbox.push(Intent::ListPods);
         }
     }
 
-    fn pods_key(&mut self, key: Key) {
+    /// A key for the list of pods, which takes letters; `false` if it is for something else.
+    fn pods_key(&mut self, key: Key) -> bool {
+        let Some(Layer::Pods(pods)) = self.panel.as_mut().map(|panel| &mut panel.layer) else {
+            return false;
+        };
         if key != Key::Enter {
-            return self.pods.key(key);
+            pods.key(key);
+            return key != Key::Esc;
         }
-        let Some(chosen) = self.pods.chosen().cloned() else {
-            return;
+        let Some(chosen) = pods.chosen().cloned() else {
+            return true;
         };
         self.panel = None;
         match chosen {
@@ -343,6 +342,7 @@ impl Screen {
                 self.outbox.push(Intent::StartPod(name));
             }
         }
+        true
     }
 
     /// How the question can be answered now: a letter may be for it only if the letter belongs to no text.

@@ -1,23 +1,59 @@
 //! Panels that slide over the transcript: the keys, and what the pod is and runs.
 
+use super::exchange::Reply;
+use super::feature_panel::FeaturePanel;
 use super::key_table::{FEATURES, KEYS, KeyRow, VI};
+use super::pods::PodList;
+use super::processes::Processes;
 use super::status::{left, tokens};
+use super::told::ToldPanel;
 use crate::count::count;
 use crate::line::Line;
 use crate::note::labelled;
 use crate::style::Tone;
 use protocol::status::{ContextPart, ContextStatus, Status};
 
-/// A panel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PanelKind {
-    Pods,
+/// The panel that is open.
+pub(super) struct Panel {
+    pub(super) layer: Layer,
+    /// Lines above the first one that is seen.
+    pub(super) scroll: usize,
+}
+
+/// What a panel shows, with the state of its keys, which ends with it.
+pub(super) enum Layer {
+    Pods(PodList),
     Keys,
-    Features,
-    Status,
+    Features(FeaturePanel),
+    Status(Processes),
     Context,
     /// With its title.
-    Told(&'static str),
+    Told(&'static str, ToldPanel),
+}
+
+impl Layer {
+    /// Takes what was asked for it; an answer to a panel that was closed meanwhile is dropped.
+    pub(super) fn answered(&mut self, reply: Reply) {
+        match (self, reply) {
+            (Self::Pods(pods), Reply::Pods(known)) => pods.know(known),
+            (Self::Features(panel), Reply::Features(features)) => panel.know(features),
+            (Self::Features(panel), Reply::FeaturePreview { id, change, text }) => {
+                panel.preview(&id, change, text);
+            }
+            (Self::Told(_, told), Reply::Shown(text)) => told.know(text),
+            _ => {}
+        }
+    }
+
+    /// Nobody has read what is confirmed here.
+    pub(super) fn not_seen(&mut self) {
+        match self {
+            Self::Features(panel) => panel.not_seen(),
+            Self::Status(processes) => processes.not_seen(),
+            Self::Told(_, told) => told.not_seen(),
+            Self::Pods(_) | Self::Keys | Self::Context => {}
+        }
+    }
 }
 
 /// The keys, and what identifies the state of this screen.

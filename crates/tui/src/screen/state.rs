@@ -6,18 +6,14 @@ use super::cell::CellKind;
 use super::composer::Composer;
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Reply};
-use super::feature_panel::FeaturePanel;
 use super::files::FilePaths;
 use super::fold::Fold;
 use super::full_context::FullContext;
 use super::live::LiveLines;
 use super::menu::Menu;
-use super::panels::PanelKind;
-use super::pods::PodList;
-use super::processes::Processes;
+use super::panels::Panel;
 use super::search::Search;
 use super::status::RetryClock;
-use super::told::ToldPanel;
 use crate::asked_command::asked_file;
 use crate::slash::ForeignCommand;
 use crate::style::{Theme, Tone};
@@ -71,14 +67,9 @@ pub struct Screen {
     pub(super) recalled: Option<(usize, String)>,
     pub(super) asking: Asking,
     pub(super) full: FullContext,
-    pub(super) panel: Option<PanelKind>,
-    pub(super) panel_scroll: usize,
+    pub(super) panel: Option<Panel>,
     /// The pod has the method `features`.
     pub(super) has_features: bool,
-    /// What the pod told of them when their panel was opened.
-    pub(super) features: FeaturePanel,
-    pub(super) pods: PodList,
-    pub(super) processes: Processes,
     /// The pod has the methods that stop jobs and runs.
     has_stop: bool,
     pub(super) files: FilePaths,
@@ -98,8 +89,6 @@ pub struct Screen {
     /// The draft of the pod, as far as this screen knows.
     draft: String,
     pub(super) loading: bool,
-    /// An answer to `approvals` is under way, or came.
-    pub(super) told: ToldPanel,
     /// What the model has to do yet.
     pub(super) tasks: Vec<String>,
     /// Other pods that wait for a person.
@@ -208,11 +197,7 @@ impl Screen {
             asking: Asking::default(),
             full: FullContext::default(),
             panel: None,
-            panel_scroll: 0,
             has_features: false,
-            features: FeaturePanel::default(),
-            pods: PodList::default(),
-            processes: Processes::default(),
             has_stop: false,
             files: FilePaths::default(),
             menu: Menu::default(),
@@ -226,7 +211,6 @@ impl Screen {
             drafts: VecDeque::new(),
             draft: String::new(),
             loading: false,
-            told: ToldPanel::default(),
             tasks: Vec::new(),
             others: 0,
             has_tools: false,
@@ -380,7 +364,6 @@ impl Screen {
                 self.fetched = None;
                 return self.tell(&why, Tone::Failed);
             }
-            Reply::Shown(text) => self.told.know(text),
             Reply::Tasks(tasks) => self.tasks = tasks,
             Reply::OthersWait(others) => self.others = others,
             // The connection to this one is being made again.
@@ -398,13 +381,18 @@ impl Screen {
             }
             Reply::Edited(text) => self.composer.set(&text),
             Reply::Files(paths) => self.files.know(paths),
-            Reply::Features(features) => self.features.know(features),
-            Reply::FeaturePreview { id, change, text } => self.features.preview(&id, change, text),
             Reply::FeatureChanged(text) => {
                 self.tell(&text, Tone::Dim);
                 self.outbox.push(Intent::FetchFeatures);
             }
-            Reply::Pods(pods) => self.pods.know(pods),
+            Reply::Shown(_)
+            | Reply::Features(_)
+            | Reply::FeaturePreview { .. }
+            | Reply::Pods(_) => {
+                if let Some(panel) = &mut self.panel {
+                    panel.layer.answered(reply);
+                }
+            }
             Reply::Status(status) => self.model.apply(&Event::Status(status)),
         }
         self.changed();
@@ -423,9 +411,9 @@ impl Screen {
     fn no_question_was_seen(&mut self) {
         self.asking.not_seen();
         self.full.not_seen();
-        self.told.not_seen();
-        self.processes.not_seen();
-        self.features.not_seen();
+        if let Some(panel) = &mut self.panel {
+            panel.layer.not_seen();
+        }
     }
 
     /// A text was pasted.

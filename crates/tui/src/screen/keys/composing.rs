@@ -6,7 +6,8 @@ use crate::screen::composer::MAX_INPUT;
 use crate::screen::exchange::{ConnectionState, Intent, Key, Reply};
 use crate::screen::key_table::{KeyPlace, action};
 use crate::screen::layout::Written;
-use crate::screen::panels::PanelKind;
+use crate::screen::panels::Layer;
+use crate::screen::processes::Processes;
 use crate::screen::state::{MAX_KEPT, Screen};
 use crate::screen::writing::edit;
 use crate::slash::{self, Slash, TypedText};
@@ -174,10 +175,10 @@ impl Screen {
             Slash::Steer(text) => self.send(text, DeliveryMode::Steer),
             Slash::Approvals => self.answer_question(),
             Slash::Pods => self.open_pods(),
-            Slash::Help => self.open_panel(PanelKind::Keys),
-            Slash::Context | Slash::Pins => self.open_panel(PanelKind::Context),
+            Slash::Help => self.open_panel(Layer::Keys),
+            Slash::Context | Slash::Pins => self.open_panel(Layer::Context),
             Slash::Features => self.open_features(),
-            Slash::Status => self.open_panel(PanelKind::Status),
+            Slash::Status => self.open_panel(Layer::Status(Processes::default())),
             Slash::Search(text) => self.search_begin(&text),
             Slash::Detach => self.outbox.push(Intent::Detach),
             Slash::Editor => self.outbox.push(Intent::OpenEditor(String::new())),
