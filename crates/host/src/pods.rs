@@ -32,7 +32,16 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(Exit::Usage, format!("`{name}` is not a valid pod name"))
-        .help("use 1 to 64 letters, digits, dots, dashes or underscores; the first must be a letter or digit"))
+        .help("use 1 to 64 ASCII letters, digits, dots, dashes or underscores; the first must be a letter or digit"))
+}
+
+/// How the name of a pod begins that a run made for itself.
+const RUN: &str = "run-";
+
+/// Whether a run made this pod for itself: nobody named it.
+#[must_use]
+pub fn is_of_run(name: &str) -> bool {
+    name.starts_with(RUN)
 }
 
 impl Pods {
@@ -140,7 +149,7 @@ impl Pods {
     pub fn claim(&self, entropy: u128) -> Result<String, Failure> {
         let digits = format!("{entropy:032x}");
         for name in (4..=digits.len())
-            .filter_map(|length| Some(format!("run-{}", digits.get(digits.len() - length..)?)))
+            .filter_map(|length| Some(format!("{RUN}{}", digits.get(digits.len() - length..)?)))
         {
             let dir = self.dir(&name);
             match DirBuilder::new().mode(0o700).create(&dir) {

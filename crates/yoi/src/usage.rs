@@ -10,6 +10,7 @@ use host::exit::{Exit, Failure};
 use host::nearest::nearest;
 use std::error::Error;
 use std::ffi::OsString;
+use std::num::ParseIntError;
 use std::process::ExitCode;
 
 /// Commands that take one text besides a pod.
@@ -144,7 +145,11 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
                 let help = source
                     .downcast_ref::<BadValue>()
                     .map_or_else(manual, |bad| remedy::help(&bad.help));
-                (format!("{}: {source}", given(&argument, &value)), help)
+                let what = match source.downcast_ref::<ParseIntError>() {
+                    Some(_) => format!("the value must be a whole number from 0 to {}", u64::MAX),
+                    None => source.to_string(),
+                };
+                (format!("{}: {what}", given(&argument, &value)), help)
             }
             None => (
                 format!("{} is not valid", given(&argument, &value)),

@@ -72,6 +72,17 @@ fn what_is_typed_while_the_pod_starts_again_is_sent_then() {
     assert_eq!(runs_again(&mut screen), [], "once");
 }
 
+/// It was kept with "not connected", beside words that said that Enter starts the pod.
+#[test]
+fn an_input_starts_a_pod_that_died() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    let pod = attached(&Story::new().lines).status.pod;
+    screen.connection(ConnectionState::Died(BEGIN));
+    assert_eq!(enter(&mut screen, "go on"), [Intent::StartPod(pod)]);
+    assert_eq!(enter(&mut screen, "and on"), []);
+    assert_eq!(runs_again(&mut screen), [send("go on"), send("and on")]);
+}
+
 /// Enter did nothing more after a start that had failed.
 #[test]
 fn a_start_that_failed_can_be_tried_again() {

@@ -19,8 +19,9 @@ Exit codes:
             valid answer, even after retries
   6         a call still waits for your approval; `yoi approve` lists the
             calls that wait
-  65        a journal is damaged or invalid; or a model script (the FILE of
-            -m scripted:FILE) is missing or invalid
+  65        a journal, a plugin or an input is damaged, invalid or too long;
+            or a model script (the FILE of -m scripted:FILE) is missing or
+            invalid
   69        the pod is not running, or a system resource is unavailable or
             too small
   70        internal error

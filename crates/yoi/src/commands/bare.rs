@@ -9,7 +9,7 @@ use host::compose::model::{ModelChoice, OFFLINE, choose};
 use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};
-use host::pods::Pods;
+use host::pods::{Pods, is_of_run};
 use host::points::Points;
 use host::project::Project;
 use provider::catalog;
@@ -41,9 +41,10 @@ pub(crate) fn run(placed: bool, env: &Env, points: &Points) -> Result<Exit, Fail
     attach::show_first(&pods, &args.name, Some(&hint), has_others, env)
 }
 
-/// Whether this directory has more pods than one, so that a person may mean another one.
+/// Whether this directory has more pods than one that somebody named, so that a person may mean another one.
 fn has_others(pods: &Pods, own: &str, env: &Env) -> Result<bool, Failure> {
-    let mut others = pods.names()?.into_iter().filter(|name| name != own);
+    let named = pods.names()?.into_iter().filter(|name| !is_of_run(name));
+    let mut others = named.filter(|name| name != own);
     Ok(others.any(|name| start::directory_of(&pods.dir(&name)).is_some_and(|dir| dir == env.cwd)))
 }
 

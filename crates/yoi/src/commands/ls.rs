@@ -13,7 +13,7 @@ use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::hosting::session_location::now;
-use host::pods::Pods;
+use host::pods::{Pods, is_of_run};
 use host::project::Project;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
@@ -129,8 +129,8 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     names.sort_by_key(|(when, name)| (Reverse(*when), name.clone()));
     let mut runs = 0;
     names.retain(|(_, name)| {
-        runs += usize::from(name.starts_with("run-"));
-        args.all || !name.starts_with("run-") || runs <= RUNS
+        runs += usize::from(is_of_run(name));
+        args.all || !is_of_run(name) || runs <= RUNS
     });
     let mut left = LeftRunning::find(env);
     let (began, mut said) = (Instant::now(), false);

@@ -112,9 +112,10 @@ fn refused(error: &Error, name: &str) -> Failure {
         ),
         // The pod is older than the method.
         ErrorKind::Version | ErrorKind::Method => another_version(name),
+        // What a person gave: a number of nothing, for example.
+        ErrorKind::Params => Failure::new(Exit::Usage, format!("{name}: {message}")),
         ErrorKind::Parse
         | ErrorKind::Request
-        | ErrorKind::Params
         | ErrorKind::Internal
         | ErrorKind::Unknown => Failure::new(Exit::Internal, format!("{name}: {message}")),
     }

@@ -204,6 +204,10 @@ fn a_live_pod_is_not_removed_and_stop_ends_it() {
         "`yoi stop held` stops the process that uses it",
     ]);
     held.scene
+        .yoi(&["pin", "held", "--remove", "3"])
+        .ends(2)
+        .says(&["there is no pin 3", "`yoi pin held` lists the pins"]);
+    held.scene
         .yoi(&["stop", "held"])
         .ends(0)
         .prints(&["held is stopped"]);

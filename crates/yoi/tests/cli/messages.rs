@@ -151,6 +151,7 @@ fn command_line() {
         "run -q list the files",
         "run --pod a list $HOME",
         "run --max-steps 0 x",
+        "approve p x",
         "run --max-cost -1 x",
         "run --timeout soon x",
         "run --timeout 0 x",

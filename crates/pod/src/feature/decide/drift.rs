@@ -113,7 +113,10 @@ impl RegistryReport {
             .iter()
             .find(|feature| feature.feature_id.to_string() == id)
         else {
-            return "is not part of this program any more".to_owned();
+            return match id.starts_with("plugin:") {
+                true => "was removed".to_owned(),
+                false => "is not part of this program any more".to_owned(),
+            };
         };
         match (&report.disabled_by, report.diagnostics.first()) {
             (Some(source), _) if source == "default" => "is not switched on any more".to_owned(),

@@ -93,7 +93,9 @@ impl Screen {
         }
     }
 
+    /// Sends an input; a pod that does not run is started for it.
     fn send(&mut self, text: String, mode: DeliveryMode) {
+        self.start_again();
         if self.connection != ConnectionState::Live && !self.starts {
             return self.not_connected();
         }
@@ -148,6 +150,7 @@ impl Screen {
             let pod = self.model.status().pod.clone();
             self.tell(&format!("starting {pod} …"), Tone::Dim);
             self.outbox.push(Intent::StartPod(pod));
+            self.starts = true;
         }
     }
 

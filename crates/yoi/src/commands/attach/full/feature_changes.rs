@@ -166,7 +166,10 @@ impl FeatureFiles {
             Written::Switch(SwitchChange { toml, line, .. }) => {
                 let place =
                     line.map_or_else(|| "at the end".to_owned(), |line| format!("at line {line}"));
-                lines.push(format!("writes into {}, {place}:", self.user.shown));
+                lines.push(format!(
+                    "writes into {}, {place}, for all pods:",
+                    self.user.shown
+                ));
                 lines.extend(toml.lines().map(|line| format!("    {line}")));
             }
             Written::Grant(pending) => {
