@@ -443,14 +443,26 @@ fn end(server: Option<Connection>) {
     }
 }
 
-/// Refuses a program that commands of the pod could have written: it would have the server's secrets and network.
+/// Refuses a program that commands of the pod could have written: it would have the server's secrets and network. With
+/// these, each file among its arguments counts, too: an interpreter runs it.
 pub(crate) fn admit(spawner: &Spawner, launch: &Launch) -> Result<(), Gone> {
-    let program = launch.command.first().map(Path::new);
-    match program.filter(|program| program.is_absolute() && spawner.may_replace(program)) {
+    let mut words = launch.command.iter();
+    let program = words.next();
+    let has_more = launch.network || !launch.secrets.is_empty() || !launch.read.is_empty();
+    let arguments = words
+        .filter(|_| has_more)
+        .map(|word| word.split_once('=').map_or(word.as_str(), |(_, path)| path));
+    let mut files = program
+        .map(String::as_str)
+        .into_iter()
+        .chain(arguments)
+        .map(Path::new)
+        .filter(|path| path.is_absolute() && path.is_file());
+    match files.find(|file| spawner.may_replace(file)) {
         None => Ok(()),
-        Some(program) => Err(Gone(format!(
+        Some(file) => Err(Gone(format!(
             "commands of pods may write {}; install it outside of the project, and add the server again with that path",
-            authority::escape(program)
+            authority::escape(file)
         ))),
     }
 }

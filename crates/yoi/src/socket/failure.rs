@@ -114,10 +114,9 @@ fn refused(error: &Error, name: &str) -> Failure {
         ErrorKind::Version | ErrorKind::Method => another_version(name),
         // What a person gave: a number of nothing, for example.
         ErrorKind::Params => Failure::new(Exit::Usage, format!("{name}: {message}")),
-        ErrorKind::Parse
-        | ErrorKind::Request
-        | ErrorKind::Internal
-        | ErrorKind::Unknown => Failure::new(Exit::Internal, format!("{name}: {message}")),
+        ErrorKind::Parse | ErrorKind::Request | ErrorKind::Internal | ErrorKind::Unknown => {
+            Failure::new(Exit::Internal, format!("{name}: {message}"))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is too much of a server ends it or is left out, and says so. Secrets of a server stand in nothing that is kept or shown.
 
-use super::{SYSTEM_PATH, add, run_calls, scene, server, starts, yoi};
+use super::{SYSTEM_PATH, add, outside, run_calls, scene, server, starts, yoi};
 use serde_json::json;
 
 /// (the words of the server, what the result of a call says).
@@ -80,7 +80,7 @@ const KEY: &str = "key-0123456789-canary";
 fn a_key_that_a_server_gives_back_is_kept_nowhere() {
     let Some(scene) = scene() else { return };
     scene.config("[secrets]\ntracker = { env = \"TRACKER\" }\n");
-    let server = server(&scene);
+    let (dir, server) = outside(&scene);
     let given = |args: &[&str]| {
         let mut command = scene.command(args);
         command.env("PATH", SYSTEM_PATH).env("TRACKER", KEY);
@@ -92,6 +92,8 @@ fn a_key_that_a_server_gives_back_is_kept_nowhere() {
         "fake",
         "--secret",
         "KEY=tracker",
+        "--read-dir",
+        &dir,
         "--",
         "python3",
         &server,

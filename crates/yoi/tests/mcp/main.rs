@@ -63,6 +63,16 @@ fn server(scene: &Scene) -> String {
     scene.file("server.py").to_str().unwrap().to_owned()
 }
 
+/// A directory outside of the project, and the path of the server in it.
+fn outside(scene: &Scene) -> (String, String) {
+    let dir = scene.path("servers");
+    std::fs::create_dir_all(&dir).unwrap();
+    let server = dir.join("server.py");
+    std::fs::copy(scene.file("server.py"), &server).unwrap();
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    (text(&dir), text(&server))
+}
+
 /// How often the server was started in a scene.
 fn starts(scene: &Scene) -> usize {
     lines(&scene.file("starts")).len()
@@ -239,6 +249,17 @@ fn what_a_pod_could_have_written_is_no_server() {
     yoi(&scene, &["mcp", "add", "fake", "--", "./run.sh"])
         .ends(69)
         .says(&["commands of pods may write", "outside of the project"]);
+    // With no more than commands have, a script may be theirs.
+    scene.config("[secrets]\ntracker = { env = \"TRACKER\" }\n");
+    for more in [&["--network"][..], &["--secret", "KEY=tracker"]] {
+        let script = ["--", "python3", &server(&scene), "modern"];
+        let args = [&["mcp", "add", "fake"], more, &script].concat();
+        let mut command = scene.command(&args);
+        command.env("PATH", SYSTEM_PATH).env("TRACKER", "a key of a tracker");
+        finish(command.spawn().unwrap())
+            .ends(69)
+            .says(&["commands of pods may write", "server.py"]);
+    }
     assert_eq!(starts(&scene), 0);
     let home = scene.path("home");
     let lent = ["mcp", "add", "fake", "--read-dir", home.to_str().unwrap()];
