@@ -9,6 +9,7 @@ use crate::exit::{Exit, Failure, Help};
 use crate::limits::LimitsConfig;
 use crate::plain_file::{self, Links};
 use authority::text::{Lines, escape_within};
+use llm_worker::Effort;
 use pod::record::LaunchedAgent;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,6 +52,8 @@ pub struct AgentFile {
     arguments: BTreeMap<String, AgentArgument>,
     /// The model, unless the command line names another one.
     model: Option<String>,
+    /// How much its model thinks.
+    effort: Option<Effort>,
     /// The only tools of the agent; without this key, all that are on.
     tools: Option<Vec<String>>,
     /// Features to switch on, with their settings.
@@ -172,6 +175,9 @@ impl Agent {
                 ..failure
             })?;
             config.model = Some(Sourced::new(name.clone(), source.clone()));
+        }
+        if let Some(effort) = self.file.effort {
+            attaching.config().effort = Some(Sourced::new(effort, source.clone()));
         }
         let limits = &self.file.limits;
         attaching.config().lower_limits(limits, |_| source.clone());

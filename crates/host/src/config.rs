@@ -44,6 +44,7 @@ use crate::project::Project;
 use crate::skills::{self, FoundSkills};
 use file::{KeySource, Mode, NetworkMode, PriceConfig, ProviderConfig, TimeoutsConfig};
 use grants::Grants;
+use llm_worker::Effort;
 use pod::session::view::ContextPolicy;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,6 +74,8 @@ impl Endpoint {
 pub struct ModelSettings {
     pub price: Option<Sourced<PriceConfig>>,
     pub max_output: Option<Sourced<u32>>,
+    pub effort: Option<Sourced<Effort>>,
+    pub thinking: Option<Sourced<bool>>,
     pub context: Option<Sourced<u64>>,
     pub timeouts: Option<Sourced<TimeoutsConfig>>,
 }
@@ -82,6 +85,8 @@ pub struct ModelSettings {
 pub struct Config {
     pub project: Project,
     pub model: Option<Sourced<String>>,
+    /// Of the model of this start, over what its table has.
+    pub effort: Option<Sourced<Effort>>,
     pub providers: BTreeMap<String, Endpoint>,
     /// What is known of models, by their whole names.
     pub models: BTreeMap<String, ModelSettings>,
@@ -232,6 +237,7 @@ impl Config {
         Self {
             project,
             model: None,
+            effort: None,
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
             named_secrets: BTreeMap::new(),

@@ -57,6 +57,7 @@ const SANDBOX: &str = "--sandbox";
 fn fields() -> impl Iterator<Item = Field> {
     let first = [
         field!("--model", launch.model, String::clone),
+        field!("--effort", launch.effort, |effort| effort.word().to_owned()),
         field!("--sandbox", launch.sandbox, String::clone),
         field!("--add-dir", add_dirs, |dir| authority::escape(dir)),
         field!("--add-write-dir", add_write_dirs, |dir| authority::escape(
@@ -158,6 +159,7 @@ impl LaunchOptions {
         let mut earlier = if launch.run {
             let launch = Launch {
                 model: launch.model,
+                effort: launch.effort,
                 ..Launch::default()
             };
             Options {
@@ -177,6 +179,11 @@ impl LaunchOptions {
             }
         };
         earlier.check(env)?;
+        // An effort is one of its model.
+        let model = self.flags.launch.model.as_ref();
+        if model.is_some_and(|model| earlier.launch.model.as_ref() != Some(model)) {
+            earlier.launch.effort = None;
+        }
         earlier.remove(&self.flags);
         Ok(Self { earlier, ..self })
     }
@@ -433,6 +440,7 @@ impl Options {
     ) -> Result<(), Failure> {
         let launch = &self.launch;
         set(&mut config.model, launch.model.clone(), || source("-m"));
+        set(&mut config.effort, launch.effort, || source("--effort"));
         config
             .limits
             .set(|limit| (limit.launched)(launch), |limit| source(limit.flag));

@@ -19,7 +19,9 @@ pub use effect::{
     ToolRun, TurnStop,
 };
 pub use history::{Counters, History, HistoryError};
-pub use model::{Cost, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
+pub use model::{
+    Cost, Effort, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Thinking, Usage,
+};
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
 pub use protocol::item::{
     self, CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome,

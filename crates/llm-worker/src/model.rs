@@ -5,6 +5,7 @@ use crate::item::ProviderSignature;
 use crate::projection::{Dialect, ModelRequest};
 use async_trait::async_trait;
 pub use protocol::answer::{Cost, Shortfall, StopReason, Usage};
+pub use protocol::tool::Effort;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -30,6 +31,11 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
+    /// What is asked of the model's thinking. Part of the surface.
+    fn thinking(&self) -> Thinking {
+        Thinking::default()
+    }
+
     /// The price of the model's tokens, if known.
     fn price(&self) -> Option<Price> {
         None
@@ -47,6 +53,15 @@ pub trait Model: Send + Sync + 'static {
     /// # Errors
     /// A stream that ended without a stop reason, a refusal by the endpoint, retries used up.
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError>;
+}
+
+/// What is asked of a model's thinking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thinking {
+    /// How much; the vendor's default when `None`.
+    pub effort: Option<Effort>,
+    /// Its text is asked for, where the vendor sends it on request only.
+    pub shown: bool,
 }
 
 /// One event of an answer. Tool calls are numbered by `index` from 0 in order of appearance.
@@ -108,6 +123,7 @@ impl Price {
             output,
             cached,
             cache_write,
+            reasoning: _,
         } = *usage;
         let plain = input.saturating_sub(cached).saturating_sub(cache_write);
         let parts = [
@@ -158,6 +174,7 @@ mod tests {
                     output,
                     cached,
                     cache_write,
+                    reasoning: 0,
                 })
                 .dollars()
         };
@@ -176,6 +193,7 @@ mod tests {
             output: u64::MAX,
             cached: 0,
             cache_write: 0,
+            reasoning: 0,
         };
         assert_eq!(price.of(&usage), Cost::billionths(u64::MAX));
         let thousandth = Price {
@@ -218,12 +236,14 @@ mod tests {
             output: 4,
             cached: 3,
             cache_write: 2,
+            reasoning: 0,
         };
         let two = Usage {
             input: 7,
             output: 1,
             cached: 0,
             cache_write: 5,
+            reasoning: 0,
         };
         assert_eq!(one.plus(two).since(one), two);
         assert_eq!(one.since(one.plus(two)), Usage::default());

@@ -129,6 +129,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///     system: "be brief".to_owned(),
 ///     tools: Vec::new(),
 ///     max_output: None,
+///     effort: None,
+///     thinking: false,
 /// };
 /// let history = History::begin(surface, Arc::new(Neutral));
 /// let input = Item::User { text: "say hello".to_owned() };

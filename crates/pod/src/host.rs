@@ -356,19 +356,24 @@ fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
         id: dialect.id().to_owned(),
         version: dialect.version(),
     };
+    let thinking = core.model.thinking();
     let today = Surface {
         generation: core.state.surface_generation + 1,
         model: core.model.name().to_owned(),
         system: system.to_owned(),
         tools: core.registry.tools().definitions(),
         max_output: core.model.max_output(),
+        effort: thinking.effort,
+        thinking: thinking.shown,
     };
     match &core.state.surface {
         Some((recorded, with))
             if *with == encoder
                 && recorded.model == today.model
                 && recorded.tools == today.tools
-                && recorded.max_output == today.max_output =>
+                && recorded.max_output == today.max_output
+                && recorded.effort == today.effort
+                && recorded.thinking == today.thinking =>
         {
             (recorded.clone(), encoder, false)
         }

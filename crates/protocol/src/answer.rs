@@ -44,6 +44,8 @@ plain_bodies! {
         // Tokens of `input` that the provider wrote to its cache, if cache writes have a price of their own.
         #[schemars(skip)]
         cache_write =: u64,
+        /// Of `output`, spent on thinking; absent where the provider does not say.
+        reasoning =: u64,
     }
 }
 
@@ -56,6 +58,7 @@ impl Usage {
             output: self.output.saturating_add(more.output),
             cached: self.cached.saturating_add(more.cached),
             cache_write: self.cache_write.saturating_add(more.cache_write),
+            reasoning: self.reasoning.saturating_add(more.reasoning),
         }
     }
 
@@ -73,6 +76,7 @@ impl Usage {
             output: self.output.saturating_sub(before.output),
             cached: self.cached.saturating_sub(before.cached),
             cache_write: self.cache_write.saturating_sub(before.cache_write),
+            reasoning: self.reasoning.saturating_sub(before.reasoning),
         }
     }
 }

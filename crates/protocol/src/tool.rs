@@ -21,6 +21,16 @@ words! {
         Network = "network",
         Unconfined = "unconfined",
     }
+    /// How much a model thinks before it answers, in the words of no vendor; a dialect has those of its own.
+    Effort: PartialOrd Ord JsonSchema {
+        None = "none",
+        Minimal = "minimal",
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+        /// The most that the model has, whatever it is called there.
+        Max = "max",
+    }
 }
 
 /// The definition of a tool for the model. `schema` is canonical JSON: sorted keys, no spaces.
@@ -50,5 +60,27 @@ bodies! {
         tools: Vec<ToolDefinition>,
         /// The most tokens one answer may have; the provider's limit when `None`.
         - max_output: Option<u32>,
+        /// The vendor's default when absent.
+        effort ?: Effort,
+        /// Whether the text of the model's thinking is asked for, where the vendor sends it on request only.
+        - thinking =: bool,
+    }
+}
+
+impl Effort {
+    /// All efforts, least first.
+    pub const ALL: [Self; 6] = [
+        Self::None,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Max,
+    ];
+
+    /// The effort of this word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|effort| effort.word() == word)
     }
 }

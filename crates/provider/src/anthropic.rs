@@ -1,7 +1,7 @@
 //! Anthropic's Messages API, streamed.
 //!
-//! Thinking is neither requested nor disabled: the provider's default is used, and thinking is sent back with its
-//! signature. Prompt caching is requested (see [`Messages`]) with the default lifetime of five minutes.
+//! Unless an effort is set, thinking is neither requested nor disabled: the provider's default is used. Thinking is sent
+//! back with its signature. Prompt caching is requested (see [`Messages`]) with the default lifetime of five minutes.
 
 mod decode;
 mod dialect;

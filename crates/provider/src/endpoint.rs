@@ -17,7 +17,9 @@ use http_client::{
 };
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
-use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason};
+use llm_worker::{
+    Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Thinking,
+};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -39,6 +41,7 @@ pub struct EndpointConfig {
     pub retry: RetryPolicy,
     pub pacing: Pacing,
     pub max_output: Option<u32>,
+    pub thinking: Thinking,
     pub price: Option<Price>,
     pub context_window: Option<u64>,
     pub terms: HelpTerms,
@@ -79,6 +82,7 @@ pub(crate) struct Endpoint<W> {
     name: String,
     pub(crate) client: HttpClient,
     max_output: Option<u32>,
+    thinking: Thinking,
     price: Option<Price>,
     context_window: Option<u64>,
     url: String,
@@ -104,6 +108,10 @@ impl<W: Wire> Model for Endpoint<W> {
 
     fn max_output(&self) -> Option<u32> {
         self.max_output
+    }
+
+    fn thinking(&self) -> Thinking {
+        self.thinking
     }
 
     fn price(&self) -> Option<Price> {
@@ -135,6 +143,7 @@ impl<W: Wire> Endpoint<W> {
         } = config;
         let EndpointConfig {
             max_output,
+            thinking,
             price,
             context_window,
             terms,
@@ -148,6 +157,7 @@ impl<W: Wire> Endpoint<W> {
             name,
             client,
             max_output,
+            thinking,
             price,
             context_window,
             url,

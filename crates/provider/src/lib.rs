@@ -7,6 +7,7 @@
 
 pub mod anthropic;
 pub mod catalog;
+pub mod effort;
 pub mod endpoint;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

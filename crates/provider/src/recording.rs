@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use llm_worker::model::{EVENT_QUEUE, EventSink};
 use llm_worker::projection::Dialect;
 use llm_worker::{
-    ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Usage,
+    ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Thinking, Usage,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -76,6 +76,10 @@ impl Model for Recording {
 
     fn max_output(&self) -> Option<u32> {
         self.inner.max_output()
+    }
+
+    fn thinking(&self) -> Thinking {
+        self.inner.thinking()
     }
 
     fn price(&self) -> Option<Price> {
@@ -250,13 +254,14 @@ mod tests {
             output: 2,
             cached: 4,
             cache_write: 3,
+            reasoning: 1,
         });
         let stop = |stop| ModelEvent::Stop(stop);
         const NONE: &str = r#""usage":{"input":0,"output":0,"cached":0}"#;
         let table = [
             (
                 vec![thought("h"), thought("m"), text("a "), text("b"), usage, stop(StopReason::EndTurn)],
-                r#"{"reasoning":"hm","text":"a b","stop":"end_turn","usage":{"input":9,"output":2,"cached":4,"cache_write":3}}"#
+                r#"{"reasoning":"hm","text":"a b","stop":"end_turn","usage":{"input":9,"output":2,"cached":4,"cache_write":3,"reasoning":1}}"#
                     .to_owned(),
             ),
             (

@@ -14,7 +14,7 @@
 //! | `reasoning` | reasoning shown before it |
 //! | `calls` | a list of `{"name":…,"arguments":…}`; `arguments` is an object, or a string that is sent unchanged (to try what is no JSON) |
 //! | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`, `paused`, or a provider's own reason; by default `tool_use` when there are calls, else `end_turn` |
-//! | `usage` | `{"input":…,"output":…,"cached":…,"cache_write":…}`, each 0 by default |
+//! | `usage` | `{"input":…,"output":…,"cached":…,"cache_write":…,"reasoning":…}`, each 0 by default |
 //! | `retries` | how many times the answer first breaks off in the middle and restarts, without waiting |
 //! | `cut` | `true`: the stream ends before its stop reason, for good |
 //! | `error` | `{"message":…,"kind":…,"help":…}`: the request fails; `kind` is `unavailable` unless said otherwise |
@@ -96,6 +96,7 @@ struct ScriptUsage {
     output: u64,
     cached: u64,
     cache_write: u64,
+    reasoning: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -208,6 +209,7 @@ impl Scripted {
             output,
             cached,
             cache_write,
+            reasoning,
         }) = answer.usage
         {
             tell(ModelEvent::Usage(Usage {
@@ -215,6 +217,7 @@ impl Scripted {
                 output,
                 cached,
                 cache_write,
+                reasoning,
             }))
             .await?;
         }

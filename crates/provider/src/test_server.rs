@@ -5,7 +5,7 @@ use crate::failure::HelpTerms;
 use crate::retry::{Pacing, RetryPolicy};
 use authority::{Net, Secret};
 use http_client::{BaseUrl, Timeouts};
-use llm_worker::{Body, ModelError, ModelEvent};
+use llm_worker::{Body, ModelError, ModelEvent, Thinking};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -50,6 +50,7 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Endpoi
         },
         pacing,
         max_output: None,
+        thinking: Thinking::default(),
         price: None,
         context_window: None,
         terms: TERMS,

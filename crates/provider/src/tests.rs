@@ -105,6 +105,7 @@ fn ours(events: &[ModelEvent]) -> Map<String, Value> {
             ModelEvent::Usage(count) => {
                 usage = json!({
                     "input": count.input, "output": count.output, "cached": count.cached, "cache_write": count.cache_write,
+                    "reasoning": count.reasoning,
                 });
             }
             ModelEvent::Stop(reason) => stop = json!(format!("{reason:?}")),

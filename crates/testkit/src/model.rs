@@ -94,6 +94,7 @@ impl ScriptedAnswer {
             output: 1,
             cached: 0,
             cache_write: 0,
+            reasoning: 0,
         };
         self.event(ModelEvent::Usage(usage))
             .event(ModelEvent::Stop(reason))

@@ -3,6 +3,7 @@
 //! input: a shell command behind `!`.
 
 use protocol::method::{Cancel, Compact, Pause, Pin, Resume, Unpin, Verb};
+use protocol::tool::Effort;
 
 /// A command behind a slash.
 pub struct SlashCommand {
@@ -42,6 +43,8 @@ pub enum Slash {
         turn: bool,
     },
     Editor,
+    /// The pod starts again with it.
+    Effort(Effort),
     Features,
     Help,
     Log,
@@ -168,6 +171,13 @@ pub const COMMANDS: &[SlashCommand] = &[
         |_| Some(Slash::Editor),
     )
     .or("a line is an input"),
+    SlashCommand::new(
+        "effort",
+        Takes::Needs("EFFORT", "none, minimal, low, medium, high or max"),
+        "EFFORT: how much the model thinks; none, minimal, low, medium, high or max",
+        |word| Effort::named(word).map(Slash::Effort),
+    )
+    .or("`yoi stop NAME`, then `yoi start NAME --effort EFFORT` changes the effort"),
     SlashCommand::new(
         "features",
         Takes::Nothing,

@@ -25,6 +25,7 @@ use host::bad_value::BadValue;
 use host::config::file::Mode;
 use host::launch::LaunchOptions;
 use host::limits::LIMITS;
+use llm_worker::Effort;
 use pod::record::Launch;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -258,6 +259,9 @@ pub(crate) struct PodFlags {
     /// a model script) or record:MODEL (uses MODEL and saves the answers to a model script in the state directory)
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
+    /// How much the model thinks: none, minimal, low, medium, high or max. `yoi models` shows which of these it has
+    #[arg(long, value_name = "EFFORT", value_parser = effort)]
+    pub(crate) effort: Option<Effort>,
     /// Choose where tools and commands can write, and whether commands have network access
     #[arg(long, value_name = "MODE", value_parser = modes())]
     pub(crate) sandbox: Option<Mode>,
@@ -301,6 +305,7 @@ impl PodFlags {
         let mode = self.sandbox.or(self.read_only.then_some(Mode::ReadOnly));
         let mut launch = Launch {
             model: self.model.clone(),
+            effort: self.effort,
             sandbox: mode.map(|mode| mode.text().to_owned()),
             allow: self.allow.clone(),
             instructions: self.no_instructions.then_some(false),
@@ -314,6 +319,11 @@ impl PodFlags {
         let (add_dirs, add_write_dirs) = (self.add_dir.clone(), self.add_write_dir.clone());
         LaunchOptions::new(launch, add_dirs, add_write_dirs, self.adopt)
     }
+}
+
+fn effort(word: &str) -> Result<Effort, String> {
+    Effort::named(word)
+        .ok_or_else(|| format!("write one of {}", Effort::ALL.map(Effort::word).join(", ")))
 }
 
 #[derive(Debug, Args)]

@@ -2,20 +2,21 @@
 
 use super::keys::{self, ResolvedKey, describe};
 use super::recording;
-use crate::config::Config;
 use crate::config::file::{ApiKind, ProviderConfig, TimeoutsConfig};
 use crate::config::parser_text::{explain, in_words};
+use crate::config::{Config, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure, Help};
 use crate::nearest::{did_you_mean, distance, nearest};
 use crate::plain_file;
 use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
-use llm_worker::{Model, Price};
+use llm_worker::{Effort, Model, Price, Thinking};
 use offline::Offline;
 use pod::record::BudgetKind;
 use provider::anthropic::{self, Messages};
 use provider::catalog;
+use provider::effort;
 use provider::endpoint::EndpointConfig;
 use provider::openai_chat::{self, Chat, Flavour};
 use provider::openai_responses::{self, Responses};
@@ -243,6 +244,7 @@ fn plain(
     env: &Env,
     key: impl FnOnce(&str) -> Result<Option<Secret>, Failure>,
 ) -> Result<(Arc<dyn Model>, Option<Secret>), Failure> {
+    let thinking = thinking(name, config)?;
     if name == OFFLINE {
         return Ok((Arc::new(Offline), None));
     }
@@ -285,6 +287,7 @@ fn plain(
             .models
             .get(name)
             .and_then(|known| Some(known.max_output.as_ref()?.value)),
+        thinking,
         price: price(name, config),
         context_window: context_window(name, config),
         terms: (env.words.model)(proxies(env)),
@@ -406,11 +409,7 @@ fn endpoint(
                 format!("{source}: providers.{provider}.base_url: {e}"),
             )
         })?;
-        let api = match configured.api {
-            ApiKind::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
-            ApiKind::OpenaiResponses => catalog::Api::OpenAiResponses,
-            ApiKind::Anthropic => catalog::Api::Anthropic,
-        };
+        let api = api_of(configured.api);
         let key = key()?;
         let key_source = configured.key.as_ref().map(describe);
         let (timeouts, retry) = patience(configured);
@@ -447,6 +446,57 @@ fn endpoint(
         key_source,
         timeouts,
         retry,
+    })
+}
+
+fn api_of(kind: ApiKind) -> catalog::Api {
+    match kind {
+        ApiKind::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
+        ApiKind::OpenaiResponses => catalog::Api::OpenAiResponses,
+        ApiKind::Anthropic => catalog::Api::Anthropic,
+    }
+}
+
+/// The efforts of the model of this name, least first; none if it has none, or is not known.
+pub fn efforts(name: &str, config: &Config) -> &'static [Effort] {
+    let Some((provider, at_vendor)) = catalog::split(bare(name)) else {
+        return &[];
+    };
+    let configured = config.providers.get(provider);
+    let api = configured
+        .map(|configured| api_of(configured.value.api))
+        .or_else(|| Some(catalog::find(provider)?.api));
+    api.map_or(&[], |api| effort::of(api.of_model(at_vendor), at_vendor))
+}
+
+/// The effort of this start, or else of the model's table, and where it stands.
+pub fn effort_in_force<'a>(name: &str, config: &'a Config) -> Option<&'a Sourced<Effort>> {
+    let known = config.models.get(bare(name));
+    config.effort.as_ref().or_else(|| known?.effort.as_ref())
+}
+
+/// What is asked of the thinking of the model of this name.
+///
+/// # Errors
+/// It does not have the effort.
+fn thinking(name: &str, config: &Config) -> Result<Thinking, Failure> {
+    let (asked, has) = (effort_in_force(name, config), efforts(name, config));
+    if let Some(Sourced { value, source }) = asked.filter(|asked| !has.contains(&asked.value)) {
+        let words: Vec<_> = has.iter().map(|effort| effort.word()).collect();
+        let help = match words.as_slice() {
+            [] => "leave the effort out: this model has none".to_owned(),
+            words => format!("its efforts are: {}", words.join(", ")),
+        };
+        let what = format!("{name} has no effort `{}` ({source})", value.word());
+        return Err(Failure::new(Exit::Config, what).help(help));
+    }
+    let shown = config
+        .models
+        .get(name)
+        .and_then(|known| known.thinking.as_ref());
+    Ok(Thinking {
+        effort: asked.map(|asked| asked.value),
+        shown: shown.is_some_and(|shown| shown.value),
     })
 }
 

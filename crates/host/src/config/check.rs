@@ -98,12 +98,16 @@ impl Config {
         let ModelSettings {
             price,
             max_output,
+            effort,
+            thinking,
             context,
             timeouts,
         } = known;
         let source = [
             price.as_ref().map(|price| &price.source),
             max_output.as_ref().map(|most| &most.source),
+            effort.as_ref().map(|effort| &effort.source),
+            thinking.as_ref().map(|shown| &shown.source),
             context.as_ref().map(|most| &most.source),
             timeouts.as_ref().map(|waits| &waits.source),
         ];

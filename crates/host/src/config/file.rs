@@ -3,7 +3,7 @@
 use super::parser_text::{KEY_PLACES, MORE_SOURCES, NO_SOURCE, PLAIN_KEY, explain};
 use crate::limits::LimitsConfig;
 use authority::{Network, SandboxMode};
-use llm_worker::Cost;
+use llm_worker::{Cost, Effort};
 use pod::feature::GrantTable;
 use pod::permission::Rule;
 use schemars::JsonSchema;
@@ -123,6 +123,10 @@ pub struct ModelConfig {
     pub price: Option<PriceConfig>,
     /// The maximum number of tokens in one answer.
     pub max_output: Option<u32>,
+    /// How much it thinks; `yoi models` shows which efforts a model has.
+    pub effort: Option<Effort>,
+    /// Whether the text of its thinking is asked for, where its vendor sends it on request only.
+    pub thinking: Option<bool>,
     /// The context window: the maximum number of tokens in a request and its answer together.
     pub context: Option<u64>,
     /// Time limits of a request to this model; a key that is not set is the provider's.

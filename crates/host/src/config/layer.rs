@@ -51,6 +51,8 @@ impl Config {
             ModelConfig {
                 price,
                 max_output,
+                effort,
+                thinking,
                 context,
                 timeouts,
             },
@@ -60,6 +62,8 @@ impl Config {
             let known = self.models.entry(name.clone()).or_default();
             set(&mut known.price, price, || at("price"));
             set(&mut known.max_output, max_output, || at("max_output"));
+            set(&mut known.effort, effort, || at("effort"));
+            set(&mut known.thinking, thinking, || at("thinking"));
             set(&mut known.context, context, || at("context"));
             set(&mut known.timeouts, timeouts, || at("timeouts"));
         }

@@ -45,6 +45,18 @@ impl Config {
                 other.and_then(|other| other.max_output.as_ref()),
             )
         });
+        let effort = changed(&self.models, &newer.models, |one, other| {
+            same(
+                one.and_then(|one| one.effort.as_ref()),
+                other.and_then(|other| other.effort.as_ref()),
+            )
+        });
+        let thinking = changed(&self.models, &newer.models, |one, other| {
+            same(
+                one.and_then(|one| one.thinking.as_ref()),
+                other.and_then(|other| other.thinking.as_ref()),
+            )
+        });
         let waits = changed(&self.models, &newer.models, |one, other| {
             same(
                 one.and_then(|one| one.timeouts.as_ref()),
@@ -56,6 +68,8 @@ impl Config {
             .chain(providers.map(|name| format!("providers.{name}")))
             .chain(named.map(|name| format!("secrets.{name}")))
             .chain(output.map(|name| format!("models.\"{name}\".max_output")))
+            .chain(effort.map(|name| format!("models.\"{name}\".effort")))
+            .chain(thinking.map(|name| format!("models.\"{name}\".thinking")))
             .chain(waits.map(|name| format!("models.\"{name}\".timeouts")))
             .chain(features.map(|id| format!("features.\"{id}\"")));
         all.take(MAX_KEYS).collect()

@@ -279,6 +279,8 @@ fn granted_models(
         ModelConfig {
             price,
             max_output,
+            effort,
+            thinking,
             context,
             timeouts,
         },
@@ -290,14 +292,20 @@ fn granted_models(
             part("max_output", max_output.is_some()),
             part("context", context.is_some()),
         );
+        let (asked, shown) = (
+            part("effort", effort.is_some()),
+            part("thinking", thinking.is_some()),
+        );
         let waits = part("timeouts", timeouts.is_some());
         let granted = ModelConfig {
             price: price.filter(|_| priced),
             max_output: max_output.filter(|_| bounded),
+            effort: effort.filter(|_| asked),
+            thinking: thinking.filter(|_| shown),
             context: context.filter(|_| sized),
             timeouts: timeouts.filter(|_| waits),
         };
-        if priced || bounded || sized || waits {
+        if priced || bounded || sized || asked || shown || waits {
             accepted.insert(name, granted);
         }
     }

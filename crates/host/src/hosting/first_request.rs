@@ -1,7 +1,7 @@
 //! Work for the time in which the model thinks about its first request. Does not depend on what the work is.
 
 use async_trait::async_trait;
-use llm_worker::model::{EventSink, Model, ModelError, Price};
+use llm_worker::model::{EventSink, Model, ModelError, Price, Thinking};
 use llm_worker::projection::{Dialect, ModelRequest};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::{spawn_blocking, yield_now};
@@ -40,6 +40,10 @@ impl Model for WithWork {
 
     fn max_output(&self) -> Option<u32> {
         self.model.max_output()
+    }
+
+    fn thinking(&self) -> Thinking {
+        self.model.thinking()
     }
 
     fn price(&self) -> Option<Price> {

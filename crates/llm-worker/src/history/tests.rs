@@ -13,6 +13,8 @@ fn surface(generation: u64) -> Surface {
         system: "s".into(),
         tools: Vec::new(),
         max_output: None,
+        effort: None,
+        thinking: false,
     }
 }
 

@@ -1,12 +1,13 @@
 //! The neutral encoding of a request, independent of providers: the journal's neutral digest covers it, and models in
 //! this process read it.
 //!
-//! `{"generation":1,"model":"offline","system":"…","tools":[…],"items":[…]}`, with `"max_output":n` before
-//! `items` when the surface has one. Tools and items are written as their types serialize.
+//! `{"generation":1,"model":"offline","system":"…","tools":[…],"items":[…]}`, with `"max_output":n`,
+//! `"effort":"…"` and `"thinking":true` before `items` when the surface has them. Tools and items are written as their types serialize.
 
 use super::{Dialect, Open, Surface};
 use crate::item::Item;
 use crate::tool::ToolDefinition;
+use protocol::tool::Effort;
 use serde::{Deserialize, Serialize};
 
 /// The dialect that belongs to no provider. Its digest identifies a request in the journal; the models of `offline` and
@@ -41,6 +42,13 @@ impl Dialect for Neutral {
             out.extend_from_slice(b",\"max_output\":");
             json(&most, out);
         }
+        if let Some(effort) = surface.effort {
+            out.extend_from_slice(b",\"effort\":");
+            json(&effort, out);
+        }
+        if surface.thinking {
+            out.extend_from_slice(b",\"thinking\":true");
+        }
         out.extend_from_slice(b",\"items\":[");
     }
 
@@ -72,6 +80,10 @@ pub struct NeutralRequest {
     pub tools: Vec<ToolDefinition>,
     #[serde(default)]
     pub max_output: Option<u32>,
+    #[serde(default)]
+    pub effort: Option<Effort>,
+    #[serde(default)]
+    pub thinking: bool,
     pub items: Vec<Item>,
 }
 

@@ -20,6 +20,8 @@ fn surface() -> Surface {
         system: "é\n\"".into(),
         tools: vec![tool],
         max_output: Some(9),
+        effort: None,
+        thinking: false,
     }
 }
 
@@ -168,6 +170,8 @@ fn a_neutral_body_reads_back_and_its_bytes_are_pinned() {
     assert!(neutral::decode(&bytes[..bytes.len() - 1]).is_err());
     let plain = Surface {
         max_output: None,
+        effort: None,
+        thinking: false,
         tools: Vec::new(),
         ..surface()
     };

@@ -47,6 +47,7 @@ fn more(kind: u64, n: u64, state: &SessionState) -> Record {
                 output: 1,
                 cached: 2,
                 cache_write: n % 3,
+                reasoning: 0,
             };
             let unanswered = Some(Unanswered {
                 usage,

@@ -67,6 +67,8 @@ pub(crate) fn surface(generation: u64) -> SurfaceSet {
             system,
             tools: Vec::new(),
             max_output: None,
+            effort: None,
+            thinking: false,
         },
         encoder: encoder(),
         sources: SurfaceSources::default(),

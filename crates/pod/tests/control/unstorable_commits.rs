@@ -59,7 +59,8 @@ fn an_answer_ends_its_turn_and_is_paid_for() {
                 input: 10,
                 output: 1,
                 cached: 0,
-                cache_write: 0
+                cache_write: 0,
+                reasoning: 0,
             },
             None
         )

@@ -1,6 +1,7 @@
 //! Records of the process that holds the session: start, stop, recovery, refusals of the disk. Independent of turns.
 
 use super::budget::{BudgetKind, BudgetScope};
+use crate::tool::Effort;
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -110,6 +111,7 @@ host_parts! {
     Launch: Default {
         /// The model that answered, also if the configuration chose it.
         model ?: String,
+        effort ?: Effort,
         sandbox ?: String,
         /// Rules of the command line, as written there.
         allow =: Vec<String>,
@@ -133,7 +135,7 @@ host_parts! {
         strict_plugins ?: bool,
         /// The agent of this run; its pod goes on as this agent only.
         agent ?: LaunchedAgent,
-        /// The options of one `yoi run`: of these, a later start takes the model only.
+        /// The options of one `yoi run`: of these, a later start takes the model and its effort only.
         run =: bool,
     }
     /// The agent file of a run.

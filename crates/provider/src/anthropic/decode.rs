@@ -33,6 +33,8 @@ pub(crate) struct MessagesDecoder {
     signature: Option<String>,
     calls: Vec<Call>,
     tokens: [Option<u64>; 4],
+    /// Tokens of thinking, which are part of the output.
+    thought: Option<u64>,
     usage: Option<Usage>,
     stop: String,
     /// A block began.
@@ -272,7 +274,14 @@ impl MessagesDecoder {
         for (count, key) in self.tokens.iter_mut().zip(COUNTS) {
             *count = tokens.count(key).or(*count);
         }
-        let usage = usage(self.tokens);
+        let thought = tokens
+            .object("output_tokens_details")
+            .count("thinking_tokens");
+        self.thought = thought.or(self.thought);
+        let usage = Usage {
+            reasoning: self.thought.unwrap_or_default(),
+            ..usage(self.tokens)
+        };
         if self.tokens.iter().any(Option::is_some) && self.usage != Some(usage) {
             self.usage = Some(usage);
             out.push(ModelEvent::Usage(usage));
@@ -289,6 +298,7 @@ fn usage(tokens: [Option<u64>; 4]) -> Usage {
         output,
         cached,
         cache_write,
+        reasoning: 0,
     }
 }
 

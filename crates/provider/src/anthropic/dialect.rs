@@ -1,8 +1,9 @@
 //! Encoding requests of the Messages API, as a left fold with `messages` last.
 
+use crate::effort;
 use crate::json_text::{host_note, object, put, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
-use llm_worker::{Item, ProviderSignature, ResultStatus, SealedReasoning};
+use llm_worker::{Effort, Item, ProviderSignature, ResultStatus, SealedReasoning};
 
 /// The output limit where the surface has none: every model behind this API accepts it.
 pub(super) const FALLBACK: u32 = 8_192;
@@ -13,6 +14,9 @@ pub(super) const REDACTED: &str = "redacted_thinking";
 
 /// The longest tool name that the API accepts; an earlier model may have invented a longer one.
 const MAX_NAME: usize = 64;
+
+/// The fewest tokens of thinking that the API accepts.
+const MIN_BUDGET: u32 = 1_024;
 
 const ANCHOR: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
@@ -58,6 +62,7 @@ impl Dialect for Messages {
                 surface.max_output.unwrap_or(FALLBACK)
             ),
         );
+        put(out, &thinking(surface));
         for (at, tool) in surface.tools.iter().enumerate() {
             put_string(
                 out,
@@ -136,6 +141,34 @@ impl Dialect for Messages {
         }
         end(open, out);
         put(out, "]}");
+    }
+}
+
+/// The keys for the model's thinking. A model of before adaptive thinking takes a number of tokens instead, at least 1,024 and
+/// fewer than the answer may have; where an answer has no room for so many, it thinks as it does by default.
+fn thinking(surface: &Surface) -> String {
+    let (most, shown) = (surface.max_output.unwrap_or(FALLBACK), surface.thinking);
+    let display = if shown {
+        r#","display":"summarized""#
+    } else {
+        ""
+    };
+    let adaptive = format!(r#","thinking":{{"type":"adaptive"{display}}}"#);
+    match surface.effort {
+        Some(Effort::None) => r#","thinking":{"type":"disabled"}"#.to_owned(),
+        Some(effort) if effort::is_counted(vendor_model(&surface.model)) => {
+            let budget = effort::budget(effort).min(most / 4 * 3);
+            if budget < MIN_BUDGET {
+                return String::new();
+            }
+            format!(r#","thinking":{{"type":"enabled","budget_tokens":{budget}}}"#)
+        }
+        Some(effort) => {
+            let word = effort.word();
+            format!(r#"{adaptive},"output_config":{{"effort":"{word}"}}"#)
+        }
+        None if shown && !effort::is_counted(vendor_model(&surface.model)) => adaptive,
+        None => String::new(),
     }
 }
 

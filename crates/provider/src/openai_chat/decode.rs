@@ -169,11 +169,15 @@ impl ChatDecoder {
         let cached = cached
             .or(tokens.count("prompt_cache_hit_tokens"))
             .unwrap_or(0);
+        let reasoning = tokens
+            .object("completion_tokens_details")
+            .count("reasoning_tokens");
         let usage = Usage {
             input: input.unwrap_or(0),
             output: output.unwrap_or(0),
             cached,
             cache_write: 0,
+            reasoning: reasoning.unwrap_or(0),
         };
         if input.or(output).is_some() && self.usage != Some(usage) {
             self.usage = Some(usage);

@@ -353,11 +353,15 @@ impl ResponsesDecoder {
     fn count(&mut self, tokens: &Object<'_>, out: &mut Vec<ModelEvent>) {
         let (input, output) = (tokens.count("input_tokens"), tokens.count("output_tokens"));
         let cached = tokens.object("input_tokens_details").count("cached_tokens");
+        let reasoning = tokens
+            .object("output_tokens_details")
+            .count("reasoning_tokens");
         let usage = Usage {
             input: input.unwrap_or(0),
             output: output.unwrap_or(0),
             cached: cached.unwrap_or(0),
             cache_write: 0,
+            reasoning: reasoning.unwrap_or(0),
         };
         if input.or(output).is_some() && self.usage != Some(usage) {
             self.usage = Some(usage);

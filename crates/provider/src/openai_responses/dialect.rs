@@ -5,6 +5,7 @@
 //! followed by what it led to; where that is missing, a message stands for it.
 
 use crate::catalog::reasons;
+use crate::effort;
 use crate::json_text::{host_note, put, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{Item, SealedReasoning};
@@ -44,6 +45,15 @@ impl Dialect for Responses {
         }
         if let Some(most) = surface.max_output {
             put(out, &format!(r#","max_output_tokens":{most}"#));
+        }
+        let effort = surface.effort.map(|effort| {
+            let word = effort::openai(effort);
+            format!(r#""effort":"{word}""#)
+        });
+        let summary = surface.thinking.then(|| r#""summary":"auto""#.to_owned());
+        let reasoning: Vec<_> = effort.into_iter().chain(summary).collect();
+        if !reasoning.is_empty() && reasons(model) {
+            put(out, &format!(r#","reasoning":{{{}}}"#, reasoning.join(",")));
         }
         for (at, tool) in surface.tools.iter().enumerate() {
             put(out, if at == 0 { r#","tools":["# } else { "," });

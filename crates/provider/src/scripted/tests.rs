@@ -84,6 +84,7 @@ async fn an_answer_with_everything() {
             output: 2,
             cached: 0,
             cache_write: 0,
+            reasoning: 0,
         }),
         ModelEvent::Stop(StopReason::ToolUse),
     ];

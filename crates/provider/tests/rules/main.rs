@@ -36,6 +36,8 @@ fn surface() -> Surface {
         system,
         tools: vec![tool],
         max_output: None,
+        effort: None,
+        thinking: false,
     }
 }
 

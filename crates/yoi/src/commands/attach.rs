@@ -467,6 +467,7 @@ impl<'a> Session<'a> {
             | Slash::Editor
             | Slash::Features
             | Slash::Log
+            | Slash::Effort(_)
             | Slash::Model
             | Slash::New
             | Slash::Pods

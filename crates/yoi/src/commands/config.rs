@@ -38,6 +38,8 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # [models."local/x"]                    # a model, by its full name
 # price = { input = 0.5, output = 1.5, cached_input = 0.05, cache_write = 0.6 }  # US dollars per million tokens
 # max_output = 32000                    # maximum number of tokens in one answer
+# effort = "high"                       # how much it thinks: none, minimal, low, medium, high or max; `yoi models` shows which it has
+# thinking = true                       # ask for the text of its thinking; `yoi log --full` and the screen show it
 # context = 128000                      # maximum number of tokens in a request and its answer together
 # timeouts = { first_byte_s = 900 }     # as those of its provider, for this model alone
 
@@ -306,6 +308,8 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         ModelSettings {
             price,
             max_output,
+            effort,
+            thinking,
             context,
             timeouts,
         },
@@ -321,6 +325,15 @@ fn rows(config: &Config) -> Vec<SettingRow> {
             max_output
                 .as_ref()
                 .map(|most| row(format!("models.\"{name}\".max_output"), most)),
+        );
+        rows.extend(effort.as_ref().map(|Sourced { value, source }| {
+            let key = format!("models.\"{name}\".effort");
+            (key, value.word().to_owned(), source.clone())
+        }));
+        rows.extend(
+            thinking
+                .as_ref()
+                .map(|shown| row(format!("models.\"{name}\".thinking"), shown)),
         );
         rows.extend(
             context

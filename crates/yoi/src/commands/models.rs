@@ -5,10 +5,13 @@ use crate::remedy;
 use crate::show::{checklist, out};
 use authority::text::escape_line;
 use authority::{Ambient, Net};
-use host::compose::model::{OFFLINE, Reach, amounts, choose, in_the_clear, price, reach};
+use host::compose::model::{
+    OFFLINE, Reach, amounts, choose, effort_in_force, efforts, in_the_clear, price, reach,
+};
 use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};
+use llm_worker::Effort;
 use provider::Timeouts;
 use provider::catalog;
 use provider::endpoint::{ListError, list_models};
@@ -42,6 +45,8 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     let found = find(&config, env)?;
     let choice = choose(&config, env);
     let costs = price(&choice.name, &config);
+    let effort = effort_in_force(&choice.name, &config).map(|effort| effort.value);
+    let has = efforts(&choice.name, &config);
     if args.json {
         let rows: Vec<_> = found
             .iter()
@@ -54,7 +59,8 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             })
         });
         out::json(&serde_json::json!({
-            "default": choice.name, "why": choice.why, "price": price, "endpoints": rows,
+            "default": choice.name, "why": choice.why, "price": price, "effort": effort,
+            "efforts": has, "endpoints": rows,
         }));
         return Ok(Exit::Done);
     }
@@ -64,6 +70,11 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             "  price: {}",
             costs.map_or_else(|| "unknown".to_owned(), amounts)
         ));
+    }
+    if !has.is_empty() {
+        let words: Vec<_> = has.iter().map(|effort| effort.word()).collect();
+        let now = effort.map_or("the provider's default", Effort::word);
+        out::line(&format!("  effort: {now} (it has {})", words.join(", ")));
     }
     checklist::item(
         "✓",

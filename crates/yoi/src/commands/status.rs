@@ -19,8 +19,8 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::hosting::session_location::now;
 use host::pods::{Pods, read_failure};
-use llm_worker::Cost;
 use llm_worker::effect::Outcome;
+use llm_worker::{Cost, Effort};
 use pod::record::{BudgetScope, HoldCause};
 use pod::session::approvals::AllowedRule;
 use pod::session::fold::{Hold, SessionState};
@@ -269,6 +269,11 @@ impl Found {
             .unwrap_or_else(|| "-".to_owned())
     }
 
+    /// Of the newest requests.
+    fn effort(&self) -> Option<Effort> {
+        self.summary.state.surface.as_ref()?.0.effort
+    }
+
     fn sandbox(&self) -> Option<&str> {
         let live = self.live.as_ref().map(|live| live.host.sandbox.as_str());
         live.or_else(|| {
@@ -339,6 +344,9 @@ impl Found {
             .into_iter()
             .for_each(|(what, text)| add(what, text));
         add("model", self.model());
+        if let Some(effort) = self.effort() {
+            add("effort", effort.word().to_owned());
+        }
         if let Some(sandbox) = self.sandbox() {
             add("sandbox", sandbox.to_owned());
         }
@@ -552,7 +560,7 @@ impl Found {
             "name": self.name, "state": state_word(self.state()), "approvals": self.approvals(), "rules": state.approvals.rules, "turn": live.and_then(|live| live.turn),
             "step": live.and_then(|live| live.step), "calls": self.calls().collect::<Vec<_>>(), "held": self.held(),
             "model_wait": live.and_then(|live| live.model_wait.as_ref()),
-            "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
+            "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(), "effort": self.effort(),
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
             "cost": state.cost.map(Cost::dollars), "context": self.context.as_ref().map(|context| context.used),
             "context_usage": self.context,

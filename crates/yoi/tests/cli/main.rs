@@ -27,6 +27,7 @@ mod crash;
 mod damaged_state;
 mod default_surface;
 mod drift;
+mod effort;
 mod endpoint;
 mod endpoint_failures;
 mod environment;

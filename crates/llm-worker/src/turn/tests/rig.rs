@@ -127,6 +127,8 @@ pub(super) fn surface(generation: u64) -> Surface {
         system: "be brief".into(),
         tools: Vec::new(),
         max_output: None,
+        effort: None,
+        thinking: false,
     }
 }
 
@@ -182,6 +184,7 @@ pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
                 output: 2,
                 cached: 5,
                 cache_write: 0,
+                reasoning: 0,
             })),
             "retry" => {
                 calls = 0;

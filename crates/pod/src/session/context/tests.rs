@@ -29,6 +29,8 @@ fn surface(model: &str) -> (Surface, SurfaceSources) {
         system: "x".repeat(300),
         tools: vec![tool("Read", 96)],
         max_output: None,
+        effort: None,
+        thinking: false,
     };
     let part = |source: &str, bytes| SystemSource {
         source: source.to_owned(),
@@ -127,6 +129,7 @@ fn a_count_of_the_provider_decides_and_parts_add_up_to_it() {
         output: 9,
         cached: 400,
         cache_write: 0,
+        reasoning: 0,
     });
     let usage = meter.usage(&surface, None);
     assert_eq!((usage.used, usage.measured, usage.cached), (777, true, 400));

@@ -107,6 +107,8 @@ fn state(items: &[Item]) -> SessionState {
         system: String::new(),
         tools: Vec::new(),
         max_output: None,
+        effort: None,
+        thinking: false,
     };
     let encoder = Encoder {
         id: "neutral".to_owned(),

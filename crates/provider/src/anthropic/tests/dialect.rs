@@ -29,6 +29,8 @@ fn surface() -> Surface {
             tool("Read", "Read a file.", r#"{"type":"object"}"#),
         ],
         max_output: Some(4096),
+        effort: None,
+        thinking: false,
     }
 }
 

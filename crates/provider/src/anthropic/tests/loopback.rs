@@ -51,6 +51,8 @@ impl Rig {
             system: "s".to_owned(),
             tools: Vec::new(),
             max_output: self.model.max_output(),
+            effort: None,
+            thinking: false,
         };
         let mut projection = Projection::new(&surface, Arc::new(Messages));
         projection.push(&Item::User {

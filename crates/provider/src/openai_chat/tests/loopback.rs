@@ -78,6 +78,8 @@ pub(super) fn body(kilobytes: usize) -> Body {
         system: "s".to_owned(),
         tools: Vec::new(),
         max_output: None,
+        effort: None,
+        thinking: false,
     };
     let mut projection = Projection::new(&surface, Arc::new(Chat(Flavour::Compatible)));
     projection.push(&Item::User {

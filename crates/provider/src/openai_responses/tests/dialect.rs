@@ -21,6 +21,8 @@ fn surface(model: &str) -> Surface {
             effect: ToolEffect::ReadOnly,
         }],
         max_output: Some(4096),
+        effort: None,
+        thinking: false,
     }
 }
 

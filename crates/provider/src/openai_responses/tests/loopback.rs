@@ -26,6 +26,8 @@ async fn an_error_inside_of_an_answer_is_tried_again() {
         system: "s".to_owned(),
         tools: Vec::new(),
         max_output: None,
+        effort: None,
+        thinking: false,
     };
     let mut projection = Projection::new(&surface, Arc::new(Responses));
     projection.push(&Item::User {

@@ -1,0 +1,68 @@
+//! How much a model thinks: from a flag or a file to the request, the journal and what people read.
+
+use crate::endpoint::{Endpoint, Reply};
+use crate::scene::{Done, Scene, finish};
+use serde_json::{Value, json};
+
+const TEXT: &str = include_str!("../../../provider/tests/fixtures/anthropic_text.sse");
+
+fn run(scene: &Scene, args: &[&str]) -> Done {
+    let mut command = scene.command(args);
+    finish(command.env("FAKE_KEY", "sk-ant-1").spawn().unwrap())
+}
+
+/// What the n-th request says of thinking.
+fn asked(endpoint: &Endpoint, n: usize) -> Value {
+    let body = &endpoint.requests()[n].body;
+    json!([body["thinking"], body["output_config"]["effort"]])
+}
+
+#[test]
+fn an_effort_is_asked_for_recorded_and_kept() {
+    let endpoint = Endpoint::start(|_, _| Reply::Stream(TEXT.to_owned()));
+    let (opus, table) = ("fake/claude-opus-5", "[models.\"fake/claude-opus-5\"]\n");
+    let scene = Scene::new();
+    let file = endpoint.speaking(
+        "anthropic",
+        &format!("{table}effort = \"low\"\nthinking = true"),
+    );
+    scene.config(&file.replace("fake/one", opus));
+    let summarized = json!({"type": "adaptive", "display": "summarized"});
+
+    run(&scene, &["run", "--pod", "p", "x"]).ends(0);
+    assert_eq!(asked(&endpoint, 0), json!([summarized, "low"]));
+    run(&scene, &["run", "--pod", "p", "--effort", "max", "x"]).ends(0);
+    assert_eq!(asked(&endpoint, 1), json!([summarized, "max"]));
+    run(&scene, &["run", "--pod", "p", "x"]).ends(0);
+    assert_eq!(asked(&endpoint, 2), json!([summarized, "max"]), "the pod's");
+    run(&scene, &["status", "p"])
+        .ends(0)
+        .prints(&["effort  max"]);
+    // Another model has the effort of its own table.
+    run(
+        &scene,
+        &["run", "--pod", "p", "-m", "fake/claude-sonnet-4-5", "x"],
+    )
+    .ends(0);
+    assert_eq!(asked(&endpoint, 3), json!([null, null]));
+    assert_eq!(scene.sound("p"), 0);
+
+    let models = run(&scene, &["models"]).ends(0);
+    models.prints(&["effort: low (it has none, low, medium, high, max)"]);
+    run(&scene, &["run", "--effort", "minimal", "x"])
+        .ends(78)
+        .says(&[
+            "fake/claude-opus-5 has no effort `minimal` (--effort)",
+            "its efforts are: none, low, medium, high, max",
+        ]);
+    let offline = run(&scene, &["run", "-m", "offline", "--effort", "high", "x"]);
+    offline
+        .ends(78)
+        .says(&["leave the effort out: this model has none"]);
+    run(&scene, &["run", "--effort", "huge", "x"]).ends(2);
+    assert_eq!(
+        endpoint.requests().len(),
+        4,
+        "nothing was asked with a wrong one"
+    );
+}
