@@ -39,7 +39,7 @@ fn the_committed_schema_is_that_of_the_types() {
 }
 
 /// Where the schema of commit 030daae3 had nothing, or another text.
-const SINCE: [(&str, &str, Option<&str>); 15] = [
+const SINCE: [(&str, &str, Option<&str>); 17] = [
     ("/$defs", "PreviewCall", None),
     ("/$defs", "PreviewedCall", None),
     ("/methods", "preview_call", None),
@@ -63,6 +63,8 @@ const SINCE: [(&str, &str, Option<&str>); 15] = [
     ("/$defs", "ExpandedCommand", None),
     ("/$defs/InputQueued/properties", "command", None),
     ("/$defs/SendInput/properties", "expand", None),
+    ("/$defs/Surface/properties", "effort", None),
+    ("/$defs/Usage/properties", "reasoning", None),
 ];
 
 /// The kinds of records moved into this crate, with one declaration each in place of a mirror: their schemas are, byte for
