@@ -68,6 +68,13 @@ pub const TARGETS: &[Target] = &[
         words: STREAM_WORDS,
     },
     Target {
+        name: "gemini",
+        run: streams::gemini,
+        seeds: &["../provider/tests/fixtures"],
+        ends: &[".sse"],
+        words: STREAM_WORDS,
+    },
+    Target {
         name: "arguments",
         run: arguments::run,
         seeds: &["seeds/arguments"],

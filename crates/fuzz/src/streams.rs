@@ -16,6 +16,10 @@ pub(crate) fn responses(input: &[u8]) {
     agree(input, fuzzing::responses);
 }
 
+pub(crate) fn gemini(input: &[u8]) {
+    agree(input, fuzzing::gemini);
+}
+
 type Read = fn(&[&[u8]]) -> (Vec<ModelEvent>, Result<(), String>);
 
 fn agree(input: &[u8], read: Read) {

@@ -33,6 +33,10 @@ pub trait Dialect: Send + Sync + 'static {
     fn head(&self, surface: &Surface, out: &mut Vec<u8>);
     /// Writes the bytes of one more item, given the state after the item before; returns the state after this item.
     fn append(&self, open: Open, first: bool, item: &Item, out: &mut Vec<u8>) -> Open;
+    /// As [`append`](Self::append), for the result of a call of this tool; by default the same.
+    fn result(&self, open: Open, _tool: &str, item: &Item, out: &mut Vec<u8>) -> Open {
+        self.append(open, false, item, out)
+    }
     /// Writes the bytes that close all open brackets and the body.
     fn close(&self, open: Open, out: &mut Vec<u8>);
 }
@@ -49,6 +53,8 @@ pub struct Projection {
     neutral: Option<Box<blake3::Hasher>>,
     story: Box<blake3::Hasher>,
     items: u64,
+    /// The tools of the calls without a result.
+    tools: BTreeMap<CallId, String>,
     model: Arc<str>,
     generation: u64,
     /// Whether a command of a person is an item of its own.
@@ -114,6 +120,7 @@ impl Projection {
             neutral,
             story,
             items: 0,
+            tools: BTreeMap::new(),
             model,
             generation,
             commands: true,
@@ -171,9 +178,19 @@ impl Projection {
     fn encode(&mut self, item: &Item, first: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         let bare = (self.neutral.is_some() && self.is_foreign(item)).then(|| unsealed(item));
-        self.open =
-            self.dialect
-                .append(self.open, first, bare.as_ref().unwrap_or(item), &mut bytes);
+        let mut tool = None;
+        if let Item::ToolCall { id, name, .. } = item {
+            self.tools.insert(*id, name.clone());
+        } else if let Item::ToolResult { id, .. } = item {
+            tool = self.tools.remove(id);
+        }
+        self.open = match &tool {
+            Some(tool) => self.dialect.result(self.open, tool, item, &mut bytes),
+            None => {
+                let item = bare.as_ref().unwrap_or(item);
+                self.dialect.append(self.open, first, item, &mut bytes)
+            }
+        };
         self.rope.write(&bytes);
         if let Some(neutral) = &mut self.neutral {
             bytes.clear();

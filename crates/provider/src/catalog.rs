@@ -27,6 +27,8 @@ pub enum Api {
     OpenAiResponses,
     /// Anthropic's Messages.
     Anthropic,
+    /// Gemini's own.
+    Gemini,
 }
 
 impl Api {
@@ -35,7 +37,7 @@ impl Api {
     pub fn of_model(self, model: &str) -> Self {
         match self {
             Self::OpenAiChat(Flavour::OpenAi) if reasons(model) => Self::OpenAiResponses,
-            Self::OpenAiChat(_) | Self::OpenAiResponses | Self::Anthropic => self,
+            Self::OpenAiChat(_) | Self::OpenAiResponses | Self::Anthropic | Self::Gemini => self,
         }
     }
 }

@@ -238,7 +238,7 @@ pub(crate) fn refuse_other_api(document: &Object<'_>) -> Result<(), DecodeError>
         _ if document.word("object") == "response" => {
             ("the Responses API", Some("openai-responses"))
         }
-        _ if has("candidates") => ("Gemini's own API", None),
+        _ if has("candidates") => ("Gemini's own API", Some("gemini")),
         _ if has("done") && (has("message") || has("response")) => ("Ollama's own API", None),
         _unknown => return Ok(()),
     };

@@ -14,7 +14,7 @@ pub fn of(api: Api, model: &str) -> &'static [Effort] {
         Api::OpenAiChat(Flavour::OpenAi) | Api::OpenAiResponses if !reasons(model) => &[],
         Api::OpenAiChat(Flavour::OpenAi) | Api::OpenAiResponses => first(&OPENAI, model),
         Api::OpenAiChat(Flavour::Compatible) => &[Effort::None, Minimal, Low, Medium, High],
-        Api::OpenAiChat(Flavour::Gemini) => first(&GEMINI, model),
+        Api::OpenAiChat(Flavour::Gemini) | Api::Gemini => first(&GEMINI, model),
         Api::Anthropic => first(&ANTHROPIC, model),
     }
 }
@@ -84,17 +84,14 @@ const GEMINI: [(&str, &[Effort]); 10] = [
     ("", &[Minimal, Low, Medium, High]),
 ];
 
-/// The word of both of OpenAI's APIs, and of those that are compatible.
-pub(crate) fn openai(effort: Effort) -> &'static str {
-    match effort {
-        Max => "xhigh",
-        Effort::None | Minimal | Low | Medium | High => effort.word(),
-    }
-}
-
 /// Whether a model of Anthropic's API is told a number of tokens: those of before adaptive thinking, which have no `max`.
 pub(crate) fn is_counted(model: &str) -> bool {
     !first(&ANTHROPIC, model).contains(&Max)
+}
+
+/// Whether a model of Gemini's own API is told a number of tokens, and not a level.
+pub(crate) fn is_budget_of_gemini(model: &str) -> bool {
+    model.starts_with("gemini-2.")
 }
 
 /// Tokens of thinking, where a vendor takes a number of them; 0 is no thinking.
@@ -111,6 +108,7 @@ pub(crate) fn budget(effort: Effort) -> u32 {
 mod tests {
     use super::*;
     use crate::anthropic::Messages;
+    use crate::gemini::Gemini;
     use crate::openai_chat::Chat;
     use crate::openai_responses::Responses;
     use llm_worker::Surface;
@@ -173,8 +171,11 @@ mod tests {
         dialect.head(&surface, &mut out);
         dialect.close(0, &mut out);
         let all: Map<String, Value> = serde_json::from_slice(&out).unwrap();
+        let config = all.get("generationConfig").and_then(Value::as_object);
+        let all = config.cloned().unwrap_or(all);
         let is_one = |key: &str| {
-            ["reasoning_effort", "reasoning", "thinking", "output_config"].contains(&key)
+            [
+                "thinkingConfig","reasoning_effort", "reasoning", "thinking", "output_config"].contains(&key)
         };
         Value::Object(all.into_iter().filter(|(key, _)| is_one(key)).collect())
     }
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn each_dialect_has_its_own_words() {
         let (chat, compatible) = (Chat(Flavour::OpenAi), Chat(Flavour::Compatible));
-        let table: [(&dyn Dialect, &str, Option<Effort>, bool, Value); 14] = [
+        let table: [(&dyn Dialect, &str, Option<Effort>, bool, Value); 17] = [
             (&chat, "gpt-5", None, true, json!({})),
             (
                 &chat,
@@ -247,6 +248,21 @@ mod tests {
                 json!({"thinking": {"type": "adaptive", "display": "summarized"}}),
             ),
             (&Messages, "claude-sonnet-4-5", None, true, json!({})),
+            (
+                &Gemini,
+                "gemini-2.5-flash",
+                Some(Effort::None),
+                false,
+                json!({"thinkingConfig": {"thinkingBudget": 0}}),
+            ),
+            (
+                &Gemini,
+                "gemini-3.5-flash",
+                Some(Low),
+                true,
+                json!({"thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": true}}),
+            ),
+            (&Gemini, "gemini-3.5-flash", None, false, json!({})),
             // Three quarters of what the answer may have.
             (
                 &Messages,

@@ -51,8 +51,12 @@ const QUIET: Duration = Duration::from_secs(20);
 
 /// The parts that differ between wire formats.
 pub(crate) trait Wire: Send + Sync + 'static {
-    /// The path for requests, below the base URL.
+    /// What all paths for requests begin with, below the base URL.
     const PATH: &'static str;
+    /// Where requests to this model go, below the base URL.
+    fn path(_model: &str) -> String {
+        Self::PATH.to_owned()
+    }
     /// The path of the list of models, below the base URL.
     const MODELS: &'static str;
     /// The prefix of both paths, with which the base URL may end.
@@ -238,7 +242,7 @@ impl<W: Wire> Endpoint<W> {
         let upload = Upload::new(body.chunks().cloned().map(Bytes::from_owner));
         let request = HttpRequest {
             method: Method::POST,
-            path: W::PATH,
+            path: &W::path(&self.name),
             headers,
             body: Some(upload),
         };

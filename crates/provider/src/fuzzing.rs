@@ -2,7 +2,7 @@
 
 use crate::decode::Decode;
 use crate::endpoint::Wire;
-use crate::{anthropic, openai_chat, openai_responses};
+use crate::{anthropic, gemini, openai_chat, openai_responses};
 use llm_worker::ModelEvent;
 
 /// The result of decoding one answer: its events, and the error that ended it.
@@ -21,6 +21,11 @@ pub fn openai(pieces: &[&[u8]]) -> Read {
 /// Decodes an answer of Responses, in pieces.
 pub fn responses(pieces: &[&[u8]]) -> Read {
     read::<<openai_responses::ResponsesWire as Wire>::Decoder>(pieces)
+}
+
+/// Decodes an answer of Gemini's own API, in pieces.
+pub fn gemini(pieces: &[&[u8]]) -> Read {
+    read::<<gemini::GeminiWire as Wire>::Decoder>(pieces)
 }
 
 fn read<D: Decode>(pieces: &[&[u8]]) -> Read {

@@ -1,5 +1,6 @@
 //! Pieces of request bodies that more than one dialect writes. Does not depend on any dialect.
 
+use llm_worker::Effort;
 use serde_json::{Map, Value};
 
 pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
@@ -37,6 +38,16 @@ pub(crate) fn put_escaped(out: &mut Vec<u8>, text: &str) {
 /// The model's name at its vendor.
 pub(crate) fn vendor_model(name: &str) -> &str {
     name.split_once('/').map_or(name, |(_, model)| model)
+}
+
+/// The word for an effort in both of OpenAI's APIs, and in those that are compatible.
+pub(crate) fn effort_word(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Max => "xhigh",
+        Effort::None | Effort::Minimal | Effort::Low | Effort::Medium | Effort::High => {
+            effort.word()
+        }
+    }
 }
 
 /// A note of the host as text for a user message. The text cannot end the note early, and the source cannot leave its

@@ -11,6 +11,7 @@ pub mod effort;
 pub mod endpoint;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod prices;

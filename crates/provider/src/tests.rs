@@ -5,7 +5,7 @@ mod generated;
 
 use crate::decode::{Decode, DecodeError};
 use crate::endpoint::Wire;
-use crate::{anthropic, openai_chat, openai_responses};
+use crate::{anthropic, gemini, openai_chat, openai_responses};
 use llm_worker::{ModelEvent, StopReason};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -147,10 +147,10 @@ fn theirs(expected: &Value) -> Map<String, Value> {
         }
     }
     let stop = expected["stop"].as_str().map(|word| match word {
-        "end_turn" | "stop_sequence" | "stop" => StopReason::EndTurn,
+        "end_turn" | "stop_sequence" | "stop" | "STOP" => StopReason::EndTurn,
         "tool_use" | "tool_calls" => StopReason::ToolUse,
-        "max_tokens" | "length" | "max_output_tokens" => StopReason::MaxTokens,
-        "refusal" | "content_filter" => StopReason::Refusal,
+        "max_tokens" | "length" | "MAX_TOKENS" | "max_output_tokens" => StopReason::MaxTokens,
+        "refusal" | "content_filter" | "SAFETY" | "RECITATION" | "PROHIBITED_CONTENT" => StopReason::Refusal,
         "pause_turn" => StopReason::Paused,
         other => panic!("a stop reason without a row: {other}"),
     });
@@ -182,7 +182,7 @@ fn decode<D: Decode>(bytes: &[u8], size: usize) -> Map<String, Value> {
 fn streams_say_what_the_vendors_own_sdks_read_in_them() {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut departures = departures();
-    let mut seen = [0, 0, 0];
+    let mut seen = [0, 0, 0, 0];
     let mut paths: Vec<PathBuf> = std::fs::read_dir(&dir)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -219,6 +219,8 @@ fn streams_say_what_the_vendors_own_sdks_read_in_them() {
                 let got =
                     decode::<<openai_responses::ResponsesWire as Wire>::Decoder>(&bytes, size);
                 (2, got)
+            } else if name.starts_with("genai_") {
+                (3, decode::<<gemini::GeminiWire as Wire>::Decoder>(&bytes, size))
             } else {
                 let got = decode::<<openai_chat::ChatWire as Wire>::Decoder>(&bytes, size);
                 (0, got)
@@ -237,7 +239,7 @@ fn streams_say_what_the_vendors_own_sdks_read_in_them() {
         "departures without a stream: {departures:?}"
     );
     assert!(
-        seen[0] >= 4 * 19 && seen[1] >= 4 * 12 && seen[2] >= 4 * 9,
-        "streams of Chat Completions, of Anthropic's form and of Responses: {seen:?}"
+        seen[0] >= 4 * 19 && seen[1] >= 4 * 12 && seen[2] >= 4 * 9 && seen[3] >= 4 * 9,
+        "streams of Chat Completions, of Anthropic's form, of Responses and of Gemini: {seen:?}"
     );
 }

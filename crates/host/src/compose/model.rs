@@ -18,6 +18,7 @@ use provider::anthropic::{self, Messages};
 use provider::catalog;
 use provider::effort;
 use provider::endpoint::EndpointConfig;
+use provider::gemini::{self, Gemini};
 use provider::openai_chat::{self, Chat, Flavour};
 use provider::openai_responses::{self, Responses};
 use provider::recording::Recording;
@@ -296,6 +297,7 @@ fn plain(
         catalog::Api::OpenAiChat(flavour) => openai_chat::model(endpoint, flavour),
         catalog::Api::OpenAiResponses => openai_responses::model(endpoint),
         catalog::Api::Anthropic => anthropic::model(endpoint),
+        catalog::Api::Gemini => gemini::model(endpoint),
     };
     Ok((model, key))
 }
@@ -454,6 +456,7 @@ fn api_of(kind: ApiKind) -> catalog::Api {
         ApiKind::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
         ApiKind::OpenaiResponses => catalog::Api::OpenAiResponses,
         ApiKind::Anthropic => catalog::Api::Anthropic,
+        ApiKind::Gemini => catalog::Api::Gemini,
     }
 }
 
@@ -568,6 +571,7 @@ pub fn dialect(id: &str, _surface: &Surface) -> Option<Arc<dyn Dialect>> {
         Neutral::ID => Some(Arc::new(Neutral)),
         Messages::ID => Some(Arc::new(Messages)),
         Responses::ID => Some(Arc::new(Responses)),
+        Gemini::ID => Some(Arc::new(Gemini)),
         id => Chat::by_id(id),
     }
 }

@@ -101,6 +101,8 @@ pub enum ApiKind {
     OpenaiResponses,
     /// Anthropic Messages, streamed.
     Anthropic,
+    /// Gemini's own API, streamed.
+    Gemini,
 }
 
 impl ApiKind {
@@ -110,6 +112,7 @@ impl ApiKind {
             Self::OpenaiChat => "openai-chat",
             Self::OpenaiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
         }
     }
 }

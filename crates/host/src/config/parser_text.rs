@@ -202,7 +202,7 @@ fn found_kind(found: &str) -> &str {
 fn example(key: &str) -> String {
     let value = match key {
         "base_url" => "\"http://HOST:PORT/v1\"",
-        "api" => "\"openai-chat\" (or \"openai-responses\" or \"anthropic\")",
+        "api" => "\"openai-chat\" (or \"openai-responses\", \"anthropic\", \"gemini\")",
         "input" | "output" => "DOLLARS",
         "tool" => "\"TOOL\"",
         "decision" => "\"allow\" (or \"ask\" or \"deny\")",

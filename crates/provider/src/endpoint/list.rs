@@ -4,7 +4,7 @@ use super::{Wire, exposed, headers, refusal};
 use crate::anthropic;
 use crate::catalog::Api;
 use crate::failure::{Failure, FailureCause};
-use crate::{openai_chat, openai_responses};
+use crate::{gemini, openai_chat, openai_responses};
 use authority::{Net, Secret};
 use http_client::{BaseUrl, HttpClient, HttpErrorKind, HttpRequest, Method, Timeouts};
 use llm_worker::ErrorKind;
@@ -18,12 +18,16 @@ pub const MAX_MODELS: usize = 2000;
 /// The list format of both APIs. Anthropic's has pages; only the first is read, which has the newest models.
 #[derive(Deserialize)]
 struct List {
+    /// Gemini's key is `models`.
+    #[serde(alias = "models")]
     data: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
 struct Entry {
-    id: String,
+    id: Option<String>,
+    /// Of Gemini, which has no ids.
+    name: Option<String>,
 }
 
 /// Why the models of an endpoint are not listed.
@@ -51,6 +55,7 @@ pub async fn list_models(
         Api::OpenAiResponses => {
             list::<openai_responses::ResponsesWire>(base_url, net, key, timeouts).await
         }
+        Api::Gemini => list::<gemini::GeminiWire>(base_url, net, key, timeouts).await,
         Api::Anthropic => list::<anthropic::MessagesWire>(base_url, net, key, timeouts).await,
     }
 }
@@ -108,7 +113,8 @@ async fn listed<W: Wire>(
     let mut names: Vec<String> = list
         .data
         .into_iter()
-        .map(|entry| entry.id)
+        .filter_map(|entry| entry.id.or(entry.name))
+        .map(|name| name.strip_prefix("models/").unwrap_or(&name).to_owned())
         .take(MAX_MODELS)
         .collect();
     names.sort();

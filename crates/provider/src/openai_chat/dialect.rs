@@ -6,8 +6,7 @@
 //! assistant message. Of reasoning, only the signature that came with a call is sent back. An assistant text that is empty is left out.
 
 use super::calls::EXTRA;
-use crate::effort;
-use crate::json_text::{host_note, object, put, put_escaped, put_string, vendor_model};
+use crate::json_text::{effort_word, host_note, object, put, put_escaped, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{CallId, Item, SealedReasoning};
 use std::sync::Arc;
@@ -85,7 +84,7 @@ impl Dialect for Chat {
             put(out, &format!(r#","{key}":{most}"#));
         }
         if let Some(effort) = surface.effort {
-            put_string(out, r#","reasoning_effort":"#, effort::openai(effort));
+            put_string(out, r#","reasoning_effort":"#, effort_word(effort));
         }
         for (at, tool) in surface.tools.iter().enumerate() {
             put(out, if at == 0 { r#","tools":["# } else { "," });

@@ -5,8 +5,7 @@
 //! followed by what it led to; where that is missing, a message stands for it.
 
 use crate::catalog::reasons;
-use crate::effort;
-use crate::json_text::{host_note, put, put_string, vendor_model};
+use crate::json_text::{effort_word, host_note, put, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{Item, SealedReasoning};
 
@@ -47,7 +46,7 @@ impl Dialect for Responses {
             put(out, &format!(r#","max_output_tokens":{most}"#));
         }
         let effort = surface.effort.map(|effort| {
-            let word = effort::openai(effort);
+            let word = effort_word(effort);
             format!(r#""effort":"{word}""#)
         });
         let summary = surface.thinking.then(|| r#""summary":"auto""#.to_owned());

@@ -28,8 +28,8 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # instructions = true                   # false: yoi does not read AGENTS.md and CLAUDE.md
 
-# [providers.local]                     # a provider: a server with one of three APIs
-# api = "openai-chat"                   # Chat Completions; or "openai-responses", or "anthropic": Messages
+# [providers.local]                     # a provider: a server with one of four APIs
+# api = "openai-chat"                   # Chat Completions; or "openai-responses", "anthropic" (Messages) or "gemini"
 # base_url = "http://127.0.0.1:8080/v1"
 # key = { env = "LOCAL_KEY" }           # or { file = "~/.keys/local" } or { command = ["pass", "show", "local"] }
 # timeouts = { connect_s = 10, first_byte_s = 300, between_bytes_s = 120 }

@@ -1,0 +1,5 @@
+//! Gemini's own API, without a network.
+
+mod dialect;
+mod loopback;
+mod oddities;
