@@ -175,7 +175,13 @@ mod tests {
         let all = config.cloned().unwrap_or(all);
         let is_one = |key: &str| {
             [
-                "thinkingConfig","reasoning_effort", "reasoning", "thinking", "output_config"].contains(&key)
+                "thinkingConfig",
+                "reasoning_effort",
+                "reasoning",
+                "thinking",
+                "output_config",
+            ]
+            .contains(&key)
         };
         Value::Object(all.into_iter().filter(|(key, _)| is_one(key)).collect())
     }

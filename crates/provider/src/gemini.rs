@@ -53,7 +53,9 @@ impl Wire for GeminiWire {
 /// A model's name as a part of a path.
 fn escaped(name: &str) -> String {
     let part = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
         other => format!("%{other:02X}"),
     };
     name.bytes().map(part).collect()

@@ -150,7 +150,9 @@ fn theirs(expected: &Value) -> Map<String, Value> {
         "end_turn" | "stop_sequence" | "stop" | "STOP" => StopReason::EndTurn,
         "tool_use" | "tool_calls" => StopReason::ToolUse,
         "max_tokens" | "length" | "MAX_TOKENS" | "max_output_tokens" => StopReason::MaxTokens,
-        "refusal" | "content_filter" | "SAFETY" | "RECITATION" | "PROHIBITED_CONTENT" => StopReason::Refusal,
+        "refusal" | "content_filter" | "SAFETY" | "RECITATION" | "PROHIBITED_CONTENT" => {
+            StopReason::Refusal
+        }
         "pause_turn" => StopReason::Paused,
         other => panic!("a stop reason without a row: {other}"),
     });
@@ -220,7 +222,10 @@ fn streams_say_what_the_vendors_own_sdks_read_in_them() {
                     decode::<<openai_responses::ResponsesWire as Wire>::Decoder>(&bytes, size);
                 (2, got)
             } else if name.starts_with("genai_") {
-                (3, decode::<<gemini::GeminiWire as Wire>::Decoder>(&bytes, size))
+                (
+                    3,
+                    decode::<<gemini::GeminiWire as Wire>::Decoder>(&bytes, size),
+                )
             } else {
                 let got = decode::<<openai_chat::ChatWire as Wire>::Decoder>(&bytes, size);
                 (0, got)

@@ -73,8 +73,9 @@ impl Decode for GeminiDecoder {
 
 impl GeminiDecoder {
     fn response(&mut self, json: &str, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let response = Object::read(json)
-            .ok_or_else(|| DecodeError::unreadable(json, "JSON that is not a response of Gemini"))?;
+        let response = Object::read(json).ok_or_else(|| {
+            DecodeError::unreadable(json, "JSON that is not a response of Gemini")
+        })?;
         self.read(&response, out)
     }
 
@@ -118,7 +119,9 @@ impl GeminiDecoder {
             // The model wrote a call that its own server cannot read: nothing of it is here.
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "MALFORMED_RESPONSE" => {
                 let words = candidate.word("finishMessage");
-                let what = format!("the provider could not read the answer of its model: {reason} {words}");
+                let what = format!(
+                    "the provider could not read the answer of its model: {reason} {words}"
+                );
                 return Err(DecodeError::Vendor(VendorError {
                     status: Some(500),
                     ..VendorError::saying(&one_line(what.trim_end()))

@@ -187,8 +187,8 @@ fn generation_config(surface: &Surface) -> String {
         format!(r#""thinkingLevel":"{level}""#)
     });
     let thinking: Vec<_> = effort.into_iter().chain(thoughts).collect();
-    let thinking = (!thinking.is_empty())
-        .then(|| format!(r#""thinkingConfig":{{{}}}"#, thinking.join(",")));
+    let thinking =
+        (!thinking.is_empty()).then(|| format!(r#""thinkingConfig":{{{}}}"#, thinking.join(",")));
     let most = surface
         .max_output
         .map(|most| format!(r#""maxOutputTokens":{most}"#));

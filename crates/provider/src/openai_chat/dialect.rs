@@ -6,7 +6,9 @@
 //! assistant message. Of reasoning, only the signature that came with a call is sent back. An assistant text that is empty is left out.
 
 use super::calls::EXTRA;
-use crate::json_text::{effort_word, host_note, object, put, put_escaped, put_string, vendor_model};
+use crate::json_text::{
+    effort_word, host_note, object, put, put_escaped, put_string, vendor_model,
+};
 use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{CallId, Item, SealedReasoning};
 use std::sync::Arc;

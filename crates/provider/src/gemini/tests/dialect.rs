@@ -117,11 +117,21 @@ fn signatures_stay_with_their_parts_and_a_call_always_has_one() {
     let parts = &contents(&of_other)[1]["parts"];
     assert_eq!(parts[0]["thoughtSignature"], skip);
     assert_eq!(parts[1].get("thoughtSignature"), None);
-    let after_text = [user("u"), assistant("t"), call(1), sealed("gemini-call", 1), call(2)];
+    let after_text = [
+        user("u"),
+        assistant("t"),
+        call(1),
+        sealed("gemini-call", 1),
+        call(2),
+    ];
     let parts = &contents(&after_text)[1]["parts"];
     assert_eq!(parts[1]["thoughtSignature"], skip);
     assert_eq!(parts[2]["thoughtSignature"], "Ci/+8=");
-    let thought = [user("u"), sealed("gemini-thought", 1), sealed("signature", 1)];
+    let thought = [
+        user("u"),
+        sealed("gemini-thought", 1),
+        sealed("signature", 1),
+    ];
     assert_eq!(
         contents(&thought)[1]["parts"],
         json!([{"thought": true, "text": "Hm.", "thoughtSignature": "Ci/+8="}])
@@ -144,7 +154,9 @@ fn every_order_of_items_is_json_in_which_results_stand_alone() {
         let items: Vec<Item> = (0..4).map(pick).collect();
         for content in contents(&items).as_array().unwrap() {
             let parts = content["parts"].as_array().unwrap();
-            let results = parts.iter().filter(|part| part.get("functionResponse").is_some());
+            let results = parts
+                .iter()
+                .filter(|part| part.get("functionResponse").is_some());
             let results = results.count();
             assert!(results == 0 || results == parts.len(), "{items:?}");
             assert!(!parts.is_empty(), "{items:?}");

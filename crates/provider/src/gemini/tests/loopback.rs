@@ -22,7 +22,12 @@ async fn an_error_inside_of_an_answer_is_tried_again() {
     let port = server.port;
     let net = Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", port)]);
     let url = format!("http://127.0.0.1:{port}/v1beta/models");
-    let (config, waits) = config("google/gemini-3.5-flash", &url, net.clone(), "AIza-very-secret");
+    let (config, waits) = config(
+        "google/gemini-3.5-flash",
+        &url,
+        net.clone(),
+        "AIza-very-secret",
+    );
     let model = Endpoint::new(config, GeminiWire);
     let mut projection = Projection::new(&surface(), Arc::new(Gemini));
     projection.push(&Item::User {

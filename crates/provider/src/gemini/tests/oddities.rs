@@ -107,11 +107,22 @@ fn nothing_is_lost() {
         ),
     ];
     for (name, events, want) in table {
-        let stream: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
+        let stream: String = events
+            .iter()
+            .map(|data| format!("data: {data}\n\n"))
+            .collect();
         assert_eq!(decode([stream.as_bytes()].into_iter()), want, "{name}");
-        assert_eq!(decode(stream.as_bytes().chunks(1)), want, "{name}, byte by byte");
+        assert_eq!(
+            decode(stream.as_bytes().chunks(1)),
+            want,
+            "{name}, byte by byte"
+        );
         // Behind a proxy that drops the query, the same answer is one list.
         let list = format!("[{}]", events.join(",\r\n"));
-        assert_eq!(decode([list.as_bytes()].into_iter()), want, "{name}, as a list");
+        assert_eq!(
+            decode([list.as_bytes()].into_iter()),
+            want,
+            "{name}, as a list"
+        );
     }
 }
