@@ -6,8 +6,8 @@
 use super::dialect::{CALL, TEXT, THOUGHT};
 use crate::decode::{Body, Decode, DecodeError, Skipped, push_text, refuse_other_api};
 use crate::lenient::{Object, TextJoiner, readable};
-use crate::sse::SseEvent;
 use crate::vendor_error::{VendorError, one_line};
+use http_client::sse;
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, Usage};
 
 #[derive(Default)]
@@ -60,7 +60,11 @@ impl Decode for GeminiDecoder {
         Ok(())
     }
 
-    fn event(&mut self, event: SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    fn event(
+        &mut self,
+        event: sse::SseEvent,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), DecodeError> {
         if event.is_error {
             return Err(DecodeError::Vendor(VendorError::read_bytes(&event.data)));
         }

@@ -192,10 +192,16 @@ impl<'a> Outside<'a> {
                 .into_iter()
                 .chain(options.iter().map(String::as_str))
                 .collect();
-            let stopped = printed(None, &["stop", &name]);
-            match stopped.and_then(|_| printed(None, &start)) {
+            if let Err(why) = printed(None, &["stop", &name]) {
+                return Reply::Failed(why);
+            }
+            match printed(None, &start) {
                 Ok(_) => Reply::Note(said),
-                Err(why) => Reply::Failed(why),
+                // It goes on as it was; if it cannot do that either, the first reason is the one to know.
+                Err(why) => {
+                    printed(None, &["start", "-q", &name]).ok();
+                    Reply::Failed(why)
+                }
             }
         });
     }
