@@ -174,7 +174,7 @@ pub const COMMANDS: &[SlashCommand] = &[
     SlashCommand::new(
         "effort",
         Takes::Needs("EFFORT", "none, minimal, low, medium, high or max"),
-        "EFFORT: how much the model thinks; none, minimal, low, medium, high or max",
+        "EFFORT: how much the model thinks, such as low or high",
         |word| Effort::named(word).map(Slash::Effort),
     )
     .or("`yoi stop NAME`, then `yoi start NAME --effort EFFORT` changes the effort"),
