@@ -11,6 +11,7 @@ pub mod commands;
 pub mod confirm_gate;
 pub mod dedup;
 pub mod files;
+pub mod format;
 pub mod front_matter;
 pub mod jobs;
 mod json_form;

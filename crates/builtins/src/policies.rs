@@ -1,11 +1,13 @@
 //! Every built-in feature once: how it is made, and what it may have unless a person says otherwise. Those with settings,
-//! each of a type of its own, are off until configured, except the one that waits for inputs with a schema.
+//! each of a type of its own, are off until configured, except the one that waits for inputs with a schema, and the one for
+//! results of MCP servers where there are some.
 
 use crate::circuit_breaker::CircuitBreaker;
 use crate::clock::Now;
 use crate::command_blocklist::CommandBlocklist;
 use crate::confirm_gate::ConfirmGate;
 use crate::dedup::Dedup;
+use crate::format::ShorterResults;
 use crate::jobs::Jobs;
 use crate::list_features::ListFeatures;
 use crate::loop_detect::LoopDetect;
@@ -24,10 +26,10 @@ use crate::work_item::WorkItems;
 use crate::work_item_intake::Intake;
 use crate::write_policy::WritePolicy;
 use crate::{
-    circuit_breaker, command_blocklist, commands, confirm_gate, dedup, files, jobs, list_features,
-    loop_detect, memory, notes_router, notify_person, output_validate, phase_recorder, redact,
-    retry, schedule, search, shell, skills, step_tracer, task, watch, web, work_item,
-    work_item_intake, write_policy,
+    circuit_breaker, command_blocklist, commands, confirm_gate, dedup, files, format, jobs,
+    list_features, loop_detect, memory, notes_router, notify_person, output_validate,
+    phase_recorder, redact, retry, schedule, search, shell, skills, step_tracer, task, watch, web,
+    work_item, work_item_intake, write_policy,
 };
 use HostCapability as Can;
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule, HostCapability};
@@ -142,6 +144,8 @@ opt_in! {
         [REPEAT_CALLS, Can::ANY_REPEAT];
     dedup: |own, _| Dedup::new(own),
         [HOOK_RESULTS, Can::ANY_RESULT, Can::SESSION_STATE];
+    format: |own, _| ShorterResults::new(own),
+        [SHAPE_RESULTS, Can::ANY_RESULT];
     output_validate: |own, _| OutputValidate::new(own),
         [JUDGE_INPUTS, END_TURNS, Can::ANY_PROGRAM, Can::READ_WORKSPACE];
     step_tracer: |Nothing {}, now| Ok(StepTracer::new(now)),

@@ -40,7 +40,7 @@ const ARROWS: &[Row] = &[
     // the named process; no concrete tools, vendors, terminals, argv
     Row { name: "pod",           ours: &["authority", "llm-worker", "protocol", "session-store", "shell"], never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
-    Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "builtins",      ours: &["authority", "format-pipeline", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // packages that are read, not compiled in: manifests, digests, programs of tools; opens nothing, knows no pod's inside
     Row { name: "plugin",        ours: &["authority", "http-client", "llm-worker", "pod", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // scripts in Lua that answer requests, inside a guest; streams, files and time are handed in

@@ -13,6 +13,7 @@ mod around;
 mod circuit_breaker;
 mod command_blocklist;
 mod confirm_gate;
+mod format;
 mod jobs;
 mod landing;
 mod list_features;
@@ -57,6 +58,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         redact,
         retry,
         dedup,
+        format,
         validate,
         tracer,
     ] = OPT_IN;
@@ -117,6 +119,18 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
             confirm,
             json!({"tools": ["*"], "timeout_s": 9}),
             "timeout_s",
+        ),
+        (format.clone(), json!({"result": 499}), "`result` must be"),
+        (format.clone(), json!({"turn": 1_000_001}), "`turn` must be"),
+        (
+            format.clone(),
+            json!({"by_tool": {"Bash": 49}}),
+            "`by_tool` gives Bash 49 tokens",
+        ),
+        (
+            format,
+            json!({"tools": (0..33).map(|n| n.to_string()).collect::<Vec<_>>()}),
+            "`tools` names 33",
         ),
         (
             schedule.clone(),

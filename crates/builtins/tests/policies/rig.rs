@@ -124,6 +124,15 @@ pub(crate) fn finished(pod: &PodUnderTest) -> Vec<Ended> {
     ended.into_values().collect()
 }
 
+/// What the model got of each call.
+pub(crate) fn texts(pod: &PodUnderTest) -> Vec<String> {
+    let text = |(_, record)| match record {
+        Record::ToolFinished(finished) => Some(finished.outcome.text()),
+        _ => None,
+    };
+    pod.records().into_iter().filter_map(text).collect()
+}
+
 /// Which calls were refused.
 pub(crate) fn refused(ended: &[Ended]) -> Vec<usize> {
     let refused = ended

@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure, Help};
 use crate::nearest::did_you_mean;
 use builtins::Now;
 use builtins::commands::{self, Commands};
+use builtins::format;
 use builtins::notify_person;
 use builtins::output_validate;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
@@ -48,14 +49,16 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
         .filter(|(_, switches)| switches.on())
         .filter_map(|(id, _)| id.parse().ok())
         .collect();
-    // Without settings it is asked about nothing but inputs with a schema.
-    if config
-        .features
-        .get(&output_validate::ID.to_string())
-        .is_none_or(|switches| switches.off().is_none())
-    {
-        on.insert(output_validate::ID);
+    // Without settings the one is asked about nothing but inputs with a schema, the other about results of servers.
+    let mut by_default = vec![output_validate::ID];
+    if !config.servers(env).all.is_empty() {
+        by_default.push(format::ID);
     }
+    by_default.retain(|id| {
+        let switches = config.features.get(&id.to_string());
+        switches.is_none_or(|switches| switches.off().is_none())
+    });
+    on.extend(by_default);
     let mut modules = builtins::all(env.words.path);
     let settings = written(config)?;
     modules.extend(opted_in(config, &settings, &on)?);

@@ -178,13 +178,10 @@ pub fn fit<'a>(
     budget: u64,
 ) -> (Json<'a>, LeftOut) {
     let of = items.len();
-    let mut levels = Vec::with_capacity(of);
     let mut ways = Vec::with_capacity(of);
     for (at, item) in items.iter().enumerate() {
-        let (mut cut, mut least) = (LeftOut::default(), LeftOut::default());
-        let standard = limited(item, STANDARD, &mut cut);
-        let minimal = minimal(item, &mut least);
         let tokens = |value: &Json<'_>| counter.count(&value.compact()) + 1;
+        let less = |way| tokens(&in_detail(item, way, &mut LeftOut::default()));
         let whole = tokens(item);
         let value = strategy.value(ResultPart {
             at,
@@ -194,28 +191,25 @@ pub fn fit<'a>(
         });
         ways.push(vec![
             (whole, value * 10),
-            (tokens(&standard), value * 9),
-            (tokens(&minimal), value * 6),
+            (less(1), value * 9),
+            (less(2), value * 6),
         ]);
-        levels.push(((standard, cut), (minimal, least)));
     }
     let (mut shown, mut left_out) = (Vec::new(), LeftOut::default());
-    for ((item, way), (standard, minimal)) in
-        items.iter().zip(trim::choose(&ways, budget)).zip(levels)
-    {
-        let (value, missing) = match way {
-            Some(0) => (item.clone(), LeftOut::default()),
-            Some(1) => standard,
-            Some(_) => minimal,
-            None => continue,
-        };
-        shown.push(value);
-        left_out.fields.extend(missing.fields);
-        left_out.texts += missing.texts;
-        left_out.elements += missing.elements;
+    for (item, way) in items.iter().zip(trim::choose(&ways, budget)) {
+        shown.extend(way.map(|way| in_detail(item, way, &mut left_out)));
     }
     left_out.parts = (of - shown.len(), of);
     (Json::List(shown), left_out)
+}
+
+/// A part, from 0, the whole, to 2, its short fields.
+fn in_detail<'a>(item: &Json<'a>, way: usize, left_out: &mut LeftOut) -> Json<'a> {
+    match way {
+        0 => item.clone(),
+        1 => limited(item, STANDARD, left_out),
+        _ => minimal(item, left_out),
+    }
 }
 
 /// The short fields of a part.
