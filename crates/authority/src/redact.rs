@@ -173,7 +173,8 @@ impl Known {
 
     /// The bytes before `until`, with the secrets that start there replaced by names, and the number of bytes consumed.
     fn pass(&self, bytes: &[u8], until: usize) -> (Vec<u8>, usize) {
-        let (mut clean, mut at) = (Vec::with_capacity(bytes.len()), 0);
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut at = 0;
         for found in self.find(bytes).take_while(|found| found.start() < until) {
             clean.extend_from_slice(bytes.get(at..found.start()).unwrap_or_default());
             clean.extend_from_slice(self.name(found).as_bytes());

@@ -259,8 +259,10 @@ impl OutputScreen {
         let mut numbers = parameters
             .split(';')
             .map(|number| number.parse::<usize>().unwrap_or(0).min(CELLS));
-        let (first, second) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        let (count, last) = (first.max(1), self.rows.len().saturating_sub(1));
+        let first = numbers.next().unwrap_or(0);
+        let second = numbers.next().unwrap_or(0);
+        let count = first.max(1);
+        let last = self.rows.len().saturating_sub(1);
         match c {
             'A' | 'F' => self.row = self.row.saturating_sub(count),
             'B' | 'E' => self.row = (self.row + count).min(last.max(self.row)),
@@ -542,7 +544,8 @@ mod tests {
     use super::*;
 
     fn in_pieces(bytes: &[u8], size: usize) -> String {
-        let (mut screen, mut text) = (OutputScreen::default(), String::new());
+        let mut screen = OutputScreen::default();
+        let mut text = String::new();
         for piece in bytes.chunks(size) {
             screen.write(piece);
             text += &screen.take();
@@ -721,10 +724,8 @@ mod tests {
             ("", "\u{1b}[?1049h\u{1b}[79Gx\n\u{1b}[?1049l\u{1b}[79Gx"),
         ] {
             let output = format!("{first}{}", part.repeat(50_000));
-            let (whole, cut) = (
-                shown(output.as_bytes()).len(),
-                in_pieces(output.as_bytes(), 1000).len(),
-            );
+            let whole = shown(output.as_bytes()).len();
+            let cut = in_pieces(output.as_bytes(), 1000).len();
             assert!(
                 whole.max(cut) <= output.len() + SPARE + CELLS,
                 "{part:?}: {whole} {cut} of {}",

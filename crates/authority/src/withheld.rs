@@ -227,7 +227,8 @@ impl Mount {
     fn parse(line: &[u8]) -> Option<Self> {
         let mut fields = line.split(|byte| *byte == b' ');
         let device = String::from_utf8_lossy(fields.nth(2)?).into_owned();
-        let (root, point) = (unescaped(fields.next()?), unescaped(fields.next()?));
+        let root = unescaped(fields.next()?);
+        let point = unescaped(fields.next()?);
         let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
         Some(Self {
             device,

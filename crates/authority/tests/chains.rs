@@ -59,7 +59,8 @@ async fn no_chain_outlives_its_call() {
     label_descendants(&ambient::claim(), &place.tag);
     let spawner = place.spawner(SandboxMode::Off).unwrap();
     let times = std::env::var("YOI_TEST_CHAINS").map_or(1, |times| times.parse().unwrap());
-    let (mut ended, mut told) = (0, 0);
+    let mut ended = 0;
+    let mut told = 0;
     for _ in 0..times {
         for how in ["group", "once", "each", "bare", "hidden", "thread"] {
             for speed in SPEEDS {

@@ -24,7 +24,9 @@ async fn no_use_starts_after_the_shut_was_waited_for() {
                 } else {
                     door.derive()
                 };
-                let (inside, over, late) = (inside.clone(), over.clone(), late.clone());
+                let inside = inside.clone();
+                let over = over.clone();
+                let late = late.clone();
                 std::thread::spawn(move || {
                     while let Ok(_pass) = door.enter() {
                         inside.fetch_add(1, Ordering::SeqCst);
@@ -91,7 +93,8 @@ async fn shutting_reaches_derived_doors_and_waits_for_them() {
 async fn a_drain_lets_finish_what_has_begun() {
     let door = Door::new();
     let child = door.derive();
-    let (begun, pass) = (child.begin().unwrap(), door.enter_owned().unwrap());
+    let begun = child.begin().unwrap();
+    let pass = door.enter_owned().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     let draining = tokio::spawn(door.drain(deadline));
     tokio::task::yield_now().await;
@@ -128,7 +131,8 @@ async fn a_drain_ends_at_its_deadline() {
     let door = Door::new();
     let child = door.derive();
     let began = Instant::now();
-    let (begun, pass) = (child.begin().unwrap(), child.enter_owned().unwrap());
+    let begun = child.begin().unwrap();
+    let pass = child.enter_owned().unwrap();
     let draining = tokio::spawn(door.drain(began + Duration::from_secs(60)));
     child.closed().await;
     assert_eq!(began.elapsed().as_secs(), 60);
@@ -161,7 +165,8 @@ async fn nobody_is_inside_when_a_drain_resolves() {
         let inside = Arc::new(AtomicUsize::new(0));
         let users: Vec<_> = (0..3)
             .map(|_| {
-                let (door, inside) = (door.derive(), inside.clone());
+                let door = door.derive();
+                let inside = inside.clone();
                 std::thread::spawn(move || {
                     let mut steps = 0;
                     while let Ok(begun) = door.begin() {

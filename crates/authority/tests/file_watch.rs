@@ -59,7 +59,8 @@ impl Scene {
     /// Everything that is reported until this path is among it.
     fn until(&self, watch: &mut FileWatch, last: &str) -> FileChanges {
         let _in = self.runtime.enter();
-        let (mut all, began) = (FileChanges::default(), Instant::now());
+        let mut all = FileChanges::default();
+        let began = Instant::now();
         while !all.paths.contains(Path::new(last)) {
             assert!(began.elapsed() < PATIENCE, "{last} is not in {all:?}");
             self.runtime

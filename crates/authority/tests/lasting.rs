@@ -59,7 +59,8 @@ async fn a_child_of_no_call_outlives_calls_and_ends_with_all_that_it_started() {
         .await
         .unwrap();
     assert!(child.pid() > 0 && child.started() > 0);
-    let (stop, mut said) = (CancellationToken::new(), Vec::new());
+    let stop = CancellationToken::new();
+    let mut said = Vec::new();
     let work = async {
         until(|| alive(&place).iter().any(|command| command == "sleep 301")).await;
         // No thread waits for it; the one that started it may take a moment to end.

@@ -59,7 +59,8 @@ fn as_told() {
 
 #[tokio::test]
 async fn what_a_pod_runs_is_listed_with_its_owners() {
-    let (place, ambient) = (Place::new(), ambient::claim());
+    let place = Place::new();
+    let ambient = ambient::claim();
     let session = place.tag.split('/').next().unwrap().to_owned();
     assert!(label_descendants(&ambient, &place.tag));
     let spawner = place.spawner(SandboxMode::Off).unwrap();

@@ -75,7 +75,8 @@ async fn as_told() {
     let Ok(name) = std::env::var(ROLE) else {
         return;
     };
-    let (with, ambient) = (std::env::var(WITH).unwrap(), ambient::claim());
+    let with = std::env::var(WITH).unwrap();
+    let ambient = ambient::claim();
     let own = std::process::id();
     match name.as_str() {
         "asks" => eprintln!("{:?}", started_by_pod(&ambient, with.parse().unwrap())),
@@ -166,7 +167,8 @@ fn what_a_pod_started_is_recognised() {
 #[test]
 fn a_label_is_not_shed_with_the_parents() {
     let mut host = start(&mut role("hosts", ""));
-    let (orphan, itself) = (host.line(), host.line());
+    let orphan = host.line();
+    let itself = host.line();
     assert_eq!(asked(&orphan), "Some(true)");
     Command::new("kill").arg(&orphan).status().unwrap();
     // Its label is for those below it, but to others it is a pod's.

@@ -300,7 +300,8 @@ fn a_write_lands_in_the_directory_that_was_opened_or_nowhere() {
 fn no_write_of_many_lands_elsewhere_while_directories_are_exchanged() {
     const ROUNDS: u64 = 400;
     let tree = tree();
-    let (ok, denied) = (tree.root.join("ok"), tree.root.join("denied"));
+    let ok = tree.root.join("ok");
+    let denied = tree.root.join("denied");
     for dir in [&ok, &denied] {
         fs::create_dir(dir).unwrap();
     }

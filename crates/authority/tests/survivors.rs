@@ -89,7 +89,8 @@ fn what_a_dead_host_started_for_itself() {
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let mut host = host.spawn().unwrap();
-    let (mut pid, mut byte) = (String::new(), [0]);
+    let mut pid = String::new();
+    let mut byte = [0];
     let mut said = host.stderr.take().unwrap();
     while said.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
         pid.push(char::from(byte[0]));

@@ -23,7 +23,8 @@ struct Tree {
 fn tree() -> Tree {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().canonicalize().unwrap();
-    let (root, outside) = (base.join("root"), base.join("outside"));
+    let root = base.join("root");
+    let outside = base.join("outside");
     for path in [root.join("src/deep"), outside.clone()] {
         fs::create_dir_all(path).unwrap();
     }
@@ -216,8 +217,10 @@ fn a_link_put_in_between_leads_nowhere() {
     assert_eq!(fs::read_dir(&tree.outside).unwrap().count(), 1);
     let done = Arc::new(AtomicBool::new(false));
     let swapper = {
-        let (done, outside) = (done.clone(), tree.outside.clone());
-        let (swapped, link) = (swapped.clone(), tree.root.join("link"));
+        let done = done.clone();
+        let outside = tree.outside.clone();
+        let swapped = swapped.clone();
+        let link = tree.root.join("link");
         std::thread::spawn(move || {
             while !done.load(Ordering::Relaxed) {
                 fs::rename(&swapped, &link).unwrap();
@@ -736,7 +739,8 @@ fn a_directory_moves_whole_and_only_to_a_free_name() {
         .rename(&tree.at("far/away/moved"), &tree.at("other/moved"))
         .unwrap();
     assert!(root.join("src/far/away").is_dir());
-    let (from, to) = (tree.at("other/moved"), tree.at("new"));
+    let from = tree.at("other/moved");
+    let to = tree.at("new");
     assert_eq!(
         workspace.read_only().rename(&from, &to).unwrap_err().kind(),
         ErrorKind::Denied

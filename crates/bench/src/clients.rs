@@ -65,7 +65,8 @@ impl Watcher {
         driver.ask("attach", &json!({}));
         let stream = driver.0.get_ref().try_clone().unwrap();
         let reading = thread::spawn(move || {
-            let (mut read, mut piece) = (0, vec![0; 64 * 1024]);
+            let mut read = 0;
+            let mut piece = vec![0; 64 * 1024];
             while let Ok(more @ 1..) = driver.0.read(&mut piece) {
                 read += more as u64;
             }

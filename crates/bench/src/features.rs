@@ -56,7 +56,8 @@ fn id(number: usize) -> FeatureId {
 }
 
 fn definition(number: usize) -> ToolDefinition {
-    let (name, schema) = (format!("Tool{number}"), r#"{"type":"object"}"#.into());
+    let name = format!("Tool{number}");
+    let schema = r#"{"type":"object"}"#.into();
     ToolDefinition {
         name,
         description: "Does nothing.".into(),

@@ -157,7 +157,8 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
                 return Ok(());
             }
         }
-        let (answer, began) = (shared.answer(at, body.length), Instant::now());
+        let answer = shared.answer(at, body.length);
+        let began = Instant::now();
         for (piece, number) in answer.pieces.iter().zip(0..) {
             thread::sleep((PIECE * number).saturating_sub(began.elapsed()));
             stream.write_all(piece.as_bytes())?;

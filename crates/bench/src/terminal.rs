@@ -78,11 +78,10 @@ impl Terminal {
             .stdout(end.try_clone().unwrap())
             .stderr(end);
         let program = command.spawn().unwrap();
-        let (mut shows, written) = (
-            File::from(shows),
-            Arc::<(Mutex<Written>, Condvar)>::default(),
-        );
-        let (keys, told) = (shows.try_clone().unwrap(), Arc::clone(&written));
+        let mut shows = File::from(shows);
+        let written = Arc::<(Mutex<Written>, Condvar)>::default();
+        let keys = shows.try_clone().unwrap();
+        let told = Arc::clone(&written);
         thread::spawn(move || {
             let mut piece = vec![0; 64 * 1024];
             while let Ok(read @ 1..) = shows.read(&mut piece) {
@@ -112,7 +111,8 @@ impl Terminal {
     /// Waits until this is written, behind what was looked at; when its last byte was read.
     pub fn sees(&mut self, text: &str) -> Instant {
         let (written, more) = &*self.written;
-        let (mut held, mut from) = (written.lock().unwrap(), self.seen);
+        let mut held = written.lock().unwrap();
+        let mut from = self.seen;
         loop {
             let found = held.bytes[from..]
                 .windows(text.len())

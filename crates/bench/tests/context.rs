@@ -41,7 +41,8 @@ fn a_long_session_needs_no_more_memory_than_a_short_one() {
     );
     let half = steps / 2;
     let highest = |marks: &[Mark]| marks.iter().map(|mark| mark.private).max().unwrap();
-    let (early, late) = (highest(&marks[..half]), highest(&marks[half..]));
+    let early = highest(&marks[..half]);
+    let late = highest(&marks[half..]);
     let own = (half * size_of::<Mark>()) as u64;
     assert!(
         late <= early + own + GROWTH,
@@ -49,10 +50,8 @@ fn a_long_session_needs_no_more_memory_than_a_short_one() {
     );
     let written = |marks: &[Mark]| marks[marks.len() - 1].written - marks[0].written;
     let quarter = steps / 4;
-    let (second, last) = (
-        written(&marks[quarter..half]),
-        written(&marks[half + quarter..]),
-    );
+    let second = written(&marks[quarter..half]);
+    let last = written(&marks[half + quarter..]);
     assert!(
         last <= second * 21 / 20,
         "{last} bytes written in the last quarter, {second} in the second"

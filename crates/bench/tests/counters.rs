@@ -42,10 +42,8 @@ fn bytes_of_a_step_are_flat() {
     const STEPS: usize = 120;
     let marks = PodPlace::new().run(&ambient::claim(), STEPS, 1);
     for pair in marks.windows(2) {
-        let (encoded, new) = (
-            pair[1].encoded - pair[0].encoded,
-            pair[1].body - pair[0].body,
-        );
+        let encoded = pair[1].encoded - pair[0].encoded;
+        let new = pair[1].body - pair[0].body;
         assert!(
             encoded <= new + 1024,
             "{encoded} bytes encoded for {new} new ones"
@@ -54,7 +52,8 @@ fn bytes_of_a_step_are_flat() {
     let step = |field: fn(&Mark) -> u64, at: usize| field(&marks[at]) - field(&marks[at - 1]);
     // Numbers get a digit longer on the way.
     let flat = |what: &str, field: fn(&Mark) -> u64| {
-        let (early, late) = (step(field, 10), step(field, STEPS));
+        let early = step(field, 10);
+        let late = step(field, STEPS);
         assert!(
             late.abs_diff(early) <= 64,
             "{what} of a step: {early} bytes at 10, {late} at {STEPS}"

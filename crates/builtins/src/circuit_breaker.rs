@@ -188,7 +188,9 @@ impl Live {
         if call.by_person || matches!(breaker, None | Some(Breaker::Closed { .. })) {
             return Verdict::allow();
         }
-        let (now_us, rest_us, mut said) = (self.now_us(), self.settings.rest_s * MICROS, None);
+        let now_us = self.now_us();
+        let rest_us = self.settings.rest_s * MICROS;
+        let mut said = None;
         // Not awaited: it is written with the call's verdict.
         let counted = self.breakers.update(|breakers| {
             let breaker = breakers.get_mut(&call.tool);
@@ -197,7 +199,8 @@ impl Live {
         });
         let forgotten = counted.refused().is_some();
         drop(counted);
-        let (tool, errors) = (&call.tool, self.settings.errors);
+        let tool = &call.tool;
+        let errors = self.settings.errors;
         match said {
             Some(Said::Go) if forgotten => Verdict::deny(
                 "rule `memory`: its state cannot be updated now, so calls cannot be counted; try this call again",
@@ -228,9 +231,11 @@ impl Live {
                 return Change::Unchanged;
             }
         };
-        let (tool, call) = (&view.call.tool, view.call.call);
+        let tool = &view.call.tool;
+        let call = view.call.call;
         if failed || self.breakers.newest().contains_key(tool) {
-            let (limit, now_us) = (self.settings.errors, self.now_us());
+            let limit = self.settings.errors;
+            let now_us = self.now_us();
             drop(self.breakers.update(|breakers| {
                 let before = breakers
                     .remove(tool)

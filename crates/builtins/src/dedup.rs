@@ -94,7 +94,8 @@ struct Live {
 
 impl Live {
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
-        let (call, outcome) = (&view.call, &view.outcome);
+        let call = &view.call;
+        let outcome = &view.outcome;
         if call.effect != ToolEffect::ReadOnly {
             if !self.seen.newest().is_empty() {
                 drop(self.seen.update(BTreeMap::clear));
@@ -104,7 +105,9 @@ impl Live {
         if outcome.status != ResultStatus::Ok || outcome.content.len() < self.min_bytes {
             return Change::Unchanged;
         }
-        let (id, digest, mut first) = (call.call, digest(&call.tool, &outcome.content), None);
+        let id = call.call;
+        let digest = digest(&call.tool, &outcome.content);
+        let mut first = None;
         // Not awaited: it is written with the result.
         drop(self.seen.update(|seen| {
             first = seen

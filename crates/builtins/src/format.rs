@@ -166,7 +166,8 @@ struct Live {
 
 impl Live {
     fn shape(&self, view: &ToolShapeView) -> Change<ToolOutput> {
-        let (call, output) = (&view.call, &view.output);
+        let call = &view.call;
+        let output = &view.output;
         if view.status != ResultStatus::Ok {
             return Change::Unchanged;
         }

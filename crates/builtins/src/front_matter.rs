@@ -66,7 +66,8 @@ fn split(text: &str) -> Result<Option<(&str, &str)>, String> {
     let mut at = first.len();
     for line in lines {
         if is_fence(line) {
-            let (yaml, body) = (text.get(first.len()..at), text.get(at + line.len()..));
+            let yaml = text.get(first.len()..at);
+            let body = text.get(at + line.len()..);
             return Ok(yaml.zip(body));
         }
         at += line.len();
@@ -76,8 +77,10 @@ fn split(text: &str) -> Result<Option<(&str, &str)>, String> {
 
 fn fields(yaml: &str) -> Result<BTreeMap<String, String>, Unread> {
     let refused = |why: &str| Err(Unread::Refused(why.to_owned()));
-    let (mut fields, mut list) = (BTreeMap::new(), None::<Vec<String>>);
-    let (mut depth, mut key) = (0_usize, None::<String>);
+    let mut fields = BTreeMap::new();
+    let mut list = None::<Vec<String>>;
+    let mut depth = 0_usize;
+    let mut key = None::<String>;
     for (count, event) in Parser::new_from_str(yaml).enumerate() {
         let (event, _) = event.map_err(|error| {
             let at = error.marker().line();

@@ -173,7 +173,8 @@ impl Live {
             newest.unheard = newest.unheard.saturating_sub(1);
         }
         let same = digest([&call.tool, &meant(call)]);
-        let (mut circle, mut is_last) = (None, false);
+        let mut circle = None;
+        let mut is_last = false;
         // Not awaited: it is written with the call's verdict.
         let counted = self.past.update(|past| {
             let last = past
@@ -210,7 +211,8 @@ impl Live {
         });
         let forgotten = counted.refused().is_some();
         drop(counted);
-        let (tool, times) = (&call.tool, self.window);
+        let tool = &call.tool;
+        let times = self.window;
         match circle {
             Some(None) if forgotten => Verdict::deny(
                 "rule `memory`: its state cannot be updated now, so calls cannot be counted; try this call again",

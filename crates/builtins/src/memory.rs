@@ -137,10 +137,8 @@ impl FeatureModule for Memory {
         ctx.tools().implement(&READ_NOTE, &store, read)?;
         ctx.tools().implement(&KEEP, &store, keep)?;
         ctx.tools().implement(&FORGET, &store, forget)?;
-        let (lookup, keeper) = (
-            Arc::clone(&store) as Arc<dyn MemoryLookup>,
-            store as Arc<dyn MemoryKeeper>,
-        );
+        let lookup = Arc::clone(&store) as Arc<dyn MemoryLookup>;
+        let keeper = store as Arc<dyn MemoryKeeper>;
         ctx.services().provide(LOOKUP, Arc::clone(&lookup))?;
         ctx.services()
             .provide_json(&LOOKUP.id(), Arc::new(LookupAsJson(lookup)))?;

@@ -145,7 +145,8 @@ impl Live {
         let Some(items) = &self.items else {
             return Ok(Err("there are no work items here".to_owned()));
         };
-        let (title, body) = (args.title.clone(), args.text.clone());
+        let title = args.title.clone();
+        let body = args.text.clone();
         let item = NewItem {
             title,
             body,

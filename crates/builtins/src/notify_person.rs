@@ -227,11 +227,10 @@ impl FeatureModule for NotifyPerson {
                 format.unwrap_or(BodyFormat::Json),
             )?
         } else {
-            let (spawner, workspace) = (
-                ctx.services().process()?,
-                ctx.services().fs(HostCapability::WORKSPACE)?,
-            );
-            let (words, format) = (command.clone(), format.unwrap_or(BodyFormat::Text));
+            let spawner = ctx.services().process()?;
+            let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
+            let words = command.clone();
+            let format = format.unwrap_or(BodyFormat::Text);
             Sender::Command {
                 words,
                 spawner,
@@ -396,7 +395,8 @@ impl Live {
 
     /// After a start: what was being sent has an unknown outcome, and the pod may have been idle or held before.
     async fn start(&self, event: Option<&PodEvent>) -> Result<(), StateError> {
-        let (now, key) = (millis((self.now)()), event.map(PodEvent::key));
+        let now = millis((self.now)());
+        let key = event.map(PodEvent::key);
         let unknown = self
             .deliveries
             .update(move |all| all.start(key.as_ref(), now))
@@ -422,7 +422,8 @@ impl Live {
             .clone();
         let message = Message::new(&self.pod, &event, answer.as_deref());
         let sent = self.sender.deliver(&message, &cx, &self.limits).await;
-        let (key, at_ms) = (event.key(), millis((self.now)()));
+        let key = event.key();
+        let at_ms = millis((self.now)());
         match sent {
             Ok(()) => {
                 *self.unstored() = Some(AttemptEnd {

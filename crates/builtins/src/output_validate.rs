@@ -156,10 +156,8 @@ impl FeatureModule for OutputValidate {
         let command = match self.command.is_empty() {
             true => None,
             false => {
-                let (spawner, files) = (
-                    ctx.services().process()?,
-                    ctx.services().fs(HostCapability::WORKSPACE)?,
-                );
+                let spawner = ctx.services().process()?;
+                let files = ctx.services().fs(HostCapability::WORKSPACE)?;
                 Some(Command {
                     words: self.command.clone(),
                     spawner,
@@ -240,7 +238,8 @@ impl Command {
             .map(OsString::from)
             .chain([OsString::from(answer)]);
         let program = words.next().unwrap_or_default();
-        let (args, cwd) = (words.collect(), self.files.cwd().to_owned());
+        let args = words.collect();
+        let cwd = self.files.cwd().to_owned();
         let job = Job {
             program,
             args,

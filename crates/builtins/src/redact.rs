@@ -82,7 +82,8 @@ impl Live {
             Cow::Borrowed(_) => None,
             Cow::Owned(clean) => Some(clean),
         };
-        let (text, data) = (clean(&whole), view.output.data.clone());
+        let text = clean(&whole);
+        let data = view.output.data.clone();
         let data = data.map(|data| map_texts(data, &clean));
         if text.is_none() && data == view.output.data {
             return Change::Unchanged;

@@ -319,7 +319,8 @@ impl Live {
     }
 
     async fn list(self: Arc<Self>, _: ListArgs, _: ToolContext) -> ToolResult {
-        let (prompts, now) = (self.prompts.read(), self.now_ms());
+        let prompts = self.prompts.read();
+        let now = self.now_ms();
         let lines: Vec<String> = prompts
             .entries(&self.configured, now)
             .iter()

@@ -354,7 +354,8 @@ impl Live {
 
     /// The names of its files, without the instructions.
     fn names(&self, skill: &SkillEntry) -> Vec<String> {
-        let (mut names, mut open) = (Vec::new(), vec![(PathBuf::new(), 0_usize)]);
+        let mut names = Vec::new();
+        let mut open = vec![(PathBuf::new(), 0_usize)];
         while let Some((below, depth)) = open.pop() {
             let Ok(at) = self.inside(skill, &below) else {
                 continue;

@@ -236,14 +236,16 @@ impl FeatureModule for WorkItems {
         let workspace = ctx.services().fs(ROOT).map_err(absent)?;
         let directory = workspace.project().to_owned();
         let changed = ctx.services().event(CHANGED).ok();
-        let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
+        let author = Arc::clone(&self.author);
+        let now = Arc::clone(&self.now);
         let store = Arc::new(WorkItemStore {
             files: tools::Files::new(workspace),
             author,
             now,
             changed,
         });
-        let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
+        let read = Touch::Read(directory.clone());
+        let write = Touch::Write(directory);
         let mut live = Live {
             store: Arc::clone(&store),
             read_first: None,
@@ -275,10 +277,8 @@ impl FeatureModule for WorkItems {
         let newest = Box::new(move || items.newest().map_err(|error| error.to_string()));
         ctx.tools()
             .enrich(&CHOICES, Arc::new(Choices::new(newest)))?;
-        let (reader, writer) = (
-            Arc::clone(&store) as Arc<dyn WorkItemReader>,
-            store as Arc<dyn WorkItemWriter>,
-        );
+        let reader = Arc::clone(&store) as Arc<dyn WorkItemReader>;
+        let writer = store as Arc<dyn WorkItemWriter>;
         ctx.services().provide(READER, Arc::clone(&reader))?;
         ctx.services()
             .provide_json(&READER.id(), Arc::new(ReaderAsJson(Arc::clone(&reader))))?;

@@ -178,7 +178,8 @@ impl Live {
             }
             return Ok(());
         }
-        let (status, label) = (Some(WorkItemStatus::Open), Some(self.label.clone()));
+        let status = Some(WorkItemStatus::Open);
+        let label = Some(self.label.clone());
         let query = Query {
             status,
             label,

@@ -116,7 +116,8 @@ fn host_of(id: &FeatureId) -> FeatureHost {
 }
 
 fn held(id: &FeatureId) -> Conformance {
-    let (of, on) = (id.clone(), id.clone());
+    let of = id.clone();
+    let on = id.clone();
     let conformance = conformance(move || Shared(instance(&of))).on(move || host_of(&on));
     examples()
         .into_iter()

@@ -28,11 +28,9 @@ const TASKS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 
 /// What the defaults of the program grant.
 fn defaults() -> CapabilityPolicy {
-    let (files, search, shell) = (
-        builtins::files::ID,
-        builtins::search::ID,
-        builtins::shell::ID,
-    );
+    let files = builtins::files::ID;
+    let search = builtins::search::ID;
+    let shell = builtins::shell::ID;
     let task = builtins::task::ID;
     [
         (task.clone(), HostCapability::tool("*")),
@@ -226,11 +224,9 @@ fn the_surface_stays_within_its_budget() {
 #[test]
 fn each_grant_that_is_missing_takes_what_it_must() {
     let dir = tempfile::tempdir().unwrap();
-    let (files, search, shell) = (
-        builtins::files::ID,
-        builtins::search::ID,
-        builtins::shell::ID,
-    );
+    let files = builtins::files::ID;
+    let search = builtins::search::ID;
+    let shell = builtins::shell::ID;
     type Case = (
         CapabilityPolicy,
         &'static [&'static str],

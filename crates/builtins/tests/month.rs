@@ -217,7 +217,8 @@ fn schedule(pod: &PodUnderTest) -> String {
     let line = |(seq, record)| match record {
         Record::HostStarted(_) => Some(format!("record {seq}: start")),
         Record::BackgroundTask(run) if own(&run.feature) => {
-            let (at, due) = (minutes(run.at_ms), minutes(run.due_ms));
+            let at = minutes(run.at_ms);
+            let due = minutes(run.due_ms);
             Some(format!(
                 "record {seq}: {at} run {} {:?}, due {due} {:?}",
                 run.run, run.state, run.reason
@@ -240,7 +241,9 @@ fn schedule(pod: &PodUnderTest) -> String {
 fn holds(pod: &PodUnderTest, began_us: u64) {
     let mut runs: BTreeMap<u64, (u32, u32)> = BTreeMap::new();
     let mut started: BTreeMap<u64, (u32, u32)> = BTreeMap::new();
-    let (mut keys, mut sweeps, mut told) = (BTreeSet::new(), 0, 0);
+    let mut keys = BTreeSet::new();
+    let mut sweeps = 0;
+    let mut told = 0;
     for (seq, record) in pod.records() {
         match record {
             Record::BackgroundTask(run) if run.state == TaskRunState::Running => {
@@ -287,10 +290,14 @@ fn holds(pod: &PodUnderTest, began_us: u64) {
 #[test]
 fn a_pod_that_is_left_alone_loses_nothing_and_grows_no_more_than_its_log() {
     let mut pod = stays();
-    let (began_us, legs) = (pod.clock.now(), days() * LEGS_A_DAY);
+    let began_us = pod.clock.now();
+    let legs = days() * LEGS_A_DAY;
     let mut held = Vec::new();
     let mut chance = Chance(0x5eed);
-    let (mut names, mut kills, mut sizes, mut used) = (Vec::new(), 0, Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    let mut kills = 0;
+    let mut sizes = Vec::new();
+    let mut used = Vec::new();
     for number in 0..legs {
         let full = (number == legs / 4 || number == legs / 2).then_some(2);
         // The first start shows the points; a start with a full disk, and the last one, are not killed.

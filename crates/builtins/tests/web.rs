@@ -38,10 +38,12 @@ impl Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let (seen, reply) = (heads.clone(), Arc::new(reply));
+        let seen = heads.clone();
+        let reply = Arc::new(reply);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (seen, reply) = (seen.clone(), reply.clone());
+                let seen = seen.clone();
+                let reply = reply.clone();
                 tokio::spawn(
                     async move { drop(serve(stream, &seen, |path| reply(path, port)).await) },
                 );
@@ -404,7 +406,8 @@ async fn addresses_that_are_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn redirects() {
     let inside = Server::start(|_, _| page("", "secret")).await;
-    let (port, other) = (inside.port, inside.url("/metadata"));
+    let port = inside.port;
+    let other = inside.url("/metadata");
     let server = Server::start(move |path, own| match path {
         "/a/1" => moved("2?x=y"),
         "/a/2?x=y" => moved(&format!("//127.0.0.1:{own}/ok#part")),
@@ -586,7 +589,8 @@ async fn what_is_broken_is_said() {
 #[tokio::test]
 async fn cancelling_and_revoking_end_a_call_at_once() {
     let server = Server::start(|_, _| Reply::Hang(b"HTTP/1.1 200 OK\r\n\r\nbegun".to_vec())).await;
-    let (web, cancel) = (server.web(), CancellationToken::new());
+    let web = server.web();
+    let cancel = CancellationToken::new();
     let args = || Args {
         url: server.url("/"),
         format: Format::Raw,

@@ -60,7 +60,8 @@ pub fn mutate(seed: &[u8], other: &[u8], words: &[&str], dice: &mut Dice) -> Vec
             _ if len > 1 => {
                 // Two lines change places.
                 let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-                let (one, two) = (dice.below(lines.len()), dice.below(lines.len()));
+                let one = dice.below(lines.len());
+                let two = dice.below(lines.len());
                 lines.swap(one, two);
                 bytes = lines.concat();
             }

@@ -235,7 +235,8 @@ impl Case {
             .filter(|(layer, _)| *layer != PROJECT)
             .cloned()
             .collect();
-        let (with, without) = (self.runs(&with, workspace), self.runs(&without, workspace));
+        let with = self.runs(&with, workspace);
+        let without = self.runs(&without, workspace);
         assert!(
             without || !with,
             "the project's layer allows {:?} of {:?}",

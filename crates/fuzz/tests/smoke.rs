@@ -65,10 +65,8 @@ fn attempt(target: &Target, input: &[u8], what: &str) {
 
 #[test]
 fn promises_hold_for_changed_seeds() {
-    let (rounds, begin) = (
-        number("YOI_FUZZ_ROUNDS", ROUNDS),
-        number("YOI_FUZZ_SEED", 0),
-    );
+    let rounds = number("YOI_FUZZ_ROUNDS", ROUNDS);
+    let begin = number("YOI_FUZZ_SEED", 0);
     let only = variable("YOI_FUZZ_TARGET");
     let mut tried = 0;
     for target in TARGETS
@@ -85,7 +83,8 @@ fn promises_hold_for_changed_seeds() {
         }
         for round in 0..rounds {
             let mut dice = Dice::new(begin + round);
-            let (one, other) = (dice.below(seeds.len()), dice.below(seeds.len()));
+            let one = dice.below(seeds.len());
+            let other = dice.below(seeds.len());
             let input = mutate(&seeds[one], &seeds[other], target.words, &mut dice);
             attempt(target, &input, &round.to_string());
         }

@@ -275,7 +275,8 @@ fn completed(file: &AgentFile, given: &[(String, String)]) -> Result<String, Str
         values.insert(name.as_str(), value);
     }
     // In one pass: a value is no template.
-    let (mut prompt, mut rest) = (String::new(), file.prompt.as_str());
+    let mut prompt = String::new();
+    let mut rest = file.prompt.as_str();
     while let Some((before, after)) = rest.split_once('{') {
         prompt.push_str(before);
         let argument = after

@@ -413,7 +413,8 @@ impl Options {
 
     /// Leaves out what is set in the others; of features, those that they name.
     fn remove(&mut self, others: &Self) {
-        let (mut with, mut without) = (self.launch.with.clone(), self.launch.without.clone());
+        let mut with = self.launch.with.clone();
+        let mut without = self.launch.without.clone();
         with.retain(|text| !others.names(attachment::id(text)));
         without.retain(|id| !others.names(id));
         for field in fields().filter(|field| others.has(field)) {

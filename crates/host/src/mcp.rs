@@ -45,7 +45,9 @@ pub struct FoundServer {
 impl FoundServer {
     /// The server of a pin as it is kept.
     fn of(env: &Env, pin: ServerPin, digest: String) -> Self {
-        let (own, name, granted) = (env.clone(), pin.name.clone(), digest.clone());
+        let own = env.clone();
+        let name = pin.name.clone();
+        let granted = digest.clone();
         let unchanged = move || match bytes(&own, &name) {
             Ok(Some(now)) if digest_of(&now) == granted => Ok(()),
             Ok(_) | Err(_) => Err(CHANGED.to_owned()),

@@ -106,7 +106,8 @@ pub fn is_of_user_alone(dir: &Path) -> Result<(), String> {
 
 /// Whether this user alone can have written it.
 fn private(meta: &Metadata) -> Result<(), String> {
-    let (owner, me) = (meta.uid(), rustix::process::geteuid().as_raw());
+    let owner = meta.uid();
+    let me = rustix::process::geteuid().as_raw();
     if owner != me {
         return Err(format!("belongs to user {owner}, not to you ({me})"));
     }

@@ -315,7 +315,8 @@ pub fn damaged(name: &str, damage: &Damage) -> Failure {
 
 /// `record 3`, `records 3 to 5`.
 pub fn seqs(lost: &RangeInclusive<u64>) -> String {
-    let (first, last) = (lost.start(), lost.end());
+    let first = lost.start();
+    let last = lost.end();
     if first == last {
         format!("record {first}")
     } else {

@@ -122,7 +122,8 @@ struct Place<'a> {
 impl FoundSkills {
     fn find(sought: &Sought<'_>, env: &Env) -> Self {
         let project = sought.project;
-        let (ambient, root) = (ambient::claim(), &project.root);
+        let ambient = ambient::claim();
+        let root = &project.root;
         // A home directory is no project, and its skills are the person's.
         let secrets = sought
             .secrets

@@ -256,7 +256,10 @@ impl HttpClient {
         over: Instant,
     ) -> HttpResponse<'_> {
         let (parts, body) = head.into_parts();
-        let (status, headers, begun, seen) = (parts.status, parts.headers, false, 0);
+        let status = parts.status;
+        let headers = parts.headers;
+        let begun = false;
+        let seen = 0;
         HttpResponse {
             status,
             headers,

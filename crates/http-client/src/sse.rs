@@ -39,7 +39,8 @@ pub struct Sse {
 
 impl Default for Sse {
     fn default() -> Self {
-        let (line, stray) = (Vec::new(), Some(Vec::new()));
+        let line = Vec::new();
+        let stray = Some(Vec::new());
         Self {
             line,
             data: None,
@@ -165,7 +166,8 @@ mod tests {
     use super::*;
 
     fn read(pieces: &[&[u8]]) -> Vec<String> {
-        let (mut sse, mut out) = (Sse::default(), Vec::new());
+        let mut sse = Sse::default();
+        let mut out = Vec::new();
         for piece in pieces {
             sse.push(piece, &mut out).unwrap();
         }
@@ -250,7 +252,8 @@ mod tests {
         let long = vec![b'x'; MAX_EVENT + 1];
         assert_eq!(Sse::default().push(&long, &mut Vec::new()), Err(TooLong));
         let half = [b"data:", &long[..MAX_EVENT / 2 - 1], b"\n"].concat();
-        let (mut sse, mut out) = (Sse::default(), Vec::new());
+        let mut sse = Sse::default();
+        let mut out = Vec::new();
         sse.push(&half, &mut out).unwrap();
         assert_eq!(sse.push(&half, &mut out), Ok(()), "two lines fill an event");
         assert_eq!(sse.push(b"data: xx\n", &mut out), Err(TooLong));

@@ -26,7 +26,8 @@ fn serve(bytes: u64) -> u16 {
             asked.extend_from_slice(&byte);
         }
         write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {bytes}\r\n\r\n").unwrap();
-        let (piece, mut left) = (vec![b'x'; PIECE], bytes);
+        let piece = vec![b'x'; PIECE];
+        let mut left = bytes;
         while left > 0 {
             let next = piece.len().min(usize::try_from(left).unwrap_or(PIECE));
             if stream.write_all(&piece[..next]).is_err() {
@@ -184,7 +185,8 @@ const PIECES: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n
 async fn a_server_that_ends_anywhere_costs_at_most_its_own_timeout() {
     use HttpErrorKind::{Cut, Timeout};
     use Then::{Close, HalfClose, Reset, Stall};
-    let (short, long) = (Duration::from_millis(150), Duration::from_secs(60));
+    let short = Duration::from_millis(150);
+    let long = Duration::from_secs(60);
     let first = |wait| Timeouts {
         first_byte: wait,
         ..Timeouts::USUAL

@@ -111,7 +111,8 @@ impl Projection {
             hasher.update(&head);
             hasher
         });
-        let (model, generation) = (surface.model.as_str().into(), surface.generation);
+        let model = surface.model.as_str().into();
+        let generation = surface.generation;
         let story = Box::new(blake3::Hasher::new());
         Self {
             dialect,

@@ -326,7 +326,9 @@ impl<P: Payload> Turn<P> {
                     .iter_mut()
                     .find(|call| matches!(call.state, CallState::Proposed))?;
                 call.state = CallState::Asked;
-                let (id, name, arguments) = (call.id, call.name.clone(), call.arguments.clone());
+                let id = call.id;
+                let name = call.name.clone();
+                let arguments = call.arguments.clone();
                 Some(Effect::Judge(CallView {
                     id,
                     name,

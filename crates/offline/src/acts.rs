@@ -226,7 +226,8 @@ pub(crate) fn search(
         (false, false) => "content",
     };
     let found = look(results, &scope, what, mode)?;
-    let (shown, place) = (what.shown(), scope.place());
+    let shown = what.shown();
+    let place = scope.place();
     let (head, note) = match what {
         _ if files => (format!("{} with {shown}{place}", counted(&found, "")), ""),
         Sought::Defined {
@@ -351,10 +352,8 @@ pub(crate) fn summarise_file(results: &mut Results<'_>, scope: &Scope) -> Got<St
     let about = about(&head.content, lang)
         .map(|about| format!("\n{about}"))
         .unwrap_or_default();
-    let (kind, lines) = (
-        lang.map_or("text", |lang| lang.name),
-        plural(total(&head.summary), "line"),
-    );
+    let kind = lang.map_or("text", |lang| lang.name);
+    let lines = plural(total(&head.summary), "line");
     let parts = match count_before(&parts.summary, "match").unwrap_or(0) {
         0 => String::new(),
         number => format!("\n{}:\n{}", plural(number, noun), bounded(signatures, 40)),
@@ -479,7 +478,8 @@ pub(crate) fn replace(
         )
     };
     let edits: Vec<Call> = paths.iter().map(edit).collect();
-    let (mut places, mut problems) = (0, Vec::new());
+    let mut places = 0;
+    let mut problems = Vec::new();
     for (path, outcome) in paths.iter().zip(results.batches(&edits)?) {
         match answer::good(outcome) {
             Ok(edited) => places += count_before(&edited.summary, "replacement").unwrap_or(0),

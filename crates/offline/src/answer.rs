@@ -206,7 +206,8 @@ fn sizes(content: &str) -> impl Iterator<Item = (&str, &str, &str)> {
 pub(crate) fn largest(content: &str, most: usize) -> Vec<String> {
     let noun = |n: &str, one, more| if n == "1" { one } else { more };
     let show = |(lines, bytes, path)| {
-        let (line, byte) = (noun(lines, "line ", "lines"), noun(bytes, "byte ", "bytes"));
+        let line = noun(lines, "line ", "lines");
+        let byte = noun(bytes, "byte ", "bytes");
         format!("{lines:>8} {line} {bytes:>10} {byte}  {path}")
     };
     sizes(content).take(most).map(show).collect()
@@ -249,10 +250,8 @@ pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Got<St
     let found: Vec<String> = found
         .map(|(at, line)| format!("{}: {line}", at + 1))
         .collect();
-    let (lines, verb) = (
-        plural(found.len() as u64, "line"),
-        matching(found.len() as u64),
-    );
+    let lines = plural(found.len() as u64, "line");
+    let verb = matching(found.len() as u64);
     let head = format!(
         "{lines} of the piped text {verb} `{}`",
         texts.join("` or `")
@@ -286,7 +285,8 @@ pub(crate) fn examples(content: &str, is_understood: fn(&str) -> bool) -> Vec<St
     let defines = |path: &&str| {
         Lang::of_files(path).is_some_and(|lang| lang.pattern(ALL_DEFS, None).is_some())
     };
-    let (source, other) = (paths.iter().copied().find(defines), paths.first().copied());
+    let source = paths.iter().copied().find(defines);
+    let other = paths.first().copied();
     let file = source.or(other).unwrap_or("src/lib.rs");
     // Nothing is defined in a project without a source file.
     let fits = |example: &&str| {

@@ -238,7 +238,8 @@ const EMPTY: &str = "body to";
 /// The number of tokens that the slot takes here.
 fn filled(slot: &str, tokens: &[Token<'_>], subject: Subject) -> Option<usize> {
     let token = tokens.first()?;
-    let (text, low) = (token.text, token.low.as_str());
+    let text = token.text;
+    let low = token.low.as_str();
     let plain = !is(low, NO_NAMES) && !text.contains(['"', '`', '“', '”']);
     let ending = extension(text);
     let fits = match slot {

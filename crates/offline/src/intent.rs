@@ -411,7 +411,8 @@ impl<'a> Filled<'a, '_> {
 
     /// The quoted text, or a command's words as written.
     fn command(&self) -> Option<String> {
-        let (first, last) = (self.token("command")?, self.all(&["command"]).last()?);
+        let first = self.token("command")?;
+        let last = self.all(&["command"]).last()?;
         let written = self.prompt.get(first.span.0..last.span.1)?;
         Some(
             if first.quote.is_some() {
@@ -518,7 +519,8 @@ impl<'a> Filled<'a, '_> {
     }
 
     fn replace(&self, ask: Ask) -> Option<Act> {
-        let (old, new) = (self.all(&["code", "word"]).next()?, self.token("to")?);
+        let old = self.all(&["code", "word"]).next()?;
+        let new = self.token("to")?;
         let call = old.text.ends_with("()") && new.text.ends_with("()");
         let name = |text: &str| {
             if call {
@@ -528,7 +530,8 @@ impl<'a> Filled<'a, '_> {
             }
             .to_owned()
         };
-        let (from, to) = (name(old.text), name(new.text));
+        let from = name(old.text);
+        let to = name(new.text);
         let path = old.quote.is_none() && is_path(old.text);
         if path || from.is_empty() || from.contains('\n') || from == to {
             return None;

@@ -67,7 +67,9 @@ fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
         Ok(clauses) => clauses,
         Err(misread) => return misunderstood(&misread, head, &mut results),
     };
-    let (mut texts, mut ok, mut shortfall) = (Vec::new(), true, None);
+    let mut texts = Vec::new();
+    let mut ok = true;
+    let mut shortfall = None;
     for clause in clauses {
         if !ok && clause.waits {
             texts.push("The rest was not done, because what came before it failed.".to_owned());

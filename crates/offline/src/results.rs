@@ -187,7 +187,8 @@ impl Scope {
     }
 
     pub(crate) fn grep(&self, regex: &str, mode: &str) -> Call {
-        let (glob, path) = (&self.glob, &self.path);
+        let glob = &self.glob;
+        let path = &self.path;
         call(
             "Grep",
             json!({"glob": glob, "limit": MANY, "mode": mode, "path": path, "pattern": regex}),

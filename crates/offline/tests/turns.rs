@@ -39,7 +39,8 @@ fn user(text: &str) -> Item {
 
 /// The calls of one answer, or its text.
 fn answer(items: &[Item], tools: &[ToolDefinition]) -> Result<String, Vec<(String, String)>> {
-    let (mut text, mut calls) = (String::new(), Vec::new());
+    let mut text = String::new();
+    let mut calls = Vec::new();
     let mut events = next(items, tools);
     let stop = events.pop().unwrap();
     for event in events {

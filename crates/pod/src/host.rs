@@ -175,9 +175,12 @@ pub async fn open(
     ) = opening.core(parts);
     core.stays = mode != HostMode::Run;
     core.outbox.folded(recovered.last);
-    let (open, waits) = (core.state.open_calls.len(), core.state.parked().count());
-    let (interrupted, crashed) = ((open - waits) as u64, core.state.turn_open);
-    let (lost, orphaned) = (core.state.lost, core.state.open_tasks().count() as u64);
+    let open = core.state.open_calls.len();
+    let waits = core.state.parked().count();
+    let interrupted = (open - waits) as u64;
+    let crashed = core.state.turn_open;
+    let lost = core.state.lost;
+    let orphaned = core.state.open_tasks().count() as u64;
     if !closing.is_empty() {
         // The same fold that `commit` does, for the items alone: they are needed to build the history.
         let mut ahead = Restored {
@@ -191,9 +194,11 @@ pub async fn open(
         core.repair(closing).await?;
     }
     let waiting = core.state.queued.len() as u64;
-    let (existed, cut) = (recovered.existed, recovered.cut);
+    let existed = recovered.existed;
+    let cut = recovered.cut;
     if crashed || cut > 0 || orphaned > 0 || lost.is_some() || survivors.is_some() {
-        let (damaged, survivors) = (lost.is_some(), survivors.is_some());
+        let damaged = lost.is_some();
+        let survivors = survivors.is_some();
         warn!(
             crashed,
             cut, interrupted, orphaned, damaged, survivors, "recovered the session"
@@ -311,10 +316,8 @@ fn reported(report: &RegistryReport) -> serde_json::Value {
     let features = std::mem::take(&mut cut.features);
     cut.diagnostics.truncate(MAX_REPORTED);
     cut.unmet.truncate(MAX_REPORTED);
-    let (mut left, all) = (
-        MAX_REPORT.saturating_sub(bytes(&|| serde_json::to_string(&cut))),
-        features.len(),
-    );
+    let mut left = MAX_REPORT.saturating_sub(bytes(&|| serde_json::to_string(&cut)));
+    let all = features.len();
     for feature in features {
         let Some(rest) = left.checked_sub(bytes(&|| serde_json::to_string(&feature)) + 1) else {
             break;

@@ -176,7 +176,9 @@ impl Cron {
     /// The first local time that matches, from this minute on, whether or not the clock shows it.
     fn first_from(&self, from: DateTime) -> Option<DateTime> {
         let last_year = from.year().saturating_add(MAX_YEARS);
-        let (mut date, mut hour, mut minute) = (from.date(), from.hour(), from.minute());
+        let mut date = from.date();
+        let mut hour = from.hour();
+        let mut minute = from.minute();
         while date.year() <= last_year {
             if !self.months.has(date.month()) {
                 date = date.first_of_month().checked_add(1.month()).ok()?;

@@ -37,7 +37,8 @@ impl Schema {
     pub fn compile(schema: Value) -> Result<Self, String> {
         let references = References::of(&schema)?;
         bounds::problem(&schema, &references).map_or(Ok(()), Err)?;
-        let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+        let mut compiler = Compiler::new();
+        let mut schemas = Schemas::new();
         compiler.use_loader(Box::new(Nowhere));
         compiler
             .add_resource(PLACE, schema.clone())
@@ -107,7 +108,9 @@ impl fmt::Debug for Schema {
 
 /// The first innermost problems of a value, and how many more there are.
 fn innermost(error: &ValidationError<'_, '_>) -> Vec<SchemaProblem> {
-    let (mut open, mut found, mut more) = (vec![error], Vec::new(), 0_usize);
+    let mut open = vec![error];
+    let mut found = Vec::new();
+    let mut more = 0_usize;
     while let Some(error) = open.pop() {
         open.extend(error.causes.iter().rev());
         if !error.causes.is_empty() {

@@ -198,7 +198,8 @@ impl FileUndo<'_> {
     /// Whether a moved directory can be taken back with all that was changed in it. What it holds belongs together: else
     /// nothing of it is touched.
     fn whole(&self, moved: &Moved, changes: &Changes) -> Result<(), SkipReason> {
-        let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
+        let from = self.place(&moved.from)?;
+        let to = self.place(&moved.to)?;
         let mut inside = changes
             .files()
             .filter(|changed| relocated(&changed.path, &moved.to, "").is_some())
@@ -244,7 +245,8 @@ impl FileUndo<'_> {
     /// Moves a directory back, with all it holds by now.
     fn directory(&self, moved: &Moved, left: &[String]) -> Result<Option<UndoAction>, SkipReason> {
         let refused = |error: authority::Error| SkipReason::File(error.to_string());
-        let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
+        let from = self.place(&moved.from)?;
+        let to = self.place(&moved.to)?;
         if !self.stands(&to) {
             return Ok(None);
         }

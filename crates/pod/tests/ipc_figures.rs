@@ -172,7 +172,9 @@ fn turn(clients: usize) -> (Used, Used, f64) {
     let scene = scene(1, STEPS, 1);
     let mut driver = scene.driver();
     let readers = readers(&scene, clients);
-    let (pod, own, began) = (Used::by(is_pod), Used::by(is_clients), Instant::now());
+    let pod = Used::by(is_pod);
+    let own = Used::by(is_clients);
+    let began = Instant::now();
     give(&mut driver, 0);
     let took = began.elapsed().as_secs_f64() * 1e3 / STEPS as f64;
     let used = (
@@ -269,7 +271,9 @@ fn what_a_page_of_long_records_reads() {
             page.len()
         );
     }
-    let (mut before, mut pages, mut most) = (*scene.live.client().folded().borrow(), 0, 0);
+    let mut before = *scene.live.client().folded().borrow();
+    let mut pages = 0;
+    let mut most = 0;
     while before > 1 {
         let read = counter("io", "rchar:");
         before = driver
@@ -292,10 +296,12 @@ fn what_clients_cost() {
     (0..past()).for_each(|turn| give(&mut driver, turn));
     let records = *scene.live.client().folded().borrow();
 
-    let (mut times, mut most) = (Vec::new(), 0);
+    let mut times = Vec::new();
+    let mut most = 0;
     for _ in 0..11 {
         let mut client = scene.driver();
-        let (read, began) = (counter("io", "rchar:"), Instant::now());
+        let read = counter("io", "rchar:");
+        let began = Instant::now();
         client.send("attach", json!({})).unwrap();
         let answer = client.line().unwrap();
         times.push(began.elapsed().as_secs_f64() * 1e3);
@@ -309,7 +315,8 @@ fn what_clients_cost() {
     assert!(most <= MAX_READ, "{most} bytes");
 
     let mut late = scene.driver();
-    let (before, mut sent) = (counter("io", "rchar:"), 0);
+    let before = counter("io", "rchar:");
+    let mut sent = 0;
     late.ask("attach", json!({ "after": 0 })).unwrap();
     loop {
         let line = late.line().unwrap();

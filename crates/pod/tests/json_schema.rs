@@ -54,7 +54,9 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 #[test]
 fn every_case_of_the_suite_is_accepted_exactly_when_valid() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/json_schema_suite");
-    let (mut cases, mut remote, mut wrong) = (0, 0, Vec::new());
+    let mut cases = 0;
+    let mut remote = 0;
+    let mut wrong = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let file = path.file_name().unwrap().to_str().unwrap();

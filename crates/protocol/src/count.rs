@@ -49,7 +49,8 @@ pub fn bytes(number: u64) -> String {
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     let units = |large: u64, small: u64, names: [&str; 2]| {
-        let (whole, rest) = (seconds / large, seconds % large / small);
+        let whole = seconds / large;
+        let rest = seconds % large / small;
         let rest = if rest == 0 {
             String::new()
         } else {

@@ -83,7 +83,8 @@ mod tests {
     fn lines_are_taken_whole_however_they_arrive() {
         let text = "one\ntwo\n\nfour\nfi";
         for piece in 1..text.len() {
-            let (mut lines, mut got) = (LineBuffer::new(16), Vec::new());
+            let mut lines = LineBuffer::new(16);
+            let mut got = Vec::new();
             for bytes in text.as_bytes().chunks(piece) {
                 lines.push(bytes);
                 got.extend(std::iter::from_fn(|| lines.take().unwrap()));

@@ -183,7 +183,8 @@ pub fn answer_line<T: Serialize>(
     id: Option<u64>,
     answer: Result<&T, &Error>,
 ) -> Result<String, serde_json::Error> {
-    let (result, error) = (answer.ok(), answer.err());
+    let result = answer.ok();
+    let error = answer.err();
     line(&AnswerLine {
         jsonrpc: JSONRPC,
         id,

@@ -9,14 +9,10 @@ use serde_json::{Value, json};
 #[must_use]
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let (methods, events) = (
-        method::schemas(&mut generator),
-        event::schemas(&mut generator),
-    );
-    let (records, error) = (
-        record::schemas(&mut generator),
-        generator.subschema_for::<Error>(),
-    );
+    let methods = method::schemas(&mut generator);
+    let events = event::schemas(&mut generator);
+    let records = record::schemas(&mut generator);
+    let error = generator.subschema_for::<Error>();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "yoi protocol",

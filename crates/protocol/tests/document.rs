@@ -20,7 +20,9 @@ const DOCUMENT: &str = include_str!("../../../docs/PROTOCOL.md");
 
 /// The lines of the blocks in this language.
 fn lines(language: &str) -> Vec<&'static str> {
-    let (fence, mut inside, mut found) = (format!("```{language}"), false, Vec::new());
+    let fence = format!("```{language}");
+    let mut inside = false;
+    let mut found = Vec::new();
     for line in DOCUMENT.lines() {
         match inside {
             true if line == "```" => inside = false,
@@ -85,7 +87,9 @@ fn event_fits(all: &Value, event: &Event, line: &Value) {
 
 #[test]
 fn each_line_of_the_examples_is_a_message() {
-    let (all, mut asked, mut events) = (schema(), BTreeMap::new(), 0);
+    let all = schema();
+    let mut asked = BTreeMap::new();
+    let mut events = 0;
     for text in lines("json") {
         let line: Value =
             serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));

@@ -137,7 +137,8 @@ fn broken(old: &Value, new: &Value) -> Vec<String> {
 }
 
 fn compare(at: &str, old: &Value, new: &Value, defs: (&Value, &Value), found: &mut Vec<String>) {
-    let (old, new) = (resolved(old, defs.0), resolved(new, defs.1));
+    let old = resolved(old, defs.0);
+    let new = resolved(new, defs.1);
     if new.is_null() && !old.is_null() {
         return found.push(format!("{at} is gone"));
     }
@@ -155,7 +156,8 @@ fn compare(at: &str, old: &Value, new: &Value, defs: (&Value, &Value), found: &m
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect()
     };
-    let (was, is) = (names(old), names(new));
+    let was = names(old);
+    let is = names(new);
     found.extend(
         is.iter()
             .filter(|name| !was.contains(name))

@@ -188,8 +188,10 @@ mod tests {
 
     #[test]
     fn each_dialect_has_its_own_words() {
-        let (chat, compatible) = (Chat(Flavour::OpenAi), Chat(Flavour::Compatible));
-        let table: [(&dyn Dialect, &str, Option<Effort>, bool, Value); 17] = [
+        let chat = Chat(Flavour::OpenAi);
+        let compatible = Chat(Flavour::Compatible);
+        type Row<'a> = (&'a dyn Dialect, &'a str, Option<Effort>, bool, Value);
+        let table: [Row<'_>; 17] = [
             (&chat, "gpt-5", None, true, json!({})),
             (
                 &chat,

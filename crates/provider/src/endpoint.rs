@@ -188,7 +188,9 @@ impl<W: Wire> Endpoint<W> {
     }
 
     async fn attempts(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
-        let (mut failed, mut failed_at, mut was_empty) = (Attempts::default(), None, false);
+        let mut failed = Attempts::default();
+        let mut failed_at = None;
+        let mut was_empty = false;
         loop {
             let may_be_empty = was_empty || self.retry.is_last(failed);
             let mut heard = Heard {
@@ -205,7 +207,8 @@ impl<W: Wire> Endpoint<W> {
             failed.attempt += 1;
             failed.begun += u32::from(heard.began);
             failed.elapsed = failed_at.get_or_insert_with(Instant::now).elapsed();
-            let (attempt, is_empty) = (failed.attempt, failure.cause == FailureCause::Empty);
+            let attempt = failed.attempt;
+            let is_empty = failure.cause == FailureCause::Empty;
             let delay = match self.retry.after(failed, &failure, (self.pacing.jitter)()) {
                 RetryDecision::Again(delay) if !(is_empty && was_empty) => delay,
                 RetryDecision::Again(_) | RetryDecision::GiveUp => {
@@ -254,7 +257,9 @@ impl<W: Wire> Endpoint<W> {
         let mut page = answer
             .header("content-type")
             .is_some_and(|kind| kind.starts_with("text/html"));
-        let (mut decoder, mut any, mut cut) = (W::Decoder::default(), false, false);
+        let mut decoder = W::Decoder::default();
+        let mut any = false;
+        let mut cut = false;
         while !decoder.done() && !page && !cut {
             match self.watched(heard, answer.next()).await? {
                 Some(piece) => {

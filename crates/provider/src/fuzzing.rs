@@ -29,7 +29,8 @@ pub fn gemini(pieces: &[&[u8]]) -> Read {
 }
 
 fn read<D: Decode>(pieces: &[&[u8]]) -> Read {
-    let (mut decoder, mut out) = (D::default(), Vec::new());
+    let mut decoder = D::default();
+    let mut out = Vec::new();
     let read = pieces
         .iter()
         .try_for_each(|piece| decoder.push(piece, &mut out));

@@ -87,7 +87,9 @@ pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, str> {
     if serde_json::from_str::<&RawValue>(&text).is_ok() {
         return text;
     }
-    let (mut out, mut rest, mut is_string) = (String::new(), &*text, false);
+    let mut out = String::new();
+    let mut rest = &*text;
+    let mut is_string = false;
     while let Some(c) = rest.chars().next() {
         let no_number = ["NaN", "Infinity", "-Infinity"]
             .into_iter()
@@ -137,7 +139,8 @@ fn text_of(bytes: Vec<u8>) -> String {
         Ok(text) => return text,
         Err(error) => error.into_bytes(),
     };
-    let (mut units, mut rest) = (Vec::new(), &bytes[..]);
+    let mut units = Vec::new();
+    let mut rest = &bytes[..];
     while let Some(at) = rest
         .windows(2)
         .position(|pair| matches!(pair, [0xED, 0xA0..=0xFF]))

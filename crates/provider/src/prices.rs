@@ -19,7 +19,8 @@ const fn row(
     const fn cost(thousandths: u64) -> Cost {
         Cost::billionths(thousandths * 1_000_000)
     }
-    let (input, output) = (cost(input), cost(output));
+    let input = cost(input);
+    let output = cost(output);
     (
         model,
         Price {

@@ -188,7 +188,8 @@ impl Scripted {
                 kind,
                 help,
             } = fault;
-            let (message, help) = (message.clone(), help.clone());
+            let message = message.clone();
+            let help = help.clone();
             return Err(ModelError {
                 kind: kind.unwrap_or(ErrorKind::Unavailable),
                 message,

@@ -207,7 +207,8 @@ pub(crate) fn streamed(body: &str, size: usize) -> String {
 pub(crate) fn begun(body: &str, size: usize) -> String {
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-    let (mut text, mut rest) = (head.to_owned(), body);
+    let mut text = head.to_owned();
+    let mut rest = body;
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(rest.ceil_char_boundary(size));
         text.push_str(&format!("{:x}\r\n{piece}\r\n", piece.len()));

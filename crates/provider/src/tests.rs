@@ -74,7 +74,8 @@ fn departures() -> Vec<(&'static str, Value, &'static str)> {
 fn ours(events: &[ModelEvent]) -> Map<String, Value> {
     let mut blocks: Vec<Value> = Vec::new();
     let mut calls: Vec<(usize, String)> = Vec::new();
-    let (mut stop, mut usage) = (Value::Null, Value::Null);
+    let mut stop = Value::Null;
+    let mut usage = Value::Null;
     for event in events {
         match event {
             ModelEvent::Text(more) => join(&mut blocks, "text", more),
@@ -169,7 +170,8 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 fn decode<D: Decode>(bytes: &[u8], size: usize) -> Map<String, Value> {
-    let (mut decoder, mut out) = (D::default(), Vec::new());
+    let mut decoder = D::default();
+    let mut out = Vec::new();
     let read = bytes
         .chunks(size)
         .try_for_each(|piece| decoder.push(piece, &mut out));

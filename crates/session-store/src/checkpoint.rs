@@ -74,7 +74,8 @@ impl Checkpoint {
     /// Writes the checkpoint and replaces the previous one.
     pub(crate) fn write(&self, ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
         ops.create_dir(&index(dir))?;
-        let (path, unnamed) = (path(dir), index(dir).join("fold.tmp"));
+        let path = path(dir);
+        let unnamed = index(dir).join("fold.tmp");
         let file = ops.create_afresh(&unnamed)?;
         let written = ops
             .write_at(&file, &self.encode(), 0)

@@ -83,10 +83,8 @@ pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
     };
     let behind = |at: usize| arguments.get(at..).unwrap_or_default().to_vec();
     let mut found = Vec::new();
-    let (mut at, mut runs) = (
-        0,
-        matches!(row.operands, Operands::CommandLine | Operands::Own),
-    );
+    let mut at = 0;
+    let mut runs = matches!(row.operands, Operands::CommandLine | Operands::Own);
     while let Some((word, text)) = arguments
         .get(at)
         .and_then(|word| Some((word, word.literal()?)))

@@ -192,7 +192,8 @@ impl Reader<'_> {
         self.expect("`")?;
         self.nested(|reader| {
             let found = std::mem::take(&mut reader.found);
-            let (depth, pending) = (reader.depth, Vec::new());
+            let depth = reader.depth;
+            let pending = Vec::new();
             let mut inner = Reader {
                 text: &inside,
                 at: 0,

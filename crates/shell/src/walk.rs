@@ -19,7 +19,8 @@ pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Parses `text`, which is within the limits.
 pub(crate) fn script(text: &str) -> Result<CommandLine, OpaqueReason> {
-    let (script, places) = (CommandLine::default(), Places::new(text));
+    let script = CommandLine::default();
+    let places = Places::new(text);
     let mut walk = PartWalk {
         script,
         depth: 0,

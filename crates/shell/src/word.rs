@@ -65,7 +65,8 @@ impl Word {
     /// A word of these characters.
     pub(crate) fn plain(text: &str) -> Self {
         let leads = !text.starts_with(['-', '+']);
-        let (raw, bare) = (text.to_owned(), text.to_owned());
+        let raw = text.to_owned();
+        let bare = text.to_owned();
         Self {
             raw,
             bare,
@@ -134,7 +135,8 @@ enum Quote {
 
 /// Reads a word node: raw text and the parts of it.
 pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
-    let (quote, inside) = (Quote::None, Inside::default());
+    let quote = Quote::None;
+    let inside = Inside::default();
     let mut reader = Reader {
         literal: true,
         quote,

@@ -316,7 +316,8 @@ fn real_lines_are_judged_as_before() {
     let lines = include_str!("real.txt")
         .lines()
         .filter(|line| !line.starts_with('#'));
-    let (mut all, mut differ) = (0_usize, Vec::new());
+    let mut all = 0_usize;
+    let mut differ = Vec::new();
     for (before, text) in lines.filter_map(|line| line.split_once(" | ")) {
         let script = parse(&text.replace('⏎', "\n"));
         let opaque = script.parts.iter().any(|part| part.opaque.is_some());

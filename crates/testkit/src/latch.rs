@@ -26,7 +26,9 @@ impl Latch {
     /// A closed latch.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        let (state, changed, opened) = (Mutex::new((0, false)), Condvar::new(), Notify::new());
+        let state = Mutex::new((0, false));
+        let changed = Condvar::new();
+        let opened = Notify::new();
         Self(Arc::new(LatchState {
             name: name.to_owned(),
             state,

@@ -197,7 +197,8 @@ impl Model for ModelScript {
     }
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
-        let (tokens, window) = (request.body().len / 4, self.context_window());
+        let tokens = request.body().len / 4;
+        let window = self.context_window();
         if let Some(window) = window.filter(|window| tokens > *window) {
             let message = format!("{tokens} tokens do not fit a window of {window}");
             return Err(ModelError {

@@ -139,7 +139,8 @@ impl PodUnderTest {
         let root = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .expect("a directory");
-        let (dir, project) = (root.path().join("session"), root.path().join("project"));
+        let dir = root.path().join("session");
+        let project = root.path().join("project");
         std::fs::create_dir(&project).expect("a project");
         let workspace =
             Workspace::open(ambient, &project, &project, Access::ReadWrite).expect("a workspace");

@@ -29,7 +29,8 @@ impl FnTool {
         F: Fn(ToolContext, String) -> R + Send + Sync + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
-        let (name, description) = (name.to_owned(), "For tests.".to_owned());
+        let name = name.to_owned();
+        let description = "For tests.".to_owned();
         let definition = ToolDefinition {
             name,
             description,
@@ -37,7 +38,8 @@ impl FnTool {
             effect,
         };
         let body: Arc<Body> = Arc::new(move |cx, arguments| Box::pin(body(cx, arguments)));
-        let (deadline, touches) = (Duration::from_secs(60), Vec::new());
+        let deadline = Duration::from_secs(60);
+        let touches = Vec::new();
         Self {
             definition,
             deadline,
@@ -100,11 +102,9 @@ impl Tool for FnTool {
     }
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
-        let (body, ran, arguments) = (
-            Arc::clone(&self.body),
-            Arc::clone(&self.ran),
-            raw.to_owned(),
-        );
+        let body = Arc::clone(&self.body);
+        let ran = Arc::clone(&self.ran);
+        let arguments = raw.to_owned();
         let canonical = self.canonical.as_deref().unwrap_or(raw);
         Ok(Prepared::new(
             canonical.into(),

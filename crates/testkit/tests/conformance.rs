@@ -102,7 +102,8 @@ fn foreign(bad: Bad) -> Option<Foreign> {
         Bad::TakesAnyArguments => (r#"{"type":"object"}"#, true),
         _ => return None,
     };
-    let (name, description) = ("Foreign".to_owned(), "From elsewhere.".to_owned());
+    let name = "Foreign".to_owned();
+    let description = "From elsewhere.".to_owned();
     let definition = ToolDefinition {
         name,
         description,
@@ -224,7 +225,8 @@ impl Live {
         if let Some(odd) = &self.odd {
             odd.update(|odd| *odd += 1).await?;
         }
-        let (mut summary, mut content) = ("done".to_owned(), String::new());
+        let mut summary = "done".to_owned();
+        let mut content = String::new();
         match self.bad {
             Bad::HoldsItsThread => std::thread::sleep(Duration::from_secs(8)),
             Bad::NeverAnswers => pending().await,

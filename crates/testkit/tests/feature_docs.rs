@@ -100,7 +100,8 @@ impl FeatureModule for Press {
         let alerts = ctx.alerts().ok();
         let notes = ctx.diagnostics().later()?;
         let refresh = ctx.background_tasks().handle(&REFRESH).ok();
-        let (seen, heard) = (ctx.state(&SEEN)?, AtomicU64::new(0));
+        let seen = ctx.state(&SEEN)?;
+        let heard = AtomicU64::new(0);
         let live = Arc::new(Live {
             files,
             notify,

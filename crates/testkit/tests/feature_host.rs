@@ -476,7 +476,8 @@ fn calls_are_judged_by_the_default_table() {
         let mut host = tools(host).install(feature);
         ["Inside", "Outside", "Far"].map(|tool| host.call(tool, json!({})).status)
     };
-    let (ok, refused) = (ResultStatus::Ok, ResultStatus::Refused);
+    let ok = ResultStatus::Ok;
+    let refused = ResultStatus::Refused;
     assert_eq!(statuses(FeatureHost::new()), [ok, refused, refused]);
     assert_eq!(
         statuses(FeatureHost::new().permit_all()),

@@ -127,11 +127,9 @@ fn revoked(
 #[test]
 fn a_call_that_runs_ends_with_its_grant_or_is_waited_for() {
     let unknown = "Send was revoked while it ran: outcome unknown; verify before retrying\nso far";
-    let (now, soon, later) = (
-        Revoke::Now,
-        Revoke::Drain(Duration::from_millis(20)),
-        Revoke::Drain(Duration::from_secs(60)),
-    );
+    let now = Revoke::Now;
+    let soon = Revoke::Drain(Duration::from_millis(20));
+    let later = Revoke::Drain(Duration::from_secs(60));
     let cases = [
         ("Send", now, unknown),
         ("Send", soon, unknown),
@@ -164,11 +162,9 @@ fn a_call_that_runs_ends_with_its_grant_or_is_waited_for() {
 
 #[test]
 fn a_gate_that_thinks_ends_with_its_grant_or_is_waited_for() {
-    let (now, soon, later) = (
-        Revoke::Now,
-        Revoke::Drain(Duration::from_millis(20)),
-        Revoke::Drain(Duration::from_secs(60)),
-    );
+    let now = Revoke::Now;
+    let soon = Revoke::Drain(Duration::from_millis(20));
+    let later = Revoke::Drain(Duration::from_secs(60));
     for how in [now, soon] {
         let (status, text, _) = revoked(false, "Send", how, false);
         let words = "user:parks (gate `gate`): its grant was revoked";

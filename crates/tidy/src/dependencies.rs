@@ -15,7 +15,9 @@ pub fn reasons(root: &Path) -> Vec<Finding> {
         Ok(text) => text,
         Err(e) => return vec![Finding::unreadable(Path::new("Cargo.toml"), e)],
     };
-    let (mut inside, mut explained, mut bad) = (false, false, Vec::new());
+    let mut inside = false;
+    let mut explained = false;
+    let mut bad = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.starts_with('[') && !line.contains('=') {

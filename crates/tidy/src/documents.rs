@@ -39,7 +39,8 @@ enum Named {
 
 /// Inline code and link targets outside fenced blocks.
 fn named(doc: &Text) -> Vec<(usize, Named)> {
-    let (mut fenced, mut found) = (false, Vec::new());
+    let mut fenced = false;
+    let mut found = Vec::new();
     for (number, line) in doc.text.lines().enumerate() {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;

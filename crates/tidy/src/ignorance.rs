@@ -35,7 +35,8 @@ pub fn host(root: &Path) -> Vec<Finding> {
         .iter()
         .filter(|file| file.path.starts_with(HOST) && !file.is_test_file())
     {
-        let (texts, code) = (file.shipped_literals(), file.shipped_code());
+        let texts = file.shipped_literals();
+        let code = file.shipped_code();
         let mut found = |at: usize, what: String| {
             bad.push(Finding::new(&file.path, source::line_of(&code, at), what))
         };

@@ -79,7 +79,8 @@ impl Graph {
     }
 
     fn reached<'a>(&'a self, from: &'a Module) -> BTreeSet<&'a Module> {
-        let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+        let mut seen = BTreeSet::new();
+        let mut next = vec![from];
         while let Some(module) = next.pop() {
             next.extend(
                 self.edges
@@ -345,7 +346,9 @@ fn tree(text: &str, base: &[String], names: &mut Vec<(String, Module)>) {
 
 /// At the commas that are in no braces.
 fn split(group: &str) -> Vec<&str> {
-    let (mut parts, mut depth, mut from) = (Vec::new(), 0, 0);
+    let mut parts = Vec::new();
+    let mut depth = 0;
+    let mut from = 0;
     for (at, c) in group.char_indices() {
         match c {
             '{' => depth += 1,

@@ -54,7 +54,8 @@ pub fn parsed(root: &Path, foreign: &[(&str, &str)]) -> Vec<Finding> {
 }
 
 fn found(file: &Source) -> Vec<Finding> {
-    let (code, literals) = (file.shipped_code(), file.shipped_literals());
+    let code = file.shipped_code();
+    let literals = file.shipped_literals();
     let mut bad = Vec::new();
     for method in METHODS {
         for (at, call) in code.match_indices(&format!(".{method}(")) {

@@ -88,7 +88,8 @@ impl Source {
     /// The insides of the literals of that code, each where it stands.
     pub fn shipped_literals(&self) -> String {
         let tests = test_modules(&self.code);
-        let (code, comments) = (self.code.bytes(), self.comments.bytes());
+        let code = self.code.bytes();
+        let comments = self.comments.bytes();
         let parted = self.text.bytes().zip(code.zip(comments)).enumerate().map(
             |(at, (byte, (code, comment)))| {
                 let elsewhere = code == byte
@@ -117,7 +118,8 @@ pub struct Block {
 
 /// Every file under `root/within`, sorted; unreadable directories become findings.
 pub fn files(root: &Path, within: &str) -> (Vec<PathBuf>, Vec<Finding>) {
-    let (mut found, mut bad) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut bad = Vec::new();
     let start = if within.is_empty() {
         root.to_path_buf()
     } else {
@@ -358,7 +360,8 @@ fn token(rest: &[u8], after_ident: bool) -> (usize, Token) {
 }
 
 fn block_comment(rest: &[u8]) -> usize {
-    let (mut depth, mut at) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut at = 0;
     while at < rest.len() {
         match rest.get(at..) {
             Some([b'/', b'*', ..]) => (depth, at) = (depth + 1, at + 2),

@@ -11,8 +11,8 @@ use std::process::Command;
 use tidy::finding::{Exception, Finding, except};
 use tidy::homonyms::Homonym;
 use tidy::{
-    budget, dependencies, documents, homonyms, ignorance, invariants, layout, prose, public_docs,
-    words,
+    bindings, budget, dependencies, documents, homonyms, ignorance, invariants, layout, prose,
+    public_docs, words,
 };
 
 /// Where a budget does not apply. A place is a path, with the function or module behind it: `crates/a/src/b.rs route`.
@@ -59,7 +59,6 @@ const WIDE: &[&str] = &[
     "crates/host/src/hosting/open.rs open",
     "crates/yoi/src/usage.rs failure",
     "crates/yoi/tests/cli/plugin_attacks.rs",
-    "crates/yoi/tests/offline/table/rust.rs more",
 ];
 
 /// Files of `host` that name the command line, and what for. The list only gets shorter.
@@ -288,6 +287,11 @@ fn exceptions_from_lints_have_reasons() {
 #[test]
 fn no_path_of_one_machine() {
     none(words::machine_paths(&root()));
+}
+
+#[test]
+fn a_let_binds_one_thing() {
+    none(bindings::several(&root()));
 }
 
 #[test]

@@ -244,10 +244,8 @@ mod seen_to_fail {
     #[test]
     fn a_facade_is_no_circle() {
         let facade = "mod x;\nmod y;\npub use x::X;\npub(crate) use y::{Y as Z};";
-        let (x, y) = (
-            ("r/x.rs", "pub struct X;"),
-            ("r/y.rs", "use super::X;\npub struct Y(X);"),
-        );
+        let x = ("r/x.rs", "pub struct X;");
+        let y = ("r/y.rs", "use super::X;\npub struct Y(X);");
         assert_eq!(
             circle(&[("lib.rs", "mod r;"), ("r/mod.rs", facade), x, y]),
             ""

@@ -11,8 +11,8 @@ use tidy::finding::{Exception, Finding, except};
 use tidy::homonyms::Homonym;
 use tidy::source::{self, Source};
 use tidy::{
-    budget, dependencies, documents, homonyms, ignorance, invariants, layout, prose, public_docs,
-    words,
+    bindings, budget, dependencies, documents, homonyms, ignorance, invariants, layout, prose,
+    public_docs, words,
 };
 
 type Check = fn(&Path) -> Vec<Finding>;
@@ -196,6 +196,28 @@ fn modules_beside_their_directories() {
 }
 
 #[test]
+fn several_bindings() {
+    let path = "crates/a/src/lib.rs";
+    let of = |body: &str| format!("fn f() {{\n    {body}\n}}\n");
+    let good = of(
+        "let (a, b) = pair();\n    let (a, b) = (b, a);\n    let (c, _) = (1, 2);\n    \
+         let (Some(a), Some(b)) = (c, d) else { return };\n    let d = (a, b);",
+    );
+    let bad = [
+        "let (a, b) = (1, 2);",
+        "let (a, mut b) = (\n        f(1, 2),\n        \"),\",\n    );",
+        "let (x, y, z) = (a.x, [1, 2], (c, d));",
+    ];
+    for body in bad {
+        seen(
+            bindings::several,
+            &[(path, &*good)],
+            &[(&[(path, &*of(body))], "one `let`")],
+        );
+    }
+}
+
+#[test]
 fn module_names() {
     seen(
         budget::module_names,
@@ -332,13 +354,11 @@ fn what_the_host_knows() {
     let good = "//! --allow Bash\n/// `\"--allow Bash\"`\nconst A: &str = \"a--b -- Bashful --- builtin:NAME\"; // Bash\n\
                 struct Bash(MemoryStore, session_store::Restored);\n#[cfg(test)]\nmod tests {\n    const T: &str = \"Bash --allow\";\n}\n";
     let bad = |line: &str| format!("//! x\n{line}\n");
-    let (flag, named, task, id, store) = (
-        bad("const A: &str = \"start with --add-dir DIR\";"),
-        bad("fn f(tool: &str) -> bool { tool == \"Bash\" }"),
-        bad("const A: &str = \"\\\n  ask TaskGet\";"),
-        bad("const A: &str = \"builtin:shell\";"),
-        bad("fn f(_: &PhaseStore) {}"),
-    );
+    let flag = bad("const A: &str = \"start with --add-dir DIR\";");
+    let named = bad("fn f(tool: &str) -> bool { tool == \"Bash\" }");
+    let task = bad("const A: &str = \"\\\n  ask TaskGet\";");
+    let id = bad("const A: &str = \"builtin:shell\";");
+    let store = bad("fn f(_: &PhaseStore) {}");
     seen(
         ignorance::host,
         &[
@@ -369,10 +389,8 @@ fn the_command_line_in_what_hosts_pods() {
     let place = "crates/host/src/a.rs";
     let good = "//! `yoi run --pod`\npub const A: &str = \"yoi knows no such pod -- a dash\";\n\
                 #[cfg(test)]\nmod tests {\n    const B: &str = \"--allow\";\n}\n";
-    let (flag, verb) = (
-        "//! x\npub const A: &str = \"use --allow\";\n",
-        "//! x\npub const A: &str = \"`yoi ls` lists pods\";\n",
-    );
+    let flag = "//! x\npub const A: &str = \"use --allow\";\n";
+    let verb = "//! x\npub const A: &str = \"`yoi ls` lists pods\";\n";
     seen(
         ignorance::command_line,
         &[(place, good), ("crates/yoi/src/a.rs", flag)],
@@ -523,11 +541,9 @@ fn lint_exceptions() {
 fn machine_paths() {
     let good = "see ~/root/x, project/work/y, /home/you/z, $HOME/.config, /homework/x, ${TMP}/work/a, <dir>/root/b\n";
     let bad = |rest: &str| format!("line\nin \"/{rest}\" it was\n");
-    let (root, work, home) = (
-        bad(&["ro", "ot/x"].concat()),
-        bad(&["wo", "rk/x"].concat()),
-        bad(&["ho", "me/ann/x"].concat()),
-    );
+    let root = bad(&["ro", "ot/x"].concat());
+    let work = bad(&["wo", "rk/x"].concat());
+    let home = bad(&["ho", "me/ann/x"].concat());
     seen(
         words::machine_paths,
         &[("docs/a.md", good)],
@@ -631,7 +647,8 @@ fn blocks_are_found() {
 
 #[test]
 fn type_names() {
-    let (a, b) = ("crates/a/src/lib.rs", "crates/b/src/lib.rs");
+    let a = "crates/a/src/lib.rs";
+    let b = "crates/b/src/lib.rs";
     let more = "crates/a/src/more.rs";
     let tests = "#[cfg(test)]\nmod tests {\n    pub struct One;\n}\n";
     seen(

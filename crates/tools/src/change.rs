@@ -137,7 +137,8 @@ pub async fn move_dir(
         let shown = workspace.show(to.path());
         return Err(fix(format!("{shown} already exists; check what it is")));
     }
-    let (here, there) = (from.path().to_owned(), to.path().to_owned());
+    let here = from.path().to_owned();
+    let there = to.path().to_owned();
     let made = workspace
         .place(to)
         .map_err(|error| refused(&error))?

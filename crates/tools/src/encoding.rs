@@ -54,12 +54,14 @@ pub(crate) fn kept(before: &[u8], text: &str) -> Result<(Vec<u8>, String), ToolE
             "the content contains \u{fffd}, which stands for bytes of the file that are not UTF-8: they would be lost; use Edit, or convert the file first (Bash: iconv)",
         ));
     }
-    let (mut said, mut out) = (String::new(), String::new());
+    let mut said = String::new();
+    let mut out = String::new();
     if bytes_without_bom(before) != before && !text.starts_with(BOM) {
         out.push(BOM);
         said.push_str(", byte order mark kept");
     }
-    let (old, new) = (line_ends(before), line_ends(text.as_bytes()));
+    let old = line_ends(before);
+    let new = line_ends(text.as_bytes());
     if new == "LF" && ["CRLF", "CR"].contains(&old) {
         out.push_str(&text.replace('\n', if old == "CR" { "\r" } else { "\r\n" }));
         said.push_str(&format!(", {old} line ends kept"));

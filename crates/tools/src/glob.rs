@@ -49,7 +49,8 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     let at = live.start(&args.path)?;
     scope::directory(&live.workspace, &at)?;
     let mut body = ContentBuilder::new(RESERVE);
-    let (mut found, mut shown) = (0, 0);
+    let mut found = 0;
+    let mut shown = 0;
     let gaps = live.files(&at, &cx, |entry, below| {
         if pattern.fits(below) {
             found += 1;

@@ -101,7 +101,8 @@ mod tests {
                 io::BufReader::with_capacity(size, &text[..]),
                 CancellationToken::new(),
             );
-            let (mut kept, mut got) = (Vec::new(), Vec::new());
+            let mut kept = Vec::new();
+            let mut got = Vec::new();
             while let Some(line) = lines.next(&mut kept, 6).unwrap() {
                 got.push((
                     String::from_utf8(kept.clone()).unwrap(),

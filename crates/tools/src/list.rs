@@ -90,7 +90,9 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
 
 fn tree(live: &Search, at: &Located, depth: usize, cx: &ToolContext) -> ToolResult {
     let mut body = ContentBuilder::new(RESERVE);
-    let (mut dirs, mut files, mut shown) = (0, 0, 0);
+    let mut dirs = 0;
+    let mut files = 0;
+    let mut shown = 0;
     let gaps = live.walk(at, Some(depth), cx, |entry| {
         let name = entry
             .path
@@ -148,7 +150,8 @@ fn totals(live: &Search, at: &Located, cx: &ToolContext) -> ToolResult {
     let mut by_extension: BTreeMap<String, Sum> = BTreeMap::new();
     let mut largest: Vec<(u64, u64, String)> = Vec::new();
     let mut all = Sum::default();
-    let (mut counted_bytes, mut uncounted) = (0, 0_u64);
+    let mut counted_bytes = 0;
+    let mut uncounted = 0_u64;
     let mut unread = Gaps::default();
     let gaps = live.files(at, cx, |entry, _| {
         let mut sum = Sum {
@@ -264,7 +267,10 @@ fn lines_of(
         Ok(file) => file,
         Err(error) => return Ok(Err(io::Error::other(error))),
     };
-    let (mut chunk, mut lines, mut last, mut first) = (Vec::with_capacity(CHUNK), 0, b'\n', true);
+    let mut chunk = Vec::with_capacity(CHUNK);
+    let mut lines = 0;
+    let mut last = b'\n';
+    let mut first = true;
     loop {
         go_on(&cx.cancel)?;
         chunk.clear();

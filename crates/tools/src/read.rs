@@ -147,8 +147,11 @@ fn page(
         }
     }
     let mut body = ContentBuilder::new(RESERVE);
-    let (mut last, mut more) = (args.offset - 1, true);
-    let (mut crlf, mut ended, mut lossy) = (0_u64, 0_u64, false);
+    let mut last = args.offset - 1;
+    let mut more = true;
+    let mut crlf = 0_u64;
+    let mut ended = 0_u64;
+    let mut lossy = false;
     while last - (args.offset - 1) < args.limit {
         let Some(line) = lines.next(&mut kept, MAX_LINE_CHARS * 4).map_err(broken)? else {
             break;

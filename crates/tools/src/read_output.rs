@@ -62,7 +62,8 @@ pub async fn run(args: Args, cx: ToolContext) -> ToolResult {
     if args.tail && args.offset != 1 {
         return Err(fix("give offset or tail, not both"));
     }
-    let (from, lines) = (args.offset, args.lines);
+    let from = args.offset;
+    let lines = args.lines;
     let window = if args.tail {
         LineRange::Tail { lines }
     } else {

@@ -163,10 +163,8 @@ impl Gaps {
             notes.push(format!("({places} could not be read: {})", self.first));
         }
         if self.secrets > 0 {
-            let (files, were) = (
-                counted(self.secrets, "file", "files"),
-                if self.secrets == 1 { "was" } else { "were" },
-            );
+            let files = counted(self.secrets, "file", "files");
+            let were = if self.secrets == 1 { "was" } else { "were" };
             let left = self.secrets.saturating_sub(self.named.len() as u64);
             let more = if left > 0 {
                 format!(" and {left} more")

@@ -82,7 +82,8 @@ fn is_text(arguments: &str, field: &str, shown: &str) -> bool {
 /// The lines of a text with the programs of its parts marked.
 fn lines(text: &str, command: &AskedCommand, tone: Tone) -> Vec<Line> {
     let marks = marks(text, command);
-    let (mut lines, mut begin) = (Vec::new(), 0);
+    let mut lines = Vec::new();
+    let mut begin = 0;
     for line in text.split('\n') {
         let end = begin + line.len();
         lines.push(toned(line, begin, &marks, tone));

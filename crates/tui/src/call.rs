@@ -144,7 +144,8 @@ impl CallCell<'_> {
     }
 
     fn head(&self, summary: Option<&Line>) -> Line {
-        let (mut line, subject) = (self.named(), self.subject());
+        let mut line = self.named();
+        let subject = self.subject();
         if !subject.is_empty() {
             line = line.with(" ", Tone::Plain);
             line.append(&subject);
@@ -159,7 +160,8 @@ impl CallCell<'_> {
         if whole.width() <= width {
             return whole;
         }
-        let (mut line, end) = (self.named().with(" ", Tone::Plain), self.end(None));
+        let mut line = self.named().with(" ", Tone::Plain);
+        let end = self.end(None);
         let room = width.saturating_sub(line.width() + end.width()).max(1);
         line.append(&self.subject().cut(room));
         line.append(&end);

@@ -11,7 +11,8 @@ pub(crate) fn changed_words(old: &str, new: &str) -> Option<(Range<usize>, Range
     if old.len().max(new.len()) > MAX_BYTES {
         return None;
     }
-    let (olds, news) = (words(old), words(new));
+    let olds = words(old);
+    let news = words(new);
     let begin: usize = olds
         .iter()
         .zip(&news)
@@ -27,7 +28,8 @@ pub(crate) fn changed_words(old: &str, new: &str) -> Option<(Range<usize>, Range
         }
         end += last.len();
     }
-    let (old_part, new_part) = (begin..old.len() - end, begin..new.len() - end);
+    let old_part = begin..old.len() - end;
+    let new_part = begin..new.len() - end;
     let blank = |text: Option<&str>| text.map_or(0, |text| text.len() - text.trim().len());
     let common = begin + end - blank(old.get(..begin)) - blank(old.get(old_part.end..));
     let is_worth = common >= old_part.len().max(new_part.len()) / 2 && common > 0;

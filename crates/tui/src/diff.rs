@@ -80,7 +80,8 @@ impl Row {
 }
 
 fn rows(text: &str) -> Vec<Row> {
-    let (mut old, mut new) = (0, 0);
+    let mut old = 0;
+    let mut new = 0;
     let mut rows = Vec::new();
     for line in text.lines() {
         if let Some(begins) = hunk(line) {

@@ -34,7 +34,8 @@ pub fn finished(source: &str) -> usize {
 }
 
 fn last_block(source: &str) -> Option<(Option<Tag<'_>>, Range<usize>)> {
-    let (mut depth, mut last) = (0_usize, None);
+    let mut depth = 0_usize;
+    let mut last = None;
     for (event, range) in parser(source).into_offset_iter() {
         match event {
             Event::Start(tag) => {

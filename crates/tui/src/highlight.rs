@@ -75,7 +75,8 @@ impl Scanner {
 
     pub(crate) fn line(&mut self, line: &Line) -> Line {
         let text = line.text();
-        let (mut at, mut pieces) = (0, Vec::new());
+        let mut at = 0;
+        let mut pieces = Vec::new();
         while let Some((before, rest)) = text
             .split_at_checked(at)
             .filter(|(_, rest)| !rest.is_empty())
@@ -177,7 +178,8 @@ impl Enclosed {
 
     /// The bytes up to behind its end.
     fn end(&self, text: &str, from: usize) -> Option<usize> {
-        let (mut rest, mut is_escaped) = (text.get(from..)?, false);
+        let mut rest = text.get(from..)?;
+        let mut is_escaped = false;
         while let Some(c) = rest.chars().next().filter(|_| !self.close.is_empty()) {
             if let Some(behind) = rest.strip_prefix(self.close).filter(|_| !is_escaped) {
                 return Some(text.len() - behind.len());

@@ -54,7 +54,8 @@ impl Line {
     /// A line of an output or a file: tabs become spaces.
     #[must_use]
     pub fn of_output(text: &str, tone: Tone) -> Self {
-        let (mut shown, mut column) = (String::with_capacity(text.len()), 0);
+        let mut shown = String::with_capacity(text.len());
+        let mut column = 0;
         let mut parts = text
             .strip_suffix('\r')
             .unwrap_or(text)
@@ -140,7 +141,8 @@ impl Line {
     /// showed), and behind it the cursor is moved to its column.
     #[must_use]
     pub fn placed(&self, theme: Theme) -> String {
-        let (mut column, mut spans) = (1, Vec::new());
+        let mut column = 1;
+        let mut spans = Vec::new();
         for Span { text, tone } in &self.spans {
             let mut placed = String::with_capacity(text.len());
             for cluster in text.graphemes(true) {
@@ -216,7 +218,8 @@ impl Line {
         if self.width() <= width {
             return self.clone();
         }
-        let (mut cut, mut used) = (Line::default(), 0);
+        let mut cut = Line::default();
+        let mut used = 0;
         let mut tone = Tone::Plain;
         for cluster in self.clusters(width) {
             if used + cluster.width >= width {
@@ -252,7 +255,8 @@ impl Line {
     /// for one character has that of its beginning.
     pub(crate) fn toned(&self, pieces: &[(usize, Tone)]) -> Line {
         let text = self.text();
-        let (mut toned, mut pieces) = (Line::default(), pieces.iter().peekable());
+        let mut toned = Line::default();
+        let mut pieces = pieces.iter().peekable();
         for (at, text) in text.grapheme_indices(true) {
             while pieces.next_if(|(end, _)| *end <= at).is_some() {}
             let tone = pieces.peek().map_or(Tone::Plain, |(_, tone)| *tone);
@@ -275,9 +279,11 @@ impl Line {
 
     /// The same text with another meaning of these bytes.
     pub(crate) fn marked(&self, bytes: &Range<usize>, mark: Tone) -> Line {
-        let (mut pieces, mut end) = (Vec::new(), 0);
+        let mut pieces = Vec::new();
+        let mut end = 0;
         for span in &self.spans {
-            let (begin, tone) = (end, span.tone);
+            let begin = end;
+            let tone = span.tone;
             end += span.text.len();
             let inside = |at: usize| at.clamp(begin, end);
             pieces.extend([

@@ -334,7 +334,8 @@ impl Page {
         if self.line.is_empty() {
             return;
         }
-        let (line, width) = (std::mem::take(&mut self.line), self.width);
+        let line = std::mem::take(&mut self.line);
+        let width = self.width;
         self.print(|first, rest| line.wrap(width, first, rest));
         self.apart = true;
     }
@@ -380,7 +381,8 @@ impl Page {
         if self.apart && !self.lines.is_empty() {
             self.lines.push(Line::default());
         }
-        let (mut first, mut rest) = (Line::default(), Line::default());
+        let mut first = Line::default();
+        let mut rest = Line::default();
         for margin in self.margins.iter_mut().take(MAX_DEPTH) {
             first.append(&margin.first.take().unwrap_or_else(|| margin.rest.clone()));
             rest.append(&margin.rest);

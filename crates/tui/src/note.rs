@@ -36,7 +36,8 @@ impl Paragraph {
 /// Facts in a row, with dots between them; broken only between facts where that is possible.
 #[must_use]
 pub fn joined<'a>(facts: impl IntoIterator<Item = &'a str>, tone: Tone, width: usize) -> Vec<Line> {
-    let (mut lines, mut line) = (Vec::new(), Line::default());
+    let mut lines = Vec::new();
+    let mut line = Line::default();
     for fact in facts {
         let fact = Line::default().with(fact, tone);
         if line.is_empty() {

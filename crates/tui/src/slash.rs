@@ -96,7 +96,8 @@ impl SlashCommand {
     }
 
     fn read(&self, rest: &str) -> Result<Slash, String> {
-        let (name, does) = (self.name, (self.does)(rest));
+        let name = self.name;
+        let does = (self.does)(rest);
         match self.takes {
             Takes::Nothing if !rest.is_empty() => Err(format!("write nothing after /{name}")),
             Takes::Word(word) if !rest.is_empty() && rest != word => {

@@ -69,7 +69,8 @@ pub(crate) fn lines(table: &Table, width: usize) -> Vec<Line> {
 }
 
 fn aligned(row: &[Line], widths: &[usize], alignments: &[Alignment]) -> Line {
-    let (mut line, mut gap) = (Line::default(), 0);
+    let mut line = Line::default();
+    let mut gap = 0;
     for ((cell, width), alignment) in row.iter().zip(widths).zip(alignments) {
         let free = width.saturating_sub(cell.width());
         let before = if *alignment == Alignment::Right {

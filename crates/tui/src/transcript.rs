@@ -117,7 +117,8 @@ pub fn said(body: &RecordBody) -> Option<Said> {
         RecordBody::VerdictGiven(verdict) => judged(verdict),
         RecordBody::ToolStarted(started) => beyond(started),
         RecordBody::ToolRepeated(again) => {
-            let (hook, feature) = (&again.hook, &again.feature);
+            let hook = &again.hook;
+            let feature = &again.feature;
             Said::dim(format!(
                 "run {}: the hook {hook} of {feature} repeats it",
                 again.run
@@ -451,7 +452,9 @@ fn task_run(run: &BackgroundTask) -> Option<Said> {
         "orphaned" => "interrupted".to_owned(),
         state => state.replace('_', " "),
     };
-    let (task, feature, took) = (&run.task, &run.feature, after(run.ms));
+    let task = &run.task;
+    let feature = &run.feature;
+    let took = after(run.ms);
     let reason = behind(run.reason.as_ref());
     Said::of(
         sign,

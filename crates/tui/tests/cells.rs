@@ -142,7 +142,8 @@ proptest! {
     #[test]
     fn a_streamed_text_looks_like_the_whole(blocks in proptest::collection::vec(block(), 1..8), step in 1_usize..30) {
         let source = blocks.iter().map(|(source, _)| format!("{source}\n\n")).collect::<String>();
-        let (mut pending, mut lines) = (String::new(), Vec::new());
+        let mut pending = String::new();
+        let mut lines = Vec::new();
         let mut show = |part: &str| {
             let shown = markdown(part, 60, Theme::Colour);
             if !lines.is_empty() && !shown.is_empty() {

@@ -13,7 +13,8 @@ fn a_text_in_many_images_is_kept_once() {
             .unwrap();
         peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
     };
-    let (deep, long) = (4_000, 50_000);
+    let deep = 4_000;
+    let long = 50_000;
     let source = format!(
         "{}{}{}",
         "![".repeat(deep),

@@ -316,7 +316,8 @@ impl PodFlags {
         for limit in LIMITS {
             (limit.launch)(&mut launch, self.limits.0.get(&limit.kind).copied());
         }
-        let (add_dirs, add_write_dirs) = (self.add_dir.clone(), self.add_write_dir.clone());
+        let add_dirs = self.add_dir.clone();
+        let add_write_dirs = self.add_write_dir.clone();
         LaunchOptions::new(launch, add_dirs, add_write_dirs, self.adopt)
     }
 }

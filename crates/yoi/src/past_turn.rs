@@ -12,7 +12,9 @@ use std::path::Path;
 /// The end of the turn that took an input, or of the newest one that goes on with it; none if there is none, or the journal
 /// cannot be read.
 pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
-    let (mut state, mut taken, mut end) = (SessionState::default(), false, None::<TurnEnd>);
+    let mut state = SessionState::default();
+    let mut taken = false;
+    let mut end = None::<TurnEnd>;
     for frame in Reader::open(dir).ok()?.frames() {
         let record = decode(&frame.ok()?).ok()?;
         if taken && matches!(record, Record::TurnStarted(_)) && !state.is_interrupted() {

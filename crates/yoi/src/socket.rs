@@ -107,7 +107,8 @@ impl LiveClient {
             };
             match Connection::connect(dir, &hello(command, role)).await {
                 Ok((connection, _)) => {
-                    let (dir, name) = (dir.to_owned(), name.to_owned());
+                    let dir = dir.to_owned();
+                    let name = name.to_owned();
                     return Ok(Reached::Live(Box::new(Self {
                         connection,
                         dir,

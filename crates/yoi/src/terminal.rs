@@ -115,10 +115,8 @@ impl FullTerminal {
     /// # Errors
     /// There is no such terminal, or it cannot be opened or set.
     pub(crate) fn begin(takes: Takes) -> io::Result<Self> {
-        let (input, output) = (
-            ttyname(io::stdin(), Vec::new())?,
-            ttyname(io::stdout(), Vec::new())?,
-        );
+        let input = ttyname(io::stdin(), Vec::new())?;
+        let output = ttyname(io::stdout(), Vec::new())?;
         if input != output {
             return Err(io::Error::other(
                 "standard input and standard output are two terminals",
@@ -388,7 +386,8 @@ mod tests {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let _entered = runtime.enter();
         let (shows, file) = pty();
-        let (watched, before) = (file.try_clone().unwrap(), modes(&file));
+        let watched = file.try_clone().unwrap();
+        let before = modes(&file);
         let mut terminal = FullTerminal::over(file, Takes::Screen { mouse: true }).unwrap();
         terminal.flush().unwrap();
         assert!(!modes(&watched).0.contains(LocalModes::ICANON));

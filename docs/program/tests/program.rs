@@ -37,7 +37,8 @@ fn review_first(report: &Value) -> &Value {
 fn a_feature_of_ones_own_runs_in_every_pod() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    let (project, config) = (home.join("project"), home.join(".config/yoi"));
+    let project = home.join("project");
+    let config = home.join(".config/yoi");
     std::fs::create_dir_all(&project).unwrap();
     std::fs::create_dir_all(&config).unwrap();
     assert_eq!(

@@ -29,7 +29,8 @@ impl Workspace {
         let (dir, leaf) = parent(at)?;
         match rustix::fs::mkdirat(&dir, leaf, Mode::from_raw_mode(0o777)) {
             Ok(()) => {
-                let (name, made) = (leaf.to_owned(), which_at(&dir, leaf));
+                let name = leaf.to_owned();
+                let made = which_at(&dir, leaf);
                 Ok(Some(LockDir { dir, name, made }))
             }
             Err(Errno::EXIST) => Ok(None),
@@ -110,7 +111,8 @@ impl Above {
     /// Creates the missing parents of a path.
     fn make(at: &Located) -> Result<Self, Error> {
         let failed = |error: Errno| trouble("create directory", at.path(), error);
-        let (mut dir, mut made) = (top(at)?, Self(Vec::new()));
+        let mut dir = top(at)?;
+        let mut made = Self(Vec::new());
         for name in at.relative().parent().into_iter().flatten() {
             match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => {

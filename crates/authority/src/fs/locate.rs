@@ -128,7 +128,9 @@ impl Root {
     }
 
     pub(super) fn read_only(&self) -> Self {
-        let (path, dir, linked) = (self.path.clone(), self.dir.clone(), self.linked.clone());
+        let path = self.path.clone();
+        let dir = self.dir.clone();
+        let linked = self.linked.clone();
         Self {
             path,
             access: Access::Read,

@@ -38,7 +38,8 @@ impl Workspace {
     /// meanwhile; `Revoked`.
     pub fn place(&self, at: &Located) -> Result<Place, Error> {
         let _use = self.enter_at(at, Access::Read)?;
-        let (mut dir, mut left) = (top(at)?, names(at).into_iter());
+        let mut dir = top(at)?;
+        let mut left = names(at).into_iter();
         let mut in_git_dir = is_git_dir(dir.as_fd());
         while let [name, _, ..] = left.as_slice() {
             match step(dir.as_fd(), name) {
@@ -50,7 +51,8 @@ impl Workspace {
                 is_git_dir(dir.as_fd()) || id(&dir, at)? == at.root().git.unwrap_or_default();
             left.next();
         }
-        let (id, names) = (id(&dir, at)?, left.collect());
+        let id = id(&dir, at)?;
+        let names = left.collect();
         Ok(Place {
             at: at.clone(),
             dir,
@@ -93,7 +95,8 @@ impl Place {
 
 /// Fails unless the path still leads to this open directory, with so many names below it.
 pub(super) fn check_stands(at: &Located, dir: &OwnedFd, below: usize) -> Result<(), Error> {
-    let (names, mut now) = (names(at), top(at)?);
+    let names = names(at);
+    let mut now = top(at)?;
     for name in names.iter().take(names.len().saturating_sub(below)) {
         now = step(now.as_fd(), name).map_err(|_| moved(at))?;
     }

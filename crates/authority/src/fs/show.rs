@@ -8,7 +8,8 @@ use std::path::{Component, Path};
 /// `\xNN`, a backslash is unchanged.
 pub fn escape(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    let (mut out, mut names) = (String::new(), Escaper::new(Lines::One));
+    let mut out = String::new();
+    let mut names = Escaper::new(Lines::One);
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         out.push_str(&names.piece(chunk.valid()));
         for byte in chunk.invalid() {

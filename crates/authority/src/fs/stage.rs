@@ -93,7 +93,9 @@ impl Workspace {
     /// `Denied` for a read-only grant or by the system; `Revoked`.
     pub fn unstage(&self, at: &Located, number: u64) -> Result<bool, Error> {
         let _use = self.enter_at(at, Access::ReadWrite)?;
-        let (temp, mut names, mut dir) = (temp_name(number), names(at).into_iter(), top(at)?);
+        let temp = temp_name(number);
+        let mut names = names(at).into_iter();
+        let mut dir = top(at)?;
         let mut found = false;
         while let Some(name) = names.next() {
             found |= discard(dir.as_fd(), &temp, names.as_slice())
@@ -267,11 +269,9 @@ impl TempEntry {
     /// created meanwhile, its staged content is moved into it.
     fn rename_into_place(&self, at: &Located, replaces: bool) -> Result<OwnedFd, Error> {
         let failed = |error: Errno| trouble("write", at.path(), error);
-        let (mut from, mut to, mut old) = (
-            copy(&self.dir, at)?,
-            copy(&self.dir, at)?,
-            self.temp.as_os_str(),
-        );
+        let mut from = copy(&self.dir, at)?;
+        let mut to = copy(&self.dir, at)?;
+        let mut old = self.temp.as_os_str();
         let flags = if replaces {
             RenameFlags::empty()
         } else {
@@ -370,7 +370,8 @@ fn abandoned(dir: BorrowedFd<'_>, temp: &OsStr) -> Option<File> {
 
 /// Whether an open file is the one of this name.
 fn same(file: &File, dir: BorrowedFd<'_>, name: &OsStr) -> bool {
-    let (held, named) = (rustix::fs::fstat(file), stat_at(dir, name));
+    let held = rustix::fs::fstat(file);
+    let named = stat_at(dir, name);
     matches!((held, named), (Ok(held), Ok(named)) if which(&held) == which(&named))
 }
 
@@ -442,11 +443,13 @@ fn keep_owner(file: &File, old: &Stat, at: &Located) -> Result<(), Error> {
     if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid) {
         return Ok(());
     }
-    let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+    let uid = Uid::from_raw(old.st_uid);
+    let gid = Gid::from_raw(old.st_gid);
     rustix::fs::fchown(file, Some(uid), Some(gid)).map_err(|error| match error {
         Errno::PERM => {
             let shown = super::escape(at.path());
-            let (uid, gid) = (old.st_uid, old.st_gid);
+            let uid = old.st_uid;
+            let gid = old.st_gid;
             let text = format!("write {shown}: it belongs to user {uid}, group {gid}, and replacing it would change that; change its owner first");
             Error::new(ErrorKind::Denied, text)
         }

@@ -308,7 +308,9 @@ fn as_git_reads(rule: &str) -> Cow<'_, str> {
     if !rule.contains(['{', '}']) && !rule.contains("[:") && !rule.ends_with('\t') {
         return Cow::Borrowed(rule);
     }
-    let (mut out, mut is_escaped, mut is_class) = (String::new(), false, false);
+    let mut out = String::new();
+    let mut is_escaped = false;
+    let mut is_class = false;
     for c in rule.chars() {
         let is_brace = matches!(c, '{' | '}') && !is_class && !is_escaped;
         is_class = !is_escaped && (c == '[' || is_class && c != ']');

@@ -122,7 +122,9 @@ impl FileWatch {
             reason = "the replacement is unsafe, and an `OwnedFd` keeps what it demands"
         )]
         let inotify = AsyncFd::new(inotify).map_err(failed)?;
-        let (dirs, paths, workspace) = (BTreeMap::new(), BTreeMap::new(), workspace.clone());
+        let dirs = BTreeMap::new();
+        let paths = BTreeMap::new();
+        let workspace = workspace.clone();
         let mut watch = Self {
             workspace,
             root,

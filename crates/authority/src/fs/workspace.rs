@@ -47,7 +47,8 @@ impl Workspace {
                 .map_err(|error| Error::io("open working directory", cwd, error))?,
         };
         if !cwd.starts_with(&root.path) {
-            let (cwd, project) = (super::escape(&cwd), super::escape(&root.path));
+            let cwd = super::escape(&cwd);
+            let project = super::escape(&root.path);
             let text = format!(
                 "working directory {cwd} is not inside the project {project}; name one that is"
             );

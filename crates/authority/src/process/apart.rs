@@ -280,7 +280,8 @@ impl Apart {
             .filter_map(|four| four.first_chunk().map(|four| u32::from_ne_bytes(*four)));
         let mut next = || numbers.next().unwrap_or_default();
         let status = ExitStatus::from_raw(next().cast_signed());
-        let (ended, refused) = (next(), next());
+        let ended = next();
+        let refused = next();
         let how = status.code().map_or(
             ChildExit::Signal(status.signal().unwrap_or(0)),
             ChildExit::Exit,

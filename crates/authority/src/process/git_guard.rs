@@ -106,7 +106,8 @@ impl GitGuard {
         for dir in others {
             workspace = workspace.with_dir(ambient, dir, Access::ReadWrite)?;
         }
-        let (allows, help) = (Box::new(allows), Box::new(help));
+        let allows = Box::new(allows);
+        let help = Box::new(help);
         Ok(Self {
             roots: workspace,
             quarantine,
@@ -193,7 +194,8 @@ impl GitGuard {
             allows: &self.allows,
             help: &self.help,
         };
-        let (roots, findings) = (&self.roots, Vec::new());
+        let roots = &self.roots;
+        let findings = Vec::new();
         let mut judge = Judge {
             roots,
             rules,

@@ -96,7 +96,8 @@ pub(super) fn of(pid: Pid) -> Option<Label> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix(LINE))?;
     let mut fields = line.split_ascii_whitespace();
-    let (soft, hard) = (fields.next()?, fields.next()?.parse::<u64>().ok()?);
+    let soft = fields.next()?;
+    let hard = fields.next()?.parse::<u64>().ok()?;
     let above = hard >> BITS;
     (above.is_power_of_two() && hard.ilog2() <= TOP).then(|| Label {
         host: hard & MASK,

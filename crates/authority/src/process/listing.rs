@@ -100,7 +100,8 @@ fn found(session: &str) -> Vec<Found> {
         .filter_map(processes::look)
         .collect();
     let mut below: HashMap<i32, Vec<Process>> = HashMap::new();
-    let (mut next, mut hosts) = (Vec::new(), HashSet::new());
+    let mut next = Vec::new();
+    let mut hosts = HashSet::new();
     for process in all.into_iter().filter(|process| !process.zombie) {
         below.entry(process.parent).or_default().push(process);
         let label = label::of(process.pid).filter(|label| label.is_of(session));
@@ -116,7 +117,8 @@ fn found(session: &str) -> Vec<Found> {
             });
         }
     }
-    let (mut found, mut taken) = (Vec::new(), HashSet::new());
+    let mut found = Vec::new();
+    let mut taken = HashSet::new();
     // A process that shows its owner itself goes before its parent's word for it.
     next.sort_by_key(|found| found.call.is_some());
     taken.extend(next.iter().map(|found| found.process.pid));

@@ -45,7 +45,8 @@ impl ChildMemory {
             .chain(orphans)
             .map(|process| process.pid)
             .collect();
-        let (mut seen, mut sum) = (HashSet::new(), None);
+        let mut seen = HashSet::new();
+        let mut sum = None;
         while let Some(pid) = next.pop() {
             if seen.len() == MAX_PROCESSES {
                 break;

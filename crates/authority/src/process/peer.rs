@@ -60,7 +60,8 @@ pub fn peer_of(ambient: &Ambient, stream: &UnixStream) -> Result<Peer, Error> {
             "look at a client: it has no process number here",
         )
     };
-    let (uid, pid) = (cred.uid(), pid.ok_or_else(hidden)?);
+    let uid = cred.uid();
+    let pid = pid.ok_or_else(hidden)?;
     let may_change = match started_by_pod(ambient, pid) {
         _ if uid != rustix::process::geteuid().as_raw() => Err(OnlyLooks::OtherUser),
         Some(false) => Ok(()),

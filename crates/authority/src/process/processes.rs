@@ -45,11 +45,9 @@ fn parse(pid: Pid, stat: &str) -> Option<Process> {
     let mut fields = rest.split_ascii_whitespace();
     let ended = matches!(fields.next()?, "Z" | "X" | "x");
     let mut next = |skipped: usize| fields.nth(skipped);
-    let (parent, group, session) = (
-        next(0)?.parse().ok()?,
-        next(0)?.parse().ok()?,
-        next(0)?.parse().ok()?,
-    );
+    let parent = next(0)?.parse().ok()?;
+    let group = next(0)?.parse().ok()?;
+    let session = next(0)?.parse().ok()?;
     let threads: u64 = next(13)?.parse().ok()?;
     let started = next(1)?.parse().ok()?;
     // Its first thread may have ended while others run.

@@ -71,7 +71,8 @@ fn pieces(roots: impl Iterator<Item = PathBuf>, most: usize) -> Vec<PathBuf> {
             false => {}
         }
     }
-    let (mut left, mut next) = (most, 0);
+    let mut left = most;
+    let mut next = 0;
     while let Some(path) = dirs.get(next).map(|dir| dir.path.clone()) {
         let mut entries = std::fs::read_dir(path).ok();
         while let Some(entry) = entries

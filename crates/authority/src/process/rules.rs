@@ -434,7 +434,8 @@ fn toolchains(
         !written.iter().any(|root| path.starts_with(root))
             && !hidden.iter().any(|place| overlap(path, place))
     };
-    let (mut found, mut absent) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut absent = Vec::new();
     let settings = home
         .iter()
         .map(|home| ((home.join(MAVEN_SETTINGS), Named::ByUs), false));
@@ -533,7 +534,8 @@ fn resolved(paths: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>, Error
             } else {
                 "the keys in"
             };
-            let (path, place) = (crate::escape(path), crate::escape(place));
+            let path = crate::escape(path);
+            let place = crate::escape(place);
             let text = format!(
                 "a command that can read {path} could also read {what} {place}; start in a project directory, or use sandbox mode off"
             );

@@ -108,7 +108,8 @@ impl Spawner {
         job: &Job,
         streams: Streams,
     ) -> Result<SpawnedChild, Error> {
-        let (begun, before) = (Instant::now(), self.traffic());
+        let begun = Instant::now();
+        let before = self.traffic();
         let (child, exit, pipe, beyond) = self.start(job, streams).await?;
         let reader = Reader {
             pipe,

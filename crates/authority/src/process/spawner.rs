@@ -142,12 +142,10 @@ impl Spawner {
         }
         TempBase::check(&temp_parent(&env))?;
         let (room, permitted) = Default::default();
-        let (mode, null, helper, proxy) = (
-            confinement.mode,
-            null_file,
-            OnceLock::new(),
-            OnceLock::new(),
-        );
+        let mode = confinement.mode;
+        let null = null_file;
+        let helper = OnceLock::new();
+        let proxy = OnceLock::new();
         let shared = Shared {
             mode,
             env,
@@ -159,7 +157,8 @@ impl Spawner {
             helper,
             proxy,
         };
-        let (door, programs) = (Door::new(), Programs::Any);
+        let door = Door::new();
+        let programs = Programs::Any;
         Ok(Self {
             shared: Arc::new(shared),
             door,
@@ -568,8 +567,9 @@ impl Spawner {
         let is_untried = |state: MutexGuard<'_, _>| matches!(*state, Namespaces::NotTried);
         // Where it is locked, somebody begins them.
         if self.shared.helper.get().is_some() && room.helper.try_lock().is_ok_and(is_untried) {
-            let (shared, room, network) =
-                (Arc::clone(&self.shared), Arc::clone(room), self.network);
+            let shared = Arc::clone(&self.shared);
+            let room = Arc::clone(room);
+            let network = self.network;
             tokio::task::spawn_blocking(move || shared.helper(&room, network).is_some());
         }
     }
@@ -585,8 +585,9 @@ impl Spawner {
         mut resources: ChildResources,
     ) -> io::Result<Option<io::Result<RunningChild>>> {
         if reach.is_some() && self.shared.helper.get().is_some() {
-            let (shared, room, network) =
-                (Arc::clone(&self.shared), Arc::clone(&room), self.network);
+            let shared = Arc::clone(&self.shared);
+            let room = Arc::clone(&room);
+            let network = self.network;
             let start = move || match shared.helper(&room, network) {
                 Some(helper) => {
                     if helper.has_tmp() {

@@ -47,7 +47,8 @@ pub fn stale_hosts(_: &Ambient, parent: &Path) -> Vec<StaleHost> {
 /// # Errors
 /// `Unavailable`, beside the list, when some may still run.
 pub fn end_stale(_: &Ambient, parent: &Path) -> (Vec<(String, u32)>, Result<(), Error>) {
-    let (mut ended, mut unsure) = (Vec::new(), Vec::new());
+    let mut ended = Vec::new();
+    let mut unsure = Vec::new();
     let until = Instant::now() + MAX_STALE;
     for host in held(parent) {
         let swept = survivors::end(|process| host.owns(process));
@@ -90,11 +91,9 @@ pub(super) fn note(dir: &Path, tag: &str) -> io::Result<()> {
 fn read(dir: PathBuf, held: File) -> Option<StaleHost> {
     let text = fs::read_link(dir.join(OWNER)).ok()?;
     let mut fields = text.to_str()?.splitn(3, ' ');
-    let (pid, started, tag) = (
-        fields.next()?.parse().ok()?,
-        fields.next()?.parse::<u64>().ok()?,
-        fields.next()?,
-    );
+    let pid = fields.next()?.parse().ok()?;
+    let started = fields.next()?.parse::<u64>().ok()?;
+    let tag = fields.next()?;
     // Its directory was not locked, so the host ended. The process is checked, too, for file systems with unreliable
     // locks.
     let now = i32::try_from(pid)

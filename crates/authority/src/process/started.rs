@@ -133,7 +133,8 @@ impl Drop for RunningChild {
             return;
         };
         self.signal(Signal::KILL);
-        let (pid, apart) = (self.pid, self.apart.take());
+        let pid = self.pid;
+        let apart = self.apart.take();
         let clean_up = move || {
             resources.release(pid, apart);
         };

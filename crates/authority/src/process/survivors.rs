@@ -38,7 +38,9 @@ pub(super) fn living(whose: impl Fn(&Process) -> bool) -> Vec<Pid> {
 /// Kills the processes that [`living`] finds, repeatedly, until none is left.
 pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
     let until = Instant::now() + MAX_TIME;
-    let (mut ended, mut clean, mut wanted) = (HashSet::new(), 0, CLEAN);
+    let mut ended = HashSet::new();
+    let mut clean = 0;
+    let mut wanted = CLEAN;
     // Zombies that are never reaped, as below an init process that does not reap, are seen in every round.
     let mut dead = HashSet::new();
     for _ in 0..MAX_ROUNDS {
@@ -103,7 +105,8 @@ impl Look {
             .filter_map(processes::look)
             .collect();
         let mut below: HashMap<i32, Vec<Process>> = HashMap::new();
-        let (mut next, mut zombies) = (Vec::new(), Vec::new());
+        let mut next = Vec::new();
+        let mut zombies = Vec::new();
         for process in all.iter().filter(|process| !spared.contains(&process.pid)) {
             below.entry(process.parent).or_default().push(*process);
             match whose(process) {
@@ -112,7 +115,8 @@ impl Look {
                 false => {}
             }
         }
-        let (mut chosen, mut taken) = (Vec::new(), HashSet::new());
+        let mut chosen = Vec::new();
+        let mut taken = HashSet::new();
         while let Some(process) = next.pop() {
             if taken.insert(process.pid) {
                 let children = below

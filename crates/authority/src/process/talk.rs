@@ -69,11 +69,9 @@ impl Spawner {
         let output = Receiver::from_owned_fd(OwnedFd::from(output)).map_err(failed)?;
         let streams = Streams::Apart(theirs.into(), own.into(), env);
         let child = self.spawn_on(&job, streams).await?.paced(PACE, PACE_TIME);
-        let (kept, cancel, pid) = (
-            Arc::<Mutex<Vec<u8>>>::default(),
-            CancellationToken::new(),
-            child.pid(),
-        );
+        let kept = Arc::<Mutex<Vec<u8>>>::default();
+        let cancel = CancellationToken::new();
+        let pid = child.pid();
         let keep = {
             let kept = Arc::clone(&kept);
             move |bytes: &[u8]| {

@@ -54,7 +54,8 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
     let mut todo: VecDeque<OsString> = names(path)?;
     let mut stack = vec![open_root()?];
     let mut at = PathBuf::from("/");
-    let (mut links, mut steps) = (0, 0);
+    let mut links = 0;
+    let mut steps = 0;
     while let Some(name) = todo.pop_front() {
         steps += 1;
         if steps > MAX_STEPS {

@@ -56,7 +56,8 @@ fn every_cut_of_a_stream_gives_the_same_words() {
 #[test]
 fn a_clone_made_before_a_secret_was_added_redacts_it() {
     let first = Redactor::default();
-    let (clone, mut stream) = (first.clone(), RedactedStream::new(first.clone()));
+    let clone = first.clone();
+    let mut stream = RedactedStream::new(first.clone());
     assert!(clone.is_idle());
     assert_eq!(stream.push(b"late-secret "), b"late-secret ".as_slice());
     first.add(&secret("A", "late-secret")).unwrap();
@@ -130,7 +131,8 @@ fn what_cannot_begin_a_secret_is_settled() {
 
 #[test]
 fn patterns_are_replaced_in_whole_texts_of_every_clone() {
-    let (key, redactor) = (secret("KEY", "k3y-of-a-provider"), Redactor::default());
+    let key = secret("KEY", "k3y-of-a-provider");
+    let redactor = Redactor::default();
     let clone = redactor.clone();
     let pattern = |text: &str| regex::Regex::new(text).unwrap();
     redactor.add_patterns(&[pattern("sk-[0-9]+"), pattern("(?s)BEGIN.*END")]);

@@ -7,7 +7,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 fn what_nobody_holds_is_removed_whatever_its_number_says() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    let (own, random) = (std::process::id(), "0123456789abcdef");
+    let own = std::process::id();
+    let random = "0123456789abcdef";
     let stale = [
         format!("yoi-{own}-{random}"),
         format!("yoi-4194304-{random}"),

@@ -510,10 +510,8 @@ async fn networks() {
     );
     let none = helped(&place, SandboxMode::WorkspaceWrite).with_network(Network::None);
     let on = helped(&place, SandboxMode::WorkspaceWrite).with_network(Network::On);
-    let (none, on) = (
-        sh(&none, &place, &reach).await,
-        sh(&on, &place, &reach).await,
-    );
+    let none = sh(&none, &place, &reach).await;
+    let on = sh(&on, &place, &reach).await;
     assert_eq!(
         (none.0, none.2),
         (ChildExit::Exit(1), Some(1)),

@@ -82,10 +82,8 @@ async fn a_permit_is_for_one_child_of_its_call_and_only_the_host_gives_it() {
     }
     let place = Place::new();
     let host = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
-    let (open, shut) = (
-        ("ok".to_owned(), Some(Beyond::Network)),
-        ("ENETUNREACH".to_owned(), None),
-    );
+    let open = ("ok".to_owned(), Some(Beyond::Network));
+    let shut = ("ENETUNREACH".to_owned(), None);
     let socket = ["socket", "2", "1"];
     let permit = host.permit("c00000001", Beyond::Network);
     let other = authority::Job {

@@ -122,11 +122,11 @@ async fn ways_around_the_names() {
     let [caged, free] =
         [SandboxMode::WorkspaceWrite, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
     let at = |name: &str| place.project.join(name).to_str().unwrap().to_owned();
-    let (socket, bound, file) = (at("socket"), at("bound"), at("file"));
-    let (outside, hard) = (
-        place.outside.join("file").to_str().unwrap().to_owned(),
-        at("hard"),
-    );
+    let socket = at("socket");
+    let bound = at("bound");
+    let file = at("file");
+    let outside = place.outside.join("file").to_str().unwrap().to_owned();
+    let hard = at("hard");
     let unnamed = place.outside.join("unnamed").to_str().unwrap().to_owned();
     let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     // Namespaces other than a user's need powers, which even root's children lack; outside, a machine may forbid them.

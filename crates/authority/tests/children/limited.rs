@@ -83,10 +83,8 @@ async fn the_network_is_given_by_the_host_only() {
     let port = listener.local_addr().unwrap().port().to_string();
     let host = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
     let outside = place.outside.join("file").to_str().unwrap().to_owned();
-    let (with, without) = (
-        host.limited(&some, true).unwrap(),
-        host.limited(&some, false).unwrap(),
-    );
+    let with = host.limited(&some, true).unwrap();
+    let without = host.limited(&some, false).unwrap();
     assert_eq!(place.says(&with, &["tcp", &port]).await, "ok");
     assert_eq!(
         place.says(&with, &["read", &outside]).await,

@@ -150,10 +150,8 @@ async fn an_ordinary_users_processes_are_described_below_proc() {
         return;
     };
     let root = rustix::process::geteuid().is_root();
-    let (denied, not_permitted) = (
-        "Permission denied",
-        if root { "Permission denied" } else { DENIED },
-    );
+    let denied = "Permission denied";
+    let not_permitted = if root { denied } else { DENIED };
     for (name, value, said) in [
         ("oom_score_adj", "300", "300"),
         ("comm", "mine", "mine"),

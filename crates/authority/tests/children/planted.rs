@@ -42,7 +42,8 @@ async fn a_toolchain_that_became_a_link_is_not_read_through() {
     for variable in ["VIRTUAL_ENV", "GOROOT", "JAVA_HOME", "CARGO_HOME"] {
         let place = told(variable, |place| place.project.join("env"));
         // Of `CARGO_HOME` only `bin` and its like are given.
-        let (target, within) = (place.outside.clone(), place.outside.join("bin"));
+        let target = place.outside.clone();
+        let within = place.outside.join("bin");
         fs::create_dir(&within).unwrap();
         fs::write(within.join("private"), "private").unwrap();
         plant(&place, &target, &place.project.join("env")).await;
@@ -73,7 +74,8 @@ async fn the_persons_own_links_are_followed_once() {
         return;
     }
     let place = Place::new();
-    let (big, tools) = (place.outside.join("big"), place.outside.join("tools"));
+    let big = place.outside.join("big");
+    let tools = place.outside.join("tools");
     fs::create_dir_all(big.join("registry")).unwrap();
     fs::create_dir_all(&tools).unwrap();
     fs::write(big.join("registry/crate"), "code").unwrap();

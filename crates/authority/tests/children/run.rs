@@ -79,11 +79,9 @@ async fn the_memory_of_a_child_is_that_of_its_processes() {
         .spawn(place.job("sh", &["-c", "sleep 300 & sleep 300 & echo ready; wait"]))
         .await
         .unwrap();
-    let (memory, pid, cancel) = (
-        child.memory().unwrap(),
-        child.pid(),
-        CancellationToken::new(),
-    );
+    let memory = child.memory().unwrap();
+    let pid = child.pid();
+    let cancel = CancellationToken::new();
     let mut seen = None;
     let ready = |_: &[u8]| {
         let alone = resident_memory(&ambient::claim(), pid).unwrap();
@@ -271,7 +269,8 @@ fn eight_at_once_from_other_threads() {
     runtime.block_on(async {
         let calls: Vec<_> = (0..8)
             .map(|n| {
-                let (spawner, handle) = (spawner.clone(), handle.clone());
+                let spawner = spawner.clone();
+                let handle = handle.clone();
                 let mut job = place.job(
                     "sh",
                     &["-c", &format!("sleep 0.1; echo {n}; (setsid sleep 300 &)")],

@@ -20,10 +20,8 @@ pub(crate) fn probe() -> &'static Path {
     BUILT.get_or_init(|| {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("authority");
         std::fs::create_dir_all(&dir).unwrap();
-        let (path, made) = (
-            dir.join("probe"),
-            dir.join(format!("probe-{}", std::process::id())),
-        );
+        let path = dir.join("probe");
+        let made = dir.join(format!("probe-{}", std::process::id()));
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/children");
         let sources = ["probe.c", "escape.c", "writable.c"].map(|name| sources.join(name));
         let built = Command::new("cc")

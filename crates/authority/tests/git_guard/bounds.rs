@@ -77,7 +77,8 @@ fn many_new_hooks_are_removed_and_counted() {
 #[test]
 fn what_a_look_costs() {
     let scene = scene();
-    let (guarded, plain) = ("true", "true");
+    let guarded = "true";
+    let plain = "true";
     (0..100).for_each(|n| fs::create_dir(scene.path(&format!("src/{n}"))).unwrap());
     scene.run(guarded);
     grown_old(&scene.path("src"));

@@ -112,11 +112,9 @@ fn a_directory_in_place_of_a_file_is_told() {
 #[test]
 fn a_directory_that_is_swapped_meanwhile_leads_nowhere() {
     let scene = scene();
-    let (hooks, aside, link) = (
-        scene.path(".git/hooks"),
-        scene.path(".git/aside"),
-        scene.path(".git/link"),
-    );
+    let hooks = scene.path(".git/hooks");
+    let aside = scene.path(".git/aside");
+    let link = scene.path(".git/link");
     let theirs = scene.outside.join("theirs");
     fs::create_dir(&theirs).unwrap();
     for n in 0..20 {

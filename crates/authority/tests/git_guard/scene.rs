@@ -30,11 +30,9 @@ impl Scene {
     pub(crate) fn new(allows: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
-        let (root, outside, quarantine) = (
-            base.join("root"),
-            base.join("outside"),
-            base.join("state/quarantine"),
-        );
+        let root = base.join("root");
+        let outside = base.join("outside");
+        let quarantine = base.join("state/quarantine");
         for path in [
             root.join("src"),
             root.join("there"),
@@ -67,7 +65,8 @@ impl Scene {
         // One is made by git, the others are copies: starting programs is what takes time here.
         static MADE: OnceLock<Vec<(PathBuf, Vec<u8>)>> = OnceLock::new();
         let made = MADE.get_or_init(|| {
-            let (init, commit) = ("init -q --template=", "commit -qm two --allow-empty");
+            let init = "init -q --template=";
+            let commit = "commit -qm two --allow-empty";
             scene.git(&format!(
                 "{init} . && git add . && git commit -qm one && git {commit} && mkdir .git/hooks .git/info"
             ));

@@ -101,7 +101,8 @@ pub(crate) fn guests(binary: &Path, amount: Amount, table: &mut Table) {
         });
         median(&steps.collect::<Vec<_>>())
     };
-    let (first, of_lua) = (cold("floor", read()), cold("lua", own("bench_lua")));
+    let first = cold("floor", read());
+    let of_lua = cold("lua", own("bench_lua"));
     table.added(
         "first call of a tool in Lua, floor Read",
         (of_lua, first),
@@ -113,7 +114,8 @@ pub(crate) fn guests(binary: &Path, amount: Amount, table: &mut Table) {
 
 /// A start with granted guests that nobody calls.
 fn many(binary: &Path, server: &Server, amount: Amount, table: &mut Table) {
-    let (plain, with_guests) = (Program::new(binary, server), Program::new(binary, server));
+    let plain = Program::new(binary, server);
+    let with_guests = Program::new(binary, server);
     let manifest = &MANIFEST[..MANIFEST.find("[features.lua]").unwrap()];
     for number in 0..MANY {
         let own = |text: &str| text.replace("bench", &format!("bench{number}"));
@@ -126,7 +128,8 @@ fn many(binary: &Path, server: &Server, amount: Amount, table: &mut Table) {
         with_guests.add_package(&format!("bench{number}"), &files);
     }
     with_guests.grant_all();
-    let (mut least, mut more) = (Vec::new(), Vec::new());
+    let mut least = Vec::new();
+    let mut more = Vec::new();
     for round in 0..amount.rounds {
         let name = format!("s{round}");
         least.push(ms(plain.run(server, &name, 0).start));

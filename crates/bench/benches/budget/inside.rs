@@ -66,7 +66,8 @@ pub(crate) fn features(amount: Amount, table: &mut Table) {
         assert_eq!(registry.tools().iter().count(), count);
         took
     };
-    let (mut one, mut two) = (Vec::new(), Vec::new());
+    let mut one = Vec::new();
+    let mut two = Vec::new();
     for _ in 0..amount.rounds.min(11) {
         one.push(time(1000));
         two.push(time(2000));
@@ -99,7 +100,8 @@ pub(crate) fn latency(amount: Amount, table: &mut Table) {
     slot.deadline = SPIN / 2;
     builder.add(slot);
     let hooks = builder.build();
-    let (mut idle, mut beside) = (Vec::new(), Vec::new());
+    let mut idle = Vec::new();
+    let mut beside = Vec::new();
     for _ in 0..amount.rounds {
         idle.extend(runtime.block_on(ticks(std::future::pending())));
         let view = || RequestView {
@@ -160,7 +162,9 @@ pub(crate) fn door(amount: Amount, table: &mut Table) {
         use_it();
         began.elapsed().as_secs_f64() * 1e9 / f64::from(USES)
     };
-    let (mut enter, mut check, mut load) = (Vec::new(), Vec::new(), Vec::new());
+    let mut enter = Vec::new();
+    let mut check = Vec::new();
+    let mut load = Vec::new();
     for _ in 0..amount.rounds {
         load.push(each(&|| {
             (0..USES).for_each(|_| {
@@ -204,7 +208,8 @@ pub(crate) fn gates(amount: Amount, table: &mut Table) {
         number: 1,
         items: 0,
     };
-    let (mut asked, mut nothing) = (Vec::new(), Vec::new());
+    let mut asked = Vec::new();
+    let mut nothing = Vec::new();
     for _ in 0..amount.rounds {
         let began = Instant::now();
         runtime.block_on(async {

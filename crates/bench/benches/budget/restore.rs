@@ -43,7 +43,9 @@ pub(crate) fn restore(ambient: &Ambient, binary: &Path, amount: Amount, table: &
     }
     let files = newest(&place.session());
     let mut times = Times::default();
-    let (mut floor, mut read, mut behind) = (0, 0, 0);
+    let mut floor = 0;
+    let mut read = 0;
+    let mut behind = 0;
     for _ in 0..amount.rounds {
         let began = Instant::now();
         floor = files.iter().map(|file| checksum(file)).sum();
@@ -106,11 +108,13 @@ fn memory(place: &PodPlace, binary: &Path, table: &mut Table) {
     let server = Server::start();
     let program = Program::new(binary, &server);
     let empty = program.idle("empty").private;
-    let (long, whole) = (program.pods().join("long"), program.pods().join("whole"));
+    let long = program.pods().join("long");
+    let whole = program.pods().join("whole");
     copy(&place.session(), &long);
     copy(&place.session(), &whole);
     std::fs::remove_dir_all(whole.join("idx")).unwrap();
-    let (private, folded) = (program.idle("long").private, program.idle("whole").private);
+    let private = program.idle("long").private;
+    let folded = program.idle("whole").private;
     let (opened, past) = place.open(&CountingDisk::default());
     let items = resume(past).unwrap().restored.items.len();
     opened.journal.close();

@@ -52,7 +52,10 @@ pub(crate) fn start(binary: &Path, amount: Amount, table: &mut Table) {
         known.push(ms(program.run(&server, "known", 0).start));
         plugins.push(ms(with_plugins.run(&server, &format!("c{round}"), 0).start));
     }
-    let (new, again, known, least) = (median(&new), median(&again), median(&known), median(&least));
+    let new = median(&new);
+    let again = median(&again);
+    let known = median(&known);
+    let least = median(&least);
     let most = python.is_some().then_some(0.25);
     let name = if python.is_some() {
         "python3 importing its HTTP client"
@@ -85,7 +88,9 @@ fn interpreter() -> Option<PathBuf> {
 pub(crate) fn steps(ambient: &Ambient, binary: &Path, amount: Amount, table: &mut Table) {
     let server = Server::start();
     let program = Program::new(binary, &server);
-    let (mut step, mut again, mut floor) = (Vec::new(), Vec::new(), Vec::new());
+    let mut step = Vec::new();
+    let mut again = Vec::new();
+    let mut floor = Vec::new();
     for round in 0..amount.rounds {
         step.extend(
             program
@@ -106,7 +111,8 @@ pub(crate) fn steps(ambient: &Ambient, binary: &Path, amount: Amount, table: &mu
     } else {
         "unconfined: this kernel cannot"
     };
-    let (step, again) = (median(&step), median(&again));
+    let step = median(&step);
+    let again = median(&again);
     table.added(
         &format!("a step with `true`, floor the same child ({confinement})"),
         (step, median(&floor)),
@@ -122,7 +128,9 @@ pub(crate) fn steps(ambient: &Ambient, binary: &Path, amount: Amount, table: &mu
 pub(crate) fn clients(binary: &Path, amount: Amount, table: &mut Table) {
     let server = Server::start();
     let program = Program::new(binary, &server);
-    let (mut alone, mut watched, mut again) = (Vec::new(), Vec::new(), Vec::new());
+    let mut alone = Vec::new();
+    let mut watched = Vec::new();
+    let mut again = Vec::new();
     for round in 0..amount.rounds {
         alone.extend(
             program
@@ -140,7 +148,9 @@ pub(crate) fn clients(binary: &Path, amount: Amount, table: &mut Table) {
                 .split_off(WARM),
         );
     }
-    let (alone, watched, again) = (median(&alone), median(&watched), median(&again));
+    let alone = median(&alone);
+    let watched = median(&watched);
+    let again = median(&again);
     table.added(
         "a step with three attached clients, floor without",
         (watched, alone),

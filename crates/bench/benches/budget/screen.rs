@@ -55,7 +55,8 @@ fn keys(server: &Server, program: &Program, table: &mut Table) {
     terminal.types("go\r");
     terminal.sees("started");
     terminal.sees("word word");
-    let (busy, again) = (typed(&mut terminal), typed(&mut terminal));
+    let busy = typed(&mut terminal);
+    let again = typed(&mut terminal);
     assert!(
         !server.is_over(),
         "the model spoke to the end of what was typed"
@@ -146,7 +147,8 @@ fn long(ambient: &Ambient, program: &Program, amount: Amount, table: &mut Table)
         terminal.leaves();
         ms(shown.duration_since(began))
     };
-    let (mut times, mut again) = (Vec::new(), Vec::new());
+    let mut times = Vec::new();
+    let mut again = Vec::new();
     for _ in 0..amount.rounds {
         times.push(opened());
         again.push(opened());

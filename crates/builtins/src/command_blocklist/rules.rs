@@ -222,7 +222,9 @@ fn is_root(path: &str) -> bool {
     let mut parts = rest
         .split('/')
         .filter(|part| !matches!(*part, "" | "." | "*" | ".*" | ".."));
-    let (first, second, third) = (parts.next(), parts.next(), parts.next());
+    let first = parts.next();
+    let second = parts.next();
+    let third = parts.next();
     match (first, second, third) {
         (None, ..) => true,
         (Some(first), None, _) => SYSTEM.contains(&first),

@@ -127,10 +127,8 @@ fn what_cannot_be_read_is_refused_or_said() {
             );
         }
     }
-    let (long, deep) = (
-        "x".repeat(shell::MAX_BYTES + 1),
-        format!("{}ls{}", "( ".repeat(200), " )".repeat(200)),
-    );
+    let long = "x".repeat(shell::MAX_BYTES + 1);
+    let deep = format!("{}ls{}", "( ".repeat(200), " )".repeat(200));
     for text in [&*long, &deep, "ls \u{1}", "ls\u{a0}x"] {
         assert_eq!(
             check(text, &[]).map(|found| found.rule),

@@ -42,7 +42,8 @@ impl MemoryLookup for NoteStore {
             )));
         }
         let question = rank::words(&question);
-        let (mut notes, mut unreadable) = (Vec::new(), Vec::new());
+        let mut notes = Vec::new();
+        let mut unreadable = Vec::new();
         for name in self.names()? {
             match self.load(&name) {
                 Ok(note) if query.kind.is_none_or(|kind| kind == note.kind) => notes.push(note),

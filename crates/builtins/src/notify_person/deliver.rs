@@ -156,11 +156,9 @@ impl Sender {
                     .map(OsString::from)
                     .chain([OsString::from(message.body(*format))]);
                 let program = words.next().unwrap_or_default();
-                let (args, cwd, call) = (
-                    words.collect(),
-                    workspace.cwd().to_owned(),
-                    format!("notify-{}", cx.run),
-                );
+                let args = words.collect();
+                let cwd = workspace.cwd().to_owned();
+                let call = format!("notify-{}", cx.run);
                 command(
                     spawner,
                     Job {
@@ -255,7 +253,8 @@ async fn post(
             | HttpErrorKind::Encoded
             | HttpErrorKind::TooLarge => again(error.message),
         })?;
-    let (status, host) = (response.status, url.base().host_port());
+    let status = response.status;
+    let host = url.base().host_port();
     let why = format!("{host} answered {status}");
     match status {
         _ if status.is_success() => Ok(()),

@@ -187,7 +187,8 @@ impl Deliveries {
     /// The event of this key, which may be new.
     fn entry(&mut self, key: EventKey, since: u64, now: u64) -> Option<&mut Delivery> {
         if !self.events.iter().any(|delivery| delivery.key == key) {
-            let (state, key) = (DeliveryState::Waiting, key.clone());
+            let state = DeliveryState::Waiting;
+            let key = key.clone();
             self.events.push_back(Delivery {
                 key,
                 since_ms: since,

@@ -258,7 +258,8 @@ fn event(head: &str, number: usize) -> Option<ThreadEntry> {
     let mut parts = head.splitn(4, " | ");
     let numbered = parts.next()?.parse() == Ok(number);
     let at = Time::parse(parts.next()?)?;
-    let (what, author) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+    let what = parts.next()?.to_owned();
+    let author = parts.next()?.to_owned();
     numbered.then_some(ThreadEntry {
         at,
         what,

@@ -99,7 +99,8 @@ impl ItemId {
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         const FORM: &[u8] = b"dddd1d3d-2d5d6d-";
-        let (stamp, slug) = (name.get(..STAMP)?, name.get(STAMP..)?);
+        let stamp = name.get(..STAMP)?;
+        let slug = name.get(STAMP..)?;
         (plain::has_form(stamp, FORM) && plain::is_slug(slug, MAX_ID - STAMP))
             .then(|| Self(name.to_owned()))
     }

@@ -76,7 +76,8 @@ impl WorkItemReader for WorkItemStore {
             .status
             .as_ref()
             .map_or(&WorkItemStatus::LIVE[..], std::slice::from_ref);
-        let (mut items, mut unreadable) = (Vec::new(), Vec::new());
+        let mut items = Vec::new();
+        let mut unreadable = Vec::new();
         for found in self.all(folders)? {
             match self
                 .read(&found, "item.md", MAX_FRONT)
@@ -108,13 +109,11 @@ impl WorkItemReader for WorkItemStore {
         let thread = self.read(&found, "thread.md", MAX_FILE)?;
         let events = events(&thread, &record.heading.created_at);
         let events = events.map_err(|why| found.corrupt("thread.md", &why))?;
-        let (body, heading) = (
-            record.body().to_owned(),
-            Heading {
-                status: found.folder,
-                ..record.heading
-            },
-        );
+        let body = record.body().to_owned();
+        let heading = Heading {
+            status: found.folder,
+            ..record.heading
+        };
         Ok(WorkItem {
             heading,
             body,
@@ -144,12 +143,12 @@ impl WorkItemWriter for WorkItemStore {
         let now = Time::of((self.now)());
         let slug = plain::slug(&title.to_string(), MAX_SLUG);
         let id = self.free(&now, if slug.is_empty() { "item" } else { &slug })?;
-        let (kind, priority) = (
-            kind.unwrap_or(WorkItemKind::Task),
-            priority.unwrap_or(Priority::Normal),
-        );
-        let (status, assignee) = (WorkItemStatus::Open, Assignee::nobody());
-        let (created_at, updated_at) = (now.clone(), now.clone());
+        let kind = kind.unwrap_or(WorkItemKind::Task);
+        let priority = priority.unwrap_or(Priority::Normal);
+        let status = WorkItemStatus::Open;
+        let assignee = Assignee::nobody();
+        let created_at = now.clone();
+        let updated_at = now.clone();
         let heading = Heading {
             id: id.clone(),
             title,

@@ -405,7 +405,8 @@ fn killed_anywhere_a_message_is_sent_at_most_once() {
     let of = || pod(settings(None), AttemptLimits::USUAL, Some(&server));
     let reference = story(of());
     assert_eq!(server.keys(0).len(), 1);
-    let (mut once, mut unknown) = (0, 0);
+    let mut once = 0;
+    let mut unknown = 0;
     let points = reference.pod.points.numbered();
     for (name, nth) in &points {
         let what = format!("killed at {name} {nth}");

@@ -211,7 +211,8 @@ pub(crate) fn heard(live: &LivePod) {
 /// Lets time pass until the command has written its file. It stands still while a run is open: what passes meanwhile
 /// counts against the command's deadline.
 pub(crate) fn begins(live: &LivePod, told: &Path) {
-    let (began, mut waited) = (Instant::now(), 0);
+    let began = Instant::now();
+    let mut waited = 0;
     while !told.exists() {
         assert!(began.elapsed() < PATIENCE, "no command began");
         let folded = live.ask(live.client().status()).unwrap().folded;

@@ -37,7 +37,8 @@ fn what_cannot_be_reached_is_tried_again_as_often_as_set() {
 #[test]
 fn the_same_result_is_a_reference_until_something_changes() {
     let version = Arc::new(AtomicU32::new(0));
-    let (reads, writes) = (Arc::clone(&version), Arc::clone(&version));
+    let reads = Arc::clone(&version);
+    let writes = Arc::clone(&version);
     let read = FnTool::new("Read", ToolEffect::ReadOnly, move |_, arguments| {
         let content = format!(
             "{arguments} {}",

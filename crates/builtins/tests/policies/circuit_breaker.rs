@@ -113,10 +113,13 @@ impl FeatureModule for Behind {
 // A success that comes while the error before it is still being written ends the row, too.
 #[test]
 fn what_is_not_durable_yet_counts() {
-    let (written, seen) = (Latch::new("written"), Latch::new("seen"));
-    let (calls, wait) = (AtomicU64::new(0), written.clone());
+    let written = Latch::new("written");
+    let seen = Latch::new("seen");
+    let calls = AtomicU64::new(0);
+    let wait = written.clone();
     let flaky = FnTool::new("Flaky", ToolEffect::ReadOnly, move |_, _| {
-        let (call, wait) = (calls.fetch_add(1, Ordering::Relaxed), wait.clone());
+        let call = calls.fetch_add(1, Ordering::Relaxed);
+        let wait = wait.clone();
         async move {
             if call != 1 {
                 return Err(ToolError::new(ErrorKind::Unavailable, "broken"));

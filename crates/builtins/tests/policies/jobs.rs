@@ -427,7 +427,8 @@ fn killed_anywhere_the_end_of_a_job_is_told_once() {
             .any(|(name, _)| name == "commit:notification_queued"),
         "{points:?}"
     );
-    let (mut ended, mut lost) = (0, 0);
+    let mut ended = 0;
+    let mut lost = 0;
     for (name, nth) in points {
         let what = format!("killed at {name} {nth}");
         let pod = stays(json!({}), &answers);

@@ -146,7 +146,8 @@ fn what_is_moved_between_the_check_and_the_rename_is_refused() {
         ),
     ] {
         let pod = pod(0);
-        let (root, points) = (pod.project.clone(), pod.points.clone());
+        let root = pod.project.clone();
+        let points = pod.points.clone();
         pod.points.at("tool:running", 1, move || {
             let synced = points
                 .came()

@@ -174,10 +174,8 @@ fn the_schema_of_an_input_is_for_its_own_answer() {
         .ask(client.send(asking("how many?", Some(NUMBER))))
         .unwrap();
     let second = live.ask(client.send(asking("and now?", None))).unwrap();
-    let (first, second) = (
-        live.ask(first.end()).unwrap(),
-        live.ask(second.end()).unwrap(),
-    );
+    let first = live.ask(first.end()).unwrap();
+    let second = live.ask(second.end()).unwrap();
     assert_eq!(
         (first.answer.as_deref(), first.steps),
         (Some("{\"n\":3}"), 3)

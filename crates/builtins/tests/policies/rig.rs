@@ -71,7 +71,8 @@ pub(crate) type Ended = (ResultStatus, String);
 /// One more turn: steps of calls that the model makes at once, and the end. How each ended, in the order of the calls.
 pub(crate) fn steps_of(pod: &PodUnderTest, steps: &[&[Call]]) -> Vec<Ended> {
     play(pod, steps).end();
-    let (mut ended, calls) = (finished(pod), steps.iter().map(|calls| calls.len()).sum());
+    let mut ended = finished(pod);
+    let calls = steps.iter().map(|calls| calls.len()).sum();
     // Before them stand those of turns before, and those that were cut off.
     ended.split_off(ended.len().checked_sub(calls).unwrap())
 }

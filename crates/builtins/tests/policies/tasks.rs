@@ -208,7 +208,8 @@ fn played(pod: &PodUnderTest, work: &[Vec<(String, String)>]) {
 
 /// The requests that brought a reminder first, counted from 1, with its words.
 fn reminders(pod: &PodUnderTest) -> Vec<(u64, String)> {
-    let (mut request, mut reminders) = (0, Vec::new());
+    let mut request = 0;
+    let mut reminders = Vec::new();
     for (_, record) in pod.records() {
         match record {
             Record::Request(sent) => request = sent.number,
@@ -325,7 +326,8 @@ fn killed_anywhere_a_task_that_was_created_is_there() {
             let done = |(_, record): &(u64, Record)| matches!(record, Record::ToolFinished(ended) if ended.outcome.status == ResultStatus::Ok);
             let promised = host.records().iter().filter(|record| done(record)).count();
             let tasks = host.state(&TASKS);
-            let (all, unfinished) = (tasks.all().count(), tasks.unfinished().count());
+            let all = tasks.all().count();
+            let unfinished = tasks.unfinished().count();
             assert!(
                 all + (all - unfinished) >= promised,
                 "{at}: {promised} {tasks:?}"

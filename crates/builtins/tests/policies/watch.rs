@@ -54,7 +54,8 @@ fn runs(live: &LivePod) -> usize {
 
 /// Lets time pass until one more run of the watch has ended, for a change that is made again and again until then.
 fn noticed(live: &LivePod, change: impl Fn()) {
-    let (before, began) = (runs(live), Instant::now());
+    let before = runs(live);
+    let began = Instant::now();
     let mut passes = 0;
     while runs(live) == before {
         assert!(began.elapsed() < PATIENCE, "no change is noticed");

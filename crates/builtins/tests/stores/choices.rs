@@ -128,11 +128,9 @@ const TOOLS: FeatureId = FeatureId::user("tracker-tools");
 
 /// A tool of another feature with the category of the work items.
 fn other() -> Arc<dyn FeatureModule> {
-    let (name, description, schema) = (
-        "Triage".to_owned(),
-        "Sort issues.".to_owned(),
-        r#"{"type":"object"}"#.into(),
-    );
+    let name = "Triage".to_owned();
+    let description = "Sort issues.".to_owned();
+    let schema = r#"{"type":"object"}"#.into();
     let definition = ToolDefinition {
         name,
         description,

@@ -48,7 +48,8 @@ impl FeatureModule for Elsewhere {
 }
 
 fn rig() -> (Rig, Handles) {
-    let (seconds, handles) = (Seconds::noon(), Handles::default());
+    let seconds = Seconds::noon();
+    let handles = Handles::default();
     let granted = vec![
         HostCapability::WorkItemStore {
             read: true,

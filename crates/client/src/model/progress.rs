@@ -40,7 +40,8 @@ impl Progress {
     pub(super) fn add_waiting(&mut self, approvals: &[ApprovalStatus]) {
         for waiting in approvals.iter().rev() {
             if !self.calls.iter().any(|call| call.id == waiting.call) {
-                let (id, name) = (waiting.call.clone(), waiting.tool.clone());
+                let id = waiting.call.clone();
+                let name = waiting.tool.clone();
                 self.calls.push_front(UnfinishedCall {
                     id,
                     name,

@@ -138,12 +138,11 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
     status.seq = record.seq;
     match &record.body {
         RecordBody::HostStarted(started) => {
-            let (version, sandbox, cwd) = (
-                started.version.clone(),
-                started.sandbox.clone(),
-                started.cwd.clone(),
-            );
-            let (branch, reload) = (None, ReloadReport::default());
+            let version = started.version.clone();
+            let sandbox = started.sandbox.clone();
+            let cwd = started.cwd.clone();
+            let branch = None;
+            let reload = ReloadReport::default();
             status.host = Host {
                 pid: started.pid,
                 since_us: record.time_us,
@@ -207,11 +206,11 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
             status.last_outcome = Some(finished.before_verdict());
         }
         RecordBody::ApprovalRequested(asked) => {
-            let (approval, call, tool) = (asked.approval, asked.call.clone(), asked.tool.clone());
-            let (question, expires_ms) = (
-                shown(&asked.question),
-                asked.expires.as_ref().map(|expires| expires.at_ms),
-            );
+            let approval = asked.approval;
+            let call = asked.call.clone();
+            let tool = asked.tool.clone();
+            let question = shown(&asked.question);
+            let expires_ms = asked.expires.as_ref().map(|expires| expires.at_ms);
             status.approvals.push(ApprovalStatus {
                 approval,
                 call,
@@ -278,7 +277,8 @@ fn queue(status: &mut Status, body: &RecordBody) {
             } else {
                 DeliveryMode::Queue
             };
-            let (text, run) = (shown(&accepted.text), accepted.run.unwrap_or_default());
+            let text = shown(&accepted.text);
+            let run = accepted.run.unwrap_or_default();
             queued.push(Queued {
                 input: accepted.input,
                 mode,

@@ -350,7 +350,8 @@ fn an_overrun_loses_no_record() {
             };
             let (mut attachment, _) = Attachment::begin(&pod.dir, hello(), attach).await.unwrap();
             attachment.ask(&GetStatus {}).await.unwrap();
-            let (mut wanted, mut resumed) = (1, 0);
+            let mut wanted = 1;
+            let mut resumed = 0;
             while wanted <= all {
                 match attachment.next().await {
                     Ok(Event::Record(line)) => {

@@ -59,7 +59,8 @@ fn answers_in_any_order_reach_their_request_or_nobody() {
     for late_first in [true, false] {
         scene(with(
             async |mut talk| {
-                let (one, two) = (talk.hear().await.unwrap(), talk.hear().await.unwrap());
+                let one = talk.hear().await.unwrap();
+                let two = talk.hear().await.unwrap();
                 let mut answers = [(one.id, 1), (two.id, 2)];
                 if !late_first {
                     answers.reverse();
@@ -441,7 +442,8 @@ fn waiting_can_be_given_up_at_any_byte_and_taken_up_again() {
             }
             // The client gives up while the socket has taken a part of its request.
             tokio::time::sleep(SHORT * 2).await;
-            let (first, second) = (talk.hear().await.unwrap(), talk.hear().await.unwrap());
+            let first = talk.hear().await.unwrap();
+            let second = talk.hear().await.unwrap();
             assert_eq!(first.params["text"].as_str(), Some(text.as_str()));
             talk.answer(second.id, &status(2)).await;
             talk

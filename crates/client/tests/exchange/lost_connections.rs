@@ -115,7 +115,8 @@ async fn follow(pod: &ScriptedPod, last: u64) -> (Vec<String>, PodModel) {
             Err(error) => assert!(error.may_pass(), "{error:?}"),
         }
     };
-    let (mut lines, mut model) = (Vec::new(), PodModel::new(&first));
+    let mut lines = Vec::new();
+    let mut model = PodModel::new(&first);
     loop {
         let lost: ClientError = match attachment.next().await {
             Ok(event) => {
@@ -147,7 +148,8 @@ fn a_connection_that_is_cut_at_any_byte_is_resumed_without_gap_or_repeat() {
     let whole = folded(&journal, u64::MAX);
     let (wanted, last): (Vec<_>, _) = (journal.iter().map(|(_, line)| line.clone()).collect(), 10);
     scene(async {
-        let (pod, mut cut) = (ScriptedPod::new(), 0);
+        let pod = ScriptedPod::new();
+        let mut cut = 0;
         loop {
             let served = async {
                 let mut talk = pod.accept().await;

@@ -162,7 +162,8 @@ pub(crate) fn page(seqs: std::ops::Range<u64>) -> RecordPage {
 }
 
 pub(crate) fn welcome(session: &str) -> Welcome {
-    let (pod, program) = ("p".to_owned(), "0.1.0".to_owned());
+    let pod = "p".to_owned();
+    let program = "0.1.0".to_owned();
     Welcome {
         version: 1,
         pod,
@@ -182,7 +183,9 @@ pub(crate) fn attached(seq: u64, page: Option<RecordPage>) -> Attached {
 }
 
 pub(crate) fn status(seq: u64) -> Status {
-    let (version, sandbox, cwd) = ("0.1.0".to_owned(), "on".to_owned(), "/p".to_owned());
+    let version = "0.1.0".to_owned();
+    let sandbox = "on".to_owned();
+    let cwd = "/p".to_owned();
     Status {
         pod: "p".to_owned(),
         state: State::Idle,

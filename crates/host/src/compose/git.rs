@@ -72,11 +72,9 @@ pub(super) fn guard(
     roots.extend(elsewhere);
     let quarantine = env.state_dir().ok().map(|state| state.join(QUARANTINE));
     let project = permission.workspace.project().to_owned();
-    let (policy, workspace, now) = (
-        permission.policy.clone(),
-        permission.workspace.clone(),
-        permission.sandbox,
-    );
+    let policy = permission.policy.clone();
+    let workspace = permission.workspace.clone();
+    let now = permission.sandbox;
     let allows = move |path: &Path| {
         let touches = [Touch::Write(path.to_owned())];
         let feature = &builtins::files::ID;

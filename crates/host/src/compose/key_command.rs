@@ -125,7 +125,10 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), Ke
     thread::Builder::new()
         .spawn(reads)
         .map_err(|_| "cannot be read: no thread can be started")?;
-    let (mut bytes, mut open, begun, mut ended) = (Vec::new(), true, Instant::now(), None);
+    let mut bytes = Vec::new();
+    let mut open = true;
+    let begun = Instant::now();
+    let mut ended = None;
     loop {
         match read.recv_timeout(LOOK) {
             Ok(piece) => bytes.extend_from_slice(&piece),

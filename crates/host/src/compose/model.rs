@@ -373,7 +373,8 @@ pub fn affordable(
     let Some(limit) = limit.filter(|_| price.is_none()) else {
         return Ok(());
     };
-    let (name, source) = (bare(name), &limit.source);
+    let name = bare(name);
+    let source = &limit.source;
     let file = env.shown(&env.config_dir()?.join("config.toml"));
     let line = "price = { input = 0.5, output = 1.5 }";
     Err(Failure::new(
@@ -404,7 +405,8 @@ fn endpoint(
     key: impl FnOnce() -> Result<Option<Secret>, Failure>,
 ) -> Result<Reach, Failure> {
     if let Some(configured) = config.providers.get(provider) {
-        let (source, configured) = (&configured.source, &configured.value);
+        let source = &configured.source;
+        let configured = &configured.value;
         let url = BaseUrl::parse(&configured.base_url).map_err(|e| {
             Failure::new(
                 Exit::Config,
@@ -440,7 +442,8 @@ fn endpoint(
     let key_source = variable
         .or(known.key_variables().first())
         .map(|name| (*name).to_owned());
-    let (timeouts, retry) = (Timeouts::USUAL, RetryPolicy::USUAL);
+    let timeouts = Timeouts::USUAL;
+    let retry = RetryPolicy::USUAL;
     Ok(Reach {
         url,
         api: known.api,
@@ -483,7 +486,8 @@ pub fn effort_in_force<'a>(name: &str, config: &'a Config) -> Option<&'a Sourced
 /// # Errors
 /// It does not have the effort.
 fn thinking(name: &str, config: &Config) -> Result<Thinking, Failure> {
-    let (asked, has) = (effort_in_force(name, config), efforts(name, config));
+    let asked = effort_in_force(name, config);
+    let has = efforts(name, config);
     if let Some(Sourced { value, source }) = asked.filter(|asked| !has.contains(&asked.value)) {
         let words: Vec<_> = has.iter().map(|effort| effort.word()).collect();
         let help = match words.as_slice() {

@@ -86,7 +86,8 @@ impl Packages {
 
     /// Gates that hold nowhere in this start, because it starts no guests of their feature.
     fn lose_gates(&mut self, feature: &DeclaredFeature, config: &Config) {
-        let (of, id) = (&feature.descriptor, feature.descriptor.id.to_string());
+        let of = &feature.descriptor;
+        let id = feature.descriptor.id.to_string();
         let gates: Vec<String> = gates(of).collect();
         if let Ok(lost) = &mut self.lost
             && !gates.is_empty()
@@ -100,7 +101,8 @@ impl Packages {
     /// Copies the granted packages; gives the directories that children read, and why some cannot be copied. Calls into
     /// these are refused.
     pub(super) fn copied(&self) -> (Vec<PathBuf>, Vec<String>) {
-        let (mut dirs, mut problems) = (Vec::new(), Vec::new());
+        let mut dirs = Vec::new();
+        let mut problems = Vec::new();
         for (package, digest, copies) in &self.granted {
             match copies.copy(&package.dir, digest) {
                 Ok(dir) => dirs.push(dir),
@@ -515,7 +517,8 @@ fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature) -> CapabilityPol
         .iter()
         .map(|request| request.capability.clone());
     let hooks = descriptor.declared_hooks.iter().flat_map(|hook| {
-        let (point, class) = (hook.point, hook.class);
+        let point = hook.point;
+        let class = hook.class;
         [
             HostCapability::ContributeHook { point, class },
             HostCapability::ANY_ARGUMENTS,

@@ -107,7 +107,8 @@ fn directory(
         WithheldReason::Temporary => "temporary files of other runs",
         WithheldReason::Kernel => "processes and devices",
     };
-    let (shown, place) = (env.shown(&dir), env.shown(&place));
+    let shown = env.shown(&dir);
+    let place = env.shown(&place);
     let text = format!("{flag} {shown} would give access to {what} ({place})");
     Err(Failure::new(Exit::Usage, text)
         .help("choose a directory that does not contain it and is not inside of it"))

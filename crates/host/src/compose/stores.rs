@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn projects_of_one_name_have_notes_of_their_own() {
-        let (one, other) = (key(Path::new("/a/my app")), key(Path::new("/b/my app")));
+        let one = key(Path::new("/a/my app"));
+        let other = key(Path::new("/b/my app"));
         assert!(
             one.starts_with("my-app-") && other.starts_with("my-app-") && one != other,
             "{one} {other}"

@@ -161,7 +161,8 @@ impl Config {
 }
 
 fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
-    let (value, at) = (&endpoint.value, format!("providers.{name}"));
+    let value = &endpoint.value;
+    let at = format!("providers.{name}");
     BaseUrl::parse(&value.base_url).map_err(|e| {
         Failure::new(
             Exit::Config,

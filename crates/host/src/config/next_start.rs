@@ -102,7 +102,8 @@ impl Switches {
     /// A feature that is named without a key is as one that is not named.
     fn is_same(one: Option<&Self>, other: Option<&Self>) -> bool {
         let unnamed = Self::default();
-        let (one, other) = (one.unwrap_or(&unnamed), other.unwrap_or(&unnamed));
+        let one = one.unwrap_or(&unnamed);
+        let other = other.unwrap_or(&unnamed);
         let tables = |of: &Self| {
             of.grants
                 .iter()

@@ -172,7 +172,8 @@ impl Config {
 
     fn narrow_rules(&mut self, rules: Vec<Rule>, asking: &mut Narrowing<'_>) {
         let text = asking.text;
-        let (mut narrowing, mut allowing) = (Vec::new(), Vec::new());
+        let mut narrowing = Vec::new();
+        let mut allowing = Vec::new();
         for (index, rule) in rules.into_iter().enumerate() {
             match rule.decision {
                 RuleDecision::Ask | RuleDecision::Deny => {
@@ -288,14 +289,10 @@ fn granted_models(
     {
         let mut part = |key: &str, there: bool| there && asking.granted(&["models", &name, key]);
         let priced = part("price", price.is_some());
-        let (bounded, sized) = (
-            part("max_output", max_output.is_some()),
-            part("context", context.is_some()),
-        );
-        let (asked, shown) = (
-            part("effort", effort.is_some()),
-            part("thinking", thinking.is_some()),
-        );
+        let bounded = part("max_output", max_output.is_some());
+        let sized = part("context", context.is_some());
+        let asked = part("effort", effort.is_some());
+        let shown = part("thinking", thinking.is_some());
         let waits = part("timeouts", timeouts.is_some());
         let granted = ModelConfig {
             price: price.filter(|_| priced),

@@ -206,10 +206,8 @@ mod tests {
 
     #[test]
     fn a_rule_stands_unless_a_later_one_may_win() {
-        let (allow, ask) = (
-            rule("ls", RuleDecision::Allow),
-            Rule::new("*", RuleDecision::Ask),
-        );
+        let allow = rule("ls", RuleDecision::Allow);
+        let ask = Rule::new("*", RuleDecision::Ask);
         let other = rule("cat", RuleDecision::Allow);
         assert!(stands(&[ask.clone(), allow.clone(), other.clone()], &allow));
         assert!(!stands(&[allow.clone(), ask], &allow));

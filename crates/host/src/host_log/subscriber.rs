@@ -101,7 +101,8 @@ impl tracing::Subscriber for Subscriber {
             // Writing to a string cannot fail.
             write!(path, "{{{}}}", fields.0.trim_start()).ok();
         }
-        let (begun, since) = (path.clone(), Instant::now());
+        let begun = path.clone();
+        let since = Instant::now();
         open.insert(
             number,
             OpenSpan {

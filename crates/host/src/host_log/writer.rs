@@ -271,7 +271,8 @@ pub(super) mod tests {
     #[test]
     fn two_files_of_bounded_size_keep_the_newest_lines() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, older) = (dir.path().join("log"), dir.path().join("log.1"));
+        let path = dir.path().join("log");
+        let older = dir.path().join("log.1");
         for run in 0..2 {
             // The second run goes on with the file of the first.
             let writer =
@@ -301,7 +302,8 @@ pub(super) mod tests {
     #[test]
     fn a_log_whose_next_file_cannot_be_opened_goes_on_later() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, older) = (dir.path().join("log"), dir.path().join("log.1"));
+        let path = dir.path().join("log");
+        let older = dir.path().join("log.1");
         std::fs::write(&path, "before\n").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
         let mut files = Files::open(path.clone(), 10).unwrap();

@@ -34,7 +34,8 @@ impl HostActions for PodActions {
             room = room.saturating_sub(line.len());
             room > 0
         });
-        let (shown, all) = (shown.count(), lines.len());
+        let shown = shown.count();
+        let all = lines.len();
         if shown < all {
             lines.truncate(shown);
             lines.push(format!("… {} more lines", all - shown));

@@ -68,14 +68,14 @@ impl Hosting<'_> {
             instructions,
         } = prepared;
         let recovered = &opened.0.recovered;
-        let (tag, known) = (
-            format!("{}/{}", recovered.session, recovered.epoch),
-            recovered.existed,
-        );
+        let tag = format!("{}/{}", recovered.session, recovered.epoch);
+        let known = recovered.existed;
         self.tag.set(&tag);
         authority::label_descendants(ambient, &tag);
         let about = about(&self.context, &model_name, &composed);
-        let (project, cwd, host) = (composed.project.clone(), env.cwd.clone(), self.host.clone());
+        let project = composed.project.clone();
+        let cwd = env.cwd.clone();
+        let host = self.host.clone();
         let environment = Box::new(move || {
             let branch = project.branch();
             let text = environment(&project, &cwd, branch.as_deref(), SystemTime::now());
@@ -295,7 +295,8 @@ impl Hosting<'_> {
 
     /// The named points. The first record that is durable is noted for `-c`, before it is visible.
     fn points(&self, place: &SessionLocation) -> Arc<dyn Fn(&str) + Send + Sync> {
-        let (points, messages) = (self.context.points.clone(), self.context.messages);
+        let points = self.context.points.clone();
+        let messages = self.context.messages;
         let note = Mutex::new(Some(place.note()));
         Arc::new(move |point| {
             let durable = !point.starts_with("commit:");

@@ -57,7 +57,8 @@ impl Hosting<'_> {
 
     /// On another thread: the control thread waits for no file.
     async fn read_again(&self) -> Result<Config, Failure> {
-        let (env, launch) = (self.context.env.clone(), self.context.launch.clone());
+        let env = self.context.env.clone();
+        let launch = self.context.launch.clone();
         let reading = tokio::task::spawn_blocking(move || launch.over(Config::load(&env)?, &env));
         let late = |_| {
             Failure::new(
@@ -90,11 +91,9 @@ impl Hosting<'_> {
         let price = model::price(&choice.name, &config);
         let context_window = model::context_window(&choice.name, &config);
         model::affordable(&choice.name, price, &config, env)?;
-        let (limits, permission, context_policy) = (
-            limits(&config),
-            Arc::new(permission),
-            config.context_policy(),
-        );
+        let limits = limits(&config);
+        let permission = Arc::new(permission);
+        let context_policy = config.context_policy();
         let pod_limits = config.pod_limits.of_pod();
         let reload = Reload {
             limits,

@@ -121,7 +121,8 @@ impl<'a> Hosting<'a> {
         work: impl AsyncFnOnce(&Client) -> T,
     ) -> Result<Driven<T>, Failure> {
         self.runtime.block_on(async {
-            let (place, id) = (session.place, session.opened.0.recovered.session.clone());
+            let place = session.place;
+            let id = session.opened.0.recovered.session.clone();
             self.host.send_modify(|host| session.prepared.composed.mode.text().clone_into(&mut host.sandbox));
             let (actor, client) = self.open(session).await?;
             let (mut socket, served) = self.serve(place, &client, id).unzip();
@@ -175,7 +176,8 @@ impl<'a> Hosting<'a> {
     ) -> Option<(SocketFile, Served)> {
         let name = place.name()?.to_owned();
         let HostContext { messages, .. } = self.context;
-        let (dir, runtime) = (place.dir(), self.runtime.handle().clone());
+        let dir = place.dir();
+        let runtime = self.runtime.handle().clone();
         let actions = Arc::new(PodActions {
             dir: dir.clone(),
             name: name.clone(),

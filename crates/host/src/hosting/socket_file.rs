@@ -25,7 +25,8 @@ impl SocketFile {
     /// Binds the socket of the pod in this directory. Replaces what a killed process left.
     pub(super) fn bind(dir: &Path) -> io::Result<(Self, UnixListener)> {
         let dir = File::open(dir)?;
-        let (prepared, path) = (within(&dir, PREPARED), within(&dir, SOCKET));
+        let prepared = within(&dir, PREPARED);
+        let path = within(&dir, SOCKET);
         match fs::remove_file(&prepared) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}

@@ -33,7 +33,9 @@ fn read(
     dir: &Path,
     mut each: impl FnMut(&str, bool, &[u8]) -> Result<(), String>,
 ) -> Result<Content, String> {
-    let (mut content, mut left, mut dirs) = (Content::default(), MAX_BYTES, 0_usize);
+    let mut content = Content::default();
+    let mut left = MAX_BYTES;
+    let mut dirs = 0_usize;
     let mut open = vec![(String::new(), 0)];
     while let Some((below, depth)) = open.pop() {
         let shown = |name: &str| authority::text::escape_line(name).into_owned();
@@ -110,7 +112,8 @@ fn file(path: &Path, most: u64) -> Result<(bool, Vec<u8>), String> {
 /// Writes the content of a package into another directory; `modes` are those of its files and of what can be executed.
 pub(super) fn write(package: &Path, to: &Path, modes: (u32, u32)) -> Result<Content, String> {
     read(package, |path, executable, bytes| {
-        let (path, mode) = (to.join(path), if executable { modes.1 } else { modes.0 });
+        let path = to.join(path);
+        let mode = if executable { modes.1 } else { modes.0 };
         let made = path
             .parent()
             .map_or(Ok(()), |dir| private_dirs().create(dir));

@@ -152,7 +152,8 @@ struct Finding<'a> {
 
 impl<'a> Finding<'a> {
     fn new(places: &'a Places, env: &'a Env) -> Self {
-        let (names, plugins) = (BTreeSet::new(), Plugins::default());
+        let names = BTreeSet::new();
+        let plugins = Plugins::default();
         Self {
             places,
             env,
@@ -301,7 +302,8 @@ impl Finding<'_> {
         }
         let version =
             Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?;
-        let (renames, runtimes) = (&self.places.renames, self.env.added.runtimes());
+        let renames = &self.places.renames;
+        let runtimes = self.env.added.runtimes();
         let manifest = Manifest::read(text, &version, renames, runtimes);
         let manifest = manifest.map_err(|why| why.to_string())?;
         Ok((manifest, text.to_owned()))

@@ -130,7 +130,8 @@ impl FoundPackage {
         copies: &CopyPlace,
         env: &Env,
     ) -> DeclarativeFeature {
-        let (check, copy) = (self.check(digest, env), copies.at(digest));
+        let check = self.check(digest, env);
+        let copy = copies.at(digest);
         let unchanged = move || check.unchanged(&copy);
         DeclarativeFeature::new(
             declared.clone(),

@@ -100,7 +100,9 @@ fn a_body_only_grows_and_equals_a_whole_encoding() {
         Arc::new(Counting::default()),
     ] {
         let mut running = Projection::new(&surface(), Arc::clone(&dialect));
-        let (mut whole, mut end, mut open) = (Vec::new(), Vec::new(), 0);
+        let mut whole = Vec::new();
+        let mut end = Vec::new();
+        let mut open = 0;
         dialect.head(&surface(), &mut whole);
         dialect.close(open, &mut end);
         for (index, item) in items().iter().enumerate() {
@@ -218,7 +220,8 @@ fn a_seal_is_shown_only_where_it_was_made() {
         (projection.body().digest, projection.neutral_digest())
     };
     let counting = || Arc::new(Counting::default()) as Arc<dyn Dialect>;
-    let (own, plain) = (sealed("offline", 1), body(counting(), &bare));
+    let own = sealed("offline", 1);
+    let plain = body(counting(), &bare);
     assert_ne!(body(counting(), &own).0, plain.0);
     for foreign in [sealed("offline", 2), sealed("other/offline", 1)] {
         let shown = body(counting(), &foreign);
@@ -235,7 +238,8 @@ fn a_seal_is_shown_only_where_it_was_made() {
 #[test]
 fn a_command_is_an_item_of_its_own_from_version_three_on() {
     let text = "I entered this command: ls".to_owned();
-    let (command, input) = (Item::Command { text: text.clone() }, Item::User { text });
+    let command = Item::Command { text: text.clone() };
+    let input = Item::User { text };
     let digests = |version, item: &Item| {
         let mut projection = Projection::new(&surface(), Arc::new(Neutral)).ordered_as(version);
         projection.push(item);
@@ -257,10 +261,8 @@ fn a_rewind_is_as_if_nothing_had_been_pushed() {
     ] {
         let mut projection = Projection::new(&surface(), dialect);
         for (index, item) in items.iter().enumerate() {
-            let (mark, before) = (
-                projection.mark(),
-                (projection.body().digest, projection.neutral_digest()),
-            );
+            let mark = projection.mark();
+            let before = (projection.body().digest, projection.neutral_digest());
             items
                 .iter()
                 .skip(index)
@@ -286,7 +288,8 @@ fn a_rewind_is_as_if_nothing_had_been_pushed() {
 fn a_step_encodes_its_own_items_only() {
     let dialect = Arc::new(Counting::default());
     let mut projection = Projection::new(&surface(), Arc::clone(&dialect) as Arc<dyn Dialect>);
-    let (item, mut costs) = (sized(1_000), Vec::new());
+    let item = sized(1_000);
+    let mut costs = Vec::new();
     for items in 1..=5_000_u64 {
         let before = (dialect.items.load(Relaxed), dialect.bytes.load(Relaxed));
         projection.push(&item);

@@ -304,10 +304,8 @@ impl Answer {
 
 /// A call as the history holds it. What the model wrote is judged as it is.
 pub(super) fn called(id: CallId, name: &str, arguments: &str) -> Item {
-    let (name, arguments) = (
-        sendable_name(name).into_owned(),
-        sendable_arguments(arguments).into_owned(),
-    );
+    let name = sendable_name(name).into_owned();
+    let arguments = sendable_arguments(arguments).into_owned();
     Item::ToolCall {
         id,
         name,
@@ -318,7 +316,9 @@ pub(super) fn called(id: CallId, name: &str, arguments: &str) -> Item {
 /// Joins the fragments of reasoning, of text and of each call, in this order: servers that send no seals mix the
 /// fragments.
 fn gathered(parts: Vec<Part>) -> Vec<Part> {
-    let (mut thought, mut said, mut calls) = (String::new(), String::new(), Vec::new());
+    let mut thought = String::new();
+    let mut said = String::new();
+    let mut calls = Vec::new();
     for part in parts {
         match part {
             Part::Text(text) => said.push_str(&text),

@@ -134,7 +134,9 @@ fn no_numbers() -> Outcome {
 /// The facts of an answer whose calls are judged. If the turn ends with it, `halt` is the result of its calls that are
 /// allowed or not judged: none of them starts.
 pub(super) fn answer_facts<P: Payload>(judging: Judging<P>, halt: Option<&str>) -> Vec<Fact<P>> {
-    let (mut facts, mut starts, mut results) = (judging.answer, Vec::new(), Vec::new());
+    let mut facts = judging.answer;
+    let mut starts = Vec::new();
+    let mut results = Vec::new();
     let mut parked = Vec::new();
     for Proposed { id, state, .. } in judging.calls {
         let verdict = match state {

@@ -120,7 +120,9 @@ pub(super) struct Answered<P: Payload> {
 
 impl<P: Payload> Default for RunningCalls<P> {
     fn default() -> Self {
-        let (waiting, open, done) = (VecDeque::new(), BTreeSet::new(), Vec::new());
+        let waiting = VecDeque::new();
+        let open = BTreeSet::new();
+        let done = Vec::new();
         Self {
             waiting,
             open,

@@ -86,7 +86,8 @@ impl<P: Payload> Turn<P> {
                 self.phase = Phase::Cleared;
             }
             Phase::Starting => {
-                let (waiting, parked) = (started.collect(), parked.into_iter().collect());
+                let waiting = started.collect();
+                let parked = parked.into_iter().collect();
                 self.phase = Phase::Running(RunningCalls {
                     waiting,
                     parked,

@@ -92,7 +92,8 @@ pub fn shorten(
             true => text.to_owned(),
             false => truncation::truncate(text, kind, strategy, counter, target),
         };
-        let (tokens, is_cut) = (counter.count(&shown), shown != text);
+        let tokens = counter.count(&shown);
+        let is_cut = shown != text;
         return Shortened {
             text: shown,
             encoding: None,

@@ -232,7 +232,8 @@ impl<'a> Parser<'a> {
     fn string(&mut self) -> Option<Cow<'a, str>> {
         self.take(b'"')?;
         let rest = self.rest();
-        let (mut end, mut is_plain) = (0, true);
+        let mut end = 0;
+        let mut is_plain = true;
         loop {
             match *rest.as_bytes().get(end)? {
                 b'"' => break,

@@ -22,7 +22,9 @@ pub struct ListPages {
 impl ListPages {
     /// Cuts a list into pages of about this many tokens; an element that has more is a page of its own.
     pub fn cut(items: &[Json<'_>], budget: u64, counter: TokenCounter) -> Self {
-        let (mut ranges, mut from, mut spent) = (Vec::new(), 0, 0);
+        let mut ranges = Vec::new();
+        let mut from = 0;
+        let mut spent = 0;
         for (at, item) in items.iter().enumerate() {
             let tokens = counter.count(&item.compact());
             if at > from && spent + tokens > budget {
@@ -70,7 +72,9 @@ impl ListPages {
             } else {
                 ""
             };
-            let (first, last, limit) = (range.start + 1, range.end, range.len());
+            let first = range.start + 1;
+            let last = range.end;
+            let limit = range.len();
             writeln!(
                 out,
                 "  chunk {chunk} (offset={}, limit={limit}): {noun} #{first}-{last}{states}{mark}",

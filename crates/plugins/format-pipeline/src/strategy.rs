@@ -33,7 +33,8 @@ pub struct ResultPart {
 impl Strategy {
     /// What a part is worth, from 1 on.
     pub fn value(self, part: ResultPart) -> u64 {
-        let (at, of) = (part.at as u64, part.of.max(1) as u64);
+        let at = part.at as u64;
+        let of = part.of.max(1) as u64;
         match self {
             Self::ElementCount => 1000,
             Self::Cascading => 1 + 1000 * of.saturating_sub(at) / of,

@@ -39,7 +39,8 @@ pub fn key_value(value: &Json<'_>) -> Option<String> {
     }
     let mut cells = Vec::new();
     flatten(fields, "", &mut cells)?;
-    let (mut out, mut tables) = (String::new(), Vec::new());
+    let mut out = String::new();
+    let mut tables = Vec::new();
     for (path, value) in cells {
         match value {
             Json::List(items)
@@ -72,8 +73,10 @@ struct Table<'v, 'a> {
 
 impl<'v, 'a> Table<'v, 'a> {
     fn of(items: &'v [Json<'a>]) -> Option<Self> {
-        let (mut columns, mut places) = (Vec::new(), BTreeMap::new());
-        let (mut rows, mut values) = (Vec::with_capacity(items.len()), 0);
+        let mut columns = Vec::new();
+        let mut places = BTreeMap::new();
+        let mut rows = Vec::with_capacity(items.len());
+        let mut values = 0;
         for item in items {
             let Json::Object(fields) = item else {
                 return None;

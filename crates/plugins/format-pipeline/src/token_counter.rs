@@ -88,7 +88,9 @@ fn class(c: char) -> Class {
 
 /// The estimate before scaling.
 fn pieces(text: &str) -> u64 {
-    let (mut sum, mut run, mut before) = (0, 0, Class::Newline);
+    let mut sum = 0;
+    let mut run = 0;
+    let mut before = Class::Newline;
     let mut is_first = true;
     for c in text.chars() {
         let now = class(c);

@@ -195,7 +195,8 @@ pub fn fit<'a>(
             (less(2), value * 6),
         ]);
     }
-    let (mut shown, mut left_out) = (Vec::new(), LeftOut::default());
+    let mut shown = Vec::new();
+    let mut left_out = LeftOut::default();
     for (item, way) in items.iter().zip(trim::choose(&ways, budget)) {
         shown.extend(way.map(|way| in_detail(item, way, &mut left_out)));
     }

@@ -40,7 +40,8 @@ fn exact(parts: &[Choices], budget: u64) -> Vec<Option<usize>> {
         best = next;
         taken.push(way_at);
     }
-    let (mut at, mut chosen) = (room, vec![None; parts.len()]);
+    let mut at = room;
+    let mut chosen = vec![None; parts.len()];
     for ((way_at, ways), slot) in taken.iter().zip(parts).zip(&mut chosen).rev() {
         *slot = way_at.get(at).copied().flatten();
         let tokens = slot.and_then(|way| ways.get(way)).map_or(0, |way| way.0);
@@ -66,7 +67,8 @@ fn greedy(parts: &[Choices], budget: u64) -> Vec<Option<usize>> {
         let (tokens, value) = way(*one);
         std::cmp::Reverse(value.saturating_mul(1 << 20) / tokens.max(1))
     });
-    let (mut chosen, mut left) = (vec![None; parts.len()], budget);
+    let mut chosen = vec![None; parts.len()];
+    let mut left = budget;
     for (part, at) in all {
         let Some(slot) = chosen.get_mut(part) else {
             continue;

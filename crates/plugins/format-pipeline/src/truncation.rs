@@ -38,7 +38,9 @@ pub fn kind_of(text: &str) -> DataKind {
     if lines.peek().is_some_and(|line| line.starts_with("--- ")) || lines.clone().any(is_diff) {
         return DataKind::Diff;
     }
-    let (mut timed, mut code, mut all) = (0, 0, 0);
+    let mut timed = 0;
+    let mut code = 0;
+    let mut all = 0;
     for line in lines.filter(|line| !line.trim().is_empty()) {
         all += 1;
         let start: String = line.chars().take(24).collect();
@@ -114,7 +116,10 @@ fn extra(text: &str, kind: DataKind) -> u64 {
 fn parts(text: &str, kind: DataKind) -> Vec<&str> {
     let lines = text.lines().count().max(1);
     let most = (lines.div_ceil(PARTS)).max(LINES);
-    let (mut parts, mut from, mut count, mut end) = (Vec::new(), 0, 0, 0);
+    let mut parts = Vec::new();
+    let mut from = 0;
+    let mut count = 0;
+    let mut end = 0;
     let mut before_is_blank = false;
     for line in text.split_inclusive('\n') {
         let starts = match kind {
@@ -141,7 +146,8 @@ fn parts(text: &str, kind: DataKind) -> Vec<&str> {
 
 /// A part that is much too long, cut at line ends, and a line that is, at characters.
 fn pieces(part: &str) -> Vec<&str> {
-    let (mut all, mut rest) = (Vec::new(), part);
+    let mut all = Vec::new();
+    let mut rest = part;
     while rest.len() > 8 * PIECE {
         let cut = rest.floor_char_boundary(PIECE);
         let head = rest.get(..cut).unwrap_or_default();
@@ -157,7 +163,8 @@ fn pieces(part: &str) -> Vec<&str> {
 }
 
 fn joined(parts: &[&str], chosen: &[Option<usize>]) -> String {
-    let (mut out, mut missing) = (String::new(), Vec::new());
+    let mut out = String::new();
+    let mut missing = Vec::new();
     for (part, way) in parts.iter().zip(chosen) {
         if way.is_none() {
             missing.push(*part);
@@ -183,7 +190,8 @@ fn close(out: &mut String, missing: &mut Vec<&str>) {
 
 fn gap(missing: &[&str]) -> String {
     let count = |of: fn(&str) -> usize| missing.iter().map(|part| of(part)).sum::<usize>();
-    let (lines, bytes) = (count(|part| part.matches('\n').count()), count(str::len));
+    let lines = count(|part| part.matches('\n').count());
+    let bytes = count(str::len);
     let hunks = missing
         .iter()
         .filter(|part| part.starts_with("@@ "))

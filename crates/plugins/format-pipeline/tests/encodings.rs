@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 #[test]
 fn a_corpus_of_two_thousand_results() {
     let counter = TokenCounter::unmeasured();
-    let (mut sent, mut shown, mut chosen) = (0, 0, BTreeMap::new());
+    let mut sent = 0;
+    let mut shown = 0;
+    let mut chosen = BTreeMap::new();
     for sample in corpus::samples(2000) {
         let value = Json::parse(&sample.sent).unwrap();
         let best = cheapest(&value, counter);
@@ -60,7 +62,8 @@ mod reader {
 
     /// Splits at separators that do not stand in JSON.
     fn split(line: &str, separator: char) -> Vec<&str> {
-        let (mut cells, mut from) = (Vec::new(), 0);
+        let mut cells = Vec::new();
+        let mut from = 0;
         while let Some(rest) = line.get(from..) {
             let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
             let is_json = rest.starts_with(['"', '[', '{']) && matches!(values.next(), Some(Ok(_)));
@@ -93,7 +96,8 @@ mod reader {
     }
 
     pub(crate) fn lines(text: &str) -> Value {
-        let (mut fields, mut lines) = (Map::new(), text.lines());
+        let mut fields = Map::new();
+        let mut lines = text.lines();
         while let Some(line) = lines.next() {
             if let Some((path, rows)) = line
                 .strip_suffix(" rows):")

@@ -29,7 +29,8 @@ fn text<'v>(value: Option<&'v Json<'_>>) -> &'v str {
 
 #[test]
 fn the_encoding_tests_of_the_specification() {
-    let (mut passed, mut failed) = (0, Vec::new());
+    let mut passed = 0;
+    let mut failed = Vec::new();
     for line in include_str!("toon/encode.jsonl").lines() {
         let test = Json::parse(line).unwrap();
         let name = text(field(&test, "name"));

@@ -27,7 +27,8 @@ const LIST: &str = "yoi.list";
 /// # Errors
 /// It has another one. The text is otherwise not checked.
 pub(crate) fn exact_integers(json: &str) -> Result<(), String> {
-    let (mut rest, mut is_text) = (json, false);
+    let mut rest = json;
+    let mut is_text = false;
     while let Some(at) =
         rest.find(|c: char| c == '"' || c == '\\' || !is_text && c.is_ascii_digit())
     {
@@ -235,7 +236,9 @@ impl Walk {
 }
 
 fn shape(table: &Table) -> Result<Shape, String> {
-    let (mut names, mut indices, mut largest) = (0_usize, 0_usize, 0_i64);
+    let mut names = 0_usize;
+    let mut indices = 0_usize;
+    let mut largest = 0_i64;
     for pair in table.pairs::<Value, Value>() {
         let (key, _) = pair.map_err(|error| error.to_string())?;
         match key {

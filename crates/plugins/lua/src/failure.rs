@@ -22,7 +22,8 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: &str, message: impl Into<String>) -> Self {
-        let (kind, message) = (kind.to_owned(), message.into());
+        let kind = kind.to_owned();
+        let message = message.into();
         Self {
             kind,
             message,

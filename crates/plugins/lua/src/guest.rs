@@ -99,11 +99,9 @@ impl Guest {
     fn start(host: &Rc<Host>, path: &str, params: Json) -> Result<Self, Failure> {
         let Hello { settings, secrets } = read(params)?;
         let script = Script::load(host, path, &settings, &secrets)?;
-        let (tool, agent, connector) = (
-            Tool::of(&script)?,
-            Agent::of(&script)?,
-            Connector::of(&script)?,
-        );
+        let tool = Tool::of(&script)?;
+        let agent = Agent::of(&script)?;
+        let connector = Connector::of(&script)?;
         Ok(Self {
             host: Rc::clone(host),
             script,

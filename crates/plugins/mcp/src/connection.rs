@@ -318,9 +318,12 @@ impl Connection {
             Way::Child(pipe) => pipe.is_stale = false,
             Way::Http(http) => http.beside.is_stale = false,
         }
-        let (mut tools, mut problems) = (Vec::<PinnedTool>::new(), Problems::default());
-        let (mut listed, mut bytes) = (0, 0);
-        let (mut cursors, mut cursor) = (BTreeSet::new(), None::<Value>);
+        let mut tools = Vec::<PinnedTool>::new();
+        let mut problems = Problems::default();
+        let mut listed = 0;
+        let mut bytes = 0;
+        let mut cursors = BTreeSet::new();
+        let mut cursor = None::<Value>;
         for _ in 0..MAX_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let answer = self.ask("tools/list", None, params, until).await?;

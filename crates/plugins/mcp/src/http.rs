@@ -129,7 +129,8 @@ fn is_of_this_machine(host: &str) -> bool {
 /// As for [`address`].
 pub fn reach(url: &str) -> Result<HostCapability, String> {
     let base = address(url)?.base();
-    let (purpose, at) = (Cow::from("mcp"), base.host_port().to_string());
+    let purpose = Cow::from("mcp");
+    let at = base.host_port().to_string();
     Ok(match base.is_public() {
         true => HostCapability::Network {
             purpose,
@@ -410,7 +411,9 @@ impl Http {
         is_modern: bool,
         beside: &mut Beside,
     ) -> Result<Answer, Gone> {
-        let (mut sse, mut events, mut heard) = (Sse::default(), Vec::new(), Heard::default());
+        let mut sse = Sse::default();
+        let mut events = Vec::new();
+        let mut heard = Heard::default();
         loop {
             let piece = response.next().await.map_err(|error| Gone(error.message))?;
             let is_end = piece.is_none();

@@ -11,7 +11,8 @@ const KEY: &str = "x-mcp-header";
 /// One cannot be the name of a header, or of these arguments.
 pub(crate) fn mirrored(schema: &Value) -> Result<BTreeMap<String, String>, String> {
     let fields = schema.get("properties").and_then(Value::as_object);
-    let (mut headers, mut taken) = (BTreeMap::new(), BTreeSet::new());
+    let mut headers = BTreeMap::new();
+    let mut taken = BTreeSet::new();
     for (argument, field) in fields.into_iter().flatten() {
         let Some(header) = field.get(KEY) else {
             continue;

@@ -198,7 +198,8 @@ pub(crate) fn push_resource(text: &mut String, resource: &Value) {
     match (of("text"), of("blob")) {
         (Some(words), _) => write!(text, "[resource {uri}]\n{words}").ok(),
         (None, Some(blob)) => {
-            let (kind, bytes) = (line(of("mimeType").unwrap_or("unknown")), decoded(blob));
+            let kind = line(of("mimeType").unwrap_or("unknown"));
+            let bytes = decoded(blob);
             write!(
                 text,
                 "[resource {uri}, {kind}, {bytes} bytes, is not shown]"

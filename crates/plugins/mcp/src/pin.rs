@@ -196,7 +196,8 @@ impl ServerPin {
                 ["title", "description", "arguments", "results"].map(|what| (what, String::new()))
             })
         };
-        let (old, new) = (of(&self.tools), of(now));
+        let old = of(&self.tools);
+        let new = of(now);
         let differ = old.iter().zip(&new).filter(|(old, new)| old != new);
         differ
             .flat_map(|((what, old), (_, new))| {
@@ -223,7 +224,8 @@ impl ServerPin {
             let named = tools.iter().map(|tool| (tool.name.clone(), tool.clone()));
             named.collect()
         };
-        let (old, new) = (by_name(&self.tools), by_name(now));
+        let old = by_name(&self.tools);
+        let new = by_name(now);
         let shown = |name: &str| authority::text::escape_line(name).into_owned();
         let gone = old.keys().filter(|name| !new.contains_key(*name));
         let gone = gone.map(|name| format!("- {}", shown(name)));

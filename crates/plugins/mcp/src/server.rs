@@ -270,7 +270,8 @@ impl Server {
                 ("tools/call", Some(About { name, mirrored }), params)
             }
             ServerCall::Resource { uri } => {
-                let (name, mirrored) = (uri, Vec::new());
+                let name = uri;
+                let mirrored = Vec::new();
                 let about = Some(About { name, mirrored });
                 ("resources/read", about, Params::Read { uri })
             }
@@ -351,7 +352,8 @@ impl Server {
         if changed.is_empty() {
             return Ok(None);
         }
-        let (name, count) = (&self.pin.name, changed.len());
+        let name = &self.pin.name;
+        let count = changed.len();
         let text = format!(
             "{name}: {count} of its tools are not as they were pinned; the model has the old definitions; `yoi mcp pin {name}` shows the differences"
         );

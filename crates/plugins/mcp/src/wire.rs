@@ -104,7 +104,8 @@ pub(crate) fn answer(asked: &ServerRequest, agreed: &mut Agreed) -> Result<Vec<u
         }
         _ => json!({ "error": { "code": NO_METHOD, "message": "Method not found" } }),
     };
-    let (jsonrpc, id) = ("2.0", &*asked.id);
+    let jsonrpc = "2.0";
+    let id = &*asked.id;
     serde_json::to_vec(&Reply { jsonrpc, id, of }).map_err(|error| error.to_string())
 }
 

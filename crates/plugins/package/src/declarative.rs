@@ -128,7 +128,8 @@ impl Runner {
             deadline,
             input: arguments.as_bytes().to_vec(),
         };
-        let (mut unwritten, mut written) = (None, 0_usize);
+        let mut unwritten = None;
+        let mut written = 0_usize;
         let write = |bytes: &[u8]| {
             written = written.saturating_add(bytes.len());
             let bounded = match written {

@@ -146,7 +146,8 @@ impl Manifest {
                 let id = format!("plugin:{}/{name}", package.name)
                     .parse()
                     .map_err(|error| format!("{error}"))?;
-                let (version, about) = (&package.version, package.about());
+                let version = &package.version;
+                let about = package.about();
                 DeclaredFeature::of(id, version, about, table, (rename, runtimes), |at| {
                     lines.number(at)
                 })
@@ -157,7 +158,8 @@ impl Manifest {
             )
         };
         let features = features.into_iter().map(read).collect();
-        let (layout, notices) = (None, Vec::new());
+        let layout = None;
+        let notices = Vec::new();
         Ok(Self {
             package,
             features,

@@ -183,7 +183,9 @@ fn word(text: &str) -> Result<Vec<Piece>, String> {
     if text.len() > MAX_WORD || text.contains('\0') {
         return Err(format!("it has a NUL byte or more than {MAX_WORD} bytes"));
     }
-    let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
+    let mut pieces = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
     while let Some(at) = rest.find(['{', '}']) {
         let (before, brace) = rest.split_at(at);
         plain.push_str(before);

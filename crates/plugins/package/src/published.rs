@@ -145,7 +145,8 @@ impl Layout {
             (None, Self::ClaudeCode) => all,
             _ => return Err("`mcpServers` is not an object".to_owned()),
         };
-        let (mut read, mut problems) = (Vec::new(), Vec::new());
+        let mut read = Vec::new();
+        let mut problems = Vec::new();
         for (name, server) in servers {
             let server = if read.len() < MAX_SERVERS {
                 self.server(&name, &server)

@@ -101,7 +101,8 @@ impl FeatureModule for Adapted {
 /// Every check passes. None is left out because no tool takes the examples.
 #[track_caller]
 fn keeps_the_contract(declared: &DeclaredFeature, package: &Path, examples: &[(String, Value)]) {
-    let (of, at) = (declared.clone(), package.to_owned());
+    let of = declared.clone();
+    let at = package.to_owned();
     let adapter = move || {
         DeclarativeFeature::new(of.clone(), at.clone(), Content::default().digest(), || {
             Ok(())
@@ -135,10 +136,8 @@ fn keeps_the_contract(declared: &DeclaredFeature, package: &Path, examples: &[(S
 #[track_caller]
 fn example_keeps_the_contract(name: &str) {
     let package = package(name);
-    let (examples, text) = (
-        examples(&package),
-        fs::read_to_string(package.join(MANIFEST)).unwrap(),
-    );
+    let examples = examples(&package);
+    let text = fs::read_to_string(package.join(MANIFEST)).unwrap();
     assert!(!examples.is_empty());
     features(&text)
         .iter()

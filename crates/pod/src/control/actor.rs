@@ -354,10 +354,15 @@ impl Actor {
             approval_ends,
             ..
         } = self;
-        let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
-        let (mut accepts_requests, mut suspended, mut cancellable) =
-            (core.accepts_feature_requests(), false, false);
-        let (mut tasks, mut stream, mut approval_at, mut model_at) = (None, None, None, None);
+        let room = !core.outbox.is_full();
+        let behind = !core.outbox.is_empty();
+        let mut accepts_requests = core.accepts_feature_requests();
+        let mut suspended = false;
+        let mut cancellable = false;
+        let mut tasks = None;
+        let mut stream = None;
+        let mut approval_at = None;
+        let mut model_at = None;
         match at {
             At::Turn(turn) => {
                 accepts_requests &= turn.accepts_feature_requests();
@@ -370,10 +375,8 @@ impl Actor {
             // Nothing may follow the last record.
             At::Idle(_) | At::Between => accepts_requests &= !matches!(closing, Closing::Stopping),
         }
-        let (retry_at, task_at) = (
-            core.pipeline.retry_at(suspended),
-            background.look_at(&core.store.clock),
-        );
+        let retry_at = core.pipeline.retry_at(suspended);
+        let task_at = background.look_at(&core.store.clock);
         let Core {
             pipeline,
             pending,

@@ -241,12 +241,11 @@ pub struct Client {
 /// Creates a client and the actor's receiving end.
 pub(super) fn client(core: &Core, limits: RunLimits) -> (Client, mpsc::Receiver<Command>) {
     let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
-    let (folded, transient) = (core.outbox.following(), core.outbox.transient());
-    let (registry, drivers, outputs) = (
-        core.registry.clone(),
-        core.drivers.clone(),
-        core.outbox.outputs().clone(),
-    );
+    let folded = core.outbox.following();
+    let transient = core.outbox.transient();
+    let registry = core.registry.clone();
+    let drivers = core.drivers.clone();
+    let outputs = core.outbox.outputs().clone();
     let tools = ClientTools::new(core.registry.clone(), core.callbacks.clone());
     let jobs = core.jobs.clone();
     (

@@ -260,7 +260,8 @@ fn add_record(
                 answered_by,
                 data,
             } = ending.clone().unwrap_or_default();
-            let (call, outcome) = (*call, outcome.clone());
+            let call = *call;
+            let outcome = outcome.clone();
             ToolFinished {
                 call,
                 feature,

@@ -268,8 +268,10 @@ impl Core {
 
     /// Folds a durable batch: first into the state, then it is shown to watchers. Nothing else changes the state.
     pub(super) fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
-        let (first, time, mut checkpoint, last) =
-            (*done.seqs().start(), done.time(), done.seal(), done.mark());
+        let first = *done.seqs().start();
+        let time = done.time();
+        let mut checkpoint = done.seal();
+        let last = done.mark();
         let (ack, records) = Ack::of(done);
         for (seq, record) in (first..).zip(records) {
             let before = self.state.shown.clone();

@@ -77,7 +77,8 @@ mod tests {
         let drivers = Drivers::new(Arc::new(move || clock.load(Ordering::SeqCst)));
         let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(drivers.until(), None);
-        let (one, other) = (drivers.attach(), drivers.attach());
+        let one = drivers.attach();
+        let other = drivers.attach();
         drop(one);
         now.store(9_000_000, Ordering::SeqCst);
         assert_eq!(drivers.until(), at(9), "the other one is still attached");

@@ -27,7 +27,8 @@ pub(super) fn text(terms: &HostTerms, command: &str) -> Result<String, SubmitErr
 
 /// Why a pod without the tool for commands takes none.
 pub(super) fn no_tool(terms: &HostTerms) -> SubmitError {
-    let (tool, way_out) = (terms.shell, (terms.remedy)(&Remedy::HaveShell));
+    let tool = terms.shell;
+    let way_out = (terms.remedy)(&Remedy::HaveShell);
     SubmitError::NoShell(format!(
         "this pod has no tool {tool}, so it runs no commands; {way_out}"
     ))

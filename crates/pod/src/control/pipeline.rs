@@ -234,10 +234,8 @@ impl Core {
 
     fn append(&mut self, batch: Batch, part: CommitPart, waiters: Vec<Box<dyn CommitWaiter>>) {
         self.announce(batch.records());
-        let (records, first) = (
-            batch.records().len(),
-            batch.records().first().map_or("", Record::kind),
-        );
+        let records = batch.records().len();
+        let first = batch.records().first().map_or("", Record::kind);
         let span = debug_span!("commit", records, first, refused = Empty);
         let again = matches!(
             part,

@@ -216,7 +216,8 @@ impl Running {
             ..TurnLimits::steps(limits.max_steps)
         };
         let generation = history.surface().generation;
-        let (mut taking, own) = (inputs.to_vec(), inputs.len());
+        let mut taking = inputs.to_vec();
+        let own = inputs.len();
         taking.extend(core.state.continued().map(|before| before.input));
         let parked: BTreeSet<CallId> = core.state.parked().collect();
         let is_command =
@@ -230,7 +231,8 @@ impl Running {
             ),
             (false, _) => (Turn::go_on(history, parked.clone(), answers), notes),
         };
-        let (number, before) = (core.state.turns + 1, core.state.spent());
+        let number = core.state.turns + 1;
+        let before = core.state.spent();
         let mut running = Self::of(core, turn, (number, generation), before, limits);
         for call in parked {
             // What it touches is not in the log.
@@ -282,12 +284,10 @@ impl Running {
             used_up: None,
             view: core.state.shown.view,
         };
-        let (gates, reviews, judges, answers) = (
-            JoinSet::new(),
-            JoinSet::new(),
-            JoinSet::new(),
-            JoinSet::new(),
-        );
+        let gates = JoinSet::new();
+        let reviews = JoinSet::new();
+        let judges = JoinSet::new();
+        let answers = JoinSet::new();
         let tasks = TurnTasks {
             gates,
             reviews,
@@ -401,10 +401,8 @@ impl Running {
                 turn: self.info.number,
             };
         }
-        let (turn, requests) = (
-            self.info.number,
-            core.state.spent().since(self.before).requests,
-        );
+        let turn = self.info.number;
+        let requests = core.state.spent().since(self.before).requests;
         if self.is_waiting() {
             Activity::Waiting { turn, requests }
         } else {
@@ -604,7 +602,8 @@ impl Running {
         match effect {
             Effect::Gate => self.gate(core)?,
             Effect::Commit(request) => {
-                let (calls, approval) = (&self.tasks.calls, core.state.approvals.newest + 1);
+                let calls = &self.tasks.calls;
+                let approval = core.state.approvals.newest + 1;
                 core.collect(&|call| calls.runs(call));
                 self.info.used_up = self.used_up(core, &request);
                 self.info.end_gates = self.any_end_gate(core) || self.answering.paused.is_some();
@@ -614,7 +613,8 @@ impl Running {
             }
             Effect::Send(request) => {
                 (self.starting, self.asking, self.view_change) = (0, 0, ViewChange::Open);
-                let (number, bytes) = (request.number(), request.body().len);
+                let number = request.number();
+                let bytes = request.body().len;
                 // The span of the previous request must end first.
                 self.step_span = Span::none();
                 self.step_span =
@@ -623,7 +623,8 @@ impl Running {
                 self.stream = Some(Stream::of(core.model.clone(), request));
             }
             Effect::Delta(delta) => {
-                let (turn, request) = (self.info.number, core.state.requests);
+                let turn = self.info.number;
+                let request = core.state.requests;
                 core.outbox.show(Event::Delta {
                     turn,
                     request,

@@ -198,14 +198,18 @@ impl Callbacks {
         F: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        let (handle, attribution) = (self.runtime.clone(), Arc::new(Attribution::default()));
-        let (here, parking) = (Arc::clone(&attribution), Arc::clone(&attribution));
+        let handle = self.runtime.clone();
+        let attribution = Arc::new(Attribution::default());
+        let here = Arc::clone(&attribution);
+        let parking = Arc::clone(&attribution);
         let over = CancellationToken::new();
         let work = over.clone().run_until_cancelled_owned(work);
         let mut thread = self
             .runtime
             .spawn_blocking(move || here.watch(|| handle.block_on(parking.parking(work))));
-        let (callbacks, stuck, grace) = (self.clone(), self.stuck.clone(), self.grace);
+        let callbacks = self.clone();
+        let stuck = self.stuck.clone();
+        let grace = self.grace;
         async move {
             tokio::select! {
                 biased;

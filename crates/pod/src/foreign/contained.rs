@@ -92,7 +92,8 @@ mod tests {
             for (drain, ended) in [(None, Err(Shut)), (Some(5 * second), Ok(7))] {
                 let door = Door::new();
                 let held = Arc::new(());
-                let (inside, holds) = (Arc::clone(&door), Arc::clone(&held));
+                let inside = Arc::clone(&door);
+                let holds = Arc::clone(&held);
                 let work = tokio::spawn(async move {
                     let slow = async move {
                         tokio::time::sleep(second).await;

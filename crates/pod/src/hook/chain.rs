@@ -86,7 +86,8 @@ impl<P: Point> InstalledHook<P> {
     /// A hook for every tool, with [`DEFAULT_DEADLINE`].
     #[must_use]
     pub fn new(feature: FeatureId, name: impl Into<String>, code: Arc<dyn Hook<P>>) -> Self {
-        let (consecutive_failures, abandoned) = (AtomicU32::new(0), AtomicUsize::new(0));
+        let consecutive_failures = AtomicU32::new(0);
+        let abandoned = AtomicUsize::new(0);
         Self {
             feature,
             name: name.into(),
@@ -282,7 +283,8 @@ impl<P: Gate> HookChain<P> {
             replaced: _,
         } in done
         {
-            let (feature, hook) = (hook.feature.clone(), hook.name.clone());
+            let feature = hook.feature.clone();
+            let hook = hook.name.clone();
             let failed = answer.is_err();
             let decision = match answer {
                 Ok(verdict) => signed(verdict.decision(), &feature, &hook, redactor),
@@ -404,7 +406,8 @@ impl<P: Transform> HookChain<P> {
             if let Ok(after) = &after {
                 at.clone_from(after);
             }
-            let (feature, hook) = (hook.feature.clone(), hook.name.clone());
+            let feature = hook.feature.clone();
+            let hook = hook.name.clone();
             notes.push(Transformed {
                 feature,
                 hook,

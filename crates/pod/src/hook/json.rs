@@ -125,7 +125,8 @@ impl GateAnswer {
     }
 
     fn decision(self) -> Decision {
-        let (least, most) = (1_000, millis(MAX_EXPIRY));
+        let least = 1_000;
+        let most = millis(MAX_EXPIRY);
         match self {
             Self::Allow {} | Self::Finish {} | Self::GiveUp {} => Decision::Allow,
             Self::Deny { reason } => Decision::Refuse { reason },

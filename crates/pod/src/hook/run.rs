@@ -76,7 +76,9 @@ pub(super) async fn run<P: Point>(
             None => ask(callbacks, &hook, &input, &interpret, until).await,
         };
         if asked && (ended.is_err() || took >= SLOW) {
-            let (feature, name, failed) = (&hook.feature, &*hook.name, ended.is_err());
+            let feature = &hook.feature;
+            let name = &*hook.name;
+            let failed = ended.is_err();
             warn!(%feature, hook = name, ?took, failed, "a hook was slow or failed");
         }
         let mut replaced = None;
@@ -143,12 +145,10 @@ async fn ask<P: Point>(
     let (begin, begun) = oneshot::channel();
     let (reply, mut report) = oneshot::channel();
     let work = {
-        let (callbacks, hook, input, interpret) = (
-            callbacks.clone(),
-            Arc::clone(hook),
-            Arc::clone(input),
-            Arc::clone(interpret),
-        );
+        let callbacks = callbacks.clone();
+        let hook = Arc::clone(hook);
+        let input = Arc::clone(input);
+        let interpret = Arc::clone(interpret);
         async move {
             if begin.send(Instant::now()).is_err() {
                 return;

@@ -116,7 +116,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_repeated_command_gets_the_answer_of_the_first() {
-        let (answers, times) = (Answers::default(), Cell::new(0));
+        let answers = Answers::default();
+        let times = Cell::new(0);
         let pause = Method::from(Pause {
             cmd_id: "a".to_owned(),
         });

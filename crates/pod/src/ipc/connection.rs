@@ -171,7 +171,8 @@ impl Connection {
             }
             self.idle
                 .set(self.running.is_empty() && self.feed.is_none());
-            let (takes, room) = (self.takes(), self.out.len() < FULL);
+            let takes = self.takes();
+            let room = self.out.len() < FULL;
             let due = incoming.due().filter(|_| takes);
             let again = if takes || self.ends {
                 None
@@ -284,7 +285,8 @@ impl Connection {
             let text = match self.peer.may_change {
                 Err(why) => format!("this process can only read the status of pods: {why}"),
                 Ok(()) => {
-                    let (own, needed) = (role.word(), method.role().word());
+                    let own = role.word();
+                    let needed = method.role().word();
                     let article = if role == Role::Approver { "an" } else { "a" };
                     format!("this client is {article} {own}; send `hello` with the role `{needed}`")
                 }
@@ -398,7 +400,8 @@ impl Connection {
                 .take(MAX_CLIENT)
                 .collect::<String>()
         };
-        let (client, name) = (clean(client), name.map(clean));
+        let client = clean(client);
+        let name = name.map(clean);
         self.who = Some((
             Who {
                 client,

@@ -244,7 +244,8 @@ impl Hub {
 
     pub(super) fn follow(&self) -> Following {
         let attached = self.attached.subscribe();
-        let (folded, host) = (self.client.folded(), self.host.clone());
+        let folded = self.client.folded();
+        let host = self.host.clone();
         Following {
             attached,
             folded,

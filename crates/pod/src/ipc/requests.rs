@@ -42,7 +42,9 @@ pub(super) async fn carry_out(hub: &Arc<Hub>, method: Method, by: Who) -> Answer
 }
 
 async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
-    let (client, who, by) = (&hub.client, by.clone(), Some(by));
+    let client = &hub.client;
+    let who = by.clone();
+    let by = Some(by);
     let done = match method {
         Method::Hello(_) | Method::Attach(_) => {
             return Err(Error::new(
@@ -221,7 +223,8 @@ pub(super) async fn attached(hub: &Arc<Hub>, attach: Attach) -> Result<(Attached
 /// each other only.
 async fn page(hub: &Hub, before: u64, limit: u32) -> Result<RecordPage, Error> {
     let turn = hub.pages.clone().acquire_owned().await.map_err(internal)?;
-    let (dir, folded) = (hub.dir.clone(), *hub.client.folded().borrow());
+    let dir = hub.dir.clone();
+    let folded = *hub.client.folded().borrow();
     let read = move || {
         let page = read_page(&dir, folded, before, limit);
         drop(turn);

@@ -176,11 +176,10 @@ struct Connected {
 
 impl Connections {
     fn new() -> Self {
-        let (tasks, known) = (JoinSet::new(), BTreeMap::new());
-        let (shares, child_shares) = (
-            Shares::of(MAX_LARGE, MAX_STAYING),
-            Shares::of(1, MAX_CHILDREN),
-        );
+        let tasks = JoinSet::new();
+        let known = BTreeMap::new();
+        let shares = Shares::of(MAX_LARGE, MAX_STAYING);
+        let child_shares = Shares::of(1, MAX_CHILDREN);
         Self {
             tasks,
             known,
@@ -217,14 +216,12 @@ impl Connections {
                 &format!("all {places} connections are in use"),
             );
         }
-        let (idle, shares) = (
-            Idle::default(),
-            if is_child {
-                &self.child_shares
-            } else {
-                &self.shares
-            },
-        );
+        let idle = Idle::default();
+        let shares = if is_child {
+            &self.child_shares
+        } else {
+            &self.shares
+        };
         let task = self.tasks.spawn(attend(
             stream,
             peer,

@@ -168,7 +168,8 @@ impl Older {
             None => Reader::open(dir)?.upto(upto).from(next)?,
         };
         following.upto(upto)?;
-        let (mut lines, mut read) = (Vec::new(), 0);
+        let mut lines = Vec::new();
+        let mut read = 0;
         while read < bytes
             && let Some(frame) = following.next()
         {

@@ -77,11 +77,9 @@ impl Outbox {
     #[must_use]
     pub fn unwatched() -> Self {
         let transient = broadcast::Sender::new(TRANSIENT);
-        let (backlog, folded, outputs) = (
-            VecDeque::new(),
-            watch::Sender::default(),
-            LiveOutputs::new(),
-        );
+        let backlog = VecDeque::new();
+        let folded = watch::Sender::default();
+        let outputs = LiveOutputs::new();
         Self {
             watcher: None,
             backlog,

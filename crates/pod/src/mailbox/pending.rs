@@ -169,7 +169,8 @@ impl Pending {
 
     /// Takes the waiting records for the next commit, oldest first, up to its bounds.
     pub(crate) fn piggybacked(&mut self) -> Piggybacked {
-        let (mut piggybacked, mut taken) = (Piggybacked::default(), 0);
+        let mut piggybacked = Piggybacked::default();
+        let mut taken = 0;
         while piggybacked.records.len() < MAX_PIGGYBACK && taken < MAX_PIGGYBACK_BYTES {
             let Some(PendingRecord {
                 record,
@@ -427,12 +428,11 @@ impl Pending {
     fn may_wake(&mut self, feature: Option<FeatureId>, outbox: &mut Outbox) -> bool {
         let own = self.wakes.entry(feature.clone()).or_default();
         *own = own.saturating_add(1);
-        let (own, all) = (
-            *own,
-            self.wakes
-                .values()
-                .fold(0_u32, |all, one| all.saturating_add(*one)),
-        );
+        let own = *own;
+        let all = self
+            .wakes
+            .values()
+            .fold(0_u32, |all, one| all.saturating_add(*one));
         if own == MAX_WAKES + 1 || (own <= MAX_WAKES && all == MAX_ALL_WAKES + 1) {
             let whose = feature
                 .as_ref()

@@ -143,7 +143,8 @@ struct RequestedRuns {
 /// Creates the mailbox: the actor's end and the sending end.
 pub(crate) fn mailbox() -> (Mailbox, MailboxSender) {
     let (sender, requests) = mpsc::channel(MAILBOX_CAPACITY);
-    let (wanted, runs) = (Arc::new(Notify::new()), Arc::<RequestedRuns>::default());
+    let wanted = Arc::new(Notify::new());
+    let runs = Arc::<RequestedRuns>::default();
     let mailbox = Mailbox {
         requests,
         wanted: Arc::clone(&wanted),

@@ -81,7 +81,8 @@ impl Policy {
         now: SandboxState,
     ) -> Expectation {
         let by_row = row.stated(now.confined());
-        let (source, text) = (BUILT_IN.to_owned(), row.text.to_owned());
+        let source = BUILT_IN.to_owned();
+        let text = row.text.to_owned();
         let default_statement = RuleStatement {
             source,
             text,
@@ -91,7 +92,8 @@ impl Policy {
             program: None,
             decides: false,
         };
-        let (mut statements, mut deciding) = (vec![default_statement], 0);
+        let mut statements = vec![default_statement];
+        let mut deciding = 0;
         let decision = self.in_order(by_row, |layer| {
             let meets = |placed: &&Placed| {
                 placed.rule.is_about_tools(self.terms.ruled_as(tool))

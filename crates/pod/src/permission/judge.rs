@@ -146,7 +146,8 @@ impl RuleTrial {
     #[must_use]
     pub fn matches(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> bool {
         let Self { rules, policy } = self;
-        let (ruled_as, read) = (policy.terms.ruled_as(call.tool), policy.terms.read);
+        let ruled_as = policy.terms.ruled_as(call.tool);
+        let read = policy.terms.read;
         policy
             .targets(call, workspace, now)
             .iter()

@@ -159,7 +159,9 @@ impl<'a> Search<'a> {
         let dotted = ["dotglob", "GLOBIGNORE"]
             .iter()
             .any(|option| text.contains(option));
-        let (seen, found, listed) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+        let seen = BTreeSet::new();
+        let found = BTreeSet::new();
+        let listed = BTreeMap::new();
         Self {
             wanted,
             workspace,
@@ -380,7 +382,9 @@ fn wild(text: &str) -> bool {
 /// `*` and expansions match any characters, `?` one.
 fn matches(pattern: &[char], name: &[char]) -> bool {
     let many = |c: &char| matches!(*c, '*' | EXPANSION);
-    let (mut p, mut n, mut back) = (0, 0, None);
+    let mut p = 0;
+    let mut n = 0;
+    let mut back = None;
     while n < name.len() {
         match pattern.get(p) {
             Some(c) if many(c) => {

@@ -54,13 +54,12 @@ impl Zone {
             return format!("{wall_ms} ms after 1970");
         };
         let offset = self.0.to_offset(time);
-        let (date, clock) = (
-            offset.to_datetime(time).date(),
-            offset.to_datetime(time).time(),
-        );
+        let date = offset.to_datetime(time).date();
+        let clock = offset.to_datetime(time).time();
         let minutes = offset.seconds() / 60;
         let sign = if minutes < 0 { '-' } else { '+' };
-        let (hours, rest) = (minutes.abs() / 60, minutes.abs() % 60);
+        let hours = minutes.abs() / 60;
+        let rest = minutes.abs() % 60;
         format!("{date} {clock} {sign}{hours:02}:{rest:02}")
     }
 }

@@ -133,7 +133,8 @@ impl<'a> Walk<'a> {
 
 /// The pattern with the classes that JSON Schema means, which are of ASCII.
 fn ascii_classes(pattern: &str) -> String {
-    let (mut out, mut letters) = (String::with_capacity(pattern.len()), pattern.chars());
+    let mut out = String::with_capacity(pattern.len());
+    let mut letters = pattern.chars();
     while let Some(letter) = letters.next() {
         match (letter, (letter == '\\').then(|| letters.next()).flatten()) {
             ('\\', Some('w')) => out.push_str("[0-9A-Za-z_]"),

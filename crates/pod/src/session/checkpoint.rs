@@ -129,7 +129,8 @@ impl CheckpointBuilder {
             times,
             behind: 0,
         };
-        let (last_time, started_at) = (times.newest, times.started);
+        let last_time = times.newest;
+        let started_at = times.started;
         let whole = state.shown.count(state.items) == items.len() as u64;
         whole.then_some((
             Restored {
@@ -267,7 +268,8 @@ fn get(rest: &mut &[u8]) -> Option<Item> {
             Item::Reasoning { text, seal }
         }
         tag::CALL => {
-            let (name, arguments) = (text(rest)?, text(rest)?);
+            let name = text(rest)?;
+            let arguments = text(rest)?;
             Item::ToolCall {
                 id: CallId::new(number(rest)?)?,
                 name,
@@ -275,8 +277,10 @@ fn get(rest: &mut &[u8]) -> Option<Item> {
             }
         }
         tag::RESULT => {
-            let (summary, content) = (text(rest)?, text(rest)?);
-            let (id, status) = (CallId::new(number(rest)?)?, status(byte(rest)?)?);
+            let summary = text(rest)?;
+            let content = text(rest)?;
+            let id = CallId::new(number(rest)?)?;
+            let status = status(byte(rest)?)?;
             Item::ToolResult {
                 id,
                 outcome: ToolOutcome {

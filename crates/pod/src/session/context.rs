@@ -226,7 +226,8 @@ impl ContextMeter {
         let used = self.tokens(bytes);
         let cached = self.counted.map_or(0, |counted| counted.cached).min(used);
         // Each part gets the difference of two running sums, so that the sum of all is exact.
-        let (mut before, mut given) = (0, 0);
+        let mut before = 0;
+        let mut given = 0;
         for (part, _) in &mut parts {
             before += part.tokens;
             let upto = share(before, used, bytes);
@@ -238,7 +239,8 @@ impl ContextMeter {
             .filter(|(_, fixed)| *fixed)
             .map(|(part, _)| part.tokens)
             .sum();
-        let (cached_fixed, cached_rest) = (cached.min(fixed), cached.saturating_sub(fixed));
+        let cached_fixed = cached.min(fixed);
+        let cached_rest = cached.saturating_sub(fixed);
         for (part, is_fixed) in &mut parts {
             part.cached = match is_fixed {
                 true => share(part.tokens, cached_fixed, fixed),
@@ -252,7 +254,8 @@ impl ContextMeter {
                 .filter(|part| part.tokens > 0)
                 .collect(),
         );
-        let (left_results, left) = (self.left.results, self.receipt());
+        let left_results = self.left.results;
+        let left = self.receipt();
         let percent = window
             .filter(|window| *window > 0)
             .map(|window| share(used, 100, window));
@@ -314,7 +317,8 @@ impl ContextMeter {
     /// beginning.
     fn parts(&self, surface: &Surface) -> Vec<(ContextPart, bool)> {
         let part = |kind, name: Option<&str>, feature: Option<&str>, bytes| {
-            let (name, feature) = (name.map(str::to_owned), feature.map(str::to_owned));
+            let name = name.map(str::to_owned);
+            let feature = feature.map(str::to_owned);
             ContextPart {
                 kind: ContextKind::word(kind).to_owned(),
                 name,
@@ -447,7 +451,8 @@ fn largest(mut parts: Vec<ContextPart>) -> Vec<ContextPart> {
     if parts.len() > MAX_PARTS {
         let rest = parts.split_off(MAX_PARTS - 1);
         let sum = |of: fn(&ContextPart) -> u64| rest.iter().map(of).sum();
-        let (tokens, cached) = (sum(|part| part.tokens), sum(|part| part.cached));
+        let tokens = sum(|part| part.tokens);
+        let cached = sum(|part| part.cached);
         parts.push(ContextPart {
             kind: ContextKind::Other.word().to_owned(),
             tokens,

@@ -437,7 +437,8 @@ impl SessionState {
                     );
                 };
                 self.standing.taken(&queued, self.items + 1);
-                let (item, run) = (queued.item(), queued.run);
+                let item = queued.item();
+                let run = queued.run;
                 // A steered input only adds to what the turn does.
                 if !queued.mode.steers() || queued.output_schema.is_some() {
                     self.output_schema = queued.output_schema;
@@ -745,8 +746,11 @@ impl SessionState {
                 self.calls = id.number();
                 // Calls after a refusal are its workaround.
                 self.refused = None;
-                let (name, arguments) = (name.clone(), arguments.clone());
-                let (started, approval, records_lost_after_start) = (None, None, false);
+                let name = name.clone();
+                let arguments = arguments.clone();
+                let started = None;
+                let approval = None;
+                let records_lost_after_start = false;
                 let open = OpenCall {
                     name,
                     arguments,

@@ -310,9 +310,13 @@ impl Bridge {
                 text,
             } => {
                 raise(&mut self.state.notified, *number);
-                let (number, feature, text) = (*number, feature.clone(), text.clone());
-                let (registry_generation, wake, key, by) =
-                    (*registry_generation, false, None, None);
+                let number = *number;
+                let feature = feature.clone();
+                let text = text.clone();
+                let registry_generation = *registry_generation;
+                let wake = false;
+                let key = None;
+                let by = None;
                 let queued = NotificationQueued {
                     number,
                     feature,

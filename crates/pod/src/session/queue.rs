@@ -119,7 +119,8 @@ impl InputQueue {
             again,
             command: _,
         } = queued.clone();
-        let (text, output_schema) = (text.into(), output_schema.map(Arc::from));
+        let text = text.into();
+        let output_schema = output_schema.map(Arc::from);
         self.waiting.push_back(QueuedInput {
             input,
             text,

@@ -254,7 +254,8 @@ impl Replay {
         };
         found.requests += 1;
         if request.projection != rebuilt.order {
-            let (sent, have) = (request.projection, Projection::VERSION);
+            let sent = request.projection;
+            let have = Projection::VERSION;
             found.notes.insert(format!("a request was not rebuilt: it was made with version {sent} of the projection; this yoi has version {have}"));
             return None;
         }

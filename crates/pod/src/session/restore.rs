@@ -207,7 +207,8 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     note.extend(found.survivors.as_deref().map(still_running));
     note.extend(state.untold.as_ref().map(loss));
     if state.turn_open {
-        let (generation, text) = (state.surface_generation, note.join("\n"));
+        let generation = state.surface_generation;
+        let text = note.join("\n");
         // Nothing may stand between a call and its result, so this note waits for the next request.
         batch.push(if waits {
             waiting_note(state, text)

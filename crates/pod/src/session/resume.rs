@@ -54,7 +54,8 @@ fn fold(
     for frame in frames {
         let frame = frame?;
         let record = decode_lite(&frame)?;
-        let (known, before) = (restored.items.len(), restored.state.shown.clone());
+        let known = restored.items.len();
+        let before = restored.state.shown.clone();
         restored.take(frame.seq, frame.time, &record)?;
         let added = restored.items.get(known..).unwrap_or_default();
         draft.take(added, frame.time, matches!(record, Record::ToolStarted(_)));

@@ -172,7 +172,8 @@ mod tests {
         let begun = WorkTime::default().at(100 * SECOND, false);
         assert_eq!(begun.until(105 * SECOND, true), 5 * SECOND);
         assert_eq!(begun.until(105 * SECOND, false), 0);
-        let (worked, waited) = (begun.at(105 * SECOND, true), 900 * SECOND);
+        let worked = begun.at(105 * SECOND, true);
+        let waited = 900 * SECOND;
         assert_eq!(
             worked.at(waited, false).until(waited + SECOND, true),
             6 * SECOND

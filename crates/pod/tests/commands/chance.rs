@@ -119,7 +119,8 @@ impl Chance {
             .map(|(at, _)| at)
             .chain([text.len()])
             .collect();
-        let (from, length) = (self.below(ends.len()), self.below(6));
+        let from = self.below(ends.len());
+        let length = self.below(6);
         let to = (from + length).min(ends.len() - 1);
         let range = ends[from]..ends[to];
         match self.below(6) {
@@ -165,7 +166,9 @@ impl Chance {
 
     fn document(&mut self) -> String {
         let (delimiter, end) = self.of(DELIMITERS);
-        let (program, body, next) = (self.name(), self.of(WORDS), self.simple());
+        let program = self.name();
+        let body = self.of(WORDS);
+        let next = self.simple();
         let sign = self.of(&["<<", "<<", "<< ", "<<-"]);
         let behind = self.of(&[
             "", "", " | p90", "; p91", " && p92", " >f", " x", " <<E2", ")", " \\\np93", " # x",
@@ -183,11 +186,9 @@ impl Chance {
         if depth == 0 {
             return self.simple();
         }
-        let (a, b, word) = (
-            self.command(depth - 1),
-            self.command(depth - 1),
-            self.of(WORDS),
-        );
+        let a = self.command(depth - 1);
+        let b = self.command(depth - 1);
+        let word = self.of(WORDS);
         match self.below(40) {
             0 => format!("{a}; {b}"),
             1 => format!("{a} && {b}"),

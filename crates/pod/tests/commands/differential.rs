@@ -108,7 +108,8 @@ pub(super) fn wanted(few: usize) -> usize {
 
 fn compare_generated(seed: u64, count: usize) -> Seen {
     let mut chance = Chance::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let (mut left, mut tries) = (count, count * MAX_TRIES);
+    let mut left = count;
+    let mut tries = count * MAX_TRIES;
     let mut seen = compare(|| {
         left = left.checked_sub(1)?;
         loop {
@@ -135,7 +136,8 @@ pub(super) fn compare(next: impl FnMut() -> Option<String>) -> Seen {
 }
 
 pub(super) fn compare_in(jail: &Jail, mut next: impl FnMut() -> Option<String>) -> Seen {
-    let (mut seen, rules) = (Seen::default(), Rules::new());
+    let mut seen = Seen::default();
+    let rules = Rules::new();
     loop {
         let mut batch = Vec::with_capacity(BATCH);
         let mut rest = true;

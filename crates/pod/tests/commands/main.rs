@@ -45,7 +45,8 @@ fn rows() -> Vec<Row> {
         .filter(|line| !line.starts_with('#') && !line.is_empty());
     let rows = lines.map(|line| {
         let mut fields = line.splitn(3, ' ');
-        let (allowed, denied) = (fields.next().unwrap(), fields.next().unwrap());
+        let allowed = fields.next().unwrap();
+        let denied = fields.next().unwrap();
         Row {
             allowed,
             denied,

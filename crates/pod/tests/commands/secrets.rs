@@ -238,7 +238,8 @@ fn what_may_be_read_may_be_named() {
         program: program.map(str::to_owned),
         ..Rule::new(tool, decision)
     };
-    let (allow, deny) = (RuleDecision::Allow, RuleDecision::Deny);
+    let allow = RuleDecision::Allow;
+    let deny = RuleDecision::Deny;
     // The rules, with the sandbox off, the command, and whether it runs.
     let cases = [
         (

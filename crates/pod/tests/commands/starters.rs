@@ -142,7 +142,8 @@ fn what_the_real_starters_start_is_among_the_parts() {
     let Some(jail) = Jail::with_starters() else {
         return;
     };
-    let (mut chance, mut left) = (Chance::new(7), wanted);
+    let mut chance = Chance::new(7);
+    let mut left = wanted;
     let seen: Seen = compare_in(&jail, || {
         left = left.checked_sub(1)?;
         let depth = 1 + chance.below(2);

@@ -40,7 +40,9 @@ fn denying() -> Policy {
 #[test]
 fn no_row_is_answered_wrongly() {
     let world = World::new();
-    let (allowing, denying, rows) = (allowing(), denying(), rows());
+    let allowing = allowing();
+    let denying = denying();
+    let rows = rows();
     assert!(rows.len() >= 150, "{}", rows.len());
     let mut wrong = Vec::new();
     for row in &rows {

@@ -24,7 +24,8 @@ fn kinds(pod: &PodUnderTest) -> Vec<String> {
 
 #[test]
 fn inputs_of_a_running_turn_are_accepted_and_get_a_turn_each() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let answers = vec![
         ScriptedAnswer::calls(&[("Wait", "{}")]),
         ScriptedAnswer::text("one"),
@@ -33,7 +34,8 @@ fn inputs_of_a_running_turn_are_accepted_and_get_a_turn_each() {
     ];
     let pod = pod(answers, vec![waits(&runs, &ends)]);
     let (ended, end) = pod.serve(Outbox::unwatched(), async |client| {
-        let (second, third) = (client.clone(), client.clone());
+        let second = client.clone();
+        let third = client.clone();
         tokio::join!(client.submit("first"), async {
             runs.notified().await;
             // Both are in the log before the turn goes on.
@@ -61,7 +63,8 @@ fn inputs_of_a_running_turn_are_accepted_and_get_a_turn_each() {
 
 #[test]
 fn a_client_cancels_one_turn_and_not_those_after_it() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let answers = vec![
         ScriptedAnswer::calls(&[("Wait", "{}")]),
         ScriptedAnswer::text("done"),
@@ -113,7 +116,8 @@ fn a_client_is_heard_while_the_watcher_takes_nothing() {
 
 #[test]
 fn a_pod_closes_behind_its_turn_and_takes_nothing_after_that() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let mut pod = pod(
         vec![
             ScriptedAnswer::calls(&[("Wait", "{}")]),
@@ -161,7 +165,8 @@ fn what_two_clients_say_in_the_same_words_is_two_inputs() {
 
 #[test]
 fn a_cancel_behind_an_input_or_a_close_is_handled() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let answers = vec![
         ScriptedAnswer::calls(&[("Wait", "{}")]),
         ScriptedAnswer::text("done"),
@@ -188,7 +193,8 @@ fn a_cancel_behind_an_input_or_a_close_is_handled() {
 
 #[test]
 fn an_input_limits_its_own_turn_and_few_may_wait() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let calls = |name| ScriptedAnswer::calls(&[(name, "{}")]);
     let mut answers = vec![calls("Wait"), ScriptedAnswer::text("one")];
     answers.extend((0..63).map(|n| ScriptedAnswer::text(&n.to_string())));

@@ -126,11 +126,9 @@ struct Parses(ToolDefinition, Box<dyn Fn(&str) -> String + Send + Sync>);
 
 impl Parses {
     fn tool(parse: impl Fn(&str) -> String + Send + Sync + 'static) -> Arc<dyn Tool> {
-        let (name, description, schema) = (
-            "Parse".to_owned(),
-            "Parse.".to_owned(),
-            r#"{"type":"object"}"#.into(),
-        );
+        let name = "Parse".to_owned();
+        let description = "Parse.".to_owned();
+        let schema = r#"{"type":"object"}"#.into();
         Arc::new(Self(
             ToolDefinition {
                 name,
@@ -175,9 +173,12 @@ fn parsing(tool: Arc<dyn Tool>, calls: usize) -> PodUnderTest {
 fn few_calls_are_parsed_at_once() {
     const AT_ONCE: usize = 8;
     let gate = Latch::new("parsed");
-    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let inside = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
     let parse = {
-        let (gate, inside, most) = (gate.clone(), Arc::clone(&inside), Arc::clone(&most));
+        let gate = gate.clone();
+        let inside = Arc::clone(&inside);
+        let most = Arc::clone(&most);
         move |raw: &str| {
             most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             gate.pass_blocking();

@@ -202,7 +202,8 @@ fn past_calls_are_those_that_the_rules_match() {
     answer(&live, deny(&question(&live, 3), "no")).unwrap();
     let open = question(&live, 4);
     waits(&live);
-    let (client, dir) = (live.client(), live.pod.dir.clone());
+    let client = live.client();
+    let dir = live.pod.dir.clone();
     let past = live.ask(client.past_calls(4, &dir)).unwrap();
     let shown: Vec<_> = past
         .calls

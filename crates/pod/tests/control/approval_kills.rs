@@ -55,7 +55,9 @@ fn played(pod: PodUnderTest, told: &mut Told) -> Over {
 }
 
 fn check(pod: &PodUnderTest, tools: &[FnTool; 2], told: &Told, what: &str) {
-    let (asked, answers, starts) = (requested(pod), resolved(pod), deployments(pod));
+    let asked = requested(pod);
+    let answers = resolved(pod);
+    let starts = deployments(pod);
     assert!(
         asked.len() <= 1 && answers.len() <= 1 && starts.len() <= 1,
         "{what}: {asked:?} {answers:?} {starts:?}"

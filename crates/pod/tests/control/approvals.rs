@@ -102,7 +102,8 @@ fn two_answers_at_once_are_one_recorded_answer() {
     let live = live(pod);
     let open = asked(&live);
     let [one, two] = both(&live, allow(&open[0]), deny(&open[0], "no"));
-    let (one, two) = (one.unwrap(), two.unwrap());
+    let one = one.unwrap();
+    let two = two.unwrap();
     // The allowance came first; it takes longer to be recorded, because the call is made ready again.
     assert_eq!((one.decision, &one), (ApprovalDecision::Allow, &two));
     let late = answer(&live, deny(&open[0], "late")).unwrap();
@@ -521,7 +522,8 @@ fn a_turn_that_goes_on_has_its_input_and_the_limits_of_it() {
         ];
         let live = again(live.close().pod, more);
         waits(&live);
-        let (client, other) = (live.client(), live.client());
+        let client = live.client();
+        let other = live.client();
         let (end, answered) =
             live.ask(async { tokio::join!(client.wait(1), other.approve(allow(&open[0]))) });
         assert_eq!(answered.unwrap().decision, ApprovalDecision::Allow);

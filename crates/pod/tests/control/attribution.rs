@@ -204,7 +204,8 @@ impl Late {
 
 #[test]
 fn what_is_off_holds_nothing_any_more() {
-    let (gate, tried) = (Latch::new("late"), Latch::new("tried"));
+    let gate = Latch::new("late");
+    let tried = Latch::new("tried");
     let lives = Arc::new(Mutex::new(Vec::new()));
     let late = feature(
         declaring("builtin:late")
@@ -219,11 +220,14 @@ fn what_is_off_holds_nothing_any_more() {
             .tool(&LATE)
             .build(),
         {
-            let (gate, tried, lives) = (gate.clone(), tried.clone(), Arc::clone(&lives));
+            let gate = gate.clone();
+            let tried = tried.clone();
+            let lives = Arc::clone(&lives);
             move |ctx| {
                 let files = ctx.services().fs(HostCapability::WORKSPACE)?;
-                let (alerts, notes, said) =
-                    (ctx.alerts()?, ctx.diagnostics().later()?, Mutex::default());
+                let alerts = ctx.alerts()?;
+                let notes = ctx.diagnostics().later()?;
+                let said = Mutex::default();
                 let live = Arc::new(Late {
                     gate: gate.clone(),
                     tried: tried.clone(),

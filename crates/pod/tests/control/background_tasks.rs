@@ -213,10 +213,8 @@ fn an_effectful_run_is_in_the_log_before_it_begins_and_another_once_it_ended() {
 #[test]
 fn run_due_returns_when_all_that_was_due_has_ended() {
     let rare = TaskKey::new("rare", ToolEffect::Effectful).every(HOUR * 2);
-    let (hourly, rare) = (
-        Worker::quick(LOOKS),
-        Worker::new("rare", rare, |_, _| Box::pin(async { Ok(()) })),
-    );
+    let hourly = Worker::quick(LOOKS);
+    let rare = Worker::new("rare", rare, |_, _| Box::pin(async { Ok(()) }));
     let live = live(stays(&[hourly.clone(), rare.clone()], 0));
     let ends = || {
         assert!(live.run_due().tasks.iter().all(|task| task.run.is_none()));
@@ -526,7 +524,8 @@ fn a_refused_start_is_not_overtaken() {
     ended(&live, 2);
     assert_eq!(one.began(), [(3, 1)]);
     let over = live.close();
-    let (running, completed) = (TaskRunState::Running, TaskRunState::Completed);
+    let running = TaskRunState::Running;
+    let completed = TaskRunState::Completed;
     assert_eq!(
         states(&over.pod),
         [(2, running), (2, completed), (3, running), (3, completed)]
@@ -550,7 +549,8 @@ fn a_refused_end_is_not_overtaken() {
     asked(&worker);
     ended(&live, 2);
     let over = live.close();
-    let (running, completed) = (TaskRunState::Running, TaskRunState::Completed);
+    let running = TaskRunState::Running;
+    let completed = TaskRunState::Completed;
     assert_eq!(
         states(&over.pod),
         [(1, running), (1, completed), (2, running), (2, completed)]
@@ -613,7 +613,8 @@ fn a_client_stops_a_run_and_the_task_goes_on() {
     live.advance(HOUR);
     worker.begins(2);
     let over = live.close();
-    let (running, cancelled) = (TaskRunState::Running, TaskRunState::Cancelled);
+    let running = TaskRunState::Running;
+    let cancelled = TaskRunState::Cancelled;
     assert_eq!(
         states(&over.pod),
         [(1, running), (1, cancelled), (2, running), (2, cancelled)]

@@ -42,10 +42,8 @@ fn run(pod: &mut PodUnderTest, names: &[&str]) -> Vec<(ResultStatus, String)> {
 
 /// Reads the output with this number of the newest ones, counted from the oldest.
 fn reader(pod: &PodUnderTest, nth: usize) -> (FnTool, Arc<Mutex<Option<ToolError>>>) {
-    let (handle, told) = (
-        pod.state().outputs[nth].handle.clone(),
-        Arc::<Mutex<Option<ToolError>>>::default(),
-    );
+    let handle = pod.state().outputs[nth].handle.clone();
+    let told = Arc::<Mutex<Option<ToolError>>>::default();
     let refused = told.clone();
     let tool = FnTool::new("Page", ToolEffect::ReadOnly, move |cx, _| {
         let read = cx

@@ -71,10 +71,8 @@ fn a_large_input_becomes_a_blob_that_can_be_paged() {
             "{what}: {} bytes",
             seen.len()
         );
-        let (head, tail) = (
-            seen.split("\n[…").next().unwrap(),
-            seen.rsplit("]\n").next().unwrap(),
-        );
+        let head = seen.split("\n[…").next().unwrap();
+        let tail = seen.rsplit("]\n").next().unwrap();
         assert!(
             text.starts_with(head)
                 && text.ends_with(tail)

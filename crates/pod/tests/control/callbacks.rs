@@ -35,7 +35,8 @@ fn a_callback_ends_as_a_value_whatever_it_does() {
     let run = |deadline,
                token: CancellationToken,
                work: Box<dyn FnOnce(CancellationToken) -> u32 + Send>| {
-        let (callbacks, inner) = (callbacks.clone(), token.clone());
+        let callbacks = callbacks.clone();
+        let inner = token.clone();
         runtime.block_on(async move {
             callbacks
                 .run(deadline, token, async move { work(inner) })
@@ -123,7 +124,8 @@ fn a_callback_that_spins_does_not_hold_the_control_thread() {
     let (runtime, callbacks) = runtime();
     let beats = within("a spinning callback", move || {
         let stop = Arc::new(AtomicBool::new(false));
-        let (seen, beats) = (Arc::clone(&stop), Arc::new(AtomicUsize::new(0)));
+        let seen = Arc::clone(&stop);
+        let beats = Arc::new(AtomicUsize::new(0));
         let spin = async move {
             while !seen.load(Ordering::SeqCst) {
                 std::hint::spin_loop();
@@ -308,12 +310,16 @@ impl Drop for Opens {
 /// A call that was written off has its result; it gets no leave to change a file any more, and ends where it waits.
 #[test]
 fn a_call_that_was_written_off_changes_nothing_any_more() {
-    let (gate, asked) = (Latch::new("written off"), Latch::new("asked"));
+    let gate = Latch::new("written off");
+    let asked = Latch::new("asked");
     let changed = crate::fixtures::Changed::default();
     let late = {
-        let (gate, asked, changed) = (gate.clone(), asked.clone(), Arc::clone(&changed));
+        let gate = gate.clone();
+        let asked = asked.clone();
+        let changed = Arc::clone(&changed);
         FnTool::new("Late", ToolEffect::Effectful, move |cx, arguments| {
-            let (gate, asked) = (gate.clone(), asked.clone());
+            let gate = gate.clone();
+            let asked = asked.clone();
             let inner = crate::fixtures::changer("Inner", &changed);
             async move {
                 let _asked = Opens(asked);

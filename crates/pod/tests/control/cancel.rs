@@ -90,9 +90,11 @@ fn a_cancel_at_any_point_leaves_one_result_per_call() {
 #[test]
 fn running_calls_end_themselves_and_waiting_ones_never_start() {
     let cancel = CancellationToken::new();
-    let (token, both) = (cancel.clone(), Arc::new(Barrier::new(2)));
+    let token = cancel.clone();
+    let both = Arc::new(Barrier::new(2));
     let patient = FnTool::new("Wait", ToolEffect::ReadOnly, move |cx, _| {
-        let (token, both) = (token.clone(), Arc::clone(&both));
+        let token = token.clone();
+        let both = Arc::clone(&both);
         async move {
             cx.host.write_output(b"so far\n")?;
             both.wait();

@@ -108,10 +108,8 @@ fn an_item_of_another_version_is_read_as_one() {
     let (opened, _) = pod.resume().unwrap();
     opened.journal.append(Strange).wait().unwrap();
     opened.journal.close();
-    let (whole, glanced) = (
-        Restored::from_frames(past(&pod).all()),
-        everything(past(&pod).all()),
-    );
+    let whole = Restored::from_frames(past(&pod).all());
+    let glanced = everything(past(&pod).all());
     assert_eq!(
         glanced
             .map(|glanced| glanced.restored)

@@ -178,7 +178,9 @@ fn steps_leave_where_results_are_not_enough_and_every_word_stays() {
 
 /// Whether steps left in this turn before the request: then its newest note is about this turn.
 fn changes_before(pod: &PodUnderTest, request: &NeutralRequest, turn: usize) -> bool {
-    let (mut turns, mut changed, mut left) = (0, false, request.items.len());
+    let mut turns = 0;
+    let mut changed = false;
+    let mut left = request.items.len();
     for (_, record) in pod.records() {
         match record {
             Record::TurnStarted(_) => (turns, changed) = (turns + 1, false),

@@ -106,7 +106,8 @@ fn a_full_disk_ends_the_run_and_keeps_what_was_reported() {
 #[test]
 fn a_refusal_is_told_at_once_and_logged_when_it_is_over() {
     let gate = testkit::Latch::new("asked");
-    let (disk, told) = (gate.clone(), gate.clone());
+    let disk = gate.clone();
+    let told = gate.clone();
     let pod = pod(
         vec![
             ScriptedAnswer::text("half").wait_at(&gate),

@@ -92,7 +92,8 @@ const BEGIN: &str = "begin";
 /// Changes a file until the watch, which begins with the host, notices it. Later changes of it that are still to be
 /// reported are not counted as runs.
 fn begun(live: &LivePod, looker: &Looker) {
-    let (file, began) = (live.pod.project.join(BEGIN), Instant::now());
+    let file = live.pod.project.join(BEGIN);
+    let began = Instant::now();
     let mut passes = 0;
     while !looker.began.load(Ordering::SeqCst) {
         assert!(began.elapsed() < PATIENCE, "the watch does not begin");

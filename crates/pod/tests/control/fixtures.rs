@@ -54,9 +54,11 @@ pub(crate) fn add_slow(pod: &mut PodUnderTest, seconds: u64) {
 
 /// A tool that says when it runs, and ends when it is told to or cancelled.
 pub(crate) fn waits(runs: &Arc<Notify>, ends: &Arc<Notify>) -> FnTool {
-    let (runs, ends) = (Arc::clone(runs), Arc::clone(ends));
+    let runs = Arc::clone(runs);
+    let ends = Arc::clone(ends);
     FnTool::new("Wait", ToolEffect::ReadOnly, move |cx, _| {
-        let (runs, ends) = (Arc::clone(&runs), Arc::clone(&ends));
+        let runs = Arc::clone(&runs);
+        let ends = Arc::clone(&ends);
         async move {
             runs.notify_one();
             tokio::select! {
@@ -127,7 +129,8 @@ pub(crate) fn as_written_by(
 ) -> PodUnderTest {
     let script = ModelScript::new(vec![next]);
     let old = PodUnderTest::new(&ambient::claim(), script, Vec::new());
-    let (mut state, mut rebuilt) = (SessionState::default(), None);
+    let mut state = SessionState::default();
+    let mut rebuilt = None;
     let journal = old.journal();
     for (_, mut record) in pod.records() {
         if let Record::Request(request) = &mut record {

@@ -171,12 +171,14 @@ proptest! {
         sizes in prop::collection::vec((1..6_usize, prop_oneof![9 => Just(1_u32), 1 => Just(2)]), 120),
         segment_bytes in prop_oneof![Just(16_u64 << 20), 600..6000_u64],
     ) {
-        let (mut fold, mut records) = (Restored::default(), Vec::new());
+        let mut fold = Restored::default();
+        let mut records = Vec::new();
         let mut draft = CheckpointBuilder::of(&fold);
         for (way, n) in ways {
             let next = record(way, n, Some(&fold.state));
             if let Ok(items) = fold.state.clone().apply(&next) {
-                let (time, before) = (1 + n % 7, fold.state.shown.clone());
+                let time = 1 + n % 7;
+                let before = fold.state.shown.clone();
                 fold.take(0, time, &next).unwrap();
                 prop_assert!(fold.items.ends_with(&items));
                 draft.take(&items, time, matches!(next, Record::ToolStarted(_)));

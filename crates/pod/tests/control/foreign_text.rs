@@ -55,7 +55,8 @@ const ID: FeatureId = FeatureId::builtin("odd");
 
 fn foreign(way: Way) -> Arc<dyn FeatureModule> {
     let schema = r#"{"type":"object"}"#.into();
-    let (name, description) = ("Foreign".to_owned(), "From afar.".to_owned());
+    let name = "Foreign".to_owned();
+    let description = "From afar.".to_owned();
     let definition = ToolDefinition {
         name,
         description,

@@ -21,7 +21,9 @@ const SEES: HookKey<PreToolCall> = HookKey::new("sees");
 const REWRITE: HookKey<ToolArguments> = HookKey::new("rewrite");
 
 fn declared(effect: ToolEffect, rules: &[TouchRule]) -> ToolDeclaration {
-    let (name, description, schema) = ("Far".to_owned(), "From afar.".to_owned(), SCHEMA.into());
+    let name = "Far".to_owned();
+    let description = "From afar.".to_owned();
+    let schema = SCHEMA.into();
     let start = ToolDeclaration::of(ToolDefinition {
         name,
         description,
@@ -60,7 +62,8 @@ fn counted(
     canonical: &'static str,
     parses: &Arc<AtomicUsize>,
 ) -> Arc<dyn FeatureModule> {
-    let (counter, declared) = (Arc::clone(parses), tool.clone());
+    let counter = Arc::clone(parses);
+    let declared = tool.clone();
     let install = move |ctx: &mut FeatureInstallContext<'_>| {
         let tool = Counted(declared.definition(), Arc::clone(&counter), canonical);
         ctx.tools()

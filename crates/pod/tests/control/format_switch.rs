@@ -83,11 +83,14 @@ fn copy(from: &Path, to: &Path) {
 /// A run whose first turn waits for a tool while two more inputs wait, one of which is changed. At these points of that
 /// the pod is copied.
 fn changed(change: Change, kill: Option<(&[&str], &Path)>) -> (PodUnderTest, bool) {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let wait = {
-        let (runs, ends) = (Arc::clone(&runs), Arc::clone(&ends));
+        let runs = Arc::clone(&runs);
+        let ends = Arc::clone(&ends);
         FnTool::new("Wait", ToolEffect::ReadOnly, move |_, _| {
-            let (runs, ends) = (Arc::clone(&runs), Arc::clone(&ends));
+            let runs = Arc::clone(&runs);
+            let ends = Arc::clone(&ends);
             async move {
                 runs.notify_one();
                 ends.notified().await;

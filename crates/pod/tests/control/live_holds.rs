@@ -48,8 +48,10 @@ pub(crate) fn spin(live: &LivePod, wanted: impl Fn(&PodStatus) -> bool) {
 #[test]
 fn a_pause_while_gates_run_makes_the_turn_wait_and_asks_them_again() {
     const KEY: HookKey<PreRequest> = HookKey::new("slow");
-    let (gate, asked) = (Latch::new("the gate"), Arc::new(AtomicUsize::new(0)));
-    let (passed, counted) = (gate.clone(), Arc::clone(&asked));
+    let gate = Latch::new("the gate");
+    let asked = Arc::new(AtomicUsize::new(0));
+    let passed = gate.clone();
+    let counted = Arc::clone(&asked);
     let slow = Arc::new(move |_: &RequestView| {
         counted.fetch_add(1, Ordering::SeqCst);
         passed.pass_blocking();
@@ -120,7 +122,8 @@ fn a_client_may_pause_a_pod_that_has_just_begun() {
     let start = pod.points.hold("journal:encoded", 0);
     let live = LivePod::open(pod).unwrap_or_else(|_| panic!("not opened"));
     start.wait_for(1);
-    let (client, late) = (live.client(), start.clone());
+    let client = live.client();
+    let late = start.clone();
     live.ask(async {
         let opens = async {
             // The pod has read what came before this question.

@@ -72,7 +72,8 @@ fn everyone_who_sent_an_input_learns_of_its_end() {
         )
     };
     let (one, two) = live.ask(both);
-    let (one, two) = (one.unwrap(), two.unwrap());
+    let one = one.unwrap();
+    let two = two.unwrap();
     assert_eq!((one.input, two.input), (1, 1));
     live.ask(client.resume(None)).unwrap();
     drop(client);

@@ -86,8 +86,11 @@ impl Scene {
         pod.mode = HostMode::Stay { missing: None };
         let live = live(pod);
         let clients = [live.client(), live.client()];
-        let (texts, keys) = (BTreeMap::new(), BTreeMap::new());
-        let (accepted, withdrawn, lives) = (Vec::new(), BTreeSet::new(), Vec::new());
+        let texts = BTreeMap::new();
+        let keys = BTreeMap::new();
+        let accepted = Vec::new();
+        let withdrawn = BTreeSet::new();
+        let lives = Vec::new();
         Self {
             live: Some(live),
             clients,
@@ -264,7 +267,8 @@ fn compare(status: &PodStatus, state: &SessionState) {
 /// The watcher's records fold to the state of the files, behind each of them.
 fn told_at_every_prefix(pod: &PodUnderTest, lives: &[Vec<Event>]) {
     let told: BTreeMap<_, _> = lives.iter().flatten().filter_map(record).collect();
-    let (mut state, mut seen) = (SessionState::default(), SessionState::default());
+    let mut state = SessionState::default();
+    let mut seen = SessionState::default();
     for (seq, record) in pod.records() {
         state.apply(&record).unwrap();
         if !matches!(record, Record::Other { .. }) {

@@ -42,7 +42,8 @@ fn places(dir: &Path) -> Vec<(PathBuf, usize, String)> {
     files.sort();
     let mut places = Vec::new();
     for file in files {
-        let (mut at, text) = (0, fs::read_to_string(&file).unwrap());
+        let mut at = 0;
+        let text = fs::read_to_string(&file).unwrap();
         for line in text.split_inclusive('\n') {
             let kind = line[127..].split('"').next().unwrap().to_owned();
             places.push((file.clone(), at, kind));
@@ -284,14 +285,12 @@ fn losses_are_added_up_until_a_recovery_speaks_of_them() {
 /// A state with one turn begun and a call open in it, behind a gap.
 fn with_lost_records() -> SessionState {
     let mut state = SessionState::default();
-    let (call, gap) = (
-        CallId::new(1).unwrap(),
-        Gap {
-            first: 5,
-            last: 5,
-            reason: None,
-        },
-    );
+    let call = CallId::new(1).unwrap();
+    let gap = Gap {
+        first: 5,
+        last: 5,
+        reason: None,
+    };
     let begun = [
         record_strategy::surface(1).into(),
         TurnStarted { turn: 1 }.into(),
@@ -364,7 +363,8 @@ fn what_came_of_lost_calls_and_turns() {
 fn a_notification_behind_a_loss_leaves_the_surface_generation() {
     let mut state = with_lost_records();
     let before = state.surface_generation;
-    let (feature, text) = ("builtin:x".to_owned(), "words".to_owned());
+    let feature = "builtin:x".to_owned();
+    let text = "words".to_owned();
     state
         .apply(
             &SystemItem::Notification {

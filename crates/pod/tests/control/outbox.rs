@@ -79,7 +79,8 @@ fn a_watcher_that_does_not_read_holds_back_the_stream() {
     // The records of the start come before the first delta.
     let fits = CHANNEL + BACKLOG - 32;
     let more = EVENT_QUEUE + 64;
-    let (outside, reading) = (Latch::new("outside"), Latch::new("reading"));
+    let outside = Latch::new("outside");
+    let reading = Latch::new("reading");
     let say = |from: usize, to: usize, answer: ScriptedAnswer| {
         (from..to).fold(answer, |a, n| a.say(&format!("{n} ")))
     };
@@ -88,7 +89,8 @@ fn a_watcher_that_does_not_read_holds_back_the_stream() {
         .wait_at(&outside)
         .stop(llm_worker::StopReason::EndTurn);
     let pod = pod(vec![answer], Vec::new());
-    let (ahead, points) = (Arc::new(AtomicUsize::new(0)), pod.points.clone());
+    let ahead = Arc::new(AtomicUsize::new(0));
+    let points = pod.points.clone();
     let seen = Arc::clone(&ahead);
     let watch = move |mut events: tokio::sync::mpsc::Receiver<Event>| {
         reading.pass_blocking();

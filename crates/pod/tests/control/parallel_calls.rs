@@ -68,15 +68,14 @@ fn calls_that_touch_the_same_run_in_their_order() {
     use Touch::{Escalate, Host, Read, RemoteWrite, Session, Shell, Write};
     let write = |path: &str| vec![Write(path.into())];
     let read = |path: &str| vec![Read(path.into())];
-    let (file, shell) = (write("f"), vec![Shell("make".to_owned())]);
+    let file = write("f");
+    let shell = vec![Shell("make".to_owned())];
     let escalated = vec![
         Escalate(Escalation::Network, "why".to_owned()),
         Shell("curl x".to_owned()),
     ];
-    let (remote, host) = (
-        vec![RemoteWrite("tracker".to_owned())],
-        vec![Host("example.org".to_owned())],
-    );
+    let remote = vec![RemoteWrite("tracker".to_owned())];
+    let host = vec![Host("example.org".to_owned())];
     let none = Vec::new;
     let table: Vec<(&str, Vec<Touch>, Vec<Touch>, isize)> = vec![
         ("one file", file.clone(), file.clone(), 1),
@@ -225,7 +224,8 @@ fn requests_of_an_older_yoi_are_verified_in_their_order() {
 #[test]
 fn no_more_run_at_once_than_the_cap() {
     for cap in [0, 1, 2, 3] {
-        let (real, tool) = (usize::max(cap, 1), echo("Count", ToolEffect::ReadOnly));
+        let real = usize::max(cap, 1);
+        let tool = echo("Count", ToolEffect::ReadOnly);
         let mut pod = pod(
             vec![
                 ScriptedAnswer::calls(&[("Count", "{}"); 6]),

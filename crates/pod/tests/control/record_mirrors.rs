@@ -65,8 +65,11 @@ fn every_kind_is_written_as_before() {
 #[test]
 fn golden_journals_are_read_by_both() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut seen, mut known, mut runs, mut ends, mut answers) =
-        (0, 0, Vec::new(), Vec::new(), Vec::new());
+    let mut seen = 0;
+    let mut known = 0;
+    let mut runs = Vec::new();
+    let mut ends = Vec::new();
+    let mut answers = Vec::new();
     for file in [
         "run.jsonl",
         "two-formats.jsonl",
@@ -77,7 +80,8 @@ fn golden_journals_are_read_by_both() {
         let text = fs::read_to_string(root.join("../fuzz/seeds/journal").join(file)).unwrap();
         for line in text.lines() {
             let header: Value = serde_json::from_str(line).unwrap();
-            let (kind, version) = (header["k"].as_str().unwrap(), header["v"].as_u64().unwrap());
+            let kind = header["k"].as_str().unwrap();
+            let version = header["v"].as_u64().unwrap();
             let Ok(record) = Record::decode(kind, u16::try_from(version).unwrap(), line.as_bytes())
             else {
                 continue;
@@ -120,7 +124,8 @@ fn golden_journals_are_read_by_both() {
         [(1, Running), (1, Failed), (2, Running), (2, Orphaned)]
     );
     // The second one was running when the host was killed.
-    let (exited, lost) = (Some(JobEndKind::Exited), Some(JobEndKind::Lost));
+    let exited = Some(JobEndKind::Exited);
+    let lost = Some(JobEndKind::Lost);
     assert_eq!(
         ends,
         [

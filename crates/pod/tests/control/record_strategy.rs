@@ -59,7 +59,8 @@ pub(crate) fn output(number: u64) -> Option<Output> {
 }
 
 pub(crate) fn surface(generation: u64) -> SurfaceSet {
-    let (model, system) = ("m".to_owned(), "s".to_owned());
+    let model = "m".to_owned();
+    let system = "s".to_owned();
     SurfaceSet {
         surface: Surface {
             generation,
@@ -89,7 +90,8 @@ pub(crate) fn asked(id: CallId) -> Record {
 
 pub(crate) fn request(number: u64, generation: u64, items: u64) -> Record {
     let digest = || "00".repeat(32);
-    let (neutral_digest, body_digest) = (digest(), digest());
+    let neutral_digest = digest();
+    let body_digest = digest();
     Request {
         number,
         generation,
@@ -204,8 +206,15 @@ fn recovery(text: &str) -> Record {
 
 pub(crate) fn recovered(lost: u64) -> Record {
     let class = "clean".to_owned();
-    let (open_calls, open_turn, open_tasks, ended_processes, swept) = (0, false, 0, 0, 0);
-    let (cut_bytes, quarantine, survivors, down_us) = (0, None, None, 1);
+    let open_calls = 0;
+    let open_turn = false;
+    let open_tasks = 0;
+    let ended_processes = 0;
+    let swept = 0;
+    let cut_bytes = 0;
+    let quarantine = None;
+    let survivors = None;
+    let down_us = 1;
     Recovery {
         class,
         cut_bytes,
@@ -225,7 +234,8 @@ pub(crate) fn recovered(lost: u64) -> Record {
 const FEATURE: &str = "builtin:t";
 
 pub(crate) fn notification(number: u64) -> Record {
-    let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
+    let feature = FEATURE.to_owned();
+    let text = format!("words {number}");
     NotificationQueued {
         number,
         feature,
@@ -241,7 +251,8 @@ pub(crate) fn notification(number: u64) -> Record {
 }
 
 fn delivered(number: u64) -> Record {
-    let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
+    let feature = FEATURE.to_owned();
+    let text = format!("words {number}");
     SystemItem::Notification {
         number,
         feature,
@@ -252,7 +263,8 @@ fn delivered(number: u64) -> Record {
 }
 
 fn state(n: u64) -> Record {
-    let (feature, name) = (FEATURE.to_owned(), format!("state-{}", n % 3));
+    let feature = FEATURE.to_owned();
+    let name = format!("state-{}", n % 3);
     FeatureState {
         feature,
         name,
@@ -527,7 +539,8 @@ fn job(n: u64, state: Option<&SessionState>) -> Record {
 }
 
 fn task(n: u64, state: Option<&SessionState>) -> Record {
-    let (feature, task) = (FEATURE.to_owned(), format!("task-{}", n % 3));
+    let feature = FEATURE.to_owned();
+    let task = format!("task-{}", n % 3);
     let known = state.and_then(|s| s.tasks.get(&(feature.clone(), task.clone())));
     let open = known
         .and_then(|task| task.open.as_ref())
@@ -577,7 +590,9 @@ fn task(n: u64, state: Option<&SessionState>) -> Record {
 }
 
 fn called(n: u64) -> Record {
-    let (tool, feature, by) = ("T".to_owned(), FEATURE.to_owned(), who(n / 12));
+    let tool = "T".to_owned();
+    let feature = FEATURE.to_owned();
+    let by = who(n / 12);
     ClientCall {
         tool,
         feature,
@@ -588,7 +603,8 @@ fn called(n: u64) -> Record {
 }
 
 fn verdict(n: u64, open: CallId, newest: Option<u64>) -> Record {
-    let (reason, rule) = (format!("{n}"), "r".to_owned());
+    let reason = format!("{n}");
+    let rule = "r".to_owned();
     let (call, turn, decision) = match n % 3 {
         0 => (Some(open), None, Decision::Refuse { reason }),
         1 => (None, None, Decision::Pause { reason }),
@@ -732,7 +748,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
                 _ => Outcome::Done,
             };
             let by = who(n).filter(|_| outcome == Outcome::Cancelled);
-            let (turn, end_gates) = (state.map_or(n, |s| s.turns + over), n.is_multiple_of(2));
+            let turn = state.map_or(n, |s| s.turns + over);
+            let end_gates = n.is_multiple_of(2);
             TurnFinished {
                 turn,
                 outcome,
@@ -743,10 +760,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             .into()
         }
         16 => {
-            let (before, after) = (
-                output(n).map(|output| output.stored),
-                n.is_multiple_of(3).then(|| format!("{n}")),
-            );
+            let before = output(n).map(|output| output.stored);
+            let after = n.is_multiple_of(3).then(|| format!("{n}"));
             FileChanged {
                 call: Some(open),
                 path: format!("/p/{n}"),

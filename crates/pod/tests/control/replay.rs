@@ -94,7 +94,8 @@ fn forged(pod: &PodUnderTest, change: &dyn Fn(&mut Record) -> bool) -> (u64, Opt
         .filter(|(_, r)| !matches!(r, Record::Other { .. }))
         .collect();
     let other = crate::fixtures::pod(Vec::new(), Vec::new());
-    let (opened, mut at) = (other.store().unwrap(), None);
+    let opened = other.store().unwrap();
+    let mut at = None;
     for (seq, mut record) in records {
         if at.is_none() && change(&mut record) {
             at = Some(seq);

@@ -20,7 +20,8 @@ fn left(path: &'static str, killed: bool) -> PodUnderTest {
     );
     let project = pod.project.clone();
     let change = FnTool::new("Change", ToolEffect::Effectful, move |cx, _| {
-        let (path, after) = (project.join(path), Some("00".repeat(32)));
+        let path = project.join(path);
+        let after = Some("00".repeat(32));
         let change = FileChange {
             path: path.clone(),
             before: None,

@@ -94,7 +94,8 @@ fn its_start_is_in_the_log_before_anybody_asks_anything() {
 
 #[test]
 fn a_steered_input_joins_the_next_step_and_a_queued_one_waits() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let answers = vec![
         ScriptedAnswer::calls(&[("Wait", "{}")]),
         ScriptedAnswer::text("one, steered"),
@@ -122,7 +123,8 @@ fn a_steered_input_joins_the_next_step_and_a_queued_one_waits() {
 /// It was meant for that turn, so it comes before what waited.
 #[test]
 fn a_steered_input_without_a_further_step_begins_the_next_turn() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let answers = vec![
         ScriptedAnswer::calls(&[("Wait", "{}")]),
         ScriptedAnswer::text("steered"),
@@ -153,7 +155,8 @@ fn a_steered_input_without_a_further_step_begins_the_next_turn() {
 
 #[test]
 fn what_waits_can_be_edited_withdrawn_and_moved() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let mut answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")])];
     answers.extend(["one", "four", "two"].map(ScriptedAnswer::text));
     let pod = stays(answers, vec![waits(&runs, &ends)]);
@@ -208,7 +211,8 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
 
 #[test]
 fn a_cancel_holds_what_waits_until_somebody_says_something() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let answers = vec![
         ScriptedAnswer::calls(&[("Wait", "{}")]),
         ScriptedAnswer::text("two"),
@@ -253,7 +257,8 @@ fn a_cancel_holds_what_waits_until_somebody_says_something() {
 /// Everything is durable while it waits, and a step that began before the pause is finished.
 #[test]
 fn a_pause_holds_the_running_turn_before_its_next_request() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let answers = vec![
         ScriptedAnswer::calls(&[("Wait", "{}")]),
         ScriptedAnswer::text("done"),
@@ -317,7 +322,8 @@ fn a_paused_pod_stays_paused_after_a_restart() {
 /// The next start continues where the last one ended, without a request.
 #[test]
 fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let answers = vec![
         ScriptedAnswer::calls(&[("Wait", "{}")]),
         ScriptedAnswer::text("went on"),
@@ -349,7 +355,8 @@ fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
 /// A person ended the turn: the next start must not go on with it by itself.
 #[test]
 fn a_turn_that_was_cancelled_before_the_host_leaves_stays_cancelled() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = Arc::new(Notify::new());
+    let ends = Arc::new(Notify::new());
     let pod = stays(
         vec![ScriptedAnswer::calls(&[("Wait", "{}")])],
         vec![waits(&runs, &ends)],

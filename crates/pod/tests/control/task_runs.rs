@@ -12,9 +12,15 @@ use std::collections::BTreeMap;
 use testkit::{ModelScript, PodUnderTest, RunEnd, ScriptedAnswer};
 
 pub(crate) fn running(run: u64, task: &str, effect: ToolEffect) -> BackgroundTask {
-    let (feature, task) = ("builtin:f".to_owned(), task.to_owned());
-    let (trigger, attempt, due_ms, at_ms) = (TriggerKind::Cron, 2, 5, 6);
-    let (state, reason, ms) = (TaskRunState::Running, None, None);
+    let feature = "builtin:f".to_owned();
+    let task = task.to_owned();
+    let trigger = TriggerKind::Cron;
+    let attempt = 2;
+    let due_ms = 5;
+    let at_ms = 6;
+    let state = TaskRunState::Running;
+    let reason = None;
+    let ms = None;
     BackgroundTask {
         run,
         feature,
@@ -81,7 +87,8 @@ fn open_runs_of_a_killed_host_are_orphaned() {
             panic!("{:?}", ends(&pod))
         };
         let began = running(1, "post", ToolEffect::Effectful);
-        let (at_ms, reason) = (post.at_ms, post.reason.clone());
+        let at_ms = post.at_ms;
+        let reason = post.reason.clone();
         assert_eq!(
             *post,
             BackgroundTask {
@@ -195,7 +202,8 @@ proptest! {
     /// a time, with hosts that are killed anywhere.
     #[test]
     fn every_run_ends_exactly_once(steps in prop::collection::vec((any::<bool>(), 0..20_u8, 0..4000_u64), 0..200)) {
-        let (mut fold, mut seen) = (Restored::default(), BTreeMap::new());
+        let mut fold = Restored::default();
+        let mut seen = BTreeMap::new();
         let class = "clean".to_owned();
         let found = RecoveryFacts { class, cut_bytes: 0, quarantine: None, ended_processes: 0, survivors: None, swept: 0, now: 2 };
         let end = || (true, 0, 0);

@@ -41,7 +41,8 @@ impl Case {
                 .position(|(name, _)| name == wanted)
                 .unwrap_or_else(|| panic!("no {wanted}"))
         };
-        let (first, last) = (at("commit:pruned"), at("view:changed"));
+        let first = at("commit:pruned");
+        let last = at("view:changed");
         let around = points
             .get(first.saturating_sub(12)..(last + 16).min(points.len()))
             .unwrap();
@@ -59,7 +60,8 @@ impl Case {
             "{what}: {:?}",
             first.how
         );
-        let (before, state) = (prunes(&pod), pod.state());
+        let before = prunes(&pod);
+        let state = pod.state();
         assert_eq!(
             state.shown.view,
             before.last().map(|pruned| pruned.view).unwrap_or_default(),
@@ -134,11 +136,9 @@ fn a_kill_around_a_change_between_two_turns_leaves_the_old_view_or_the_new_one()
         .map(|(_, record)| record)
         .collect();
     let last = |of: fn(&Record) -> bool| order.iter().rposition(of).unwrap();
-    let (begun, changed, sent) = (
-        last(|record| matches!(record, Record::TurnStarted(_))),
-        last(|record| matches!(record, Record::Pruned(_))),
-        last(|record| matches!(record, Record::Request(_))),
-    );
+    let begun = last(|record| matches!(record, Record::TurnStarted(_)));
+    let changed = last(|record| matches!(record, Record::Pruned(_)));
+    let sent = last(|record| matches!(record, Record::Request(_)));
     assert!(
         begun < changed && changed < sent,
         "the change is the first thing of the turn: {begun} {changed} {sent}"

@@ -39,10 +39,8 @@ pub(crate) fn teller() -> FnTool {
 pub(crate) fn reader() -> FnTool {
     FnTool::new("Again", ToolEffect::ReadOnly, |cx, arguments| async move {
         let asked: serde_json::Value = serde_json::from_str(&arguments).unwrap_or_default();
-        let (from, lines) = (
-            asked["from"].as_u64().unwrap_or(1),
-            asked["lines"].as_u64().unwrap_or(1000),
-        );
+        let from = asked["from"].as_u64().unwrap_or(1);
+        let lines = asked["lines"].as_u64().unwrap_or(1000);
         let page = cx.host.read_output(
             asked["call"].as_str().unwrap_or_default(),
             LineRange::From { from, lines },

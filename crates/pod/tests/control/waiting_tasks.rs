@@ -146,7 +146,8 @@ fn the_control_thread_sleeps_while_twenty_tasks_wait() {
             .unwrap();
         line.trim().parse::<u64>().unwrap()
     };
-    let (began, mut before) = (Instant::now(), 0);
+    let began = Instant::now();
+    let mut before = 0;
     while before != switches() {
         assert!(began.elapsed() < PATIENCE, "it never rests");
         before = switches();

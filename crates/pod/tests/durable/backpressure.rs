@@ -59,7 +59,8 @@ impl Live {
         let held = flood
             .stops
             .then(|| flood.points.hold_next("journal:encoded"));
-        let (mut taken, mut refused) = (0, 0);
+        let mut taken = 0;
+        let mut refused = 0;
         while refused < 2_000 && taken < 60_000 {
             let update = state.update(|(n, text)| {
                 *n += 1;
@@ -84,7 +85,8 @@ fn pod(bytes: usize, stops: bool) -> (PodUnderTest, Arc<Flood>) {
     let both = ScriptedAnswer::calls(&[("Quick", "{}"), ("Flood", "{}")]);
     let script = ModelScript::new([both, ScriptedAnswer::text("went on")]);
     let mut pod = PodUnderTest::new(&ambient::claim(), script, Vec::new());
-    let (points, through) = (pod.points.clone(), Latch::new("through"));
+    let points = pod.points.clone();
+    let through = Latch::new("through");
     let flood = Arc::new(Flood {
         bytes,
         points,

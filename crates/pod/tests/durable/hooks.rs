@@ -49,7 +49,8 @@ impl FeatureModule for Teller {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let (sink, id) = (ctx.notifications()?, ctx.feature_id().clone());
+        let sink = ctx.notifications()?;
+        let id = ctx.feature_id().clone();
         ctx.hooks().register(HookContribution::new(
             id.clone(),
             &TELL,

@@ -91,11 +91,9 @@ impl FeatureModule for Eager {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let states = [ctx.state(&JOURNALED)?, ctx.state(&FILED)?];
-        let (alerts, notify, notes) = (
-            ctx.alerts()?,
-            ctx.notifications()?,
-            ctx.diagnostics().later()?,
-        );
+        let alerts = ctx.alerts()?;
+        let notify = ctx.notifications()?;
+        let notes = ctx.diagnostics().later()?;
         let holds = Holds {
             states,
             alerts,
@@ -129,7 +127,8 @@ fn an_install_has_no_effect_before_it_succeeds() {
         (Err("panics"), &gone),
         (Err("unstaged"), &gone),
     ] {
-        let (ambient, dir) = (ambient::claim(), tempfile::tempdir().unwrap());
+        let ambient = ambient::claim();
+        let dir = tempfile::tempdir().unwrap();
         let rig = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
         let opening = rig.opening(rig.resume().unwrap()).unwrap();
         let files = Workspace::open(&ambient, dir.path(), dir.path(), Access::ReadWrite).unwrap();

@@ -37,7 +37,9 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
             matches!(again.how, RunEnd::Ended(_)),
             "{name} {nth}: {again:?}"
         );
-        let (mut queued, mut delivered, mut n) = (BTreeMap::new(), BTreeMap::new(), 0);
+        let mut queued = BTreeMap::new();
+        let mut delivered = BTreeMap::new();
+        let mut n = 0;
         for (_, record) in pod.records() {
             match record {
                 Record::NotificationQueued(notice) => {

@@ -43,7 +43,8 @@ fn it_is_durable_before_the_answer_and_the_next_step_brings_it() {
             Record::NotificationQueued(queued) => Some(queued),
             _ => None,
         });
-    let (feature, text) = (ID.to_string(), "look at the tests".to_owned());
+    let feature = ID.to_string();
+    let text = "look at the tests".to_owned();
     assert_eq!(
         queued,
         Some(NotificationQueued {
@@ -184,7 +185,8 @@ fn one_with_a_key_is_delivered_once_wherever_the_pod_is_killed() {
         pod.revive();
         pod.script = ModelScript::new([calls(step), ScriptedAnswer::text("done")]);
         pod.run("again").end();
-        let (mut queued, mut delivered) = (Vec::new(), Vec::new());
+        let mut queued = Vec::new();
+        let mut delivered = Vec::new();
         for (_, record) in pod.records() {
             match record {
                 Record::NotificationQueued(notice) => queued.push((notice.number, notice.key)),

@@ -68,7 +68,8 @@ impl Live {
             "both" => {
                 let first = self.state.update(|count| count.n += 1);
                 let second = self.state.update(|count| count.n += 10);
-                let (second, first) = (second.await, first.await);
+                let second = second.await;
+                let first = first.await;
                 Ok(format!("{first:?} {second:?}"))
             }
             "grow" => self
@@ -160,11 +161,9 @@ impl FeatureModule for Counter {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let (notify, alerts, notes) = (
-            ctx.notifications()?,
-            ctx.alerts()?,
-            ctx.diagnostics().later()?,
-        );
+        let notify = ctx.notifications()?;
+        let alerts = ctx.alerts()?;
+        let notes = ctx.diagnostics().later()?;
         let live = Arc::new(Live {
             state: ctx.state(&COUNT)?,
             notify,

@@ -170,11 +170,9 @@ impl FeatureModule for Leaks {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let (notify, alerts, notes) = (
-            ctx.notifications()?,
-            ctx.alerts()?,
-            ctx.diagnostics().later()?,
-        );
+        let notify = ctx.notifications()?;
+        let alerts = ctx.alerts()?;
+        let notes = ctx.diagnostics().later()?;
         ctx.diagnostics().note(CANARY)?;
         ctx.diagnostics().note(&edges())?;
         ctx.instructions().set("leak", format!("Say {CANARY}."))?;

@@ -88,7 +88,8 @@ fn a_refused_update_leaves_memory_as_it_was() {
             pod.disk.repair();
             // Opening it says again how far it is durable.
             pod.journal().close();
-            let (logged, memory) = (states(&pod.records()), counter.state().read().n);
+            let logged = states(&pod.records());
+            let memory = counter.state().read().n;
             // None stands on one that was refused.
             let steps = logged
                 .iter()
@@ -190,7 +191,8 @@ fn what_an_observer_makes_of_the_last_records_is_kept() {
 fn left(version: u16, value: serde_json::Value) -> (FeatureInstallReport, Counter) {
     let (pod, counter) = pod(&[]);
     let opened = pod.store().unwrap();
-    let (feature, name) = (ID.to_string(), COUNT.name().to_owned());
+    let feature = ID.to_string();
+    let name = COUNT.name().to_owned();
     let state = FeatureState {
         feature,
         name,

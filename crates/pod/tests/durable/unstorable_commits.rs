@@ -21,7 +21,8 @@ fn a_state_beside_an_answer_that_is_too_long_is_refused() {
         .into_iter()
         .for_each(|answer| pod.script.add(answer));
     let update = Arc::new(Mutex::new(None));
-    let (kept, live) = (Arc::clone(&update), counter.clone());
+    let kept = Arc::clone(&update);
+    let live = counter.clone();
     // It waits for the next commit, which is the one of the answer.
     pod.points.at("stream", 0, move || {
         *kept.lock().unwrap() = Some(live.state().update(|count| count.n += 1));

@@ -81,7 +81,9 @@ fn an_allowed_call_passes_the_points_around_a_call_and_a_waiting_turn_has_not_en
         let seen = Arc::clone(&seen);
         move || seen.lock().unwrap().push(what)
     };
-    let (runs, shapes, ends) = (note("run"), note("shape"), note("end"));
+    let runs = note("run");
+    let shapes = note("shape");
+    let ends = note("end");
     let features = vec![
         transform(
             "builtin:a",

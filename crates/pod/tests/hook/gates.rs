@@ -46,7 +46,8 @@ fn denied(what: &str, bad: Installed, expected: &str) {
         panic!("{what}: {:?}", verdicts(&pod))
     };
     assert_eq!(verdict.decision.word(), "refuse", "{what}");
-    let (gate, reason) = (&verdict.gate, verdict.decision.reason());
+    let gate = &verdict.gate;
+    let reason = verdict.decision.reason();
     assert_eq!(
         (gate.hook.as_deref(), gate.feature.as_deref()),
         (Some("bad"), Some("builtin:guard")),
@@ -113,11 +114,10 @@ fn a_gate_that_fails_denies_and_is_named() {
 
 #[test]
 fn a_stuck_gate_denies_and_loses_one_thread() {
-    let (stop, asked) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicUsize::new(0)),
-    );
-    let (spins, counts) = (Arc::clone(&stop), Arc::clone(&asked));
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let spins = Arc::clone(&stop);
+    let counts = Arc::clone(&asked);
     let spin = move |_: &ToolCallView| {
         counts.fetch_add(1, Ordering::Relaxed);
         while !spins.load(Ordering::Relaxed) {

@@ -66,10 +66,8 @@ fn results_of(tools: &[&str]) -> HostCapability {
 
 #[test]
 fn hooks_are_granted_one_by_one_and_reported() {
-    let (gate, results) = (
-        HostCapability::hook::<PreToolCall>(),
-        HostCapability::hook::<ToolOutcome>(),
-    );
+    let gate = HostCapability::hook::<PreToolCall>();
+    let results = HostCapability::hook::<ToolOutcome>();
     let whole = install(
         declared(),
         &[gate.clone(), results.clone(), results_of(&["Grep", "Read"])],

@@ -41,13 +41,12 @@ fn the_hooks_of_a_call_see_it_and_those_of_the_model_do_not() {
         let seen = Arc::clone(&seen);
         move |more: &str| seen.lock().unwrap().push(format!("{what}{more}"))
     };
-    let (prompt, arguments, call, shape) = (
-        note("prompt: "),
-        note("arguments: "),
-        note("call: "),
-        note("shape: "),
-    );
-    let (request, end) = (note("request"), note("end"));
+    let prompt = note("prompt: ");
+    let arguments = note("arguments: ");
+    let call = note("call: ");
+    let shape = note("shape: ");
+    let request = note("request");
+    let end = note("end");
     let features = vec![
         gate(
             "builtin:a",

@@ -186,11 +186,10 @@ fn an_observer_hears_durable_records_in_order() {
 
 #[test]
 fn an_observer_that_hangs_is_off_the_path() {
-    let (stop, told) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicUsize::new(0)),
-    );
-    let (hangs, counts) = (Arc::clone(&stop), Arc::clone(&told));
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = Arc::new(AtomicUsize::new(0));
+    let hangs = Arc::clone(&stop);
+    let counts = Arc::clone(&told);
     let key = || HookKey::<Event>::new("o").deadline(Duration::from_millis(50));
     let listen = move |_: &EventView| {
         counts.fetch_add(1, Ordering::Relaxed);

@@ -170,7 +170,8 @@ fn what_is_replaced_is_in_no_byte_of_the_session() {
     for leak in LEAKS {
         let seen = Arc::new(Mutex::new(None));
         let dir: Arc<Mutex<PathBuf>> = Arc::default();
-        let (sees, at) = (Arc::clone(&seen), Arc::clone(&dir));
+        let sees = Arc::clone(&seen);
+        let at = Arc::clone(&dir);
         let says = move |view: &ToolShapeView| {
             *sees.lock().unwrap() = leaked(&at.lock().unwrap());
             clean(view)
@@ -267,7 +268,8 @@ impl Hook<ToolShape> for Fails {
 #[test]
 fn a_failure_is_a_value_and_ends_the_chain_where_it_withholds() {
     for withholds in [true, false] {
-        let (asked, behind) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let asked = Arc::new(AtomicUsize::new(0));
+        let behind = Arc::new(AtomicUsize::new(0));
         let key = if withholds {
             key()
         } else {

@@ -89,7 +89,8 @@ impl Follower {
         if attach.after.is_some() {
             model.resume(&attached);
         }
-        let (cursor, without) = (attachment.cursor(), attach.without);
+        let cursor = attachment.cursor();
+        let without = attach.without;
         Self {
             dir,
             without,
@@ -267,7 +268,8 @@ impl World {
     /// One random event.
     fn step(&mut self, chance: &mut Chance) {
         let who = chance.below(self.followers.len() as u64) as usize;
-        let (follower, runtime) = (&mut self.followers[who], &self.runtime);
+        let follower = &mut self.followers[who];
+        let runtime = &self.runtime;
         match chance.below(20) {
             0..=4 => runtime.block_on(follower.read(1 + chance.below(40))),
             5 | 6 => follower.detach(),
@@ -314,7 +316,8 @@ impl World {
             status = self.status();
         }
         self.scene.settled();
-        let (journal, status) = (self.scene.journal(), self.status());
+        let journal = self.scene.journal();
+        let status = self.status();
         let newest = seq(journal.last().unwrap());
         let folded = folded(&journal);
         assert_eq!(

@@ -86,7 +86,8 @@ fn without_a_cursor_a_client_gets_the_newest_page_and_what_follows_it() {
         .collect();
     assert_eq!(page, lines);
     // Pages before it, down to the first record.
-    let (mut all, mut first) = (page, attached["page"]["first"].as_u64().unwrap());
+    let mut all = page;
+    let mut first = attached["page"]["first"].as_u64().unwrap();
     while first > 1 {
         let older = late
             .ask("page", json!({ "before": first, "limit": 4 }))
@@ -132,7 +133,8 @@ fn deltas_come_before_their_record_and_none_after_it() {
     latch.open();
     scene.settled();
     let newest = seq(scene.journal().last().unwrap());
-    let (mut answered, mut last) = (false, 0);
+    let mut answered = false;
+    let mut last = 0;
     while last < newest {
         let event: Value = serde_json::from_str(&driver.event().unwrap()).unwrap();
         answered |= event["params"]["k"] == "response";

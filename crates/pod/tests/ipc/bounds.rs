@@ -235,7 +235,8 @@ fn a_client_is_told_once_that_too_much_is_being_received() {
 fn a_status_lists_64_tasks_and_those_that_run_first() {
     let of = |name: &str| TaskState::default().status(&(format!("user:{name}"), "t".to_owned()));
     let last = |at_ms| {
-        let (trigger, state) = (TriggerKind::Start, TaskRunState::Completed);
+        let trigger = TriggerKind::Start;
+        let state = TaskRunState::Completed;
         let end = TaskEnd {
             run: 1,
             attempt: 1,
@@ -250,7 +251,10 @@ fn a_status_lists_64_tasks_and_those_that_run_first() {
         };
         task.status(&Default::default()).last
     };
-    let (run, attempt, trigger, effect) = (7, 2, TriggerKind::Cron, ToolEffect::ReadOnly);
+    let run = 7;
+    let attempt = 2;
+    let trigger = TriggerKind::Cron;
+    let effect = ToolEffect::ReadOnly;
     let open = OpenTaskRun {
         run,
         attempt,

@@ -66,7 +66,8 @@ fn clients_call_what_a_feature_opens_and_a_viewer_changes_nothing() {
     let blank = echo("Blank", ToolEffect::Idempotent).for_clients();
     let own = echo("Own", ToolEffect::ReadOnly);
     let scene = scene(&[&look, &set, &file, &read, &blank, &own]);
-    let (mut viewer, mut driver) = (viewer(&scene), scene.driver());
+    let mut viewer = viewer(&scene);
+    let mut driver = scene.driver();
     let before = scene.journal().len();
     let told = viewer
         .ask(

@@ -95,7 +95,8 @@ fn a_run_is_told_of_the_pod_and_of_attached_drivers() {
         "{held:?}"
     );
     drop(watching);
-    let (left, mut seen) = (now(), None);
+    let left = now();
+    let mut seen = None;
     // Until the server has noticed, it counts as attached.
     for _ in 0..1000 {
         scene.live.advance(Duration::from_secs(1));

@@ -85,7 +85,8 @@ fn a_client_is_answered_beside_hostile_ones_in_every_place() {
         notes,
         "{\"jsonrpc\":".to_owned() + &"[".repeat(70_000),
     ];
-    let (over, path) = (AtomicBool::new(false), scene.socket());
+    let over = AtomicBool::new(false);
+    let path = scene.socket();
     let mut times: Vec<Duration> = thread::scope(|scope| {
         for bytes in &floods {
             scope.spawn(|| flood(&path, bytes.as_bytes(), &over));

@@ -101,7 +101,8 @@ fn what_calls_write_is_seen_until_their_results_and_is_in_no_record() {
     scene.settled();
     let newest = scene.journal().len() as u64;
     for client in [&mut driver, &mut late, &mut quiet] {
-        let (mut last, mut done) = (0, 0);
+        let mut last = 0;
+        let mut done = 0;
         while last < newest {
             let event: Value = serde_json::from_str(&client.event().unwrap()).unwrap();
             assert_ne!(event["params"]["type"], "output", "{event}");

@@ -55,7 +55,8 @@ impl From<VerdictGiven> for VerdictLine {
             gate,
             transforms,
         } = given;
-        let (reason, after_ms) = (decision.reason().to_owned(), decision.after_ms());
+        let reason = decision.reason().to_owned();
+        let after_ms = decision.after_ms();
         Self {
             call,
             turn,

@@ -202,7 +202,8 @@ impl MessagesDecoder {
                 }));
             }
             "tool_use" => {
-                let (name, otherwise) = (block.word("name"), block.text_or_json("input"));
+                let name = block.word("name");
+                let otherwise = block.text_or_json("input");
                 // Numbers of calls have no gap: an answer with a nameless one is refused at its end.
                 let is_named = !name.is_empty() && self.calls.iter().all(|call| call.is_named);
                 if is_named {

@@ -147,7 +147,8 @@ impl Dialect for Messages {
 /// The keys for the model's thinking. A model of before adaptive thinking takes a number of tokens instead, at least 1,024 and
 /// fewer than the answer may have; where an answer has no room for so many, it thinks as it does by default.
 fn thinking(surface: &Surface) -> String {
-    let (most, shown) = (surface.max_output.unwrap_or(FALLBACK), surface.thinking);
+    let most = surface.max_output.unwrap_or(FALLBACK);
+    let shown = surface.thinking;
     let display = if shown {
         r#","display":"summarized""#
     } else {

@@ -42,7 +42,8 @@ impl Part {
             .filter(|extra| extra.starts_with('{'))
             .unwrap_or_default()
             .to_owned();
-        let (name, arguments) = (function.word("name"), function.text_or_json("arguments"));
+        let name = function.word("name");
+        let arguments = function.text_or_json("arguments");
         Self {
             index,
             id: outer.word("id"),

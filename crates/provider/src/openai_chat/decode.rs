@@ -157,10 +157,8 @@ impl Decode for ChatDecoder {
 
 impl ChatDecoder {
     fn count(&mut self, tokens: &Object<'_>, out: &mut Vec<ModelEvent>) {
-        let (input, output) = (
-            tokens.count("prompt_tokens"),
-            tokens.count("completion_tokens"),
-        );
+        let input = tokens.count("prompt_tokens");
+        let output = tokens.count("completion_tokens");
         self.total = tokens.count("total_tokens").or(self.total);
         // The second is DeepSeek's name for the cached part.
         let cached = tokens
@@ -193,7 +191,8 @@ impl ChatDecoder {
         } else {
             named
         };
-        let (text, refusal) = (message.text("content"), message.text("refusal"));
+        let text = message.text("content");
+        let refusal = message.text("refusal");
         self.refused |= !refusal.is_empty();
         self.said |= !(reasoning.is_empty() && text.is_empty() && refusal.is_empty());
         push_text(self.reasoning.push(reasoning), ModelEvent::Reasoning, out);

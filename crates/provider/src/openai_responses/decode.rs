@@ -351,7 +351,8 @@ impl ResponsesDecoder {
     }
 
     fn count(&mut self, tokens: &Object<'_>, out: &mut Vec<ModelEvent>) {
-        let (input, output) = (tokens.count("input_tokens"), tokens.count("output_tokens"));
+        let input = tokens.count("input_tokens");
+        let output = tokens.count("output_tokens");
         let cached = tokens.object("input_tokens_details").count("cached_tokens");
         let reasoning = tokens
             .object("output_tokens_details")

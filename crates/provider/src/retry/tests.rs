@@ -47,10 +47,8 @@ fn a_request_is_tried_for_about_three_minutes() {
             );
         }
     }
-    let (cut, stall) = (
-        Failure::new(HttpErrorKind::Cut, "m"),
-        Failure::new(HttpErrorKind::Timeout, "m"),
-    );
+    let cut = Failure::new(HttpErrorKind::Cut, "m");
+    let stall = Failure::new(HttpErrorKind::Timeout, "m");
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     // Each attempt that brought a part of an answer may be paid, and a stall takes its whole timeout.
     for (case, failed, failure, gives_up) in [

@@ -34,7 +34,8 @@ impl Dice {
 
     /// Cuts into some pieces, none of them empty.
     fn cut<T: Clone>(&mut self, whole: &[T]) -> Vec<Vec<T>> {
-        let (mut pieces, mut rest) = (Vec::new(), whole);
+        let mut pieces = Vec::new();
+        let mut rest = whole;
         while !rest.is_empty() {
             let (piece, behind) = rest.split_at(1 + self.below(rest.len().min(9)));
             pieces.push(piece.to_vec());
@@ -246,7 +247,9 @@ fn chat(answer: &Answer, dice: &mut Dice) -> (String, bool) {
         ));
     }
     // The parts of one call in order; those of different calls mixed, if they have an index.
-    let (has_index, repeats, has_ids) = (!dice.one_in(4), dice.one_in(3), !dice.one_in(4));
+    let has_index = !dice.one_in(4);
+    let repeats = dice.one_in(3);
+    let has_ids = !dice.one_in(4);
     let mut queues: Vec<Vec<String>> = Vec::new();
     for (nth, (name, value)) in answer.calls.iter().enumerate() {
         let parts = arguments(value, dice)
@@ -425,7 +428,9 @@ fn read<D: Decode>(
     bytes: &[u8],
     sizes: &mut dyn FnMut() -> usize,
 ) -> Result<(Value, bool), String> {
-    let (mut decoder, mut out, mut rest) = (D::default(), Vec::new(), bytes);
+    let mut decoder = D::default();
+    let mut out = Vec::new();
+    let mut rest = bytes;
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(sizes().min(rest.len()));
         decoder
@@ -436,12 +441,10 @@ fn read<D: Decode>(
     decoder
         .finish(&mut out)
         .map_err(|error| format!("{error:?}"))?;
-    let (mut said, mut calls, mut stop, mut told) = (
-        [Vec::new(), Vec::new()],
-        Vec::<(String, String)>::new(),
-        None,
-        false,
-    );
+    let mut said = [Vec::new(), Vec::new()];
+    let mut calls = Vec::<(String, String)>::new();
+    let mut stop = None;
+    let mut told = false;
     for event in out {
         match event {
             ModelEvent::Reasoning(more) => join(&mut said[0], "words", &more),

@@ -29,7 +29,8 @@ fn surface() -> Surface {
         schema: Arc::from(r#"{"type":"object"}"#),
         effect: ToolEffect::ReadOnly,
     };
-    let (model, system) = (MODEL.to_owned(), "Be brief.".to_owned());
+    let model = MODEL.to_owned();
+    let system = "Be brief.".to_owned();
     Surface {
         generation: 1,
         model,
@@ -72,11 +73,9 @@ fn call(number: u64) -> Item {
 }
 
 fn result(number: u64) -> Item {
-    let (status, summary, content) = (
-        ResultStatus::Ok,
-        "read".to_owned(),
-        format!("result {number}"),
-    );
+    let status = ResultStatus::Ok;
+    let summary = "read".to_owned();
+    let content = format!("result {number}");
     Item::ToolResult {
         id: CallId::new(number).unwrap(),
         outcome: ToolOutcome {

@@ -53,9 +53,13 @@ pub(super) struct Unnamed {
 
 impl Blobs {
     pub(crate) fn new(ops: Ops, dir: &Path, options: &Options, closed: Arc<AtomicBool>) -> Self {
-        let (view, probe) = (BlobView::new(dir), Arc::clone(&options.probe));
-        let (dir, names, durable) = (dir.to_path_buf(), AtomicU64::new(0), Mutex::default());
-        let (bound, quota) = (options.blob_bytes, Mutex::default());
+        let view = BlobView::new(dir);
+        let probe = Arc::clone(&options.probe);
+        let dir = dir.to_path_buf();
+        let names = AtomicU64::new(0);
+        let durable = Mutex::default();
+        let bound = options.blob_bytes;
+        let quota = Mutex::default();
         Self {
             inner: Arc::new(Inner {
                 ops,
@@ -210,7 +214,8 @@ impl Blobs {
 
     /// Lists all blobs with their lengths and ages.
     fn found(&self) -> Result<Vec<(Digest, Stored)>, DiskFault> {
-        let (ops, view) = (&self.inner.ops, &self.inner.view);
+        let ops = &self.inner.ops;
+        let view = &self.inner.view;
         let mut found = Vec::new();
         for digest in self.names()? {
             found.extend(
@@ -222,7 +227,8 @@ impl Blobs {
     }
 
     pub(crate) fn names(&self) -> Result<Vec<Digest>, DiskFault> {
-        let (ops, view) = (&self.inner.ops, &self.inner.view);
+        let ops = &self.inner.ops;
+        let view = &self.inner.view;
         let mut names = Vec::new();
         for shard in ops.list(view.dir())?.iter().filter(|path| path.is_dir()) {
             let digest = |path: &PathBuf| path.file_name()?.to_str()?.parse::<Digest>().ok();
@@ -233,7 +239,9 @@ impl Blobs {
 
     /// Copies a blob of another session, if it is undamaged there.
     pub(crate) fn copy(&self, from: &Self, digest: &Digest) -> Result<(), BlobError> {
-        let (unnamed, mut at, mut refused) = (self.unnamed()?, 0, None);
+        let unnamed = self.unnamed()?;
+        let mut at = 0;
+        let mut refused = None;
         let len = from.inner.view.pieces(digest, |piece| {
             if refused.is_none() {
                 refused = self.inner.ops.write_at(&unnamed.file, piece, at).err();

@@ -103,7 +103,9 @@ impl BlobView {
     fn stream(&self, digest: &Digest, mut each: impl FnMut(&[u8])) -> Result<u64, BlobError> {
         let path = self.path(digest);
         let mut file = File::open(&path).map_err(|e| missing(digest, Op::Open, &path, &e))?;
-        let (mut hasher, mut buf, mut len) = (Hasher::new(), vec![0; BLOCK], 0);
+        let mut hasher = Hasher::new();
+        let mut buf = vec![0; BLOCK];
+        let mut len = 0;
         loop {
             let read = match file.read(&mut buf) {
                 Ok(0) => break,

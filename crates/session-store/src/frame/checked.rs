@@ -45,7 +45,8 @@ impl CheckedLines {
             line,
         } = *frame;
         self.text.push_str(line);
-        let (length, kind) = (line.len(), kind.len());
+        let length = line.len();
+        let kind = kind.len();
         self.heads.push(Head {
             seq,
             durable,

@@ -121,7 +121,8 @@ impl Encoder {
         &mut self,
         encode: impl FnOnce(&mut Frames<'_>) -> Result<(), EncodeError>,
     ) -> Result<std::ops::RangeInclusive<u64>, EncodeError> {
-        let (start, seq) = (self.bytes.len(), self.seq);
+        let start = self.bytes.len();
+        let seq = self.seq;
         self.starts.clear();
         self.failed = None;
         let done = encode(&mut Frames { encoder: self });
@@ -183,14 +184,14 @@ impl Encoder {
                 limit: MAX_LINE,
             });
         }
-        let (bytes, records) = (
-            self.bytes.len() - self.starts.first().unwrap_or(&start),
-            self.starts.len(),
-        );
+        let bytes = self.bytes.len() - self.starts.first().unwrap_or(&start);
+        let records = self.starts.len();
         if bytes > MAX_BATCH_BYTES || records > MAX_BATCH_RECORDS {
             return Err(EncodeError::TooMany { records, bytes });
         }
-        let (epoch, durable, time) = (self.epoch, self.durable, self.time);
+        let epoch = self.epoch;
+        let durable = self.durable;
+        let time = self.time;
         if let Some(header) = self
             .bytes
             .get_mut(start..)

@@ -264,7 +264,8 @@ impl<T: Records> PendingBatch<T> {
 
 impl<T: Records> QueuedBatch for PendingBatch<T> {
     fn encode(&self, encoder: &mut Encoder) -> Result<BatchPosition, EncodeError> {
-        let (bytes, seq) = (encoder.bytes.len(), encoder.seq);
+        let bytes = encoder.bytes.len();
+        let seq = encoder.seq;
         let done = catch_unwind(AssertUnwindSafe(|| {
             encoder.batch(|frames| self.batch.encode(frames))
         }));

@@ -67,7 +67,8 @@ impl Log {
             sealed,
         } = place;
         let tail = if sealed { Tail::Over } else { Tail::Open(file) };
-        let (probe, limit) = (options.probe.clone(), options.segment_bytes);
+        let probe = options.probe.clone();
+        let limit = options.segment_bytes;
         Self {
             ops,
             dir,

@@ -68,7 +68,8 @@ impl Writer {
             head,
             lock,
         } = start;
-        let (clock, probe) = (Arc::clone(&options.clock), Arc::clone(&options.probe));
+        let clock = Arc::clone(&options.clock);
+        let probe = Arc::clone(&options.probe);
         let log = Log::new(ops.clone(), options, dir, session, place);
         Self {
             ops,

@@ -71,7 +71,8 @@ impl Following {
     fn advance(&mut self, durable: u64, newest: Option<u64>) -> Result<bool, ReadError> {
         if durable > self.frames.upto && !self.frames.done {
             // Bytes read ahead were not durable when they were read and may have changed since.
-            let (ops, walk) = (Ops::real(), &self.frames.walk);
+            let ops = Ops::real();
+            let walk = &self.frames.walk;
             let segments = self.ahead(&ops, newest)?;
             self.frames.walk = Walk::within(&ops, segments, walk.chain, walk.offset())?;
             self.frames.upto = durable;

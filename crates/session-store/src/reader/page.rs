@@ -46,7 +46,8 @@ impl Reader {
 
     /// The page by a walk, which names damage.
     fn walked(&self, wanted: &Wanted) -> Result<Vec<OwnedFrame>, ReadError> {
-        let (mut page, mut held) = (VecDeque::new(), 0);
+        let mut page = VecDeque::new();
+        let mut held = 0;
         for frame in self.between(
             wanted.last.saturating_sub(wanted.records as u64) + 1,
             wanted.last,
@@ -76,7 +77,8 @@ impl Wanted {
         segments: &[Segment],
         durable: u64,
     ) -> Result<Option<Vec<Vec<u8>>>, DiskFault> {
-        let (mut page, mut held) = (Vec::new(), 0);
+        let mut page = Vec::new();
+        let mut held = 0;
         let upto = segments
             .iter()
             .rposition(|segment| segment.first <= self.last)
@@ -125,10 +127,8 @@ impl Wanted {
         segment: &Segment,
         newest: u64,
     ) -> Result<bool, DiskFault> {
-        let (chain, end) = (
-            segment.previous.map_or(Chain::START, |end| end.chain()),
-            lines.start,
-        );
+        let chain = segment.previous.map_or(Chain::START, |end| end.chain());
+        let end = lines.start;
         // Behind the newest one is only what is being written, mostly nothing. Of long records it may be a lot.
         let is_near =
             self.last == newest && !seek::is_sparse(self.last.saturating_sub(chain.seq), end);
@@ -147,7 +147,8 @@ fn seq(line: &[u8]) -> Option<u64> {
 
 /// The records of these lines in order, if each of them follows the one before and the last has this seq.
 fn checked(lines: &[Vec<u8>], last: u64) -> Option<Vec<OwnedFrame>> {
-    let (mut page, mut chain) = (Vec::with_capacity(lines.len()), None);
+    let mut page = Vec::with_capacity(lines.len());
+    let mut chain = None;
     for line in lines.iter().rev() {
         let frame = chain
             .map_or_else(

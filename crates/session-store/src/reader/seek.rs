@@ -73,7 +73,9 @@ pub(super) fn narrow(
         before: None,
         behind: end,
     };
-    let (mut low, mut high, mut last) = (0, end, chain.seq);
+    let mut low = 0;
+    let mut high = end;
+    let mut last = chain.seq;
     while last + 1 < seq && high.saturating_sub(low) > NEAR {
         let middle = low + (high - low) / 2;
         let next = match is_sparse(seq - last, high - low) {
@@ -126,7 +128,8 @@ fn header_behind(
     offset: u64,
     limit: u64,
 ) -> Result<Option<(u64, Header)>, DiskFault> {
-    let (mut at, mut piece) = (offset, vec![0; FIRST_READ]);
+    let mut at = offset;
+    let mut piece = vec![0; FIRST_READ];
     while at < limit {
         let read = ops.read_at(file, &mut piece, at)?;
         let there = piece.get(..read).unwrap_or_default();

@@ -31,7 +31,8 @@ pub struct SessionRecordIter {
 
 impl SessionRecords {
     pub(super) fn new(ops: &Ops, dir: &Path, found: &mut Survey) -> Self {
-        let (before, newest) = (found.from, found.frames.take().unwrap_or_default());
+        let before = found.from;
+        let newest = found.frames.take().unwrap_or_default();
         let checkpoint = Checkpoint::read(ops, dir).and_then(|kept| match kept.seq() {
             _ if newest.holds(kept.mark()) => {
                 Some((kept, FrameIter::behind(Vec::new(), before, before.seq)))

@@ -108,10 +108,8 @@ fn blobs(
     options: &Options,
     salvaged: &mut Salvaged,
 ) -> Result<(), DiskFault> {
-    let (from, to) = (
-        Blobs::apart(ops, dir, options),
-        Blobs::apart(ops, into, options),
-    );
+    let from = Blobs::apart(ops, dir, options);
+    let to = Blobs::apart(ops, into, options);
     for digest in from.names()? {
         match to.copy(&from, &digest) {
             Ok(()) => salvaged.blobs += 1,
@@ -189,7 +187,8 @@ impl<'a> Copy<'a> {
 
     /// Writes one `gap` record for each lost record; a lost record that must have opened a segment is created again.
     fn gap(&mut self, damage: &Damage) -> Result<(), DiskFault> {
-        let (first, last) = (*damage.lost.start(), *damage.lost.end());
+        let first = *damage.lost.start();
+        let last = *damage.lost.end();
         if last - first >= MAX_LOST {
             let many = std::io::Error::from(std::io::ErrorKind::FileTooLarge);
             return Err(DiskFault::new(crate::Op::Read, &damage.segment, &many));

@@ -143,7 +143,8 @@ impl Scan<'_> {
 
     fn take(&mut self, frame: OwnedFrame) -> Result<(), DiskFault> {
         self.proven = self.proven.max(frame.durable);
-        let (left, chain) = (frame.batch_left, Chain::of(&frame));
+        let left = frame.batch_left;
+        let chain = Chain::of(&frame);
         // The first line behind damage may be in the middle of a batch.
         if self.place.is_none() && frame.kind != segment::KIND {
             self.place = (left == 0).then_some(chain);

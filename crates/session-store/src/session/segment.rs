@@ -112,7 +112,8 @@ pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
         let Some(file) = ops.open(&path, false)? else {
             continue;
         };
-        let (length, opening) = (ops.length(&file)?, opening(ops, &file)?);
+        let length = ops.length(&file)?;
+        let opening = opening(ops, &file)?;
         let format = opening.as_ref().map(|(_, body)| body.format);
         let previous = opening.and_then(|opening| previous(opening, first));
         if let (Some(before), Some(end)) = (found.last_mut(), previous) {

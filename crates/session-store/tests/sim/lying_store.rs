@@ -64,10 +64,8 @@ impl When {
 
 impl Files {
     fn has(self, path: &Path) -> bool {
-        let (name, ext) = (
-            path.file_name().unwrap(),
-            path.extension().unwrap_or_default(),
-        );
+        let name = path.file_name().unwrap();
+        let ext = path.extension().unwrap_or_default();
         let parent = path.parent().unwrap();
         match self {
             Self::Segment => ext == "jsonl",

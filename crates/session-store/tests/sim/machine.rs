@@ -488,10 +488,8 @@ impl Disk for Machine {
         let inode = std::fs::metadata(from)?.ino();
         let number = self.state.lock().unwrap().numbers[&inode];
         RealDisk.rename(from, to)?;
-        let (old, new) = (
-            from.file_name().unwrap().to_owned(),
-            to.file_name().unwrap().to_owned(),
-        );
+        let old = from.file_name().unwrap().to_owned();
+        let new = to.file_name().unwrap().to_owned();
         let here = Some((new, Entry::File(number)));
         if from.parent() == to.parent() {
             self.renamed(to, Some(old), here);

@@ -142,7 +142,8 @@ impl Oracle {
     /// The newest segment's format. None is lower than the one before, notes that ask for 2 are in no other, and without
     /// such notes the format does not change.
     pub(crate) fn formats(frames: &[OwnedFrame]) -> Result<u64, String> {
-        let (mut format, mut asked) = (1, false);
+        let mut format = 1;
+        let mut asked = false;
         for frame in frames {
             let body: serde_json::Value = serde_json::from_str(&frame.line).unwrap();
             let text = body["text"].as_str().unwrap_or_default();

@@ -153,7 +153,8 @@ impl World {
         self.life()?;
         if self.dice.chance(80) {
             self.sums.count("rotten");
-            let (dir, options) = (self.dir(), self.options());
+            let dir = self.dir();
+            let options = self.options();
             bit_rot::flip(&mut self.dice, &dir, &self.oracle, options)?;
         }
         Ok(self.sums)
@@ -226,7 +227,8 @@ impl World {
     }
 
     fn enter(&mut self) -> Result<Option<Opened>, String> {
-        let (dir, options) = (self.dir(), self.options());
+        let dir = self.dir();
+        let options = self.options();
         let before = log(&dir);
         self.machine.opening(true);
         let entered = match Session::resume(&dir, options.clone()) {
@@ -267,7 +269,8 @@ impl World {
         opened: &Opened,
         past: Option<SessionRecords>,
     ) -> Result<(), String> {
-        let (dir, recovered) = (self.dir(), &opened.recovered);
+        let dir = self.dir();
+        let recovered = &opened.recovered;
         if recovered.cut > 0 {
             self.sums.count("cut off");
             let newest = before
@@ -362,7 +365,8 @@ impl World {
 
     fn batch(&mut self) -> Batch {
         self.batches += 1;
-        let (number, records) = (self.batches, 1 + self.dice.below(4));
+        let number = self.batches;
+        let records = 1 + self.dice.below(4);
         let asks = !self.lie.one_segment() && (number as u64 + self.seed).is_multiple_of(17);
         let asks = if asks { ASKS } else { "" };
         let mut text = |n| {
@@ -395,7 +399,8 @@ impl World {
             })
             .collect();
         drop(go);
-        let (mut left, mut full) = (Vec::new(), false);
+        let mut left = Vec::new();
+        let mut full = false;
         let count = commits.len();
         for (n, (commit, batch)) in commits.into_iter().zip(group).enumerate() {
             match commit.wait() {

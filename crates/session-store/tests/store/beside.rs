@@ -89,9 +89,11 @@ fn readers_beside_a_writer_that_rotates_and_switches() {
             over.store(true, Ordering::SeqCst);
         });
         for dice in [0, 7, 91] {
-            let (scene, over) = (&scene, &over);
+            let scene = &scene;
+            let over = &over;
             scope.spawn(move || {
-                let (mut durable, mut looks) = (0, dice);
+                let mut durable = 0;
+                let mut looks = dice;
                 while !over.load(Ordering::SeqCst) {
                     durable = look(scene, durable, looks);
                     looks += 13;

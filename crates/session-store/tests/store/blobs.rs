@@ -519,7 +519,8 @@ fn a_refusal_changes_no_count() {
 #[test]
 fn equal_blobs_at_once_count_once() {
     let scene = Scene::new();
-    let (other, first) = (Arc::new(Mutex::new(None::<Blobs>)), AtomicBool::new(true));
+    let other = Arc::new(Mutex::new(None::<Blobs>));
+    let first = AtomicBool::new(true);
     let handle = other.clone();
     let probe = Arc::new(move |point: &'static str| {
         let blobs = handle.lock().unwrap().clone();

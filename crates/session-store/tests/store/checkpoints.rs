@@ -114,7 +114,8 @@ fn the_tail_begins_behind_the_checkpoint() {
 #[test]
 fn one_that_is_damaged_or_gone_is_not_there() {
     let scene = folded(25);
-    let (all, good) = (texts(&scene.dir), std::fs::read(place(&scene)).unwrap());
+    let all = texts(&scene.dir);
+    let good = std::fs::read(place(&scene)).unwrap();
     for byte in 0..good.len() {
         let mut bad = good.clone();
         bad[byte] ^= 1 << (byte % 8);
@@ -153,7 +154,8 @@ fn one_that_says_another_length_is_not_there() {
 /// Whole, but of a log that was cut since, or of another session.
 #[test]
 fn one_of_another_log_is_not_there() {
-    let (scene, other) = (folded(25), Scene::new());
+    let scene = folded(25);
+    let other = Scene::new();
     let opened = Session::create(
         &other.dir,
         Options {
@@ -177,7 +179,8 @@ fn one_of_another_log_is_not_there() {
 /// An older one is as good: more is behind it.
 #[test]
 fn an_older_one_serves() {
-    let (long, short) = (folded(25), folded(8));
+    let long = folded(25);
+    let short = folded(8);
     std::fs::copy(place(&short), place(&long)).unwrap();
     let past = resume(&long);
     assert!(past.checkpoint().unwrap().seq() < 12);
@@ -280,7 +283,8 @@ fn a_reader_is_not_ahead_of_head() {
 fn one_of_any_record_serves() {
     let scene = Scene::new();
     let mut opened = Session::create(&scene.dir, small()).unwrap();
-    let (mut all, mut marks) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    let mut marks = Vec::new();
     for n in 0..25 {
         all.push(format!("note number {n}"));
         marks.push((
@@ -320,7 +324,8 @@ fn one_of_any_record_serves() {
 #[test]
 fn one_whose_record_is_not_in_the_log_is_not_there() {
     for at in [4, 20] {
-        let (scene, other) = (folded(25), Scene::new());
+        let scene = folded(25);
+        let other = Scene::new();
         let opened = Session::create(
             &other.dir,
             Options {

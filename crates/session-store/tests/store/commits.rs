@@ -15,7 +15,8 @@ use crate::scene::{Scene, append, notes, options, texts};
 fn held(scene: &Scene) -> (Opened, std::sync::mpsc::Receiver<()>, impl Fn()) {
     let (reached, arrived) = channel();
     let (go, wait) = sync_channel::<()>(1);
-    let (wait, first) = (Mutex::new(wait), AtomicBool::new(true));
+    let wait = Mutex::new(wait);
+    let first = AtomicBool::new(true);
     let probe = Arc::new(move |point: &'static str| {
         if point == "journal:written" && first.swap(false, Ordering::SeqCst) {
             reached.send(()).unwrap();

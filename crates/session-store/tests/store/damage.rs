@@ -56,7 +56,8 @@ impl Intact {
 
     /// How many records are in whole batches before `offset`, and where the last of those ends.
     fn whole(&self, offset: usize) -> (usize, usize) {
-        let (mut end, mut whole) = (0, (0, 0));
+        let mut end = 0;
+        let mut whole = (0, 0);
         for (n, frame) in self.frames.iter().enumerate() {
             end += frame.line.len() + 1;
             if end <= offset && frame.batch_left == 0 {

@@ -198,7 +198,8 @@ fn restarted(disk: &Power, scene: &Scene, told: &Told, what: &str) {
 fn whenever_the_power_goes_what_was_acknowledged_is_there() {
     for n in 1.. {
         assert!(n < PLENTY);
-        let (scene, mut told) = (Scene::new(), Told::default());
+        let scene = Scene::new();
+        let mut told = Told::default();
         let disk = powered(Power::failing(Some(n), None), &scene, &mut told);
         restarted(&disk, &scene, &told, &format!("power off at operation {n}"));
         if disk.operations() <= n {
@@ -213,14 +214,16 @@ fn whenever_the_power_goes_what_was_acknowledged_is_there() {
 fn a_failed_flush_is_never_believed_again() {
     let total = powered(Power::default(), &Scene::new(), &mut Told::default()).operations();
     for bad in 1..total {
-        let (scene, mut told) = (Scene::new(), Told::default());
+        let scene = Scene::new();
+        let mut told = Told::default();
         let disk = powered(Power::failing(None, Some(bad)), &scene, &mut told);
         restarted(&disk, &scene, &told, &format!("flush {bad} failed"));
         if bad % 3 > 0 {
             continue;
         }
         for off in (bad + 1..disk.operations()).step_by(5) {
-            let (scene, mut told) = (Scene::new(), Told::default());
+            let scene = Scene::new();
+            let mut told = Told::default();
             let disk = powered(Power::failing(Some(off), Some(bad)), &scene, &mut told);
             restarted(
                 &disk,
@@ -352,7 +355,8 @@ fn what_recovery_keeps_it_first_makes_durable() {
 /// The same door with nothing in front of it.
 #[test]
 fn the_real_disk_does_all_of_it() {
-    let (scene, mut told) = (Scene::new(), Told::default());
+    let scene = Scene::new();
+    let mut told = Told::default();
     work(
         &scene.dir,
         options(Arc::new(RealDisk)),

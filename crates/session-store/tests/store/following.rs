@@ -47,13 +47,13 @@ fn whatever_was_read_before_what_comes_is_read_once() {
     append(&opened, &["first"]).unwrap();
     let reader = Reader::open(&scene.dir).unwrap();
     // One that reads at once, one that reads at every seventh batch, one from the end, one that never finishes.
-    let (mut eager, mut lazy, mut late, mut slow) = (
-        reader.follow(),
-        reader.follow(),
-        reader.follow(),
-        reader.follow(),
-    );
-    let (mut by_eager, mut by_lazy, mut by_slow) = (Vec::new(), Vec::new(), Vec::new());
+    let mut eager = reader.follow();
+    let mut lazy = reader.follow();
+    let mut late = reader.follow();
+    let mut slow = reader.follow();
+    let mut by_eager = Vec::new();
+    let mut by_lazy = Vec::new();
+    let mut by_slow = Vec::new();
     for n in 0..60 {
         let batch = [format!("a{n}"), format!("b{n}"), format!("c{n}")];
         opened

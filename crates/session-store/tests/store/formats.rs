@@ -52,7 +52,8 @@ fn a_batch_that_asks_starts_a_segment_of_its_format() {
     let opened = scene.create();
     append(&opened, &["a"]).unwrap();
     append(&opened, &["b"]).unwrap();
-    let (flushes, before) = (opened.journal.flushes(), fs::read(scene.log()).unwrap());
+    let flushes = opened.journal.flushes();
+    let before = fs::read(scene.log()).unwrap();
     let done = opened.journal.append(asking(&["c", "c+"])).wait().unwrap();
     assert_eq!((done.seqs(), done.seal()), (5..=6, None));
     assert_eq!(
@@ -187,10 +188,8 @@ fn a_batch_that_cannot_be_stored_starts_no_segment() {
     append(&opened, &["a"]).unwrap();
     let (go, gate) = channel();
     let first = opened.journal.append(Gate(Mutex::new(gate)));
-    let (broken, behind) = (
-        opened.journal.append(Broken),
-        opened.journal.append(notes(&["b"])),
-    );
+    let broken = opened.journal.append(Broken);
+    let behind = opened.journal.append(notes(&["b"]));
     drop(go);
     first.wait().unwrap();
     assert!(matches!(broken.wait().unwrap_err().why, Refusal::Encode(_)));
@@ -227,18 +226,15 @@ fn copy(from: &Path, to: &Path) {
 /// A process that is killed leaves the files as they are: each copy is what the next one finds.
 #[test]
 fn a_kill_at_each_point_of_a_switch_loses_nothing() {
-    let (scene, copies) = (Scene::new(), root());
-    let (on, reached) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(Mutex::new(Vec::new())),
-    );
+    let scene = Scene::new();
+    let copies = root();
+    let on = Arc::new(AtomicBool::new(false));
+    let reached = Arc::new(Mutex::new(Vec::new()));
     let probe = {
-        let (on, reached, dir, into) = (
-            Arc::clone(&on),
-            Arc::clone(&reached),
-            scene.dir.clone(),
-            copies.path().to_path_buf(),
-        );
+        let on = Arc::clone(&on);
+        let reached = Arc::clone(&reached);
+        let dir = scene.dir.clone();
+        let into = copies.path().to_path_buf();
         move |point: &'static str| {
             if on.load(Ordering::SeqCst) {
                 let mut reached = reached.lock().unwrap();
@@ -317,7 +313,8 @@ impl Judge for NoRoom {
 
 #[test]
 fn without_room_for_a_segment_the_one_before_goes_on() {
-    let (scene, full) = (Scene::new(), Arc::new(AtomicBool::new(false)));
+    let scene = Scene::new();
+    let full = Arc::new(AtomicBool::new(false));
     let opened = Session::create(
         &scene.dir,
         options(Arc::new(Judged(NoRoom(Arc::clone(&full))))),
@@ -608,7 +605,8 @@ fn random_asks_over_random_segments() {
             ..options(Arc::new(Quick))
         };
         let mut opened = Session::create(&scene.dir, given()).unwrap();
-        let (mut expected, mut asked) = (Vec::new(), false);
+        let mut expected = Vec::new();
+        let mut asked = false;
         for n in 0..20 {
             if roll(6) == 0 {
                 opened.journal.close();

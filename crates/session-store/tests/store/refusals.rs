@@ -140,7 +140,9 @@ fn what_was_queued_behind_a_refusal_is_refused() {
     let broken = Arc::new(AtomicBool::new(true));
     let (reached, arrived) = channel();
     let (go, wait) = sync_channel::<()>(1);
-    let (wait, first, mended) = (Mutex::new(wait), AtomicBool::new(true), Arc::clone(&broken));
+    let wait = Mutex::new(wait);
+    let first = AtomicBool::new(true);
+    let mended = Arc::clone(&broken);
     let probe = Arc::new(move |point: &'static str| match point {
         "journal:written" if first.swap(false, Ordering::SeqCst) => {
             reached.send(()).unwrap();

@@ -241,7 +241,8 @@ fn lines_of_another_place_are_not_taken() {
         let [.., first, second, newest] = &paths[..] else {
             panic!("{paths:?}")
         };
-        let (there, next) = (lines(second), lines(newest));
+        let there = lines(second);
+        let next = lines(newest);
         let opening = before
             .iter()
             .find(|frame| there[0].starts_with(&frame.line))
@@ -273,10 +274,8 @@ fn lines_of_another_place_are_not_taken() {
 /// A block of a writer that was fenced off, in the place of a later one's.
 #[test]
 fn an_older_epoch_does_not_go_on() {
-    let (scene, other) = (
-        Scene::with(&[&["a"], &["b"]]),
-        Scene::with(&[&["a"], &["b"], &["c"], &["old"], &["old"]]),
-    );
+    let scene = Scene::with(&[&["a"], &["b"]]);
+    let other = Scene::with(&[&["a"], &["b"], &["c"], &["old"], &["old"]]);
     let opened = scene.open().unwrap();
     ["c", "d", "e", "f", "g"]
         .iter()
@@ -326,10 +325,8 @@ fn a_whole_session_is_copied_as_it_is() {
     let scene = scene();
     let before = frames(&scene.dir);
     let opened = scene.open().unwrap();
-    let (good, bad) = (
-        opened.blobs.put(b"good").unwrap(),
-        opened.blobs.put(b"bad").unwrap(),
-    );
+    let good = opened.blobs.put(b"good").unwrap();
+    let bad = opened.blobs.put(b"bad").unwrap();
     put(&opened.blobs.view().path(&bad.digest), b"rot");
     assert!(matches!(
         Session::salvage(&scene.dir, &copy(&scene), options(Arc::new(Quick))),

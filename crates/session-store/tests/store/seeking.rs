@@ -31,7 +31,8 @@ fn session(batches: &[Vec<usize>], segment_bytes: u64) -> Scene {
 fn read(
     frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
 ) -> (Vec<OwnedFrame>, Option<Damage>) {
-    let (mut good, mut bad) = (Vec::new(), None);
+    let mut good = Vec::new();
+    let mut bad = None;
     for frame in frames {
         match frame {
             Ok(frame) => good.push(frame),
@@ -148,11 +149,9 @@ fn from_the_end_on_what_comes_is_shown() {
     append(&opened, &["a", "b"]).unwrap();
     let reader = Reader::open(&scene.dir).unwrap();
     // Right behind the end, and further behind than there will soon be anything.
-    let (mut next, mut later, mut told) = (
-        reader.from(4).unwrap(),
-        reader.from(9).unwrap(),
-        Reader::open(&scene.dir).unwrap().from(3).unwrap(),
-    );
+    let mut next = reader.from(4).unwrap();
+    let mut later = reader.from(9).unwrap();
+    let mut told = Reader::open(&scene.dir).unwrap().from(3).unwrap();
     assert!(
         !next.look().unwrap()
             && !later.look().unwrap()

@@ -66,7 +66,8 @@ fn a_full_segment_is_sealed_and_the_next_one_names_its_end() {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        let (opening, end) = (&lines[0], &lines[lines.len() - 1]);
+        let opening = &lines[0];
+        let end = &lines[lines.len() - 1];
         assert_eq!(
             (&opening["k"], &opening["b"]),
             (&"segment".into(), &0.into())
@@ -115,7 +116,8 @@ fn spaces(text: &str) -> u64 {
 fn a_rotation_costs_one_flush() {
     let scene = Scene::new();
     let opened = Session::create(&scene.dir, small(Arc::new(Quick))).unwrap();
-    let (mut costs, mut behind_seal) = (BTreeMap::new(), false);
+    let mut costs = BTreeMap::new();
+    let mut behind_seal = false;
     for n in 0..20 {
         let before = opened.journal.flushes();
         let done = append(&opened, &[&word(n)]).unwrap();
@@ -364,7 +366,8 @@ impl Judge for NoRoom {
 
 /// A log whose newest segment is sealed, on a disk that is full now.
 fn full() -> (Scene, Opened, Arc<AtomicBool>, Vec<String>) {
-    let (scene, now) = (Scene::new(), Arc::new(AtomicBool::new(false)));
+    let scene = Scene::new();
+    let now = Arc::new(AtomicBool::new(false));
     let disk = Arc::new(Judged(NoRoom {
         now: Arc::clone(&now),
     }));
@@ -439,7 +442,8 @@ fn a_missing_segment_and_a_missing_end_are_named() {
     let (scene, _) = rotated(18);
     let paths = segments(&scene);
     let text = std::fs::read_to_string(&paths[2]).unwrap();
-    let (whole, end) = (text.len(), text.trim_end().rfind('\n').unwrap() + 1);
+    let whole = text.len();
+    let end = text.trim_end().rfind('\n').unwrap() + 1;
     let fourth = first(&paths[3]);
     std::fs::remove_file(&paths[3]).unwrap();
     assert_eq!(damage(&scene), (fourth, paths[2].clone(), whole as u64));

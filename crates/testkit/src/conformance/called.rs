@@ -51,8 +51,11 @@ pub(super) fn called(conformance: &Conformance) -> Called {
     let descriptor = conformance.descriptor();
     let calls = calls(conformance, &descriptor);
     let arguments = arguments(conformance, &descriptor);
-    let (mut quick, mut untried) = (Vec::new(), (Untried::default(), Untried::default()));
-    let (mut cancelled, mut ended, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut quick = Vec::new();
+    let mut untried = (Untried::default(), Untried::default());
+    let mut cancelled = Vec::new();
+    let mut ended = Vec::new();
+    let mut texts = Vec::new();
     for call in &calls {
         let (tool, arguments) = call;
         let refused = format!("{tool} takes no {arguments}; give an example");
@@ -94,7 +97,8 @@ pub(super) fn called(conformance: &Conformance) -> Called {
         }
     }
     let cancellation = untried.0.unless(all(cancelled));
-    let (outputs, text) = (untried.1.unless(all(ended)), untried.1.unless(all(texts)));
+    let outputs = untried.1.unless(all(ended));
+    let text = untried.1.unless(all(texts));
     Called {
         arguments,
         cancellation,

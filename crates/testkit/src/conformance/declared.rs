@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 /// Checks that `descriptor()` returns the same bytes each time, and reads and writes nothing.
 pub(super) fn pure(conformance: &Conformance) -> CheckOutcome {
-    let (one, other) = (conformance.instance(), conformance.instance());
+    let one = conformance.instance();
+    let other = conformance.instance();
     let bytes = |feature: &Arc<dyn FeatureModule>| {
         unless_it_panics(|| {
             serde_json::to_string(&feature.descriptor()).expect("data that encodes")

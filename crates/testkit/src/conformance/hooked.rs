@@ -153,7 +153,8 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
         }
         HookPoint::TurnEnd => {
             for schema in [None, Some("{}")] {
-                let (answer, output_schema) = (Some("Done.".into()), schema.map(Into::into));
+                let answer = Some("Done.".into());
+                let output_schema = schema.map(Into::into);
                 let view = TurnEndView {
                     turn: 1,
                     outcome: Outcome::Done,

@@ -23,7 +23,8 @@ type Calls = Vec<(&'static str, String)>;
 /// Installs the feature and records its calls into the host.
 fn counted(site: &Site, id: &FeatureId) -> (FeatureRegistry, Calls) {
     let calls = Arc::new(Mutex::new(Vec::new()));
-    let (seen, id) = (Arc::clone(&calls), id.clone());
+    let seen = Arc::clone(&calls);
+    let id = id.clone();
     let probe: RegistrarProbe = Arc::new(move |call: RegistrarCall<'_>| {
         if *call.feature == id {
             seen.lock()
@@ -161,7 +162,8 @@ fn fails(
     limit: Duration,
 ) -> Result<FeatureRegistry, String> {
     let (release, wait) = channel::<()>();
-    let (victim, wait) = (id.clone(), Mutex::new(wait));
+    let victim = id.clone();
+    let wait = Mutex::new(wait);
     let probe: RegistrarProbe = Arc::new(move |call: RegistrarCall<'_>| {
         if *call.feature != victim || call.number != number {
             return Ok(());

@@ -50,10 +50,13 @@ pub(super) fn proxied(
     (tool, arguments): &SampleCall,
     grace: Option<Duration>,
 ) -> CallEnd {
-    let (aim, ended) = (Slot::<Aim>::default(), Slot::<CallEnd>::default());
-    let (aimed, slot) = (Arc::clone(&aim), Arc::clone(&ended));
+    let aim = Slot::<Aim>::default();
+    let ended = Slot::<CallEnd>::default();
+    let aimed = Arc::clone(&aim);
+    let slot = Arc::clone(&ended);
     let proxy = FnTool::new(PROXY, ToolEffect::ReadOnly, move |cx, _| {
-        let (aimed, slot) = (Arc::clone(&aimed), Arc::clone(&slot));
+        let aimed = Arc::clone(&aimed);
+        let slot = Arc::clone(&slot);
         async move {
             if let Some((tool, arguments)) = take(&aimed) {
                 put(&slot, watched(&*tool, &arguments, cx, grace).await);

@@ -45,7 +45,8 @@ pub(super) struct Site {
 
 impl Site {
     pub(super) fn of(conformance: &Conformance) -> Self {
-        let (host, feature) = (conformance.host(), conformance.instance());
+        let host = conformance.host();
+        let feature = conformance.instance();
         let opening = host
             .pod
             .opening(host.pod.resume().expect("the session opens"))
@@ -106,7 +107,8 @@ impl Site {
     }
 
     pub(super) fn files(&self) -> BTreeSet<PathBuf> {
-        let (mut found, mut todo) = (BTreeSet::new(), vec![self.root.clone()]);
+        let mut found = BTreeSet::new();
+        let mut todo = vec![self.root.clone()];
         while let Some(dir) = todo.pop() {
             for entry in fs::read_dir(dir)
                 .expect("a directory")

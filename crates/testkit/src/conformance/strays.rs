@@ -66,7 +66,8 @@ pub(super) fn strays(conformance: &Conformance, quick: &[SampleCall]) -> Strays 
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let run = |confined| Run::new(conformance, quick, confined).observed();
     let before = Files::elsewhere();
-    let (threads, children) = (marked_threads(), marked_processes());
+    let threads = marked_threads();
+    let children = marked_processes();
     let free = match run(false) {
         Ok(free) => free,
         Err(why) => return Strays::not_tried(&why),
@@ -167,7 +168,8 @@ impl Run {
             .into_iter()
             .map(|task| task.name)
             .collect();
-        let (host, feature) = (conformance.host(), conformance.instance());
+        let host = conformance.host();
+        let feature = conformance.instance();
         Self {
             host,
             feature,

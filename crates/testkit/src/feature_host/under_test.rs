@@ -206,7 +206,8 @@ impl FeatureUnderTest {
         let Some(mut actor) = slot.take() else {
             self.dead()
         };
-        let (told, gone) = (&mut self.events, self.pod.points.gone());
+        let told = &mut self.events;
+        let gone = self.pod.points.gone();
         let run = async {
             tokio::select! {
                 biased;

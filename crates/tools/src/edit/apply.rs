@@ -242,7 +242,8 @@ impl<'a> View<'a> {
         if !folds(bytes, edit) {
             return Self::Exact(bytes);
         }
-        let (mut text, mut ends) = (Vec::with_capacity(bytes.len()), Vec::new());
+        let mut text = Vec::with_capacity(bytes.len());
+        let mut ends = Vec::new();
         let mut rest = bytes;
         while let Some(at) = memmem::find(rest, b"\r\n") {
             let (line, after) = rest.split_at(at);

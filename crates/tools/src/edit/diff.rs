@@ -23,7 +23,8 @@ const RESERVE: usize = 48;
 
 /// Hunks with the numbers of lines, up to [`MAX_DIFF`].
 pub(super) fn diff(before: &[u8], after: &[u8]) -> String {
-    let (old, new) = (lines(before), lines(after));
+    let old = lines(before);
+    let new = lines(after);
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let base = same.saturating_sub(CONTEXT);
     let window = |lines: &[&[u8]]| -> Vec<Vec<u8>> {
@@ -34,7 +35,8 @@ pub(super) fn diff(before: &[u8], after: &[u8]) -> String {
             .map(|line| line.to_vec())
             .collect()
     };
-    let (from, to) = (window(&old), window(&new));
+    let from = window(&old);
+    let to = window(&new);
     let whole = old.len() - base <= WINDOW && new.len() - base <= WINDOW;
 
     let mut out = String::new();
@@ -70,10 +72,12 @@ const COMPARED: usize = 2000;
 
 /// The change as a person reads it before it is made. What is left out is counted.
 pub(crate) fn preview(before: &[u8], after: &[u8]) -> ShownChange {
-    let (old, new) = (lines(before), lines(after));
+    let old = lines(before);
+    let new = lines(after);
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let most = old.len().min(new.len()) - same;
-    let (from_end, to_end) = (old.iter().rev(), new.iter().rev());
+    let from_end = old.iter().rev();
+    let to_end = new.iter().rev();
     let tail = from_end
         .zip(to_end)
         .take(most)
@@ -86,7 +90,8 @@ pub(crate) fn preview(before: &[u8], after: &[u8]) -> ShownChange {
         let part = lines.iter().skip(base).take(len);
         part.map(|line| line.to_vec()).collect()
     };
-    let (from, to) = (part(&old), part(&new));
+    let from = part(&old);
+    let to = part(&new);
     let ahead = same - base;
     let [gone, come] = [&from, &to].map(|part| part.len() - ahead - around);
     let ops = if gone.max(come) > COMPARED {
@@ -117,7 +122,8 @@ pub(crate) fn preview(before: &[u8], after: &[u8]) -> ShownChange {
         .iter()
         .all(Result::is_ok);
     let mut shown = ShownChange::default();
-    let (mut taken, groups) = (0, group_diff_ops(ops, CONTEXT));
+    let mut taken = 0;
+    let groups = group_diff_ops(ops, CONTEXT);
     for line in groups
         .iter()
         .flat_map(|group| hunk(group, &from, &to, base))

@@ -68,7 +68,8 @@ pub(super) fn alike(line: &str, wanted: &str) -> Option<(String, String)> {
     let starts = line.char_indices().map(|(at, _)| at).take(MAX_LINE);
     let from = starts.max_by_key(|from| (same(*from), Reverse(*from)))?;
     let at = same(from);
-    let (have, want) = (rest(from).nth(at)?, wanted.chars().nth(at)?);
+    let have = rest(from).nth(at)?;
+    let want = wanted.chars().nth(at)?;
     let points = |text: std::str::Chars<'_>| {
         let named = text
             .skip(at)
@@ -167,7 +168,9 @@ fn pairs(line: &str) -> Vec<(u8, u8)> {
 
 /// Shared pairs in hundredths of all (Dice).
 fn likeness(a: &[(u8, u8)], b: &[(u8, u8)]) -> usize {
-    let (mut left, mut right, mut shared) = (a.iter().peekable(), b.iter().peekable(), 0_usize);
+    let mut left = a.iter().peekable();
+    let mut right = b.iter().peekable();
+    let mut shared = 0_usize;
     while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
         match x.cmp(y) {
             std::cmp::Ordering::Less => drop(left.next()),

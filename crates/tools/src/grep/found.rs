@@ -104,11 +104,9 @@ impl<'a> GrepOutput<'a> {
     }
 
     pub(super) fn answer(self, gaps: &Gaps) -> ToolResult {
-        let (least, matches, files) = (
-            if self.at_least { "at least " } else { "" },
-            self.matches,
-            self.files,
-        );
+        let least = if self.at_least { "at least " } else { "" };
+        let matches = self.matches;
+        let files = self.files;
         let mut summary = format!(
             "{least}{} in {}",
             counted(matches, "match", "matches"),

@@ -177,7 +177,9 @@ fn what_cannot_be_shown_is_refused_with_the_next_step() {
 fn pages_join_to_the_whole_file() {
     let text: String = (0..2000).map(|n| format!("{n:>100}\n")).collect();
     let project = Project::new(&[("f", text.as_bytes())]);
-    let (mut offset, mut joined, mut pages) = (1, String::new(), 0);
+    let mut offset = 1;
+    let mut joined = String::new();
+    let mut pages = 0;
     loop {
         let page = shown(
             &project,

@@ -341,7 +341,8 @@ fn a_file_is_removed_as_it_was_read() {
     removed(&s).unwrap();
     assert_eq!((s.project.names(), s.told()), (Vec::new(), 1));
     let told = s.host.told.lock().unwrap();
-    let (change, held) = (&told[0].change, &told[0].held);
+    let change = &told[0].change;
+    let held = &told[0].held;
     assert_eq!(
         (change.before.as_deref(), &change.after, held.as_deref()),
         (Some(&b"old\n"[..]), &None, Some(&b"old\n"[..]))
@@ -644,10 +645,8 @@ fn a_path_in_another_notation_is_refused_with_the_one_that_was_meant() {
         .workspace(Access::ReadWrite)
         .with_home(Some("/h/ann".into()));
     let root = home.cwd().display().to_string();
-    let (live, search) = (
-        Arc::new(Files::new(home.clone())),
-        Arc::new(tools::Search::new(home)),
-    );
+    let live = Arc::new(Files::new(home.clone()));
+    let search = Arc::new(tools::Search::new(home));
     let table = [
         ("~/notes.txt", "/h/ann/notes.txt"),
         ("~", "/h/ann"),

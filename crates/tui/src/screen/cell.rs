@@ -108,10 +108,15 @@ impl ShownCall {
     /// A call that was not judged yet.
     #[must_use]
     pub fn new(call: String, name: String, arguments: String) -> Self {
-        let (summary, content, facts, warnings) =
-            (String::new(), String::new(), Vec::new(), Vec::new());
-        let (state, started_us, ms, headless, is_command) =
-            (CallState::Running, None, 0, false, false);
+        let summary = String::new();
+        let content = String::new();
+        let facts = Vec::new();
+        let warnings = Vec::new();
+        let state = CallState::Running;
+        let started_us = None;
+        let ms = 0;
+        let headless = false;
+        let is_command = false;
         Self {
             call,
             name,
@@ -222,7 +227,8 @@ impl ShownCall {
     }
 
     fn details(&self, width: usize, is_diff: bool) -> Vec<Line> {
-        let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    ", Tone::Plain));
+        let margin = Line::of("  ", Tone::Plain);
+        let deep = Line::of("    ", Tone::Plain);
         let mut lines = Vec::new();
         let shown = fields(&self.arguments);
         let file = shown
@@ -463,7 +469,8 @@ pub(super) fn argument_lines(
             for (text, sign, tone) in [(old, "- ", Tone::Removed), (new, "+ ", Tone::Added)] {
                 let mut before = deep.clone();
                 before.append(&Line::of(sign, tone));
-                let (gone, mut code) = (text.is_empty(), highlight::of_file(file, text));
+                let gone = text.is_empty();
+                let mut code = highlight::of_file(file, text);
                 let parts = text
                     .split('\n')
                     .filter(|_| !gone)

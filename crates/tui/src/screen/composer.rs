@@ -219,7 +219,8 @@ impl Composer {
             return;
         }
         self.begin(kind);
-        let (first, end) = (self.chips_before(from), self.chips_before(to));
+        let first = self.chips_before(from);
+        let end = self.chips_before(to);
         self.now
             .chips
             .drain(first.min(end)..end.min(self.now.chips.len()));

@@ -22,7 +22,8 @@ impl Screen {
     /// Lines for the terminal behind the screen.
     #[must_use]
     pub fn farewell(&self, columns: usize) -> Vec<Line> {
-        let (mut input, mut answer) = (None, None);
+        let mut input = None;
+        let mut answer = None;
         for cell in self.fold.cells.iter().rev() {
             match &cell.kind {
                 CellKind::Answer(text) if answer.is_none() => answer = Some(text),
@@ -35,7 +36,8 @@ impl Screen {
         }
         let mut lines = Vec::new();
         if let Some(text) = input {
-            let (sign, margin) = (Line::of("> ", Tone::Strong), Line::of("  ", Tone::Plain));
+            let sign = Line::of("> ", Tone::Strong);
+            let margin = Line::of("  ", Tone::Plain);
             lines.extend(beginning(
                 Line::of(text.trim(), Tone::Strong).wrap(columns, &sign, &margin),
                 INPUT,

@@ -213,10 +213,12 @@ impl Fold {
             ..
         }) = self.cells.get(at)
         {
-            let (name, arguments) = (older.name.clone(), older.arguments.clone());
+            let name = older.name.clone();
+            let arguments = older.arguments.clone();
             let facts = older.facts.iter().chain(&rest.facts).cloned().collect();
             let started_us = older.started_us.or(rest.started_us);
-            let (headless, is_command) = (older.headless, older.is_command);
+            let headless = older.headless;
+            let is_command = older.is_command;
             **older = ShownCall {
                 name,
                 arguments,
@@ -347,7 +349,8 @@ impl Fold {
             let facts = ShownCall::headless(call.to_owned());
             self.push(seq, CellKind::Call(Box::new(facts)));
         }
-        let (mut before, mut after) = (0, 0);
+        let mut before = 0;
+        let mut after = 0;
         if let Some(cell) = self.call(call) {
             before = cell.bytes();
             cell.revision += 1;
@@ -428,7 +431,8 @@ impl Fold {
             RecordBody::ApprovalResolved(answer) => self.answer(seq, answer),
             RecordBody::ToolStarted(started) => {
                 self.since.calls += 1;
-                let (name, arguments) = (&started.name, &started.arguments);
+                let name = &started.name;
+                let arguments = &started.arguments;
                 self.change(seq, &started.call, |facts| {
                     facts.state = CallState::Running;
                     facts.started_us = Some(record.time_us);
@@ -603,10 +607,8 @@ impl Fold {
                 .into_iter()
                 .for_each(|text| self.push(seq, CellKind::Reasoning(text))),
             "tool_call" => {
-                let (id, name) = (
-                    item.id.clone().unwrap_or_default(),
-                    item.name.clone().unwrap_or_default(),
-                );
+                let id = item.id.clone().unwrap_or_default();
+                let name = item.name.clone().unwrap_or_default();
                 let mut facts =
                     ShownCall::new(id, name, item.arguments.clone().unwrap_or_default());
                 facts.is_command = self.is_command();
@@ -643,10 +645,8 @@ impl Fold {
                     .push(format!("approval {}: {text}", answer.approval));
             }),
             None => {
-                let (text, approval) = (
-                    format!("approval {}: {text}", answer.approval),
-                    Some(answer.approval),
-                );
+                let text = format!("approval {}: {text}", answer.approval);
+                let approval = Some(answer.approval);
                 self.push(
                     seq,
                     CellKind::Notice(Notice {

@@ -52,7 +52,8 @@ pub(super) struct Bottom {
 impl Screen {
     /// What the terminal shows now.
     pub fn frame(&mut self, size: ScreenSize, now_ms: u64) -> Frame {
-        let (columns, rows) = (usize::from(size.columns), usize::from(size.rows));
+        let columns = usize::from(size.columns);
+        let rows = usize::from(size.rows);
         if columns == 0 || rows == 0 {
             return Frame {
                 rows: vec![Line::default(); rows],
@@ -157,7 +158,8 @@ impl Screen {
         if let Some((asked, number)) = self.question() {
             let room = rows.saturating_sub(fixed + self.above_question(self.asking.focus, rows));
             above.truncate(room.saturating_sub(8));
-            let (room, takes) = (room.saturating_sub(above.len()), self.takes_answer());
+            let room = room.saturating_sub(above.len());
+            let takes = self.takes_answer();
             above.extend(
                 self.asking
                     .lines(&asked, number, takes, (columns, room), now_ms),
@@ -428,7 +430,8 @@ impl Screen {
             ),
             Layer::Status(processes) => {
                 let mut lines = panels::status(self.model.status(), now_ms, columns);
-                let (may_stop, before) = (self.may_stop(), lines.len());
+                let may_stop = self.may_stop();
+                let before = lines.len();
                 let (rows, chosen) =
                     processes.lines(self.model.status(), may_stop, now_ms, columns);
                 lines.extend(rows);
@@ -523,7 +526,8 @@ impl Screen {
         now_ms: u64,
         look: impl FnOnce(Anchor, usize, &mut viewport::Blocks<'_>) -> T,
     ) -> T {
-        let (width, theme) = (self.view.0, self.theme);
+        let width = self.view.0;
+        let theme = self.theme;
         let status = self.model.status();
         let asked = self.fold.request_us;
         let live = self.live.blocks(
@@ -544,8 +548,10 @@ impl Screen {
             None if self.place.is_some() => Anchor::Top { block: 0, line: 0 },
             None => Anchor::Bottom,
         };
-        let (fold, cache) = (&self.fold, &mut self.cache);
-        let (outputs, rows) = (self.model.outputs(), self.view.1);
+        let fold = &self.fold;
+        let cache = &mut self.cache;
+        let outputs = self.model.outputs();
+        let rows = self.view.1;
         let is_open = |id: u64| self.all_open != self.toggled.contains(&id);
         let mut blocks = |at: usize| {
             let Some(cell) = fold.cells.get(at) else {

@@ -9,7 +9,8 @@ impl Screen {
     /// The lines to print, which never change again, and what is drawn below them, in at most as many rows as the
     /// terminal has.
     pub fn inline_frame(&mut self, size: ScreenSize, now_ms: u64) -> (Vec<Line>, Frame) {
-        let (columns, rows) = (usize::from(size.columns), usize::from(size.rows));
+        let columns = usize::from(size.columns);
+        let rows = usize::from(size.rows);
         let printed = self.printed.unwrap_or(0).max(self.fold.dropped);
         self.printed = Some(printed);
         if columns == 0 || rows == 0 {

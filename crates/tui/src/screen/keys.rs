@@ -214,7 +214,8 @@ impl Screen {
             return;
         }
         let status = self.model.status();
-        let (sandbox, pod) = (status.host.sandbox.clone(), status.pod.clone());
+        let sandbox = status.host.sandbox.clone();
+        let pod = status.pod.clone();
         let (to, said) = if sandbox == READ_ONLY {
             let Some(before) = self.writes_in.clone() else {
                 let how = format!(

@@ -35,7 +35,9 @@ impl Written {
         let before = indent.width();
         let room = width.saturating_sub(before + 1).max(1);
         let mut labels = composer.labels();
-        let (mut rows, mut line, mut used) = (Vec::new(), prefix, 0);
+        let mut rows = Vec::new();
+        let mut line = prefix;
+        let mut used = 0;
         let mut places = Vec::new();
         for (at, grapheme) in composer.marked().grapheme_indices(true) {
             if grapheme == "\n" {

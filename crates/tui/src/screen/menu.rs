@@ -141,7 +141,8 @@ impl Screen {
                     .cut(columns),
             ];
         }
-        let (offered, chosen) = (self.offered(), self.chosen());
+        let offered = self.offered();
+        let chosen = self.chosen();
         let mark = |at: usize| if chosen == Some(at) { "▸" } else { " " };
         let row = |at: usize| match &offered {
             Offered::Paths(_, paths) => {

@@ -111,7 +111,8 @@ impl Processes {
         let all = running(status);
         self.chosen
             .take_if(|chosen| !all.contains(chosen) || !may_stop);
-        let (mut lines, mut chosen) = (Vec::new(), 0..0);
+        let mut lines = Vec::new();
+        let mut chosen = 0..0;
         let mut row = |own: Option<Running>, (label, tone, text): (String, Tone, String)| {
             let begin = lines.len();
             let is_chosen = own.is_some() && own == self.chosen;
@@ -186,7 +187,8 @@ fn margin() -> Line {
 }
 
 fn task(task: &BackgroundTaskStatus, now_ms: u64) -> (String, Tone, String) {
-    let (mut facts, mut tone) = (Vec::new(), Tone::Dim);
+    let mut facts = Vec::new();
+    let mut tone = Tone::Dim;
     if let Some(run) = &task.run {
         tone = Tone::Ok;
         facts.push(format!(

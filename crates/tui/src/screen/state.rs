@@ -502,7 +502,8 @@ impl Screen {
     }
 
     fn fold_line(&mut self, line: &RecordLine) -> Option<RecordView> {
-        let (seq, read) = (line.seq().ok()?, line.read());
+        let seq = line.seq().ok()?;
+        let read = line.read();
         if let Ok(RecordBody::HostStarted(host)) = read.as_ref().map(|record| &record.body)
             && host.sandbox != READ_ONLY
         {

@@ -143,7 +143,8 @@ fn gone(connection: &ConnectionState, now_ms: u64) -> Option<(String, Tone)> {
 
 /// Minutes and seconds: `0:42`, `1:02:03`.
 fn clock(ms: u64) -> String {
-    let (seconds, minutes) = (ms / 1000 % 60, ms / 60_000);
+    let seconds = ms / 1000 % 60;
+    let minutes = ms / 60_000;
     match minutes {
         0..60 => format!("{minutes}:{seconds:02}"),
         _ => format!("{}:{:02}:{seconds:02}", minutes / 60, minutes % 60),

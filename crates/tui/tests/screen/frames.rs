@@ -144,7 +144,8 @@ fn an_output_leaves_the_screen_to_the_transcript() {
 #[test]
 fn an_output_has_as_many_rows_as_it_had() {
     let story = busy();
-    let (mut screen, now) = (story.screen(Theme::Plain), story.now());
+    let mut screen = story.screen(Theme::Plain);
+    let now = story.now();
     let rows = |screen: &mut Screen| {
         let shown = drawn(&screen.frame(size(40, 12), now), 40);
         shown

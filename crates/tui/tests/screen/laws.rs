@@ -102,7 +102,8 @@ fn story(said: &[String]) -> Story {
     let mut story = Story::new();
     for turn in 1..4_u64 {
         let n = usize::try_from(turn).unwrap() * 7;
-        let (call, asked) = (format!("c{turn}"), format!("d{turn}"));
+        let call = format!("c{turn}");
+        let asked = format!("d{turn}");
         let arguments = json!({"command": at(n), "path": at(n + 1), at(n + 2): at(n + 3)});
         story = story
             .input(turn, &at(n + 4))
@@ -204,7 +205,8 @@ proptest! {
             story.asks(at, &format!("c{at}"), "make", true)
         });
         let mut screen = story.screen(Theme::Plain);
-        let (mut now, mut answered) = (BEGIN, 0_u64);
+        let mut now = BEGIN;
+        let mut answered = 0_u64;
         // When the question that waits was in a frame first.
         let mut seen = None;
         for (what, later) in steps {

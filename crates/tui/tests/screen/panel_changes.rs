@@ -203,7 +203,8 @@ fn a_feature_is_changed_once_what_changes_was_read() {
     press(&mut screen, Key::Char('e'));
     assert!(frame(&mut screen).contains("› e"));
     press(&mut screen, Key::Backspace);
-    let (id, change) = ("builtin:web".to_owned(), FeatureChange::Disable);
+    let id = "builtin:web".to_owned();
+    let change = FeatureChange::Disable;
     let preview = Intent::PreviewFeature {
         id: id.clone(),
         change,
@@ -256,7 +257,8 @@ fn a_long_change_is_read_to_its_end() {
     press(&mut screen, Key::F(2));
     screen.answered(Reply::Features(Ok(features())));
     presses(&mut screen, &[Key::Down, Key::Down, Key::Char('g')]);
-    let (id, change) = ("builtin:web".to_owned(), FeatureChange::Grant);
+    let id = "builtin:web".to_owned();
+    let change = FeatureChange::Grant;
     let text: String = (1..=60).map(|n| format!("line {n}\n")).collect();
     screen.answered(Reply::FeaturePreview {
         id: id.clone(),
@@ -286,7 +288,8 @@ fn a_change_that_cannot_be_made_says_why() {
     press(&mut screen, Key::F(2));
     screen.answered(Reply::Features(Ok(features())));
     presses(&mut screen, &[Key::Up, Key::Char('e')]);
-    let (id, change) = ("builtin:jobs".to_owned(), FeatureChange::Enable);
+    let id = "builtin:jobs".to_owned();
+    let change = FeatureChange::Enable;
     screen.answered(Reply::FeaturePreview {
         id,
         change,
@@ -316,7 +319,8 @@ fn what_is_chosen_in_panels() {
         press(&mut screen, Key::F(2));
         screen.answered(Reply::Features(Ok(features())));
         presses(&mut screen, &[Key::Down, Key::Down, Key::Char('d')]);
-        let (id, change) = ("builtin:web".to_owned(), FeatureChange::Disable);
+        let id = "builtin:web".to_owned();
+        let change = FeatureChange::Disable;
         screen.answered(Reply::FeaturePreview {
             id,
             change,

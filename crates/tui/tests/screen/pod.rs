@@ -136,7 +136,8 @@ impl Story {
 
 /// The parts of a command as a host tells them, split in the simplest way; a rule asks about the last one.
 fn parts(command: &str) -> Value {
-    let (mut from, mut parts) = (0, Vec::new());
+    let mut from = 0;
+    let mut parts = Vec::new();
     for part in command.split(" && ") {
         let program = part.split(' ').next().unwrap_or_default().len();
         parts.push(json!({"text": part, "at": [from, from + program]}));

@@ -208,7 +208,8 @@ fn a_question_about_a_file_shows_the_change() {
         .input(1, "go")
         .turn(1, 1)
         .with("approval_requested", fields);
-    let (mut screen, now) = (story.screen(Theme::Plain), story.now());
+    let mut screen = story.screen(Theme::Plain);
+    let now = story.now();
     let preview = Intent::PreviewCall { id: 1 };
     assert!(screen.intents().contains(&preview));
     let call = |whole, more| PreviewedCall {
@@ -269,7 +270,8 @@ fn the_next_question_needs_the_key_again() {
         .turn(1, 1)
         .asks(1, "c1", "make", true)
         .asks(2, "c2", "make", true);
-    let (mut screen, now) = (story.screen(Theme::Plain), story.now());
+    let mut screen = story.screen(Theme::Plain);
+    let now = story.now();
     screen.frame(size(80, 24), now);
     types(&mut screen, "say", now);
     screen.key(Key::F(4), now + 500);
@@ -342,7 +344,8 @@ fn a_denial_has_words() {
     types(&mut screen, "not yet", now + 400);
     let words = Some("not yet".to_owned());
     let deny = |words| {
-        let (decision, scope) = (AllowOrDeny::Deny, AllowScope::Once);
+        let decision = AllowOrDeny::Deny;
+        let scope = AllowScope::Once;
         vec![Intent::Approve {
             id: 1,
             decision,

@@ -221,7 +221,8 @@ fn answer_from_list(
             .for_each(|rules| show_line(rules));
         let mut new = None;
         let mut preview = || {
-            let (rules, past) = (of_question(env, &asked), past(pods, &name, asked.approval));
+            let rules = of_question(env, &asked);
+            let past = past(pods, &name, asked.approval);
             let text = rules
                 .as_ref()
                 .map_err(|failure| failure.message.clone())?
@@ -246,7 +247,8 @@ fn answer_from_list(
                 break;
             }
         };
-        let (id, arguments_digest) = (asked.approval, asked.arguments_digest.clone());
+        let id = asked.approval;
+        let arguments_digest = asked.arguments_digest.clone();
         let approve = Approve {
             id,
             decision,
@@ -359,7 +361,8 @@ async fn answer(
         Some(ApproveScope::Rule) => AllowScope::Rule,
         Some(ApproveScope::Once) | None => AllowScope::Once,
     };
-    let (mut rules, mut past) = (None, None);
+    let mut rules = None;
+    let mut past = None;
     if scope == AllowScope::Rule {
         let new = match &open {
             Some(open) => of_question(env, open)?,

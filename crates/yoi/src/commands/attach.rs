@@ -140,7 +140,9 @@ fn on_screens(
     mut full: impl FnMut(&str, Option<&str>, Takes) -> Result<Left, Failure>,
     mut tell: impl FnMut(String),
 ) -> Result<ControlFlow<Exit, Place>, Failure> {
-    let (mut at, mut failed, mut before) = (0, None, None);
+    let mut at = 0;
+    let mut failed = None;
+    let mut before = None;
     while let Some(takes) = ways.get(at) {
         if let Some(why) = failed.take().filter(|_| at > 1) {
             tell(format!(
@@ -404,7 +406,8 @@ impl<'a> Session<'a> {
     async fn show_change(&mut self, id: u64) -> Result<(), Stop> {
         // A pod of an older program cannot tell, and one that was answered need not.
         if let Ok(call) = self.ask(PreviewCall { id }).await? {
-            let (lines, look) = (question::change("", &call), Look::of_stdout());
+            let lines = question::change("", &call);
+            let look = Look::of_stdout();
             if !lines.is_empty() {
                 note(&format!("approval {id}:"));
             }
@@ -530,7 +533,8 @@ mod tests {
     #[test]
     fn after_two_failed_starts_the_pod_is_shown_in_the_rows_below() {
         for works in [true, false] {
-            let (mut tried, mut told) = (Vec::new(), Vec::new());
+            let mut tried = Vec::new();
+            let mut told = Vec::new();
             let full = |name: &str, _: Option<&str>, takes| {
                 assert_eq!(name, "p");
                 tried.push(matches!(takes, Takes::RowsBelow));

@@ -31,7 +31,8 @@ pub(crate) fn answered(args: &[OsString]) -> Option<ExitCode> {
         .skip(1)
         .cloned()
         .collect();
-    let (mut answer, cwd) = (Vec::new(), std::env::current_dir().ok());
+    let mut answer = Vec::new();
+    let cwd = std::env::current_dir().ok();
     let written =
         completer(shell).write_complete(&mut Cli::command(), words, cwd.as_deref(), &mut answer);
     if written.is_err() {

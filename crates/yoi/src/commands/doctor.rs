@@ -350,7 +350,8 @@ fn servers(config: &Config, env: &Env) -> Vec<Check> {
     let named = found.all.iter().map(|server| {
         let tools = server.feature.descriptor().declared_tools;
         let bytes: usize = tools.iter().map(ToolDeclaration::bytes).sum();
-        let (tools, kib) = (count(tools.len() as u64, "tool"), bytes.div_ceil(1024));
+        let tools = count(tools.len() as u64, "tool");
+        let kib = bytes.div_ceil(1024);
         format!("{} ({tools}, {kib} KiB in each request)", server.pin.name)
     });
     let named: Vec<String> = named.collect();
@@ -403,7 +404,8 @@ fn journals(env: &Env) -> Vec<Check> {
     };
     let mut names = pods.names().unwrap_or_default();
     names.sort_by_cached_key(|name| Reverse(pods.touched(name)));
-    let (mut intact, mut checks) = (0, Vec::new());
+    let mut intact = 0;
+    let mut checks = Vec::new();
     for name in names.iter().take(SESSIONS) {
         let dir = pods.dir(name);
         match Reader::open(&dir).and_then(|reader| reader.tail()) {

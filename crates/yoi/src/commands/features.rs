@@ -114,13 +114,11 @@ fn planned(args: &FeaturesArgs, env: &Env) -> Result<(Value, Page), Failure> {
         .transpose()?;
     let launch =
         LaunchOptions::new(args.attached.launch(), Vec::new(), Vec::new(), false).with_agent(agent);
-    let (ambient, config) = (
-        ambient::claim(),
-        launch.over(
-            Config::load_with_plugins(env, &args.plugins.plugin_dir)?,
-            env,
-        )?,
-    );
+    let ambient = ambient::claim();
+    let config = launch.over(
+        Config::load_with_plugins(env, &args.plugins.plugin_dir)?,
+        env,
+    )?;
     let mut composed = compose(&ambient, &config, env, Added::default())?;
     let no_shell = composed.spawner(&ambient, env, "features")?.err();
     let plan = composed.plan();
@@ -145,7 +143,8 @@ fn planned(args: &FeaturesArgs, env: &Env) -> Result<(Value, Page), Failure> {
 fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
     let newest = starts.newest()?;
     let mut page = Page::default();
-    let (of, when) = (starts.count, pod::session::restore::utc(newest.at_us));
+    let of = starts.count;
+    let when = pod::session::restore::utc(newest.at_us);
     page.wrapped(
         "",
         &format!(

@@ -74,7 +74,8 @@ pub(super) struct GrantedPlugin {
 
 /// The plugins that can be granted, and why others cannot. Reads all their files.
 pub(super) fn pending(config: &Config, env: &Env) -> (Vec<PendingPlugin>, Vec<String>) {
-    let (mut pending, mut problems) = (Vec::new(), config.plugins(env).problems.clone());
+    let mut pending = Vec::new();
+    let mut problems = config.plugins(env).problems.clone();
     for package in &config.plugins(env).found {
         problems.extend(
             packages::problems(package, env)
@@ -147,7 +148,8 @@ impl PendingTool {
     fn of(feature: &DeclaredFeature, tool: &ToolDeclaration) -> Option<Self> {
         let own = feature.programs.get(&tool.name);
         let program = own.or(feature.guest.as_ref())?;
-        let (name, effect) = (tool.name.clone(), tool.effect);
+        let name = tool.name.clone();
+        let effect = tool.effect;
         let touches = !tool.touches.is_empty();
         Some(Self {
             name,

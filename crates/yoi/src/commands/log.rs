@@ -36,7 +36,8 @@ pub(super) const MARGIN: &str = "          ";
 pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = meant(&pods, args.name.as_deref(), env)?;
-    let (dir, from) = (pods.dir(&name), args.from.unwrap_or(0));
+    let dir = pods.dir(&name);
+    let from = args.from.unwrap_or(0);
     if args.screen {
         let reader = Reader::open(&dir).map_err(|e| read_failure(&name, &e))?;
         return screen::run(&name, &reader, args.at, args.size);
@@ -97,14 +98,12 @@ impl Printer<'_> {
 
 /// Prints a blob in bounded pieces, indented; what is no text is shown as replacement characters.
 fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
-    let (mut text, mut at) = (
-        Indented {
-            escaper: Escaper::new(Lines::Many),
-            part: Vec::new(),
-            mid_line: false,
-        },
-        0,
-    );
+    let mut text = Indented {
+        escaper: Escaper::new(Lines::Many),
+        part: Vec::new(),
+        mid_line: false,
+    };
+    let mut at = 0;
     let read = blobs.pieces(&stored.digest, |piece| {
         let seam = stored
             .gap
@@ -215,7 +214,8 @@ impl Transcript {
     }
 
     fn wait(&mut self, input: InputId, text: &str, stored: Option<&Stored>) {
-        let (text, stored) = (text.to_owned(), stored.cloned());
+        let text = text.to_owned();
+        let stored = stored.cloned();
         self.inputs.insert(input, WaitingInput { text, stored });
     }
 

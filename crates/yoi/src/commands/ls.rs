@@ -133,7 +133,8 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         args.all || !is_of_run(name) || runs <= RUNS
     });
     let mut left = LeftRunning::find(env);
-    let (began, mut said) = (Instant::now(), false);
+    let began = Instant::now();
+    let mut said = false;
     let mut patience = || {
         if !said && began.elapsed() > PATIENCE {
             said = true;
@@ -441,7 +442,9 @@ fn details(row: &PodRow) -> Vec<String> {
 
 /// A row for each pod. A terminal gets as much of it as has room; a pipe gets all of it.
 fn print(rows: &[PodRow], env: &Env) {
-    let (now, here, look) = (now(), Project::around(env).root, Look::of_stdout());
+    let now = now();
+    let here = Project::around(env).root;
+    let look = Look::of_stdout();
     let (theme, columns) = look.map_or((Theme::Plain, usize::MAX), |look| {
         (look.theme, look.width())
     });
@@ -505,7 +508,8 @@ fn margin_of(margin: &Line, line: &Line) -> Line {
 
 /// Cells in columns, and `last` behind them; nothing stands behind the last text.
 fn aligned(cells: &[Line], widths: &[usize], last: &Line) -> Line {
-    let (mut line, mut gap) = (Line::default(), 0);
+    let mut line = Line::default();
+    let mut gap = 0;
     for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
         let free = width.saturating_sub(cell.width());
         // Amounts stand below each other.
@@ -537,7 +541,9 @@ mod tests {
             outcome,
             ..PodRow::default()
         };
-        let (call, tool, question) = (String::new(), String::new(), String::new());
+        let call = String::new();
+        let tool = String::new();
+        let question = String::new();
         let asked = ApprovalStatus {
             approval: 1,
             call,

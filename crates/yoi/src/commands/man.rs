@@ -53,7 +53,8 @@ pub(crate) fn run(args: &ManArgs, env: &Env) -> Result<Exit, Failure> {
                 .cloned(),
         );
         let path = dir.join(format!("{}.1", command.get_display_name().unwrap_or("yoi")));
-        let (synopsis, mut text) = (synopsis(&command), Vec::new());
+        let synopsis = synopsis(&command);
+        let mut text = Vec::new();
         let rendered = Man::new(command)
             .render(&mut text)
             .map(|()| String::from_utf8_lossy(&text).into_owned());

@@ -211,7 +211,8 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
     })?;
     let clean = |text: &mut String| *text = redactor.text(text).into_owned();
     tools.iter_mut().for_each(|tool| without(tool, &clean));
-    let (mut server, mut problems) = (greeted.server, problems);
+    let mut server = greeted.server;
+    let mut problems = problems;
     [&mut server.name, &mut server.version]
         .into_iter()
         .chain(&mut problems)

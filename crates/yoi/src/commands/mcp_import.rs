@@ -43,7 +43,8 @@ struct Named {
 }
 
 pub(super) fn run(files: &[PathBuf], env: &Env) -> Result<Exit, Failure> {
-    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
     for (path, tables) in places(files, env) {
         match read(&path) {
             Ok(Some(value)) => found.extend(servers(&value, &tables, &env.shown(&path))),

@@ -118,7 +118,8 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
         .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let place = Scratch::create(&ambient::claim(), &parent, "yoi-plugin-test-")
         .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;
-    let (project, copy) = (place.path().join("project"), place.path().join("package"));
+    let project = place.path().join("project");
+    let copy = place.path().join("package");
     for dir in [&project, &copy] {
         fs::create_dir(dir).map_err(|error| disk(dir, &error))?;
     }

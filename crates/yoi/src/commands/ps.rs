@@ -144,7 +144,8 @@ fn list_tasks(pods: &Pods, rows: &mut Vec<Row>) -> Result<(), Failure> {
                 task.feature,
                 run_text(&run)
             );
-            let (owner, task) = ("task".to_owned(), Some((task.feature, task.task)));
+            let owner = "task".to_owned();
+            let task = Some((task.feature, task.task));
             Some(Row {
                 pod: pod.clone(),
                 pid,
@@ -181,7 +182,8 @@ fn print(rows: &[Row]) {
             .unwrap_or(0)
             .max(least)
     };
-    let (pods, owners) = (widest(|row| &row.pod, 3), widest(|row| &row.owner, 5));
+    let pods = widest(|row| &row.pod, 3);
+    let owners = widest(|row| &row.owner, 5);
     let head = format!(
         "{:pods$}  {:>7}  {:owners$}  {:>12}  {:>11}  COMMAND",
         "POD", "PID", "OWNER", "AGE", "MEMORY"

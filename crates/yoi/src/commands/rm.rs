@@ -47,7 +47,8 @@ pub(crate) fn run(args: &RmArgs, env: &Env, points: &Points) -> Result<Exit, Fai
 
 /// Removes pod by pod, and says each failure. Returns how many were removed, and the exit code of the last failure.
 fn each(names: &[String], mut remove: impl FnMut(&str) -> Result<(), Failure>) -> (u64, Exit) {
-    let (mut removed, mut exit) = (0, Exit::Done);
+    let mut removed = 0;
+    let mut exit = Exit::Done;
     for name in names {
         match remove(name) {
             Ok(()) => removed += 1,
@@ -75,10 +76,8 @@ fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exi
         out::wrapped("no pod to remove");
         return Ok(Exit::Done);
     }
-    let (number, them) = (
-        count(names.len() as u64, "pod"),
-        if names.len() == 1 { "it" } else { "them" },
-    );
+    let number = count(names.len() as u64, "pod");
+    let them = if names.len() == 1 { "it" } else { "them" };
     if !args.yes {
         let Some(mut terminal) = terminal(env) else {
             let refused = format!("{number} would be removed, and there is no terminal to ask at");
@@ -113,7 +112,9 @@ fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exi
 
 /// The pods to remove, oldest first, and how many more run.
 fn chosen(args: &RmArgs, pods: &Pods) -> Result<(Vec<String>, u64), Failure> {
-    let (now, mut chosen, mut running) = (SystemTime::now(), Vec::new(), 0);
+    let now = SystemTime::now();
+    let mut chosen = Vec::new();
+    let mut running = 0;
     for name in pods.names()? {
         let active = active(pods, &name);
         // One whose clock is ahead is not old.

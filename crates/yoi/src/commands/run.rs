@@ -76,15 +76,14 @@ fn run_prompt(
         .transpose()?;
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
-    let (json, quiet, terminal) = (args.json, args.quiet, env.stdout_terminal);
     // A log there would part what is drawn.
     let is_logged = args.ephemeral && log_wanted.is_wanted();
-    let cells = Look::of_stderr().filter(|_| !(json || quiet || is_logged));
+    let cells = Look::of_stderr().filter(|_| !(args.json || args.quiet || is_logged));
     let answer = Look::of_stdout().filter(|_| stream);
     let style = OutputStyle {
-        json,
-        terminal,
-        quiet,
+        json: args.json,
+        terminal: env.stdout_terminal,
+        quiet: args.quiet,
         stream,
         colour: env.colour(),
         cells,
@@ -115,16 +114,15 @@ fn run_prompt(
             // The process that had the pod may have been killed.
             swept.again(env, &messages);
         }
-        let (signals, swept, log_wanted, launch) = (&signals, &swept, &log_wanted, &launch);
         let host = HostRun {
             args,
             env,
             points,
-            signals,
+            signals: &signals,
             messages,
-            swept,
-            log_wanted,
-            launch,
+            swept: &swept,
+            log_wanted: &log_wanted,
+            launch: &launch,
         };
         match host.run(&client) {
             // Another process was faster: it has the pod by now, or soon.

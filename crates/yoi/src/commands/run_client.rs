@@ -221,7 +221,8 @@ impl ClientRun<'_> {
         }
         let limits = (budget != TurnBudget::default()).then_some(budget);
         let output_schema = self.schema.map(|schema| schema.json.clone());
-        let (text, cmd_id) = (self.prompt.to_owned(), self.key.to_owned());
+        let text = self.prompt.to_owned();
+        let cmd_id = self.key.to_owned();
         SendInput {
             expand: input::is_command(self.args.prompt.as_deref()),
             text,

@@ -82,7 +82,9 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             ending: None,
             late: None,
         };
-        let (json, terminal, colour) = (args.json, env.stdout_terminal, env.colour());
+        let json = args.json;
+        let terminal = env.stdout_terminal;
+        let colour = env.colour();
         let style = OutputStyle {
             json,
             terminal,

@@ -158,7 +158,8 @@ impl Signals {
     }
 
     fn start(timeout: Option<Duration>, standing: Standing) -> Result<Self, Failure> {
-        let (cancel, reload) = (CancellationToken::new(), Arc::default());
+        let cancel = CancellationToken::new();
+        let reload = Arc::default();
         let signals = Self {
             cancel,
             reload,

@@ -98,7 +98,8 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     let prompt = input::optional(args.prompt.as_ref(), env)?;
     let dir = Pods::of(env)?.dir(&args.name);
     let flags = args.options.launch();
-    let (owner, last) = (running(&dir), recorded(&dir));
+    let owner = running(&dir);
+    let last = recorded(&dir);
     // It lacks something, and does nothing until it is started with that.
     let is_suspended = last
         .held
@@ -119,7 +120,8 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
         }
         replace(&args.name, &owner, &dir)?;
     }
-    let (name, quiet) = (args.name.clone(), args.quiet);
+    let name = args.name.clone();
+    let quiet = args.quiet;
     if args.foreground {
         let plan = if env.stdin_terminal {
             SignalPlan::Terminal
@@ -146,7 +148,8 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     host_log::Wanted::of(&env)?;
     let child = spawn(&config, &env)?;
     let pid = child.id();
-    let (cwd, launch) = (env.cwd.clone(), launch.message());
+    let cwd = env.cwd.clone();
+    let launch = launch.message();
     let message = StartMessage {
         name,
         cwd,

@@ -548,13 +548,15 @@ impl Found {
 
     fn usage(&self) -> String {
         let state = &self.summary.state;
-        let (turns, steps) = (count(state.turns, "turn"), count(state.requests, "step"));
+        let turns = count(state.turns, "turn");
+        let steps = count(state.requests, "step");
         let tokens = state.usage.input.saturating_add(state.usage.output);
         format!("{turns}, {steps}, {}", count(tokens, "token"))
     }
 
     fn json(&self, left: Option<&LeftRunning>) -> Value {
-        let (state, live) = (&self.summary.state, self.live.as_ref());
+        let state = &self.summary.state;
+        let live = self.live.as_ref();
         let (tasks, more_tasks) = self.tasks();
         json!({
             "name": self.name, "state": state_word(self.state()), "approvals": self.approvals(), "rules": state.approvals.rules, "turn": live.and_then(|live| live.turn),

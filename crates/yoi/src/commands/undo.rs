@@ -23,10 +23,8 @@ use tokio::runtime::Builder;
 /// Puts files back as they were before the pod, or before what came after `--to`. In a live pod its process does that.
 pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let (name, to) = (
-        meant(&pods, args.name.as_deref(), env)?,
-        args.to.unwrap_or(0),
-    );
+    let name = meant(&pods, args.name.as_deref(), env)?;
+    let to = args.to.unwrap_or(0);
     if !args.yes && !is_wanted(args, env, &pods, &name, to)? {
         out::wrapped("nothing was undone");
         return Ok(Exit::Failed);

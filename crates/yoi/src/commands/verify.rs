@@ -150,7 +150,9 @@ fn tell(losses: &[Damage]) {
                 damage.seq
             )
         };
-        let (lost, offset, bad) = (seqs(&damage.lost), damage.offset, &damage.bad);
+        let lost = seqs(&damage.lost);
+        let offset = damage.offset;
+        let bad = &damage.bad;
         out::wrapped(&format!(
             "lost: {lost} (at byte {offset} of {file}: {bad}){together}"
         ));
@@ -192,7 +194,8 @@ fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<
             "lost: data file {digest}: its content does not match its digest"
         ));
     }
-    let (records, files) = (count(done.kept, "record"), and_data_files(done.blobs));
+    let records = count(done.kept, "record");
+    let files = and_data_files(done.blobs);
     out::wrapped(&format!(
         "copied {records}{files} of {name} to the new pod {new}; {name} was not changed"
     ));

@@ -63,7 +63,8 @@ pub(crate) fn job_text(job: &JobStatus, now_ms: u64) -> String {
         (None, Some(run)) => format!("run {run}"),
         (None, None) => "-".to_owned(),
     };
-    let (age, left) = (ago(*since_ms, now_ms), ago(now_ms, *until_ms));
+    let age = ago(*since_ms, now_ms);
+    let left = ago(now_ms, *until_ms);
     format!(
         "of {} ({by}), runs for {age}, is stopped in {left} at the latest",
         line(feature, REASON)
@@ -175,7 +176,8 @@ mod tests {
     }
 
     fn ended(state: &str, reason: Option<&str>) -> EndedRunStatus {
-        let (trigger, reason) = ("restart".to_owned(), reason.map(str::to_owned));
+        let trigger = "restart".to_owned();
+        let reason = reason.map(str::to_owned);
         EndedRunStatus {
             run: 6,
             trigger,

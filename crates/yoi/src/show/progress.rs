@@ -72,7 +72,9 @@ pub(crate) fn show(
         outputs,
         until: Instant::now(),
     });
-    let (mut taken, mut held, mut newest) = (Vec::new(), VecDeque::new(), 0);
+    let mut taken = Vec::new();
+    let mut held = VecDeque::new();
+    let mut newest = 0;
     while take(
         &mut events,
         &mut taken,
@@ -225,8 +227,10 @@ impl RunOutput<Stdout, Stderr> {
 impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     pub(crate) fn new(style: OutputStyle, out: Out, err: Err) -> Self {
         let escaper = Escaper::new(Lines::Many);
-        let (shown, pending, cells, drawn) =
-            (String::new(), String::new(), Cells::new(), Drawn::default());
+        let shown = String::new();
+        let pending = String::new();
+        let cells = Cells::new();
+        let drawn = Drawn::default();
         // The model's name is above.
         let last = (!style.quiet).then_some(Part::Progress);
         Self {

@@ -57,7 +57,9 @@ impl Decoder {
     }
 
     fn take(&mut self, is_all: bool) -> Vec<TerminalInput> {
-        let (bytes, mut at, mut typed) = (std::mem::take(&mut self.rest), 0, Vec::new());
+        let bytes = std::mem::take(&mut self.rest);
+        let mut at = 0;
+        let mut typed = Vec::new();
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             if let Some(paste) = &mut self.paste {
                 let end = end_of_paste(rest);
@@ -201,10 +203,8 @@ fn sequence(bytes: &[u8], is_all: bool) -> Read {
             Read::Part
         };
     };
-    let (params, last) = (
-        body.get(..end).unwrap_or_default(),
-        body.get(end).copied().unwrap_or_default(),
-    );
+    let params = body.get(..end).unwrap_or_default();
+    let last = body.get(end).copied().unwrap_or_default();
     // Another sequence began within this one.
     if last < 0x20 {
         return Read::Whole(2 + end, None);
@@ -217,7 +217,8 @@ fn meaning(params: &[u8], last: u8) -> Option<TerminalInput> {
         return wheel(numbers(mouse)).map(TerminalInput::Key);
     }
     let params = numbers(params);
-    let (first, modifiers) = (params[0], params[1].max(1));
+    let first = params[0];
+    let modifiers = params[1].max(1);
     Some(match (last, first) {
         (b'I', _) => TerminalInput::Focus(true),
         (b'O', _) => TerminalInput::Focus(false),

@@ -30,7 +30,8 @@ fn beside(scene: &Scene, name: &str) -> String {
 #[test]
 fn one_flag_reads_and_the_other_writes() {
     let scene = Scene::new();
-    let (read, written) = (beside(&scene, "looked-at"), beside(&scene, "worked-in"));
+    let read = beside(&scene, "looked-at");
+    let written = beside(&scene, "worked-in");
     let calls = |dir: &str| {
         [
             ("Read", json!({ "path": format!("{dir}/a.txt") })),

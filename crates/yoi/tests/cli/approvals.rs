@@ -381,7 +381,8 @@ fn answers_itself(sandbox: &str) {
     let yoi = env!("CARGO_BIN_EXE_yoi");
     let state = scene.path("state");
     let approve = format!("XDG_STATE_HOME={} {yoi} approve p 1", state.display());
-    let (own, pod) = (std::env::current_exe().unwrap(), scene.pod("p"));
+    let own = std::env::current_exe().unwrap();
+    let pod = scene.pod("p");
     let own = format!(
         "YOI_TEST_POD={} {} --exact approvals::a_client_of_its_own",
         pod.display(),

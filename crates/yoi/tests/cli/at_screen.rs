@@ -117,10 +117,8 @@ impl AtScreen {
         let (shown, _) = changed
             .wait_timeout_while(shown.lock().unwrap(), PATIENCE, waits)
             .unwrap();
-        let (fits, text) = (
-            is_so(shown.parser.screen()),
-            shown.parser.screen().contents(),
-        );
+        let fits = is_so(shown.parser.screen());
+        let text = shown.parser.screen().contents();
         drop(shown);
         assert!(fits, "{what}:\n{text}");
         text

@@ -33,10 +33,8 @@ impl Attached {
 
     fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        let (typing, lines) = (
-            child.stdin.take().unwrap(),
-            BufReader::new(child.stdout.take().unwrap()),
-        );
+        let typing = child.stdin.take().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
         let (pid, (_watched, told)) = (child.id(), mpsc::channel());
         thread::spawn(move || {
             if told.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
@@ -201,10 +199,8 @@ fn a_killed_pod_that_starts_again_leaves_no_gap() {
         json!({ "text": "two" }),
     ];
     let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &answers)]);
-    let (mut a, mut b) = (
-        Attached::start(&scene, &["p"]),
-        Attached::start(&scene, &["p"]),
-    );
+    let mut a = Attached::start(&scene, &["p"]);
+    let mut b = Attached::start(&scene, &["p"]);
     a.types("first").until("• c00000001 Bash");
     b.until("• c00000001 Bash");
     reached(&scene.file("started"));
@@ -379,7 +375,8 @@ fn a_pod_that_is_removed_ends_it_at_once() {
     client.until("[the connection to p was lost; connecting again]");
     scene.yoi(&["rm", "p"]).ends(0);
     // Standard input stays open.
-    let (typing, done) = (client.typing, finish(client.child));
+    let typing = client.typing;
+    let done = finish(client.child);
     done.ends(69).says(&["p was removed", "trash"]);
     drop(typing);
 }
@@ -514,10 +511,8 @@ fn a_person_sees_the_runs_of_tasks_that_failed() {
         .out
         .clone();
     let log: Vec<&str> = log.lines().collect();
-    let (completed, cancelled) = (
-        "  background task look of builtin:f, run 1: completed after 20 ms",
-        "… background task look of builtin:f, run 3: cancelled",
-    );
+    let completed = "  background task look of builtin:f, run 1: completed after 20 ms";
+    let cancelled = "… background task look of builtin:f, run 3: cancelled";
     assert_eq!(tasks(&log), [completed, timed_out, cancelled, orphaned]);
     host.end(Signal::TERM);
     scene.sound("p");

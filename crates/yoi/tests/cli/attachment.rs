@@ -468,7 +468,8 @@ fn scene_script() -> String {
 fn an_agent_file_of_ones_own_may_switch_on_what_a_link_to_another_may_not() {
     let scene = Scene::new();
     let keys = format!("with.\"builtin:jobs\" = {{ max_jobs = 1 }}\n{ARGUMENT}");
-    let (own, foreign) = (agent(&scene, OWN, &keys), agent(&scene, FOREIGN, &keys));
+    let own = agent(&scene, OWN, &keys);
+    let foreign = agent(&scene, FOREIGN, &keys);
     run(&scene, &["--agent", &own]).ends(0);
     assert_eq!(report_of(&scene, "builtin:jobs")["outcome"], "installed");
     let link = scene.path(OWN).join("link.toml");

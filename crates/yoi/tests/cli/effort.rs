@@ -20,7 +20,8 @@ fn asked(endpoint: &Endpoint, n: usize) -> Value {
 #[test]
 fn an_effort_is_asked_for_recorded_and_kept() {
     let endpoint = Endpoint::start(|_, _| Reply::Stream(TEXT.to_owned()));
-    let (opus, table) = ("fake/claude-opus-5", "[models.\"fake/claude-opus-5\"]\n");
+    let opus = "fake/claude-opus-5";
+    let table = "[models.\"fake/claude-opus-5\"]\n";
     let scene = Scene::new();
     let file = endpoint.speaking(
         "anthropic",

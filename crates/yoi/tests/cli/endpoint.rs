@@ -45,10 +45,12 @@ impl Endpoint {
     ) -> Self {
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (record, answer) = (seen.clone(), Arc::new(answer));
+        let record = seen.clone();
+        let answer = Arc::new(answer);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (record, answer) = (record.clone(), answer.clone());
+                let record = record.clone();
+                let answer = answer.clone();
                 thread::spawn(move || serve(stream.unwrap(), &record, &*answer));
             }
         });

@@ -259,11 +259,9 @@ fn outside_the_sandbox_git_stays_guarded_and_the_agent_cannot_answer() {
         return;
     }
     let scene = Scene::new();
-    let (outside, yoi, state) = (
-        scene.path("outside"),
-        env!("CARGO_BIN_EXE_yoi"),
-        scene.path("state"),
-    );
+    let outside = scene.path("outside");
+    let yoi = env!("CARGO_BIN_EXE_yoi");
+    let state = scene.path("state");
     let outside = outside.display();
     std::fs::create_dir_all(scene.file(".git/hooks")).unwrap();
     let command = format!(
@@ -343,7 +341,8 @@ fn what_refuses_a_command_also_refuses_it_beyond_the_sandbox() {
         .build()
         .unwrap()
         .block_on(async {
-            let (versions, client) = (vec![protocol::VERSION], "own".to_owned());
+            let versions = vec![protocol::VERSION];
+            let client = "own".to_owned();
             let hello = Hello {
                 versions,
                 client,

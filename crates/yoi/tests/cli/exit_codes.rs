@@ -19,10 +19,8 @@ fn script(scene: &Scene, answers: &[Value]) -> String {
 fn a_refusal_is_named_unless_the_model_worked_round_it() {
     let scene = Scene::new();
     scene.write("a.txt", "a\n");
-    let (write, read) = (
-        call("Write", json!({ "path": ".env", "content": "x\n" })),
-        call("Read", json!({ "path": "a.txt" })),
-    );
+    let write = call("Write", json!({ "path": ".env", "content": "x\n" }));
+    let read = call("Read", json!({ "path": "a.txt" }));
     let end = json!({ "text": "that is that" });
     // The calls of each answer, and how the run ends: results of one answer come in any order.
     let table: [(&[&[&Value]], i32); 6] = [

@@ -474,7 +474,8 @@ fn grants_that_nothing_was_done_under_are_named() {
         .yoi(&["run", "--pod", "p", "-m", &model, "read it"])
         .ends(0);
     let records = scene.records("p");
-    let (ledger, last) = (&records[records.len() - 2], &records[records.len() - 1]);
+    let ledger = &records[records.len() - 2];
+    let last = &records[records.len() - 1];
     assert_eq!(
         (&ledger["k"], &last["k"]),
         (&json!("grants_used"), &json!("host_stopped"))

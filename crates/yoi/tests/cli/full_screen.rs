@@ -372,10 +372,8 @@ fn an_approval_that_is_answered_disappears_at_the_other_terminal() {
         json!({ "text": "all is done" }),
     ]);
     fifo(&scene.file("gate"));
-    let (mut one, mut two) = (
-        AtScreen::start(&scene, &["attach", "p"]),
-        AtScreen::start(&scene, &["attach", "p"]),
-    );
+    let mut one = AtScreen::start(&scene, &["attach", "p"]);
+    let mut two = AtScreen::start(&scene, &["attach", "p"]);
     two.resize(60, 20);
     one.types("make the file\r");
     two.sees(KEYS);

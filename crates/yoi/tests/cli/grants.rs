@@ -216,7 +216,8 @@ fn grants_that_somebody_else_could_have_written_do_not_count() {
     let scene = Scene::new();
     scene.write("yoi.toml", SANDBOX);
     scene.yoi(&["grant", "--all"]).ends(0);
-    let (file, dir) = (kept(&scene), scene.path("state/yoi/grants"));
+    let file = kept(&scene);
+    let dir = scene.path("state/yoi/grants");
     let permissions = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     assert_eq!((permissions(&file), permissions(&dir)), (0o600, 0o700));
     let good = fs::read_to_string(&file).unwrap();

@@ -165,10 +165,8 @@ fn refused_and_unchanged(make: fn(&Scene) -> String) {
         None => "has journal format 3; this build reads formats 1 and 2",
     };
     let words = ["error: ", message, "help: use a newer "];
-    let (named, newest) = (
-        ["run", "-m", &model, "--pod", "p", "more"],
-        ["run", "-m", &model, "-c", "more"],
-    );
+    let named = ["run", "-m", &model, "--pod", "p", "more"];
+    let newest = ["run", "-m", &model, "-c", "more"];
     let mut refused: Vec<&[&str]> = vec![&named, &newest, &["undo", "p"]];
     let reading: [&[&str]; 5] = [
         &["verify", "p"],

@@ -137,7 +137,8 @@ fn rm_says_what_still_runs() {
 /// Beside a killed run, one that lives: with the same directory for temporary files, and a state directory of its own.
 #[test]
 fn what_others_run_is_left_alone() {
-    let (scene, other) = (Scene::new(), Scene::new());
+    let scene = Scene::new();
+    let other = Scene::new();
     let tmp = scene.path("tmp");
     let live = Begun::in_scene(&other, &["--pod", "p"], &tmp);
     let left = Begun::in_scene(&scene, &["--pod", "p"], &scene.path("tmp")).kill();

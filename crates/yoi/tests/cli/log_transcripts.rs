@@ -183,7 +183,8 @@ fn a_damaged_pod_is_named_and_the_rest_of_it_copied() {
     scene
         .yoi(&["run", "--pod", "p", "-m", &model, "first"])
         .ends(0);
-    let (log, records) = (scene.log_file("p"), scene.records("p"));
+    let log = scene.log_file("p");
+    let records = scene.records("p");
     let mut text = fs::read_to_string(&log).unwrap();
     text = text.replacen("\"k\":\"surface\"", "\"k\":\"surfacE\"", 1);
     fs::write(&log, text).unwrap();

@@ -132,7 +132,8 @@ impl AtTerminal {
         let (shown, _) = changed
             .wait_timeout_while(shown.lock().unwrap(), PATIENCE, waits)
             .unwrap();
-        let (found, rest) = (found(&shown), shown.text[self.read..].to_owned());
+        let found = found(&shown);
+        let rest = shown.text[self.read..].to_owned();
         drop(shown);
         assert!(found.is_some(), "`{text}` is not in\n{rest}");
         self.read = found.unwrap();
@@ -153,7 +154,8 @@ impl AtTerminal {
         let (shown, _) = changed
             .wait_timeout_while(shown.lock().unwrap(), PATIENCE, |shown| !shown.over)
             .unwrap();
-        let (over, text) = (shown.over, shown.text.clone());
+        let over = shown.over;
+        let text = shown.text.clone();
         drop(shown);
         assert!(over, "it did not end:\n{text}");
         assert_eq!(self.program.wait().unwrap().code(), Some(code), "{text}");

@@ -393,7 +393,8 @@ fn a_revoked_plugin_answers_no_more_calls_of_a_running_pod() {
             ])
             .ends(0);
     }
-    let (started, gate) = (scene.file("started"), scene.file("gate"));
+    let started = scene.file("started");
+    let gate = scene.file("gate");
     fifo(&started);
     fifo(&gate);
     let wait = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "echo > started; read line < gate" } }] });

@@ -324,10 +324,8 @@ fn a_tool_is_explained_by_what_it_declares() {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    let (remote, command) = (
-        "changing something on a host or in a service",
-        "tools with unknown effects",
-    );
+    let remote = "changing something on a host or in a service";
+    let command = "tools with unknown effects";
     let text = with("effectful", "");
     assert!(
         text.contains(remote) && !text.contains(command) && !text.contains("writing inside"),

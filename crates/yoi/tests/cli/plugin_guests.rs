@@ -261,7 +261,8 @@ fn a_secret_goes_only_to_the_hosts_that_its_grant_names() {
     let rows = [("", [false, false]), ("FIRST", [true, false])];
     for (hosts, may) in rows {
         let (listeners, ports): (Vec<_>, Vec<_>) = [unserved(), unserved()].into_iter().unzip();
-        let (first, second) = (ports[0], ports[1]);
+        let first = ports[0];
+        let second = ports[1];
         let bound = match hosts {
             "" => String::new(),
             _ => format!(", hosts = [\"127.0.0.1:{first}\"]"),

@@ -97,7 +97,8 @@ fn catalogue() -> (u16, thread::JoinHandle<Vec<String>>) {
             let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
             asked.push(lines.next().unwrap());
             assert!(lines.any(|line| line.is_empty()));
-            let (body, kind) = (page.to_string(), "application/geo+json; charset=utf-8");
+            let body = page.to_string();
+            let kind = "application/geo+json; charset=utf-8";
             let length = body.len();
             let head = format!("content-type: {kind}\r\ncontent-length: {length}");
             write!(&stream, "HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}").unwrap();

@@ -108,10 +108,8 @@ fn searched(arguments: &Value) -> (usize, Vec<String>, Option<u64>) {
             text(&item["id"]),
         )
     });
-    let (limit, offset) = (
-        arguments["limit"].as_u64().unwrap_or(10),
-        arguments["offset"].as_u64().unwrap_or(0),
-    );
+    let limit = arguments["limit"].as_u64().unwrap_or(10);
+    let offset = arguments["offset"].as_u64().unwrap_or(0);
     let next = offset + limit;
     let page = found
         .iter()
@@ -137,7 +135,8 @@ fn covered(arguments: &Value) -> BTreeMap<String, [f64; 5]> {
     }
     let statistics = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
-        let (count, middle) = (all.len() as f64, all.len() / 2);
+        let count = all.len() as f64;
+        let middle = all.len() / 2;
         let median = if all.len() % 2 == 1 {
             all[middle]
         } else {

@@ -20,7 +20,8 @@ fn run(scene: &Scene, before: &mut Vec<Value>, phases: &[Value]) {
 
 #[test]
 fn phases_are_shown_with_the_pod() {
-    let (scene, mut before) = (Scene::new(), Vec::new());
+    let scene = Scene::new();
+    let mut before = Vec::new();
     run(&scene, &mut before, &[]);
     assert!(
         !scene

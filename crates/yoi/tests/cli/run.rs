@@ -228,7 +228,8 @@ fn the_limits_end_a_run_with_four() {
 #[test]
 fn what_confines_commands_is_built_while_the_model_answers() {
     let scene = Scene::new();
-    let (tmp, built) = (scene.path("tmp"), Arc::new(AtomicBool::new(false)));
+    let tmp = scene.path("tmp");
+    let built = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&built);
     let fake = Endpoint::start(move |_, _| {
         let until = Instant::now() + Duration::from_secs(20);

@@ -27,10 +27,8 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
     let scene = Scene::new();
     fs::create_dir(scene.path("other")).unwrap();
     let other = scene.path("other").display().to_string();
-    let (touch, option) = (
-        format!("touch {other}/x"),
-        format!("--add-write-dir {other}"),
-    );
+    let touch = format!("touch {other}/x");
+    let option = format!("--add-write-dir {other}");
     let hint = format!(
         "  ! the sandbox refused access to {other}/x; --add-dir {other} allows reading, {option} allows writing"
     );
@@ -156,7 +154,8 @@ fn git_in_a_part_of_a_repository_elsewhere_names_what_allows_it() {
             "{args}"
         );
     };
-    let (commit, reading) = ("commit -qm 1 --allow-empty", "git log --oneline");
+    let commit = "commit -qm 1 --allow-empty";
+    let reading = "git log --oneline";
     for (case, command) in [
         ("copied", reading),
         ("copied", "git checkout -q -b other"),
@@ -164,7 +163,8 @@ fn git_in_a_part_of_a_repository_elsewhere_names_what_allows_it() {
         ("shared", "git log --oneline && git cat-file -p HEAD^{tree}"),
     ] {
         let scene = Scene::new();
-        let (other, project) = (scene.path("other"), scene.path("project"));
+        let other = scene.path("other");
+        let project = scene.path("project");
         fs::remove_dir_all(&project).unwrap();
         fs::create_dir(&other).unwrap();
         git(&other, "init -q");
@@ -211,10 +211,8 @@ fn commands_build_where_a_person_says_as_far_as_they_can() {
     let scene = Scene::new();
     scene.write("Cargo.toml", "[package]\nname = \"x\"\n");
     fs::create_dir(scene.path("other")).unwrap();
-    let (inside, outside) = (
-        scene.file("build/here").display().to_string(),
-        scene.path("other/t").display().to_string(),
-    );
+    let inside = scene.file("build/here").display().to_string();
+    let outside = scene.path("other/t").display().to_string();
     let command = "test \"$CARGO_TARGET_DIR\" = ";
     let note = "commands build in the project's own target directory, because CARGO_TARGET_DIR (";
     let is = |dir: &str, flags: &[&str], target: &str| {

@@ -43,8 +43,10 @@ pub(crate) fn library(dir: &Path) -> PathBuf {
 
 #[test]
 fn no_clock_ends_the_program() {
-    let (scene, at) = (Scene::new(), tempfile::tempdir().unwrap());
-    let (library, endpoint) = (library(at.path()), Endpoint::start(|_, _| text("hello")));
+    let scene = Scene::new();
+    let at = tempfile::tempdir().unwrap();
+    let library = library(at.path());
+    let endpoint = Endpoint::start(|_, _| text("hello"));
     let features = "[features.\"builtin:work-item\"]\nenabled = true\n[features.\"builtin:memory\"]\nenabled = true\n";
     // A server behind TLS that is not there: what judges certificates reads the clock, too.
     let tls = "[providers.safe]\napi = \"openai-chat\"\nbase_url = \"https://127.0.0.1:9/v1\"\nattempts = 1\n";

@@ -165,10 +165,8 @@ impl Calls {
                 ));
             }
         }
-        let (lines, distinct) = (
-            log.lines().count(),
-            log.lines().collect::<BTreeSet<_>>().len(),
-        );
+        let lines = log.lines().count();
+        let distinct = log.lines().collect::<BTreeSet<_>>().len();
         if lines == distinct {
             Ok(())
         } else {

@@ -97,7 +97,8 @@ fn killed(moment: &Moment) -> Result<(), String> {
 fn odd(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
+        let path = entry.path();
+        let name = entry.file_name().into_string().unwrap();
         let is_dir = entry.file_type().unwrap().is_dir();
         if name.contains(".tmp") || (is_dir && fs::read_dir(&path).unwrap().next().is_none()) {
             found.push(path.display().to_string());

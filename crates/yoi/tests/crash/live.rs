@@ -301,7 +301,8 @@ fn clients(seed: u64, tally: &mut Tally) {
     let mut dice = Dice(seed.rotate_left(48) | 1);
     let killed: Vec<_> = (0..CLIENTS[usize::from(moments::all())])
         .map(|number| {
-            let (key, text) = (format!("key-{number}"), format!("input {number}"));
+            let key = format!("key-{number}");
+            let text = format!("input {number}");
             let send = ["send", POD, "--key", &key, &text];
             let mut child = place
                 .yoi(&send)

@@ -230,10 +230,8 @@ fn run_calls(scene: &Scene, pod: &str, calls: &[(&str, Value)]) -> (Vec<(String,
         .iter()
         .filter(|record| record["k"] == "tool_finished");
     let text = |record: &Value| {
-        let (status, all) = (
-            record["outcome"]["status"].as_str().unwrap_or_default(),
-            record.to_string(),
-        );
+        let status = record["outcome"]["status"].as_str().unwrap_or_default();
+        let all = record.to_string();
         (status.to_owned(), all)
     };
     (finished.map(text).collect(), run)
@@ -255,7 +253,9 @@ fn what_a_pod_could_have_written_is_no_server() {
         let script = ["--", "python3", &server(&scene), "modern"];
         let args = [&["mcp", "add", "fake"], more, &script].concat();
         let mut command = scene.command(&args);
-        command.env("PATH", SYSTEM_PATH).env("TRACKER", "a key of a tracker");
+        command
+            .env("PATH", SYSTEM_PATH)
+            .env("TRACKER", "a key of a tracker");
         finish(command.spawn().unwrap())
             .ends(69)
             .says(&["commands of pods may write", "server.py"]);

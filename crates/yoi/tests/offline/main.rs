@@ -43,10 +43,8 @@ fn yoi(root: &Path, home: &Path) -> Command {
 
 /// Why the end of a run is not what the row says, if it is not.
 fn wrong(row: &Row, ended: &Output, before: &[(String, Vec<u8>)], root: &Path) -> Option<String> {
-    let (answer, told) = (
-        String::from_utf8_lossy(&ended.stdout),
-        String::from_utf8_lossy(&ended.stderr),
-    );
+    let answer = String::from_utf8_lossy(&ended.stdout);
+    let told = String::from_utf8_lossy(&ended.stderr);
     let code = if row.end == End::Done { 0 } else { 1 };
     if ended.status.code() != Some(code) {
         return Some(format!(
@@ -82,11 +80,13 @@ fn wrong(row: &Row, ended: &Output, before: &[(String, Vec<u8>)], root: &Path) -
 /// Asks everything the table has for a tree, what changes files in a tree of its own; how many rows, and how many of
 /// them are not understood.
 fn answered_right(tree: &str) -> (usize, usize) {
-    let (shared, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let shared = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir().unwrap();
     trees::build(tree, shared.path());
     let before = snapshot(shared.path());
     let table = table::rows(tree, shared.path());
-    let (next, bad) = (Mutex::new(table.iter()), Mutex::new(Vec::new()));
+    let next = Mutex::new(table.iter());
+    let bad = Mutex::new(Vec::new());
     let work = || {
         loop {
             let Some(row) = next.lock().unwrap().next() else {
@@ -154,7 +154,8 @@ fn piped(root: &Path, home: &Path, prompt: &str, text: &str) -> Output {
 
 #[test]
 fn piped_text_is_counted_and_searched_and_nothing_else() {
-    let (root, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir().unwrap();
     trees::build("rust", root.path());
     let diff = format!(
         "+one TODO\n-two FIXME\n+three\n{}\n",
@@ -227,7 +228,8 @@ fn piped_text_is_counted_and_searched_and_nothing_else() {
 
 #[test]
 fn ten_kilobytes_are_no_request() {
-    let (root, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir().unwrap();
     let texts = [
         "list the files and ".repeat(550),
         "x".repeat(10_000),
@@ -248,7 +250,8 @@ fn ten_kilobytes_are_no_request() {
 // After a prompt that is not understood a pod goes on; the result line and the schema say the same as the exit code.
 #[test]
 fn a_prompt_that_is_not_understood_is_told_in_every_form() {
-    let (root, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir().unwrap();
     trees::build("rust", root.path());
     std::fs::write(home.path().join("schema.json"), "{\"type\":\"object\"}").unwrap();
     let schema = home.path().join("schema.json").display().to_string();

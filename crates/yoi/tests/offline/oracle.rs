@@ -15,7 +15,8 @@ const IGNORED: &[&str] = &[
 
 /// Every file that is not ignored, relative, sorted.
 pub(crate) fn files(root: &Path) -> Vec<String> {
-    let (mut out, mut open) = (Vec::new(), vec![root.to_owned()]);
+    let mut out = Vec::new();
+    let mut open = vec![root.to_owned()];
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -41,7 +42,8 @@ pub(crate) fn files(root: &Path) -> Vec<String> {
 
 /// Every file below, ignored ones too, with its bytes.
 pub(crate) fn snapshot(root: &Path) -> Vec<(String, Vec<u8>)> {
-    let (mut out, mut open) = (Vec::new(), vec![root.to_owned()]);
+    let mut out = Vec::new();
+    let mut open = vec![root.to_owned()];
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();

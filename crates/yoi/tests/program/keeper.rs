@@ -37,10 +37,8 @@ impl FeatureModule for Keeper {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let (secret, endpoints) = (
-            ctx.services().secret("tracker")?,
-            ctx.services().endpoints().ok(),
-        );
+        let secret = ctx.services().secret("tracker")?;
+        let endpoints = ctx.services().endpoints().ok();
         ctx.tools()
             .implement(&TELL, &Arc::new(Live { secret, endpoints }), Live::tell)
             .map(drop)

@@ -50,10 +50,8 @@ impl Head {
         let httparse::Status::Complete(end) = status else {
             return Ok(None);
         };
-        let (method, target) = (
-            request.method.unwrap_or_default(),
-            request.path.unwrap_or_default(),
-        );
+        let method = request.method.unwrap_or_default();
+        let target = request.path.unwrap_or_default();
         let rest = bytes.get(end..).unwrap_or_default().to_vec();
         let key = request
             .headers

@@ -72,10 +72,8 @@ impl Stand {
 
 async fn serve(net: Net) -> (HostProxy, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (proxy, at) = (
-        HostProxy::new(Some(net.clone()), net),
-        listener.local_addr().unwrap(),
-    );
+    let proxy = HostProxy::new(Some(net.clone()), net);
+    let at = listener.local_addr().unwrap();
     tokio::spawn(proxy.clone().serve(listener));
     (proxy, at)
 }
@@ -247,7 +245,8 @@ async fn names_lead_to_no_private_address() {
 /// A name that changes its address between the check and the connection gains nothing: it is looked up once.
 #[tokio::test]
 async fn the_address_that_was_checked_is_the_one_connected_to() {
-    let (first, second) = (Stand::new().await, Stand::new().await);
+    let first = Stand::new().await;
+    let second = Stand::new().await;
     let turns = AtomicUsize::new(0);
     let at = [first.at, second.at];
     let rebinding = Resolver::new(move |_| Ok(vec![at[turns.fetch_add(1, Ordering::SeqCst) % 2]]));
@@ -285,10 +284,8 @@ async fn bytes_of_allowed_hosts_pass_and_count() {
             said,
             format!("HTTP/1.1 200 Connection established\r\n\r\nhello{second}{body}")
         );
-        let (sent, received) = (
-            (second.len() + body.len()) as u64,
-            (5 + second.len() + body.len()) as u64,
-        );
+        let sent = (second.len() + body.len()) as u64;
+        let received = (5 + second.len() + body.len()) as u64;
         let counted = HostTraffic {
             connections: 1,
             sent,
@@ -379,7 +376,8 @@ async fn slow_and_silent_clients_hold_no_connection() {
         .write_all(b"CONNECT allowed.test:443 HTTP/1.1\r\n\r\n")
         .await
         .unwrap();
-    let (begun, mut said) = (Instant::now(), String::new());
+    let begun = Instant::now();
+    let mut said = String::new();
     silent.read_to_string(&mut said).await.ok();
     assert!(
         said.ends_with("hello") && begun.elapsed() >= IDLE && begun.elapsed() < IDLE * 2,
@@ -447,7 +445,8 @@ async fn what_is_lent_is_for_one_key_and_ends() {
     let stand = Stand::new().await;
     let net = stand.net(ALLOWED);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (proxy, at) = (HostProxy::new(None, net), listener.local_addr().unwrap());
+    let proxy = HostProxy::new(None, net);
+    let at = listener.local_addr().unwrap();
     tokio::spawn(proxy.clone().serve(listener));
     let request = |name: &str, lent: Option<&Lent>| {
         let user =
@@ -464,7 +463,8 @@ async fn what_is_lent_is_for_one_key_and_ends() {
             .starts_with("HTTP/1.1 403 "),
         "nothing is lent"
     );
-    let (lent, other) = (lend("allowed.test"), lend("other.test"));
+    let lent = lend("allowed.test");
+    let other = lend("other.test");
     for (name, who, wanted) in [
         ("allowed.test", Some(&lent), "200"),
         ("allowed.test", None, "407"),

@@ -122,7 +122,8 @@ fn add_rules(
 
 /// Root's children are in no namespace of users.
 fn build_filter(reach: Reach) -> Result<BpfProgram, crate::Error> {
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let user = rustix::process::geteuid();
+    let group = rustix::process::getegid();
     let only = (!user.is_root()).then_some((user.as_raw(), group.as_raw()));
     filter::build(reach, Some(OwnNamespaces { only }))
 }
@@ -244,10 +245,8 @@ fn separate() -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         return unshare(wanted);
     }
-    let (user, group) = (
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    );
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
     unshare(wanted | UnshareFlags::NEWUSER).map_err(|error| {
         match Errno::from_io_error(&error) {
             Some(Errno::NOSPC) => {

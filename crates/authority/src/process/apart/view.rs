@@ -282,7 +282,8 @@ impl View {
                 make_dir(&end)?;
             }
             // By number, because a path may have characters that end an option.
-            let (upper, work) = (open(upper)?, open(work)?);
+            let upper = open(upper)?;
+            let work = open(work)?;
             let [lower, upper, work] =
                 [&lower, &upper, &work].map(|dir| format!("/proc/self/fd/{}", dir.as_raw_fd()));
             let attributes = if rustix::process::geteuid().is_root() {
@@ -344,7 +345,8 @@ impl View {
     /// The end of a path, without links; makes the links and directories on the way.
     fn follow(&mut self, path: &Path) -> io::Result<PathBuf> {
         let mut todo = names(path);
-        let (mut at, mut links) = (PathBuf::from("/"), 0);
+        let mut at = PathBuf::from("/");
+        let mut links = 0;
         for _ in 0..MAX_STEPS {
             let is_own = OWN.iter().any(|own| at.starts_with(own));
             let Some(name) = todo.pop_front().filter(|_| !is_own) else {

@@ -34,7 +34,8 @@ pub(super) fn send_child(
     handle: BorrowedFd<'_>,
     child: Pid,
 ) -> io::Result<()> {
-    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    let uid = rustix::process::geteuid();
+    let gid = rustix::process::getegid();
     send_with(
         socket,
         bytes,
@@ -90,7 +91,8 @@ pub(super) fn receive_child(socket: impl AsFd) -> io::Result<(Vec<u8>, Vec<Owned
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
             Ok(message) => {
-                let (mut fds, mut child) = (Vec::new(), None);
+                let mut fds = Vec::new();
+                let mut child = None;
                 for message in ancillary.drain() {
                     match message {
                         RecvAncillaryMessage::ScmRights(some) => fds.extend(some),

@@ -22,7 +22,8 @@ const NAME: [usize; 2] = [40, 64];
 
 /// The directories of objects that this repository uses beside its own, and those that they use. Names only: no handle.
 pub fn borrowed_objects(git: &Path) -> Vec<PathBuf> {
-    let (mut found, mut todo) = (Vec::new(), vec![git.to_owned()]);
+    let mut found = Vec::new();
+    let mut todo = vec![git.to_owned()];
     while let Some(git) = todo.pop() {
         let Some(bytes) = start(&git.join(ALTERNATES), MAX_BYTES) else {
             continue;
@@ -58,7 +59,8 @@ fn commits(git: &Path) -> BTreeSet<Vec<u8>> {
     let mut todo = ["logs", "refs", "packed-refs", "HEAD"]
         .map(|name| git.join(name))
         .to_vec();
-    let (mut found, mut seen) = (BTreeSet::new(), 0);
+    let mut found = BTreeSet::new();
+    let mut seen = 0;
     while let Some(path) = todo.pop().filter(|_| seen < MAX_FILES) {
         seen += 1;
         match start(&path, MAX_BYTES) {

@@ -34,7 +34,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
             0
         },
     };
-    let (mut entries, mut section) = (Vec::new(), Vec::new());
+    let mut entries = Vec::new();
+    let mut section = Vec::new();
     while let Some((at, byte)) = reader.next() {
         match byte {
             _ if is_space(byte) => {}
@@ -208,7 +209,8 @@ impl Reader<'_> {
     }
 
     fn value(&mut self) -> Result<Vec<u8>, Unreadable> {
-        let (mut value, mut quoted) = (Vec::new(), false);
+        let mut value = Vec::new();
+        let mut quoted = false;
         // Spaces at the end, outside of quotes, do not count.
         let mut end = 0;
         loop {

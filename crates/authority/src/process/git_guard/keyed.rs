@@ -36,7 +36,8 @@ pub(super) fn difference(
     };
     let mut difference = Difference::default();
     for key in keys(now).union(&keys(before)) {
-        let (was, is) = (values(before, key), values(now, key));
+        let was = values(before, key);
+        let is = values(now, key);
         if is == was {
             continue;
         }
@@ -140,10 +141,8 @@ mod tests {
             ("[core]\n\teditor = vim\n", "[user]\n\tname = me\n", ""),
         ];
         for (before, now, want) in table {
-            let (was, is) = (
-                parse(before.as_bytes()).unwrap(),
-                parse(now.as_bytes()).unwrap(),
-            );
+            let was = parse(before.as_bytes()).unwrap();
+            let is = parse(now.as_bytes()).unwrap();
             let changed = difference(&was, &is, &|_| false).changed;
             if want.is_empty() {
                 assert!(changed.is_empty(), "{now}");

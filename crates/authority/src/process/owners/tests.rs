@@ -54,7 +54,8 @@ fn host_child() -> (HostChild, Pid) {
         ])
         .stdout(Stdio::piped());
     let mut child = HostChild::spawn(&ambient::claim(), &mut shell).unwrap();
-    let (mut text, mut byte) = (String::new(), [0]);
+    let mut text = String::new();
+    let mut byte = [0];
     let mut stdout = child.stdout.take().unwrap();
     while stdout.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
         text.push(char::from(byte[0]));

@@ -21,11 +21,9 @@ const SMALL: TurnLimits = TurnLimits {
 #[test]
 fn an_overflow_is_exhausted_and_what_just_fits_is_fine() {
     let text = "x".repeat(20);
-    let (fits, over, thought) = (
-        format!("t:{text}"),
-        format!("t:{text}x"),
-        format!("r:{text}"),
-    );
+    let fits = format!("t:{text}");
+    let over = format!("t:{text}x");
+    let thought = format!("r:{text}");
     let cases: &[(&str, &[&str], bool)] = &[
         ("text that fits", &[&fits, "end"], true),
         ("text over", &[&over, "end"], false),

@@ -53,7 +53,8 @@ fn facts(rig: &Rig) -> String {
 
 #[test]
 fn at_every_point_of_every_story() {
-    let (mut points, mut held) = (0, 0);
+    let mut points = 0;
+    let mut held = 0;
     for story in STORIES {
         let natural = Rig::new(story).run();
         for paid in 0.. {

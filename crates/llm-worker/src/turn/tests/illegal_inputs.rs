@@ -113,8 +113,10 @@ fn an_acknowledgement_fits_only_its_own_turn() {
             TurnLimits::steps(1),
         )
     };
-    let (mut one, mut two) = (start(), start());
-    let (first, second) = (commit(&mut one), commit(&mut two));
+    let mut one = start();
+    let mut two = start();
+    let first = commit(&mut one);
+    let second = commit(&mut two);
     assert_eq!(first.facts(), second.facts());
     assert_eq!(
         one.handle(Input::Committed(Ack(second))),

@@ -344,7 +344,8 @@ impl Rig {
 
     /// Polls once and checks what came. `false` when there was nothing.
     pub(super) fn poll(&mut self) -> bool {
-        let (suspended, held) = (self.turn().suspended(), self.turn().is_held());
+        let suspended = self.turn().suspended();
+        let held = self.turn().is_held();
         let Some(effect) = self.turn().poll() else {
             return false;
         };

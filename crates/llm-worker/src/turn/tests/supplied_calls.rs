@@ -77,7 +77,8 @@ fn an_early_end_is_that_of_any_turn() {
 fn a_call_that_waited_ends_its_next_turn_too() {
     let mut rig = begun("ask");
     rig.end_early(EarlyEnd::Leave);
-    let (items, parked) = (rig.run().items(), BTreeSet::from([call_id(1)]));
+    let items = rig.run().items();
+    let parked = BTreeSet::from([call_id(1)]);
     let counters = Counters {
         calls: 1,
         requests: 0,

@@ -83,7 +83,9 @@ fn words(dice: &mut Dice, count: usize) -> String {
 }
 
 fn time(dice: &mut Dice) -> String {
-    let (month, day, hour) = (1 + dice.next(12), 1 + dice.next(28), dice.next(24));
+    let month = 1 + dice.next(12);
+    let day = 1 + dice.next(28);
+    let hour = dice.next(24);
     format!(
         "2026-{month:02}-{day:02}T{hour:02}:{:02}:{:02}Z",
         dice.next(60),
@@ -310,7 +312,10 @@ pub(crate) fn samples(count: usize) -> Vec<Sample> {
 
 /// JSON with a line for each value, indented by two spaces.
 fn indented(text: &str) -> String {
-    let (mut out, mut depth, mut in_text, mut before) = (String::new(), 0, false, ' ');
+    let mut out = String::new();
+    let mut depth = 0;
+    let mut in_text = false;
+    let mut before = ' ';
     for c in text.chars() {
         let line = |out: &mut String, depth: usize| write!(out, "\n{:1$}", "", 2 * depth).unwrap();
         if c == '"' && before != '\\' {

@@ -61,9 +61,11 @@ fn talk_with(read: impl Fn(&str) -> io::Result<Vec<u8>> + 'static, lines: &[Valu
         "secrets": ["tracker"] } });
     let lines = std::iter::once(&hello).chain(lines);
     let input: String = lines.map(|line| format!("{line}\n")).collect();
-    let (output, log) = (Written::default(), Written::default());
+    let output = Written::default();
+    let log = Written::default();
     let slept = Rc::<Cell<Duration>>::default();
-    let (clock, sleep) = (Rc::clone(&slept), Rc::clone(&slept));
+    let clock = Rc::clone(&slept);
+    let sleep = Rc::clone(&slept);
     let process = Process {
         input: Box::new(Cursor::new(input)),
         output: Box::new(output.clone()),

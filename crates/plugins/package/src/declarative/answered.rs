@@ -68,7 +68,8 @@ impl DeclarativeFeature {
             ctx.hooks().register(hook)?;
         }
         for declared in &descriptor.declared_background_tasks {
-            let (guests, name) = (Arc::clone(&guests), declared.name.clone());
+            let guests = Arc::clone(&guests);
+            let name = declared.name.clone();
             let run = move |cx| run_task(Arc::clone(&guests), name.clone(), cx);
             let feature = descriptor.id.clone();
             let task = BackgroundTaskContribution::declared(feature, declared, run);

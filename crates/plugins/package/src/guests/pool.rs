@@ -247,7 +247,8 @@ impl Guests {
     async fn start(self: &Arc<Self>, lane: &Lane) -> Result<Talk, String> {
         if let Some(notes) = &self.host.notes {
             self.keeper.get_or_init(|| {
-                let (notes, guests) = (notes.clone(), Arc::downgrade(self));
+                let notes = notes.clone();
+                let guests = Arc::downgrade(self);
                 let keep = async move {
                     notes.pod_ended().await;
                     if let Some(guests) = guests.upgrade() {

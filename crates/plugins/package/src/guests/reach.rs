@@ -153,7 +153,8 @@ impl Reach {
                 .any(|grant| grant.meet(&request.capability).is_some())
         };
         let asked: Vec<_> = asked.filter(is_granted).cloned().collect();
-        let (mut network, mut endpoints) = (false, false);
+        let mut network = false;
+        let mut endpoints = false;
         let mut programs = BTreeMap::<bool, BTreeSet<String>>::new();
         for CapabilityRequest { capability, .. } in asked {
             match capability {
@@ -451,7 +452,8 @@ impl Reach {
 /// Where a secret may be sent: the hosts that its grant names; without any, the one host that the feature may connect to. A
 /// feature with more hosts, or any host, says in its manifest which of them a secret is for.
 fn may_go_to(id: &str, granted: &[HostCapability]) -> Vec<HostPattern> {
-    let (mut bound, mut reached) = (BTreeSet::new(), BTreeSet::new());
+    let mut bound = BTreeSet::new();
+    let mut reached = BTreeSet::new();
     for grant in granted {
         match grant {
             HostCapability::SecretRef { id: own, hosts } if own == id => bound.extend(hosts.iter()),

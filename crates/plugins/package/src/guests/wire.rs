@@ -37,7 +37,8 @@ pub(super) struct Refused {
 
 impl Refused {
     pub(super) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let (kind, message) = (Some(kind), message.into());
+        let kind = Some(kind);
+        let message = message.into();
         Self { kind, message }
     }
 
@@ -140,7 +141,8 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error
 /// It is neither a request nor an answer; the text does not quote it.
 pub(super) fn read(line: &[u8]) -> Result<FromGuest, String> {
     let line: Line = serde_json::from_slice(line).map_err(|error| {
-        let (category, at) = (error.classify(), error.column());
+        let category = error.classify();
+        let at = error.column();
         format!("it wrote a line that is not JSON-RPC ({category:?} error in column {at})")
     })?;
     match line {

@@ -129,7 +129,9 @@ impl Within {
         let page = page.map_err(|error| {
             Refused::new(error.kind, format!("the output `{handle}` cannot be read"))
         })?;
-        let (first, last, total) = (page.first, page.last, page.total);
+        let first = page.first;
+        let last = page.last;
+        let total = page.total;
         Ok(json!({ "text": page.text, "first": first, "last": last, "total": total }))
     }
 }

@@ -212,7 +212,8 @@ impl DeclaredFeature {
             settings,
         } = table;
         let rules = renamed(rules, &tools, rename);
-        let (mut programs, mut own_names) = (BTreeMap::new(), BTreeMap::new());
+        let mut programs = BTreeMap::new();
+        let mut own_names = BTreeMap::new();
         let mut builder = FeatureDescriptor::builder(id)
             .display_name(display_name.unwrap_or_else(|| name.clone()))
             .version(version.to_string())

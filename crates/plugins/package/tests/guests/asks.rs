@@ -251,10 +251,8 @@ fn a_guest_reads_an_output_only_where_its_call_names_it() {
 fn a_file_that_a_guest_writes_is_in_the_journal_first() {
     let dir = tempfile::tempdir().unwrap();
     let mut host = host(dir.path(), REQUESTS);
-    let (path, other) = (
-        host.project().join("new.txt"),
-        host.project().join("other.txt"),
-    );
+    let path = host.project().join("new.txt");
+    let other = host.project().join("other.txt");
     let mut save = |named: &Path, path: &Path| {
         let params = json!({ "root": "workspace", "path": path, "text": "whole" });
         let arguments = json!({ "path": named, "method": "fs.write", "params": params });

@@ -85,10 +85,8 @@ fn the_same_feature_in_node_gives_the_same_transcript() {
     if !has_node() {
         return;
     }
-    let (python, node) = (
-        push_waits_for_a_review("review-first"),
-        push_waits_for_a_review("review-first-node"),
-    );
+    let python = push_waits_for_a_review("review-first");
+    let node = push_waits_for_a_review("review-first-node");
     assert!(python.len() > 3, "{python:?}");
     assert_eq!(python, node);
 }

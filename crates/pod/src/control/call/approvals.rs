@@ -218,7 +218,8 @@ impl ApprovalEnds {
         if ends.is_empty() {
             return Vec::new();
         }
-        let (now_ms, now) = (clock() / 1000, Instant::now());
+        let now_ms = clock() / 1000;
+        let now = Instant::now();
         let mut ended = Vec::new();
         for (asked, expires) in ends {
             let left =
@@ -244,7 +245,8 @@ impl ApprovalEnds {
         if self.0.is_empty() {
             return None;
         }
-        let (now_ms, now) = (clock() / 1000, Instant::now());
+        let now_ms = clock() / 1000;
+        let now = Instant::now();
         self.0.values().map(|end| next(end, now_ms, now)).min()
     }
 }

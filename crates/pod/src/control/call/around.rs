@@ -25,11 +25,9 @@ impl StartedCall {
         if !self.registry.hooks().any::<ToolRun>(&self.view.tool) {
             return None;
         }
-        let (registry, callbacks, call) = (
-            self.registry.clone(),
-            self.callbacks.clone(),
-            Arc::clone(&self.view),
-        );
+        let registry = self.registry.clone();
+        let callbacks = self.callbacks.clone();
+        let call = Arc::clone(&self.view);
         let recheck =
             Arc::new(
                 |view: ToolRunView| match view.answer.as_ref().map_or(Ok(0), size)? {
@@ -98,11 +96,9 @@ impl StartedCall {
         error: Option<ErrorKind>,
         run: u32,
     ) -> Option<(Duration, HookName)> {
-        let (registry, callbacks, call) = (
-            self.registry.clone(),
-            self.callbacks.clone(),
-            Arc::clone(&self.view),
-        );
+        let registry = self.registry.clone();
+        let callbacks = self.callbacks.clone();
+        let call = Arc::clone(&self.view);
         let asked = async move {
             let view = ToolRepeatView::new(Arc::clone(&call), outcome, error, run);
             registry

@@ -141,7 +141,9 @@ impl Authorizer {
         let Some(registered) = self.registry.tools().get(&call.name).cloned() else {
             return (call, Vec::new());
         };
-        let (first, tool, on) = (call.clone(), registered.clone(), self.going_on);
+        let first = call.clone();
+        let tool = registered.clone();
+        let on = self.going_on;
         let work = async move {
             prepare(&tool, &first.arguments)
                 .ok()
@@ -236,7 +238,8 @@ impl Authorizer {
     /// Judges one call by the default table and the rules. Reads directory entries to resolve paths, so it runs on a
     /// callback thread.
     fn by_the_host(&self, call: &CallView) -> Authorization {
-        let (tools, redactor) = (self.registry.tools(), self.registry.redactor());
+        let tools = self.registry.tools();
+        let redactor = self.registry.redactor();
         let Some(registered) = tools.get(&call.name) else {
             let names: Vec<&str> = tools
                 .iter()
@@ -422,7 +425,8 @@ impl Authorizer {
     ) -> Result<Box<Authorized>, String> {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
-        let (judge, asked) = (self.clone(), approval.clone());
+        let judge = self.clone();
+        let asked = approval.clone();
         let work = async move { judge.as_shown(&asked) };
         let lost = |lost| Err(format!("its arguments could not be judged: {lost}"));
         let ready = self

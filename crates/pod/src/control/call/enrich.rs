@@ -83,7 +83,9 @@ async fn ask(
     before: Arguments,
 ) -> Result<Arguments, String> {
     const DEADLINE: Duration = ArgumentEnricher::DEADLINE;
-    let (asked, tool, mut after) = (Arc::clone(enricher), tool.to_owned(), before.clone());
+    let asked = Arc::clone(enricher);
+    let tool = tool.to_owned();
+    let mut after = before.clone();
     let work = async move {
         let began = Instant::now();
         let doors = std::slice::from_ref(&asked.door);

@@ -239,10 +239,8 @@ impl Shown {
             Ok(0..=INLINE) => readable(&self.head),
             _ => {
                 let (head, tail) = ends(&self.head, suffix(&self.tail));
-                let (missing, total) = (
-                    self.total.saturating_sub((head.len() + tail.len()) as u64),
-                    self.total,
-                );
+                let missing = self.total.saturating_sub((head.len() + tail.len()) as u64);
+                let total = self.total;
                 let newline = if head.ends_with('\n') { "" } else { "\n" };
                 let mark = format!("{newline}[… {missing} of {total} bytes left out; {page}]\n");
                 format!("{}{mark}{}", readable(head), readable(tail))
@@ -678,10 +676,8 @@ impl CallHost for CallOutput {
             }
             LineRange::Tail { lines } => (session_store::LineWindow::Tail, lines),
         };
-        let (stored, lines) = (
-            &output.stored,
-            usize::try_from(lines).unwrap_or(INLINE).min(INLINE),
-        );
+        let stored = &output.stored;
+        let lines = usize::try_from(lines).unwrap_or(INLINE).min(INLINE);
         let mut screen = OutputScreen::default();
         let show = |block: &[u8]| match block {
             [] => screen.finish().into_bytes(),
@@ -845,7 +841,8 @@ fn ends<'a>(head: &'a str, tail: &'a str) -> (&'a str, &'a str) {
 /// Removes lines until the rest fits with its line breaks, which the store does not count.
 fn fit(shown: &mut session_store::BlobLines, window: session_store::LineWindow) {
     let mut bytes = shown.lines.iter().map(|line| line.len() + 1).sum::<usize>();
-    let (over, mut kept) = (|bytes: usize| bytes > INLINE + 1, shown.lines.len());
+    let over = |bytes: usize| bytes > INLINE + 1;
+    let mut kept = shown.lines.len();
     match window {
         session_store::LineWindow::From(_) => {
             while let Some(line) = shown

@@ -136,8 +136,11 @@ impl PastSearch {
 /// The newest calls with a result, newest first, and whether these are all.
 fn ended(dir: &Path, newest: u64) -> Result<(Vec<PastCall>, bool), RestoreError> {
     let reader = Reader::open(dir)?.upto(newest);
-    let (mut ended, mut arguments, mut calls) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
-    let (mut before, mut bytes) = (newest + 1, 0);
+    let mut ended = BTreeSet::new();
+    let mut arguments = BTreeMap::new();
+    let mut calls = Vec::new();
+    let mut before = newest + 1;
+    let mut bytes = 0;
     while before > 1 {
         let page = reader.page(before, PAGE.0, PAGE.1)?;
         before = page.first().map_or(1, |frame| frame.seq);

@@ -104,7 +104,8 @@ impl Calls {
             door,
             landings,
         } = call;
-        let (tool, feature) = (view.tool.as_str(), &view.feature);
+        let tool = view.tool.as_str();
+        let feature = &view.feature;
         let span = info_span!(
             target: "pod::control::calls", parent: step_span, "call", call = %id, tool, %feature, effect = ?view.effect, status = Empty, bytes = Empty
         );
@@ -184,7 +185,9 @@ async fn performed(
     door: Arc<Door>,
 ) -> Result<EndedCall, CallbackFailure> {
     let _private = (call.shaping == Shaping::MayWithhold).then(private_panics);
-    let (view, output, stop) = (&call.view, &call.output, &call.cancel);
+    let view = &call.view;
+    let output = &call.output;
+    let stop = &call.cancel;
     let never = || ToolError::new(ErrorKind::Cancelled, "cancelled before it started");
     // The call may have been cancelled while it waited for a thread.
     if stop.is_cancelled() {

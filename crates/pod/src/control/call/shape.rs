@@ -79,7 +79,8 @@ impl StartedCall {
             }
             EndedCall::Whole(whole) => whole,
         };
-        let (status, by) = (whole.status, answered_by.map(|hook| hook.feature.as_str()));
+        let status = whole.status;
+        let by = answered_by.map(|hook| hook.feature.as_str());
         let Some(raw) = whole.content else {
             let why = format!(
                 "its output has over {HELD} bytes, which are too many for a hook to see whole"
@@ -169,7 +170,8 @@ impl StartedCall {
             status,
             output,
         };
-        let (bounds, redactor) = (recheck(), self.registry.redactor().clone());
+        let bounds = recheck();
+        let redactor = self.registry.redactor().clone();
         // Decoding may have put together what is redacted.
         let clean: Recheck<ToolShapeView> = Arc::new(move |view| {
             let view = bounds(view)?;

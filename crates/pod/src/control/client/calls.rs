@@ -93,7 +93,8 @@ impl ClientTools {
         if self.callbacks.is_disabled(&tool.feature) {
             return Err(SubmitError::ToolFailed(given_up_on(name, &tool.feature)));
         }
-        let (parsed, arguments) = (tool.clone(), arguments.clone());
+        let parsed = tool.clone();
+        let arguments = arguments.clone();
         let work = async move { prepare(&parsed, &arguments).map_err(|unfit| unfit.said(&parsed)) };
         let prepared = self
             .callbacks
@@ -177,10 +178,8 @@ impl ClientTools {
                 self.clean(&format!("the result was withheld: {why}"), MAX_CONTENT),
             ));
         }
-        let (summary, content) = (
-            self.clean(&summary, MAX_SUMMARY),
-            self.clean(&content, MAX_CONTENT),
-        );
+        let summary = self.clean(&summary, MAX_SUMMARY);
+        let content = self.clean(&content, MAX_CONTENT);
         match status == ResultStatus::Ok {
             true => Ok(ToolOutput {
                 summary,
@@ -220,7 +219,8 @@ impl Client {
         let (tool, prepared) = tools.prepare(&call).await?;
         if tool.definition.effect != ToolEffect::ReadOnly {
             let arguments = tools.registry.redactor().text(&prepared.canonical).into();
-            let (name, feature) = (tool.definition.name.clone(), tool.feature.to_string());
+            let name = tool.definition.name.clone();
+            let feature = tool.feature.to_string();
             self.commit_call(ClientCall {
                 tool: name,
                 feature,

@@ -396,11 +396,9 @@ impl Submissions {
             };
             return self.judged(core, preamble, new, &outcome, None);
         }
-        let (registry, callbacks, blobs) = (
-            core.registry.clone(),
-            core.callbacks.clone(),
-            core.store.blobs.clone(),
-        );
+        let registry = core.registry.clone();
+        let callbacks = core.callbacks.clone();
+        let blobs = core.store.blobs.clone();
         let text = new.text().to_owned();
         self.step = Step::Preparing(Box::new(new));
         self.task.spawn(async move {

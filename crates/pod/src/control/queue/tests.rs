@@ -123,7 +123,8 @@ impl Expected {
                 assert_eq!(self.state.held, None);
             }
             Step::Wake => {
-                let (number, feature) = (self.state.notified + 1, "builtin:t".to_owned());
+                let number = self.state.notified + 1;
+                let feature = "builtin:t".to_owned();
                 let text = "wake".to_owned();
                 self.fold(NotificationQueued {
                     number,

@@ -183,7 +183,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let open =
             || Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
-        let (revoked, granted) = (open(), open());
+        let revoked = open();
+        let granted = open();
         revoked.door().shut().await;
         let (sender, mut reports) = mpsc::channel(1);
         let mut watch = JoinSet::new();

@@ -47,10 +47,8 @@ pub(in crate::control) struct JobOver {
 
 impl Jobs {
     pub(super) fn new(core: &Core) -> Self {
-        let (next, gone) = (
-            core.state.job_numbers.saturating_add(1),
-            CancellationToken::new(),
-        );
+        let next = core.state.job_numbers.saturating_add(1);
+        let gone = CancellationToken::new();
         Self {
             next,
             board: core.jobs.clone(),
@@ -74,7 +72,8 @@ impl Jobs {
             let recorded = core.pending.add_awaited(start.clone());
             core.write_out();
             let control = self.board.add(start.clone());
-            let (board, gone) = (self.board.clone(), self.gone.clone());
+            let board = self.board.clone();
+            let gone = self.gone.clone();
             let host = JobHost {
                 board,
                 clock: core.store.clock.clone(),
@@ -366,7 +365,8 @@ mod tests {
         let (seen, threads) = mpsc::channel::<ThreadId>();
         let keep = move |_: &[u8]| seen.send(thread::current().id()).map_err(io::Error::other);
         let deadline = Duration::from_secs(60);
-        let (program, args) = ("sh".into(), vec!["-c".into(), "echo said".into()]);
+        let program = "sh".into();
+        let args = vec!["-c".into(), "echo said".into()];
         let job = authority::Job {
             program,
             args,

@@ -78,7 +78,8 @@ pub(in crate::control) struct RunOver {
 impl Tasks {
     /// The tasks of this start. Their first effects are performed by [`Self::advance`].
     pub(in crate::control) fn new(core: &Core) -> Self {
-        let (mut specs, mut tasks) = (Vec::new(), Vec::new());
+        let mut specs = Vec::new();
+        let mut tasks = Vec::new();
         for task in core.registry.tasks().iter().filter(|_| core.stays) {
             match TaskSpec::new(&task.feature.to_string(), &task.declaration) {
                 Ok(spec) => {
@@ -360,7 +361,8 @@ impl Tasks {
             due.push(task.name.clone());
         }
         for task in due {
-            let (feature, trigger) = (job.feature.clone(), TriggerKind::ChildEnded);
+            let feature = job.feature.clone();
+            let trigger = TriggerKind::ChildEnded;
             self.handle(
                 core,
                 SupervisorInput::Triggered {
@@ -407,7 +409,8 @@ impl Tasks {
             record,
             deadline_ms,
         } = run;
-        let (number, jobs) = (record.run, self.ended_jobs.remove(&at).unwrap_or_default());
+        let number = record.run;
+        let jobs = self.ended_jobs.remove(&at).unwrap_or_default();
         let Some(task) = self.tasks.get(at) else {
             return;
         };
@@ -433,7 +436,8 @@ impl Tasks {
         }
         // The task gets a token of its own, which fires at the deadline, too.
         let cancel = CancellationToken::new();
-        let (deadline, token) = (Duration::from_millis(deadline_ms), cancel.child_token());
+        let deadline = Duration::from_millis(deadline_ms);
+        let token = cancel.child_token();
         let due = UNIX_EPOCH
             .checked_add(Duration::from_millis(record.due_ms))
             .unwrap_or(UNIX_EPOCH);
@@ -449,12 +453,11 @@ impl Tasks {
             .with_jobs(jobs.into_iter().collect());
         let cx = cx.with_changes(self.files.begin(at, number));
         (core.store.probe)("task:running");
-        let (work, began) = (task.run(&core.callbacks, cx), Instant::now());
-        let (registry, callbacks, cancelled) = (
-            core.registry.clone(),
-            core.callbacks.clone(),
-            cancel.clone(),
-        );
+        let work = task.run(&core.callbacks, cx);
+        let began = Instant::now();
+        let registry = core.registry.clone();
+        let callbacks = core.callbacks.clone();
+        let cancelled = cancel.clone();
         self.running.insert(number, cancel);
         self.runs.spawn(async move {
             let done = work.await;

@@ -45,8 +45,10 @@ impl Running {
                 }),
             );
         }
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
-        let (number, items) = (core.state.requests + 1, core.state.items);
+        let registry = core.registry.clone();
+        let callbacks = core.callbacks.clone();
+        let number = core.state.requests + 1;
+        let items = core.state.items;
         let view = RequestView {
             turn: self.info.number,
             number,
@@ -104,10 +106,8 @@ impl Running {
             let budget = self
                 .limits
                 .left_words(core.state.spent_at(now).since(self.before));
-            let (generation, text) = (
-                self.info.generation,
-                core.state.context_note(now, &self.taking, &budget),
-            );
+            let generation = self.info.generation;
+            let text = core.state.context_note(now, &self.taking, &budget);
             notes.push(Note::System(SystemItem::Context { generation, text }));
         }
         // Before the first request the turn's own input comes first; it is not in the log yet.

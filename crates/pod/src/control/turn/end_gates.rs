@@ -33,10 +33,12 @@ impl Running {
                 None => TurnStage::Over(outcome, AfterTurn::default()),
             };
         }
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        let registry = core.registry.clone();
+        let callbacks = core.callbacks.clone();
         let steps = core.state.spent().since(self.before).requests;
         let answer = core.state.last_answer.clone();
-        let (turn, shortfall) = (core.state.turns, core.state.shortfall);
+        let turn = core.state.turns;
+        let shortfall = core.state.shortfall;
         let output_schema = core.state.output_schema.clone();
         let view = TurnEndView {
             turn,
@@ -75,7 +77,8 @@ impl Running {
         let TurnStage::Answered(outcome, gates) = &self.stage else {
             return;
         };
-        let (outcome, gates) = (outcome.clone(), gates.clone());
+        let outcome = outcome.clone();
+        let gates = gates.clone();
         let verdicts = gates::verdicts(HookPoint::TurnEnd, None, &gates);
         let turn = Some(core.state.turns);
         let mut records: Vec<_> = verdicts
@@ -183,7 +186,8 @@ impl Running {
     /// The verdicts were committed, or cannot be.
     pub(super) fn end_gates_noted(&mut self, core: &mut Core, durable: bool) {
         if let TurnStage::Noting(outcome, after) = &self.stage {
-            let (outcome, mut after) = (outcome.clone(), after.clone());
+            let outcome = outcome.clone();
+            let mut after = after.clone();
             after
                 .paused
                 .iter()

@@ -29,11 +29,10 @@ impl Running {
         if !matches!(event, ModelEvent::Stop(_)) {
             return Some(event);
         }
-        let (turn, request) = (self.info.number, core.state.requests);
-        let (text, calls) = (
-            std::mem::take(&mut self.answering.text),
-            std::mem::take(&mut self.answering.calls),
-        );
+        let turn = self.info.number;
+        let request = core.state.requests;
+        let text = std::mem::take(&mut self.answering.text);
+        let calls = std::mem::take(&mut self.answering.calls);
         self.answering.stop = Some(event);
         let view = AnswerView {
             turn,
@@ -41,7 +40,8 @@ impl Running {
             text,
             calls,
         };
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        let registry = core.registry.clone();
+        let callbacks = core.callbacks.clone();
         self.tasks.reviews.spawn(async move {
             Reviewing::Answer(
                 registry
@@ -69,7 +69,8 @@ impl Running {
             retries: self.answering.retries,
         };
         self.answering.error = Some(error);
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        let registry = core.registry.clone();
+        let callbacks = core.callbacks.clone();
         self.tasks.reviews.spawn(async move {
             Reviewing::Failure(
                 registry

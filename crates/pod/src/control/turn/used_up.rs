@@ -25,7 +25,8 @@ impl Running {
                 None
             }
         };
-        let (kind, used) = (request.facts().iter().find_map(end)?, self.used(core));
+        let kind = request.facts().iter().find_map(end)?;
+        let used = self.used(core);
         if self.is_of_pod(core, kind) {
             return Some(pod_stopped(&core.state, self.pod_limits, used, &[kind]));
         }

@@ -67,7 +67,8 @@ impl Running {
             return Ok(());
         }
         let view = self.view_for_hooks(core, &pruned);
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        let registry = core.registry.clone();
+        let callbacks = core.callbacks.clone();
         self.view_change = ViewChange::Asking;
         self.tasks.reviews.spawn(async move {
             Reviewing::View(Box::new(asked(&registry, &callbacks, view).await))
@@ -227,7 +228,8 @@ fn result(item: &Item) -> Option<(CallId, u64)> {
 }
 
 fn next<'a>(core: &'a Core, pending: &'a [Item]) -> NextRequest<'a> {
-    let (window, policy) = (core.context_window, core.context_policy);
+    let window = core.context_window;
+    let policy = core.context_policy;
     NextRequest {
         state: &core.state,
         pending,
@@ -262,7 +264,9 @@ fn plan(core: &Core, pending: &[Item], keep: &BTreeSet<CallId>) -> Option<Pruned
 fn texts(core: &Core) -> MarkTexts {
     let remedy =
         (core.permission.policy.terms.remedy)(&Remedy::PageOutput(Pruned::CALL.to_owned()));
-    let (items, first, last) = (Pruned::ITEMS, Pruned::CALL, Pruned::LAST);
+    let items = Pruned::ITEMS;
+    let first = Pruned::CALL;
+    let last = Pruned::LAST;
     MarkTexts {
         mark: format!("({} bytes left the context: {remedy})", Pruned::BYTES),
         same: format!("(the same as the result of {first}, further below)"),

@@ -312,7 +312,8 @@ impl Differences {
     }
 
     fn grants(&mut self, was: &RecordedFeature, is: &RecordedFeature) {
-        let (before, today) = (was.held(), is.held());
+        let before = was.held();
+        let today = is.held();
         let covered =
             |one: &HostCapability, by: &[HostCapability]| by.iter().any(|wide| wide.covers(one));
         for lost in before.iter().filter(|one| !covered(one, &today)) {

@@ -216,7 +216,8 @@ pub(crate) fn plan(
         .map(|(at, d)| alone(at, d, declared, policy))
         .collect();
     hook_order::refuse_cycles(declared, &mut features);
-    let (wiring, mut order) = (Wiring::of(declared, &features), Vec::new());
+    let wiring = Wiring::of(declared, &features);
+    let mut order = Vec::new();
     let mut taken = (TakenNames::of(declared), PlanBudget::new());
     for &at in wiring.sequence() {
         let (Some(one), Some(planned)) = (declared.get(at), features.get(at)) else {
@@ -702,7 +703,9 @@ fn grants(
         .chain(sorted(requests(&descriptor.provides, Need::Optional)))
         .chain(admissions(descriptor))
         .filter(|(c, _)| !asked.contains(c));
-    let (mut granted, mut denied, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
+    let mut granted = Vec::new();
+    let mut denied = Vec::new();
+    let mut diagnostics = Vec::new();
     for (capability, need) in explicit.chain(implied) {
         let decision = policy.decide(id, &capability, need);
         granted.extend(decision.granted.filter(|new| !granted.contains(new)));

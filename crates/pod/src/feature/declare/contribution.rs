@@ -86,7 +86,8 @@ pub(super) fn problems<C: Contribution>(
                 .needs()
                 .into_iter()
                 .find(|need| !requested.contains(need))?;
-            let (kind, name) = (C::KIND.noun(), one.name());
+            let kind = C::KIND.noun();
+            let name = one.name();
             Some(format!(
                 "{kind} `{name}` needs {need}, which the feature does not request"
             ))

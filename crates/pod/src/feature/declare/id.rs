@@ -180,8 +180,11 @@ const MAX_SERVICE_NAME: usize = 64;
 
 /// `part.part.vN` in lower case.
 pub(crate) const fn service_name_fits(name: &str) -> bool {
-    let (mut rest, mut parts, mut part) = (name.as_bytes(), 0_usize, 0_usize);
-    let (mut versioned, mut numbered) = (false, true);
+    let mut rest = name.as_bytes();
+    let mut parts = 0_usize;
+    let mut part = 0_usize;
+    let mut versioned = false;
+    let mut numbered = true;
     while let [byte, tail @ ..] = rest {
         rest = tail;
         if *byte == b'.' {

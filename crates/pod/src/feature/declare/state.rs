@@ -155,7 +155,9 @@ impl<T> StateKey<T> {
             migrate,
             value: _,
         } = self;
-        let (version, scope, migrate) = (*version, *scope, *migrate);
+        let version = *version;
+        let scope = *scope;
+        let migrate = *migrate;
         Self {
             name: name.clone(),
             version,

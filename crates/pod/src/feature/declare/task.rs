@@ -461,6 +461,8 @@ impl Restart {
 
 fn pause(what: &str, time: Duration) -> Option<String> {
     let fits = (MIN_PAUSE..=MAX_PAUSE).contains(&time);
-    let (have, least, most) = (millis(time), millis(MIN_PAUSE), millis(MAX_PAUSE));
+    let have = millis(time);
+    let least = millis(MIN_PAUSE);
+    let most = millis(MAX_PAUSE);
     (!fits).then(|| format!("{what} is {have} ms; expected {least} to {most}"))
 }

@@ -13,7 +13,8 @@ pub(crate) const MAX_TEXT: usize = 8 * 1024;
 
 /// Whether a name in a `const` key can be shown as it is: one line of printable ASCII that is not blank.
 pub(crate) const fn name_fits(name: &str, max: usize) -> bool {
-    let (mut rest, mut shows) = (name.as_bytes(), false);
+    let mut rest = name.as_bytes();
+    let mut shows = false;
     while let [byte, tail @ ..] = rest {
         if !matches!(*byte, b' '..=b'~') {
             return false;

@@ -192,8 +192,12 @@ impl ToolDeclaration {
             schema,
             effect,
         } = definition;
-        let (deadline_ms, needs, for_clients) = (millis(DEFAULT_DEADLINE), Vec::new(), false);
-        let (foreign, touches, category) = (true, Vec::new(), None);
+        let deadline_ms = millis(DEFAULT_DEADLINE);
+        let needs = Vec::new();
+        let for_clients = false;
+        let foreign = true;
+        let touches = Vec::new();
+        let category = None;
         Self {
             name,
             about: description,

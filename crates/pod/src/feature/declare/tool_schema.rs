@@ -140,7 +140,8 @@ impl Check<'_> {
         let mut overlay = Map::new();
         let keywords: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
         for keyword in keywords {
-            let (old, new) = (was.get(keyword), is.get(keyword));
+            let old = was.get(keyword);
+            let new = is.get(keyword);
             if old == new {
                 continue;
             }

@@ -46,7 +46,8 @@ impl FeatureRegistryBuilder {
     /// Starts without modules.
     pub fn new(policy: CapabilityPolicy) -> Self {
         let host = HostReport::default();
-        let (modules, runtimes) = (Vec::new(), BTreeSet::from([FeatureRuntimeKind::Builtin]));
+        let modules = Vec::new();
+        let runtimes = BTreeSet::from([FeatureRuntimeKind::Builtin]);
         Self {
             policy,
             modules,
@@ -183,7 +184,8 @@ fn declare(
             Box::new(move || (module.descriptor(), module.body()))
         };
     let ended = Runner::new(limit).run_all(modules.iter().map(callback).collect());
-    let (mut features, mut lost) = (Vec::new(), Vec::new());
+    let mut features = Vec::new();
+    let mut lost = Vec::new();
     for (module, ended) in modules.iter().zip(ended) {
         let source = module.source();
         let (code, what) = match ended {

@@ -117,7 +117,8 @@ impl FeatureInstallContext<'_> {
     pub fn notifications(&mut self) -> Result<FeatureNotifySink, FeatureInstallError> {
         self.0.call("notifications", "", |stage| {
             // Without a grant, a request for the minimum is refused by name.
-            let (mut max_bytes, mut per_turn) = (1, 1);
+            let mut max_bytes = 1;
+            let mut per_turn = 1;
             for grant in stage.grants.granted() {
                 if let HostCapability::EmitModelNotification {
                     max_bytes: bytes,

@@ -47,7 +47,9 @@ impl ToolContribution {
         required_capabilities: Vec<HostCapability>,
     ) -> Self {
         let definition = tool.definition().clone();
-        let (name, foreign, contract) = (definition.name.clone(), true, None);
+        let name = definition.name.clone();
+        let foreign = true;
+        let contract = None;
         Self {
             feature_id,
             name,
@@ -136,7 +138,8 @@ where
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
         let (_, canonical) = parse_arguments::<Map<String, Value>>(&self.definition.name, raw)?;
-        let (run, arguments) = (Arc::clone(&self.run), Arc::clone(&canonical));
+        let run = Arc::clone(&self.run);
+        let arguments = Arc::clone(&canonical);
         let run = move |cx| -> ToolFuture { Box::pin(async move { run(arguments, cx).await }) };
         Ok(Prepared::new(canonical, Vec::new(), run))
     }
@@ -199,9 +202,11 @@ where
         let (args, canonical) =
             parse_arguments::<A>(name, raw).map_err(|error| error.in_words_of(schema))?;
         let touches = (self.touches)(&args);
-        let (live, method) = (Arc::clone(&self.live), self.method);
+        let live = Arc::clone(&self.live);
+        let method = self.method;
         let shown = self.preview.map(|preview| {
-            let (live, canonical) = (Arc::clone(&self.live), Arc::clone(&canonical));
+            let live = Arc::clone(&self.live);
+            let canonical = Arc::clone(&canonical);
             (preview, live, canonical, name.clone())
         });
         let prepared = Prepared::new(canonical, touches, move |cx| -> ToolFuture {

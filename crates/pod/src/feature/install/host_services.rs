@@ -322,7 +322,8 @@ impl Stage {
         &self,
         named: impl Fn(&HostCapability) -> Option<&Names>,
     ) -> (Vec<HostCapability>, Vec<Cow<'static, str>>) {
-        let (mut grants, mut names) = (Vec::new(), Vec::new());
+        let mut grants = Vec::new();
+        let mut names = Vec::new();
         for grant in self.grants.granted() {
             if let Some(more) = named(grant) {
                 names.extend(more.iter().cloned());

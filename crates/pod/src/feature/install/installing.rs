@@ -60,9 +60,12 @@ type Staged = (Result<(), FeatureInstallError>, Stage);
 
 impl Installing {
     pub(crate) fn new(runner: Runner, probe: Option<RegistrarProbe>, host: HostServices) -> Self {
-        let (registry, hooks) = (FeatureRegistry::empty(), HookRegistryBuilder::new());
-        let (services, reports) = (Services::new(), BTreeMap::new());
-        let (batch, batched) = (Vec::new(), BTreeSet::new());
+        let registry = FeatureRegistry::empty();
+        let hooks = HookRegistryBuilder::new();
+        let services = Services::new();
+        let reports = BTreeMap::new();
+        let batch = Vec::new();
+        let batched = BTreeSet::new();
         Self {
             runner,
             probe,
@@ -207,7 +210,8 @@ impl Installing {
     }
 
     fn run(&mut self) {
-        let (mut callbacks, mut waiting) = (Vec::new(), Vec::new());
+        let mut callbacks = Vec::new();
+        let mut waiting = Vec::new();
         self.batched.clear();
         self.batch_serves.clear();
         for Waiting {

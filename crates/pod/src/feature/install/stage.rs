@@ -336,10 +336,8 @@ impl Stage {
             .as_ref()
             .map_err(|why| self.unavailable(format!("service {id}"), why))?;
         let door = self.holdings.service(service).unwrap_or_else(|| {
-            let (door, about) = (
-                service.door.derive(),
-                GrantObject::Used(Arc::clone(service)),
-            );
+            let door = service.door.derive();
+            let about = GrantObject::Used(Arc::clone(service));
             self.holdings.hold(GrantHandle {
                 capability,
                 door: Arc::clone(&door),
@@ -381,7 +379,8 @@ impl Stage {
     where
         T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
     {
-        let (name, declared) = (key.name(), key.declaration());
+        let name = key.name();
+        let declared = key.declaration();
         let asked = HostCapability::StateStore {
             scope: declared.scope,
         };
@@ -488,7 +487,8 @@ impl Stage {
             ));
         }
         if !task.is_on_request() {
-            let (feature, name) = (&self.feature, &task.name);
+            let feature = &self.feature;
+            let name = &task.name;
             let why = format!("background task `{name}` of {feature} has no trigger `on_request`");
             return Err(FeatureInstallError::failed(why));
         }
@@ -537,7 +537,8 @@ impl Stage {
     pub(crate) fn complete(self) -> Result<Self, Vec<FeatureDiagnostic>> {
         let feature = &self.feature;
         if let Some(refusal) = &self.refusal {
-            let (code, why) = (DiagnosticCode::InstallFailed, refusal.to_string());
+            let code = DiagnosticCode::InstallFailed;
+            let why = refusal.to_string();
             let refused = FeatureDiagnostic::quoting(code, feature, &why, &self.host.redactor);
             return Err(vec![refused]);
         }

@@ -77,7 +77,9 @@ pub(crate) fn typed(text: &str) -> Option<(&str, &str)> {
 /// The result would be too long for an input.
 pub(crate) fn expanded(text: &str, arguments: &str) -> Result<String, String> {
     let words = words(arguments);
-    let (mut made, mut rest, mut takes) = (String::new(), text, false);
+    let mut made = String::new();
+    let mut rest = text;
+    let mut takes = false;
     while let Some(at) = rest.find('$') {
         let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
         made.push_str(before);
@@ -127,7 +129,9 @@ pub(crate) fn expanded(text: &str, arguments: &str) -> Result<String, String> {
 
 /// Words between blanks; quotes keep blanks together.
 fn words(arguments: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut words = Vec::new();
+    let mut word = None::<String>;
+    let mut quote = None;
     for c in arguments.chars() {
         match (c, quote) {
             (c, Some(open)) if c == open => quote = None,
@@ -178,7 +182,8 @@ mod tests {
             assert_eq!(expanded(text, arguments).as_deref(), Ok(expected), "{text}");
         }
         assert!(expanded("$1", "").is_err());
-        let (text, long) = ("$ARGUMENTS".repeat(3000), "x".repeat(1 << 19));
+        let text = "$ARGUMENTS".repeat(3000);
+        let long = "x".repeat(1 << 19);
         assert!(expanded(&text, &long).is_err());
     }
 }

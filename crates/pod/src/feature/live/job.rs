@@ -100,11 +100,9 @@ impl JobHandle {
     /// if the log refuses; `Spawn`; `Early` in an install; `Revoked`; `Busy`; `Closed`.
     pub async fn start(&self, new: NewJob, starter: impl StartsJobs) -> Result<u64, JobError> {
         drop(self.link.enter::<JobError>()?);
-        let (feature, spawner, redactor) = (
-            self.link.feature.clone(),
-            self.spawner.clone(),
-            self.redactor.clone(),
-        );
+        let feature = self.link.feature.clone();
+        let spawner = self.spawner.clone();
+        let redactor = self.redactor.clone();
         let new = NewJob {
             deadline: new.deadline.min(MAX_JOB_DEADLINE),
             ..new

@@ -68,9 +68,12 @@ impl FeatureRegistry {
         let tools = ToolRegistry {
             by_name: BTreeMap::new(),
         };
-        let (instructions, timings, grants) = (Vec::new(), Vec::new(), GrantLedger::default());
+        let instructions = Vec::new();
+        let timings = Vec::new();
+        let grants = GrantLedger::default();
         let redactor = Redactor::default();
-        let (hooks, tasks) = (HookRegistry::default(), Vec::new());
+        let hooks = HookRegistry::default();
+        let tasks = Vec::new();
         Self {
             tools,
             hooks,

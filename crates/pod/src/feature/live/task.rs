@@ -100,7 +100,9 @@ impl BackgroundTaskContext {
         deadline: Duration,
         cancel: CancellationToken,
     ) -> Self {
-        let (pod, jobs, changes) = (PodAtRun::default(), Vec::new(), FileChanges::default());
+        let pod = PodAtRun::default();
+        let jobs = Vec::new();
+        let changes = FileChanges::default();
         Self {
             run,
             trigger,
@@ -226,7 +228,8 @@ impl RegisteredTask {
             door,
             ..
         } = self.clone();
-        let (deadline, cancel) = (cx.deadline, cx.cancel.clone());
+        let deadline = cx.deadline;
+        let cancel = cx.cancel.clone();
         let work = async move {
             let stop = cx.cancel.clone();
             if stop.is_cancelled() {

@@ -469,10 +469,8 @@ fn ruled(decisions: &[RuleDecision], lost: Option<&str>) -> RegistryReport {
 #[test]
 fn a_rule_that_is_gone_is_breaking_once() {
     use RuleDecision::{Ask, Deny};
-    let (before, none) = (
-        ruled(&[Deny, Ask], None),
-        ruled(&[], Some("plugin:calm/main lacks its rules")),
-    );
+    let before = ruled(&[Deny, Ask], None);
+    let none = ruled(&[], Some("plugin:calm/main lacks its rules"));
     assert_eq!(before.since(&recorded(&before)), Drift::Same);
     assert_eq!(before.features[0].rules.len(), 2);
     let cases = [

@@ -91,7 +91,8 @@ fn planned(policy: CapabilityPolicy, request: CapabilityRequest) -> PlannedFeatu
 #[test]
 fn what_a_person_grants_stands_in_the_place_of_the_defaults() {
     const AT: &str = "user.toml:3: features.\"builtin:asks\".grant";
-    let (required, optional) = (Need::Required, Need::Optional);
+    let required = Need::Required;
+    let optional = Need::Optional;
     // The table, the request, what is granted of it, and why not more.
     type Case = (
         &'static str,
@@ -813,7 +814,8 @@ fn an_abandoned_install_holds_no_grant() {
     std::fs::write(root.join("a"), "text").unwrap();
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let (seen, see) = std::sync::mpsc::channel();
-    let (wait, at) = (Mutex::new(wait), root.clone());
+    let wait = Mutex::new(wait);
+    let at = root.clone();
     let module = with(asking(), move |ctx| {
         let early = take(ctx)?;
         assert!(wait.lock().unwrap().recv().is_err(), "nothing is ever sent");
@@ -864,14 +866,13 @@ fn no_file_is_looked_at_after_the_revocation_returned() {
     std::fs::write(root.join("a"), "text").unwrap();
     for round in 0..20 {
         let (registry, handles) = held(&root);
-        let (looks, at) = (
-            Arc::new(AtomicUsize::new(0)),
-            Arc::new(handles.files.inside(&root.join("a")).unwrap()),
-        );
+        let looks = Arc::new(AtomicUsize::new(0));
+        let at = Arc::new(handles.files.inside(&root.join("a")).unwrap());
         let workers: Vec<_> = (0..3)
             .map(|_| {
-                let (files, at, looks) =
-                    (handles.files.clone(), Arc::clone(&at), Arc::clone(&looks));
+                let files = handles.files.clone();
+                let at = Arc::clone(&at);
+                let looks = Arc::clone(&looks);
                 std::thread::spawn(move || {
                     while files.metadata(&at).is_ok() {
                         looks.fetch_add(1, Ordering::SeqCst);

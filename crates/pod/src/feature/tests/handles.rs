@@ -76,8 +76,10 @@ fn consumer() -> FeatureId {
 
 /// One provider, one consumer, and the handle the consumer holds.
 fn scene() -> Scene {
-    let (desk, slot) = (Arc::<Desk>::default(), Arc::new(Mutex::new(None)));
-    let (given, taken) = (Arc::clone(&desk), Arc::clone(&slot));
+    let desk = Arc::<Desk>::default();
+    let slot = Arc::new(Mutex::new(None));
+    let given = Arc::clone(&desk);
+    let taken = Arc::clone(&slot);
     let gives = declaring("builtin:giver", &[])
         .provides(ServiceDeclaration::of(SLOW, "1.0.0"))
         .build();
@@ -380,7 +382,8 @@ fn no_operation_starts_after_the_revocation_returned() {
         let started = Arc::new(AtomicUsize::new(0));
         let workers: Vec<_> = (0..3)
             .map(|_| {
-                let (handle, started) = (handle.clone(), Arc::clone(&started));
+                let handle = handle.clone();
+                let started = Arc::clone(&started);
                 std::thread::spawn(move || {
                     while handle.with(|s| s.work()).is_ok() {
                         started.fetch_add(1, Ordering::SeqCst);

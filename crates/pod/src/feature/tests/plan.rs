@@ -106,14 +106,12 @@ fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>>
     let module = |n: usize| {
         let mut builder = declaring(&format!("user:f{n:04}"), &[]);
         if dice.below(3) > 0 {
-            let (n, version) = (
-                if dice.below(20) == 0 {
-                    dice.below(count)
-                } else {
-                    n
-                },
-                format!("1.{}.0", dice.below(3)),
-            );
+            let n = if dice.below(20) == 0 {
+                dice.below(count)
+            } else {
+                n
+            };
+            let version = format!("1.{}.0", dice.below(3));
             builder = builder.provides(ServiceDeclaration {
                 service: service(n),
                 version,
@@ -445,7 +443,8 @@ fn grants_cover_and_refusals_hit() {
         programs: names.iter().map(|n| (*n).into()).collect::<Vec<_>>().into(),
         network: false,
     };
-    let (grant, refuse) = (true, false);
+    let grant = true;
+    let refuse = false;
     // rules, request, granted?
     type Case = (Vec<(bool, HostCapability)>, HostCapability, bool);
     let cases: Vec<Case> = vec![
@@ -674,7 +673,8 @@ fn planning_grows_with_its_input() {
         began.elapsed()
     };
     // Eight times the features: eight times the work, give or take a busy machine; a square would be sixty-four.
-    let (mut few, mut many) = (Duration::MAX, Duration::MAX);
+    let mut few = Duration::MAX;
+    let mut many = Duration::MAX;
     for _ in 0..40 {
         few = few.min(time(500));
         many = many.min(time(4_000));

@@ -36,10 +36,8 @@ fn report(tools: &'static [&'static str], text: &'static str) -> RegistryReport 
 #[test]
 fn the_bytes_are_pinned() {
     let report = report(&["Say"], "Say it.");
-    let (json, digest) = (
-        report.to_json().unwrap(),
-        report.features[0].content_digest.clone(),
-    );
+    let json = report.to_json().unwrap();
+    let digest = report.features[0].content_digest.clone();
     let hash = |json: &str| blake3::hash(json.as_bytes()).to_hex();
     let empty = blake3::hash(b"").to_hex();
     let expected = format!(

@@ -372,7 +372,8 @@ fn who_provides_and_who_uses_is_the_policys_to_say() {
     };
     let mut builder = build(refuse(anything(IDS), "builtin:a", provide), modules());
     let plan = builder.plan();
-    let (a, b) = (find(&plan, "builtin:a"), find(&plan, "builtin:b"));
+    let a = find(&plan, "builtin:a");
+    let b = find(&plan, "builtin:b");
     assert_eq!(
         (a.outcome, b.outcome),
         (InstallOutcome::Degraded, InstallOutcome::Degraded)

@@ -210,7 +210,8 @@ fn tasks_are_granted_one_by_one() {
         )
     };
     let skipped = |name: &str| (ContributionKind::Task, name.to_owned());
-    let (refresh, wake) = ("refresh".to_owned(), "wake".to_owned());
+    let refresh = "refresh".to_owned();
+    let wake = "wake".to_owned();
     assert_eq!(
         planned(any_task()),
         (
@@ -348,10 +349,8 @@ fn what_is_staged_is_what_was_declared() {
     ];
     for (body, wanted) in cases {
         let registry = install(&[REFRESH, WAKE], body);
-        let (report, words) = (
-            mine(&registry),
-            format!("{:?}", mine(&registry).diagnostics),
-        );
+        let report = mine(&registry);
+        let words = format!("{:?}", mine(&registry).diagnostics);
         let staged: Vec<_> = registry
             .tasks()
             .iter()
@@ -475,7 +474,8 @@ where
         .unwrap();
     let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(50));
     let cancel = CancellationToken::new();
-    let (start, due) = ((TriggerKind::Interval, 1), SystemTime::UNIX_EPOCH);
+    let start = (TriggerKind::Interval, 1);
+    let due = SystemTime::UNIX_EPOCH;
     let cx = BackgroundTaskContext::new(7, start, due, deadline, cancel.clone());
     act(&registry, &cancel);
     let ended = runtime.block_on(async { registry.tasks()[0].run(&callbacks, cx).await });
@@ -484,7 +484,8 @@ where
 
 #[test]
 fn every_end_of_a_run_is_a_value() {
-    let (hour, soon) = (Duration::from_secs(3600), Duration::from_millis(1));
+    let hour = Duration::from_secs(3600);
+    let soon = Duration::from_millis(1);
     let plain = |_: &FeatureRegistry, _: &CancellationToken| ();
     assert_eq!(
         ends(hour, plain, |cx| async move {

@@ -45,7 +45,8 @@ fn gate(
 
 /// What these gates decide, and which of them were asked.
 fn decided(gates: Verdicts<'_>) -> (super::GateOutcome, Vec<&'static str>) {
-    let (runtime, asked) = (runtime(), Asked::default());
+    let runtime = runtime();
+    let asked = Asked::default();
     let mut hooks = HookRegistryBuilder::new();
     for (name, says) in gates {
         hooks.add(gate(&asked, name, *says));
@@ -145,7 +146,8 @@ fn transformed(says: Vec<(&'static str, Box<Says>)>, times: usize) -> (Value, Ve
             Err("n is over 9".to_owned())
         }
     });
-    let (mut last, mut notes) = (Value::Null, Vec::new());
+    let mut last = Value::Null;
+    let mut notes = Vec::new();
     for _ in 0..times {
         let view = ToolCallView {
             call: CallId::new(1).unwrap(),

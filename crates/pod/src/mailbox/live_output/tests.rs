@@ -65,7 +65,8 @@ fn a_follower_gets_each_byte_once_and_the_end_of_what_it_missed() {
 #[test]
 fn a_flood_is_overwritten_and_not_queued() {
     let outputs = LiveOutputs::new();
-    let (mut follower, never) = (outputs.follow(), outputs.follow());
+    let mut follower = outputs.follow();
+    let never = outputs.follow();
     let live = outputs.begin(call(1), CallOrigin::default());
     let piece = vec![b'.'; 64 << 10];
     for n in 0..1600_u32 {

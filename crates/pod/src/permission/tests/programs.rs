@@ -5,10 +5,8 @@ use std::fs;
 use std::path::Path;
 
 fn named(program: &str, subcommand: Option<&str>, decision: RuleDecision) -> Policy {
-    let (program, subcommand) = (
-        Some(program.to_owned()),
-        subcommand.map(|word| vec![word.to_owned()]),
-    );
+    let program = Some(program.to_owned());
+    let subcommand = subcommand.map(|word| vec![word.to_owned()]);
     let rule = Rule {
         program,
         subcommand,

@@ -24,8 +24,10 @@ const CHANGES: &[(&str, &str)] = &[
 fn field(dice: &mut Dice, low: i8, high: i8, stars: usize) -> (String, Vec<i8>) {
     let mut any =
         || low + i8::try_from(dice.below(usize::try_from(high - low + 1).unwrap())).unwrap();
-    let (one, two) = (any(), any());
-    let (from, upto) = (one.min(two), one.max(two));
+    let one = any();
+    let two = any();
+    let from = one.min(two);
+    let upto = one.max(two);
     match dice.below(3 + stars) {
         0 => (format!("{one},{two}"), vec![one, two]),
         1 => (format!("{from}-{upto}"), (from..=upto).collect()),
@@ -46,12 +48,11 @@ struct Written {
 }
 
 fn written(dice: &mut Dice) -> Written {
-    let (minutes, hours) = (field(dice, 0, 59, 1), field(dice, 0, 23, 4));
-    let (days, months, weekdays) = (
-        field(dice, 1, 31, 6),
-        field(dice, 1, 12, 40),
-        field(dice, 0, 6, 6),
-    );
+    let minutes = field(dice, 0, 59, 1);
+    let hours = field(dice, 0, 23, 4);
+    let days = field(dice, 1, 31, 6);
+    let months = field(dice, 1, 12, 40);
+    let weekdays = field(dice, 0, 6, 6);
     let either_day = !days.0.starts_with('*') && !weekdays.0.starts_with('*');
     let text = [&minutes.0, &hours.0, &days.0, &months.0, &weekdays.0]
         .map(String::as_str)
@@ -113,7 +114,8 @@ fn play(seed: u64) -> usize {
     let Ok(cron) = Cron::parse(&written.text, name) else {
         return 0;
     };
-    let (from, upto) = (ms(change) - 12 * 60 * MINUTE, ms(change) + 12 * 60 * MINUTE);
+    let from = ms(change) - 12 * 60 * MINUTE;
+    let upto = ms(change) + 12 * 60 * MINUTE;
     let due = written.due(&zone, from, upto);
     // The clock has shown nothing before `from`, so the first hours may lack what it repeats.
     for _ in 0..20 {

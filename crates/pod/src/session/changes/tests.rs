@@ -11,10 +11,8 @@ fn wrote(changes: &mut Changes, seq: u64, path: &str, before: &str, after: &str)
         gap: None,
         whole: None,
     });
-    let (path, after) = (
-        path.to_owned(),
-        digest(after).map(|digest| digest.to_string()),
-    );
+    let path = path.to_owned();
+    let after = digest(after).map(|digest| digest.to_string());
     changes.take(
         seq,
         0,
@@ -31,7 +29,9 @@ fn wrote(changes: &mut Changes, seq: u64, path: &str, before: &str, after: &str)
 }
 
 fn moved(changes: &mut Changes, from: &str, to: &str, made: Option<&str>) {
-    let (from, to, made) = (from.to_owned(), to.to_owned(), made.map(str::to_owned));
+    let from = from.to_owned();
+    let to = to.to_owned();
+    let made = made.map(str::to_owned);
     changes.take(
         1,
         0,
@@ -250,7 +250,8 @@ fn what_was_made_goes_with_what_it_was_made_for() {
     );
     let made = |changes: &Changes| changes.files().next().unwrap().made.clone();
     let file = |before, after: Option<&str>, made: Option<&str>| {
-        let (after, made) = (after.map(str::to_owned), made.map(str::to_owned));
+        let after = after.map(str::to_owned);
+        let made = made.map(str::to_owned);
         FileChanged {
             call: None,
             path: "/w/open/f".to_owned(),

@@ -12,7 +12,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 fn tool(name: &str, schema: usize) -> ToolDefinition {
-    let (description, schema) = (String::new(), "s".repeat(schema).into());
+    let description = String::new();
+    let schema = "s".repeat(schema).into();
     ToolDefinition {
         name: name.to_owned(),
         description,
@@ -57,7 +58,8 @@ fn user(bytes: usize) -> Item {
 }
 
 fn result(bytes: usize) -> Item {
-    let (summary, content) = (String::new(), "r".repeat(bytes));
+    let summary = String::new();
+    let content = "r".repeat(bytes);
     Item::ToolResult {
         id: CallId::new(1).unwrap(),
         outcome: ToolOutcome {

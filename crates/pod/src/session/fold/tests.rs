@@ -63,7 +63,8 @@ fn result(number: u64, status: ResultStatus, output: Option<Output>) -> Record {
         summary: "summary".to_owned(),
         content: String::new(),
     };
-    let (feature, ms) = (None, 0);
+    let feature = None;
+    let ms = 0;
     ToolFinished {
         command: None,
         call: id(number),
@@ -235,7 +236,8 @@ fn a_refusal_is_remembered_until_the_model_proposes_another_call() {
 
 #[test]
 fn a_notification_is_delivered_once_and_as_it_was_queued() {
-    let (feature, text) = ("builtin:f".to_owned(), "words".to_owned());
+    let feature = "builtin:f".to_owned();
+    let text = "words".to_owned();
     let queued = NotificationQueued {
         number: 1,
         feature,
@@ -246,7 +248,8 @@ fn a_notification_is_delivered_once_and_as_it_was_queued() {
         by: None,
     };
     let delivered = |text: &str| {
-        let (feature, text) = (queued.feature.clone(), text.to_owned());
+        let feature = queued.feature.clone();
+        let text = text.to_owned();
         Record::from(SystemItem::Notification {
             number: 1,
             feature,
@@ -266,11 +269,9 @@ fn a_notification_is_delivered_once_and_as_it_was_queued() {
 #[test]
 fn keys_of_notifications_are_remembered_by_feature() {
     let queued = |number: u64, feature: &str| {
-        let (feature, text, key) = (
-            feature.to_owned(),
-            String::new(),
-            Some(format!("k{number}")),
-        );
+        let feature = feature.to_owned();
+        let text = String::new();
+        let key = Some(format!("k{number}"));
         NotificationQueued {
             number,
             feature,

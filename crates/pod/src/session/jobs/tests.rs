@@ -4,8 +4,12 @@ use super::*;
 use crate::record::{Gap, JobStarter, Record};
 
 fn began(job: u64) -> ChildProcess {
-    let (feature, command) = ("builtin:f".to_owned(), "sleep 1".to_owned());
-    let (pid, start, deadline_ms, at_ms) = (7, 8, 9, 10);
+    let feature = "builtin:f".to_owned();
+    let command = "sleep 1".to_owned();
+    let pid = 7;
+    let start = 8;
+    let deadline_ms = 9;
+    let at_ms = 10;
     ChildProcess {
         job,
         feature,

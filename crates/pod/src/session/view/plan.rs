@@ -135,7 +135,8 @@ impl NextRequest<'_> {
         } else {
             GROWTH
         };
-        let (known, grown) = (self.tries.fruitless, self.window.unwrap_or_default() / part);
+        let known = self.tries.fruitless;
+        let grown = self.window.unwrap_or_default() / part;
         known > 0 && !self.is_over() && (known..known.saturating_add(grown)).contains(&self.used())
     }
 
@@ -296,7 +297,8 @@ impl Scene<'_> {
 
     /// The number of the item at this place behind the compacted ones; their end before it.
     fn number(&self, at: usize) -> u64 {
-        let (compacted, all) = (self.shown().view.compacted, self.next.state.items);
+        let compacted = self.shown().view.compacted;
+        let all = self.next.state.items;
         let from_end = (self.items.len() - at.min(self.items.len())) as u64;
         (all + 1).saturating_sub(from_end).max(compacted)
     }
@@ -335,7 +337,8 @@ impl Scene<'_> {
     /// Carries a change out, to count what leaves.
     fn planned(&self, mut pruned: Pruned) -> Plan {
         let sum = |items: &[Item]| items.iter().map(bytes).sum::<u64>();
-        let (mut items, before) = (self.items.clone(), sum(&self.items));
+        let mut items = self.items.clone();
+        let before = sum(&self.items);
         pruned.left = self.shown().project(&pruned, &mut items, self.surface);
         Plan {
             pruned,
@@ -345,11 +348,13 @@ impl Scene<'_> {
 
     /// Masks old results, the oldest first, until enough has left.
     fn results(&self) -> Option<Plan> {
-        let (end, view) = (self.old(), self.shown().view);
+        let end = self.old();
+        let view = self.shown().view;
         let first =
             self.items.len() - usize::try_from(self.next.state.items - view.compacted).ok()?;
         let mut upto = view.pruned;
-        let (mut freed, needed) = (0, self.used.saturating_sub(self.target));
+        let mut freed = 0;
+        let needed = self.used.saturating_sub(self.target);
         for (at, item) in self.items.iter().enumerate().take(end).skip(first) {
             let number = self.number(at);
             if let Item::ToolResult { id, outcome } = item
@@ -390,7 +395,8 @@ impl Scene<'_> {
     /// Takes old steps out of the requests; with `drops`, also the oldest turns until enough has left, but never the newest
     /// one.
     fn steps(&self, drops: bool) -> Option<Plan> {
-        let (shown, cut) = (self.shown(), self.cut());
+        let shown = self.shown();
+        let cut = self.cut();
         let compacted = self.number(cut).saturating_sub(1).max(shown.view.compacted);
         let mut kept: Vec<KeptItem> = shown.kept.to_vec();
         let mut last_call = shown.last_call;
@@ -505,7 +511,9 @@ impl Scene<'_> {
 
     /// Where the items are cut: behind a whole answer with all its results.
     fn cut(&self) -> usize {
-        let (end, mut open, mut cut) = (self.old(), 0_usize, 0);
+        let end = self.old();
+        let mut open = 0_usize;
+        let mut cut = 0;
         for (at, item) in self.items.iter().enumerate().take(end) {
             match item {
                 Item::ToolCall { .. } => open += 1,

@@ -34,7 +34,8 @@ impl ShownItems {
     /// The places up to `view.compacted`.
     pub(super) fn slots(&self) -> Vec<ShownPlace> {
         let mut slots = Vec::new();
-        let (mut before, mut call) = (0, 0);
+        let mut before = 0;
+        let mut call = 0;
         let end = KeptItem(self.view.compacted.saturating_add(1), self.last_call);
         for KeptItem(number, hidden) in self.kept.iter().copied().chain([end]) {
             let items = number.saturating_sub(before).saturating_sub(1);
@@ -59,7 +60,8 @@ impl ShownItems {
 
     /// Whether this change can follow, in a session with this many items.
     pub(in crate::session) fn precedes(&self, pruned: &Pruned, items: u64) -> bool {
-        let (old, new) = (self.view, pruned.view);
+        let old = self.view;
+        let new = pruned.view;
         let in_order =
             new.dropped <= new.compacted && new.compacted <= new.pruned && new.pruned <= items;
         let Some(kept) = &pruned.kept else {
@@ -267,7 +269,8 @@ impl<'a> Change<'a> {
 
     fn leaves(&mut self, item: &Item) {
         self.is_changed = true;
-        let (size, left) = (bytes(item), &mut self.left);
+        let size = bytes(item);
+        let left = &mut self.left;
         match item {
             Item::User { .. } | Item::Command { .. } => left.inputs += size,
             Item::Assistant { .. } => left.answers += size,
@@ -292,7 +295,8 @@ impl<'a> Change<'a> {
         let Item::ToolResult { id, outcome } = item else {
             return None;
         };
-        let (length, pruned) = (outcome.content.len(), self.pruned);
+        let length = outcome.content.len();
+        let pruned = self.pruned;
         if number <= self.compacted
             || pruned.keep.contains(id)
             || (length as u64) < pruned.min_bytes

@@ -283,12 +283,10 @@ fn where_nothing_can_leave_it_is_looked_for_again_after_some_growth() {
 #[test]
 fn what_waits_for_the_next_request_counts() {
     let items = ten();
-    let (state, pending) = (
-        state(&items),
-        [Item::User {
-            text: "u".repeat(12_000),
-        }],
-    );
+    let state = state(&items);
+    let pending = [Item::User {
+        text: "u".repeat(12_000),
+    }];
     let next = |pending| {
         next(&state, pending, 14_000, policy(1_000)).plan(
             || Some(items.clone()),
@@ -398,13 +396,11 @@ fn sealed(items: &[Item]) -> String {
 #[test]
 fn a_loop_of_calls_keeps_all_its_seals_or_none() {
     let text = "x".to_owned();
-    let (words, note) = (
-        Item::User { text: text.clone() },
-        Item::System {
-            source: "host".to_owned(),
-            text: text.clone(),
-        },
-    );
+    let words = Item::User { text: text.clone() };
+    let note = Item::System {
+        source: "host".to_owned(),
+        text: text.clone(),
+    };
     let step = |letter: &str, number| [thought(letter), call(number), result(number, 600)];
     // Two loops. Words that come with a result do not end the second one.
     let ends = [thought("c"), Item::Assistant { text }];
@@ -925,7 +921,8 @@ fn hooks_may_keep_results() {
 
 #[test]
 fn others_leave_in_the_place_of_results_that_hooks_keep() {
-    let (items, keep) = (ten(), BTreeSet::from([id(1), id(2)]));
+    let items = ten();
+    let keep = BTreeSet::from([id(1), id(2)]);
     let state = state(&items);
     let pruned = next(&state, &[], 12_000, policy(1_000))
         .plan(|| Some(items.clone()), &texts(), &keep)

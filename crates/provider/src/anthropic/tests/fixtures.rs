@@ -34,7 +34,8 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
                 // The last one counts; it is shown where the stop is.
                 lines.retain(|line| !line.starts_with("usage"));
                 calls.iter_mut().for_each(|at| *at = lines.len().min(*at));
-                let (input, output) = (usage.input, usage.output);
+                let input = usage.input;
+                let output = usage.output;
                 lines.push(format!(
                     "usage {input} {output} {} {}",
                     usage.cached, usage.cache_write
@@ -61,7 +62,8 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
 }
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut decoder, mut out) = (MessagesDecoder::default(), Vec::new());
+    let mut decoder = MessagesDecoder::default();
+    let mut out = Vec::new();
     let ended = pieces
         .try_for_each(|piece| decoder.push(piece, &mut out))
         .and_then(|()| decoder.finish(&mut out));

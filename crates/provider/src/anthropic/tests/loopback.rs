@@ -143,10 +143,8 @@ async fn what_passes_is_retried_until_it_has_passed() {
         ),
     ];
     // Wherever it is cut behind the stop reason. What comes to the body's own end there is whole, as for the vendor's SDK.
-    let (reason, stop) = (
-        ANSWER.find("event: message_delta").unwrap(),
-        ANSWER.find("event: message_stop").unwrap(),
-    );
+    let reason = ANSWER.find("event: message_delta").unwrap();
+    let stop = ANSWER.find("event: message_stop").unwrap();
     let counted = ANSWER.replace(
         "event: message_stop",
         "event: ping\ndata: {\"type\": \"ping\"}\n\nevent: message_stop",

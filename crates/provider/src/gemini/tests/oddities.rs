@@ -5,7 +5,8 @@ use crate::gemini::decode::GeminiDecoder;
 use llm_worker::ModelEvent;
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut decoder, mut out) = (GeminiDecoder::default(), Vec::new());
+    let mut decoder = GeminiDecoder::default();
+    let mut out = Vec::new();
     let ended = pieces
         .try_for_each(|piece| decoder.push(piece, &mut out))
         .and_then(|()| decoder.finish(&mut out));

@@ -273,7 +273,9 @@ fn check_order<'a>(dialect: Chat, items: impl Iterator<Item = &'a Item>) {
         tools: Vec::new(),
         ..surface()
     };
-    let (mut whole, mut pieces, mut open) = (Vec::new(), Vec::new(), 0);
+    let mut whole = Vec::new();
+    let mut pieces = Vec::new();
+    let mut open = 0;
     dialect.head(&surface, &mut whole);
     dialect.head(&surface, &mut pieces);
     let mut last = Value::Null;

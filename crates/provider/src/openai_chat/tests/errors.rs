@@ -495,7 +495,9 @@ fn finished(delta: &str, reason: &str) -> Reply {
 /// pi#9681: an answer that stops for a tool call and has none was a silent end.
 #[tokio::test]
 async fn an_empty_answer_is_asked_again_once() {
-    let (nothing, blank, words) = ("{}", r#"{"content":" \n"}"#, r#"{"content":"x"}"#);
+    let nothing = "{}";
+    let blank = r#"{"content":" \n"}"#;
+    let words = r#"{"content":"x"}"#;
     type Row = (
         &'static str,
         Vec<Reply>,

@@ -6,8 +6,11 @@ use llm_worker::ModelEvent;
 
 /// Events as short lines, neighbouring text and arguments joined.
 fn shown(events: &[ModelEvent]) -> Vec<String> {
-    let (mut seals, mut calls) = (Vec::new(), Vec::<String>::new());
-    let (mut text, mut reasoning, mut rest) = (String::new(), String::new(), Vec::new());
+    let mut seals = Vec::new();
+    let mut calls = Vec::<String>::new();
+    let mut text = String::new();
+    let mut reasoning = String::new();
+    let mut rest = Vec::new();
     for event in events {
         match event {
             ModelEvent::Text(more) => text.push_str(more),
@@ -49,7 +52,8 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
 }
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut decoder, mut out) = (ChatDecoder::default(), Vec::new());
+    let mut decoder = ChatDecoder::default();
+    let mut out = Vec::new();
     let ended = pieces
         .try_for_each(|piece| decoder.push(piece, &mut out))
         .and_then(|()| decoder.finish(&mut out));

@@ -94,7 +94,9 @@ fn good() -> Reply {
 
 /// The text after the last retry, how often it was retried, and the stop.
 fn heard(events: &[ModelEvent]) -> (String, usize, Option<&StopReason>) {
-    let (mut text, mut retries, mut stop) = (String::new(), 0, None);
+    let mut text = String::new();
+    let mut retries = 0;
+    let mut stop = None;
     for event in events {
         assert!(stop.is_none(), "nothing follows the stop: {event:?}");
         match event {
@@ -134,7 +136,8 @@ fn assert_hello(
 async fn two_requests_share_a_connection_and_carry_the_exact_bytes() {
     let server = Server::start([good(), good()]).await;
     let rig = Rig::at(server.port);
-    let (small, large) = (body(1), body(300));
+    let small = body(1);
+    let large = body(300);
     assert!(large.chunks().len() > 5, "more than one chunk travels");
     assert_hello(rig.ask_with(&small).await, 0, "first");
     assert_hello(rig.ask_with(&large).await, 0, "second");
@@ -188,7 +191,9 @@ async fn a_connection_unused_for_too_long_is_not_trusted() {
     let server = Server::start([good(), good()]).await;
     let mut rig = Rig::at(server.port);
     let long = Duration::from_secs(20);
-    let (connect, first_byte, between_bytes) = (long, long, long);
+    let connect = long;
+    let first_byte = long;
+    let between_bytes = long;
     let timeouts = Timeouts {
         connect,
         first_byte,
@@ -312,10 +317,8 @@ async fn what_breaks_between_the_finish_reason_and_the_end_is_a_cut_if_the_body_
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
     let mut cuts = 0;
     for text in [ANSWER, &fixture.replace("\"ok\"", "\"Hello\"")] {
-        let (finished, done) = (
-            text.find("\"finish_reason\":\"stop\"").unwrap(),
-            text.find("data: [DONE]").unwrap(),
-        );
+        let finished = text.find("\"finish_reason\":\"stop\"").unwrap();
+        let done = text.find("data: [DONE]").unwrap();
         let ends = text
             .match_indices("\n\n")
             .map(|(at, _)| at + 2)
@@ -596,7 +599,9 @@ async fn an_exchange_is_bounded_as_a_whole() {
         let (port, listener) = dripping().await;
         let mut rig = Rig::at(port);
         let long = Duration::from_secs(600);
-        let (connect, first_byte, between_bytes) = (long, long, long);
+        let connect = long;
+        let first_byte = long;
+        let between_bytes = long;
         let (whole, error_body) = if head.starts_with('2') {
             (short, long)
         } else {

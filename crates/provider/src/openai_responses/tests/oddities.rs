@@ -5,7 +5,8 @@ use crate::openai_responses::decode::ResponsesDecoder;
 use llm_worker::ModelEvent;
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut decoder, mut out) = (ResponsesDecoder::default(), Vec::new());
+    let mut decoder = ResponsesDecoder::default();
+    let mut out = Vec::new();
     let ended = pieces
         .try_for_each(|piece| decoder.push(piece, &mut out))
         .and_then(|()| decoder.finish(&mut out));

@@ -34,7 +34,8 @@ impl FeatureUnderTest {
             .clone();
         let deadline = Duration::from_millis(found.declaration.deadline_ms).min(most);
         let due = SystemTime::UNIX_EPOCH + Duration::from_micros(self.pod.clock.now());
-        let (start, cancel) = ((TriggerKind::Request, 1), CancellationToken::new());
+        let start = (TriggerKind::Request, 1);
+        let cancel = CancellationToken::new();
         let cx = BackgroundTaskContext::new(1, start, due, deadline, cancel.clone());
         let Some(Open {
             actor: slot,
@@ -49,7 +50,8 @@ impl FeatureUnderTest {
         let Some(mut actor) = slot.take() else {
             self.dead()
         };
-        let (told, gone) = (&mut self.events, self.pod.points.gone());
+        let told = &mut self.events;
+        let gone = self.pod.points.gone();
         let run = async {
             if let Some(after) = cancelled {
                 // Spawned, because the task may hold its thread.

@@ -62,7 +62,8 @@ impl ViKeys {
 
     /// A letter in normal mode.
     pub(in crate::screen) fn key(&mut self, key: char, text: &mut Composer) {
-        let (caret, end) = (text.caret(), text.line_end());
+        let caret = text.caret();
+        let end = text.line_end();
         match (self.begun.take(), key) {
             (None, 'd' | 'c') => self.begun = Some(key),
             (Some('d'), 'd') => self.cut_line(text),
@@ -118,7 +119,8 @@ impl ViKeys {
     }
 
     fn cut_line(&mut self, text: &mut Composer) {
-        let (start, end) = (text.line_start(), text.line_end());
+        let start = text.line_start();
+        let end = text.line_end();
         if text.is_empty() {
             return;
         }

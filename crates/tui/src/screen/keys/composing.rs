@@ -213,7 +213,8 @@ impl Screen {
             }
             Slash::New => {
                 let status = self.model.status();
-                let (dir, model) = (status.host.cwd.clone(), status.model.clone());
+                let dir = status.host.cwd.clone();
+                let model = status.model.clone();
                 self.tell("starting a new pod here …", Tone::Dim);
                 self.outbox.push(Intent::NewPod { dir, model });
             }

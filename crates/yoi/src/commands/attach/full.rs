@@ -123,7 +123,8 @@ pub(super) async fn run(
     };
     let (updates, from_link) = mpsc::channel(UPDATES);
     let (to_link, intents) = mpsc::channel(1);
-    let (name_of_pod, shown) = (name.to_owned(), LastShown::default());
+    let name_of_pod = name.to_owned();
+    let shown = LastShown::default();
     let link = Link {
         name: name_of_pod,
         dir: dir.clone(),
@@ -165,7 +166,8 @@ pub(super) async fn run(
         // It stands there.
         Drawing::Below(_) => Vec::new(),
     };
-    let (unsent, is_ended) = (full.unsent(), full.is_ended);
+    let unsent = full.unsent();
+    let is_ended = full.is_ended;
     drop(full);
     let exit = match stop {
         Stop::Switched(to) => return Ok(Left::Switched { to, unsent }),
@@ -550,7 +552,8 @@ impl<'a> Full<'a> {
 
 /// The texts in requests that were not answered; of drafts, only the newest counts.
 fn unaccepted<'a>(requests: impl Iterator<Item = &'a Intent>) -> Vec<String> {
-    let (mut texts, mut draft) = (Vec::new(), None);
+    let mut texts = Vec::new();
+    let mut draft = None;
     for request in requests {
         match request {
             Intent::Send { text, .. }
@@ -698,7 +701,8 @@ mod tests {
 
     #[test]
     fn without_the_focus_or_word_of_it_a_person_may_not_look() {
-        let (short, long) = (Duration::from_secs(1), QUIET);
+        let short = Duration::from_secs(1);
+        let long = QUIET;
         assert!(is_unseen(Some(false), short) && is_unseen(None, long));
         assert!(!is_unseen(Some(true), long) && !is_unseen(None, short));
     }

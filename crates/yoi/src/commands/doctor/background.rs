@@ -68,7 +68,8 @@ fn kills(root: &Path) -> bool {
         parts.sort();
         files.extend(parts);
     }
-    let (mut default, mut set) = (false, None);
+    let mut default = false;
+    let mut set = None;
     for text in files
         .iter()
         .filter_map(|file| fs::read_to_string(file).ok())

@@ -302,7 +302,8 @@ fn compare(path: &mut Vec<String>, from: &Value, to: &Value, found: &mut Vec<Cha
         (Value::Object(from), Value::Object(to)) => fields(path, from, to, found),
         (Value::Array(from), Value::Array(to)) => lists(path, from, to, found),
         (from, to) if from != to => {
-            let (from, to) = (Some(from.clone()), Some(to.clone()));
+            let from = Some(from.clone());
+            let to = Some(to.clone());
             found.push(Change {
                 path: path.clone(),
                 kind: Kind::Changed,
@@ -327,7 +328,8 @@ fn fields(
 
 /// Things in lists are told apart by name, so that one more does not look like a change of all behind it.
 fn lists(path: &mut Vec<String>, from: &[Value], to: &[Value], found: &mut Vec<Change>) {
-    let (left, right) = (named(from), named(to));
+    let left = named(from);
+    let right = named(to);
     let common = |of: &[(String, &Value)], other: &[(String, &Value)]| -> Vec<String> {
         let names = of.iter().map(|(name, _)| name);
         names
@@ -336,10 +338,8 @@ fn lists(path: &mut Vec<String>, from: &[Value], to: &[Value], found: &mut Vec<C
             .collect()
     };
     if common(&left, &right) != common(&right, &left) {
-        let (from, to) = (
-            Some(Value::Array(from.to_vec())),
-            Some(Value::Array(to.to_vec())),
-        );
+        let from = Some(Value::Array(from.to_vec()));
+        let to = Some(Value::Array(to.to_vec()));
         found.push(Change {
             path: path.clone(),
             kind: Kind::Reordered,

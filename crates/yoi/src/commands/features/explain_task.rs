@@ -313,7 +313,8 @@ mod tests {
     const NOON: u64 = 1_767_268_800_000; // 2026-01-01T12:00:00Z, a Thursday
 
     fn task(triggers: Vec<TaskTrigger>, restart: Restart) -> BackgroundTaskDeclaration {
-        let (name, effect) = ("refresh".to_owned(), ToolEffect::Effectful);
+        let name = "refresh".to_owned();
+        let effect = ToolEffect::Effectful;
         BackgroundTaskDeclaration {
             name,
             effect,
@@ -358,7 +359,8 @@ mod tests {
 
     #[test]
     fn the_restart_rule_is_in_words() {
-        let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
+        let hour = Duration::from_secs(3600);
+        let minute = Duration::from_secs(60);
         let of = |rule| texts(runs(&task(Vec::new(), rule)))[1].clone();
         assert_eq!(
             of(Restart::Never),

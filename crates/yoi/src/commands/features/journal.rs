@@ -92,8 +92,11 @@ impl Starts {
         if let Record::Features(features) = record {
             self.kept.pop_if(|last| !wanted.contains(&last.start));
             self.count += 1;
-            let (start, report) = (self.count, features.report);
-            let (notes, calls, used) = (Vec::new(), BTreeMap::new(), None);
+            let start = self.count;
+            let report = features.report;
+            let notes = Vec::new();
+            let calls = BTreeMap::new();
+            let used = None;
             self.kept.push(PodStart {
                 start,
                 seq,

@@ -45,7 +45,8 @@ pub(crate) fn render(document: &Value) -> Page {
         page.wrapped("! ", text(diagnostic, "message"));
     }
     for unmet in list(document, "unmet") {
-        let (id, by) = (text(unmet, "feature_id"), text(unmet, "required_by"));
+        let id = text(unmet, "feature_id");
+        let by = text(unmet, "required_by");
         page.wrapped(
             "! ",
             &format!("{id} is required by {by} but is not installed"),
@@ -72,7 +73,8 @@ fn slash(feature: &Value) -> String {
 }
 
 fn row(page: &mut Page, feature: &Value, width: usize) {
-    let (outcome, id) = (text(feature, "outcome"), text(feature, "feature_id"));
+    let outcome = text(feature, "outcome");
+    let id = text(feature, "feature_id");
     let mark = match outcome {
         "installed" => "✓",
         "degraded" => "~",
@@ -299,7 +301,8 @@ fn sum(document: &Value) -> String {
             .filter(|f| text(f, "outcome") == outcome)
             .count()
     };
-    let (degraded, on) = (count("degraded"), count("installed") + count("degraded"));
+    let degraded = count("degraded");
+    let on = count("installed") + degraded;
     let mut words = vec![format!("{on} installed")];
     words.extend((degraded > 0).then(|| format!("{degraded} of them partly")));
     words.extend(

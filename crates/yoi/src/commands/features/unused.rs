@@ -51,7 +51,8 @@ impl Unused {
                 Failure::new(Exit::Unavailable, what).help("let a run of this pod finish first")
             );
         };
-        let (mut unused, mut uncounted) = (Vec::new(), 0);
+        let mut unused = Vec::new();
+        let mut uncounted = 0;
         for feature in list(&newest.report, "features") {
             if !["installed", "degraded"].contains(&text(feature, "outcome")) {
                 continue;
@@ -80,7 +81,8 @@ impl Unused {
                     mine.fold((0, 0), |sum, row| (sum.0 + row.uses, sum.1 + row.refused));
                 match counted(held, uses, newest) {
                     Some(0) => {
-                        let (feature, means) = (id.to_owned(), means(held));
+                        let feature = id.to_owned();
+                        let means = means(held);
                         let included = granted.iter().any(|wide| wide != held && wide.covers(held));
                         unused.push(Idle {
                             feature,
@@ -134,7 +136,8 @@ fn idle_words(idle: &[Idle]) -> String {
         0 => text.to_owned(),
         refused => format!("{text} (refused {})", count(refused, "time")),
     };
-    let (mut parts, mut tools) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    let mut tools = Vec::new();
     for idle in idle.iter().filter(|idle| !idle.included) {
         match &idle.held {
             HostCapability::ContributeTool { name } => tools.push(shown(idle, name)),

@@ -146,16 +146,15 @@ impl Site {
 
     fn is_gone(&self) -> bool {
         let id = |meta: &fs::Metadata| (meta.dev(), meta.ino());
-        let (now, held) = (fs::metadata(&self.dir).ok(), self.opened.metadata().ok());
+        let now = fs::metadata(&self.dir).ok();
+        let held = self.opened.metadata().ok();
         now.as_ref().map(id) != held.as_ref().map(id)
     }
 
     /// Says where things are by the pod's own name.
     pub(crate) fn failure(&self, failure: Failure) -> Failure {
-        let (held, dir) = (
-            self.held.display().to_string(),
-            self.dir.display().to_string(),
-        );
+        let held = self.held.display().to_string();
+        let dir = self.dir.display().to_string();
         Failure {
             message: failure.message.replace(&held, &dir),
             ..failure

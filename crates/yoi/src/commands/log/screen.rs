@@ -22,7 +22,8 @@ pub(super) fn run(
     let look = Look::of_stdout();
     let theme = look.map_or(Theme::Plain, |look| look.theme);
     let mut screen = Screen::before_any_record(name, theme);
-    let (mut newest, mut time_us) = (0, 0);
+    let mut newest = 0;
+    let mut time_us = 0;
     for frame in reader.frames() {
         let frame = frame.map_err(|e| read_failure(name, &e))?;
         if at.is_some_and(|at| frame.seq > at) {

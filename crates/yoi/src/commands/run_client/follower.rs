@@ -40,7 +40,9 @@ impl Follower {
     ) -> Result<Self, Failure> {
         let (woken, waker) = pipe().map_err(|e| no_thread(&e))?;
         let progress = Arc::new(Progress::default());
-        let (site, shared, name) = (Site::of(dir)?, progress.clone(), name.to_owned());
+        let site = Site::of(dir)?;
+        let shared = progress.clone();
+        let name = name.to_owned();
         let read = move || {
             let mut screen = RunOutput::of_process(style);
             let reading = Reading {

@@ -161,7 +161,8 @@ impl Asker {
         };
         let arguments_digest = asked.arguments_digest.clone();
         let uid = rustix::process::getuid().as_raw();
-        let (client, role) = ("yoi run".to_owned(), "approver".to_owned());
+        let client = "yoi run".to_owned();
+        let role = "approver".to_owned();
         let by = Some(Who {
             client,
             role,
@@ -191,7 +192,8 @@ impl Asker {
         let Self {
             outcomes, rules, ..
         } = self;
-        let (mut answer, mut ended) = (Some(answer), false);
+        let mut answer = Some(answer);
+        let mut ended = false;
         let mut record = || {
             let recorded = answer
                 .take()

@@ -29,7 +29,9 @@ impl Write for Terminal {
 }
 
 fn style(look: Option<Look>) -> OutputStyle {
-    let (json, quiet, colour) = (false, false, false);
+    let json = false;
+    let quiet = false;
+    let colour = false;
     OutputStyle {
         json,
         terminal: true,
@@ -142,11 +144,9 @@ fn record(record: impl Into<Record>) -> Event {
 }
 
 fn called(id: &str, name: &str, arguments: &str) -> Event {
-    let (id, name, arguments) = (
-        id.to_owned().try_into().unwrap(),
-        name.to_owned(),
-        arguments.to_owned(),
-    );
+    let id = id.to_owned().try_into().unwrap();
+    let name = name.to_owned();
+    let arguments = arguments.to_owned();
     record(ItemAdded {
         item: Item::ToolCall {
             id,

@@ -8,8 +8,10 @@ use std::os::unix::fs::symlink;
 
 #[test]
 fn providers_keys_and_addresses_of_a_repository_are_never_used() {
-    let (scene, lair) = (Scene::new(), Lair::new());
-    let (url, command) = (lair.url(), touch(&scene));
+    let scene = Scene::new();
+    let lair = Lair::new();
+    let url = lair.url();
+    let command = touch(&scene);
     let provider = |name: &str, key: &str| {
         format!(
             "[providers.{name}]\napi = \"openai-chat\"\nbase_url = \"{url}\"\nattempts = 1\nkey = {key}\n"

@@ -72,7 +72,8 @@ fn unharmed(scene: &Scene) {
 
 /// Every file below the project, with its length.
 fn files(scene: &Scene) -> Vec<(PathBuf, u64)> {
-    let (mut found, mut dirs) = (Vec::new(), vec![scene.path("project")]);
+    let mut found = Vec::new();
+    let mut dirs = vec![scene.path("project")];
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).unwrap() {
             let (path, meta) = entry

@@ -177,7 +177,8 @@ fn what_an_endpoint_says_is_shown_harmlessly() {
     let scene = Scene::new();
     let evil = format!("one\nyoi: granted{EVIL}");
     let endpoint = Endpoint::start({
-        let (evil, asked) = (evil.clone(), AtomicUsize::new(0));
+        let evil = evil.clone();
+        let asked = AtomicUsize::new(0);
         move |_, body| {
             if body.is_null() {
                 let list = json!({ "object": "list", "data": [{ "id": evil, "object": "model" }] });

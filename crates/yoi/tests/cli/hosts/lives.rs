@@ -51,7 +51,8 @@ fn a_pod_stays_until_it_is_asked_to_end() {
         (Some("p"), Some("running"))
     );
     // A session of its own, without a terminal, and nothing of the starter's pipes.
-    let (session, terminal) = (&stat(host.pid)[3], &stat(host.pid)[4]);
+    let session = &stat(host.pid)[3];
+    let terminal = &stat(host.pid)[4];
     assert_eq!(
         (session.as_str(), terminal.as_str()),
         (host.pid.to_string().as_str(), "0")

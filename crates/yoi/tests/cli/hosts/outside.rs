@@ -159,7 +159,8 @@ fn a_project_that_was_away_for_a_while_is_worked_in_again() {
     let around = Around::new();
     let host = Host::start(&around.scene, &["go", "-m", &around.model]);
     reached(&around.scene.file("started"));
-    let (here, away) = (around.scene.path("project"), around.scene.path("away"));
+    let here = around.scene.path("project");
+    let away = around.scene.path("away");
     fs::rename(&here, &away).unwrap();
     let elsewhere = |args: &[&str]| {
         finish(

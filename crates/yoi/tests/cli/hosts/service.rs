@@ -13,11 +13,9 @@ const UNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/yoi@.service
 
 /// Section and key to value.
 fn unit() -> BTreeMap<(String, String), String> {
-    let (text, mut section, mut keys) = (
-        fs::read_to_string(UNIT).unwrap(),
-        String::new(),
-        BTreeMap::new(),
-    );
+    let text = fs::read_to_string(UNIT).unwrap();
+    let mut section = String::new();
+    let mut keys = BTreeMap::new();
     for line in text
         .lines()
         .map(str::trim)

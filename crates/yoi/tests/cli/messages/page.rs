@@ -154,7 +154,9 @@ impl Page {
                     .map(|text| format!("{text}\n"))
                     .unwrap_or_default()
             };
-            let (status, summary, content) = (text("status"), text("summary"), text("content"));
+            let status = text("status");
+            let summary = text("summary");
+            let content = text("content");
             let call = format!("{} {}", call["name"].as_str().unwrap(), call["arguments"]);
             let told = self.stable(&format!(
                 "\n> {call}\n{}: {summary}{content}",

@@ -69,7 +69,8 @@ fn public_reports_have_their_right_values() {
         );
     }
 
-    let (left, wrong) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
+    let left = Mutex::new(rows.iter());
+    let wrong = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {

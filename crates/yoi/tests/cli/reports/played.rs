@@ -113,7 +113,9 @@ fn dated(headers: &str) -> String {
 }
 
 pub(super) fn run(row: &Row) -> Vec<String> {
-    let (play, always, messages) = (Play::of(row), row.always, row.api == "anthropic");
+    let play = Play::of(row);
+    let always = row.always;
+    let messages = row.api == "anthropic";
     let came = Arc::new(Mutex::new(Vec::new()));
     let times = came.clone();
     let endpoint = Endpoint::start(move |number, _| {

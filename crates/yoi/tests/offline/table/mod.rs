@@ -54,7 +54,8 @@ impl Row {
 
 fn stands(text: &str, part: &str) -> bool {
     let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    let (first, last) = (word(part.chars().next()), word(part.chars().next_back()));
+    let first = word(part.chars().next());
+    let last = word(part.chars().next_back());
     text.match_indices(part).any(|(at, _)| {
         let before = word(text[..at].chars().next_back());
         let after = word(text[at + part.len()..].chars().next());

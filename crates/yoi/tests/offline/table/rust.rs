@@ -334,10 +334,8 @@ fn rust_changes(root: &Path) -> Vec<Row> {
 /// The same things said in other words, and what is easily said wrongly.
 fn more(root: &Path) -> Vec<Row> {
     let word = |word: &'static str| move |line: &str| has_word(line, word);
-    let (todo, fixme) = (
-        places(root, all, word("TODO")),
-        places(root, all, word("FIXME")),
-    );
+    let todo = places(root, all, word("TODO"));
+    let fixme = places(root, all, word("FIXME"));
     let either = places(root, all, |line| {
         has_word(line, "TODO") || has_word(line, "FIXME")
     });

@@ -105,10 +105,8 @@ fn what_git_reads_is_read() {
     } else {
         300
     };
-    let (mut taken, hasher) = (
-        0,
-        std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default(),
-    );
+    let mut taken = 0;
+    let hasher = std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default();
     for seed in 0..count {
         let mut text = b"[core]\n".to_vec();
         for at in 0..(seed % 24) {

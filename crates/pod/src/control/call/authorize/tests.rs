@@ -27,11 +27,9 @@ const CALLS: u64 = 8;
 struct Parses(ToolDefinition, Latch);
 
 fn parses(gate: &Latch) -> Arc<Parses> {
-    let (name, description, schema) = (
-        "Parse".to_owned(),
-        "Parses.".to_owned(),
-        r#"{"type":"object"}"#.into(),
-    );
+    let name = "Parse".to_owned();
+    let description = "Parses.".to_owned();
+    let schema = r#"{"type":"object"}"#.into();
     let definition = ToolDefinition {
         name,
         description,
@@ -168,7 +166,9 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
     let callbacks = Callbacks::with_grace(runtime.handle().clone(), GRACE);
     let gate = Latch::new("parsed");
     let tool = parses(&gate);
-    let (definition, deadline, door) = (tool.0.clone(), Duration::from_secs(1), Door::new());
+    let definition = tool.0.clone();
+    let deadline = Duration::from_secs(1);
+    let door = Door::new();
     let registered = RegisteredTool {
         feature: ID,
         definition,

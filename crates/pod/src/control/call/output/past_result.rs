@@ -15,7 +15,8 @@ const PAGE: (usize, usize) = (1000, 4 << 20);
 /// The content of this call's result, and the handle of its full output, if there is one.
 pub(super) fn of(dir: &Path, call: CallId) -> Result<(String, Option<String>), ToolError> {
     let reader = Reader::open(dir).map_err(|error| unread(&error))?;
-    let (name, mut before) = (call.to_string(), reader.durable() + 1);
+    let name = call.to_string();
+    let mut before = reader.durable() + 1;
     while before > 1 {
         let page = reader
             .page(before, PAGE.0, PAGE.1)
@@ -65,7 +66,8 @@ pub(super) fn page(content: &str, window: LineRange) -> Excerpt {
         }
     };
     let shown: Vec<&str> = shown.copied().collect();
-    let (first, total) = (first as u64, lines.len() as u64);
+    let first = first as u64;
+    let total = lines.len() as u64;
     let last = (first + shown.len() as u64).saturating_sub(1);
     Excerpt {
         text: shown.join("\n"),

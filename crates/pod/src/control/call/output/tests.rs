@@ -601,7 +601,8 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
 
 /// What a person who watches sees of these pieces, until the tool ends and after it.
 fn watched(shaping: Shaping, pieces: &[&[u8]]) -> (String, usize) {
-    let (scene, outputs) = (Scene::new(), LiveOutputs::new());
+    let scene = Scene::new();
+    let outputs = LiveOutputs::new();
     let secret = Secret::new(&ambient::claim(), "KEY", "sk-0123456789".to_owned());
     let live = outputs.begin(CallId::new(1).unwrap(), CallOrigin::default());
     let output = scene.watched(
@@ -610,7 +611,8 @@ fn watched(shaping: Shaping, pieces: &[&[u8]]) -> (String, usize) {
         shaping,
         Some(live),
     );
-    let (mut follower, mut seen) = (outputs.follow(), String::new());
+    let mut follower = outputs.follow();
+    let mut seen = String::new();
     for piece in pieces {
         output.write_output(piece).unwrap();
         follower

@@ -292,7 +292,8 @@ impl Slot {
     }
 
     fn restart_after(&mut self, ended: u64, pause_ms: u64, attempt: u32) {
-        let (at, attempt) = (ended.saturating_add(pause_ms), attempt.saturating_add(1));
+        let at = ended.saturating_add(pause_ms);
+        let attempt = attempt.saturating_add(1);
         self.restart = Some(PendingRestart {
             at,
             pause_ms,

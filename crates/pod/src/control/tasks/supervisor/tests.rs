@@ -25,7 +25,8 @@ pub(super) fn spec(
     triggers: &[TaskTrigger],
     restart: Restart,
 ) -> TaskSpec {
-    let (name, triggers) = (name.to_owned(), triggers.to_vec());
+    let name = name.to_owned();
+    let triggers = triggers.to_vec();
     let declaration = BackgroundTaskDeclaration {
         name,
         effect,
@@ -336,7 +337,8 @@ fn a_place_is_given_anew() {
     };
     let mut it = start(&names.iter().map(on_request).collect::<Vec<_>>());
     let request = |task: &String| {
-        let (feature, task) = ("test:f".to_owned(), task.clone());
+        let feature = "test:f".to_owned();
+        let task = task.clone();
         SupervisorInput::Requested {
             feature,
             task,
@@ -581,7 +583,8 @@ fn always_restarts_and_slows_down_while_it_fails() {
         &[TaskTrigger::Start],
         rule,
     )]);
-    let (mut at, mut pauses) = (0, Vec::new());
+    let mut at = 0;
+    let mut pauses = Vec::new();
     for run in 1..=14 {
         it.handle(NOW + at, SupervisorInput::Woke);
         it.handle(NOW + at, SupervisorInput::Committed { run });

@@ -42,10 +42,8 @@ impl FeatureDemand {
 
     /// The bytes that a tool has more than before.
     pub(crate) fn grown(&mut self, (description, schema): (&str, &str), before: (&str, &str)) {
-        let (after, before) = (
-            written(description) + written(schema),
-            written(before.0) + written(before.1),
-        );
+        let after = written(description) + written(schema);
+        let before = written(before.0) + written(before.1);
         self.bytes += after.saturating_sub(before);
     }
 

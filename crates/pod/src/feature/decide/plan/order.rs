@@ -53,7 +53,9 @@ pub(super) fn order(mut needs: Needs) -> Order {
 
 /// The cycle that is reached from `start` by always taking the first open need; it begins with its smallest number.
 fn cycle(needs: &Needs, start: usize) -> Vec<usize> {
-    let (mut path, mut seen, mut at) = (Vec::new(), BTreeMap::new(), start);
+    let mut path = Vec::new();
+    let mut seen = BTreeMap::new();
+    let mut at = start;
     while !seen.contains_key(&at) {
         seen.insert(at, path.len());
         path.push(at);

@@ -47,7 +47,9 @@ pub(super) enum Resolution {
 impl<'a> Wiring<'a> {
     /// `planned` has the features that could be installed alone.
     pub(super) fn of(declared: &'a [&'a Declared], planned: &[PlannedFeature]) -> Self {
-        let (providers, known, order) = (BTreeMap::new(), BTreeMap::new(), Order::default());
+        let providers = BTreeMap::new();
+        let known = BTreeMap::new();
+        let order = Order::default();
         let mut wiring = Self {
             declared,
             providers,
@@ -256,7 +258,8 @@ impl<'a> Wiring<'a> {
                 absence(by, service),
             );
         }
-        let (version, provider) = (version.to_owned(), by.feature_id.clone());
+        let version = version.to_owned();
+        let provider = by.feature_id.clone();
         Resolution::Resolved(ResolvedService {
             service: service.clone(),
             version,
@@ -277,7 +280,8 @@ impl<'a> Wiring<'a> {
         });
         let found = live.filter_map(|(provider, offer)| {
             let by = planned.get(provider).filter(|by| by.outcome.is_live())?;
-            let (service, version) = (offer.service.clone(), offer.version.clone());
+            let service = offer.service.clone();
+            let version = offer.version.clone();
             Some(ResolvedService {
                 service,
                 version,
@@ -329,7 +333,8 @@ pub(super) fn provides(name: &str) -> HostCapability {
 }
 
 fn absence(provider: &PlannedFeature, service: &ServiceId) -> String {
-    let (id, name) = (&provider.feature_id, service.name.as_str());
+    let id = &provider.feature_id;
+    let name = service.name.as_str();
     match provider.outcome {
         InstallOutcome::Disabled => format!("its provider {id} is disabled"),
         InstallOutcome::Skipped => format!("its provider {id} is skipped"),

@@ -13,7 +13,8 @@ impl HostCapability {
         if discriminant(self) != discriminant(asked) {
             return None;
         }
-        let (mut own, mut both) = (self.clone(), asked.clone());
+        let mut own = self.clone();
+        let mut both = asked.clone();
         match (own.parts().1, both.parts().1) {
             (CapabilityScope::Name(own), CapabilityScope::Name(name)) => {
                 *name = name_of_both(own, name)?
@@ -255,7 +256,8 @@ fn hosts_of_both(own: &Names, asked: &Names) -> Option<Names> {
 
 /// Whether a pattern of hosts includes another; an invalid pattern includes nothing and is included nowhere.
 fn includes(own: &str, asked: &str) -> bool {
-    let (own, asked) = (own.parse::<HostPattern>(), asked.parse::<HostPattern>());
+    let own = own.parse::<HostPattern>();
+    let asked = asked.parse::<HostPattern>();
     own.ok()
         .zip(asked.ok())
         .is_some_and(|(own, asked)| own.covers(&asked))

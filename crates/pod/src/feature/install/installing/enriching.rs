@@ -105,19 +105,15 @@ impl Installing {
             return Err(format!("it contains {found}"));
         }
         let definition = after.definition(&tool.definition);
-        let (now, was) = (
-            (&*definition.description, &*definition.schema),
-            (&*tool.definition.description, &*tool.definition.schema),
-        );
+        let now = (&*definition.description, &*definition.schema);
+        let was = (&*tool.definition.description, &*tool.definition.schema);
         let mut demand = FeatureDemand::default();
         demand.grown(now, was);
         let sizes = [was, now].map(|(description, schema)| {
             u64::try_from(description.len() + schema.len()).unwrap_or(u64::MAX)
         });
-        let (id, properties) = (
-            (enricher.feature.clone(), enricher.declaration.name.clone()),
-            narrowing.properties,
-        );
+        let id = (enricher.feature.clone(), enricher.declaration.name.clone());
+        let properties = narrowing.properties;
         let of_arguments = (!properties.is_empty()).then(|| {
             ArgumentEnricher::new(
                 id,
@@ -137,7 +133,8 @@ impl Installing {
         let owner = tool.feature.clone();
         let [was, now] = sizes;
         self.report(&owner, |report| report.resize(was, now));
-        let (tool, by) = (name.to_owned(), enricher.declaration.name.clone());
+        let tool = name.to_owned();
+        let by = enricher.declaration.name.clone();
         let enriched = Enriched {
             tool,
             by,
@@ -171,7 +168,8 @@ fn asking(
     enricher: &InstalledEnricher,
     tools: Vec<(String, ToolSchema)>,
 ) -> InstallCallback<Vec<Answer>> {
-    let (code, door) = (Arc::clone(&enricher.code), Arc::clone(&enricher.door));
+    let code = Arc::clone(&enricher.code);
+    let door = Arc::clone(&enricher.door);
     Box::new(move || {
         let Ok(_inside) = door.enter() else {
             return Vec::new();

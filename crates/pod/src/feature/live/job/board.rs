@@ -37,7 +37,8 @@ pub(crate) struct JobControl {
 
 impl JobEntry {
     fn new(job: ChildProcess, began: bool) -> Self {
-        let (log, control) = (JobLog::default(), JobControl::default());
+        let log = JobLog::default();
+        let control = JobControl::default();
         Self {
             job,
             began,
@@ -126,7 +127,8 @@ impl JobBoard {
 
     /// How many jobs of this feature, and of all, start or run.
     pub(crate) fn running(&self, feature: &FeatureId) -> (usize, usize) {
-        let (jobs, feature) = (self.lock(), feature.to_string());
+        let jobs = self.lock();
+        let feature = feature.to_string();
         let running = || jobs.values().filter(|entry| !entry.has_ended());
         (
             running().filter(|entry| entry.is_of(&feature)).count(),
@@ -142,7 +144,8 @@ impl JobBoard {
     }
 
     pub(super) fn list(&self, feature: &FeatureId) -> Vec<ChildProcess> {
-        let (jobs, feature) = (self.lock(), feature.to_string());
+        let jobs = self.lock();
+        let feature = feature.to_string();
         jobs.values()
             .filter(|entry| entry.began && entry.is_of(&feature))
             .map(|entry| entry.job.clone())

@@ -135,7 +135,8 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
 
 impl<T: ?Sized> Clone for ServiceHandle<T> {
     fn clone(&self) -> Self {
-        let (target, service) = (Arc::clone(&self.target), Arc::clone(&self.service));
+        let target = Arc::clone(&self.target);
+        let service = Arc::clone(&self.service);
         Self {
             target,
             service,

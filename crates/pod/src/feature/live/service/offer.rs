@@ -28,7 +28,8 @@ pub(crate) struct Service {
 impl Service {
     /// A service that is not provided in any form yet.
     pub(crate) fn new(id: ServiceId, provider: FeatureId) -> Self {
-        let (door, left) = (Door::new(), AtomicBool::new(false));
+        let door = Door::new();
+        let left = AtomicBool::new(false);
         Self {
             id,
             provider,

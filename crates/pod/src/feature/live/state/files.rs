@@ -201,7 +201,8 @@ mod tests {
     // A closing pod writes a full queue to its end, and nothing after it.
     #[test]
     fn finishing_waits_for_what_is_queued_and_takes_nothing_more() {
-        let (keeper, done) = (Keeper::default(), Arc::new(AtomicUsize::new(0)));
+        let keeper = Keeper::default();
+        let done = Arc::new(AtomicUsize::new(0));
         let (open, gate) = channel::<()>();
         let (begun, first) = channel::<()>();
         let count = |done: &Arc<AtomicUsize>| {

@@ -199,7 +199,8 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             found: None,
             unreadable: None,
         });
-        let (feature, turn) = (feature.clone(), Mutex::default());
+        let feature = feature.clone();
+        let turn = Mutex::default();
         let slot = Slot {
             feature,
             key: key.copy(),
@@ -288,7 +289,8 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             value: Arc::clone(&value),
             reply,
         };
-        let (feature, name) = (slot.feature.to_string(), slot.key.name.to_string());
+        let feature = slot.feature.to_string();
+        let name = slot.key.name.to_string();
         let state = FeatureState {
             feature,
             name,

@@ -19,7 +19,8 @@ pub(super) fn below(dir: &Path) -> Vec<String> {
     let Ok(Location::Inside(at)) = workspace.locate(Path::new(".")) else {
         return Vec::new();
     };
-    let (began, root) = (Instant::now(), workspace.project().to_owned());
+    let began = Instant::now();
+    let root = workspace.project().to_owned();
     let walk = workspace.walk(
         &at,
         WalkOptions {

@@ -472,7 +472,8 @@ impl Link {
     }
 
     async fn approve(&mut self, approve: Approve) -> Result<Option<Reply>, Over> {
-        let (id, decision) = (approve.id, approve.decision);
+        let id = approve.id;
+        let decision = approve.decision;
         let failed = |failure: &Failure| {
             Ok(Some(Reply::ApproveFailed {
                 id,

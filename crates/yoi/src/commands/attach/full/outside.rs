@@ -96,7 +96,8 @@ impl<'a> Outside<'a> {
 
     /// Opens a text in the person's editor, which has the terminal until [`Self::next`].
     pub(super) fn edit(&self, text: String) {
-        let (editor, dir) = (self.editor(), self.env.temp_dir());
+        let editor = self.editor();
+        let dir = self.env.temp_dir();
         self.begin(true, move || match edited(&editor, &dir, &text) {
             Ok(text) => Reply::Edited(text),
             Err(why) => Reply::Failed(why),
@@ -105,7 +106,9 @@ impl<'a> Outside<'a> {
 
     /// Opens the whole conversation in the person's editor, which has the terminal until [`Self::next`].
     pub(super) fn open_conversation(&self) {
-        let (name, editor, dir) = (self.name.to_owned(), self.editor(), self.env.temp_dir());
+        let name = self.name.to_owned();
+        let editor = self.editor();
+        let dir = self.env.temp_dir();
         self.begin(true, move || match conversation_in(&editor, &dir, &name) {
             Ok(()) => Reply::Note("what was changed in the editor is not kept".to_owned()),
             Err(why) => Reply::Failed(why),
@@ -141,7 +144,8 @@ impl<'a> Outside<'a> {
 
     /// How many other pods wait for a person.
     pub(super) fn look_at_others(&self) {
-        let (name, env) = (self.name.to_owned(), self.env.clone());
+        let name = self.name.to_owned();
+        let env = self.env.clone();
         self.beside(move || {
             let waiting = ls::live_entries(&env).unwrap_or_default().into_iter();
             Reply::OthersWait(waiting.filter(|pod| pod.waits && pod.name != name).count())
@@ -163,7 +167,8 @@ impl<'a> Outside<'a> {
 
     /// What an undo would do.
     pub(super) fn preview_undo(&self, to: u64) {
-        let (name, env) = (self.name.to_owned(), self.env.clone());
+        let name = self.name.to_owned();
+        let env = self.env.clone();
         self.beside(move || {
             let lines = Pods::of(&env).and_then(|pods| undo::preview(&pods, &name, to));
             Reply::Shown(lines.map_err(|failure| words(&failure)).map(
@@ -429,7 +434,8 @@ mod tests {
     /// What an editor that runs the script made of `before`, and what is in the directory then.
     fn edited_by(script: &str) -> (Result<String, String>, Vec<Vec<u8>>) {
         let dir = tempfile::tempdir().unwrap();
-        let (editor, texts) = (dir.path().join("editor"), dir.path().join("texts"));
+        let editor = dir.path().join("editor");
+        let texts = dir.path().join("texts");
         fs::write(&editor, script).unwrap();
         fs::create_dir(&texts).unwrap();
         let done = edited(&format!("sh {}", editor.display()).into(), &texts, "before");

@@ -172,7 +172,8 @@ fn shows(body: &RecordBody) -> [bool; 4] {
 /// A record had other words at each of its doors, so that nobody could search one for what another said.
 #[test]
 fn a_record_has_the_same_words_at_all_doors() {
-    let (mut seen, extra) = (std::collections::BTreeSet::new(), others());
+    let mut seen = std::collections::BTreeSet::new();
+    let extra = others();
     for journal in JOURNALS.into_iter().chain([extra.as_str()]) {
         let status = json!({ "pod": "p", "state": "idle", "turns": 0, "requests": 0, "model": "m", "seq": 0,
             "usage": { "input": 0, "output": 0, "cached": 0 },

@@ -84,11 +84,9 @@ fn play(seed: u64, met: &mut Met) {
     let count = 1 + dice.below(most);
     let specs = (0..count).map(|at| some_task(&mut dice, at)).collect();
     let mut world = World::new(NOW + dice.below(365) as u64 * DAY, specs);
-    let (killing, jumping, refusing) = (
-        20 + dice.below(300),
-        20 + dice.below(300),
-        3 + dice.below(30),
-    );
+    let killing = 20 + dice.below(300);
+    let jumping = 20 + dice.below(300);
+    let refusing = 3 + dice.below(30);
     for _ in 0..300 {
         match dice.below(14) {
             0..=2 => world.flush(),
@@ -132,7 +130,8 @@ fn play(seed: u64, met: &mut Met) {
             met.jumps += 1;
         }
         if dice.one_in(killing) {
-            let (durable, down) = (dice.below(8), dice.below(2 * DAY as usize) as u64);
+            let durable = dice.below(8);
+            let down = dice.below(2 * DAY as usize) as u64;
             world.kill(durable, if dice.one_in(2) { down } else { 0 });
             met.kills += 1;
         }

@@ -151,7 +151,8 @@ fn what_failed_before_the_start_is_repeated() {
     let always = Restart::Always {
         backoff: Duration::from_secs(60),
     };
-    let (reads, writes) = (ToolEffect::ReadOnly, ToolEffect::Effectful);
+    let reads = ToolEffect::ReadOnly;
+    let writes = ToolEffect::Effectful;
     for (restart, effect, state, wanted) in [
         (Restart::Never, reads, TaskRunState::Failed, false),
         (limit, reads, TaskRunState::Failed, true),
@@ -202,7 +203,8 @@ fn a_task_that_ends_its_hosts_stays_off() {
         restart,
     );
     let known = |state, times: [u64; 3]| {
-        let (last, failures) = (Some(last(state, NOW - 5)), times.into());
+        let last = Some(last(state, NOW - 5));
+        let failures = times.into();
         TaskState {
             run: 7,
             last,
@@ -248,7 +250,8 @@ fn a_task_that_ends_its_hosts_stays_off() {
 fn a_requested_time_is_asked_for_again_after_a_far_step_back() {
     for (back, look) in [(MINUTE, Some(NOW + 10 * MINUTE)), (24 * HOUR, None)] {
         let mut it = start(&[read_only(&[TaskTrigger::Request])]);
-        let (feature, task) = ("test:f".to_owned(), "t".to_owned());
+        let feature = "test:f".to_owned();
+        let task = "t".to_owned();
         let time = RequestTime::At(NOW + 10 * MINUTE);
         after(
             &mut it,

@@ -43,13 +43,13 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(now: u64, specs: Vec<TaskSpec>) -> Self {
         let supervisor = Supervisor::start(now, Vec::new(), &BTreeMap::new(), 0);
-        let (open, bodies, over, cancelled) = (
-            BTreeMap::new(),
-            BTreeMap::new(),
-            Vec::new(),
-            BTreeSet::new(),
-        );
-        let (owed, due_times, journal) = (Vec::new(), Vec::new(), Journal::default());
+        let open = BTreeMap::new();
+        let bodies = BTreeMap::new();
+        let over = Vec::new();
+        let cancelled = BTreeSet::new();
+        let owed = Vec::new();
+        let due_times = Vec::new();
+        let journal = Journal::default();
         let mut world = Self {
             now,
             specs,
@@ -117,7 +117,8 @@ impl World {
     }
 
     pub(super) fn request(&mut self, task: usize, time: RequestTime) {
-        let (spec, owed) = (&self.specs[task], &mut self.owed[task]);
+        let spec = &self.specs[task];
+        let owed = &mut self.owed[task];
         if spec.on_request && !owed.is_off {
             match time {
                 RequestTime::Now => owed.run = true,
@@ -125,7 +126,8 @@ impl World {
                 RequestTime::Clear => owed.at = None,
             }
         }
-        let (feature, task) = (spec.feature.clone(), spec.task.clone());
+        let feature = spec.feature.clone();
+        let task = spec.task.clone();
         self.handle(SupervisorInput::Requested {
             feature,
             task,
