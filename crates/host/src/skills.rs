@@ -38,6 +38,7 @@ pub const SLASH: &[&str] = &[
     "detach",
     "diff",
     "editor",
+    "effort",
     "features",
     "help",
     "log",

@@ -56,7 +56,7 @@ Installation:
   elvish  add `eval (yoi completions elvish | slurp)` to rc.elv";
 
 pub(super) const START: &str = "\
-A pod records these options of each start: --model, --sandbox (or
+A pod records these options of each start: --model, --effort, --sandbox (or
 --read-only), --add-dir, --add-write-dir, --allow, --max-steps, --max-cost,
 --max-tokens, --max-wall, --no-instructions, --with, --without, --profile,
 --plugin-dir and --strict-plugins. A stopped or crashed pod starts again in

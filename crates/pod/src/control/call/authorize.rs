@@ -440,12 +440,15 @@ impl Authorizer {
         }
         let _order = self.in_order.lock().await;
         let outcome = self.gates(&ready.view).await;
-        // A person has answered what they ask.
-        let stands = outcome.decision.allows() || outcome.decision.asks();
-        if stands {
-            Ok(ready)
-        } else {
-            Err(outcome.decision.reason().to_owned())
+        if !outcome.decision.allows() && !outcome.decision.asks() {
+            return Err(outcome.decision.reason().to_owned());
+        }
+        // A person has answered what was asked then, and nothing that is asked since.
+        let was_shown = |asked: &str| approval.question.lines().any(|line| line == asked);
+        let asked = outcome.runs.iter().filter(|run| run.decision.asks());
+        match asked.map(|run| run.decision.reason()).find(|asked| !was_shown(asked)) {
+            None => Ok(ready),
+            Some(asked) => Err(format!("what is asked about it has changed since: {asked}")),
         }
     }
 

@@ -487,7 +487,7 @@ fn a_rule_that_is_gone_is_breaking_once() {
         (
             &before,
             none.clone(),
-            "is not part of this program any more (rule `deny Bash`, rule `ask Bash`)",
+            "was removed (rule `deny Bash`, rule `ask Bash`)",
         ),
         (
             &ruled(&[], None),
