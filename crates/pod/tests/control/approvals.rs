@@ -1,8 +1,8 @@
 //! A call that needs approval waits for a person, across restarts; one answer counts, and exactly what was shown runs.
 
 use crate::approval_scene::{
-    ARGUMENTS, again, allow, answer, asked, asking, both, deny, deployments, deploys, idle, person,
-    requested, resolved, scene, waits,
+    ARGUMENTS, Confirms, TEN_MINUTES, again, allow, answer, asked, asking, both, deny, deployments,
+    deploys, idle, person, requested, resolved, scene, waits,
 };
 use crate::fixtures::{add_slow, echo, live, results, sound};
 use authority::{Redactor, SandboxMode, Secret};
@@ -383,6 +383,17 @@ fn an_allowance_counts_only_for_what_was_shown() {
             ))
         },
         "all is frozen",
+    );
+    // A question that came since.
+    let confirms = Confirms(vec![("Deploy", TEN_MINUTES)]);
+    void(
+        |pod| {
+            pod.features.push((
+                Arc::new(confirms),
+                vec![HostCapability::hook::<PreToolCall>()],
+            ))
+        },
+        "what is asked about it has changed since: user:confirms (gate `confirm`): may it?",
     );
     let read_only = SandboxState {
         mode: SandboxMode::ReadOnly,
