@@ -77,6 +77,8 @@ pub struct HttpRequest<'a> {
     pub headers: HeaderMap,
     /// The body; `None` sends none.
     pub body: Option<Upload>,
+    /// Whether it may have an effect that must not happen twice: it is sent again only if it was not sent at all.
+    pub once: bool,
 }
 
 impl HttpClient {
@@ -112,10 +114,12 @@ impl HttpClient {
     }
 
     /// Sends a request and waits for the head of the response. A kept connection that ends before the first byte of a
-    /// response is replaced once: the server had closed it while it was idle.
+    /// response is replaced once: the server had closed it while it was idle. A request of [`HttpRequest::once`] that may
+    /// have been sent on it is not sent again.
     ///
     /// # Errors
-    /// No connection, no valid response in time, or a grant that does not include the endpoint.
+    /// No connection, no valid response in time, or a grant that does not include the endpoint. The server may have the
+    /// request of a [`HttpErrorKind::Cut`].
     pub async fn send(&self, request: &HttpRequest<'_>) -> Result<HttpResponse<'_>, Error> {
         let kept = self
             .kept
@@ -135,10 +139,11 @@ impl HttpClient {
             self.net.door().enter().map(drop).map_err(revoked)?;
             match self.exchange(connection, request).await? {
                 Ok(answer) => return Ok(answer),
+                // A cancelled request was never sent.
                 Err(NoResponse {
-                    nothing_received: true,
-                    ..
-                }) => {}
+                    nothing_received,
+                    error,
+                }) if error.is_canceled() || nothing_received && !request.once => {}
                 Err(NoResponse { error, .. }) => return Err(self.unanswered(&error)),
             }
         }
@@ -160,9 +165,8 @@ impl HttpClient {
         Ok(
             match sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))? {
                 Ok(head) => Ok(self.answer(connection, head, until, now + self.timeouts.whole)),
-                // A cancelled request was never sent.
                 Err(error) => Err(NoResponse {
-                    nothing_received: error.is_canceled() || connection.received() == before,
+                    nothing_received: connection.received() == before,
                     error,
                 }),
             },

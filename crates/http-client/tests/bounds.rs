@@ -58,6 +58,7 @@ fn get() -> HttpRequest<'static> {
         path: "/",
         headers: HeaderMap::new(),
         body: None,
+        once: false,
     }
 }
 
@@ -165,7 +166,14 @@ async fn server(
 
 /// A request and the whole of its answer.
 async fn exchange(client: &HttpClient) -> Result<String, HttpErrorKind> {
-    let mut answer = client.send(&get()).await.map_err(|error| error.kind)?;
+    exchange_of(client, &get()).await
+}
+
+async fn exchange_of(
+    client: &HttpClient,
+    request: &HttpRequest<'_>,
+) -> Result<String, HttpErrorKind> {
+    let mut answer = client.send(request).await.map_err(|error| error.kind)?;
     let mut text = String::new();
     while let Some(piece) = answer.next().await.map_err(|error| error.kind)? {
         text.push_str(std::str::from_utf8(&piece).unwrap());
@@ -277,6 +285,59 @@ async fn a_server_that_ends_anywhere_costs_at_most_its_own_timeout() {
             "{then:?} {point}: {waited:?}"
         );
     }
+}
+
+/// A call was carried out twice: the server had closed the connection after it had read it.
+#[tokio::test]
+async fn a_request_that_must_not_happen_twice_is_sent_again_only_if_it_was_not_sent() {
+    use HttpErrorKind::{Connect, Cut};
+    let once = HttpRequest {
+        once: true,
+        ..get()
+    };
+    let ok = || Ok("ok".to_owned());
+    let idle = (&[WHOLE][..], Then::Close);
+    let read = (&[WHOLE, ""][..], Then::Close);
+    let answers = (&[WHOLE][..], Then::Stall);
+    for (connections, is_idle, want) in [
+        (vec![idle, answers], true, ok()),
+        (vec![read, answers], false, Err(Cut)),
+    ] {
+        let (port, kept, mut end) = server(connections).await;
+        let client = with(port, Timeouts::USUAL);
+        assert_eq!(exchange_of(&client, &once).await, ok());
+        kept.notify_one();
+        if is_idle {
+            end.recv().await.unwrap();
+            for _ in 0..8 {
+                tokio::task::yield_now().await;
+            }
+        }
+        assert_eq!(exchange_of(&client, &once).await, want, "{is_idle}");
+    }
+    // Nobody listens any more: a second try would say that nothing was sent.
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let served = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (mut stream, _) = listener.accept().await.unwrap();
+        drop(listener);
+        for reply in [WHOLE, ""] {
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"\r\n\r\n") {
+                stream.read_buf(&mut asked).await.unwrap();
+            }
+            stream.write_all(reply.as_bytes()).await.unwrap();
+        }
+    });
+    let client = with(port, Timeouts::USUAL);
+    assert_eq!(exchange_of(&client, &once).await, ok());
+    assert_eq!(exchange_of(&client, &once).await, Err(Cut));
+    served.await.unwrap();
+    let gone = exchange_of(&client, &once).await;
+    assert!(matches!(gone, Err(Connect(_))), "{gone:?}");
 }
 
 /// A proxy compressed what nobody had asked it to compress, and the bytes were shown as an answer.

@@ -248,6 +248,7 @@ impl<W: Wire> Endpoint<W> {
             path: &W::path(&self.name),
             headers,
             body: Some(upload),
+            once: false,
         };
         let mut answer = self.watched(heard, self.client.send(&request)).await?;
         if !answer.status.is_success() {

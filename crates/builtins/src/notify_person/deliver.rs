@@ -239,6 +239,7 @@ async fn post(
         path: url.target(),
         headers,
         body,
+        once: false,
     };
     let response = client
         .send(&request)

@@ -149,6 +149,7 @@ impl Web {
                 path: url.target(),
                 headers: headers(),
                 body: None,
+                once: false,
             };
             let mut got = client.send(&request).await.map_err(failed)?;
             let Some(target) = redirect(&got) else {

@@ -40,6 +40,8 @@ const WAITS: Timeouts = Timeouts {
 
 const ACCEPT: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// The method that may have effects.
+const CALL: &str = "tools/call";
 const STREAM: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 /// How the headers begin that have arguments.
@@ -327,6 +329,7 @@ impl Http {
             path: target,
             headers,
             body: Some(Upload::new([Bytes::from(post.line.clone())])),
+            once: post.method == CALL,
         })
     }
 
@@ -478,6 +481,7 @@ impl Http {
             path: &self.target,
             headers,
             body: None,
+            once: false,
         };
         // Many servers refuse it.
         let ended = async {

@@ -93,6 +93,7 @@ async fn listed<W: Wire>(
         path: W::MODELS,
         headers,
         body: None,
+        once: false,
     };
     let mut answer = client.send(&request).await?;
     if !answer.status.is_success() {

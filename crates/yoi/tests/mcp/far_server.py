@@ -7,7 +7,7 @@ words = sys.argv[1:]
 era = words[0]
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
 NOTED = ["authorization", "x-key", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-region"]
-TOOLS = ["echo", "stream", "größe", "cut", "busy", "large", "flood", "unsaid", "forgets", "refused", "wrong"]
+TOOLS = ["echo", "stream", "größe", "cut", "busy", "large", "flood", "unsaid", "forgets", "refused", "wrong", "lost"]
 sessions = {"newest": 0, "forgot": False}
 
 
@@ -114,6 +114,8 @@ class Server(BaseHTTPRequestHandler):
             self.give(503, b"come back later")
         elif name == "large":
             self.give(200, b"{" + b" " * (16 << 20) + b"}")
+        elif name == "lost":
+            self.close_connection = True
         elif name == "unsaid":
             self.give(202)
         elif name == "wrong":

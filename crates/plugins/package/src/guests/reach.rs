@@ -390,6 +390,7 @@ impl Reach {
             path: url.target(),
             headers,
             body,
+            once: false,
         };
         let done = tokio::select! {
             biased;
