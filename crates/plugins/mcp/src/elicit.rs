@@ -1,7 +1,7 @@
 //! What servers ask people in a call: the form of a question, which answers a yes to it has, and in the older era what is said
 //! while the call runs.
 
-use authority::text::{Lines, escape_within};
+use authority::text::{Lines, escape_line, escape_within};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -85,15 +85,15 @@ pub(crate) struct Prompt {
 
 impl Prompt {
     /// # Errors
-    /// Yes or no is no answer to it.
+    /// Yes or no is no answer to it, or it is too long to be shown whole.
     pub(crate) fn of(params: &Value) -> Result<Self, String> {
         let text = |key: &str| {
             let text = params.get(key).and_then(Value::as_str);
-            text.map(|text| escape_within(text, Lines::One, MAX_TEXT))
+            text.map(whole).transpose()
         };
-        let message = text("message").unwrap_or_default();
+        let message = text("message")?.unwrap_or_default();
         if params.get("mode").is_some_and(|mode| mode == "url") {
-            let url = text("url").ok_or("it names no address")?;
+            let url = text("url")?.ok_or("it names no address")?;
             return Ok(Self {
                 text: format!("{message} (at {url}; allow it when that is done)"),
                 answer: json!({ "action": "accept" }),
@@ -105,13 +105,19 @@ impl Prompt {
         Ok(Self {
             text: match content.is_empty() {
                 true => message,
-                false => format!(
-                    "{message} (to allow it answers {})",
-                    escape_within(&sent, Lines::One, MAX_TEXT)
-                ),
+                false => format!("{message} (to allow it answers {})", whole(&sent)?),
             },
             answer: json!({ "action": "accept", "content": content }),
         })
+    }
+}
+
+/// A text of a question in one line. A person who sees a part of it would agree to all of it.
+fn whole(text: &str) -> Result<String, String> {
+    let line = escape_line(text);
+    match line.len() > MAX_TEXT {
+        true => Err("it is too long to be shown whole".to_owned()),
+        false => Ok(line.into_owned()),
     }
 }
 
@@ -126,6 +132,8 @@ fn agreement(schema: &Value) -> Result<Map<String, Value>, String> {
         let only = only.filter(|of| of.len() == 1).and_then(|of| of.first());
         let value = match (field.get("default"), field.get("const").or(only)) {
             (_, Some(value)) => Some(value.clone()),
+            // The form does without it, and proposes no.
+            (Some(Value::Bool(false)), None) if !is_required(name) => Some(Value::Bool(false)),
             _ if field.get("type").is_some_and(|of| of == "boolean") => Some(Value::Bool(true)),
             (default, None) => default.cloned(),
         };
@@ -191,6 +199,10 @@ mod tests {
             (json!({}), json!({})),
             (
                 json!({ "properties": { "ok": { "type": "boolean", "default": false } } }),
+                json!({ "ok": false }),
+            ),
+            (
+                json!({ "properties": { "ok": { "type": "boolean", "default": false } }, "required": ["ok"] }),
                 json!({ "ok": true }),
             ),
             (
@@ -225,6 +237,24 @@ mod tests {
             .ok()
             .unwrap();
         assert_eq!(shown.text, r#"Go on? (to allow it answers {"ok":true})"#);
+    }
+
+    #[test]
+    fn what_is_shown_in_part_is_not_asked() {
+        let long = "x".repeat(MAX_TEXT + 1);
+        for question in [
+            json!({ "message": long }),
+            // It is longer as it is shown.
+            json!({ "message": "\n".repeat(MAX_TEXT) }),
+            json!({ "mode": "url", "message": "Go there.", "url": long }),
+            json!({ "message": "Go on?", "requestedSchema": { "properties": { "as": { "const": long } } } }),
+        ] {
+            let why = Prompt::of(&question).err();
+            assert_eq!(why.as_deref(), Some("it is too long to be shown whole"));
+        }
+        let fits = "x".repeat(MAX_TEXT);
+        let shown = Prompt::of(&json!({ "message": fits })).ok().unwrap();
+        assert_eq!(shown.text, fits);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::elicit::{Elicited, Prompt, digest};
 use authority::text::escape_line;
 use llm_worker::{CallId, ErrorKind, ToolError};
 use pod::feature::{DurableState, HookKey, StateKey};
-use pod::hook::{PreToolCall, ToolCallView, Verdict};
+use pod::hook::{MAX_REASON, PreToolCall, ToolCallView, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -17,6 +17,10 @@ pub(crate) const KEPT: StateKey<Kept> = StateKey::new("questions", 1);
 /// Most questions of a server that wait, and most bytes of one as JSON: all of them fit into a state.
 const MAX_KEPT: usize = 4;
 const MAX_QUESTION: usize = 14 << 10;
+
+/// The longest text of the questions of one call, in bytes: an approval shows `MAX_REASON`, of which [`Question::text`] takes
+/// at most 128 for what stands before them.
+const MAX_ASKED: usize = MAX_REASON - 128;
 
 /// Most calls whose question was shown and that have not run.
 const MAX_SHOWN: usize = 256;
@@ -32,7 +36,7 @@ pub(crate) struct Kept {
 pub(crate) struct Question {
     /// The call: [`about`].
     about: String,
-    /// What a person is asked, a line for each.
+    /// What a person is asked.
     asked: Vec<String>,
     /// What the server wants back beside the answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +49,7 @@ impl Question {
     /// The questions of one answer.
     ///
     /// # Errors
-    /// One cannot be answered with yes or no.
+    /// One cannot be answered with yes or no, or they are too long to be shown whole.
     pub(crate) fn of(about: &str, elicited: Elicited) -> Result<Self, String> {
         let mut question = Self {
             about: about.to_owned(),
@@ -58,6 +62,9 @@ impl Question {
             question.asked.push(text);
             question.answers.insert(name, answer);
         }
+        if question.shown().len() > MAX_ASKED {
+            return Err("what it asks is too long to be shown whole".to_owned());
+        }
         let bytes = serde_json::to_string(&question).map_or(usize::MAX, |text| text.len());
         match bytes > MAX_QUESTION {
             true => Err("it is too large to be kept".to_owned()),
@@ -65,8 +72,18 @@ impl Question {
         }
     }
 
+    /// What a person is asked, in one line: several questions have numbers.
+    fn shown(&self) -> String {
+        if let [only] = self.asked.as_slice() {
+            return only.clone();
+        }
+        let numbered = self.asked.iter().zip(1..);
+        let numbered = numbered.map(|(text, number)| format!("{number}. {text}"));
+        numbered.collect::<Vec<_>>().join("; ")
+    }
+
     fn text(&self, server: &str) -> String {
-        let asked = self.asked.join("\n");
+        let asked = self.shown();
         format!("the MCP server {server} asks, and calls this tool again with the answer: {asked}")
     }
 
@@ -168,7 +185,7 @@ impl Questions {
                 return ToolError::new(ErrorKind::Unavailable, text);
             }
         };
-        let asked = escape_line(&question.asked.join("; ")).into_owned();
+        let asked = escape_line(&question.shown()).into_owned();
         let kept = self.kept.update(|kept| {
             kept.questions.retain(|of| of.about != question.about);
             let more = (kept.questions.len() + 1).saturating_sub(MAX_KEPT);
@@ -187,5 +204,43 @@ impl Questions {
                 format!("the question of the server was not kept: {error}"),
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(messages: &[&str]) -> Result<Question, String> {
+        let named = messages.iter().zip(1..);
+        let questions =
+            named.map(|(message, at): (_, i32)| (at.to_string(), json!({ "message": message })));
+        let elicited = Elicited {
+            questions: questions.collect(),
+            state: None,
+        };
+        Question::of("about", elicited)
+    }
+
+    #[test]
+    fn several_questions_have_numbers() {
+        let before = "the MCP server x asks, and calls this tool again with the answer: ";
+        for (messages, shown) in [
+            (&["Go on?"][..], "Go on?"),
+            (&["Go on?", "Delete\nall?"], "1. Go on?; 2. Delete\\nall?"),
+        ] {
+            assert_eq!(of(messages).unwrap().text("x"), format!("{before}{shown}"));
+        }
+    }
+
+    #[test]
+    fn questions_that_an_approval_would_cut_are_refused() {
+        let long = "x".repeat(MAX_ASKED / 2 - 8);
+        let asked = of(&[&long, &long]).unwrap();
+        let server = "x".repeat(crate::MAX_SERVER_NAME);
+        assert!(asked.text(&server).len() <= MAX_REASON);
+        let why = of(&[&long, &long, "And?"]).unwrap_err();
+        assert_eq!(why, "what it asks is too long to be shown whole");
     }
 }
