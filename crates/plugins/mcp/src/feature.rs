@@ -365,16 +365,23 @@ impl ServerTool {
         };
         let Called { answer, asked, .. } = self.asked(&request, cx, until).await?;
         let result = answer.map_err(refused)?;
-        let asked = asked.map(Ok).or_else(|| input_required(&result));
-        if let Some(asked) = asked {
+        let (given, warning) = outcome(&result, self.output.as_ref(), begun.elapsed());
+        if let Some(asked) = asked.map(Ok).or_else(|| input_required(&result)) {
             let question = asked.and_then(|asked| Question::of(&about, asked));
-            let (meanwhile, _) = outcome(&result, None, begun.elapsed());
+            let content = match given {
+                // One of the older era, which did without an answer: the call has happened.
+                Ok(_) => {
+                    cx.host.warn(&self.questions.unanswered(question).await);
+                    warning.iter().for_each(|text| cx.host.warn(text));
+                    return given;
+                }
+                Err(error) => error.content,
+            };
             return Err(ToolError {
-                content: meanwhile.map_or_else(|error| error.content, |of| of.content),
+                content,
                 ..self.questions.keep(question).await
             });
         }
-        let (given, warning) = outcome(&result, self.output.as_ref(), begun.elapsed());
         warning.iter().for_each(|text| cx.host.warn(text));
         given
     }

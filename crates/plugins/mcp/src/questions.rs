@@ -174,6 +174,22 @@ impl Questions {
         }
     }
 
+    /// Keeps a question of a server that was told that nobody answered, and went on; gives what the person is told. A call
+    /// with the same arguments asks the person first.
+    pub(crate) async fn unanswered(&self, question: Result<Question, String>) -> String {
+        let asked = match &question {
+            Ok(question) => question.shown(),
+            Err(why) => why.clone(),
+        };
+        if question.is_ok() {
+            self.keep(question).await;
+        }
+        format!(
+            "the MCP server {} asked a person, was told that nobody answered, and went on: {asked}",
+            self.server
+        )
+    }
+
     /// Keeps a question until the model calls again; gives what the model is told.
     pub(crate) async fn keep(&self, question: Result<Question, String>) -> ToolError {
         let question = match question {

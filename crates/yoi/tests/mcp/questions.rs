@@ -1,6 +1,6 @@
 //! Questions of servers: asked by an approval, also after the pod was killed, and answered in the call that follows.
 
-use super::{lines, scene, server, yoi};
+use super::{lines, run_calls, scene, server, yoi};
 use crate::scene::{Scene, gone, signal};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -136,4 +136,22 @@ fn a_no_is_no_call() {
         host.end(Signal::TERM);
         scene.sound("p");
     }
+}
+
+#[test]
+fn a_call_that_went_on_without_an_answer_has_its_result() {
+    let Some(scene) = scene() else { return };
+    let server = server(&scene);
+    let start = ["--allow-calls", "--", "python3", &server, "legacy"];
+    yoi(&scene, &[&["mcp", "add", "fake"], &start[..]].concat()).ends(0);
+    let call = [("mcp__fake__asks", json!({ "of": 4 }))];
+    let (results, run) = run_calls(&scene, "p", &call);
+    assert_eq!(results.len(), 1, "{run:?}");
+    let (status, text) = &results[0];
+    assert_eq!(status, "ok", "{text}");
+    assert!(text.contains("nobody agreed"), "{text}");
+    let told = "the MCP server fake asked a person, was told that nobody answered, and went on: Delete 3 files?";
+    let records = json!(scene.records("p")).to_string();
+    assert!(records.contains(told), "{records}");
+    assert_eq!(lines(&scene.file("calls")).len(), 1);
 }

@@ -94,7 +94,10 @@ def asked(of, text):
     say({"id": "e", "method": "elicitation/create", "params": question})
     answer = json.loads(sys.stdin.readline())["result"]
     note("answers", json.dumps(answer))
-    result(of, text("deleted" if answer["action"] == "accept" else "nobody agreed"))
+    if answer["action"] == "accept":
+        return result(of, text("deleted"))
+    # Some fail without an answer, some go on.
+    result(of, text("nobody agreed"), isError=of["params"]["arguments"]["of"] == 3)
 
 
 def called(of):
