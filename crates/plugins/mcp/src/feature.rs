@@ -421,10 +421,13 @@ impl ServerTool {
     }
 }
 
-/// An error that a server answered with.
+/// An error that a server answered with, or why it was not asked.
 fn refused(error: RpcError) -> ToolError {
     let text =
         authority::text::escape_within(&error.message, authority::text::Lines::Many, MAX_MESSAGE);
-    let text = format!("the server answered with error {}: {text}", error.code);
+    let text = match error.is_unsent {
+        true => format!("nothing was called: {text}"),
+        false => format!("the server answered with error {}: {text}", error.code),
+    };
     ToolError::new(ErrorKind::FixInput, text)
 }

@@ -251,6 +251,10 @@ impl Http {
     /// Sends one request and reads up to its answer.
     async fn post(&mut self, post: &Post<'_>) -> Result<Reply, Gone> {
         self.was_sent = false;
+        // Nothing is wrong with the server, and other requests go on.
+        if let Err(why) = naming(post) {
+            return Ok(Reply::Answer(Err(RpcError::unsent(why))));
+        }
         let target = self.target.clone();
         let request = self.request(post, &target).map_err(Gone)?;
         let door = Arc::clone(self.client.net().door());
@@ -303,24 +307,10 @@ impl Http {
     }
 
     fn request<'a>(&self, post: &Post<'_>, target: &'a str) -> Result<HttpRequest<'a>, String> {
-        let mut headers = HeaderMap::new();
+        let mut headers = naming(post)?;
         headers.insert(header::CONTENT_TYPE, JSON);
         headers.insert(header::ACCEPT, ACCEPT);
-        if post.is_modern {
-            headers.insert(VERSION, HeaderValue::from_static(MODERN));
-            if post.id.is_some() {
-                headers.insert("mcp-method", plain(post.method)?);
-            }
-            if let Some(about) = post.about {
-                headers.insert("mcp-name", plain(about.name)?);
-                for (name, value) in &about.mirrored {
-                    let name = format!("{MIRRORED}{name}");
-                    let name = header::HeaderName::from_bytes(name.as_bytes());
-                    let name = name.map_err(|error| error.to_string())?;
-                    headers.insert(name, plain(value)?);
-                }
-            }
-        } else {
+        if !post.is_modern {
             self.add_session(&mut headers);
         }
         self.add_secrets(&mut headers)?;
@@ -529,10 +519,36 @@ async fn whole(response: &mut HttpResponse<'_>, id: u64) -> Result<Answer, Gone>
     }
 }
 
+/// The headers that say what a modern request is about.
+fn naming(post: &Post<'_>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    if !post.is_modern {
+        return Ok(headers);
+    }
+    headers.insert(VERSION, HeaderValue::from_static(MODERN));
+    if post.id.is_some() {
+        headers.insert("mcp-method", plain("the method", post.method)?);
+    }
+    if let Some(about) = post.about {
+        let what = "the name or address of what is asked for";
+        headers.insert("mcp-name", plain(what, about.name)?);
+        for (name, value) in &about.mirrored {
+            let what = format!("the argument for the header {MIRRORED}{name}");
+            let name = format!("{MIRRORED}{name}");
+            let name = header::HeaderName::from_bytes(name.as_bytes());
+            let name = name.map_err(|error| error.to_string())?;
+            headers.insert(name, plain(&what, value)?);
+        }
+    }
+    Ok(headers)
+}
+
 /// The value of a header that repeats a part of a request: as it is, or in base 64 where HTTP would change it.
-fn plain(text: &str) -> Result<HeaderValue, String> {
+fn plain(what: &str, text: &str) -> Result<HeaderValue, String> {
     if text.len() > MAX_NAMED {
-        return Err("the name of what it is asked for is too long for a header".to_owned());
+        return Err(format!(
+            "{what} is too long for a header: it has over {MAX_NAMED} bytes"
+        ));
     }
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && text.trim() == text
@@ -541,5 +557,49 @@ fn plain(text: &str) -> Result<HeaderValue, String> {
         true => HeaderValue::from_str(text),
         false => HeaderValue::from_str(&format!("=?base64?{}?=", BASE64_STANDARD.encode(text))),
     };
-    value.map_err(|_| "the name of what it is asked for is no header".to_owned())
+    value.map_err(|_| format!("{what} cannot be sent as a header"))
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a rig that fails is a failed test"
+)]
+mod tests {
+    use super::*;
+    use authority::HostPort;
+
+    #[tokio::test]
+    async fn what_no_header_can_have_is_not_sent() {
+        let net = Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", 9)]);
+        let url = address("http://127.0.0.1:9/mcp").unwrap();
+        let mut http = Http::new(&url, net, Vec::new());
+        let long = "x".repeat(MAX_NAMED + 1);
+        let of = |name: &'static str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        for (name, mirrored, what) in [
+            (
+                &*long,
+                Vec::new(),
+                "the name or address of what is asked for",
+            ),
+            (
+                "t",
+                of("at", &long),
+                "the argument for the header mcp-param-at",
+            ),
+        ] {
+            let about = About { name, mirrored };
+            let until = Instant::now() + Duration::from_secs(60);
+            let params = serde_json::json!({});
+            let asked = http.ask(true, CALL, Some(&about), params, until).await;
+            let why = format!("{what} is too long for a header: it has over 4096 bytes");
+            let unsent = RpcError::unsent(why);
+            assert!(
+                matches!(asked, Ok(Reply::Answer(Err(error))) if error == unsent),
+                "{what}"
+            );
+            assert!(!http.was_sent());
+        }
+    }
 }

@@ -118,6 +118,9 @@ pub(crate) struct RpcError {
     pub(crate) message: String,
     #[serde(default)]
     data: Option<ErrorData>,
+    /// Not of a server: the request cannot be sent as it is, and was not.
+    #[serde(skip)]
+    pub(crate) is_unsent: bool,
 }
 
 /// What stands beside an error: of one about versions, those that the server speaks. Anything else is not looked at.
@@ -135,6 +138,15 @@ impl RpcError {
             code,
             message,
             data,
+            is_unsent: false,
+        }
+    }
+
+    /// A request that cannot be sent as it is.
+    pub(crate) fn unsent(why: String) -> Self {
+        Self {
+            is_unsent: true,
+            ..Self::new(0, why)
         }
     }
 
