@@ -217,9 +217,10 @@ impl ServerPin {
         now.iter().filter(is_known).map(|tool| tool.name.as_str())
     }
 
-    /// In what these definitions differ, a line for each tool.
+    /// In what these definitions differ, a line for each tool, and one if there are resources now and were not, or the
+    /// other way round.
     #[must_use]
-    pub fn differences(&self, now: &[PinnedTool]) -> Vec<String> {
+    pub fn differences(&self, now: &[PinnedTool], resources: bool) -> Vec<String> {
         let by_name = |tools: &[PinnedTool]| -> BTreeMap<String, PinnedTool> {
             let named = tools.iter().map(|tool| (tool.name.clone(), tool.clone()));
             named.collect()
@@ -237,7 +238,12 @@ impl ServerPin {
                 Some(before) => Some(format!("~ {name}: {}", parts(before, tool).join(", "))),
             }
         });
-        gone.chain(rest).collect()
+        let resources = match (self.resources, resources) {
+            (false, true) => Some("+ resources".to_owned()),
+            (true, false) => Some("- resources".to_owned()),
+            (true, true) | (false, false) => None,
+        };
+        gone.chain(rest).chain(resources).collect()
     }
 }
 
@@ -292,4 +298,25 @@ pub(crate) fn digest(tools: &[PinnedTool]) -> String {
     blake3::hash(value.to_string().as_bytes())
         .to_hex()
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_that_come_or_go_are_a_difference() {
+        let about = (Era::Modern, String::new(), ServerInfo::default());
+        let mut pin = ServerPin::new("x".to_owned(), Launch::default(), about, Vec::new());
+        let table: [(bool, bool, &[&str]); 4] = [
+            (false, false, &[]),
+            (false, true, &["+ resources"]),
+            (true, false, &["- resources"]),
+            (true, true, &[]),
+        ];
+        for (before, now, told) in table {
+            pin.resources = before;
+            assert_eq!(pin.differences(&[], now), told);
+        }
+    }
 }

@@ -203,7 +203,8 @@ impl Server {
         let (mut server, mut warning) = match kept {
             Some(server) if !server.is_stale() => (server, None),
             Some(mut server) => {
-                let warning = self.compare(&mut server, until).await;
+                // Only a greeting says whether there are resources.
+                let warning = self.compare(&mut server, self.pin.resources, until).await;
                 (server, warning.map_err(|gone| Fault::NotStarted(gone.0))?)
             }
             None => self
@@ -303,7 +304,7 @@ impl Server {
         };
         let greeted = server.greet(self.pin.era, until).await;
         let compared = match greeted {
-            Ok(_) => self.compare(&mut server, until).await,
+            Ok(of) => self.compare(&mut server, of.has_resources, until).await,
             Err(gone) => Err(gone),
         };
         match compared {
@@ -337,25 +338,26 @@ impl Server {
         Ok(Connection::of_child(Pipe::new(talk, &self.pin.name)))
     }
 
-    /// Lists the tools again. What the model has stays, whatever the server says now.
+    /// Lists the tools again, of a server that has resources or none. What the model has stays, whatever the server says now.
     async fn compare(
         &self,
         server: &mut Connection,
+        resources: bool,
         until: Instant,
     ) -> Result<Option<String>, Gone> {
         // A server without tools may refuse to list them.
-        if self.pin.tools.is_empty() {
-            return Ok(None);
-        }
-        let (tools, _problems) = server.tools(until).await?;
-        let changed = self.pin.differences(&tools);
+        let tools = match self.pin.tools.is_empty() {
+            true => Vec::new(),
+            false => server.tools(until).await?.0,
+        };
+        let changed = self.pin.differences(&tools, resources);
         if changed.is_empty() {
             return Ok(None);
         }
         let name = &self.pin.name;
         let count = changed.len();
         let text = format!(
-            "{name}: {count} of its tools are not as they were pinned; the model has the old definitions; `yoi mcp pin {name}` shows the differences"
+            "{name}: {count} of its definitions are not as they were pinned; the model has the old ones; `yoi mcp pin {name}` shows the differences"
         );
         if let Some(notes) = &self.notes {
             notes.note(&text).ok();

@@ -401,7 +401,7 @@ fn pin(args: &McpPinArgs, env: &Env) -> Result<Exit, Failure> {
     } = args;
     let old = known(name, env)?.pin;
     let (mut pin, problems) = asked(name, old.launch.clone(), env)?;
-    let is_same = show_changes(&old, &pin.tools);
+    let is_same = show_changes(&old, &pin);
     if *dry_run {
         return Ok(Exit::Done);
     }
@@ -426,8 +426,8 @@ fn pin(args: &McpPinArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// Shows in what the definitions differ from those of a pin; says whether they do not.
-fn show_changes(old: &ServerPin, now: &[PinnedTool]) -> bool {
-    let changed = old.differences(now);
+fn show_changes(old: &ServerPin, now: &ServerPin) -> bool {
+    let changed = old.differences(&now.tools, now.resources);
     changed
         .iter()
         .take(MAX_LISTED)
@@ -439,9 +439,9 @@ fn show_changes(old: &ServerPin, now: &[PinnedTool]) -> bool {
     {
         out::line(&format!("and {more} more"));
     }
-    for name in old.new_or_changed(now).take(MAX_LISTED) {
+    for name in old.new_or_changed(&now.tools).take(MAX_LISTED) {
         out::line(&format!("{}:", escape_line(name)));
-        let reworded = old.reworded(name, now);
+        let reworded = old.reworded(name, &now.tools);
         reworded.iter().for_each(|what| out::line(what));
     }
     if changed.is_empty() {

@@ -174,7 +174,7 @@ fn what_a_server_changed_is_shown_and_taken_by_pin_alone() {
     allow(&scene, &["mcp__fake__echo"]);
     let run = yoi(&scene, &["run", "--pod", "p", "-m", &model, "go"]).ends(0);
     run.says(&[
-        "2 of its tools are not as they were pinned",
+        "2 of its definitions are not as they were pinned",
         "yoi mcp pin fake",
     ]);
     let request = yoi(&scene, &["features", "p", "--json"]).ends(0).out;
