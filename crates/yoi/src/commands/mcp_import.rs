@@ -7,7 +7,7 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::plain_file::{self, Links};
 use host::project::Project;
-use mcp::{MAX_SERVER_NAME, is_server_name};
+use mcp::{MAX_SERVER_NAME, is_header, is_server_name};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -203,10 +203,19 @@ fn add_url(name: &str, url: &str, server: &Value) -> String {
         quoted(&shown),
     ];
     let headers = server.get("headers").and_then(Value::as_object);
-    for name in headers.into_iter().flat_map(|headers| headers.keys()) {
-        words.push(format!("--header-secret {}=SECRET", quoted(name)));
-    }
+    let headers = headers.into_iter().flatten();
+    words.extend(headers.filter_map(|(name, value)| header_option(name, value)));
     escape_line(&words.join(" ")).into_owned()
+}
+
+/// A header of a server; none for one that yoi sets by itself.
+fn header_option(name: &str, value: &Value) -> Option<String> {
+    let scheme = value.as_str().and_then(|value| value.split_once(' '));
+    let is_bearer = scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    match name.eq_ignore_ascii_case("authorization") && is_bearer {
+        true => Some("--bearer SECRET".to_owned()),
+        false => is_header(name).then(|| format!("--header-secret {}=SECRET", quoted(name))),
+    }
 }
 
 /// A name that yoi takes.
@@ -246,5 +255,39 @@ fn quoted(word: &str) -> String {
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn headers_become_options_that_add_takes() {
+        for (name, value, option) in [
+            ("Authorization", "Bearer key", Some("--bearer SECRET")),
+            ("authorization", "bearer ${KEY}", Some("--bearer SECRET")),
+            (
+                "Authorization",
+                "Basic key",
+                Some("--header-secret Authorization=SECRET"),
+            ),
+            ("X-Key", "key", Some("--header-secret X-Key=SECRET")),
+            ("Accept", "text/event-stream", None),
+            ("Mcp-Session-Id", "1", None),
+        ] {
+            let got = header_option(name, &json!(value));
+            assert_eq!(got.as_deref(), option, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn what_follows_a_question_mark_is_not_shown() {
+        let server = json!({ "headers": { "Accept": "x", "Authorization": "Bearer key" } });
+        assert_eq!(
+            add_url("far", "https://example.org/mcp?of=key", &server),
+            "yoi mcp add far --url 'https://example.org/mcp?…' --bearer SECRET"
+        );
     }
 }
