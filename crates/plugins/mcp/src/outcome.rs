@@ -14,7 +14,7 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 /// The longest name, address or type in a line, in bytes.
-const MAX_QUOTE: usize = 256;
+pub(crate) const MAX_QUOTE: usize = 256;
 
 /// Most parts of a result that are shown.
 const MAX_BLOCKS: usize = 1000;
@@ -216,7 +216,8 @@ fn decoded(text: &str) -> usize {
     (text.len() / 4 * 3).saturating_sub(padding)
 }
 
-fn line(text: &str) -> String {
+/// A text of a server in a line.
+pub(crate) fn line(text: &str) -> String {
     escape_within(text, Lines::One, MAX_QUOTE)
 }
 

@@ -1,6 +1,6 @@
 //! Resources of a server as one tool: without an address it lists them, with one it reads that one.
 
-use crate::outcome::push_resource;
+use crate::outcome::{MAX_QUOTE, line, push_resource};
 use crate::pin::{Annotations, PinnedTool};
 use authority::text::{Lines, escape_within};
 use llm_worker::{ErrorKind, ToolError, ToolOutput, ToolResult};
@@ -12,11 +12,8 @@ use std::fmt::Write;
 /// What the tool is called, as if the server had it.
 pub(crate) const NAME: &str = "read_resource";
 
-/// Most resources of a page, and most parts of one, that are shown.
+/// Most parts of a resource that are shown.
 const MAX_SHOWN: usize = 200;
-
-/// The longest name or description in a list, in bytes.
-const MAX_QUOTE: usize = 256;
 
 /// What a model asks for.
 #[derive(Deserialize)]
@@ -68,11 +65,18 @@ pub(crate) fn read(result: &RawValue) -> ToolResult {
         }
         push_resource(&mut text, part);
     }
-    more(&mut text, contents.len(), "parts");
+    if let Some(more) = contents
+        .len()
+        .checked_sub(MAX_SHOWN)
+        .filter(|more| *more > 0)
+    {
+        // Writing to a String cannot fail.
+        write!(text, "\n[{more} more parts are not shown]").ok();
+    }
     Ok(shown("read", text))
 }
 
-/// What it answered to `resources/list`.
+/// What it answered to `resources/list`: the whole page, since nothing else leads to its resources.
 pub(crate) fn listed(result: &RawValue) -> ToolResult {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -85,25 +89,17 @@ pub(crate) fn listed(result: &RawValue) -> ToolResult {
         return Err(unreadable());
     };
     let mut text = String::new();
-    for resource in page.resources.iter().take(MAX_SHOWN) {
+    for resource in &page.resources {
         let of = |key: &str| resource.get(key).and_then(Value::as_str).map(line);
         let words = ["uri", "mimeType", "name", "description"].map(of);
         let words: Vec<String> = words.into_iter().flatten().collect();
         writeln!(text, "{}", words.join("  ")).ok();
     }
-    more(&mut text, page.resources.len(), "resources");
     if let Some(cursor) = page.next_cursor.filter(|cursor| !cursor.is_empty()) {
         let cursor = escape_within(&cursor, Lines::One, MAX_QUOTE * 4);
         writeln!(text, "[more with cursor {cursor}]").ok();
     }
     Ok(shown("listed", text))
-}
-
-fn more(text: &mut String, all: usize, what: &str) {
-    if let Some(more) = all.checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
-        // Writing to a String cannot fail.
-        write!(text, "\n[{more} more {what} are not shown]").ok();
-    }
 }
 
 fn shown(how: &str, content: String) -> ToolOutput {
@@ -125,10 +121,6 @@ fn unreadable() -> ToolError {
     )
 }
 
-fn line(text: &str) -> String {
-    escape_within(text, Lines::One, MAX_QUOTE)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_parts_are_bounded() {
+    fn parts_are_bounded_and_lists_are_whole() {
         let of = |number: usize| json!({ "uri": format!("a:{number}"), "text": "x" });
         let many: Vec<Value> = (0..MAX_SHOWN + 3).map(of).collect();
         let read = read(&raw(&json!({ "contents": many }))).unwrap().content;
@@ -147,7 +139,7 @@ mod tests {
         let listed = listed(&raw(&page)).unwrap().content;
         assert!(listed.starts_with("a:0\na:1\n"), "{listed}");
         assert!(
-            listed.ends_with("[3 more resources are not shown][more with cursor on]\n"),
+            listed.ends_with("a:201\na:202\n[more with cursor on]\n"),
             "{listed}"
         );
         for odd in [json!({}), json!({ "contents": 1, "resources": 1 })] {
