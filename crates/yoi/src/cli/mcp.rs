@@ -117,6 +117,22 @@ pub(crate) struct McpNameArgs {
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        Some(_) | None => Err("write NAME=VALUE".to_owned()),
+        Some(_) | None => Err("write two values with `=` between them".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_has_a_name_and_a_value() {
+        let of = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(pair("a=b=c"), of("a", "b=c"));
+        assert_eq!(pair("a="), of("a", ""));
+        for odd in ["a", "=a", ""] {
+            let why = "write two values with `=` between them".to_owned();
+            assert_eq!(pair(odd), Err(why));
+        }
     }
 }

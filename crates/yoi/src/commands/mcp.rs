@@ -68,7 +68,9 @@ fn add(args: &McpAddArgs, env: &Env) -> Result<Exit, Failure> {
             "`{}` is not a header that can have a secret",
             escape_line(name)
         );
-        return Err(Failure::new(Exit::Usage, message).help("`--bearer SECRET` is the usual one"));
+        return Err(
+            Failure::new(Exit::Usage, message).help("use `--bearer SECRET`, or another header")
+        );
     }
     let launch = Launch {
         command: command(&args.command, env)?,
