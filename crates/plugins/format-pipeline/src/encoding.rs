@@ -29,17 +29,21 @@ impl Encoding {
         }
     }
 
-    /// The text of a value, with its label; none where this encoding has no form for it.
-    pub fn text(self, value: &Json<'_>) -> Option<String> {
+    /// The text of a value, with its label; none where this encoding has no form for it of at most this many bytes. JSON
+    /// always has one.
+    pub fn text(self, value: &Json<'_>, limit: usize) -> Option<String> {
         let body = match self {
             Self::Json => return Some(value.compact()),
-            Self::Toon => toon::encode(value, Delimiter::Comma),
-            Self::Csv => table::csv(value),
-            Self::KeyValue => table::key_value(value),
+            Self::Toon => toon::encode(value, Delimiter::Comma, limit),
+            Self::Csv => table::csv(value, limit),
+            Self::KeyValue => table::key_value(value, limit),
         }?;
         (!body.is_empty()).then(|| format!("{}{body}", self.label()))
     }
 }
+
+/// How many times as long as JSON a text may be: spaces cost few tokens, but a value can have much more of them than text.
+const LONGEST: usize = 2;
 
 /// A value as a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +60,7 @@ pub struct Encoded {
 /// an object stays JSON.
 pub fn cheapest(value: &Json<'_>, counter: TokenCounter) -> Encoded {
     let text = value.compact();
+    let limit = text.len().saturating_mul(LONGEST);
     let mut best = Encoded {
         encoding: Encoding::Json,
         tokens: counter.count(&text),
@@ -65,7 +70,7 @@ pub fn cheapest(value: &Json<'_>, counter: TokenCounter) -> Encoded {
         return best;
     }
     for encoding in [Encoding::Csv, Encoding::KeyValue, Encoding::Toon] {
-        let Some(text) = encoding.text(value) else {
+        let Some(text) = encoding.text(value, limit) else {
             continue;
         };
         let tokens = counter.count(&text);

@@ -12,11 +12,14 @@ const MAX_COLUMNS: usize = 256;
 /// Cells of a table for each value in it.
 const MAX_EMPTY: usize = 4;
 
+/// The bytes of the longest name of a column or line.
+const MAX_PATH: usize = 256;
+
 /// Cells of one row: where a value stands, and the value.
 type Cells<'v, 'a> = Vec<(String, &'v Json<'a>)>;
 
-/// A list of objects as a table; none for other values, and where names would be ambiguous.
-pub fn csv(value: &Json<'_>) -> Option<String> {
+/// A list of objects as a table; none for other values, where names would be ambiguous, and beyond this many bytes.
+pub fn csv(value: &Json<'_>, limit: usize) -> Option<String> {
     let Json::List(items) = value else {
         return None;
     };
@@ -24,13 +27,13 @@ pub fn csv(value: &Json<'_>) -> Option<String> {
         return None;
     }
     let mut out = String::new();
-    Table::of(items)?.write(&mut out);
+    Table::of(items, limit)?.write(limit, &mut out)?;
     Some(out)
 }
 
-/// An object as lines; lists of at least two objects in it are tables behind the lines. None for other values, and where
-/// names would be ambiguous.
-pub fn key_value(value: &Json<'_>) -> Option<String> {
+/// An object as lines; lists of at least two objects in it are tables behind the lines. None for other values, where
+/// names would be ambiguous, and beyond this many bytes.
+pub fn key_value(value: &Json<'_>, limit: usize) -> Option<String> {
     let Json::Object(fields) = value else {
         return None;
     };
@@ -38,15 +41,18 @@ pub fn key_value(value: &Json<'_>) -> Option<String> {
         return None;
     }
     let mut cells = Vec::new();
-    flatten(fields, "", &mut cells)?;
+    // Each path and each column is written, so together they have no more bytes than the text.
+    let mut room = limit;
+    flatten(fields, "", &mut room, &mut cells)?;
     let mut out = String::new();
     let mut tables = Vec::new();
     for (path, value) in cells {
         match value {
             Json::List(items)
                 if items.len() > 1
-                    && let Some(table) = Table::of(items) =>
+                    && let Some(table) = Table::of(items, room) =>
             {
+                room = room.saturating_sub(table.named);
                 tables.push((path, table));
             }
             value => {
@@ -56,10 +62,13 @@ pub fn key_value(value: &Json<'_>) -> Option<String> {
                 out.push('\n');
             }
         }
+        if out.len() > limit {
+            return None;
+        }
     }
     for (path, table) in tables {
         writeln!(out, "{path} ({} rows):", table.rows.len()).ok()?;
-        table.write(&mut out);
+        table.write(limit, &mut out)?;
         out.push('\n');
     }
     out.truncate(out.trim_end_matches('\n').len());
@@ -68,12 +77,16 @@ pub fn key_value(value: &Json<'_>) -> Option<String> {
 
 struct Table<'v, 'a> {
     columns: Vec<String>,
+    /// The bytes of their names.
+    named: usize,
     rows: Vec<Vec<(usize, &'v Json<'a>)>>,
 }
 
 impl<'v, 'a> Table<'v, 'a> {
-    fn of(items: &'v [Json<'a>]) -> Option<Self> {
+    /// None if the names of its columns have more bytes than there is room for.
+    fn of(items: &'v [Json<'a>], room: usize) -> Option<Self> {
         let mut columns = Vec::new();
+        let mut named = 0;
         let mut places = BTreeMap::new();
         let mut rows = Vec::with_capacity(items.len());
         let mut values = 0;
@@ -82,7 +95,7 @@ impl<'v, 'a> Table<'v, 'a> {
                 return None;
             };
             let mut cells = Cells::new();
-            flatten(fields, "", &mut cells)?;
+            flatten(fields, "", &mut (MAX_COLUMNS * MAX_PATH), &mut cells)?;
             // An empty object would be an empty line.
             if cells.is_empty() {
                 return None;
@@ -93,6 +106,7 @@ impl<'v, 'a> Table<'v, 'a> {
                 let place = match places.get(&path) {
                     Some(place) => *place,
                     None => {
+                        named += path.len();
                         places.insert(path.clone(), columns.len());
                         columns.push(path);
                         columns.len() - 1
@@ -100,17 +114,21 @@ impl<'v, 'a> Table<'v, 'a> {
                 };
                 row.push((place, value));
             }
-            if columns.len() > MAX_COLUMNS {
+            if columns.len() > MAX_COLUMNS || named > room {
                 return None;
             }
             row.sort_by_key(|(place, _)| *place);
             rows.push(row);
         }
-        (!rows.is_empty() && columns.len() * rows.len() <= values * MAX_EMPTY)
-            .then_some(Self { columns, rows })
+        (!rows.is_empty() && columns.len() * rows.len() <= values * MAX_EMPTY).then_some(Self {
+            columns,
+            named,
+            rows,
+        })
     }
 
-    fn write(&self, out: &mut String) {
+    /// None once the text has more bytes than the limit.
+    fn write(&self, limit: usize, out: &mut String) -> Option<()> {
         let holds_lists = |row: &Vec<(usize, &Json<'_>)>| {
             row.iter()
                 .any(|(_, value)| matches!(value, Json::List(items) if items.len() > 1))
@@ -135,15 +153,29 @@ impl<'v, 'a> Table<'v, 'a> {
                 cell(value, Some(separator), out);
             }
             (next + 1..self.columns.len()).for_each(|_| out.push(separator));
+            if out.len() > limit {
+                return None;
+            }
         }
+        Some(())
     }
 }
 
-/// The values of an object and of the objects in it, each with the names on its way; none if a name could be read in two ways.
-fn flatten<'v, 'a>(fields: &'v Fields<'a>, above: &str, cells: &mut Cells<'v, 'a>) -> Option<()> {
+/// The values of an object and of the objects in it, each with the names on its way; none if a name could be read in two ways,
+/// and where the ways are long: each takes its bytes of the room.
+fn flatten<'v, 'a>(
+    fields: &'v Fields<'a>,
+    above: &str,
+    room: &mut usize,
+    cells: &mut Cells<'v, 'a>,
+) -> Option<()> {
     for (name, value) in fields {
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_-+$@/".contains(&b);
         if name.is_empty() || !name.bytes().all(is_plain) {
+            return None;
+        }
+        let length = above.len() + 1 + name.len();
+        if length > MAX_PATH {
             return None;
         }
         let path = if above.is_empty() {
@@ -152,8 +184,11 @@ fn flatten<'v, 'a>(fields: &'v Fields<'a>, above: &str, cells: &mut Cells<'v, 'a
             format!("{above}.{name}")
         };
         match value {
-            Json::Object(inner) if !inner.is_empty() => flatten(inner, &path, cells)?,
-            value => cells.push((path, value)),
+            Json::Object(inner) if !inner.is_empty() => flatten(inner, &path, room, cells)?,
+            value => {
+                *room = room.checked_sub(length)?;
+                cells.push((path, value));
+            }
         }
     }
     Some(())

@@ -38,13 +38,15 @@ impl Delimiter {
     }
 }
 
-/// A value as TOON; none if a name stands twice in an object, which TOON does not allow. An empty object is an empty text.
-pub fn encode(value: &Json<'_>, delimiter: Delimiter) -> Option<String> {
+/// A value as TOON; none if a name stands twice in an object, which TOON does not allow. None beyond this
+/// many bytes, too: deep values have more spaces than text. An empty object is an empty text.
+pub fn encode(value: &Json<'_>, delimiter: Delimiter, limit: usize) -> Option<String> {
     if has_repeated_names(value) {
         return None;
     }
     let mut writer = Writer {
         delimiter,
+        limit,
         out: String::new(),
     };
     match value {
@@ -57,7 +59,7 @@ pub fn encode(value: &Json<'_>, delimiter: Delimiter) -> Option<String> {
         Json::Text(text) if text.starts_with('\u{feff}') => quote(text, &mut writer.out),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => writer.scalar(value),
     }
-    Some(writer.out)
+    (!writer.is_over()).then_some(writer.out)
 }
 
 /// Whether a name stands twice in one of the objects.
@@ -146,10 +148,16 @@ fn field<'v, 'a>(row: &'v Fields<'a>, at: usize, name: &str) -> Option<&'v Json<
 
 struct Writer {
     delimiter: Delimiter,
+    /// Bytes, checked at each line.
+    limit: usize,
     out: String,
 }
 
 impl Writer {
+    fn is_over(&self) -> bool {
+        self.out.len() > self.limit
+    }
+
     /// Begins a line, two spaces per level.
     fn line(&mut self, depth: usize) {
         if !self.out.is_empty() {
@@ -185,6 +193,9 @@ impl Writer {
 
     fn fields(&mut self, fields: &Fields<'_>, depth: usize) {
         for (name, value) in fields {
+            if self.is_over() {
+                return;
+            }
             self.line(depth);
             self.field(name, value, depth, depth + 1);
         }
@@ -255,6 +266,9 @@ impl Writer {
         } else if let Some(columns) = columns_of_rows(items) {
             self.header(name, items.len(), "", &columns);
             for row in items.iter().filter_map(object) {
+                if self.is_over() {
+                    return;
+                }
                 self.line(inside);
                 self.cells(row, &columns, &mut true);
             }
@@ -274,6 +288,9 @@ impl Writer {
 
     fn items(&mut self, items: &[Json<'_>], depth: usize) {
         for item in items {
+            if self.is_over() {
+                return;
+            }
             self.line(depth);
             match item {
                 Json::Object(fields) => {
@@ -284,6 +301,9 @@ impl Writer {
                     self.out.push(' ');
                     self.field(name, value, depth + 1, depth + 2);
                     for (name, value) in rest {
+                        if self.is_over() {
+                            return;
+                        }
                         self.line(depth + 1);
                         self.field(name, value, depth + 1, depth + 2);
                     }
@@ -319,6 +339,9 @@ impl Writer {
         }
         self.header(name, fields.len(), ":", columns);
         for (name, value) in fields {
+            if self.is_over() {
+                return;
+            }
             self.line(inside);
             self.key(name);
             self.out.push_str(": ");
@@ -438,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_repeated_name_has_no_form() {
-        let of = |text| Json::parse(text).and_then(|json| encode(&json, Delimiter::Comma));
+        let of = |text| Json::parse(text).and_then(|json| encode(&json, Delimiter::Comma, 100));
         assert_eq!(of("{\"a\":[{\"b\":1,\"b\":2}]}"), None);
         assert_eq!(
             of("{\"a\":[{\"b\":1,\"c\":2}]}").as_deref(),

@@ -118,8 +118,8 @@ fn same(sent: &str) -> Result<bool, TestCaseError> {
     let value = Json::parse(sent).unwrap();
     let wanted: serde_json::Value = serde_json::from_str(sent).unwrap();
     let rows = wanted.as_array().map_or(0, Vec::len);
-    let csv = table::csv(&value).map(|text| reader::table(&mut text.lines(), rows));
-    let lines = table::key_value(&value).map(|text| reader::lines(&text));
+    let csv = table::csv(&value, usize::MAX).map(|text| reader::table(&mut text.lines(), rows));
+    let lines = table::key_value(&value, usize::MAX).map(|text| reader::lines(&text));
     let compact: serde_json::Value = serde_json::from_str(&value.compact()).unwrap();
     prop_assert_eq!(&compact, &wanted);
     let is_read = csv.is_some() || lines.is_some();
@@ -160,12 +160,51 @@ fn an_empty_value_is_never_an_empty_text() {
             Encoding::Csv,
             Encoding::KeyValue,
         ] {
-            if let Some(text) = encoding.text(&value) {
+            if let Some(text) = encoding.text(&value, usize::MAX) {
                 let body = text.strip_prefix(encoding.label()).unwrap();
                 assert!(!body.trim().is_empty(), "{encoding:?} of {sent}");
             }
         }
         same(sent).unwrap();
+    }
+}
+
+/// Before there were limits, 128 MB for the first one.
+#[test]
+fn a_text_much_longer_than_json_is_not_built() {
+    let leaves: Vec<String> = (0..2000).map(|i| format!("\"{i}\":{i}")).collect();
+    let below = |key: String| format!("{{\"{key}\":{{{}}}}}", leaves.join(","));
+    let rows = |key: String| {
+        let row = below(key);
+        format!("[{row},{row}]")
+    };
+    let deep = format!(
+        "{}{}1{}",
+        "[".repeat(100),
+        "1,[1],".repeat(2000),
+        "]".repeat(100)
+    );
+    for (name, sent) in [
+        ("a long name", below("k".repeat(64 * 1024))),
+        ("a name below the limit", below("k".repeat(200))),
+        ("rows of a long name", rows("k".repeat(64 * 1024))),
+        ("rows of a name below the limit", rows("k".repeat(200))),
+        ("spaces", deep),
+    ] {
+        let value = Json::parse(&sent).unwrap();
+        let limit = 2 * sent.len();
+        for encoding in [Encoding::Toon, Encoding::Csv, Encoding::KeyValue] {
+            let text = encoding.text(&value, limit);
+            let length = text.map_or(0, |text| text.len());
+            assert!(length <= limit + 64, "{name}: {encoding:?} has {length}");
+            assert!(
+                length == 0 || encoding == Encoding::Toon && name != "spaces",
+                "{name}: {encoding:?}"
+            );
+        }
+        let best = cheapest(&value, TokenCounter::unmeasured());
+        assert_eq!(best.encoding, Encoding::Json, "{name}");
+        assert_eq!(best.text, sent, "{name}");
     }
 }
 
