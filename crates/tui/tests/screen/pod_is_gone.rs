@@ -152,3 +152,14 @@ fn a_key_turns_the_mouse() {
     let mut screen = Story::new().screen(Theme::Plain);
     assert_eq!(press(&mut screen, Key::F(6)), [Intent::TurnMouse]);
 }
+
+/// The pod was started for an input that was not sent.
+#[test]
+fn an_input_that_is_too_long_starts_nothing() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    screen.connection(ConnectionState::Died(BEGIN));
+    // Few bytes to paste, twice as many as JSON.
+    screen.paste(&"\"".repeat(1_000_000));
+    assert_eq!(press(&mut screen, Key::Enter), []);
+    assert!(frame(&mut screen, BEGIN).contains("an input has at most 1.4 MiB"));
+}

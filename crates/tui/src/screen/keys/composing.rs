@@ -95,10 +95,6 @@ impl Screen {
 
     /// Sends an input; a pod that does not run is started for it.
     fn send(&mut self, text: String, mode: DeliveryMode) {
-        self.start_again();
-        if self.connection != ConnectionState::Live && !self.starts {
-            return self.not_connected();
-        }
         let edited = self.editing.and_then(|input| {
             self.model
                 .status()
@@ -112,6 +108,10 @@ impl Screen {
         }
         if serde_json::to_string(&text).map_or(usize::MAX, |json| json.len()) > MAX_INPUT {
             return self.too_long();
+        }
+        self.start_again();
+        if self.connection != ConnectionState::Live && !self.starts {
+            return self.not_connected();
         }
         self.composer.take();
         self.place = None;
