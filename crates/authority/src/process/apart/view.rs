@@ -402,7 +402,11 @@ impl View {
         std::fs::create_dir(DEVICES)?;
         let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         rustix::mount::move_mount(devices, "", CWD, DEVICES, from)?;
-        for (kept, shown) in NETWORK {
+        // A kernel need not have them, and no command fails for that.
+        let has_all = NETWORK
+            .iter()
+            .all(|(kept, _)| Path::new(DEVICES).join(kept).is_dir());
+        for (kept, shown) in NETWORK.into_iter().filter(|_| has_all) {
             make_dir(shown.as_ref())?;
             rustix::mount::mount_bind(Path::new(DEVICES).join(kept), shown)?;
             self.read_dirs.push(open(shown)?);
