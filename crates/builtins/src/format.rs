@@ -149,7 +149,7 @@ impl FeatureModule for ShorterResults {
         let live = Live {
             budget: self.budget.clone(),
             tools: self.tools.clone(),
-            spent: Mutex::new((None, 0)),
+            spent: Mutex::new((0, 0)),
         };
         let shapes = move |view: &ToolShapeView| live.shape(view);
         let hook = HookContribution::declared::<ToolShape>(ID, &self.hook(), Arc::new(shapes));
@@ -160,8 +160,8 @@ impl FeatureModule for ShorterResults {
 struct Live {
     budget: BudgetConfig,
     tools: BTreeSet<String>,
-    /// Tokens of results since this input of the person.
-    spent: Mutex<(Option<u64>, u64)>,
+    /// A turn, by its number, and the tokens of its results.
+    spent: Mutex<(u64, u64)>,
 }
 
 impl Live {
@@ -175,7 +175,7 @@ impl Live {
         if !is_named && !output.content.trim_start().starts_with(['{', '[']) {
             return Change::Unchanged;
         }
-        let spent = self.spent(call.input, 0);
+        let spent = self.spent(call.turn, 0);
         let budget = self.budget.of(&call.tool, spent);
         let Shortened {
             text,
@@ -193,10 +193,10 @@ impl Live {
         );
         let is_ours = encoding.is_some() || is_named;
         if !is_ours || tokens + WORTH > before {
-            self.spent(call.input, before);
+            self.spent(call.turn, before);
             return Change::Unchanged;
         }
-        self.spent(call.input, tokens);
+        self.spent(call.turn, tokens);
         Change::Replaced(ToolOutput {
             summary: output.summary.clone(),
             content: text,
@@ -204,13 +204,33 @@ impl Live {
         })
     }
 
-    /// What was spent since an input, with what is spent now.
-    fn spent(&self, input: Option<u64>, now: u64) -> u64 {
+    /// What a turn spent, with what it spends now.
+    fn spent(&self, turn: u64, now: u64) -> u64 {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        if spent.0 != input {
-            *spent = (input, 0);
+        if spent.0 != turn {
+            *spent = (turn, 0);
         }
         spent.1 += now;
         spent.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A turn that no person asked for has no input to know it by.
+    #[test]
+    fn each_turn_has_its_own_budget() {
+        let live = Live {
+            budget: BudgetConfig::usual(),
+            tools: BTreeSet::new(),
+            spent: Mutex::new((0, 0)),
+        };
+        let room = |turn| live.budget.of("mcp__a__rows", live.spent(turn, 0));
+        assert_eq!(room(1), 8000);
+        live.spent(1, 40_000);
+        assert_eq!(room(1), 500);
+        assert_eq!(room(2), 8000);
     }
 }

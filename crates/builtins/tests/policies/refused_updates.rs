@@ -88,6 +88,7 @@ fn a_call_that_cannot_be_counted_is_refused() {
             arguments: format!("{{\"n\":{n}}}").into(),
             touches: Vec::new(),
             input: None,
+            turn: 1,
             by_person: false,
         };
         runtime

@@ -663,7 +663,7 @@ impl Running {
         let authorizer = self
             .authorizer
             .with_rules(&core.state.approvals.rules)
-            .on(core.state.going_on);
+            .on(core.state.going_on, core.state.turns);
         let id = call.id;
         self.tasks
             .judges

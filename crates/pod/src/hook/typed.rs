@@ -560,6 +560,9 @@ pub struct ToolCallView {
     /// The newest input of a person that the model has read; none in a turn that no person asked for.
     #[serde(skip)]
     pub input: Option<u64>,
+    /// The number of its turn in the session.
+    #[serde(skip)]
+    pub turn: u64,
     /// A person ran it as a command: no model asked for it.
     #[serde(skip)]
     pub by_person: bool,

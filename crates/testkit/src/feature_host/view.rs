@@ -22,6 +22,7 @@ pub fn tool_call(tool: &str, arguments: Value) -> ToolCallView {
         arguments: arguments.to_string().into(),
         touches: Vec::new(),
         input: None,
+        turn: 1,
         by_person: false,
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Authorizer {
     generation: u64,
     /// What the turn goes on with.
     going_on: Option<GoingOn>,
+    /// The number of the turn.
+    turn: u64,
     /// `<session>/<epoch>`, the prefix of every idempotency key.
     key: Arc<str>,
     clock: Clock,
@@ -58,6 +60,7 @@ impl Authorizer {
             callbacks: core.callbacks.clone(),
             generation,
             going_on: core.state.going_on,
+            turn: core.state.turns,
             key: core.store.key.clone(),
             clock: core.store.clock.clone(),
             slots: Arc::new(Semaphore::new(SLOTS)),
@@ -144,10 +147,11 @@ impl Authorizer {
         let first = call.clone();
         let tool = registered.clone();
         let on = self.going_on;
+        let turn = self.turn;
         let work = async move {
             prepare(&tool, &first.arguments)
                 .ok()
-                .map(|parsed| view(first.id, &tool, &parsed, on))
+                .map(|parsed| view(first.id, &tool, &parsed, on, turn))
         };
         let Ok(Some(input)) = self
             .callbacks
@@ -329,7 +333,7 @@ impl Authorizer {
         };
         Box::new(Authorized {
             record,
-            view: Arc::new(view(call.id, tool, &prepared, self.going_on)),
+            view: Arc::new(view(call.id, tool, &prepared, self.going_on, self.turn)),
             prepared,
             deadline: tool.deadline,
             door: tool.door.clone(),
@@ -401,9 +405,13 @@ impl Authorizer {
         self.under(Arc::new(permission))
     }
 
-    /// This authorizer for calls that this input leads to.
-    pub(crate) fn on(self, going_on: Option<GoingOn>) -> Self {
-        Self { going_on, ..self }
+    /// This authorizer for calls of this turn, which this input leads to.
+    pub(crate) fn on(self, going_on: Option<GoingOn>, turn: u64) -> Self {
+        Self {
+            going_on,
+            turn,
+            ..self
+        }
     }
 
     /// This authorizer with the rules of the pod as they are now.

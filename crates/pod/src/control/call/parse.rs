@@ -100,6 +100,7 @@ pub(crate) fn view(
     registered: &RegisteredTool,
     prepared: &Prepared,
     on: Option<GoingOn>,
+    turn: u64,
 ) -> ToolCallView {
     ToolCallView {
         call,
@@ -109,6 +110,7 @@ pub(crate) fn view(
         arguments: prepared.canonical.clone(),
         touches: prepared.touches.clone(),
         input: on.map(|on| on.input),
+        turn,
         by_person: on.is_some_and(|on| on.run),
     }
 }

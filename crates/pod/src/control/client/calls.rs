@@ -132,7 +132,7 @@ impl ClientTools {
             deadline,
             host: Arc::new(NoHost),
         };
-        let call = Arc::new(view(NO_CALL, &tool, &prepared, None));
+        let call = Arc::new(view(NO_CALL, &tool, &prepared, None, 0));
         let work = async move {
             match contained(
                 &tool.feature,

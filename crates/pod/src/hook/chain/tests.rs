@@ -157,6 +157,7 @@ fn transformed(says: Vec<(&'static str, Box<Says>)>, times: usize) -> (Value, Ve
             arguments: json!({ "n": 1 }).to_string().into(),
             touches: Vec::new(),
             input: None,
+            turn: 1,
             by_person: false,
         };
         let done = hooks.transform::<ToolArguments>(&callbacks, "T", view, Arc::clone(&recheck));

@@ -27,6 +27,7 @@ fn call() -> Arc<ToolCallView> {
             Touch::RemoteWrite("press.example".to_owned()),
         ],
         input: None,
+        turn: 1,
         by_person: false,
     })
 }

@@ -141,6 +141,7 @@ fn authorizer(
         callbacks: Callbacks::with_grace(runtime.handle().clone(), GRACE),
         generation: 1,
         going_on: None,
+        turn: 1,
         key: "s/1".into(),
         clock: Arc::new(|| 0),
         slots: Arc::new(Semaphore::new(SLOTS)),
