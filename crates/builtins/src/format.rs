@@ -29,6 +29,9 @@ const DEADLINE_MS: u64 = 10_000;
 /// Tokens that must be saved: the line that names the stored result has about half of them.
 const WORTH: u64 = 40;
 
+/// Most tokens of one result: the host shows at most 32 KiB, and a longer one as if nothing had shortened it.
+const MAX_RESULT: u64 = 8000;
+
 /// Most tools that settings name.
 const MAX_TOOLS: usize = 32;
 
@@ -36,8 +39,8 @@ const MAX_TOOLS: usize = 32;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Tokens of one result; 500 to 32,000.
-    #[schemars(range(min = 500, max = 32_000))]
+    /// Tokens of one result; 500 to 8,000.
+    #[schemars(range(min = 500, max = 8_000))]
     pub result: u64,
     /// Tokens of the results of one turn; a result gets 500 even beyond that. 500 to 1,000,000.
     #[schemars(range(min = 500, max = 1_000_000))]
@@ -80,14 +83,14 @@ impl ShorterResults {
             tools,
             by_tool,
         } = settings;
-        for (key, tokens, most) in [("result", result, 32_000), ("turn", turn, 1_000_000)] {
+        for (key, tokens, most) in [("result", result, MAX_RESULT), ("turn", turn, 1_000_000)] {
             if !(500..=most).contains(&tokens) {
                 return Err(format!("`{key}` must be 500 to {most}, not {tokens}"));
             }
         }
-        if let Some((tool, tokens)) = by_tool.iter().find(|of| !(50..=32_000).contains(of.1)) {
+        if let Some((tool, tokens)) = by_tool.iter().find(|of| !(50..=MAX_RESULT).contains(of.1)) {
             return Err(format!(
-                "`by_tool` gives {tool} {tokens} tokens; expected 50 to 32000"
+                "`by_tool` gives {tool} {tokens} tokens; expected 50 to {MAX_RESULT}"
             ));
         }
         if tools.len() > MAX_TOOLS {

@@ -121,6 +121,11 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
             "timeout_s",
         ),
         (format.clone(), json!({"result": 499}), "`result` must be"),
+        (
+            format.clone(),
+            json!({"result": 8001}),
+            "`result` must be 500 to 8000, not 8001",
+        ),
         (format.clone(), json!({"turn": 1_000_001}), "`turn` must be"),
         (
             format.clone(),
