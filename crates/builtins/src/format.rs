@@ -4,7 +4,6 @@
 //! What it got is stored by the host and read back by `ReadOutput`. It returns nothing when that would save little.
 
 use format_pipeline::budget::{BudgetConfig, Shortened, shorten};
-use format_pipeline::strategy::StrategyResolver;
 use format_pipeline::token_counter::TokenCounter;
 use llm_worker::{ResultStatus, ToolOutput};
 use pod::feature::{
@@ -185,13 +184,10 @@ impl Live {
             encoding,
             before,
             tokens,
-            is_cut: _,
         } = shorten(
             &output.content,
-            &call.tool,
             budget,
             self.budget.margin,
-            &StrategyResolver::default(),
             TokenCounter::unmeasured(),
         );
         let is_ours = encoding.is_some() || is_named;

@@ -2,7 +2,6 @@
 
 use crate::encoding::{Encoding, cheapest};
 use crate::json::Json;
-use crate::strategy::StrategyResolver;
 use crate::token_counter::TokenCounter;
 use crate::tree::{self, LeftOut, Limit};
 use crate::truncation;
@@ -69,37 +68,26 @@ pub struct Shortened {
     pub before: u64,
     /// Tokens of what is shown, never more than before or than the budget.
     pub tokens: u64,
-    /// Whether something is missing, which a line of the text says.
-    pub is_cut: bool,
 }
 
-/// Writes a result of a tool within a budget. A text that is no JSON stays as it is while it fits.
-pub fn shorten(
-    text: &str,
-    tool: &str,
-    budget: u64,
-    margin: u64,
-    resolver: &StrategyResolver,
-    counter: TokenCounter,
-) -> Shortened {
+/// Writes a result within a budget. A text that is no JSON stays as it is while it fits.
+pub fn shorten(text: &str, budget: u64, margin: u64, counter: TokenCounter) -> Shortened {
     let before = counter.count(text);
     let target = budget * 100_u64.saturating_sub(margin) / 100;
     let value = Json::parse(text).filter(|value| !value.is_scalar());
     let Some(value) = value else {
         let kind = truncation::kind_of(text);
-        let strategy = resolver.resolve(tool, kind);
+        let strategy = kind.strategy();
         let shown = match before <= budget {
             true => text.to_owned(),
             false => truncation::truncate(text, kind, strategy, counter, target),
         };
         let tokens = counter.count(&shown);
-        let is_cut = shown != text;
         return Shortened {
             text: shown,
             encoding: None,
             before,
             tokens,
-            is_cut,
         };
     };
     let best = cheapest(&value, counter);
@@ -110,11 +98,10 @@ pub fn shorten(
             encoding,
             before,
             tokens: best.tokens,
-            is_cut: false,
         };
     }
     for round in 0..LIMITS.len() {
-        let (less, left_out) = smaller(&value, tool, round, target, resolver, counter);
+        let (less, left_out) = smaller(&value, round, target, counter);
         let less = cheapest(&less, counter);
         let line = left_out.line();
         let text = format!("{}\n{line}", less.text);
@@ -125,12 +112,11 @@ pub fn shorten(
                 encoding: Some(less.encoding),
                 before,
                 tokens,
-                is_cut: true,
             };
         }
     }
     let kind = truncation::kind_of(&best.text);
-    let strategy = resolver.resolve(tool, kind);
+    let strategy = kind.strategy();
     let text = truncation::truncate(&best.text, kind, strategy, counter, target);
     let tokens = counter.count(&text);
     Shortened {
@@ -138,17 +124,14 @@ pub fn shorten(
         encoding: Some(best.encoding),
         before,
         tokens,
-        is_cut: true,
     }
 }
 
 /// Less of a value: of its longest list what fits, or of all texts and lists the beginning.
 fn smaller<'a>(
     value: &Json<'a>,
-    tool: &str,
     round: usize,
     target: u64,
-    resolver: &StrategyResolver,
     counter: TokenCounter,
 ) -> (Json<'a>, LeftOut) {
     if let Some(way) = tree::main_list(value)
@@ -157,7 +140,7 @@ fn smaller<'a>(
     {
         let rest = counter.count(&tree::with(value, &way, Json::Null).compact());
         if rest < target / 2 {
-            let strategy = resolver.resolve(tool, tree::kind_of(items));
+            let strategy = tree::kind_of(items).strategy();
             let room = (target - rest) >> round;
             let (list, left_out) = tree::fit(items, strategy, counter, room);
             return (tree::with(value, &way, list), left_out);

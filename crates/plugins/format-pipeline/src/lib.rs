@@ -1,10 +1,9 @@
-//! Shorter results for a model: the encoding with the fewest tokens, a budget, pages of what was stored. Functions from
+//! Shorter results for a model: the encoding with the fewest tokens, and a budget. Functions from
 //! texts to texts; they know no tool, no pod, no file and no clock.
 
 pub mod budget;
 pub mod encoding;
 pub mod json;
-pub mod pagination;
 pub mod strategy;
 pub mod table;
 pub mod token_counter;

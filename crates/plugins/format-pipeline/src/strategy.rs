@@ -1,7 +1,5 @@
 //! What a part of a result is worth, when not all of it fits.
 
-use std::collections::BTreeMap;
-
 /// How the parts of a result share a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
@@ -64,21 +62,14 @@ pub enum DataKind {
     Text,
 }
 
-/// Which strategy a tool's results get.
-#[derive(Clone, Debug, Default)]
-pub struct StrategyResolver {
-    /// By the name of the tool.
-    pub by_tool: BTreeMap<String, Strategy>,
-}
-
-impl StrategyResolver {
-    /// The strategy of the tool, else that of the kind of data.
-    pub fn resolve(&self, tool: &str, kind: DataKind) -> Strategy {
-        self.by_tool.get(tool).copied().unwrap_or(match kind {
-            DataKind::List => Strategy::ElementCount,
-            DataKind::Thread => Strategy::ThreadLevel,
-            DataKind::Log => Strategy::HeadTail,
-            DataKind::Diff | DataKind::Code | DataKind::Text => Strategy::Cascading,
-        })
+impl DataKind {
+    /// The strategy for it.
+    pub const fn strategy(self) -> Strategy {
+        match self {
+            Self::List => Strategy::ElementCount,
+            Self::Thread => Strategy::ThreadLevel,
+            Self::Log => Strategy::HeadTail,
+            Self::Diff | Self::Code | Self::Text => Strategy::Cascading,
+        }
     }
 }

@@ -1,40 +1,19 @@
 //! How many tokens a text costs, without any vendor's table: the pieces in which byte-pair vocabularies begin to cut are
 //! counted, each by its length. Against o200k the sum of many results is within some percent; one result may be off by a third.
 
-/// Bytes per token of English prose and JSON, where a session has measured nothing.
-const BYTES_PER_TOKEN: u64 = 3500;
-
-/// How far a measured ratio may move the estimate, in thousandths.
-const SCALES: std::ops::RangeInclusive<u64> = 500..=2000;
-
 /// Counts tokens by estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokenCounter {
-    /// In thousandths.
-    scale: u64,
-}
+pub struct TokenCounter;
 
 impl TokenCounter {
-    /// Where nothing was measured.
+    /// By the text alone: nothing was measured.
     pub const fn unmeasured() -> Self {
-        Self { scale: 1000 }
+        Self
     }
 
-    /// From what a session sent so far and what the provider counted for it. A ratio that no vocabulary has is cut to one
-    /// between half of the estimate and twice of it.
-    pub fn measured(bytes: u64, tokens: u64) -> Self {
-        if bytes == 0 || tokens == 0 {
-            return Self::unmeasured();
-        }
-        let scale = tokens.saturating_mul(BYTES_PER_TOKEN) / bytes;
-        Self {
-            scale: scale.clamp(*SCALES.start(), *SCALES.end()),
-        }
-    }
-
-    /// The tokens of a text. At most one per byte before scaling.
+    /// The tokens of a text. At most one per byte.
     pub fn count(self, text: &str) -> u64 {
-        (pieces(text) * self.scale).div_ceil(1000)
+        pieces(text)
     }
 }
 
@@ -86,7 +65,7 @@ fn class(c: char) -> Class {
     }
 }
 
-/// The estimate before scaling.
+/// The estimate.
 fn pieces(text: &str) -> u64 {
     let mut sum = 0;
     let mut run = 0;
@@ -137,17 +116,5 @@ mod tests {
         ] {
             assert_eq!(TokenCounter::unmeasured().count(text), tokens, "{text:?}");
         }
-    }
-
-    #[test]
-    fn a_measured_ratio_scales_within_bounds() {
-        let count = |bytes, tokens| {
-            TokenCounter::measured(bytes, tokens).count("word ".repeat(1000).trim_end())
-        };
-        assert_eq!(count(0, 0), 1000);
-        assert_eq!(count(3500, 1000), 1000);
-        assert_eq!(count(7000, 1000), 500);
-        assert_eq!(count(1, u64::MAX), 2000);
-        assert_eq!(count(u64::MAX, 1), 500);
     }
 }

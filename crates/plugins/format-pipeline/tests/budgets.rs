@@ -1,4 +1,4 @@
-//! No result is over its budget, and what is missing is said; pages have every element once.
+//! No result is over its budget, and what is missing is said.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,8 +10,7 @@ mod corpus;
 
 use format_pipeline::budget::{BudgetConfig, Shortened, shorten};
 use format_pipeline::json::Json;
-use format_pipeline::pagination::ListPages;
-use format_pipeline::strategy::{DataKind, ResultPart, Strategy as Shares, StrategyResolver};
+use format_pipeline::strategy::{DataKind, ResultPart, Strategy as Shares};
 use format_pipeline::token_counter::TokenCounter;
 use format_pipeline::tree;
 use format_pipeline::truncation::{kind_of, truncate};
@@ -20,7 +19,7 @@ use proptest::prelude::*;
 const COUNTER: TokenCounter = TokenCounter::unmeasured();
 
 fn within(text: &str, budget: u64) -> Shortened {
-    let shown = shorten(text, "t", budget, 20, &StrategyResolver::default(), COUNTER);
+    let shown = shorten(text, budget, 20, COUNTER);
     assert_eq!(shown.tokens, COUNTER.count(&shown.text));
     assert!(
         shown.tokens <= budget.max(1),
@@ -37,23 +36,15 @@ fn results_of_the_corpus_within_budgets() {
         let sent: serde_json::Value = serde_json::from_str(&sample.sent).unwrap();
         for budget in [60, 400, 2000, 1_000_000] {
             let shown = within(&sample.sent, budget);
-            assert!(
-                shown.tokens <= shown.before || shown.is_cut,
-                "{}",
-                sample.tool
-            );
             let whole = within(&sample.sent, u64::MAX / 200);
-            assert_eq!(
-                shown.is_cut,
-                whole.tokens > budget,
-                "{} {budget}",
-                sample.tool
-            );
+            assert!(whole.tokens <= whole.before, "{}", sample.tool);
             let says = shown.text.contains("[shortened: ") || shown.text.contains(" left out]");
             assert_eq!(
-                says, shown.is_cut,
+                says,
+                whole.tokens > budget,
                 "{} {budget}: {}",
-                sample.tool, shown.text
+                sample.tool,
+                shown.text
             );
             if budget == 400
                 && !shown.text.contains("elements left out")
@@ -160,10 +151,7 @@ fn strategies_rank_parts() {
     assert!(value(Shares::HeadTail, 9, 1) > value(Shares::HeadTail, 5, 1));
     assert!(value(Shares::HeadTail, 0, 1) > value(Shares::HeadTail, 5, 1));
     assert!(value(Shares::SizeProportional, 0, 9) > value(Shares::SizeProportional, 0, 1));
-    let mut resolver = StrategyResolver::default();
-    resolver.by_tool.insert("a".to_owned(), Shares::HeadTail);
-    assert_eq!(resolver.resolve("a", DataKind::List), Shares::HeadTail);
-    assert_eq!(resolver.resolve("b", DataKind::Log), Shares::HeadTail);
+    assert_eq!(DataKind::Log.strategy(), Shares::HeadTail);
 }
 
 #[test]
@@ -251,55 +239,8 @@ fn budgets_of_tools_and_turns() {
     }
 }
 
-#[test]
-fn the_index_of_pages() {
-    let items: Vec<String> = (0..52)
-        .map(|i| {
-            format!(
-                "{{\"n\":{i},\"state\":\"{}\"}}",
-                if i % 5 == 0 { "closed" } else { "open" }
-            )
-        })
-        .collect();
-    let text = format!("[{}]", items.join(","));
-    let Some(Json::List(items)) = Json::parse(&text) else {
-        panic!()
-    };
-    let each = COUNTER.count(&items[10].compact());
-    let pages = ListPages::cut(&items, 15 * each, COUNTER);
-    assert_eq!(
-        pages.index(&items, "issues", 1),
-        "[chunks] 15/52 issues in 4 chunks:\n  \
-         chunk 1 (offset=0, limit=15): issues #1-15 (3 closed, 12 open) << returned in this response\n  \
-         chunk 2 (offset=15, limit=15): issues #16-30 (3 closed, 12 open)\n  \
-         chunk 3 (offset=30, limit=15): issues #31-45 (3 closed, 12 open)\n  \
-         chunk 4 (offset=45, limit=7): issues #46-52 (2 closed, 5 open)\n\
-         [/chunks] Use `chunk: N` parameter to fetch a specific chunk. You may not need all chunks."
-    );
-    assert_eq!(
-        ListPages::cut(&items, u64::MAX, COUNTER).index(&items, "issues", 1),
-        ""
-    );
-    assert_eq!(ListPages::cut(&[], 10, COUNTER).count(), 0);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
-
-    #[test]
-    fn pages_have_every_element_once(sizes in prop::collection::vec(0_usize..400, 0..60), budget in 0_u64..200) {
-        let texts: Vec<String> = sizes.iter().enumerate().map(|(i, size)| format!("{i} {}", "a ".repeat(*size))).collect();
-        let items: Vec<Json<'_>> = texts.iter().map(|text| Json::Text(text.as_str().into())).collect();
-        let pages = ListPages::cut(&items, budget, COUNTER);
-        let all: Vec<&Json<'_>> = (1..=pages.count()).flat_map(|page| pages.page(&items, page).unwrap()).collect();
-        prop_assert_eq!(all, items.iter().collect::<Vec<_>>());
-        prop_assert!(pages.page(&items, 0).is_none() && pages.page(&items, pages.count() + 1).is_none());
-        for page in 1..=pages.count() {
-            let page = pages.page(&items, page).unwrap();
-            let tokens: u64 = page.iter().map(|item| COUNTER.count(&item.compact())).sum();
-            prop_assert!(tokens <= budget || page.len() == 1);
-        }
-    }
 
     #[test]
     fn any_text_is_within_any_budget(text in "(\\PC{0,40}\n?|@@ -1 \\PC{9}|ошибка|[0-9:]{0,9}){0,40}", budget in 0_u64..300) {
