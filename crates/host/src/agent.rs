@@ -161,8 +161,14 @@ impl Agent {
         &self.prompt
     }
 
-    /// Applies the file over a configuration. `attached` are the features that the command line attaches besides.
-    pub fn over(&self, attaching: &mut Attaching<'_>, attached: &[&str]) -> Result<(), Failure> {
+    /// Applies the file over a configuration. `attached` are the features that the command line attaches besides; `chosen`
+    /// is the model that it names.
+    pub fn over(
+        &self,
+        attaching: &mut Attaching<'_>,
+        attached: &[&str],
+        chosen: Option<&str>,
+    ) -> Result<(), Failure> {
         let source = &self.source();
         if let Some(name) = &self.file.model {
             let config = attaching.config();
@@ -176,7 +182,11 @@ impl Agent {
             })?;
             config.model = Some(Sourced::new(name.clone(), source.clone()));
         }
-        if let Some(effort) = self.file.effort {
+        // An effort is one of its model.
+        let is_other = chosen
+            .zip(self.file.model.as_deref())
+            .is_some_and(|names| model::bare(names.0) != model::bare(names.1));
+        if let Some(effort) = self.file.effort.filter(|_| !is_other) {
             attaching.config().effort = Some(Sourced::new(effort, source.clone()));
         }
         let limits = &self.file.limits;

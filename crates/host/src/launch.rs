@@ -272,7 +272,10 @@ impl LaunchOptions {
         let all = self.all();
         let with = all.attachments()?;
         let Launch {
-            without, profile, ..
+            without,
+            profile,
+            model,
+            ..
         } = all.launch;
         if with.is_empty() && without.is_empty() && profile.is_none() && self.agent.is_none() {
             return Ok(());
@@ -291,7 +294,7 @@ impl LaunchOptions {
         }
         if let Some(agent) = &self.agent {
             let ids: Vec<&str> = with.iter().map(|attached| attached.id.as_str()).collect();
-            agent.over(&mut attaching, &ids)?;
+            agent.over(&mut attaching, &ids, model.as_deref())?;
         }
         for attached in with {
             let source = source("--with", self.flags.launch.with.contains(&attached.text));

@@ -14,7 +14,7 @@ pub fn of(api: Api, model: &str) -> &'static [Effort] {
         Api::OpenAiChat(Flavour::OpenAi) | Api::OpenAiResponses if !reasons(model) => &[],
         Api::OpenAiChat(Flavour::OpenAi) | Api::OpenAiResponses => first(&OPENAI, model),
         Api::OpenAiChat(Flavour::Compatible) => &[Effort::None, Minimal, Low, Medium, High],
-        Api::OpenAiChat(Flavour::Gemini) | Api::Gemini => first(&GEMINI, model),
+        Api::OpenAiChat(Flavour::Gemini) | Api::Gemini => first(&GEMINI, of_gemini(model)),
         Api::Anthropic => first(&ANTHROPIC, model),
     }
 }
@@ -91,7 +91,12 @@ pub(crate) fn is_counted(model: &str) -> bool {
 
 /// Whether a model of Gemini's own API is told a number of tokens, and not a level.
 pub(crate) fn is_budget_of_gemini(model: &str) -> bool {
-    model.starts_with("gemini-2.")
+    of_gemini(model).starts_with("gemini-2.")
+}
+
+/// A model's name without what its API puts in front of it.
+fn of_gemini(model: &str) -> &str {
+    model.strip_prefix("models/").unwrap_or(model)
 }
 
 /// Tokens of thinking, where a vendor takes a number of them; 0 is no thinking.
@@ -271,6 +276,13 @@ mod tests {
                 json!({"thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": true}}),
             ),
             (&Gemini, "gemini-3.5-flash", None, false, json!({})),
+            (
+                &Gemini,
+                "models/gemini-2.5-flash",
+                Some(Low),
+                false,
+                json!({"thinkingConfig": {"thinkingBudget": 2_048}}),
+            ),
             // Three quarters of what the answer may have.
             (
                 &Messages,

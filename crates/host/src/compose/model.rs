@@ -492,14 +492,14 @@ fn thinking(name: &str, config: &Config) -> Result<Thinking, Failure> {
         let words: Vec<_> = has.iter().map(|effort| effort.word()).collect();
         let help = match words.as_slice() {
             [] => "leave the effort out: this model has none".to_owned(),
-            words => format!("its efforts are: {}", words.join(", ")),
+            words => format!("use one of: {}", words.join(", ")),
         };
         let what = format!("{name} has no effort `{}` ({source})", value.word());
         return Err(Failure::new(Exit::Config, what).help(help));
     }
     let shown = config
         .models
-        .get(name)
+        .get(bare(name))
         .and_then(|known| known.thinking.as_ref());
     Ok(Thinking {
         effort: asked.map(|asked| asked.value),

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     if !has.is_empty() {
         let words: Vec<_> = has.iter().map(|effort| effort.word()).collect();
         let now = effort.map_or("the provider's default", Effort::word);
-        out::line(&format!("  effort: {now} (it has {})", words.join(", ")));
+        out::line(&format!("  effort: {now} (choices: {})", words.join(", ")));
     }
     checklist::item(
         "✓",

@@ -53,12 +53,12 @@ fn an_effort_is_asked_for_recorded_and_kept() {
 
     let models = run(&scene, &["models"]).ends(0);
     let before = endpoint.requests().len();
-    models.prints(&["effort: low (it has none, low, medium, high, max)"]);
+    models.prints(&["effort: low (choices: none, low, medium, high, max)"]);
     run(&scene, &["run", "--effort", "minimal", "x"])
         .ends(78)
         .says(&[
             "fake/claude-opus-5 has no effort `minimal` (--effort)",
-            "its efforts are: none, low, medium, high, max",
+            "use one of: none, low, medium, high, max",
         ]);
     let offline = run(&scene, &["run", "-m", "offline", "--effort", "high", "x"]);
     offline
@@ -69,5 +69,41 @@ fn an_effort_is_asked_for_recorded_and_kept() {
         endpoint.requests().len(),
         before,
         "a wrong one asks nothing"
+    );
+}
+
+/// It was asked of any model that `-m` named, and one without it ended the start.
+#[test]
+fn an_effort_of_an_agent_is_one_of_its_model() {
+    let endpoint = Endpoint::start(|_, _| Reply::Stream(TEXT.to_owned()));
+    let scene = Scene::new();
+    let file = endpoint.speaking("anthropic", "");
+    scene.config(&file);
+    scene.write(
+        "agent.toml",
+        "description = \"Checks.\"\nprompt = \"You check.\"\n\
+         model = \"fake/claude-opus-5\"\neffort = \"max\"\n",
+    );
+    let agent = scene.file("agent.toml").display().to_string();
+    run(&scene, &["run", "--agent", &agent, "x"]).ends(0);
+    assert_eq!(
+        endpoint.requests()[0].body["output_config"]["effort"],
+        "max"
+    );
+    let other = [
+        "run",
+        "--agent",
+        &agent,
+        "-m",
+        "fake/claude-sonnet-4-5",
+        "x",
+    ];
+    run(&scene, &other).ends(0);
+    assert_eq!(asked(&endpoint, 1), json!([null, null]));
+    let same = ["run", "--agent", &agent, "-m", "fake/claude-opus-5", "x"];
+    run(&scene, &same).ends(0);
+    assert_eq!(
+        endpoint.requests()[2].body["output_config"]["effort"],
+        "max"
     );
 }
