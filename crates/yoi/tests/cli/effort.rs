@@ -50,6 +50,9 @@ fn an_effort_is_asked_for_recorded_and_kept() {
     .ends(0);
     assert_eq!(asked(&endpoint, 3), json!([null, null]));
     assert_eq!(scene.sound("p"), 0);
+    // A recorded model is asked as itself.
+    run(&scene, &["run", "-m", "record:fake/claude-opus-5", "x"]).ends(0);
+    assert_eq!(asked(&endpoint, 4), json!([summarized, "low"]));
 
     let models = run(&scene, &["models"]).ends(0);
     let before = endpoint.requests().len();
