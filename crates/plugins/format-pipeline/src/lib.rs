@@ -1,5 +1,5 @@
-//! Shorter results for a model: the encoding with the fewest tokens, and a budget. Functions from
-//! texts to texts; they know no tool, no pod, no file and no clock.
+//! Shorter results for a model: the encoding with the fewest tokens, and a budget. Functions from texts to texts;
+//! they know no tool, no pod, no file and no clock.
 
 pub mod budget;
 pub mod encoding;
