@@ -196,7 +196,7 @@ mod tests {
         let chat = Chat(Flavour::OpenAi);
         let compatible = Chat(Flavour::Compatible);
         type Row<'a> = (&'a dyn Dialect, &'a str, Option<Effort>, bool, Value);
-        let table: [Row<'_>; 17] = [
+        let table: [Row<'_>; 18] = [
             (&chat, "gpt-5", None, true, json!({})),
             (
                 &chat,

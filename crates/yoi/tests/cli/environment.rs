@@ -181,10 +181,10 @@ fn variables_are_documented_and_strange_ones_named_once() {
         "YOI_TOOL_CONCURRENCY",
         "YOI_SANDBOX",
     ]);
-    scene
-        .yoi(&["run", "--help"])
-        .ends(0)
-        .prints(&["Exit codes:", "65        a journal, a plugin or an input is damaged"]);
+    scene.yoi(&["run", "--help"]).ends(0).prints(&[
+        "Exit codes:",
+        "65        a journal, a plugin or an input is damaged",
+    ]);
     let with = |args: &[&str], name: &str, value: &str| {
         finish(scene.command(args).env(name, value).spawn().unwrap())
     };

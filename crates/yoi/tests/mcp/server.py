@@ -97,7 +97,7 @@ def asked(of, text):
     if answer["action"] == "accept":
         return result(of, text("deleted"))
     # Some fail without an answer, some go on.
-    result(of, text("nobody agreed"), isError=of["params"]["arguments"]["of"] == 3)
+    result(of, text("nobody agreed"), isError=of["params"]["arguments"].get("of", 3) == 3)
 
 
 def called(of):

@@ -454,7 +454,10 @@ impl Authorizer {
         // A person has answered what was asked then, and nothing that is asked since.
         let was_shown = |asked: &str| approval.question.lines().any(|line| line == asked);
         let asked = outcome.runs.iter().filter(|run| run.decision.asks());
-        match asked.map(|run| run.decision.reason()).find(|asked| !was_shown(asked)) {
+        match asked
+            .map(|run| run.decision.reason())
+            .find(|asked| !was_shown(asked))
+        {
             None => Ok(ready),
             Some(asked) => Err(format!("what is asked about it has changed since: {asked}")),
         }
