@@ -3,7 +3,7 @@
 
 use crate::definition;
 use crate::elicit::{self, Agreed};
-use crate::exchange::{About, Answer, Gone, Reply};
+use crate::exchange::{About, Answer, Gone, MAX_QUOTE, Reply};
 use crate::http::Http;
 use crate::pin::{Era, PinnedTool, ServerInfo};
 use crate::pipe::Pipe;
@@ -33,9 +33,6 @@ const MAX_CURSOR: usize = 4 << 10;
 
 /// Most problems of a list that are told one by one.
 const MAX_PROBLEMS: usize = 32;
-
-/// The longest quote of what a server says, in bytes.
-const MAX_QUOTE: usize = 512;
 
 /// Who answered, and how.
 #[derive(Clone, Debug, PartialEq)]

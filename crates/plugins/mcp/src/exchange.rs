@@ -7,6 +7,9 @@ use serde_json::value::RawValue;
 /// The longest message of a server, in bytes: a picture is one.
 pub(crate) const MAX_LINE: usize = 16 << 20;
 
+/// The longest quote of what a server says or prints, in bytes.
+pub(crate) const MAX_QUOTE: usize = 512;
+
 /// Most lines of a server after each request, and most bytes: what writes more is ended, also while it is idle.
 const MAX_LINES: usize = 10_000;
 const MAX_BYTES: usize = 4 * MAX_LINE;

@@ -2,7 +2,7 @@
 //! stream that ends before its answer is not resumed.
 
 use crate::elicit::Agreed;
-use crate::exchange::{About, Answer, Gone, Heard, MAX_LINE, Reply};
+use crate::exchange::{About, Answer, Gone, Heard, MAX_LINE, MAX_QUOTE, Reply};
 use crate::pin::Launch;
 use crate::wire::{self, FromServer, MODERN, RpcError};
 use authority::text::{Lines, escape_within};
@@ -24,9 +24,6 @@ use tokio::time::{Instant, timeout_at};
 /// The longest id of a session, and the longest value of a header that names what a request is about, in bytes.
 const MAX_SESSION: usize = 1 << 10;
 const MAX_NAMED: usize = 4 << 10;
-
-/// The longest quote of what a server says beside an error, in bytes.
-const MAX_QUOTE: usize = 512;
 
 /// How long the end of a session may take.
 const END_WAIT: Duration = Duration::from_secs(2);
@@ -92,7 +89,7 @@ struct Post<'a> {
     is_modern: bool,
 }
 
-/// What came of a request.
+/// How a request ended.
 struct Exchanged {
     reply: Reply,
     /// The session that the answer names.

@@ -1,7 +1,7 @@
 //! The lines between this client and a child: requests with numbers, their answers, and what else the child writes.
 
 use crate::elicit::Agreed;
-use crate::exchange::{Answer, Gone, Heard};
+use crate::exchange::{Answer, Gone, Heard, MAX_QUOTE};
 use crate::wire::{self, FromServer};
 use authority::text::escape_line;
 use authority::{ChildExit, Talk};
@@ -14,9 +14,6 @@ const END_WAIT: Duration = Duration::from_millis(200);
 
 /// How long a server may take to end after its input was closed, and again after `SIGTERM`.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
-
-/// The longest quote of what a server printed, in bytes.
-const MAX_QUOTE: usize = 512;
 
 /// A child that answers lines. Dropped, it is killed with all that it started.
 pub(crate) struct Pipe {

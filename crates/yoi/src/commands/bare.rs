@@ -41,7 +41,7 @@ pub(crate) fn run(placed: bool, env: &Env, points: &Points) -> Result<Exit, Fail
     attach::show_first(&pods, &args.name, Some(&hint), has_others, env)
 }
 
-/// Whether this directory has more pods than one that somebody named, so that a person may mean another one.
+/// Whether this directory has more than one pod with a name of its own, so that a person may mean another one.
 fn has_others(pods: &Pods, own: &str, env: &Env) -> Result<bool, Failure> {
     let named = pods.names()?.into_iter().filter(|name| !is_of_run(name));
     let mut others = named.filter(|name| name != own);
