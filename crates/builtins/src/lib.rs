@@ -34,6 +34,7 @@ pub mod skills;
 pub mod step_tracer;
 mod store_error;
 pub mod task;
+pub mod tool_search;
 pub mod watch;
 pub mod web;
 pub mod work_item;

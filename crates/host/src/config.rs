@@ -103,6 +103,10 @@ pub struct Config {
     pub prune_at: Sourced<u64>,
     /// Percent of the window.
     pub compact_at: Sourced<u64>,
+    /// Percent of the window that tools of MCP servers may take before requests leave them out.
+    pub mcp_defer: Sourced<u64>,
+    /// Those that no request leaves out.
+    pub mcp_always: Sourced<Vec<String>>,
     /// Rules, a layer for each file that has some, outermost first.
     pub rules: Vec<FileRules>,
     /// Names of files that may hold secrets, besides the built-in ones; those of all files add up.
@@ -247,6 +251,8 @@ impl Config {
             protect_tokens: Sourced::built_in(ContextPolicy::default().protect_tokens),
             prune_at: Sourced::built_in(ContextPolicy::default().prune_at),
             compact_at: Sourced::built_in(ContextPolicy::default().compact_at),
+            mcp_defer: Sourced::built_in(5),
+            mcp_always: Sourced::built_in(Vec::new()),
             rules: Vec::new(),
             secrets: Vec::new(),
             features: BTreeMap::new(),

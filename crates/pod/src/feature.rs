@@ -57,7 +57,7 @@ pub use declare::task::{
 pub(crate) use declare::text::{
     Lines, check as check_text, clamp, escape_line, millis, sanitize, sanitize_lines, secret,
 };
-pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolDeclaration, ToolKey};
+pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, NamedCall, ToolDeclaration, ToolKey};
 pub use declare::tool_schema::ToolSchema;
 pub use declare::touch::{TouchKind, TouchRule};
 pub use install::builder::{CALLBACK_LIMIT, FeatureRegistryBuilder};

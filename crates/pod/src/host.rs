@@ -343,7 +343,7 @@ fn sources(core: &Core, system: &[SystemText]) -> SurfaceSources {
     let tools = core
         .registry
         .tools()
-        .iter()
+        .offered()
         .map(|tool| tool.feature.to_string())
         .collect();
     SurfaceSources {

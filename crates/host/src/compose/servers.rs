@@ -1,18 +1,22 @@
 //! What the MCP servers of a person come to: features that need what the person gave when they were added.
 
 use super::off::is_unused;
-use super::packages::{self, mode};
+use super::model::context_window;
+use super::packages::{self, OFF, mode};
 use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::mcp::{self, FoundServer};
 use ::mcp::{Launch, McpFeature, ServerPin};
+use authority::text::escape_line;
 use authority::{Ambient, EnvPolicy, Net, Withheld};
+use builtins::tool_search::{self, ToolGroup, ToolSearch};
 use pod::feature::{CapabilityPolicy, FeatureModule, HostCapability};
 use pod::hook::{HookClass, HookPoint};
 use pod::permission::{Layer, Rule, RuleDecision};
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,8 +29,11 @@ const QUESTIONS: HostCapability = HostCapability::ContributeHook {
     class: HookClass::Gate,
 };
 
-/// How the reason begins for which the feature of a server is off.
-const OFF: &str = "MCP server: ";
+/// The window of a model of which nothing is known, in tokens.
+const UNKNOWN_WINDOW: u64 = 128_000;
+
+/// English and JSON come to about this many bytes a token.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// Why a server is not used in this sandbox. One on the network needs none, and is used where something may be sent.
 #[must_use]
@@ -88,7 +95,75 @@ pub(super) fn decided(
             });
         modules.push(Arc::clone(feature) as Arc<dyn FeatureModule>);
     }
-    policy
+    if servers.all.is_empty() {
+        return policy;
+    }
+    let mut kept: BTreeSet<&str> = config.mcp_always.value.iter().map(String::as_str).collect();
+    let deferred = deferred(config, env, off, &mut kept);
+    let unknown = kept.into_iter().map(escape_line);
+    problems.extend(unknown.map(|name| {
+        let source = &config.mcp_always.source;
+        format!("{source}: mcp.always: no MCP server has a tool `{name}`")
+    }));
+    let names = deferred.iter().flat_map(|group| &group.tools);
+    let names: Vec<String> = names.map(|tool| tool.name.clone()).collect();
+    modules.push(Arc::new(ToolSearch(deferred)));
+    match names.is_empty() {
+        true => policy.disable(tool_search::ID, format!("{OFF}the model has all tools")),
+        false => policy
+            .grant(tool_search::ID, HostCapability::tool("*"), "default")
+            .defer(names, tool_search::CALLER),
+    }
+}
+
+/// Those tools of servers that requests leave out: none if all of them take no more of the model's window than they may, else
+/// all but those that the person wants to have defined, of which `kept` has those that no server has afterwards.
+fn deferred(
+    config: &Config,
+    env: &Env,
+    off: impl Fn(&Launch) -> Option<&'static str>,
+    kept: &mut BTreeSet<&str>,
+) -> Vec<ToolGroup> {
+    let found = config.servers(env).all.iter();
+    let on = found.filter(|found| !is_off(config, &found.pin, &off));
+    let mut bytes = 0;
+    let mut groups = Vec::new();
+    for found in on {
+        let mut tools = found.feature.descriptor().declared_tools;
+        bytes += tools.iter().map(|tool| tool.bytes() as u64).sum::<u64>();
+        tools.retain(|tool| {
+            let is_kept = config.mcp_always.value.contains(&tool.name);
+            kept.remove(tool.name.as_str());
+            !is_kept
+        });
+        if !tools.is_empty() {
+            let prefix = format!("mcp__{}__", found.pin.name);
+            groups.push(ToolGroup { prefix, tools });
+        }
+    }
+    let model = config.model.as_ref();
+    let window = model.and_then(|model| context_window(&model.value, config));
+    let most = window.unwrap_or(UNKNOWN_WINDOW).saturating_mul(config.mcp_defer.value);
+    let fits = bytes.div_ceil(BYTES_PER_TOKEN).saturating_mul(100) <= most;
+    // Who names the tools of a start wants these.
+    let is_named = config.only_tools.is_some();
+    let switches = config.features.get(&tool_search::ID.to_string());
+    let is_switched_off = switches.is_some_and(|switches| switches.off().is_some());
+    let is_never = config.mcp_defer.value == 100;
+    match fits || is_named || is_switched_off || is_never {
+        true => Vec::new(),
+        false => groups,
+    }
+}
+
+/// Whether a server does not run in a start; `off` is that of [`decided`].
+fn is_off(
+    config: &Config,
+    pin: &ServerPin,
+    off: impl Fn(&Launch) -> Option<&'static str>,
+) -> bool {
+    let switches = config.features.get(&McpFeature::id(&pin.name).to_string());
+    switches.is_some_and(|switches| switches.off().is_some()) || off(&pin.launch).is_some()
 }
 
 /// The rules of the person for servers that are on and whose calls they allowed, before those of the files, which override them.
@@ -100,11 +175,7 @@ pub(super) fn layers(
     off: impl Fn(&Launch) -> Option<&'static str>,
 ) -> Vec<Layer> {
     let found = config.servers(env).all.iter();
-    let is_off = |pin: &ServerPin| {
-        let switches = config.features.get(&McpFeature::id(&pin.name).to_string());
-        switches.is_some_and(|switches| switches.off().is_some()) || off(&pin.launch).is_some()
-    };
-    let allowed = found.filter(|found| found.pin.allowed && !is_off(&found.pin));
+    let allowed = found.filter(|found| found.pin.allowed && !is_off(config, &found.pin, &off));
     let layer = |found: &FoundServer| {
         let tools = found.feature.descriptor().declared_tools.into_iter();
         let rules = tools.map(|tool| Rule::new(tool.name, RuleDecision::Allow));

@@ -16,6 +16,7 @@ use builtins::notify_person;
 use builtins::output_validate;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
 use builtins::skills::{self, Skills};
+use builtins::tool_search;
 use pod::feature::{CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureModule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -180,6 +181,8 @@ fn names(config: &Config, env: &Env, declared: &[FeatureDescriptor]) -> Result<(
         .iter()
         .flat_map(|feature| &feature.declared_tools)
         .map(|tool| tool.name.clone());
+    // No rule is about the tool that calls others: it is judged as a call of the other one.
+    let tools = tools.filter(|tool| tool != tool_search::CALLER);
     let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
     if config.plugins(env).is_incomplete() {
         // A rule may be about a tool of a plugin that cannot be read.

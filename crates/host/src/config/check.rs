@@ -55,6 +55,14 @@ impl Config {
             "10 to 95 percent",
             Some(&at.value),
         )?;
+        let at = &self.mcp_defer;
+        range(
+            "mcp.defer",
+            at.value <= 100,
+            &at.source,
+            "0 to 100 percent",
+            Some(&at.value),
+        )?;
         for (name, known) in &self.models {
             self.check_model(name, known)?;
         }

@@ -46,6 +46,9 @@ pub struct File {
     /// Plugins by name.
     #[serde(default)]
     pub plugins: PluginsConfig,
+    /// Tools of MCP servers.
+    #[serde(default)]
+    pub mcp: McpConfig,
     /// The sandbox of commands.
     #[serde(default)]
     pub sandbox: Sandbox,
@@ -237,6 +240,18 @@ pub struct ContextConfig {
     pub prune_at: Option<u64>,
     /// How much of the model's window a request may need before old steps leave it, in percent; words stay.
     pub compact_at: Option<u64>,
+}
+
+/// `[mcp]`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(rename = "Mcp")]
+pub struct McpConfig {
+    /// How much of the model's window the definitions of all tools of MCP servers may take, in percent; where they take more,
+    /// requests leave them out, and the model searches for them. 0 leaves all out, 100 none.
+    pub defer: Option<u64>,
+    /// Tools that requests define all the same.
+    pub always: Option<Vec<String>>,
 }
 
 /// `[permissions]`.

@@ -18,6 +18,7 @@ impl Config {
             features,
             profiles,
             plugins,
+            mcp,
             sandbox,
             state,
             terminal,
@@ -108,6 +109,9 @@ impl Config {
             }
         }
         self.layer_plugins(plugins, place);
+        self.mcp_defer.set(mcp.defer, || place(&["mcp", "defer"]));
+        self.mcp_always
+            .set(mcp.always, || place(&["mcp", "always"]));
         self.sandbox
             .set(sandbox.mode, || place(&["sandbox", "mode"]));
         self.network

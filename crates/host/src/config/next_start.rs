@@ -23,6 +23,11 @@ impl Config {
             ("sandbox.mode", self.sandbox.value != newer.sandbox.value),
             ("sandbox.network", self.network.value != newer.network.value),
             ("sandbox.hosts", self.hosts.value != newer.hosts.value),
+            ("mcp.defer", self.mcp_defer.value != newer.mcp_defer.value),
+            (
+                "mcp.always",
+                self.mcp_always.value != newer.mcp_always.value,
+            ),
             ("permissions.secrets", secrets(self) != secrets(newer)),
             (
                 "state.any_file_system",

@@ -8,6 +8,7 @@ use crate::exit::Failure;
 use crate::mcp::Servers;
 use crate::plugins::{self, FoundPackage, NamedPackage, Plugins};
 use crate::skills;
+use builtins::tool_search;
 use pod::feature::{FeatureDescriptor, FeatureModule};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,6 +50,8 @@ impl Config {
                     .iter()
                     .map(|found| found.feature.descriptor()),
             )
+            // It finds tools of servers alone.
+            .chain((!self.servers(env).all.is_empty()).then(tool_search::declared))
             .collect()
     }
 

@@ -175,6 +175,10 @@ fn effect(path: &[&str], value: &Value) -> String {
             "switches instruction files (AGENTS.md, CLAUDE.md) on or off, including yours"
                 .to_owned()
         }
+        ["mcp", "defer"] => {
+            "changes how many tools of MCP servers the model has to search for".to_owned()
+        }
+        ["mcp", ..] => "the model has these tools of MCP servers without a search".to_owned(),
         ["state", ..] => {
             "pods can be stored on network and FUSE file systems, where a crash can lose records"
                 .to_owned()

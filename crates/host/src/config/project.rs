@@ -5,7 +5,9 @@
 //! them on; `strict` plugins; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
-use super::file::{ContextConfig, Feature, File, ModelConfig, NetworkMode, Sandbox};
+use super::file::{
+    ContextConfig, Feature, File, McpConfig, ModelConfig, NetworkMode, Sandbox,
+};
 use super::grants::Grants;
 use super::pending::PendingGrant;
 use super::read::Text;
@@ -69,6 +71,7 @@ impl Config {
             features,
             profiles,
             plugins,
+            mcp,
             sandbox,
             state,
             terminal: _,
@@ -109,6 +112,7 @@ impl Config {
             accepted.state.any_file_system = state.any_file_system;
         }
         accepted.context = self.narrow_context(context, &mut asking);
+        accepted.mcp = self.narrow_mcp(mcp, &mut asking);
         // The user's own instructions are among those that would be left out.
         if instructions.is_some_and(|read| read != self.instructions.value)
             && asking.granted(&["instructions"])
@@ -212,6 +216,16 @@ impl Config {
             protect_tokens: most.filter(|_| asking.granted(&["context", "protect_tokens"])),
             prune_at: prune.filter(|_| asking.granted(&["context", "prune_at"])),
             compact_at: compact.filter(|_| asking.granted(&["context", "compact_at"])),
+        }
+    }
+
+    fn narrow_mcp(&self, mcp: McpConfig, asking: &mut Narrowing<'_>) -> McpConfig {
+        let McpConfig { defer, always } = mcp;
+        let defer = defer.filter(|most| *most != self.mcp_defer.value);
+        let always = always.filter(|tools| *tools != self.mcp_always.value);
+        McpConfig {
+            defer: defer.filter(|_| asking.granted(&["mcp", "defer"])),
+            always: always.filter(|_| asking.granted(&["mcp", "always"])),
         }
     }
 

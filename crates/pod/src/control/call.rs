@@ -1,6 +1,7 @@
 //! One call, from what the model proposes to the result that it reads. Its files in the order in which a call passes them:
 //!
 //! ```text
+//!   named       a call that names the tool it is for becomes a call of that one
 //!   enrich      enrichers change the arguments
 //!   parse       the tool reads them: what hooks and permission see of the call
 //!   authorize   transforms, then permission, then gates, in this order and each in one place
@@ -23,6 +24,7 @@ mod asked;
 pub(super) mod authorize;
 pub(super) mod authorized;
 mod enrich;
+mod named;
 pub(super) mod order;
 pub(super) mod output;
 pub(super) mod parse;

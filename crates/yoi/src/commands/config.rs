@@ -86,6 +86,10 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # [profiles.careful.features."builtin:loop-detect"]   # enabled by --profile careful
 # window = 4
 
+# [mcp]
+# defer = 5                             # percent of the model's context window that tools of MCP servers take before the model has to search for them
+# always = ["mcp__files__read_file"]    # tools that it never has to search for
+
 # [sandbox]
 # mode = "workspace-write"              # read-only, workspace-write or off
 # network = "loopback"                  # of commands: none, loopback, hosts or on
@@ -374,6 +378,17 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         );
     }
     rows.push(row("limits.tool_concurrency", &config.tool_concurrency));
+    if config.mcp_defer.source != "built-in" {
+        rows.push(row("mcp.defer", &config.mcp_defer));
+    }
+    let always = &config.mcp_always;
+    if !always.value.is_empty() {
+        rows.push((
+            "mcp.always".to_owned(),
+            always.value.join(", "),
+            always.source.clone(),
+        ));
+    }
     let rules = config.rules.iter().flat_map(|layer| &layer.rules);
     rows.extend(rules.map(|written| {
         (

@@ -312,6 +312,8 @@ pub(crate) const ASKING: [(&str, &str, u32); 24] = [
     ),
     ("[context]\nprune_at = 50", "context.prune_at", 2),
     ("[context]\nprotect_tokens = 0", "context.protect_tokens", 2),
+    ("[mcp]\ndefer = 100", "mcp.defer", 2),
+    ("[mcp]\nalways = [\"x\"]", "mcp.always", 2),
     ("[sandbox]\nmode = \"off\"", "sandbox.mode", 2),
     ("[sandbox]\nnetwork = \"on\"", "sandbox.network", 2),
     ("[sandbox]\nhosts = [\"evil.test\"]", "sandbox.hosts", 2),

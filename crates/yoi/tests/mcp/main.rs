@@ -16,6 +16,7 @@ mod person;
 
 mod bounds;
 mod calls;
+mod deferred;
 mod ends;
 mod http;
 mod questions;

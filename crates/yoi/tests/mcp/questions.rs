@@ -19,16 +19,16 @@ const YES: &[(&str, &str)] = &[
 ];
 
 /// The process of the pod `p`; a test that fails leaves none.
-struct Host(u32);
+pub(super) struct Host(u32);
 
 impl Host {
-    fn start(scene: &Scene, flags: &[&str]) -> Self {
+    pub(super) fn start(scene: &Scene, flags: &[&str]) -> Self {
         let args = [&["start", "p", "--json", "-q"], flags].concat();
         let answer = yoi(scene, &args).ends(0).json();
         Self(u32::try_from(answer["pid"].as_u64().unwrap()).unwrap())
     }
 
-    fn end(&self, with: Signal) {
+    pub(super) fn end(&self, with: Signal) {
         signal(self.0, with);
         until("its end", || gone(&self.0.to_string()));
     }
@@ -42,7 +42,7 @@ impl Drop for Host {
     }
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(
@@ -53,12 +53,12 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-fn status(scene: &Scene) -> Value {
+pub(super) fn status(scene: &Scene) -> Value {
     yoi(scene, &["status", "p", "--json"]).ends(0).json()
 }
 
 /// Whether the model has given its last answer.
-fn is_done(scene: &Scene) -> bool {
+pub(super) fn is_done(scene: &Scene) -> bool {
     let mut records = scene.records("p").into_iter();
     records.any(|record| record["k"] == "turn_finished" && record["outcome"]["outcome"] == "done")
 }

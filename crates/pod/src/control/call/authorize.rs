@@ -4,6 +4,7 @@
 use super::asked::{self, Asks, definition_digest, sandbox_text};
 use super::authorized::{Authorized, Landings};
 use super::enrich::enrich;
+use super::named::named;
 use super::order::Claims;
 use super::parse::{DEADLINE, Unfit, facts, given_up_on, prepare, view};
 use super::verdict::{Authorization, MAX_PROBLEM};
@@ -73,6 +74,10 @@ impl Authorizer {
     pub(crate) async fn judge(self, call: CallView) -> Authorization {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
+        let call = match named(&self.registry, call) {
+            Ok(call) => call,
+            Err(unfit) => return *unfit,
+        };
         let hooks = self.registry.hooks();
         let (call, mut transforms) = enrich(&self.registry, &self.callbacks, call).await;
         let rewritten = hooks.any::<ToolArguments>(&call.name);
@@ -246,7 +251,7 @@ impl Authorizer {
         let redactor = self.registry.redactor();
         let Some(registered) = tools.get(&call.name) else {
             let names: Vec<&str> = tools
-                .iter()
+                .offered()
                 .map(|known| known.definition.name.as_str())
                 .collect();
             let problem = format!(

@@ -137,7 +137,7 @@ impl PastSearch {
 fn ended(dir: &Path, newest: u64) -> Result<(Vec<PastCall>, bool), RestoreError> {
     let reader = Reader::open(dir)?.upto(newest);
     let mut ended = BTreeSet::new();
-    let mut arguments = BTreeMap::new();
+    let mut called = BTreeMap::new();
     let mut calls = Vec::new();
     let mut before = newest + 1;
     let mut bytes = 0;
@@ -154,9 +154,11 @@ fn ended(dir: &Path, newest: u64) -> Result<(Vec<PastCall>, bool), RestoreError>
             if let Record::ToolFinished(finished) = record {
                 ended.insert(finished.call);
             } else if let Record::ToolStarted(started) = record {
-                arguments.entry(started.call).or_insert(started.arguments);
+                let ran = (started.name, started.arguments);
+                called.entry(started.call).or_insert(ran);
             } else if let Record::ApprovalRequested(asked) = record {
-                arguments.entry(asked.call).or_insert(asked.arguments);
+                let shown = (asked.tool, asked.arguments);
+                called.entry(asked.call).or_insert(shown);
             } else if let Record::ItemAdded(added) = record
                 && let Item::ToolCall {
                     id,
@@ -165,10 +167,11 @@ fn ended(dir: &Path, newest: u64) -> Result<(Vec<PastCall>, bool), RestoreError>
                 } = added.item
                 && ended.remove(&id)
             {
-                let arguments = arguments.remove(&id).unwrap_or_else(|| raw.into());
+                // A call may have named the tool that it is for.
+                let (tool, arguments) = called.remove(&id).unwrap_or((name, raw.into()));
                 calls.push(PastCall {
                     call: id,
-                    tool: name,
+                    tool,
                     arguments,
                 });
             }

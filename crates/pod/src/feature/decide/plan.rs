@@ -117,6 +117,9 @@ pub struct PlannedFeature {
     /// Categories of its tools that no feature serves; these tools are left out.
     #[serde(skip)]
     pub(crate) unserved: Vec<Unserved>,
+    /// Those of its tools that requests leave out.
+    #[serde(skip)]
+    pub(crate) deferred: BTreeSet<String>,
     /// Contributions that are left out.
     pub skipped_contributions: Vec<SkippedContribution>,
     /// Warnings and reasons.
@@ -138,6 +141,9 @@ pub struct PlannedTool {
     pub deadline_ms: u64,
     /// Name, description and schema, before encoding.
     pub bytes: u64,
+    /// Whether requests leave it out: the model finds it by a search.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
 }
 
 /// A hook that will be installed.
@@ -384,6 +390,7 @@ fn alone(
         commands: Vec::new(),
         rules: Vec::new(),
         unserved: Vec::new(),
+        deferred: BTreeSet::new(),
         skipped_contributions: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -413,6 +420,11 @@ fn alone(
     }
     let (grants, denied) = grants(&declared.descriptor, policy);
     planned.grants = grants;
+    let tools = declared.descriptor.declared_tools.iter();
+    planned.deferred = tools
+        .filter(|tool| policy.defers(&tool.name))
+        .map(|tool| tool.name.clone())
+        .collect();
     planned.diagnostics = denied;
     if !planned
         .diagnostics
@@ -520,7 +532,7 @@ fn demand(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> FeatureDe
         planned
             .tools
             .iter()
-            .any(|planned| planned.name == tool.name)
+            .any(|planned| planned.name == tool.name && !planned.deferred)
     });
     tools.for_each(|tool| demand.tool(&tool.name, &tool.about, &tool.schema));
     descriptor
@@ -587,6 +599,8 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     let mut skipped = Vec::new();
     let tools = kept(&descriptor.declared_tools, &lost, &mut skipped);
     let tools = categories::served(tools, &planned.unserved, &mut skipped);
+    let deferred = &planned.deferred;
+    let planned_tool = |tool| planned_tool(tool, deferred);
     planned.tools = tools.into_iter().map(planned_tool).collect();
     let enrichers = kept(&descriptor.enriches, &lost, &mut skipped);
     planned.enrichers = enrichers.into_iter().cloned().collect();
@@ -801,12 +815,13 @@ fn planned_task(task: &BackgroundTaskDeclaration) -> PlannedTask {
     }
 }
 
-fn planned_tool(tool: &ToolDeclaration) -> PlannedTool {
+fn planned_tool(tool: &ToolDeclaration, deferred: &BTreeSet<String>) -> PlannedTool {
     let bytes = u64::try_from(tool.bytes()).unwrap_or(u64::MAX);
     PlannedTool {
         name: tool.name.clone(),
         effect: tool.effect,
         deadline_ms: tool.deadline_ms,
         bytes,
+        deferred: deferred.contains(&tool.name),
     }
 }

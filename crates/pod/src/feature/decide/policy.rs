@@ -31,6 +31,14 @@ pub struct CapabilityPolicy {
     settings: BTreeMap<FeatureId, Settings>,
     /// The only tools that any feature may add, and who says so.
     only_tools: Option<(BTreeSet<String>, String)>,
+    deferral: Option<Deferral>,
+}
+
+/// Tools that requests do not define, and the tool by which the model calls them.
+#[derive(Clone, Debug)]
+struct Deferral {
+    tools: BTreeSet<String>,
+    caller: String,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +85,7 @@ impl CapabilityPolicy {
             attached: BTreeMap::new(),
             settings: BTreeMap::new(),
             only_tools: None,
+            deferral: None,
         }
     }
 
@@ -132,6 +141,29 @@ impl CapabilityPolicy {
     ) -> Self {
         self.only_tools = Some((tools.into_iter().collect(), source.into()));
         self
+    }
+
+    /// Leaves these tools out of requests. What the model calls by the tool `caller`, with arguments `{name, arguments}`, is a
+    /// call of the named tool for everything that judges, records and runs it.
+    pub fn defer(
+        mut self,
+        tools: impl IntoIterator<Item = String>,
+        caller: impl Into<String>,
+    ) -> Self {
+        let tools = tools.into_iter().collect();
+        let caller = caller.into();
+        self.deferral = Some(Deferral { tools, caller });
+        self
+    }
+
+    pub(crate) fn defers(&self, tool: &str) -> bool {
+        let deferral = self.deferral.as_ref();
+        deferral.is_some_and(|of| of.tools.contains(tool))
+    }
+
+    /// The tool by which the model calls those that are deferred.
+    pub(crate) fn caller(&self) -> Option<&str> {
+        self.deferral.as_ref().map(|of| of.caller.as_str())
     }
 
     fn row(

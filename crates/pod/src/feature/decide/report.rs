@@ -131,6 +131,9 @@ pub struct FeatureInstallReport {
     pub denied: Vec<DeniedCapability>,
     /// Tool names, sorted.
     pub installed_tools: Vec<String>,
+    /// Those of them that requests leave out: the model finds them by a search. Sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deferred_tools: Vec<String>,
     /// Its hooks, in the order they are asked at their points.
     pub installed_hooks: Vec<PlannedHook>,
     /// Its background tasks, as declared.
@@ -325,6 +328,7 @@ impl FeatureInstallReport {
             granted: planned.grants.granted().to_vec(),
             denied: planned.grants.denied().to_vec(),
             installed_tools: Vec::new(),
+            deferred_tools: Vec::new(),
             installed_hooks: Vec::new(),
             background_tasks: Vec::new(),
             instructions: Vec::new(),
@@ -356,7 +360,11 @@ impl FeatureInstallReport {
         let mut hasher = blake3::Hasher::new();
         for tool in tools {
             self.installed_tools.push(tool.name.clone());
-            self.schema_bytes += digest(&mut hasher, &[&tool.name, &tool.about, &tool.schema]);
+            let bytes = digest(&mut hasher, &[&tool.name, &tool.about, &tool.schema]);
+            match planned.deferred.contains(&tool.name) {
+                true => self.deferred_tools.push(tool.name.clone()),
+                false => self.schema_bytes += bytes,
+            }
             let effect = format!("{:?} {}", tool.effect, tool.deadline_ms);
             digest(&mut hasher, &[&effect]);
         }

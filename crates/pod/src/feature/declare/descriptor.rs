@@ -28,6 +28,8 @@ const MAX_REASON: usize = 512;
 /// Limit on the tools, requests, hooks, background tasks, instructions, states, provided and required services, enrichers
 /// and served categories of one feature.
 const MAX_TOOLS: usize = 64;
+/// Most tools of a server elsewhere, which no request may have to define: as many as the client of servers keeps.
+const MAX_BRIDGED: usize = 512;
 const MAX_REQUESTS: usize = 64;
 const MAX_HOOKS: usize = 16;
 const MAX_TASKS: usize = 8;
@@ -77,7 +79,7 @@ pub struct FeatureDescriptor {
     /// What it wants to hold; at most 64.
     #[serde(alias = "requests")]
     pub requested_capabilities: Vec<CapabilityRequest>,
-    /// Its tools; at most 64.
+    /// Its tools; at most 64, of an MCP server 512.
     #[serde(alias = "tools")]
     pub declared_tools: Vec<ToolDeclaration>,
     /// Its hooks; at most 16.
@@ -156,6 +158,15 @@ impl FeatureDescriptor {
         })
     }
 
+    fn most_tools(&self) -> usize {
+        match self.runtime {
+            FeatureRuntimeKind::McpBridge => MAX_BRIDGED,
+            FeatureRuntimeKind::Builtin
+            | FeatureRuntimeKind::Guest
+            | FeatureRuntimeKind::Declarative => MAX_TOOLS,
+        }
+    }
+
     /// The capabilities that contributions may name as needs: requested ones, and those that admit to a required
     /// service.
     fn requested(&self) -> Vec<HostCapability> {
@@ -203,7 +214,7 @@ impl FeatureDescriptor {
             ));
         }
         let counts = [
-            ("tools", self.declared_tools.len(), MAX_TOOLS),
+            ("tools", self.declared_tools.len(), self.most_tools()),
             ("requests", self.requested_capabilities.len(), MAX_REQUESTS),
             ("hooks", self.declared_hooks.len(), MAX_HOOKS),
             (

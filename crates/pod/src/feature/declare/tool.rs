@@ -11,6 +11,7 @@ use llm_worker::tool::{Touch, canonical_schema};
 use llm_worker::{ToolDefinition, ToolEffect};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -148,6 +149,18 @@ impl<A: JsonSchema + 'static> ToolKey<A> {
             category: self.category.map(ToolCategory::new),
         }
     }
+}
+
+/// The arguments of the tool by which the model calls those that requests leave out
+/// ([`CapabilityPolicy::defer`](crate::feature::CapabilityPolicy::defer)).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(description = "")]
+pub struct NamedCall {
+    /// The tool to call.
+    pub name: String,
+    /// Its arguments, as its schema says.
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
 }
 
 /// A tool as declared.

@@ -228,7 +228,7 @@ impl Installing {
         for ((at, planned, holdings), ended) in waiting.into_iter().zip(ended) {
             let mut report = FeatureInstallReport::planned(&planned);
             let outcome = self.outcome(&planned.feature_id, ended);
-            match outcome.and_then(|stage| self.within_budget(stage)) {
+            match outcome.and_then(|stage| self.within_budget(stage, &planned.deferred)) {
                 Ok(stage) => self.merge(stage, &holdings, &planned, &mut report),
                 Err(why) => {
                     holdings.give_up();
@@ -285,9 +285,14 @@ impl Installing {
     }
 
     /// The plan counted declared texts; an install may have replaced instructions.
-    fn within_budget(&mut self, stage: Stage) -> Result<Stage, Vec<FeatureDiagnostic>> {
+    fn within_budget(
+        &mut self,
+        stage: Stage,
+        deferred: &BTreeSet<String>,
+    ) -> Result<Stage, Vec<FeatureDiagnostic>> {
         let mut wanted = plan::FeatureDemand::default();
-        for tool in stage.tools.planned() {
+        let planned = stage.tools.planned();
+        for tool in planned.filter(|tool| !deferred.contains(&tool.name)) {
             wanted.tool(&tool.name, &tool.about, &tool.schema);
         }
         for instruction in &stage.instructions {
@@ -328,6 +333,7 @@ impl Installing {
                 foreign: tool.contract,
                 for_clients: declared.for_clients,
                 category: declared.category,
+                is_deferred: planned.deferred.contains(&declared.name),
                 enrichment: None,
             };
             registry.tools.by_name.insert(declared.name, tool);
@@ -406,6 +412,7 @@ impl Installing {
         registry.hooks = hooks.redact(redactor.clone()).build();
         registry.report.features = reports.into_values().collect();
         registry.report.diagnostics = lost;
+        registry.tools.caller = policy.caller().map(str::to_owned);
         registry.redact(redactor.clone());
         let report = &mut registry.report;
         report.host = host;

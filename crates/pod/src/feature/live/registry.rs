@@ -67,6 +67,7 @@ impl FeatureRegistry {
         };
         let tools = ToolRegistry {
             by_name: BTreeMap::new(),
+            caller: None,
         };
         let instructions = Vec::new();
         let timings = Vec::new();
@@ -256,6 +257,8 @@ impl fmt::Debug for FeatureRegistry {
 #[derive(Clone, Debug)]
 pub struct ToolRegistry {
     pub(crate) by_name: BTreeMap<String, RegisteredTool>,
+    /// The tool by which the model calls those that are deferred.
+    pub(crate) caller: Option<String>,
 }
 
 /// An installed tool with its feature and its deadline.
@@ -275,6 +278,8 @@ pub struct RegisteredTool {
     pub category: Option<ToolCategory>,
     /// What enrichers changed of it.
     pub enrichment: Option<Arc<Enrichment>>,
+    /// Whether requests leave it out.
+    pub is_deferred: bool,
 }
 
 impl fmt::Debug for RegisteredTool {
@@ -311,9 +316,14 @@ impl ToolRegistry {
         self.by_name.values()
     }
 
+    /// The tools that requests define, by name.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = &RegisteredTool> {
+        self.iter().filter(|tool| !tool.is_deferred)
+    }
+
     /// The definitions for the model, by name: the same tools, the same bytes.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        self.iter().map(|t| t.definition.clone()).collect()
+        self.offered().map(|t| t.definition.clone()).collect()
     }
 }

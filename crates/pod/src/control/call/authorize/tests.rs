@@ -180,6 +180,7 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
         for_clients: false,
         category: None,
         enrichment: None,
+        is_deferred: false,
     };
     let work = async move { prepare(&registered, "{}").map(drop) };
     let lost = runtime.block_on(async {
