@@ -98,7 +98,8 @@ impl FeatureModule for ToolSearch {
 
 const HEAD: &str = "More tools, which are not defined here. Before you call one, find its arguments with ToolSearch; then call it \
                     with CallTool.";
-const SHORT: &str = "The names of a line are what stands before its colon with each word behind it.";
+const SHORT: &str =
+    "The names of a line are what stands before its colon with each word behind it.";
 
 /// The list in parts for the system prompt: with a line for each tool if there is room, else names alone, and of too many names
 /// the first.
@@ -119,7 +120,8 @@ fn list(groups: &[ToolGroup]) -> Vec<String> {
     }
     let mut lines = vec![HEAD.to_owned(), SHORT.to_owned()];
     let room = MAX_LIST - size(&lines) - MAX_ABOUT;
-    let (mut used, mut shown) = (0, 0);
+    let mut used = 0;
+    let mut shown = 0;
     'all: for ToolGroup { prefix, tools } in groups {
         let mut line = String::new();
         for tool in tools {
@@ -372,19 +374,37 @@ mod tests {
         let all = [
             tool("mcp__git__list_pull_requests", "Lists them.", &["repo"]),
             tool("mcp__git__createIssue", "File one.", &["title", "labels"]),
-            tool("mcp__db__query", "Run SQL over the pages of a table.", &["sql"]),
+            tool(
+                "mcp__db__query",
+                "Run SQL over the pages of a table.",
+                &["sql"],
+            ),
         ];
         let index = Index::of(all.iter());
         for (query, found) in [
             ("pull request", &["mcp__git__list_pull_requests"][..]),
             ("label an issue", &["mcp__git__createIssue"]),
             ("SQL page", &["mcp__db__query"]),
-            ("git", &["mcp__git__createIssue", "mcp__git__list_pull_requests"]),
-            ("sql mcp__git__createIssue", &["mcp__git__createIssue", "mcp__db__query", "mcp__git__list_pull_requests"]),
+            (
+                "git",
+                &["mcp__git__createIssue", "mcp__git__list_pull_requests"],
+            ),
+            (
+                "sql mcp__git__createIssue",
+                &[
+                    "mcp__git__createIssue",
+                    "mcp__db__query",
+                    "mcp__git__list_pull_requests",
+                ],
+            ),
             ("weather", &[]),
             ("", &[]),
         ] {
-            let hits: Vec<&str> = index.hits(query).iter().map(|tool| tool.name.as_str()).collect();
+            let hits: Vec<&str> = index
+                .hits(query)
+                .iter()
+                .map(|tool| tool.name.as_str())
+                .collect();
             assert_eq!(hits, found, "{query}");
         }
         let crowd = many(20, "Crowd.");
@@ -395,20 +415,38 @@ mod tests {
     fn five_hundred_tools_cost_a_bounded_list() {
         let short = ToolSearch(vec![many(20, "Read a resource.\nAnd more.")]).descriptor();
         let text = &short.instructions[0].text;
-        assert!(text.contains("\nmcp__a-server__read_a_resource_7: Read a resource."), "{text}");
+        assert!(
+            text.contains("\nmcp__a-server__read_a_resource_7: Read a resource."),
+            "{text}"
+        );
         assert!(!text.contains("And more"), "{text}");
         for (count, about) in [(500, "Read a resource of the server."), (2_000, "x")] {
             let mut group = many(count, about);
             group.tools[3].name = "renamed".to_owned();
             let descriptor = ToolSearch(vec![group]).descriptor();
             assert_eq!(descriptor.problems(), [""; 0]);
-            let texts: Vec<&str> = descriptor.instructions.iter().map(|one| one.text.as_str()).collect();
+            let texts: Vec<&str> = descriptor
+                .instructions
+                .iter()
+                .map(|one| one.text.as_str())
+                .collect();
             let list = texts.join("\n\n");
             assert!(list.len().div_ceil(4) <= 4_000, "{}", list.len());
-            assert!(list.contains("\nmcp__a-server__: read_a_resource_0 read_a_resource_1 "), "{list}");
+            assert!(
+                list.contains("\nmcp__a-server__: read_a_resource_0 read_a_resource_1 "),
+                "{list}"
+            );
             assert!(list.contains("\nwhole names: renamed\n"), "{list}");
-            assert_eq!(list.contains("more tools, which ToolSearch finds"), count > 500, "{list}");
-            let schemas: usize = descriptor.declared_tools.iter().map(ToolDeclaration::bytes).sum();
+            assert_eq!(
+                list.contains("more tools, which ToolSearch finds"),
+                count > 500,
+                "{list}"
+            );
+            let schemas: usize = descriptor
+                .declared_tools
+                .iter()
+                .map(ToolDeclaration::bytes)
+                .sum();
             assert!(schemas.div_ceil(4) <= 2_000, "{schemas}");
         }
         assert!(declared().instructions.is_empty());

@@ -28,7 +28,7 @@ pub use decide::policy::{
 };
 pub use decide::report::{
     Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox,
-    InstallOutcome, RegistryReport, ReportedCommand, SkippedContribution, Totals,
+    InstallOutcome, RegistryReport, ReportedCommand, SkippedContribution, Totals, estimated_tokens,
 };
 pub use declare::about::About;
 pub use declare::capability::HostCapability;
@@ -69,7 +69,8 @@ pub use install::registrars::{
     BackgroundTaskRegistrar, InstructionRegistrar, PublicHookRegistrar, ToolRegistrar,
 };
 pub use install::stage::{RegistrarCall, RegistrarProbe, Staging};
-pub use live::command::CommandCheck;
+pub(crate) use live::command::{AskedCommand, Expansion};
+pub use live::command::{CommandCheck, CommandText, command_words};
 pub(crate) use live::enrich::ArgumentEnricher;
 pub use live::enrich::{Enrichment, ToolEnricher};
 pub use live::foreign::ForeignContract;

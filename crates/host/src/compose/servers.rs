@@ -1,7 +1,7 @@
 //! What the MCP servers of a person come to: features that need what the person gave when they were added.
 
-use super::off::is_unused;
 use super::model::context_window;
+use super::off::is_unused;
 use super::packages::{self, OFF, mode};
 use crate::config::Config;
 use crate::config::file::Mode;
@@ -12,7 +12,7 @@ use ::mcp::{Launch, McpFeature, ServerPin};
 use authority::text::escape_line;
 use authority::{Ambient, EnvPolicy, Net, Withheld};
 use builtins::tool_search::{self, ToolGroup, ToolSearch};
-use pod::feature::{CapabilityPolicy, FeatureModule, HostCapability};
+use pod::feature::{CapabilityPolicy, FeatureModule, HostCapability, estimated_tokens};
 use pod::hook::{HookClass, HookPoint};
 use pod::permission::{Layer, Rule, RuleDecision};
 use std::cell::LazyCell;
@@ -31,9 +31,6 @@ const QUESTIONS: HostCapability = HostCapability::ContributeHook {
 
 /// The window of a model of which nothing is known, in tokens.
 const UNKNOWN_WINDOW: u64 = 128_000;
-
-/// English and JSON come to about this many bytes a token.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// Why a server is not used in this sandbox. One on the network needs none, and is used where something may be sent.
 #[must_use]
@@ -87,6 +84,7 @@ pub(super) fn decided(
         policy = all
             .chain([
                 HostCapability::tool("*"),
+                HostCapability::ANY_COMMAND,
                 QUESTIONS,
                 HostCapability::SESSION_STATE,
             ])
@@ -143,8 +141,10 @@ fn deferred(
     }
     let model = config.model.as_ref();
     let window = model.and_then(|model| context_window(&model.value, config));
-    let most = window.unwrap_or(UNKNOWN_WINDOW).saturating_mul(config.mcp_defer.value);
-    let fits = bytes.div_ceil(BYTES_PER_TOKEN).saturating_mul(100) <= most;
+    let most = window
+        .unwrap_or(UNKNOWN_WINDOW)
+        .saturating_mul(config.mcp_defer.value);
+    let fits = estimated_tokens(bytes).saturating_mul(100) <= most;
     // Who names the tools of a start wants these.
     let is_named = config.only_tools.is_some();
     let switches = config.features.get(&tool_search::ID.to_string());
@@ -157,11 +157,7 @@ fn deferred(
 }
 
 /// Whether a server does not run in a start; `off` is that of [`decided`].
-fn is_off(
-    config: &Config,
-    pin: &ServerPin,
-    off: impl Fn(&Launch) -> Option<&'static str>,
-) -> bool {
+fn is_off(config: &Config, pin: &ServerPin, off: impl Fn(&Launch) -> Option<&'static str>) -> bool {
     let switches = config.features.get(&McpFeature::id(&pin.name).to_string());
     switches.is_some_and(|switches| switches.off().is_some()) || off(&pin.launch).is_some()
 }
@@ -225,7 +221,7 @@ pub(super) fn start_dir(config: &Config, env: &Env) -> Result<Option<PathBuf>, F
 mod tests {
     use super::*;
     use crate::mcp;
-    use ::mcp::{Era, Launch, ServerInfo};
+    use ::mcp::{Definitions, Era, Launch, ServerInfo};
     use serde_json::json;
 
     #[test]
@@ -241,7 +237,10 @@ mod tests {
             "x".to_owned(),
             Launch::default(),
             (Era::Modern, "2026-07-28".to_owned(), ServerInfo::default()),
-            vec![serde_json::from_value(tool).unwrap()],
+            Definitions {
+                tools: vec![serde_json::from_value(tool).unwrap()],
+                ..Definitions::default()
+            },
         );
         pin.launch.command = vec!["x".to_owned()];
         pin.allowed = true;

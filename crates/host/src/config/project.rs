@@ -5,9 +5,7 @@
 //! them on; `strict` plugins; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
-use super::file::{
-    ContextConfig, Feature, File, McpConfig, ModelConfig, NetworkMode, Sandbox,
-};
+use super::file::{ContextConfig, Feature, File, McpConfig, ModelConfig, NetworkMode, Sandbox};
 use super::grants::Grants;
 use super::pending::PendingGrant;
 use super::read::Text;

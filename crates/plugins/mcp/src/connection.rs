@@ -1,12 +1,13 @@
 //! A server that answers: its greeting in the era that it speaks, its definitions, and one request after the other, to a child
 //! or over HTTP.
 
-use crate::definition;
+use crate::definition::{self, MAX_PROMPTS};
 use crate::elicit::{self, Agreed};
-use crate::exchange::{About, Answer, Gone, MAX_QUOTE, Reply};
+use crate::exchange::{About, Answer, Called, Gone, MAX_QUOTE, Reply};
 use crate::http::Http;
-use crate::pin::{Era, PinnedTool, ServerInfo};
+use crate::pin::{Definitions, Era, PinnedPrompt, PinnedTool, ServerInfo};
 use crate::pipe::Pipe;
+use crate::reads::{ReadCall, Reads, nobody_waits};
 use crate::wire::{self, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION};
 use authority::Talk;
 use authority::text::{Lines, escape_within};
@@ -40,10 +41,26 @@ pub struct Greeted {
     pub era: Era,
     pub protocol: String,
     pub server: ServerInfo,
-    /// Whether it says that it has tools.
-    pub has_tools: bool,
-    /// The same of resources.
-    pub has_resources: bool,
+    pub(crate) has: Has,
+}
+
+/// What a server says that it has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Has {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+}
+
+impl Has {
+    fn of(capabilities: &Value) -> Self {
+        let has = |what| capabilities.get(what).is_some();
+        Self {
+            tools: has("tools"),
+            prompts: has("prompts"),
+            resources: has("resources"),
+        }
+    }
 }
 
 /// How a server is reached.
@@ -288,87 +305,135 @@ impl Connection {
         }
         Ok(Greeted {
             era: Era::Legacy,
-            has_tools: of.capabilities.get("tools").is_some(),
-            has_resources: of.capabilities.get("resources").is_some(),
+            has: Has::of(&of.capabilities),
             protocol: of.protocol_version,
             server: short(of.server_info),
         })
     }
 
-    /// Lists its tools, sorted by name, and what is wrong with others. A cursor that is null or comes again ends the list.
+    /// What it defines, and what is wrong with others. Prompts that it does not list cost no tools.
     ///
     /// # Errors
-    /// It is gone, or answers with an error, with no list or with one that is too long.
-    pub(crate) async fn tools(
+    /// It is gone, or answers with an error, with no list of tools or with one that is too long.
+    pub(crate) async fn definitions(
         &mut self,
+        has: Has,
         until: Instant,
-    ) -> Result<(Vec<PinnedTool>, Vec<String>), Gone> {
+    ) -> Result<(Definitions, Vec<String>), Gone> {
+        match &mut self.way {
+            Way::Child(pipe) => pipe.is_stale = false,
+            Way::Http(http) => http.beside.is_stale = false,
+        }
+        let mut problems = Problems::default();
+        let mut tools = Vec::<PinnedTool>::new();
+        if has.tools {
+            let listed = self.list("tools", MAX_TOOLS, until, &mut problems, |tool| {
+                let tool = definition::pinned(tool)?;
+                if tools.iter().any(|other| other.name == tool.name) {
+                    let name = authority::text::escape_line(&tool.name);
+                    return Err(format!("tool `{name}` is listed twice"));
+                }
+                tools.push(tool);
+                Ok(())
+            });
+            listed.await?;
+        }
+        let mut prompts = Vec::<PinnedPrompt>::new();
+        if has.prompts {
+            let listed = self.list("prompts", MAX_PROMPTS, until, &mut problems, |prompt| {
+                let prompt = definition::pinned_prompt(prompt)?;
+                if prompts.iter().any(|other| other.name == prompt.name) {
+                    let name = authority::text::escape_line(&prompt.name);
+                    return Err(format!("prompt `{name}` is listed twice"));
+                }
+                prompts.push(prompt);
+                Ok(())
+            });
+            let listed = listed.await;
+            if let Err(gone) = listed {
+                problems.push(format!("its prompts are left out: {}", gone.0));
+            }
+        }
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        prompts.sort_by(|a, b| a.name.cmp(&b.name));
+        let resources = has.resources;
+        let defined = Definitions {
+            tools,
+            prompts,
+            resources,
+        };
+        Ok((defined, problems.told()))
+    }
+
+    /// Hands on all of a list of it, at most so many. A cursor that is null or comes again ends the list.
+    async fn list(
+        &mut self,
+        what: &'static str,
+        most: usize,
+        until: Instant,
+        problems: &mut Problems,
+        mut each: impl FnMut(&RawValue) -> Result<(), String>,
+    ) -> Result<(), Gone> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Page<'a> {
             #[serde(default, borrow)]
             tools: Vec<&'a RawValue>,
+            #[serde(default, borrow)]
+            prompts: Vec<&'a RawValue>,
             #[serde(default)]
             next_cursor: Option<Value>,
         }
-        match &mut self.way {
-            Way::Child(pipe) => pipe.is_stale = false,
-            Way::Http(http) => http.beside.is_stale = false,
-        }
-        let mut tools = Vec::<PinnedTool>::new();
-        let mut problems = Problems::default();
+        let method = format!("{what}/list");
         let mut listed = 0;
         let mut bytes = 0;
         let mut cursors = BTreeSet::new();
         let mut cursor = None::<Value>;
         for _ in 0..MAX_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let answer = self.ask("tools/list", None, params, until).await?;
+            let answer = self.ask(&method, None, params, until).await?;
             let answer = answer.map_err(|error| refusal(&error))?;
             bytes += answer.get().len();
             if bytes > MAX_LIST {
                 let most = MAX_LIST >> 20;
-                return Err(Gone(format!("its list of tools is over {most} MiB")));
+                return Err(Gone(format!("its list of {what} is over {most} MiB")));
             }
             let page: Page<'_> = serde_json::from_str(answer.get())
-                .map_err(|_| Gone("its answer to `tools/list` is no list".to_owned()))?;
-            for tool in page.tools {
+                .map_err(|_| Gone(format!("its answer to `{method}` is no list")))?;
+            let all = match what {
+                "tools" => page.tools,
+                _ => page.prompts,
+            };
+            for one in all {
                 listed += 1;
-                if listed > MAX_TOOLS {
+                if listed > most {
                     problems.push(format!(
-                        "it has more than {MAX_TOOLS} tools; the others are left out"
+                        "it has more than {most} {what}; the others are left out"
                     ));
-                    return Ok((sorted(tools), problems.told()));
+                    return Ok(());
                 }
-                match definition::pinned(tool) {
-                    Ok(tool) if tools.iter().any(|other| other.name == tool.name) => {
-                        problems.push(format!(
-                            "tool `{}` is listed twice",
-                            authority::text::escape_line(&tool.name)
-                        ));
-                    }
-                    Ok(tool) => tools.push(tool),
-                    Err(why) => problems.push(why),
+                if let Err(why) = each(one) {
+                    problems.push(why);
                 }
             }
             cursor = page.next_cursor.filter(|cursor| !cursor.is_null());
             match &cursor {
-                None => return Ok((sorted(tools), problems.told())),
+                None => return Ok(()),
                 Some(next) if next.to_string().len() > MAX_CURSOR => {
-                    problems.push("its list of tools goes on at a place whose name is too long; the others are left out".to_owned());
-                    return Ok((sorted(tools), problems.told()));
+                    problems.push(format!("its list of {what} goes on at a place whose name is too long; the others are left out"));
+                    return Ok(());
                 }
                 Some(next) if !cursors.insert(next.to_string()) => {
-                    problems.push("its list of tools comes back to an earlier page".to_owned());
-                    return Ok((sorted(tools), problems.told()));
+                    problems.push(format!("its list of {what} comes back to an earlier page"));
+                    return Ok(());
                 }
                 Some(_) => {}
             }
         }
         problems.push(format!(
-            "its list of tools has more than {MAX_PAGES} pages; the others are left out"
+            "its list of {what} has more than {MAX_PAGES} pages; the others are left out"
         ));
-        Ok((sorted(tools), problems.told()))
+        Ok(())
     }
 
     /// Asks it; `about` is what the request names. Without an answer in time a child can only be ended.
@@ -388,15 +453,86 @@ impl Connection {
             self.greet(Era::Legacy, until).await?;
             reply = self.reply(method, about, &params, until).await?;
         }
-        match reply {
-            Reply::Answer(answer) => Ok(answer),
-            // What stands between may have passed it on.
-            Reply::Status(status @ 500.., text) => Err(Gone(status_text(status, &text))),
-            Reply::Status(status, text) => Ok(Err(RpcError::new(
-                status.into(),
-                status_text(status, &text),
-            ))),
-            Reply::NoSession => Err(Gone("it does not keep its sessions".to_owned())),
+        answer_of(reply)
+    }
+
+    /// Asks for what changes nothing, and for what of that comes meanwhile; each is answered as its answer comes, with the warning.
+    /// What has no answer is left in `open`. Of several calls of a child, it is not known which one a question to a person is of.
+    ///
+    /// # Errors
+    /// It is gone, late, or nobody waits any more; and until when it had time.
+    pub(crate) async fn ask_all(
+        &mut self,
+        reads: &Reads,
+        open: &mut Vec<ReadCall>,
+        mut warning: Option<String>,
+    ) -> Result<(), (Gone, Instant)> {
+        *self.agreed() = Agreed::default();
+        let is_modern = self.is_modern;
+        let mut behind = None;
+        let mut were_many = false;
+        let mut until = Instant::now();
+        loop {
+            while let Some(mut next) = reads.next(&mut behind, open) {
+                until = until.max(next.until);
+                if let Way::Child(pipe) = &mut self.way {
+                    let sent = pipe.send(is_modern, next.method, &next.params).await;
+                    match sent {
+                        Ok(id) => next.id = id,
+                        Err(gone) => {
+                            open.push(next);
+                            return Err((gone, until));
+                        }
+                    }
+                }
+                open.push(next);
+                were_many |= open.len() > 1;
+            }
+            let answered = match &mut self.way {
+                _ if open.is_empty() => return Ok(()),
+                Way::Child(pipe) => {
+                    let ids: Vec<u64> = open.iter().map(|call| call.id).collect();
+                    let line = tokio::select! {
+                        line = pipe.line(until) => line,
+                        () = nobody_waits(open) => Err(Gone("nobody waits for its answers".to_owned())),
+                        () = reads.added() => continue,
+                    };
+                    let line = line.map_err(|gone| (gone, until))?;
+                    match pipe.heed(&line, until).await {
+                        Ok(Some((id, answer))) if ids.contains(&id) => Ok((id, answer)),
+                        Ok(_) => continue,
+                        Err(gone) => Err(gone),
+                    }
+                }
+                // One after the other.
+                Way::Http(_) => {
+                    let call = open.swap_remove(0);
+                    let about = call.about();
+                    let answer = self
+                        .ask(call.method, about.as_ref(), &call.params, until)
+                        .await;
+                    let id = call.id;
+                    open.push(call);
+                    answer.map(|answer| (id, answer))
+                }
+            };
+            let (id, answer) = answered.map_err(|gone| (gone, until))?;
+            if let Way::Child(pipe) = &mut self.way {
+                pipe.go_on();
+            }
+            let asked = std::mem::take(self.agreed()).open();
+            let is_child = matches!(self.way, Way::Child(_));
+            if asked.is_some() && were_many && is_child {
+                warning.get_or_insert_with(|| ASKED_AMONG_OTHERS.to_owned());
+            }
+            let at = open.iter().rposition(|call| call.id == id);
+            if let Some(at) = at {
+                open.remove(at).answer(Ok(Called {
+                    answer,
+                    asked: asked.filter(|_| !(were_many && is_child)),
+                    warning: warning.take(),
+                }));
+            }
         }
     }
 
@@ -482,6 +618,23 @@ impl Connection {
     }
 }
 
+/// A question of a server that was called more than once at the time.
+const ASKED_AMONG_OTHERS: &str = "an MCP server asked a person while several calls of it ran, and was told that nobody answered; have its tools called one at a time";
+
+/// The answer in what a server replied.
+fn answer_of(reply: Reply) -> Result<Answer, Gone> {
+    match reply {
+        Reply::Answer(answer) => Ok(answer),
+        // What stands between may have passed it on.
+        Reply::Status(status @ 500.., text) => Err(Gone(status_text(status, &text))),
+        Reply::Status(status, text) => Ok(Err(RpcError::new(
+            status.into(),
+            status_text(status, &text),
+        ))),
+        Reply::NoSession => Err(Gone("it does not keep its sessions".to_owned())),
+    }
+}
+
 /// What is wrong with a list: the first problems, and how many more there are.
 #[derive(Default)]
 struct Problems {
@@ -543,11 +696,6 @@ fn refusal(error: &RpcError) -> Gone {
     Gone(format!("it answered with error {} ({text})", error.code))
 }
 
-fn sorted(mut tools: Vec<PinnedTool>) -> Vec<PinnedTool> {
-    tools.sort_by(|a, b| a.name.cmp(&b.name));
-    tools
-}
-
 /// What a modern answer says; none for any other.
 fn discovered(answer: &RawValue) -> Option<Greeted> {
     let of: Discovered = serde_json::from_str(answer.get()).ok()?;
@@ -559,8 +707,7 @@ fn discovered(answer: &RawValue) -> Option<Greeted> {
         .then(|| Greeted {
             era: Era::Modern,
             protocol: MODERN.to_owned(),
-            has_tools: of.capabilities.get("tools").is_some(),
-            has_resources: of.capabilities.get("resources").is_some(),
+            has: Has::of(&of.capabilities),
             server: short(told.unwrap_or(of.server_info)),
         })
 }

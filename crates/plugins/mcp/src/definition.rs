@@ -3,7 +3,7 @@
 
 use crate::mirrored::mirrored;
 use crate::names::model_name;
-use crate::pin::{Annotations, Era, PinnedTool, ServerPin};
+use crate::pin::{Annotations, Era, PinnedPrompt, PinnedTool, PromptArgument, ServerPin};
 use crate::resources;
 use authority::text::{Lines, escape_within};
 use llm_worker::{ToolDefinition, ToolEffect};
@@ -18,8 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_ABOUT: usize = 4 << 10;
 const MAX_SCHEMA: usize = 64 << 10;
 
-/// The longest name of a tool that is kept, in bytes.
+/// The longest name of a tool, a prompt or an argument that is kept, in bytes.
 const MAX_NAME: usize = 256;
+
+/// Most prompts of a server, and most arguments of one.
+pub(crate) const MAX_PROMPTS: usize = 128;
+const MAX_ARGUMENTS: usize = 16;
 
 /// How long a call may take, in milliseconds.
 const DEADLINE_MS: u64 = 120_000;
@@ -74,6 +78,39 @@ pub(crate) fn pinned(tool: &RawValue) -> Result<PinnedTool, String> {
         unusable: is_unusable(&schema),
         input_schema: schema,
         needs_task,
+    })
+}
+
+/// A prompt of a server's list.
+///
+/// # Errors
+/// It has no name, or cannot be read.
+pub(crate) fn pinned_prompt(prompt: &RawValue) -> Result<PinnedPrompt, String> {
+    let unread = || "a prompt that cannot be read is left out".to_owned();
+    let prompt: Value = serde_json::from_str(prompt.get()).map_err(|_| unread())?;
+    let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
+    let named =
+        |of: &Value| text(of, "name").filter(|name| !name.is_empty() && name.len() <= MAX_NAME);
+    let name = named(&prompt)
+        .ok_or("a prompt without a name is left out, or one whose name is too long")?;
+    let arguments = prompt.get("arguments").and_then(Value::as_array);
+    let arguments = arguments.into_iter().flatten().map(|of| {
+        let required = of.get("required").is_some_and(|of| *of == true);
+        named(of).map(|name| PromptArgument { name, required })
+    });
+    let arguments: Option<Vec<_>> = arguments.take(MAX_ARGUMENTS + 1).collect();
+    let arguments = arguments.ok_or_else(unread)?;
+    if arguments.len() > MAX_ARGUMENTS {
+        let shown = escape_within(&name, Lines::One, MAX_NAME);
+        return Err(format!(
+            "prompt `{shown}` is left out: it has over {MAX_ARGUMENTS} arguments"
+        ));
+    }
+    Ok(PinnedPrompt {
+        name,
+        title: text(&prompt, "title"),
+        description: text(&prompt, "description"),
+        arguments,
     })
 }
 

@@ -1,8 +1,10 @@
 //! What one request to a server comes to: its answer, or why there is none; and how much may come before it.
 
+use crate::elicit::Elicited;
 use crate::wire::RpcError;
 use authority::text::{Lines, escape_within};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 /// The longest message of a server, in bytes: a picture is one.
 pub(crate) const MAX_LINE: usize = 16 << 20;
@@ -41,6 +43,45 @@ impl Gone {
 
 /// The answer to one request: a result, or the server's error.
 pub(crate) type Answer = Result<Box<RawValue>, RpcError>;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Fault {
+    /// The pin is gone or another one.
+    Changed(String),
+    /// It did not start, so nothing was called.
+    NotStarted(String),
+    /// It was asked and is gone: the call may have happened.
+    Died(String),
+    /// The same, for want of time.
+    Late,
+    PodEnded,
+}
+
+impl Fault {
+    pub(crate) fn earlier() -> Self {
+        Self::NotStarted("earlier calls of its server took all of the time".to_owned())
+    }
+
+    /// Why a connection gave no answer in time that was asked, or was not.
+    pub(crate) fn of(was_asked: bool, gone: Gone, until: Instant) -> Self {
+        if !was_asked {
+            Self::NotStarted(gone.0)
+        } else if Instant::now() >= until {
+            Self::Late
+        } else {
+            Self::Died(gone.0)
+        }
+    }
+}
+
+/// The answer of a call, and what the person has to know beside it.
+pub(crate) struct Called {
+    pub(crate) answer: Answer,
+    /// What it asked a person meanwhile, in the older era.
+    pub(crate) asked: Option<Elicited>,
+    pub(crate) warning: Option<String>,
+}
 
 /// What a request names, which a server on the network also gets in headers.
 pub(crate) struct About<'a> {

@@ -2,13 +2,14 @@
 
 use crate::connection::{Connection, Greeted, probe};
 use crate::definition::{Fitted, Own};
-use crate::exchange::{Gone, MAX_LINE};
+use crate::exchange::{Called, Fault, Gone, MAX_LINE};
 use crate::http::{Http, address, reach, secret_headers};
 use crate::outcome::{input_required, outcome};
-use crate::pin::{Launch, PinnedTool, ServerPin};
-use crate::questions::{GATE, KEPT, Question, Questions, about};
+use crate::pin::{Definitions, Launch, PinnedPrompt, PinnedTool, ServerPin};
+use crate::prompts;
+use crate::questions::{GATE, KEPT, Question, Questions};
 use crate::resources;
-use crate::server::{Called, Fault, Server, ServerCall, Start, Unchanged, admit, environment, job};
+use crate::server::{Server, ServerCall, Start, Unchanged, admit, environment, job};
 use crate::wire::RpcError;
 use authority::{Net, Secret, Spawner};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
@@ -39,6 +40,8 @@ pub struct McpFeature {
     descriptor: FeatureDescriptor,
     /// What each tool is to the server.
     own: Vec<Own>,
+    /// By the names of their commands.
+    prompts: Arc<BTreeMap<String, PinnedPrompt>>,
     source: String,
     cwd: PathBuf,
     unchanged: Unchanged,
@@ -53,7 +56,12 @@ impl McpFeature {
         cwd: PathBuf,
         unchanged: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> (Self, Vec<String>) {
-        let Fitted { tools, problems } = Fitted::of(&pin);
+        let Fitted {
+            tools,
+            mut problems,
+        } = Fitted::of(&pin);
+        let (commands, odd) = prompts::commands(&pin);
+        problems.extend(odd);
         let mut builder = FeatureDescriptor::builder(Self::id(&pin.name))
             .display_name(pin.name.clone())
             .version(version(&pin))
@@ -64,6 +72,11 @@ impl McpFeature {
         for (tool, _) in tools {
             builder = builder.foreign_tool(tool);
         }
+        let mut prompts = BTreeMap::new();
+        for (command, prompt) in commands {
+            prompts.insert(command.name.clone(), prompt);
+            builder = builder.command(command);
+        }
         let mut descriptor = builder.build();
         descriptor.requested_capabilities = requests(&pin);
         let feature = Self {
@@ -71,6 +84,7 @@ impl McpFeature {
             digest,
             descriptor,
             own,
+            prompts: Arc::new(prompts),
             source,
             cwd,
             unchanged: Arc::new(unchanged),
@@ -138,7 +152,7 @@ pub async fn ask_once(
     launch: &Launch,
     once: Once,
     limit: Duration,
-) -> Result<(Greeted, Vec<PinnedTool>, Vec<String>), Gone> {
+) -> Result<(Greeted, Definitions, Vec<String>), Gone> {
     let until = Instant::now() + limit;
     let (mut server, greeted) = match once {
         Once::Child {
@@ -155,13 +169,10 @@ pub async fn ask_once(
             (server, greeted)
         }
     };
-    let listed = match greeted.has_tools {
-        true => server.tools(until).await,
-        false => Ok((Vec::new(), Vec::new())),
-    };
+    let listed = server.definitions(greeted.has, until).await;
     let listed = listed.map_err(|gone| gone.with_stderr(&server.stderr()));
     server.end().await;
-    listed.map(|(tools, problems)| (greeted, tools, problems))
+    listed.map(|(defined, problems)| (greeted, defined, problems))
 }
 
 fn unknown(secret: &str) -> Gone {
@@ -251,9 +262,19 @@ impl FeatureModule for McpFeature {
             notes,
         ));
         let id = self.descriptor.id.clone();
-        let questions = Questions::new(&self.pin.name, id, ctx.state(&KEPT)?);
+        let questions = Questions::new(&self.pin, id, ctx.state(&KEPT)?);
         let questions = Arc::new(questions);
         ctx.hooks().gate(&GATE, &questions, Questions::gate)?;
+        let prompts = Arc::clone(&self.prompts);
+        let of_prompts = Arc::clone(&server);
+        ctx.make_commands(Arc::new(move |name, typed| {
+            let server = Arc::clone(&of_prompts);
+            let prompts = Arc::clone(&prompts);
+            Box::pin(async move {
+                let prompt = prompts.get(&name).ok_or("its server has no such prompt")?;
+                prompts::text(&server, prompt, &typed).await
+            })
+        }));
         for (declared, own) in self.descriptor.declared_tools.iter().zip(&self.own) {
             let is_own = |tool: &&PinnedTool| matches!(own, Own::Tool(name) if *name == tool.name);
             let pinned = self.pin.tools.iter().find(is_own);
@@ -334,10 +355,29 @@ impl ServerTool {
         cx: &ToolContext,
         until: Instant,
     ) -> Result<Called, ToolError> {
+        // The answer to a question goes to no other call.
+        let has_answer = matches!(
+            request,
+            ServerCall::Tool {
+                answered: Some(_),
+                ..
+            }
+        );
+        let called = async {
+            match self.effect == ToolEffect::ReadOnly && !has_answer {
+                true => self.server.read(request, until).await,
+                false => self.server.call(request, until).await,
+            }
+        };
         let called = tokio::select! {
-            called = self.server.call(request, until) => called,
+            called = called => called,
             () = cx.cancel.cancelled() => {
-                let text = format!("cancelled; its server was ended{}", self.in_doubt());
+                let text = match self.effect {
+                    ToolEffect::ReadOnly => "cancelled".to_owned(),
+                    ToolEffect::Idempotent | ToolEffect::Effectful => {
+                        format!("cancelled; its server was ended{}", self.in_doubt())
+                    }
+                };
                 return Err(ToolError::new(ErrorKind::Cancelled, text));
             }
         };
@@ -353,7 +393,7 @@ impl ServerTool {
         cx: &ToolContext,
         (begun, until): (Instant, Instant),
     ) -> ToolResult {
-        let about = about(&self.shown, arguments);
+        let about = self.questions.about(&self.shown, arguments);
         let answered = self.questions.answered(cx.call, &about).await?;
         let arguments = RawValue::from_string(arguments.to_owned());
         let arguments =

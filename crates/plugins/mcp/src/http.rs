@@ -37,8 +37,13 @@ const WAITS: Timeouts = Timeouts {
 
 const ACCEPT: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// The method that may have effects.
-const CALL: &str = "tools/call";
+/// What a server can be asked twice without a difference.
+const IDEMPOTENT: [&str; 4] = [
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+];
 const STREAM: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 /// How the headers begin that have arguments.
@@ -316,7 +321,7 @@ impl Http {
             path: target,
             headers,
             body: Some(Upload::new([Bytes::from(post.line.clone())])),
-            once: post.method == CALL,
+            once: !IDEMPOTENT.contains(&post.method),
         })
     }
 
@@ -427,7 +432,7 @@ impl Http {
                         self.tell(line, is_modern).await?;
                     }
                     FromServer::Told { method } => {
-                        beside.is_stale |= method == "notifications/tools/list_changed";
+                        beside.is_stale |= wire::is_change(&method);
                     }
                     FromServer::Answered { .. } | FromServer::Noise => {}
                 }
@@ -589,7 +594,9 @@ mod tests {
             let about = About { name, mirrored };
             let until = Instant::now() + Duration::from_secs(60);
             let params = serde_json::json!({});
-            let asked = http.ask(true, CALL, Some(&about), params, until).await;
+            let asked = http
+                .ask(true, "tools/call", Some(&about), params, until)
+                .await;
             let why = format!("{what} is too long for a header: it has over 4096 bytes");
             let unsent = RpcError::unsent(why);
             assert!(

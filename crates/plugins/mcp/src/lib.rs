@@ -19,8 +19,11 @@ mod names;
 mod outcome;
 mod pin;
 mod pipe;
+mod prompts;
 mod questions;
+mod reads;
 mod resources;
+mod rounds;
 mod server;
 mod wire;
 
@@ -30,4 +33,7 @@ pub use exchange::Gone;
 pub use feature::{McpFeature, Once, ask_once};
 pub use http::{is_header, reach};
 pub use names::{MAX_SERVER_NAME, is_server_name};
-pub use pin::{Annotations, Era, Launch, PinnedTool, ServerInfo, ServerPin};
+pub use pin::{
+    Annotations, Definitions, Era, Launch, PinnedPrompt, PinnedTool, PromptArgument, ServerInfo,
+    ServerPin,
+};

@@ -158,7 +158,7 @@ fn exact(data: &RawValue) -> Option<Value> {
 }
 
 /// Adds a block of a result.
-fn push(text: &mut String, block: &Value) {
+pub(crate) fn push(text: &mut String, block: &Value) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

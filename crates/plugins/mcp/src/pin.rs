@@ -105,6 +105,36 @@ pub struct PinnedTool {
     pub needs_task: bool,
 }
 
+/// A prompt as the server defines it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PinnedPrompt {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// An argument of a prompt, which is text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptArgument {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+}
+
+/// What a server defines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Definitions {
+    /// Sorted by name, as prompts are.
+    pub tools: Vec<PinnedTool>,
+    pub prompts: Vec<PinnedPrompt>,
+    /// Whether it has resources.
+    pub resources: bool,
+}
+
 /// A server that a person added, with its definitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,10 +159,12 @@ pub struct ServerPin {
     /// Other names of tools before the model, by their own names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rename: BTreeMap<String, String>,
-    /// Of all tools.
+    /// Of all tools and prompts.
     pub digest: String,
     /// Sorted by name.
     pub tools: Vec<PinnedTool>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<PinnedPrompt>,
 }
 
 impl ServerPin {
@@ -142,8 +174,13 @@ impl ServerPin {
         name: String,
         launch: Launch,
         (era, protocol, server): (Era, String, ServerInfo),
-        tools: Vec<PinnedTool>,
+        defined: Definitions,
     ) -> Self {
+        let Definitions {
+            tools,
+            prompts,
+            resources,
+        } = defined;
         Self {
             format: FORMAT,
             name,
@@ -151,12 +188,13 @@ impl ServerPin {
             era,
             protocol,
             server,
-            resources: false,
+            resources,
             trusted: false,
             allowed: false,
             rename: BTreeMap::new(),
-            digest: digest(&tools),
+            digest: digest(&tools, &prompts),
             tools,
+            prompts,
         }
     }
 
@@ -181,7 +219,7 @@ impl ServerPin {
     /// # Errors
     /// They are not those of its digest.
     pub fn check_definitions(&self) -> Result<(), &'static str> {
-        match digest(&self.tools) == self.digest {
+        match digest(&self.tools, &self.prompts) == self.digest {
             true => Ok(()),
             false => Err("has other definitions than its digest says"),
         }
@@ -217,10 +255,23 @@ impl ServerPin {
         now.iter().filter(is_known).map(|tool| tool.name.as_str())
     }
 
-    /// In what these definitions differ, a line for each tool, and one if there are resources now and were not, or the
-    /// other way round.
+    /// Names the server and what it defines: a pin that reaches another one has another.
     #[must_use]
-    pub fn differences(&self, now: &[PinnedTool], resources: bool) -> Vec<String> {
+    pub(crate) fn identity(&self) -> String {
+        let launch = serde_json::to_string(&self.launch).unwrap_or_default();
+        let both = format!("{launch}\0{}", self.digest);
+        blake3::hash(both.as_bytes()).to_hex().to_string()
+    }
+
+    /// In what these definitions differ, a line for each tool and prompt, and one if there are resources now and were not, or
+    /// the other way round.
+    #[must_use]
+    pub fn differences(&self, defined: &Definitions) -> Vec<String> {
+        let Definitions {
+            tools: now,
+            prompts,
+            resources,
+        } = defined;
         let by_name = |tools: &[PinnedTool]| -> BTreeMap<String, PinnedTool> {
             let named = tools.iter().map(|tool| (tool.name.clone(), tool.clone()));
             named.collect()
@@ -238,12 +289,30 @@ impl ServerPin {
                 Some(before) => Some(format!("~ {name}: {}", parts(before, tool).join(", "))),
             }
         });
-        let resources = match (self.resources, resources) {
+        let gone_prompts = self.prompts.iter().filter(|old| {
+            let mut all = prompts.iter();
+            !all.any(|now| now.name == old.name)
+        });
+        let gone_prompts = gone_prompts.map(|old| format!("- prompt {}", shown(&old.name)));
+        let new_prompts = prompts.iter().filter(|now| !self.prompts.contains(now));
+        let new_prompts = new_prompts.map(|now| {
+            let mut all = self.prompts.iter();
+            let sign = match all.any(|old| old.name == now.name) {
+                true => '~',
+                false => '+',
+            };
+            format!("{sign} prompt {}", shown(&now.name))
+        });
+        let resources = match (self.resources, *resources) {
             (false, true) => Some("+ resources".to_owned()),
             (true, false) => Some("- resources".to_owned()),
             (true, true) | (false, false) => None,
         };
-        gone.chain(rest).chain(resources).collect()
+        gone.chain(rest)
+            .chain(gone_prompts)
+            .chain(new_prompts)
+            .chain(resources)
+            .collect()
     }
 }
 
@@ -292,8 +361,13 @@ fn parts(before: &PinnedTool, now: &PinnedTool) -> Vec<&'static str> {
 }
 
 /// The digest of definitions.
-pub(crate) fn digest(tools: &[PinnedTool]) -> String {
-    let mut value = serde_json::to_value(tools).unwrap_or_default();
+pub(crate) fn digest(tools: &[PinnedTool], prompts: &[PinnedPrompt]) -> String {
+    // Without prompts it is what it was before there were some.
+    let value = match prompts {
+        [] => serde_json::to_value(tools),
+        prompts => serde_json::to_value((tools, prompts)),
+    };
+    let mut value = value.unwrap_or_default();
     value.sort_all_objects();
     blake3::hash(value.to_string().as_bytes())
         .to_hex()
@@ -307,7 +381,8 @@ mod tests {
     #[test]
     fn resources_that_come_or_go_are_a_difference() {
         let about = (Era::Modern, String::new(), ServerInfo::default());
-        let mut pin = ServerPin::new("x".to_owned(), Launch::default(), about, Vec::new());
+        let defined = Definitions::default();
+        let mut pin = ServerPin::new("x".to_owned(), Launch::default(), about, defined);
         let table: [(bool, bool, &[&str]); 4] = [
             (false, false, &[]),
             (false, true, &["+ resources"]),
@@ -316,7 +391,11 @@ mod tests {
         ];
         for (before, now, told) in table {
             pin.resources = before;
-            assert_eq!(pin.differences(&[], now), told);
+            let defined = Definitions {
+                resources: now,
+                ..Definitions::default()
+            };
+            assert_eq!(pin.differences(&defined), told);
         }
     }
 }

@@ -58,6 +58,11 @@ impl Pipe {
         Ok(self.last)
     }
 
+    /// An answer of several came: what is written from now on counts for the others.
+    pub(crate) fn go_on(&mut self) {
+        self.heard = Heard::default();
+    }
+
     /// Sends a message without an answer.
     pub(crate) async fn write(&mut self, line: &[u8]) -> Result<(), Gone> {
         if let Err(error) = self.talk.send(line).await {
@@ -75,22 +80,23 @@ impl Pipe {
         ids: &[u64],
         until: Instant,
     ) -> Result<(u64, Answer), Gone> {
-        let answered = async {
-            loop {
-                if let Some((Some(id), answer)) = self.next().await?
-                    && ids.contains(&id)
-                {
-                    return Ok((id, answer));
-                }
+        loop {
+            let line = self.line(until).await?;
+            if let Some((id, answer)) = self.heed(&line, until).await?
+                && ids.contains(&id)
+            {
+                return Ok((id, answer));
             }
-        };
-        let late = |_| Gone("it did not answer in time".to_owned());
-        timeout_at(until, answered).await.map_err(late)?
+        }
     }
 
-    /// Reads one line, and answers it where it asks for something; gives answers. Lines that are there at once take turns
-    /// with all else of this thread.
-    async fn next(&mut self) -> Result<Option<(Option<u64>, Answer)>, Gone> {
+    /// The next line. Lines that are there at once take turns with all else of this thread. Cancel-safe.
+    pub(crate) async fn line(&mut self, until: Instant) -> Result<Vec<u8>, Gone> {
+        let late = |_| Gone("it did not answer in time".to_owned());
+        timeout_at(until, self.next_line()).await.map_err(late)?
+    }
+
+    async fn next_line(&mut self) -> Result<Vec<u8>, Gone> {
         if self.heard.is_turn_over() {
             tokio::task::yield_now().await;
         }
@@ -103,18 +109,29 @@ impl Pipe {
             return Err(self.ended().await);
         };
         self.heard.add(line.len())?;
-        match wire::read(&line) {
-            FromServer::Answered { id, answer } => return Ok(Some((id, answer))),
+        Ok(line)
+    }
+
+    /// Answers a line where it asks for something; gives the answer that it is, and to which request.
+    pub(crate) async fn heed(
+        &mut self,
+        line: &[u8],
+        until: Instant,
+    ) -> Result<Option<(u64, Answer)>, Gone> {
+        match wire::read(line) {
+            FromServer::Answered { id, answer } => return Ok(id.map(|id| (id, answer))),
             FromServer::Asked(asked) => {
                 let answer = wire::answer(&asked, &mut self.agreed).map_err(Gone)?;
-                self.write(&answer).await?;
+                let late = |_| Gone("it did not read in time".to_owned());
+                let written = timeout_at(until, self.write(&answer)).await;
+                written.map_err(late)??;
             }
             FromServer::Told { method } => {
-                self.is_stale |= method == "notifications/tools/list_changed";
+                self.is_stale |= wire::is_change(&method);
             }
             FromServer::Noise => {
                 let text =
-                    String::from_utf8_lossy(line.get(..MAX_QUOTE).unwrap_or(&line)).into_owned();
+                    String::from_utf8_lossy(line.get(..MAX_QUOTE).unwrap_or(line)).into_owned();
                 tracing::debug!(server = self.name, "printed: {}", escape_line(&text));
             }
         }
@@ -124,7 +141,12 @@ impl Pipe {
     /// Reads what a server writes that was asked nothing; resolves when it is gone, or wrote too much.
     pub(crate) async fn drain(&mut self) -> Gone {
         loop {
-            if let Err(gone) = self.next().await {
+            let line = match self.next_line().await {
+                Ok(line) => line,
+                Err(gone) => return gone,
+            };
+            let soon = Instant::now() + CLOSE_WAIT;
+            if let Err(gone) = self.heed(&line, soon).await {
                 return gone;
             }
         }

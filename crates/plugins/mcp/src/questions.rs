@@ -2,6 +2,7 @@
 //! arguments, a gate asks a person, and only then the answer goes to the server. So a question outlives a killed pod.
 
 use crate::elicit::{Elicited, Prompt, digest};
+use crate::pin::ServerPin;
 use authority::text::escape_line;
 use llm_worker::{CallId, ErrorKind, ToolError};
 use pod::feature::{DurableState, HookKey, StateKey};
@@ -34,7 +35,7 @@ pub(crate) struct Kept {
 /// What a server asked in a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Question {
-    /// The call: [`about`].
+    /// The call: [`Questions::about`].
     about: String,
     /// What a person is asked.
     asked: Vec<String>,
@@ -92,14 +93,11 @@ impl Question {
     }
 }
 
-/// Names a call by its tool and its arguments.
-pub(crate) fn about(tool: &str, arguments: &str) -> String {
-    digest(&format!("{tool}\0{arguments}"))
-}
-
 /// The questions of one server in a pod.
 pub(crate) struct Questions {
     server: String,
+    /// Which server has this name.
+    identity: String,
     feature: pod::feature::FeatureId,
     kept: DurableState<Kept>,
     /// The questions that the gate showed, by the calls that wait for them.
@@ -108,16 +106,22 @@ pub(crate) struct Questions {
 
 impl Questions {
     pub(crate) fn new(
-        server: &str,
+        pin: &ServerPin,
         feature: pod::feature::FeatureId,
         kept: DurableState<Kept>,
     ) -> Self {
         Self {
-            server: server.to_owned(),
+            server: pin.name.clone(),
+            identity: pin.identity(),
             feature,
             kept,
             shown: Mutex::default(),
         }
+    }
+
+    /// Names a call by its tool and its arguments, and by what the person pinned: what one server wants back goes to no other.
+    pub(crate) fn about(&self, tool: &str, arguments: &str) -> String {
+        digest(&format!("{}\0{tool}\0{arguments}", self.identity))
     }
 
     /// Asks a person before a call whose server asked.
@@ -126,7 +130,7 @@ impl Questions {
             return Verdict::allow();
         }
         let kept = self.kept.newest();
-        let about = about(&call.tool, &call.arguments);
+        let about = self.about(&call.tool, &call.arguments);
         let Some(question) = kept.questions.iter().find(|of| of.about == about) else {
             return Verdict::allow();
         };

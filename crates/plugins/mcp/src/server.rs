@@ -1,14 +1,16 @@
-//! One process for a server, or a session with one on the network: started at its first call, one call at a time, ended when nobody has called it for a while, with
+//! One process for a server, or a session with one on the network: started at its first call, one call at a time but those that
+//! only read ([`crate::reads`]), ended when nobody has called it for a while, with
 //! the pod, or when its pin is gone. A call that is not awaited any more ends the process: whether it went on would not be known.
 
-use crate::connection::Connection;
-use crate::elicit::{Agreed, Elicited};
-use crate::exchange::{About, Answer, Gone, MAX_LINE};
+use crate::connection::{Connection, Has};
+use crate::elicit::Agreed;
+use crate::exchange::{About, Called, Fault, Gone, MAX_LINE};
 use crate::http::{Http, SecretHeader};
 use crate::mirrored::headers;
 use crate::pin::{Era, Launch, ServerPin};
 use crate::pipe::Pipe;
 use crate::questions::Question;
+use crate::reads::Reads;
 use authority::{Job, Net, Secret, Spawner, TalkEnv};
 use http_client::Url;
 use pod::feature::author::RunningNotes;
@@ -21,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{Mutex, MutexGuard, Notify};
+use tokio::sync::{Mutex, MutexGuard, Notify, OwnedMutexGuard};
 use tokio::time::{Instant, timeout_at};
 
 /// How long a server that nobody calls stays.
@@ -41,28 +43,6 @@ static STARTED: AtomicU64 = AtomicU64::new(1);
 
 /// Says whether the pin still is what the feature was made from.
 pub(crate) type Unchanged = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-
-/// Why there is no answer.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fault {
-    /// The pin is gone or another one.
-    Changed(String),
-    /// It did not start, so nothing was called.
-    NotStarted(String),
-    /// It was asked and is gone: the call may have happened.
-    Died(String),
-    /// The same, for want of time.
-    Late,
-    PodEnded,
-}
-
-/// The answer of a call, and what the person has to know beside it.
-pub(crate) struct Called {
-    pub(crate) answer: Answer,
-    /// What it asked a person meanwhile, in the older era.
-    pub(crate) asked: Option<Elicited>,
-    pub(crate) warning: Option<String>,
-}
 
 /// What a server is started with, or reached.
 pub(crate) enum Start {
@@ -85,7 +65,8 @@ pub(crate) struct Server {
     start: Start,
     unchanged: Unchanged,
     notes: Option<RunningNotes>,
-    running: Mutex<Option<Connection>>,
+    pub(crate) running: Arc<Mutex<Option<Connection>>>,
+    pub(crate) reads: Reads,
     /// Calls that wait for it or use it.
     wanted: AtomicUsize,
     /// Has the keeper let it go.
@@ -93,11 +74,14 @@ pub(crate) struct Server {
     is_kept: AtomicBool,
 }
 
+/// The connection, for the one who uses it.
+pub(crate) type Running = OwnedMutexGuard<Option<Connection>>;
+
 /// Counts a call as long as it lives.
-struct Wanted<'a>(&'a AtomicUsize);
+pub(crate) struct Wanted<'a>(&'a AtomicUsize);
 
 impl<'a> Wanted<'a> {
-    fn new(server: &'a Server) -> Self {
+    pub(crate) fn new(server: &'a Server) -> Self {
         server.wanted.fetch_add(1, Ordering::SeqCst);
         server.called.notify_one();
         Self(&server.wanted)
@@ -124,15 +108,23 @@ pub(crate) enum ServerCall<'a> {
     Resources {
         cursor: Option<&'a str>,
     },
+    Prompt {
+        name: &'a str,
+        arguments: &'a BTreeMap<String, String>,
+    },
 }
 
 /// The parameters of one.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Params<'a> {
+pub(crate) enum Params<'a> {
     Call(CallParams<'a>),
     Read {
         uri: &'a str,
+    },
+    Prompt {
+        name: &'a str,
+        arguments: &'a BTreeMap<String, String>,
     },
     List {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +134,7 @@ enum Params<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CallParams<'a> {
+pub(crate) struct CallParams<'a> {
     name: &'a str,
     arguments: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,7 +155,8 @@ impl Server {
             start,
             unchanged,
             notes,
-            running: Mutex::default(),
+            running: Arc::default(),
+            reads: Reads::default(),
             wanted: AtomicUsize::default(),
             called: Notify::new(),
             is_kept: AtomicBool::new(false),
@@ -191,27 +184,11 @@ impl Server {
         until: Instant,
     ) -> Result<Called, Fault> {
         let _wanted = Wanted::new(self);
-        let late =
-            |_| Fault::NotStarted("earlier calls of its server took all of the time".to_owned());
-        let mut running = timeout_at(until, self.running.lock()).await.map_err(late)?;
-        if let Err(why) = (self.unchanged)() {
-            end(running.take());
-            return Err(Fault::Changed(why));
-        }
-        self.keep();
-        let kept = running.take().filter(|server| !server.has_ended());
-        let (mut server, mut warning) = match kept {
-            Some(server) if !server.is_stale() => (server, None),
-            Some(mut server) => {
-                // Only a greeting says whether there are resources.
-                let warning = self.compare(&mut server, self.pin.resources, until).await;
-                (server, warning.map_err(|gone| Fault::NotStarted(gone.0))?)
-            }
-            None => self
-                .start(until)
-                .await
-                .map_err(|gone| Fault::NotStarted(gone.0))?,
-        };
+        self.reads.other();
+        let lock = Arc::clone(&self.running).lock_owned();
+        let running = timeout_at(until, lock).await;
+        let mut running = running.map_err(|_| Fault::earlier())?;
+        let (mut server, warning) = self.ready(&mut running, until).await?;
         let (method, about, params) = self.message(request, server.is_modern());
         *server.agreed() = match request {
             ServerCall::Tool {
@@ -220,15 +197,13 @@ impl Server {
             } if !server.is_modern() => Agreed::new(question.answers.clone()),
             ServerCall::Tool { .. }
             | ServerCall::Resource { .. }
-            | ServerCall::Resources { .. } => Agreed::default(),
+            | ServerCall::Resources { .. }
+            | ServerCall::Prompt { .. } => Agreed::default(),
         };
         match server.ask(method, about.as_ref(), params, until).await {
             Ok(answer) => {
                 let asked = std::mem::take(server.agreed()).open();
                 *running = Some(server);
-                if let Some(what) = &mut warning {
-                    what.insert_str(0, "MCP server ");
-                }
                 Ok(Called {
                     answer,
                     asked,
@@ -237,19 +212,48 @@ impl Server {
             }
             Err(gone) => {
                 self.log(&server, &gone);
-                Err(if !server.was_asked() {
-                    Fault::NotStarted(gone.0)
-                } else if Instant::now() >= until {
-                    Fault::Late
-                } else {
-                    Fault::Died(gone.0)
-                })
+                Err(Fault::of(server.was_asked(), gone, until))
             }
         }
     }
 
+    /// The server as it runs, or started, and what the person has to know of its definitions.
+    pub(crate) async fn ready(
+        self: &Arc<Self>,
+        running: &mut Running,
+        until: Instant,
+    ) -> Result<(Connection, Option<String>), Fault> {
+        if let Err(why) = (self.unchanged)() {
+            end(running.take());
+            return Err(Fault::Changed(why));
+        }
+        self.keep();
+        let kept = running.take().filter(|server| !server.has_ended());
+        let (server, mut warning) = match kept {
+            Some(server) if !server.is_stale() => (server, None),
+            Some(mut server) => {
+                // Only a greeting says whether there are resources.
+                let has = Has {
+                    tools: !self.pin.tools.is_empty(),
+                    prompts: !self.pin.prompts.is_empty(),
+                    resources: self.pin.resources,
+                };
+                let warning = self.compare(&mut server, has, until).await;
+                (server, warning.map_err(|gone| Fault::NotStarted(gone.0))?)
+            }
+            None => self
+                .start(until)
+                .await
+                .map_err(|gone| Fault::NotStarted(gone.0))?,
+        };
+        if let Some(what) = &mut warning {
+            what.insert_str(0, "MCP server ");
+        }
+        Ok((server, warning))
+    }
+
     /// The method of a request, what it names, and its parameters.
-    fn message<'a>(
+    pub(crate) fn message<'a>(
         &self,
         request: &ServerCall<'a>,
         is_modern: bool,
@@ -277,6 +281,11 @@ impl Server {
                 ("resources/read", about, Params::Read { uri })
             }
             ServerCall::Resources { cursor } => ("resources/list", None, Params::List { cursor }),
+            ServerCall::Prompt { name, arguments } => {
+                let mirrored = Vec::new();
+                let about = Some(About { name, mirrored });
+                ("prompts/get", about, Params::Prompt { name, arguments })
+            }
         }
     }
 
@@ -304,7 +313,7 @@ impl Server {
         };
         let greeted = server.greet(self.pin.era, until).await;
         let compared = match greeted {
-            Ok(of) => self.compare(&mut server, of.has_resources, until).await,
+            Ok(of) => self.compare(&mut server, of.has, until).await,
             Err(gone) => Err(gone),
         };
         match compared {
@@ -338,19 +347,20 @@ impl Server {
         Ok(Connection::of_child(Pipe::new(talk, &self.pin.name)))
     }
 
-    /// Lists the tools again, of a server that has resources or none. What the model has stays, whatever the server says now.
+    /// Lists its definitions again. What the model has stays, whatever the server says now.
     async fn compare(
         &self,
         server: &mut Connection,
-        resources: bool,
+        has: Has,
         until: Instant,
     ) -> Result<Option<String>, Gone> {
         // A server without tools may refuse to list them.
-        let tools = match self.pin.tools.is_empty() {
-            true => Vec::new(),
-            false => server.tools(until).await?.0,
+        let has = Has {
+            tools: !self.pin.tools.is_empty(),
+            ..has
         };
-        let changed = self.pin.differences(&tools, resources);
+        let (now, _) = server.definitions(has, until).await?;
+        let changed = self.pin.differences(&now);
         if changed.is_empty() {
             return Ok(None);
         }
@@ -365,7 +375,7 @@ impl Server {
         Ok(Some(text))
     }
 
-    fn log(&self, server: &Connection, gone: &Gone) {
+    pub(crate) fn log(&self, server: &Connection, gone: &Gone) {
         let stderr =
             authority::text::escape_within(&server.stderr(), authority::text::Lines::Many, MAX_LOG);
         tracing::debug!(
@@ -375,7 +385,7 @@ impl Server {
         );
     }
 
-    async fn pod_ended(&self) {
+    pub(crate) async fn pod_ended(&self) {
         match &self.notes {
             Some(notes) => notes.pod_ended().await,
             None => std::future::pending().await,

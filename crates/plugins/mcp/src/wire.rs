@@ -56,19 +56,15 @@ pub(crate) fn message(
     method: &str,
     params: impl Serialize,
 ) -> Result<Vec<u8>, String> {
-    #[derive(Serialize)]
-    struct Modern<P> {
-        #[serde(flatten)]
-        params: P,
-        _meta: Value,
+    if !is_modern {
+        return request(id, method, params);
     }
-    match is_modern {
-        true => {
-            let _meta = meta();
-            request(id, method, Modern { params, _meta })
-        }
-        false => request(id, method, params),
-    }
+    // As text, so that what is no value of `serde_json` passes.
+    let params = serde_json::to_string(&params).map_err(|error| error.to_string())?;
+    let rest = params.strip_prefix('{').ok_or("parameters are an object")?;
+    let comma = if rest == "}" { "" } else { "," };
+    let params = RawValue::from_string(format!("{{\"_meta\":{}{comma}{rest}", meta()));
+    request(id, method, params.map_err(|error| error.to_string())?)
 }
 
 /// Who asks. It can be asked questions of people, and offers neither roots nor sampling nor logging.
@@ -107,6 +103,14 @@ pub(crate) fn answer(asked: &ServerRequest, agreed: &mut Agreed) -> Result<Vec<u
     let jsonrpc = "2.0";
     let id = &*asked.id;
     serde_json::to_vec(&Reply { jsonrpc, id, of }).map_err(|error| error.to_string())
+}
+
+/// Whether a notification says that definitions of a server changed.
+pub(crate) fn is_change(method: &str) -> bool {
+    matches!(
+        method,
+        "notifications/tools/list_changed" | "notifications/prompts/list_changed"
+    )
 }
 
 /// An error that a server answers with.

@@ -14,17 +14,26 @@ use host::exit::{Exit, Failure};
 use host::mcp::{self as servers, FoundServer};
 use host::pods::make_private;
 use llm_worker::ToolEffect;
-use mcp::{Fitted, Launch, Once, Own, PinnedTool, ServerPin, ask_once, is_header, is_server_name};
-use pod::feature::{FeatureModule, ToolDeclaration};
+use mcp::{
+    Definitions, Fitted, Launch, Once, Own, PinnedTool, ServerPin, ask_once, is_header,
+    is_server_name,
+};
+use pod::feature::{FeatureModule, ToolDeclaration, estimated_tokens};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How long a server may take to start and to list its tools: one that is installed by its start takes long.
 const WAIT: Duration = Duration::from_secs(120);
+
+/// After how long a person is told what is waited for.
+const SILENT: Duration = Duration::from_secs(3);
 
 /// The option that opens a directory for reading.
 const READ_DIR: &str = "--read-dir";
@@ -202,8 +211,20 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
-    let asked = runtime.block_on(ask_once(name, &launch, once, WAIT));
-    let (greeted, mut tools, problems) = asked.map_err(|gone| {
+    let asked = runtime.block_on(async {
+        let mut asking = pin!(ask_once(name, &launch, once, WAIT));
+        if let Ok(asked) = timeout(SILENT, &mut asking).await {
+            return asked;
+        }
+        let most = WAIT.as_secs();
+        let text = format!(
+            "waiting for {name} to answer a greeting and to list its tools, up to {most} s\n"
+        );
+        // Nobody may read it.
+        drop(std::io::stderr().write_all(text.as_bytes()));
+        asking.await
+    });
+    let (greeted, mut defined, problems) = asked.map_err(|gone| {
         let failed = unavailable(redactor.text(&gone.0).into_owned());
         match (&launch.url, launch.network) {
             (Some(_), _) => failed.help("check the address; `--bearer SECRET` and `--header-secret HEADER=SECRET` give it a key"),
@@ -212,21 +233,27 @@ fn asked(name: &str, launch: Launch, env: &Env) -> Result<(ServerPin, Vec<String
         }
     })?;
     let clean = |text: &mut String| *text = redactor.text(text).into_owned();
+    let Definitions { tools, prompts, .. } = &mut defined;
     tools.iter_mut().for_each(|tool| without(tool, &clean));
+    for prompt in prompts {
+        clean(&mut prompt.name);
+        prompt.title.iter_mut().for_each(clean);
+        prompt.description.iter_mut().for_each(clean);
+        let arguments = prompt.arguments.iter_mut();
+        arguments.for_each(|of| clean(&mut of.name));
+    }
     let mut server = greeted.server;
     let mut problems = problems;
     [&mut server.name, &mut server.version]
         .into_iter()
         .chain(&mut problems)
         .for_each(clean);
-    let has_resources = greeted.has_resources;
-    let mut pin = ServerPin::new(
+    let pin = ServerPin::new(
         name.to_owned(),
         launch,
         (greeted.era, greeted.protocol, server),
-        tools,
+        defined,
     );
-    pin.resources = has_resources;
     Ok((pin, problems))
 }
 
@@ -384,6 +411,11 @@ fn show(name: &str, json: bool, env: &Env) -> Result<Exit, Failure> {
             line(&tool.about)
         ));
     }
+    for command in &server.feature.descriptor().commands {
+        let hint = command.argument_hint.as_deref().unwrap_or_default();
+        let about = line(&command.about);
+        out::line(&format!("  /{} {hint}  {about}", command.name));
+    }
     server
         .odd
         .iter()
@@ -429,7 +461,11 @@ fn pin(args: &McpPinArgs, env: &Env) -> Result<Exit, Failure> {
 
 /// Shows in what the definitions differ from those of a pin; says whether they do not.
 fn show_changes(old: &ServerPin, now: &ServerPin) -> bool {
-    let changed = old.differences(&now.tools, now.resources);
+    let changed = old.differences(&Definitions {
+        tools: now.tools.clone(),
+        prompts: now.prompts.clone(),
+        resources: now.resources,
+    });
     changed
         .iter()
         .take(MAX_LISTED)
@@ -510,6 +546,11 @@ fn told(server: &FoundServer) -> String {
         0 => "",
         _ => ", resources",
     };
+    let prompts = match server.feature.descriptor().commands.len() {
+        0 => String::new(),
+        1 => ", 1 prompt".to_owned(),
+        many => format!(", {many} prompts"),
+    };
     let left_out = match tools.len().saturating_sub(count) {
         0 => String::new(),
         more => format!(", {more} left out"),
@@ -521,7 +562,12 @@ fn told(server: &FoundServer) -> String {
     };
     let trusted = if *trusted { ", trusted" } else { "" };
     let allowed = if *allowed { ", allowed" } else { "" };
-    format!("{tools}{left_out}{resources}, protocol {protocol}{trusted}{allowed}")
+    let bytes = offered.iter().map(|(tool, _)| tool.bytes() as u64).sum();
+    let tokens = match estimated_tokens(bytes) {
+        0 => String::new(),
+        tokens => format!(", about {tokens} tokens"),
+    };
+    format!("{tools}{left_out}{prompts}{resources}, protocol {protocol}{trusted}{allowed}{tokens}")
 }
 
 /// Whether calls of a tool need approval.
@@ -564,6 +610,10 @@ fn described(server: &FoundServer) -> Value {
         .iter()
         .map(|tool| json!({ "name": tool.name, "effect": tool.effect, "bytes": tool.bytes() }))
         .collect();
+    let declared = feature.descriptor().declared_tools;
+    let bytes = declared.iter().map(|tool| tool.bytes() as u64).sum();
+    let commands = feature.descriptor().commands;
+    let prompts: Vec<&str> = commands.iter().map(|of| of.name.as_str()).collect();
     json!({
         "name": pin.name,
         "command": command,
@@ -581,6 +631,8 @@ fn described(server: &FoundServer) -> Value {
         "allowed": pin.allowed,
         "digest": pin.digest,
         "tools": tools,
+        "estimated_tokens": estimated_tokens(bytes),
+        "prompts": prompts,
         "problems": odd,
     })
 }

@@ -164,6 +164,38 @@ fn calls_that_only_read_reach_one_process_and_each_is_answered() {
     }
 }
 
+/// The server answers none of them before it has all.
+#[test]
+fn calls_that_only_read_run_at_once() {
+    let Some(scene) = scene() else { return };
+    let server = super::server(&scene);
+    let start = ["mcp", "add", "fake", "--trust", "--", "python3", &server];
+    for (era, pod) in [("modern", "p"), ("legacy", "q")] {
+        yoi(
+            &scene,
+            &[&start[..3], &["--replace"], &start[3..], &[era, "meet"]].concat(),
+        )
+        .ends(0);
+        let call = |text: &str| json!({ "name": "mcp__fake__meet", "arguments": { "text": text } });
+        let calls: Vec<_> = ["one", "two", "three"].map(call).to_vec();
+        let script = [json!({ "calls": calls }), json!({ "text": "done" })];
+        let model = scene.script("meet.jsonl", &script);
+        yoi(&scene, &["run", "--pod", pod, "-m", &model, "go"]).ends(0);
+        let records = scene.records(pod);
+        let mut finished: Vec<_> = records
+            .iter()
+            .filter(|of| of["k"] == "tool_finished")
+            .collect();
+        finished.sort_by_key(|of| of["call"].as_str().map(str::to_owned));
+        let texts: Vec<&str> = finished
+            .iter()
+            .filter_map(|of| of["outcome"]["content"].as_str())
+            .collect();
+        assert_eq!(texts, ["one", "two", "three"], "{era}: {finished:?}");
+        scene.sound(pod);
+    }
+}
+
 /// Eight calls of a tool in one answer of the model: what the one process of the server saw of them, and the arguments
 /// as it writes them.
 fn eight_calls(scene: &Scene, tool: &str) -> (Vec<String>, Vec<String>) {

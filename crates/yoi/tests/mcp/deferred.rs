@@ -74,19 +74,31 @@ fn a_deferred_tool_is_found_called_and_recorded_as_itself() {
     let is_server = |tool: &String| tool.starts_with("mcp__");
     assert!(!tools.iter().any(is_server), "{tools:?}");
     assert!(tools.contains(&SEARCH.to_owned()) && tools.contains(&CALL.to_owned()));
-    assert!(system.contains("mcp__fake__echo: Say it again."), "{system}");
+    assert!(
+        system.contains("mcp__fake__echo: Say it again."),
+        "{system}"
+    );
     let records = scene.records("p");
     let started = of(&records, "tool_started");
-    let names: Vec<&str> = started.iter().filter_map(|of| of["name"].as_str()).collect();
+    let names: Vec<&str> = started
+        .iter()
+        .filter_map(|of| of["name"].as_str())
+        .collect();
     let echo = "mcp__fake__echo";
     assert_eq!(names, [SEARCH, echo, echo, echo]);
     let arguments = started[1]["arguments"].as_str();
     assert_eq!(arguments, Some(r#"{"text":[1,1152921504606846976]}"#));
-    assert_eq!(of(&records, "surface").len(), 1, "what was found is a result");
+    assert_eq!(
+        of(&records, "surface").len(),
+        1,
+        "what was found is a result"
+    );
     scene.sound("p");
     let shown = yoi(&scene, &["features", "p", "--json"]).ends(0).json();
     let features = shown["features"].as_array().unwrap();
-    let server = features.iter().find(|of| of["feature_id"] == "plugin:mcp/fake");
+    let server = features
+        .iter()
+        .find(|of| of["feature_id"] == "plugin:mcp/fake");
     let server = server.unwrap();
     assert_eq!(server["estimated_tokens"], 0);
     assert_eq!(server["deferred_tools"], server["installed_tools"]);
@@ -115,7 +127,11 @@ fn no_rule_or_gate_is_passed_by_through_the_search() {
         let records = scene.records(pod);
         assert!(of(&records, "tool_started").is_empty(), "{pod}");
         let verdicts = json!(of(&records, "verdict")).to_string();
-        assert_eq!(verdicts.contains("confirm-gate"), by == "gate", "{verdicts}");
+        assert_eq!(
+            verdicts.contains("confirm-gate"),
+            by == "gate",
+            "{verdicts}"
+        );
         scene.sound(pod);
     }
     assert!(lines(&scene.file("calls")).is_empty());
@@ -137,7 +153,10 @@ fn no_rule_or_gate_is_passed_by_through_the_search() {
     host.end(Signal::TERM);
     scene.sound("p");
     // A rule about the tool that calls others would be about nothing.
-    defer(&scene, &format!("[[permissions.rules]]\ntool = \"{CALL}\"\ndecision = \"deny\"\n"));
+    defer(
+        &scene,
+        &format!("[[permissions.rules]]\ntool = \"{CALL}\"\ndecision = \"deny\"\n"),
+    );
     yoi(&scene, &["features"])
         .ends(78)
         .says(&["there is no tool `CallTool`"]);
@@ -149,13 +168,24 @@ fn five_hundred_tools_leave_requests_and_some_stay() {
     add(&scene, "many", "modern many");
     scene.config("[mcp]\nalways = [\"mcp__many__t7\", \"mcp__many__gone\"]\n");
     let (results, run) = run_calls(&scene, "p", &[(SEARCH, json!({ "query": "t11" }))]);
-    run.ends(0).says(&["no MCP server has a tool `mcp__many__gone`"]);
+    run.ends(0);
+    let words = "mcp.always: no MCP server has a tool `mcp__many__gone`";
+    yoi(&scene, &["features", "--json"])
+        .ends(0)
+        .prints(&[words]);
+    yoi(&scene, &["features"])
+        .ends(0)
+        .prints(&["defer  511 of 512 tools: the model searches for them"]);
     assert!(results[0].1.contains("mcp__many__t11\\n"), "{results:?}");
     let records = scene.records("p");
     let surface = of(&records, "surface")[0];
     let sources = surface["sources"].as_object().unwrap();
     let of_search = |of: &&Value| of["source"] == "builtin:tool-search";
-    let parts = sources["system"].as_array().unwrap().iter().filter(of_search);
+    let parts = sources["system"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(of_search);
     let listed: u64 = parts.map(|part| part["bytes"].as_u64().unwrap()).sum();
     assert!((1_000..=16_000).contains(&listed), "{listed}");
     let is_of_servers = |tool: &&Value| {

@@ -81,7 +81,8 @@ class Server(BaseHTTPRequestHandler):
         self.ask(of, method)
 
     def modern(self, of, method):
-        name = of.get("params", {}).get("name")
+        params = of.get("params", {})
+        name = params.get("name", params.get("uri"))
         want = name if name is None or name.isascii() else "=?base64?Z3LDtsOfZQ==?="
         if self.headers["mcp-method"] != method or self.headers["mcp-name"] != want:
             return self.error(400, of, -32020, "the headers are not those of the request")
@@ -90,7 +91,8 @@ class Server(BaseHTTPRequestHandler):
             error = {"code": -32022, "message": "another version", "data": {"supported": ["2026-07-28"]}}
             return self.give(400, json.dumps({"jsonrpc": "2.0", "id": of["id"], "error": error}).encode())
         if method == "server/discover":
-            return self.result(of, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+            capable = {"tools": {}, "resources": {}} if "resources" in words else {"tools": {}}
+            return self.result(of, {"supportedVersions": ["2026-07-28"], "capabilities": capable})
         self.ask(of, method)
 
     def ask(self, of, method):
@@ -99,6 +101,10 @@ class Server(BaseHTTPRequestHandler):
             field = lambda kind: {"type": "object", "properties": {"region": {"type": kind, "x-mcp-header": "Region"}}}
             tools[0]["inputSchema"] = field("string")
             return self.result(of, {"tools": tools + [{"name": "ill", "inputSchema": field("array")}]})
+        if method == "resources/read":
+            # It read the request on a kept connection, and closed that.
+            self.close_connection = True
+            return
         name = of["params"]["name"]
         text = lambda words: {"content": [{"type": "text", "text": words}], "resultType": "complete"}
         answer = {"id": of["id"], "result": text("streamed")}

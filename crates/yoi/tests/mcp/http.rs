@@ -254,3 +254,22 @@ fn an_address_is_used_as_it_was_added_or_not_at_all() {
     assert_eq!(results.len(), 1, "{run:?}");
     assert!(results[0].1.contains("nothing was called"), "{results:?}");
 }
+
+// What a server may answer differently the second time was sent again on a new connection.
+#[test]
+fn what_is_not_idempotent_is_sent_once() {
+    let Some(scene) = scene() else { return };
+    let server = Server::start(&scene, "modern resources");
+    add(&scene, &server).ends(0).prints(&["resources"]);
+    let calls = [
+        ("mcp__far__echo", json!({})),
+        ("mcp__far__read_resource", json!({ "uri": "a:1" })),
+    ];
+    let (results, run) = run_calls(&scene, "p", &calls);
+    let statuses: Vec<&str> = results.iter().map(|(status, _)| status.as_str()).collect();
+    assert_eq!(statuses, ["ok", "error"], "{run:?}");
+    let asked = requests(&scene);
+    let read = asked.iter().filter(|of| of["method"] == "resources/read");
+    assert_eq!(read.count(), 1);
+    scene.sound("p");
+}

@@ -19,11 +19,13 @@ mod calls;
 mod deferred;
 mod ends;
 mod http;
+mod prompts;
 mod questions;
 
 use person::AtTerminal;
 use scene::{Done, Scene, finish};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// Programs of the machine: those of a home directory are not there for children of a scene.
@@ -284,6 +286,55 @@ fn what_a_pod_could_have_written_is_no_server() {
         .ends(69)
         .says(&["without a sandbox nothing confines"]);
     assert_eq!(starts(&scene), 0);
+}
+
+#[test]
+fn a_server_is_not_called_fine_whose_script_is_gone() {
+    let Some(scene) = scene() else { return };
+    add(&scene, "fake", "modern");
+    let doctor = |scene: &Scene| yoi(scene, &["doctor"]);
+    let tokens = yoi(&scene, &["mcp", "list", "--json"]).ends(0).json();
+    let tokens = tokens["servers"][0]["estimated_tokens"].as_u64().unwrap();
+    assert!((100..1_000).contains(&tokens), "{tokens}");
+    let words = format!("about {tokens} tokens");
+    yoi(&scene, &["mcp", "list"]).ends(0).prints(&[&words]);
+    doctor(&scene).prints(&[&format!("fake (13 tools, {words})")]);
+    std::fs::remove_file(scene.file("server.py")).unwrap();
+    let found =
+        doctor(&scene).prints(&["fake: ", "/server.py does not exist", "yoi mcp remove fake"]);
+    assert!(!found.out.contains("fake (13 tools"), "{}", found.out);
+}
+
+#[test]
+fn a_person_is_told_what_a_silent_server_is_waited_for() {
+    let Some(scene) = scene() else { return };
+    scene.write(
+        "silent.py",
+        "import sys\nsys.stdin.readline()\nopen('/dev/stdin').read()\n",
+    );
+    let silent = scene.file("silent.py");
+    let mut child = scene
+        .command(&[
+            "mcp",
+            "add",
+            "mute",
+            "--",
+            "python3",
+            silent.to_str().unwrap(),
+        ])
+        .env("PATH", SYSTEM_PATH)
+        .spawn()
+        .unwrap();
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().unwrap())
+        .read_line(&mut told)
+        .unwrap();
+    assert_eq!(
+        told,
+        "waiting for mute to answer a greeting and to list its tools, up to 120 s\n"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

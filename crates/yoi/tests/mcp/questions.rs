@@ -155,3 +155,47 @@ fn a_call_that_went_on_without_an_answer_has_its_result() {
     assert!(records.contains(told), "{records}");
     assert_eq!(lines(&scene.file("calls")).len(), 1);
 }
+
+// What one server wanted back went to another one to which a person had given its name.
+#[test]
+fn a_question_is_of_the_server_that_was_pinned() {
+    let Some(scene) = scene() else { return };
+    scene.write("other.py", include_str!("server.py"));
+    let call = json!({ "calls": [{ "name": "mcp__fake__asks", "arguments": { "of": 3 } }] });
+    let turn = [call, json!({ "text": "done" })];
+    let model = scene.script("asks.jsonl", &[&turn[..], &turn, &turn].concat());
+    let run = || {
+        yoi(
+            &scene,
+            &["run", "--pod", "p", "--adopt", "-m", &model, "go"],
+        )
+    };
+    let other = scene.file("other.py").to_str().unwrap().to_owned();
+    for (server, runs) in [(&server(&scene), 1), (&other, 2)] {
+        let start = [
+            "--replace",
+            "--allow-calls",
+            "--",
+            "python3",
+            server,
+            "modern",
+        ];
+        yoi(&scene, &[&["mcp", "add", "fake"], &start[..]].concat()).ends(0);
+        let done = run();
+        let records = scene.records("p");
+        let finished: Vec<_> = records
+            .iter()
+            .filter(|of| of["k"] == "tool_finished")
+            .collect();
+        assert_eq!(finished.len(), runs, "{done:?}");
+        let text = finished[runs - 1]["outcome"].to_string();
+        assert!(
+            text.contains("the server asks a person before it goes on"),
+            "{text}"
+        );
+    }
+    assert!(lines(&scene.file("answers")).is_empty());
+    // The same server again: its question waits.
+    let done = run();
+    assert_eq!(done.code(), Some(3), "{done:?}");
+}

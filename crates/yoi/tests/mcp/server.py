@@ -30,7 +30,7 @@ def error(of, code, message):
     say({"id": of["id"], "error": {"code": code, "message": message}})
 
 
-CAPABLE = {"tools": {}, "resources": {}} if "resources" in words else {"tools": {}}
+CAPABLE = {what: {} for what in ["tools", "resources", "prompts"] if what == "tools" or what in words}
 INFO = {"name": "fake", "version": "1.2.3"}
 PLAIN = {"type": "object", "properties": {"text": {}}}
 TOOLS = [
@@ -52,6 +52,8 @@ TOOLS = [
     {"description": "without a name"},
     "no tool",
 ]
+if "meet" in words:
+    TOOLS.append({"name": "meet", "inputSchema": PLAIN, "annotations": {"readOnlyHint": True}})
 if "changed" in words:
     TOOLS[0]["description"] = "Say it twice."
     TOOLS = [tool for tool in TOOLS if tool != TOOLS[1]]
@@ -60,8 +62,31 @@ if "leaks" in words:
     where = {"description": key, "properties": {"as " + key: {"enum": [key]}}}
     TOOLS[0].update(title=key, description=f"The key is {key}.", inputSchema=dict(where, type="object"), outputSchema=where)
     INFO["version"] = TOOLS[9]["name"] = key
+PROMPTS = [
+    {"name": "re view", "description": "Review a file.", "arguments": [{"name": "path", "required": True}, {"name": "why"}]},
+    {"name": "asks"},
+    {"name": "long"},
+    {"description": "without a name"},
+]
 if "fails" in words:
     sys.exit("no access with " + os.environ["KEY"])
+
+
+# Requests that came while an answer was waited for.
+early = []
+
+
+def heard(is_wanted):
+    """The next message of this kind; others come later."""
+    while True:
+        of = json.loads(sys.stdin.readline())
+        if is_wanted(of):
+            return of
+        early.append(of)
+
+
+def answered():
+    return heard(lambda of: "method" not in of)
 
 
 def listed(of):
@@ -92,12 +117,21 @@ def asked(of, text):
         note("answers", json.dumps([params["inputResponses"], params["requestState"]]))
         return result(of, text("deleted"))
     say({"id": "e", "method": "elicitation/create", "params": question})
-    answer = json.loads(sys.stdin.readline())["result"]
+    answer = answered()["result"]
     note("answers", json.dumps(answer))
     if answer["action"] == "accept":
         return result(of, text("deleted"))
     # Some fail without an answer, some go on.
     result(of, text("nobody agreed"), isError=of["params"]["arguments"].get("of", 3) == 3)
+
+
+def prompted(of):
+    name, arguments = of["params"]["name"], of["params"].get("arguments", {})
+    note("prompted", json.dumps([name, arguments]))
+    say_it = lambda text: {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+    if name == "asks" and era == "modern":
+        return result(of, {}, resultType="input_required", inputRequests={}, requestState="s1")
+    result(of, say_it("x" * 70_000 if name == "long" else f"Review {arguments['path']}."))
 
 
 def called(of):
@@ -116,7 +150,7 @@ def called(of):
     say({"id": "p", "method": "ping"})
     say({"id": "r", "method": "roots/list"})
     say({"method": "notifications/message", "params": {"data": "x"}})
-    answers = [json.loads(sys.stdin.readline()) for _ in range(2)]
+    answers = [answered() for _ in range(2)]
     if [answers[0].get("result"), answers[1].get("error", {}).get("code")] != [{}, -32601]:
         return error(of, 1, f"wrong answers {answers}")
     if name == "data":
@@ -131,6 +165,11 @@ def called(of):
             {"type": "later"},
             {"type": "text", "text": "last"},
         ]})
+    elif name == "meet":
+        # It answers none before all three are there.
+        others = [early.pop(0) if early else heard(lambda other: other.get("method") == "tools/call") for _ in range(2)]
+        for other in reversed([of] + others):
+            result(other, text(other["params"]["arguments"]["text"]))
     elif name == "nothing":
         result(of, {"content": []})
         while "floods" in words:
@@ -150,8 +189,11 @@ def called(of):
 assert started_in == [], started_in
 note("starts", f"{me} {' '.join(words)}")
 print("Listening", flush=True)
-for line in sys.stdin:
-    of = json.loads(line)
+while True:
+    line = "" if early else sys.stdin.readline()
+    if not (line or early):
+        break
+    of = early.pop(0) if early else json.loads(line)
     method = of["method"]
     if "fussy" in words and method == "server/discover":
         sys.exit(1)
@@ -168,6 +210,10 @@ for line in sys.stdin:
         listed(of)
     elif method == "tools/call":
         called(of)
+    elif method == "prompts/list":
+        result(of, {"prompts": PROMPTS, "nextCursor": None})
+    elif method == "prompts/get":
+        prompted(of)
     elif method == "resources/list":
         on = of["params"].get("cursor")
         pages = {None: ("a:1", "two"), "two": ("a:2", None)}

@@ -28,7 +28,8 @@ async fn called(unchanged: Unchanged) -> (Arc<Server>, u32) {
         ..Launch::default()
     };
     let about = (Era::Modern, "2026-07-28".to_owned(), ServerInfo::default());
-    let pin = ServerPin::new("x".to_owned(), launch, about, Vec::new());
+    let defined = crate::Definitions::default();
+    let pin = ServerPin::new("x".to_owned(), launch, about, defined);
     let start = Start::Child {
         spawner: spawner(),
         secrets: Vec::new(),

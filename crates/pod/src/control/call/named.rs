@@ -34,7 +34,8 @@ pub(super) fn named(
     };
     if call.arguments.len() > MAX_ARGUMENTS {
         let bytes = call.arguments.len();
-        let problem = format!("the arguments have {bytes} bytes; at most {MAX_ARGUMENTS} are allowed");
+        let problem =
+            format!("the arguments have {bytes} bytes; at most {MAX_ARGUMENTS} are allowed");
         return Err(invalid(&problem));
     }
     let parsed = parse_arguments::<NamedCall>(&call.name, &call.arguments);

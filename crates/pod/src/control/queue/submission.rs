@@ -11,11 +11,12 @@ use crate::control::person_command;
 use crate::control::pipeline::ActorCommit;
 use crate::control::submit_error::SubmitError;
 use crate::control::turn_end::TurnEnd;
+use crate::feature::{AskedCommand, Expansion};
 use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
 use crate::record::{
-    Decision, HoldCause, InputEdited, InputId, InputMode, InputMoved, InputQueued, InputWithdrawn,
-    Output, Record, Resumed, Stored, command_of,
+    Decision, ExpandedCommand, HoldCause, InputEdited, InputId, InputMode, InputMoved, InputQueued,
+    InputWithdrawn, Output, Record, Resumed, Stored, command_of,
 };
 use crate::session::fold::SessionState;
 use session_store::{BlobError, BlobRef};
@@ -83,8 +84,15 @@ enum Committing {
     Refused(Box<NewText>, String),
 }
 
+/// What was done to a text before its commit.
+pub(crate) enum Prepared {
+    /// A feature made it of a command, or says why it made none.
+    Made(Result<(String, ExpandedCommand), String>),
+    Judged(JudgedText),
+}
+
 /// The decision of gates about a text, and its blob if it is large.
-pub(crate) struct Prepared {
+pub(crate) struct JudgedText {
     outcome: GateOutcome,
     whole: Option<Result<BlobRef, BlobError>>,
 }
@@ -366,10 +374,18 @@ impl Submissions {
             Ok(Some(command)) => new.set_text(command),
             Err(error) => return new.refuse(error),
         }
-        if let Err(error) = expand(core, &mut new) {
-            return new.refuse(error);
+        match expand(core, &mut new) {
+            Ok(None) => self.prepare(core, preamble, new),
+            Ok(Some(asked)) => {
+                let callbacks = core.callbacks.clone();
+                let registry = core.registry.clone();
+                self.step = Step::Preparing(Box::new(new));
+                self.task.spawn(async move {
+                    Prepared::Made(asked.text(&callbacks, registry.redactor()).await)
+                });
+            }
+            Err(error) => new.refuse(error),
         }
-        self.prepare(core, preamble, new);
     }
 
     /// Has the gates judge a text, and stores a large one.
@@ -411,20 +427,20 @@ impl Submissions {
                 .decide::<PromptSubmit>(&callbacks, view)
                 .await;
             if !is_large || gates::refusal(&outcome).is_some() {
-                return Prepared {
+                return Prepared::Judged(JudgedText {
                     outcome,
                     whole: None,
-                };
+                });
             }
             match callbacks
                 .runtime()
                 .spawn_blocking(move || blobs.put(text.as_bytes()))
                 .await
             {
-                Ok(stored) => Prepared {
+                Ok(stored) => Prepared::Judged(JudgedText {
                     outcome,
                     whole: Some(stored),
-                },
+                }),
                 Err(panic) => resume_unwind(panic.into_panic()),
             }
         });
@@ -454,7 +470,17 @@ impl Submissions {
         let Step::Preparing(new) = std::mem::take(&mut self.step) else {
             return;
         };
-        let new = *new;
+        let mut new = *new;
+        let prepared = match prepared {
+            Prepared::Judged(judged) => judged,
+            Prepared::Made(Err(why)) => return new.refuse(SubmitError::Refused(why)),
+            Prepared::Made(Ok((text, made))) => {
+                if let NewText::Accept(submission) = &mut new {
+                    (submission.input.text, submission.command) = (text, Some(Box::new(made)));
+                }
+                return self.prepare(core, preamble, new);
+            }
+        };
         if let NewText::Edit { input, .. } = new
             && (core.state.queued.get(input).is_none() || busy.contains(&input))
         {
@@ -627,21 +653,23 @@ impl Submissions {
     }
 }
 
-/// Makes the input of a command that a person typed.
-fn expand(core: &Core, new: &mut NewText) -> Result<(), SubmitError> {
+/// Makes the input of a command that a person typed; gives one whose feature makes it.
+fn expand(core: &Core, new: &mut NewText) -> Result<Option<AskedCommand>, SubmitError> {
     let NewText::Accept(Submission { input, command, .. }) = new else {
-        return Ok(());
+        return Ok(None);
     };
-    if input.expand
-        && !input.run
-        && let Some((text, made)) = core
-            .registry
-            .expand(&input.text)
-            .map_err(SubmitError::Refused)?
-    {
-        (input.text, *command) = (text, Some(Box::new(made)));
+    if !input.expand || input.run {
+        return Ok(None);
     }
-    Ok(())
+    let expanded = core.registry.expand(&input.text);
+    match expanded.map_err(SubmitError::Refused)? {
+        None => Ok(None),
+        Some(Expansion::Asked(asked)) => Ok(Some(asked)),
+        Some(Expansion::Made(text, made)) => {
+            (input.text, *command) = (text, Some(Box::new(made)));
+            Ok(None)
+        }
+    }
 }
 
 /// The text of a person's command in the journal; none for another input.

@@ -432,12 +432,18 @@ impl FeatureInstallReport {
     /// Replaces a part of its bytes by another one.
     pub(crate) fn resize(&mut self, before: u64, after: u64) {
         self.schema_bytes = self.schema_bytes.saturating_sub(before) + after;
-        self.estimated_tokens = self.schema_bytes.div_ceil(BYTES_PER_TOKEN);
+        self.estimated_tokens = estimated_tokens(self.schema_bytes);
     }
 }
 
 /// English and JSON come to about this many bytes a token in the common vocabularies.
 const BYTES_PER_TOKEN: u64 = 4;
+
+/// About how many tokens texts of so many bytes are, as in reports.
+#[must_use]
+pub const fn estimated_tokens(bytes: u64) -> u64 {
+    bytes.div_ceil(BYTES_PER_TOKEN)
+}
 
 /// Hashes parts with their lengths, so that no two lists run together; returns their bytes.
 fn digest(hasher: &mut blake3::Hasher, parts: &[&str]) -> u64 {
@@ -465,7 +471,7 @@ impl Totals {
             totals.tools += u64::try_from(feature.installed_tools.len()).unwrap_or(u64::MAX);
             totals.schema_bytes += feature.schema_bytes;
         }
-        totals.estimated_tokens = totals.schema_bytes.div_ceil(BYTES_PER_TOKEN);
+        totals.estimated_tokens = estimated_tokens(totals.schema_bytes);
         totals
     }
 }

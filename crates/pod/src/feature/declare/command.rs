@@ -27,7 +27,7 @@ pub struct CommandDeclaration {
     pub argument_hint: Option<String>,
     /// Whose words they are, for people.
     pub source: String,
-    /// The text, at most 32 KiB, with `$ARGUMENTS`, and `$1` to `$9`, where what was typed behind the name goes.
+    /// The text, at most 32 KiB, or what its feature makes the text of; with `$ARGUMENTS`, and `$1` to `$9`, where what was typed behind the name goes.
     pub text: String,
 }
 

@@ -10,7 +10,7 @@ use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::state::{StateDeclaration, StateKey};
-use crate::feature::live::command::CommandCheck;
+use crate::feature::live::command::{CommandCheck, CommandText};
 use crate::feature::live::sink::{FeatureAlertSink, FeatureNotifySink, RunningNotes};
 use crate::feature::live::state::{DurableState, PodLink};
 use authority::Door;
@@ -79,6 +79,11 @@ impl FeatureInstallContext<'_> {
     /// Sets what is asked each time before a declared command is expanded.
     pub fn check_commands(&mut self, check: CommandCheck) {
         self.0.command_check = Some(check);
+    }
+
+    /// Sets what makes the text of each declared command, in place of the declared text, which then only says what it is.
+    pub fn make_commands(&mut self, text: CommandText) {
+        self.0.command_text = Some(text);
     }
 
     /// Gives access to granted handles and services.

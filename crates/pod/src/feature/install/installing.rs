@@ -387,6 +387,7 @@ impl Installing {
                 door: grants.contributes(&feature, declaration.implied()),
                 declaration: declaration.clone(),
                 check: stage.command_check.clone(),
+                text: stage.command_text.clone(),
             };
             registry.commands.insert(declaration.name.clone(), command);
         }

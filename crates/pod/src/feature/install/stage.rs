@@ -21,7 +21,7 @@ use crate::feature::declare::settings::Settings;
 use crate::feature::declare::state::{StateDeclaration, StateKey};
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
-use crate::feature::live::command::CommandCheck;
+use crate::feature::live::command::{CommandCheck, CommandText};
 use crate::feature::live::enrich::ToolEnricher;
 use crate::feature::live::foreign::ForeignContract;
 use crate::feature::live::grant::{FeatureGrants, GrantHandle, GrantObject};
@@ -78,6 +78,7 @@ pub(crate) struct Stage {
     pub(super) services: Slots<ServiceDeclaration, Arc<Service>>,
     pub(super) instructions: Vec<InstructionDeclaration>,
     pub(super) command_check: Option<CommandCheck>,
+    pub(super) command_text: Option<CommandText>,
     requires: Vec<ServiceRequirement>,
     /// The result of each requirement; without a service, the reason.
     wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
@@ -128,6 +129,7 @@ impl Stage {
             services: Slots::new(&descriptor.provides, skipped),
             instructions: descriptor.instructions.clone(),
             command_check: None,
+            command_text: None,
             requires: descriptor.requires.clone(),
             wanted,
             holdings,

@@ -1,11 +1,24 @@
-//! Commands of a person as installed, and how their text becomes an input. Runs nothing and reads no file.
+//! Commands of a person as installed, and how their text becomes an input. Reads no file, and runs nothing but what a feature
+//! staged to make the texts of its commands.
 
 use crate::feature::declare::command::CommandDeclaration;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::live::registry::FeatureRegistry;
+use crate::feature::{ServiceFuture, escape_line};
+use crate::foreign::{Broke, Callbacks, contained};
 use crate::record::ExpandedCommand;
-use authority::Door;
+use authority::text::{Lines, escape_within};
+use authority::{Door, Redactor};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long a feature may make the text of a command: the inputs behind it wait.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The longest text that a feature makes, and why it makes none, in bytes.
+const MAX_MADE: usize = 64 << 10;
+const MAX_WHY: usize = 1 << 10;
 
 /// The longest expansion, in bytes: a text that repeats its arguments must stay an input.
 const MAX_EXPANDED: usize = 1 << 20;
@@ -19,6 +32,70 @@ const ALL: &str = "ARGUMENTS";
 /// Says why a command of a feature is not expanded now; asked each time.
 pub type CommandCheck = Arc<dyn Fn(&CommandDeclaration) -> Result<(), String> + Send + Sync>;
 
+/// Makes the text of a command of a feature, from its name and what was typed behind it; or says why there is none. Called
+/// when a person types it, at most a minute long.
+pub type CommandText =
+    Arc<dyn Fn(String, String) -> ServiceFuture<'static, Result<String, String>> + Send + Sync>;
+
+/// What a text that a person typed becomes.
+pub(crate) enum Expansion {
+    Made(String, ExpandedCommand),
+    /// Its feature makes it.
+    Asked(AskedCommand),
+}
+
+/// A command whose feature has to make the text.
+pub(crate) struct AskedCommand {
+    feature: FeatureId,
+    door: Arc<Door>,
+    made: ServiceFuture<'static, Result<String, String>>,
+    command: ExpandedCommand,
+}
+
+impl AskedCommand {
+    /// The text, without secrets, and the command.
+    ///
+    /// # Errors
+    /// Its feature made none that fits, with the words for the person.
+    pub(crate) async fn text(
+        self,
+        callbacks: &Callbacks,
+        redactor: &Redactor,
+    ) -> Result<(String, ExpandedCommand), String> {
+        let Self {
+            feature,
+            door,
+            made,
+            command,
+        } = self;
+        let work = async move { contained(&feature, std::slice::from_ref(&door), made).await };
+        let ended = callbacks
+            .run(DEADLINE, CancellationToken::new(), work)
+            .await;
+        let made = match ended {
+            Err(lost) => Err(format!("no text came back: {lost}")),
+            Ok(Err(Broke::Panicked(words))) => Err(format!("its feature panicked: {words}")),
+            Ok(Err(Broke::Revoked)) => Err("its grant was revoked".to_owned()),
+            Ok(Ok(Err(why))) => Err(why),
+            Ok(Ok(Ok(text))) if text.trim().is_empty() => {
+                Err("it expands to an empty text".to_owned())
+            }
+            Ok(Ok(Ok(text))) if text.len() > MAX_MADE => {
+                Err(format!("it expands to more than {} KiB", MAX_MADE >> 10))
+            }
+            Ok(Ok(Ok(text))) => Ok(redactor.text(text.trim()).into_owned()),
+        };
+        match made {
+            // What is escaped is longer.
+            Ok(text) => Ok((escape_within(&text, Lines::Many, 2 * MAX_MADE), command)),
+            Err(why) => {
+                let why = format!("/{}: {}", command.name, redactor.text(&why));
+                Err(escape_line(&why, MAX_WHY))
+            }
+        }
+    }
+}
+
 /// A command that a person can type.
 pub(crate) struct RegisteredCommand {
     pub(crate) feature: FeatureId,
@@ -26,6 +103,8 @@ pub(crate) struct RegisteredCommand {
     pub(crate) door: Arc<Door>,
     pub(crate) declaration: CommandDeclaration,
     pub(crate) check: Option<CommandCheck>,
+    /// Makes its text, in place of that of the declaration.
+    pub(crate) text: Option<CommandText>,
 }
 
 impl FeatureRegistry {
@@ -33,7 +112,7 @@ impl FeatureRegistry {
     ///
     /// # Errors
     /// Its grant was revoked, its feature refuses it, or it is too long, with the words for the person.
-    pub(crate) fn expand(&self, text: &str) -> Result<Option<(String, ExpandedCommand)>, String> {
+    pub(crate) fn expand(&self, text: &str) -> Result<Option<Expansion>, String> {
         let Some((command, rest)) =
             typed(text).and_then(|(name, rest)| Some((self.commands.get(name)?, rest)))
         else {
@@ -52,14 +131,24 @@ impl FeatureRegistry {
             let most = format!("at most {} KiB can be typed for a command", MAX_TYPED >> 10);
             return Err(wrong(&most));
         }
-        let made = expanded(&command.declaration.text, rest).map_err(|why| wrong(&why))?;
-        let command = ExpandedCommand {
+        let typed = ExpandedCommand {
             name: name.clone(),
             source: source.clone(),
             digest: command.declaration.digest(),
             typed: text.trim().to_owned(),
         };
-        Ok(Some((made, command)))
+        Ok(Some(match &command.text {
+            Some(make) => Expansion::Asked(AskedCommand {
+                feature: command.feature.clone(),
+                door: Arc::clone(&command.door),
+                made: make(name.clone(), rest.to_owned()),
+                command: typed,
+            }),
+            None => {
+                let made = expanded(&command.declaration.text, rest);
+                Expansion::Made(made.map_err(|why| wrong(&why))?, typed)
+            }
+        }))
     }
 }
 
@@ -76,7 +165,7 @@ pub(crate) fn typed(text: &str) -> Option<(&str, &str)> {
 /// # Errors
 /// The result would be too long for an input.
 pub(crate) fn expanded(text: &str, arguments: &str) -> Result<String, String> {
-    let words = words(arguments);
+    let words = command_words(arguments);
     let mut made = String::new();
     let mut rest = text;
     let mut takes = false;
@@ -128,7 +217,8 @@ pub(crate) fn expanded(text: &str, arguments: &str) -> Result<String, String> {
 }
 
 /// Words between blanks; quotes keep blanks together.
-fn words(arguments: &str) -> Vec<String> {
+#[must_use]
+pub fn command_words(arguments: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = None::<String>;
     let mut quote = None;
