@@ -1,6 +1,6 @@
-//! What a shell may complete on the command line: pods and models.
+//! What a shell may complete on the command line: pods, models and MCP servers.
 //!
-//! The shell asks at each press of Tab, so both are those of that moment. Nothing is connected or written.
+//! The shell asks at each press of Tab, so all are those of that moment. Nothing is connected or written.
 
 use crate::remedy::WORDS;
 use clap_complete::CompletionCandidate;
@@ -19,6 +19,20 @@ pub(crate) fn pods() -> Vec<CompletionCandidate> {
         .into_iter()
         .map(CompletionCandidate::new)
         .collect()
+}
+
+/// MCP servers that the person added.
+pub(crate) fn servers() -> Vec<CompletionCandidate> {
+    let Some(env) = env() else {
+        return Vec::new();
+    };
+    let config = Config::load(&env);
+    let names = config.map(|config| {
+        let all = config.servers(&env).all.iter();
+        all.map(|found| CompletionCandidate::new(&found.pin.name))
+            .collect()
+    });
+    names.unwrap_or_default()
 }
 
 /// Models that are named here: the embedded one, those of the configuration, and what vendors are asked for by default.

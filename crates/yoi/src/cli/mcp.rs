@@ -2,7 +2,9 @@
 
 use super::shared::{HelpArgs, JsonArgs};
 use super::texts::HELP_BELOW;
+use crate::candidates::servers;
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -75,6 +77,7 @@ pub(crate) struct McpViewArgs {
 #[derive(Debug, Args)]
 pub(crate) struct McpPinArgs {
     /// Name of the server
+    #[arg(add = ArgValueCandidates::new(servers))]
     pub(crate) name: String,
     /// Only show what changed
     #[arg(long)]
@@ -101,6 +104,7 @@ pub(crate) struct McpImportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct McpShowArgs {
     /// Name of the server
+    #[arg(add = ArgValueCandidates::new(servers))]
     pub(crate) name: String,
     /// Print one JSON document
     #[arg(long)]
@@ -110,6 +114,7 @@ pub(crate) struct McpShowArgs {
 #[derive(Debug, Args)]
 pub(crate) struct McpNameArgs {
     /// Name of the server
+    #[arg(add = ArgValueCandidates::new(servers))]
     pub(crate) name: String,
 }
 

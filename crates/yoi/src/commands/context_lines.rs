@@ -1,12 +1,16 @@
 //! The lines of `yoi status` about the context: the tokens of the next request by contributor, when old results leave it,
 //! and what has left.
 
-use protocol::status::{ContextPart, ContextStatus};
+use protocol::status::{ContextKind, ContextPart, ContextStatus};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use tui::{context_gain, context_kind, context_masking, context_part, count};
 
 /// How many contributors are listed.
 const LISTED: usize = 10;
+
+/// How the ids of features of MCP servers begin.
+const SERVER: &str = "plugin:mcp/";
 
 pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, String)> {
     let ContextStatus {
@@ -42,6 +46,7 @@ pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, Strin
     if more > 0 {
         lines.push(("", format!("{more} more; --json lists them")));
     }
+    lines.extend(servers(parts).map(|text| ("", text)));
     lines.push(("", context_masking(context)));
     let gain =
         context_gain(context).filter(|_| context.steps_free.max(context.masking_frees) > Some(0));
@@ -61,6 +66,25 @@ pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, Strin
         lines.extend(left.iter().take(LISTED).map(|part| ("", listed(part))));
     }
     lines
+}
+
+/// The definitions of each MCP server, if there are some.
+fn servers(parts: &[ContextPart]) -> Option<String> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for part in parts
+        .iter()
+        .filter(|part| part.kind == ContextKind::Schema.word())
+    {
+        let feature = part.feature.as_deref().unwrap_or_default();
+        if let Some(server) = feature.strip_prefix(SERVER) {
+            *sums.entry(server).or_default() += part.tokens;
+        }
+    }
+    let all: Vec<String> = sums
+        .iter()
+        .map(|(server, tokens)| format!("{server} {tokens}"))
+        .collect();
+    (!all.is_empty()).then(|| format!("tools of MCP servers: {}", all.join(", ")))
 }
 
 /// The sums by kind.

@@ -8,6 +8,7 @@ use crate::commands::models;
 use crate::remedy;
 use crate::show::{checklist, out};
 use authority::support;
+use authority::text::escape_line;
 use host::compose::compose;
 use host::compose::model::{affordable, build, choose, in_the_clear};
 use host::compose::roots::Added;
@@ -15,13 +16,15 @@ use host::config::Config;
 use host::config::file::{Mode, NetworkMode};
 use host::env::Env;
 use host::exit::{Exit, Failure};
+use host::mcp::FoundServer;
 use host::pods::{NEWER, Pods};
-use pod::feature::{FeatureModule, InstallOutcome, ToolDeclaration};
+use pod::feature::{FeatureModule, InstallOutcome, estimated_tokens};
 use provider::catalog;
 use serde_json::json;
 use session_store::{ReadError, Reader, Session, Tail};
 use std::cmp::Reverse;
 use std::fs;
+use std::path::Path;
 use tui::count;
 
 /// Columns of what a check is about.
@@ -347,18 +350,40 @@ fn servers(config: &Config, env: &Env) -> Vec<Check> {
     let mut checks: Vec<Check> = problems
         .map(|what| note("MCP", what.clone()).help("`yoi mcp list` lists the servers"))
         .collect();
-    let named = found.all.iter().map(|server| {
+    for FoundServer { pin, .. } in &found.all {
+        if let Some(gone) = missing(&pin.launch.command) {
+            let text = format!("{}: {} does not exist", pin.name, escape_line(gone));
+            let again = format!(
+                "install it again, or add the server with another path; `yoi mcp remove {}` removes it",
+                pin.name
+            );
+            checks.push(note("MCP", text).help(again));
+        }
+    }
+    let whole = found.all.iter();
+    let whole = whole.filter(|server| missing(&server.pin.launch.command).is_none());
+    let named = whole.map(|server| {
         let tools = server.feature.descriptor().declared_tools;
-        let bytes: usize = tools.iter().map(ToolDeclaration::bytes).sum();
+        let bytes = tools.iter().map(|tool| tool.bytes() as u64).sum();
         let tools = count(tools.len() as u64, "tool");
-        let kib = bytes.div_ceil(1024);
-        format!("{} ({tools}, {kib} KiB in each request)", server.pin.name)
+        let tokens = estimated_tokens(bytes);
+        format!("{} ({tools}, about {tokens} tokens)", server.pin.name)
     });
     let named: Vec<String> = named.collect();
     if !named.is_empty() {
         checks.push(works("MCP", named.join(", ")));
     }
     checks
+}
+
+/// The program of a server, or a file among its words, that is gone. A word without an extension may be one that the server
+/// creates.
+fn missing(command: &[String]) -> Option<&str> {
+    let mut words = command.iter().map(String::as_str);
+    let program = words.next();
+    let files = words.filter(|word| Path::new(word).extension().is_some());
+    let mut all = program.into_iter().chain(files);
+    all.find(|word| Path::new(word).is_absolute() && !Path::new(word).exists())
 }
 
 /// The skills and commands, where there are some, and what is wrong with others.

@@ -33,6 +33,12 @@ const OF_HOME: &[(&str, &str)] = &[
 /// Parts of names of variables whose values are not shown.
 const SECRET: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"];
 
+/// Parts of paths that are no keys.
+const PATH_WORDS: [&str; 12] = [
+    "mcp", "sse", "api", "v1", "v2", "v3", "http", "stream", "server", "servers", "message",
+    "messages",
+];
+
 /// A server that a file names.
 struct Named {
     name: String,
@@ -184,23 +190,19 @@ fn add(name: &str, server: &Value) -> Result<String, String> {
     words.extend(["--".to_owned(), quoted(command)]);
     let arguments = server.get("args").and_then(Value::as_array);
     for argument in arguments.into_iter().flatten() {
-        words.push(quoted(argument.as_str().ok_or("an argument is no text")?));
+        let argument = argument.as_str().ok_or("an argument is no text")?;
+        words.push(quoted(&without_keys(argument)));
     }
     Ok(escape_line(&words.join(" ")).into_owned())
 }
 
 /// The command that adds a server on the network. What its headers have is not shown.
 fn add_url(name: &str, url: &str, server: &Value) -> String {
-    // What follows may be a key.
-    let shown = match url.split_once('?') {
-        Some((address, _)) => format!("{address}?…"),
-        None => url.to_owned(),
-    };
     let mut words = vec![
         "yoi mcp add".to_owned(),
         own_name(name),
         "--url".to_owned(),
-        quoted(&shown),
+        quoted(&without_keys(url)),
     ];
     let headers = server.get("headers").and_then(Value::as_object);
     let headers = headers.into_iter().flatten();
@@ -216,6 +218,31 @@ fn header_option(name: &str, value: &Value) -> Option<String> {
         true => Some("--bearer SECRET".to_owned()),
         false => is_header(name).then(|| format!("--header-secret {}=SECRET", quoted(name))),
     }
+}
+
+/// A text of which, where it has an address, only that is shown which no key can be: scheme, host, and a path of common words.
+fn without_keys(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    // A user and a password may stand before the host.
+    let host = host
+        .rsplit_once('@')
+        .map_or(host.to_owned(), |(_, host)| format!("…@{host}"));
+    let mut shown = format!("{before}://{host}");
+    for (at, c) in behind.match_indices(['/', '?', '#']) {
+        let after = behind.get(at + 1..).unwrap_or_default();
+        let word = after.split(['/', '?', '#']).next().unwrap_or_default();
+        shown.push_str(c);
+        if !(word.is_empty() || c == "/" && PATH_WORDS.contains(&word)) {
+            shown.push('…');
+            return shown;
+        }
+        shown.push_str(word);
+    }
+    shown
 }
 
 /// A name that yoi takes.
@@ -245,7 +272,10 @@ fn variable_option(name: &str, value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned);
     match SECRET.iter().any(|part| upper.contains(part)) || value.contains("${") {
         true => format!("--secret {}=SECRET", quoted(name)),
-        false => format!("--env {}", quoted(&format!("{name}={value}"))),
+        false => format!(
+            "--env {}",
+            quoted(&format!("{name}={}", without_keys(&value)))
+        ),
     }
 }
 
@@ -283,7 +313,26 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_question_mark_is_not_shown() {
+    fn what_may_be_a_key_in_an_address_is_not_shown() {
+        for (text, shown) in [
+            ("https://example.org/v1/mcp/", "https://example.org/v1/mcp/"),
+            ("https://example.org:8443", "https://example.org:8443"),
+            ("https://example.org/k3y/mcp", "https://example.org/…"),
+            (
+                "https://example.org/mcp/k3y?a=b",
+                "https://example.org/mcp/…",
+            ),
+            ("https://example.org?k3y", "https://example.org?…"),
+            ("https://example.org/mcp#k3y", "https://example.org/mcp#…"),
+            (
+                "--to=https://me:k3y@example.org/mcp",
+                "--to=https://…@example.org/mcp",
+            ),
+            ("https://example.org/mcp?", "https://example.org/mcp?"),
+            ("/no/address?x", "/no/address?x"),
+        ] {
+            assert_eq!(without_keys(text), shown);
+        }
         let server = json!({ "headers": { "Accept": "x", "Authorization": "Bearer key" } });
         assert_eq!(
             add_url("far", "https://example.org/mcp?of=key", &server),

@@ -3,6 +3,7 @@
 use crate::scene::{Scene, finish};
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -48,6 +49,20 @@ fn bash_completes_commands_flags_pods_and_models() {
     }
     scene.write("notes.txt", "");
     scene.config("[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n[models.\"local/mine\"]\nmax_output = 9\n");
+    fs::create_dir_all(scene.path("state/yoi/mcp")).unwrap();
+    let server = json!({
+        "format": 1, "name": "tracker", "launch": { "url": "https://example.org/mcp" }, "era": "modern",
+        "protocol": "2026-07-28", "digest": "", "tools": [],
+    });
+    fs::write(scene.path("state/yoi/mcp/tracker.json"), server.to_string()).unwrap();
+    for private in ["state/yoi/mcp", "state/yoi", "state/yoi/mcp/tracker.json"] {
+        let mode = if private.ends_with("json") {
+            0o600
+        } else {
+            0o700
+        };
+        fs::set_permissions(scene.path(private), fs::Permissions::from_mode(mode)).unwrap();
+    }
     let cases: &[(&[&str], &[&str])] = &[
         (&["lo"], &["log"]),
         (&["__"], &[]),
@@ -70,6 +85,9 @@ fn bash_completes_commands_flags_pods_and_models() {
         (&["ps", "blo"], &["blond"]),
         (&["rm", "--purge", "blo"], &["blond"]),
         (&["features", "blo"], &["blond"]),
+        (&["mcp", "pin", "tr"], &["tracker"]),
+        (&["mcp", "show", "tr"], &["tracker"]),
+        (&["mcp", "remove", "tr"], &["tracker"]),
         (&["run", "--pod", "blu"], &["blue"]),
         (&["run", "-m", "off"], &["offline"]),
         (&["run", "-m", "local/"], &["local/mine"]),

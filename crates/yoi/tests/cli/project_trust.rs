@@ -245,7 +245,7 @@ fn what_narrows_acts_at_once() {
 }
 
 /// What a project's file may ask for: it, and what is pending with its line.
-pub(crate) const ASKING: [(&str, &str, u32); 24] = [
+pub(crate) const ASKING: [(&str, &str, u32); 26] = [
     (
         "[providers.evil]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"",
         "providers.evil",

@@ -9,7 +9,7 @@ use host::compose::packages::OFF;
 use llm_worker::Cost;
 use pod::feature::{Denial, DeniedCapability, FeatureId, GrantLimit, HostCapability};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tui::count as numbered;
 
 /// What a source is called that no file holds.
@@ -88,9 +88,12 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         outcome_words(outcome)
     };
     page.line(format!("{mark} {id:width$}  {:8} {shown}", text(feature, "version")).trim_end());
-    let tools = names(feature).collect::<Vec<_>>().join(" ");
+    let deferred = deferred(feature);
+    let defined = names(feature).filter(|name| !deferred.contains(name));
+    let tools = defined.collect::<Vec<_>>().join(" ");
     let parts = [
         ("tools", tools),
+        ("defer", defers(feature, deferred.len())),
         ("hooks", hooks(feature)),
         ("tasks", tasks(feature)),
         ("keeps", keeps(feature)),
@@ -329,6 +332,23 @@ fn names(feature: &Value) -> impl Iterator<Item = &str> {
             .iter()
             .filter_map(Value::as_str),
     )
+}
+
+/// Those of them that requests leave out.
+fn deferred(feature: &Value) -> BTreeSet<&str> {
+    let tools = list(feature, "tools").iter();
+    let planned = tools.filter(|tool| tool.get("deferred").is_some_and(|of| *of == true));
+    let planned = planned.map(|tool| text(tool, "name"));
+    let reported = list(feature, "deferred_tools").iter();
+    planned.chain(reported.filter_map(Value::as_str)).collect()
+}
+
+fn defers(feature: &Value, deferred: usize) -> String {
+    let all = numbered(names(feature).count() as u64, "tool");
+    match deferred {
+        0 => String::new(),
+        many => format!("{many} of {all}: the model searches for them"),
+    }
 }
 
 fn hooks(feature: &Value) -> String {
