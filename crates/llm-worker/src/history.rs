@@ -92,43 +92,6 @@ impl History {
         })
     }
 
-    /// Encodes the same items again for a new generation, between turns.
-    ///
-    /// # Errors
-    /// The generation does not rise, or the items are not exactly this history's; nothing changed then.
-    pub fn set_surface<I>(
-        &mut self,
-        surface: Surface,
-        dialect: Arc<dyn Dialect>,
-        items: I,
-    ) -> Result<(), HistoryError>
-    where
-        I: IntoIterator,
-        I::Item: Borrow<Item>,
-    {
-        if surface.generation <= self.surface.generation {
-            return Err(HistoryError::Generation {
-                have: self.surface.generation,
-                given: surface.generation,
-            });
-        }
-        let mut projection = Projection::new(&surface, dialect);
-        for item in items {
-            projection.push(item.borrow());
-        }
-        if projection.items() != self.projection.items()
-            || projection.items_digest() != self.projection.items_digest()
-        {
-            return Err(HistoryError::OtherItems {
-                have: self.projection.items(),
-                given: projection.items(),
-            });
-        }
-        self.surface = surface;
-        self.projection = projection;
-        Ok(())
-    }
-
     /// Encodes the items again as another view of the session shows them: not more than before. Called only by `turn`,
     /// while it is held.
     pub(crate) fn reviewed<I>(&mut self, items: I) -> Result<(), HistoryError>
@@ -272,13 +235,8 @@ pub enum HistoryError {
     /// A call's number does not rise, or was never assigned.
     #[error("tool call {0} is out of order")]
     Numbered(CallId),
-    /// A new surface must have a higher generation.
-    #[error("surface generation {given} does not follow {have}")]
-    Generation { have: u64, given: u64 },
-    /// A new surface or view came with other items.
-    #[error(
-        "{given} items were given for a new surface or view, which are not the {have} committed ones"
-    )]
+    /// A view came with more items.
+    #[error("{given} items were given for a view of the {have} committed ones")]
     OtherItems { have: u64, given: u64 },
     /// The view of a turn that is not held cannot change.
     #[error("the turn is not held, so its view cannot change")]
@@ -293,7 +251,7 @@ impl HistoryError {
             Self::Unanswered(_) | Self::Unasked(_) | Self::NotOpen(_) | Self::Numbered(_) => {
                 ErrorKind::Corrupt
             }
-            Self::Generation { .. } | Self::OtherItems { .. } | Self::NotHeld => ErrorKind::Bug,
+            Self::OtherItems { .. } | Self::NotHeld => ErrorKind::Bug,
         }
     }
 }

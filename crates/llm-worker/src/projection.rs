@@ -64,11 +64,6 @@ pub struct Projection {
     results: Option<BTreeMap<CallId, Item>>,
 }
 
-/// A point to which a [`Projection`] can be rewound: for changes of old bytes, such as pruning or a moving cache
-/// anchor. Shares all full chunks with it.
-#[derive(Clone)]
-pub struct RewindPoint(Projection);
-
 impl Projection {
     /// The version of the neutral form: a command of a person is an item of its own.
     pub const VERSION: u16 = 3;
@@ -251,17 +246,6 @@ impl Projection {
     #[must_use]
     pub fn dialect(&self) -> &Arc<dyn Dialect> {
         &self.dialect
-    }
-
-    /// The current end, for [`Projection::rewind_to`].
-    #[must_use]
-    pub fn mark(&self) -> RewindPoint {
-        RewindPoint(self.clone())
-    }
-
-    /// Drops everything pushed after `mark`.
-    pub fn rewind_to(&mut self, mark: RewindPoint) {
-        *self = mark.0;
     }
 }
 

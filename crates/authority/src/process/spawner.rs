@@ -228,11 +228,6 @@ impl Spawner {
         Self { network, ..self }
     }
 
-    /// Whether its children use the network of the machine.
-    pub fn has_network(&self) -> bool {
-        self.network == Network::On
-    }
-
     /// Why children have no namespaces of their own, once; `None` also if that is not known yet.
     pub fn weaker(&self) -> Option<String> {
         match &mut *self.shared.room().ok()?.namespaces() {

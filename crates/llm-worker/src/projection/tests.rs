@@ -252,37 +252,6 @@ fn a_command_is_an_item_of_its_own_from_version_three_on() {
     assert_eq!(digests(3, &input), digests(2, &input));
 }
 
-#[test]
-fn a_rewind_is_as_if_nothing_had_been_pushed() {
-    let items = items();
-    for dialect in [
-        Arc::new(Neutral) as Arc<dyn Dialect>,
-        Arc::new(Counting::default()),
-    ] {
-        let mut projection = Projection::new(&surface(), dialect);
-        for (index, item) in items.iter().enumerate() {
-            let mark = projection.mark();
-            let before = (projection.body().digest, projection.neutral_digest());
-            items
-                .iter()
-                .skip(index)
-                .take(3)
-                .for_each(|item| projection.push(item));
-            projection.rewind_to(mark);
-            assert_eq!(
-                (projection.body().digest, projection.neutral_digest()),
-                before,
-                "before item {index}"
-            );
-            projection.push(item);
-        }
-        let mut whole = Projection::new(&surface(), Arc::clone(projection.dialect()));
-        items.iter().for_each(|item| whole.push(item));
-        assert_eq!(projection.body().to_vec(), whole.body().to_vec());
-        assert_eq!(projection.items_digest(), whole.items_digest());
-    }
-}
-
 /// Two new items and a request cost the same after 10 items as after 10,000.
 #[test]
 fn a_step_encodes_its_own_items_only() {

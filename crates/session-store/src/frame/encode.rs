@@ -81,12 +81,6 @@ impl Frames<'_> {
         }
         done
     }
-
-    /// The seq the next record of this batch will have.
-    #[must_use]
-    pub fn next_seq(&self) -> u64 {
-        self.encoder.seq + 1
-    }
 }
 
 /// The lines of one group of batches, and what the next line continues.
