@@ -21,7 +21,8 @@ use host::host_log;
 use host::hosting::handshake::{HostReply, Ready, StartMessage};
 use host::hosting::messages::PersonMessages;
 use host::launch::LaunchOptions;
-use host::pods::{Pods, check_name};
+use host::nearest::nearest;
+use host::pods::{Pods, check_name, is_of_run};
 use host::points::Points;
 use pod::record::{HoldCause, HostStarted};
 use pod::session::fold::SessionState;
@@ -120,6 +121,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
         }
         replace(&args.name, &owner, &dir)?;
     }
+    tell_if_new(&args.name, &Pods::of(&env)?, messages)?;
     let name = args.name.clone();
     let quiet = args.quiet;
     if args.foreground {
@@ -178,6 +180,26 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
         }
         Err(failure) => Err(failure),
     }
+}
+
+fn tell_if_new(name: &str, pods: &Pods, messages: PersonMessages) -> Result<(), Failure> {
+    if !pods.dir(name).exists() {
+        messages.say(&new_pod(name, &pods.names()?));
+    }
+    Ok(())
+}
+
+/// What a person is told who may have meant a pod that there is.
+fn new_pod(name: &str, others: &[String]) -> String {
+    let named: Vec<&str> = others
+        .iter()
+        .map(String::as_str)
+        .filter(|other| !is_of_run(other))
+        .collect();
+    let meant = nearest(name, &named).map_or_else(String::new, |other| {
+        format!("; if you meant {other}: `yoi stop {name}`, `yoi rm {name}`, `yoi start {other}`")
+    });
+    format!("{name} is a new pod{meant}")
 }
 
 /// Where and how a pod starts.
@@ -384,4 +406,20 @@ fn print(args: &StartArgs, ready: &Ready) {
         }));
     }
     out::wrapped(&started_line(ready, name));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_pod_names_the_one_that_may_be_meant() {
+        let others = ["night", "run-nigt", "docs"].map(str::to_owned);
+        assert_eq!(new_pod("parser", &others), "parser is a new pod");
+        let meant = "if you meant night: `yoi stop nigth`, `yoi rm nigth`, `yoi start night`";
+        assert_eq!(
+            new_pod("nigth", &others),
+            format!("nigth is a new pod; {meant}")
+        );
+    }
 }

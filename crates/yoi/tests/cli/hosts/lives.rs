@@ -43,7 +43,7 @@ fn a_pod_stays_until_it_is_asked_to_end() {
     let done = scene
         .yoi(&["start", "p", "go", "-m", &model, "--json"])
         .ends(0)
-        .says(&["model: scripted:"]);
+        .says(&["model: scripted:", "p is a new pod\n"]);
     let host = Host::of(&done);
     let answer = done.json();
     assert_eq!(
