@@ -32,9 +32,9 @@ pub use note::{Paragraph, joined, labelled};
 pub(crate) use protocol::count;
 pub use protocol::count::{count, duration, left_context};
 pub use screen::{
-    CallExtent, ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key,
-    PodEntry, Reply, Screen, ScreenSize, ShownCall, ShownText, context_gain, context_kind,
-    context_masking, context_part, short_model,
+    CallExtent, ConnectionState, FeatureChange, FeatureEntry, FeatureList, FoundFiles, Frame,
+    Intent, Key, PodEntry, Reply, Screen, ScreenSize, ShownCall, ShownText, context_gain,
+    context_kind, context_masking, context_part, short_model,
 };
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

@@ -32,8 +32,8 @@ mod writing;
 pub(crate) use cell::FILE;
 pub use cell::{CallExtent, ShownCall};
 pub use exchange::{
-    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply,
-    ScreenSize, ShownText,
+    ConnectionState, FeatureChange, FeatureEntry, FeatureList, FoundFiles, Frame, Intent, Key,
+    PodEntry, Reply, ScreenSize, ShownText,
 };
 pub use panels::{context_gain, context_kind, context_masking, context_part};
 pub use state::Screen;

@@ -175,8 +175,7 @@ pub enum Reply {
     Page(RecordPage),
     PageFailed(String),
     Edited(String),
-    /// Paths below the directory, separated by `/`.
-    Files(Vec<String>),
+    Files(FoundFiles),
     /// What each feature adds and may do, as `yoi features` says it; or why the pod does not tell.
     Features(Result<FeatureList, String>),
     /// What would be written and from when on it counts, in lines; or why it cannot be changed.
@@ -222,6 +221,15 @@ impl ShownText {
     #[must_use]
     pub fn of(text: &str) -> Self {
         let kept: Vec<&str> = text.lines().take(MAX_SHOWN).collect();
+/// The files below a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// Separated by `/`.
+    pub paths: Vec<String>,
+    /// There may be more.
+    pub is_cut: bool,
+}
+
         Self {
             text: kept.join("\n"),
             more: text.lines().count().saturating_sub(MAX_SHOWN) as u64,

@@ -1,19 +1,24 @@
 //! The path of a file that is being written behind an `@`. Reads no directory itself.
 
-use super::exchange::Intent;
+use super::exchange::{FoundFiles, Intent};
 use super::state::Screen;
 
 /// Paths that may be meant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FilePaths {
-    known: Vec<String>,
+    known: FoundFiles,
     /// An `@` is being written, and the driver was asked.
     asked: bool,
 }
 
 impl FilePaths {
-    pub(super) fn know(&mut self, paths: Vec<String>) {
-        self.known = paths;
+    pub(super) fn know(&mut self, files: FoundFiles) {
+        self.known = files;
+    }
+
+    /// Not every file is known.
+    pub(super) fn is_cut(&self) -> bool {
+        self.known.is_cut
     }
 
     /// Those that have what is written: first where the path or the name begins with it, of these the shortest.
@@ -27,6 +32,7 @@ impl FilePaths {
         };
         let ranked = self
             .known
+            .paths
             .iter()
             .filter_map(|path| Some((rank(&path)?, path.len(), path.as_str())));
         let mut found: Vec<_> = ranked.collect();

@@ -166,12 +166,20 @@ impl Screen {
             }
         };
         let count = offered.count();
-        let is_cut = count > most && most > 1;
+        let has_unknown = matches!(offered, Offered::Paths(..)) && self.files.is_cut();
+        let is_cut = (count > most || has_unknown) && most > 1;
         let room = if is_cut { most - 1 } else { most };
         let first = chosen.map_or(0, |at| (at + 1).saturating_sub(room));
         let mut lines: Vec<Line> = (first..first + room).filter_map(row).collect();
         if is_cut {
-            lines.push(Line::of(&format!("  … {} more", count - room), Tone::Dim));
+            let more = match (count.saturating_sub(room), has_unknown) {
+                (more, false) => format!("  … {more} more"),
+                (0, true) => "  … and files that were not listed: there are too many".to_owned(),
+                (more, true) => {
+                    format!("  … {more} more, and files that were not listed: there are too many")
+                }
+            };
+            lines.push(Line::of(&more, Tone::Dim));
         }
         lines.into_iter().map(|line| line.cut(columns)).collect()
     }

@@ -380,7 +380,7 @@ impl Screen {
                 self.tell(&why, Tone::Failed);
             }
             Reply::Edited(text) => self.composer.set(&text),
-            Reply::Files(paths) => self.files.know(paths),
+            Reply::Files(files) => self.files.know(files),
             Reply::FeatureChanged(text) => {
                 self.tell(&text, Tone::Dim);
                 self.outbox.push(Intent::FetchFeatures);

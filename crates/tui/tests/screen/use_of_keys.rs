@@ -8,7 +8,7 @@ use protocol::method::{
 };
 use protocol::status::DeliveryMode;
 use serde_json::json;
-use tui::{ConnectionState, Intent, Key, PodEntry, Reply, Screen, ShownText, Theme};
+use tui::{ConnectionState, FoundFiles, Intent, Key, PodEntry, Reply, Screen, ShownText, Theme};
 
 fn asked(command: &str) -> (Screen, u64) {
     let story =
@@ -108,13 +108,22 @@ fn the_menu_of_commands_is_walked_with_the_arrows() {
 fn a_path_is_chosen_with_the_arrows_and_more_are_counted() {
     let mut screen = Story::new().screen(Theme::Plain);
     types(&mut screen, "see @src", BEGIN);
-    screen.answered(Reply::Files(
-        (0..20).map(|n| format!("src/{n:02}.rs")).collect(),
-    ));
+    let mut files = FoundFiles {
+        paths: (0..20).map(|n| format!("src/{n:02}.rs")).collect(),
+        is_cut: false,
+    };
+    screen.answered(Reply::Files(files.clone()));
     let before = frame(&mut screen, BEGIN);
     assert!(
-        before.contains("  @src/00.rs") && before.contains("… 15 more"),
+        before.contains("  @src/00.rs") && before.contains("… 15 more\n"),
         "{before}"
+    );
+    files.is_cut = true;
+    screen.answered(Reply::Files(files));
+    let cut = frame(&mut screen, BEGIN);
+    assert!(
+        cut.contains("… 15 more, and files that were not listed"),
+        "{cut}"
     );
     keys(&mut screen, &[Key::Down; 8]);
     assert!(frame(&mut screen, BEGIN).contains("▸ @src/07.rs"));
@@ -1311,7 +1320,10 @@ fn an_at_sign_begins_the_path_of_a_file() {
         "src/width.rs",
         "wide notes.txt",
     ];
-    screen.answered(Reply::Files(paths.map(str::to_owned).to_vec()));
+    screen.answered(Reply::Files(FoundFiles {
+        paths: paths.map(str::to_owned).to_vec(),
+        is_cut: false,
+    }));
     let shown = frame(&mut screen, BEGIN);
     let order: Vec<_> = shown
         .lines()

@@ -41,11 +41,7 @@ pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, Strin
         ),
         ("", sums(parts)),
     ];
-    lines.extend(parts.iter().take(LISTED).map(|part| ("", listed(part))));
-    let more = parts.len().saturating_sub(LISTED);
-    if more > 0 {
-        lines.push(("", format!("{more} more; --json lists them")));
-    }
+    lines.extend(listed(parts));
     lines.extend(servers(parts).map(|text| ("", text)));
     lines.push(("", context_masking(context)));
     let gain =
@@ -63,7 +59,7 @@ pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, Strin
                 count(all, "token")
             ),
         ));
-        lines.extend(left.iter().take(LISTED).map(|part| ("", listed(part))));
+        lines.extend(listed(left));
     }
     lines
 }
@@ -104,6 +100,11 @@ fn sums(parts: &[ContextPart]) -> String {
     kinds.join(", ")
 }
 
-fn listed(part: &ContextPart) -> String {
-    format!("{:>8}  {}", part.tokens, context_part(part))
+/// The first parts, and how many more there are.
+fn listed(parts: &[ContextPart]) -> impl Iterator<Item = (&'static str, String)> {
+    let more = parts.len().saturating_sub(LISTED);
+    let row = |part: &ContextPart| format!("{:>8}  {}", part.tokens, context_part(part));
+    let rest = (more > 0).then(|| format!("{more} more; --json lists them"));
+    let rows = parts.iter().take(LISTED).map(row).chain(rest);
+    rows.map(|text| ("", text))
 }

@@ -27,7 +27,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 use tui::transcript::{self, WAITING};
-use tui::{Line, PodEntry, Theme, Tone, duration, short_model};
+use tui::{Line, PodEntry, Theme, Tone, count, duration, short_model};
 
 /// Columns that a prompt needs to stand in a row; with fewer, it stands below.
 const PROMPT: usize = 16;
@@ -134,6 +134,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     });
     let mut left = LeftRunning::find(env);
     let began = Instant::now();
+    let older = runs.saturating_sub(RUNS) as u64;
     let mut said = false;
     let mut patience = || {
         if !said && began.elapsed() > PATIENCE {
@@ -176,7 +177,12 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
                 left.text()
             )
         });
-        others.chain(of_rows).for_each(|line| out::line(&line));
+        let older = (older > 0 && !args.all)
+            .then(|| format!("and {}: `yoi ls --all`", count(older, "older run")));
+        others
+            .chain(of_rows)
+            .chain(older)
+            .for_each(|line| out::line(&line));
     }
     Ok(Exit::Done)
 }

@@ -347,6 +347,9 @@ impl Found {
         if let Some(effort) = self.effort() {
             add("effort", effort.word().to_owned());
         }
+        if let Some(more) = queued.len().checked_sub(LISTED).filter(|more| *more > 0) {
+            add("", format!("{more} more; --json lists them"));
+        }
         if let Some(sandbox) = self.sandbox() {
             add("sandbox", sandbox.to_owned());
         }

@@ -189,7 +189,7 @@ fn clients_that_wait_leave_room_for_others() {
     held.scene
         .yoi(&["status", "held"])
         .ends(0)
-        .prints(&["49 inputs wait"]);
+        .prints(&["49 inputs wait", "39 more; --json lists them"]);
     // A client that leaves gives its place back.
     waiting.pop();
     let mut next = Raw::connect(&held);

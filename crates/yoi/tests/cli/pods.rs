@@ -140,6 +140,15 @@ fn ls_says_how_pods_stand() {
         (shown(&["ls", "--json"]), shown(&["ls", "--json", "--all"])),
         (13, 15)
     );
+    let more = "\nand 2 older runs: `yoi ls --all`\n";
+    scene.yoi(&["ls"]).ends(0).prints(&[more]);
+    assert!(
+        !scene
+            .yoi(&["ls", "--all"])
+            .ends(0)
+            .out
+            .contains("older run")
+    );
 }
 
 /// A pod of a run that was not understood, and one in another directory with a log that is not read whole.

@@ -5,19 +5,20 @@ use authority::text::escape_line;
 use authority::{Access, FileKind, Location, WalkOptions, Workspace};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tui::FoundFiles;
 
 /// The first files in the order of their names, directories that are less deep, and how long it may take.
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Their paths, from the directory on.
-pub(super) fn below(dir: &Path) -> Vec<String> {
+/// Their paths, from the directory on, and whether there may be more of them.
+pub(super) fn below(dir: &Path) -> FoundFiles {
     let Ok(workspace) = Workspace::open(&ambient::claim(), dir, dir, Access::Read) else {
-        return Vec::new();
+        return FoundFiles::default();
     };
     let Ok(Location::Inside(at)) = workspace.locate(Path::new(".")) else {
-        return Vec::new();
+        return FoundFiles::default();
     };
     let began = Instant::now();
     let root = workspace.project().to_owned();
@@ -28,8 +29,12 @@ pub(super) fn below(dir: &Path) -> Vec<String> {
             ..WalkOptions::default()
         },
     );
+    let mut is_late = false;
     let files = walk
-        .take_while(|_| began.elapsed() < PATIENCE)
+        .take_while(|_| {
+            is_late = began.elapsed() >= PATIENCE;
+            !is_late
+        })
         .flatten()
         .filter(|entry| entry.kind == FileKind::File);
     let path = |path: &Path| path.strip_prefix(&root).ok()?.to_str().map(str::to_owned);
@@ -37,7 +42,10 @@ pub(super) fn below(dir: &Path) -> Vec<String> {
     let named = files
         .filter_map(|entry| path(&entry.path))
         .filter(|path| escape_line(path) == path.as_str());
-    named.take(MAX_FILES).collect()
+    let mut paths: Vec<String> = named.take(MAX_FILES + 1).collect();
+    let is_cut = paths.len() > MAX_FILES || is_late;
+    paths.truncate(MAX_FILES);
+    FoundFiles { paths, is_cut }
 }
 
 #[cfg(test)]
@@ -61,8 +69,10 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         fs::write(dir.path().join(".gitignore"), "target\n").unwrap();
-        assert_eq!(below(dir.path()), [".gitignore", "a.rs", "deep/er/b c.md"]);
-        assert_eq!(below(&dir.path().join("a.rs")), Vec::<String>::new());
-        assert_eq!(below(&dir.path().join("absent")), Vec::<String>::new());
+        let found = below(dir.path());
+        assert_eq!(found.paths, [".gitignore", "a.rs", "deep/er/b c.md"]);
+        assert!(!found.is_cut);
+        assert_eq!(below(&dir.path().join("a.rs")), FoundFiles::default());
+        assert_eq!(below(&dir.path().join("absent")), FoundFiles::default());
     }
 }
