@@ -249,7 +249,8 @@ impl Fold {
     }
 
     /// Adds what happened while nobody was there, if something did: a line for each kind, which leads to its first record.
-    pub(super) fn tell_away(&mut self) {
+    /// `was_here`: a client of this person showed the pod before.
+    pub(super) fn tell_away(&mut self, was_here: bool) {
         let SincePerson {
             is_whole,
             turns,
@@ -264,14 +265,18 @@ impl Fold {
         if turns == 0 && in_doubt == 0 {
             return;
         }
-        let begin = if is_whole {
-            "While you were away:"
+        let begin = if was_here {
+            "While you were away"
         } else {
-            "While you were away, at least:"
+            "Before you came"
         };
+        let least = if is_whole { "" } else { ", at least" };
         let mut facts = vec![count(turns, "turn"), count(calls, "call")];
         facts.extend((cost > 0).then(|| dollars(cost)));
-        let mut lines = vec![(begin.to_owned(), None), (facts.join(" · "), first.turn)];
+        let mut lines = vec![
+            (format!("{begin}{least}:"), None),
+            (facts.join(" · "), first.turn),
+        ];
         if !changed.is_empty() {
             let names: Vec<&str> = changed.iter().take(4).map(String::as_str).collect();
             let more = changed.len().saturating_sub(names.len());

@@ -156,7 +156,7 @@ impl Screen {
         screen.adopt(&attached.draft.text);
         // That was before this person looked.
         screen.fold.answered = None;
-        screen.fold.tell_away();
+        screen.fold.tell_away(seen.is_some());
         screen.changed();
         screen
     }

@@ -282,7 +282,7 @@ fn shown(mut screen: Screen) -> Vec<String> {
     let lines = frame.rows.iter().map(|line| untimed(line.text()));
     lines
         .filter(|line| !line.trim().is_empty())
-        .take_while(|line| !line.contains("While you were away") && !line.starts_with("───"))
+        .take_while(|line| !line.contains("Before you came") && !line.starts_with("───"))
         .collect()
 }
 
