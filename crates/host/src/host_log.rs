@@ -1,7 +1,7 @@
 //! The log of the host: what the program does and how long it takes, for people who debug it. `YOI_LOG` switches it on;
 //! a host without a terminal always has one, of warnings.
 //!
-//! It is a diagnostic log, not the journal: nothing reads it back, a line that cannot be written is counted and dropped,
+//! It is a diagnostic log, not the journal: nothing acts on what is in it, a line that cannot be written is counted and dropped,
 //! and no run waits for it or fails because of it. It holds names, numbers, sizes and durations; secrets are redacted.
 
 mod filter;
@@ -21,7 +21,7 @@ use writer::{Destination, Files, LogWriter};
 pub const VARIABLE: &str = "YOI_LOG";
 
 /// The log's file in the directory of a pod. The previous one has `.1` behind its name.
-const FILE: &str = "host.log";
+pub(crate) const FILE: &str = "host.log";
 
 /// Most bytes of one file; there are two of them.
 const MAX_FILE: u64 = 4 << 20;

@@ -7,6 +7,7 @@ mod failure;
 mod first_request;
 pub mod handshake;
 pub mod leftovers;
+pub mod lost_host;
 pub mod messages;
 mod open;
 mod prepare;

@@ -95,9 +95,7 @@ impl Pods {
 
     /// When a pod's log last grew; a pod without one is oldest.
     pub fn touched(&self, name: &str) -> SystemTime {
-        fs::metadata(self.dir(name).join("HEAD"))
-            .and_then(|meta| meta.modified())
-            .unwrap_or(SystemTime::UNIX_EPOCH)
+        grown(&self.dir(name))
     }
 
     /// The pod that `name` is or uniquely begins.
@@ -212,6 +210,13 @@ impl Pods {
             .join("last")
             .join(Digest::of(project.as_os_str().as_bytes()).to_string())
     }
+}
+
+/// When the log of the pod in this directory last grew; long ago without one.
+pub(crate) fn grown(dir: &Path) -> SystemTime {
+    fs::metadata(dir.join("HEAD"))
+        .and_then(|meta| meta.modified())
+        .unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Makes a directory and those above it, each new one for this user alone, and its name durable.

@@ -330,6 +330,14 @@ impl Screen {
         }
     }
 
+    /// The process of the pod has ended and did not say so; `how` is what is known of its end.
+    pub fn died(&mut self, how: &str, now_ms: u64) {
+        let pod = &self.model.status().pod;
+        let text = format!("{pod} crashed: {how}");
+        self.fold.local("! ", Tone::Failed, text);
+        self.connection(ConnectionState::Died(now_ms));
+    }
+
     /// Takes what came of an intent.
     pub fn answered(&mut self, reply: Reply) {
         match reply {

@@ -40,10 +40,14 @@ fn runs_again(screen: &mut Screen) -> Vec<Intent> {
 fn a_crash_says_what_happened_and_when_and_enter_starts_the_pod() {
     let mut screen = Story::new().screen(Theme::Plain);
     let pod = attached(&Story::new().lines).status.pod;
-    screen.connection(ConnectionState::Died(BEGIN));
+    screen.died("its process was killed", BEGIN);
     let shown = frame(&mut screen, BEGIN + 12_000);
-    let wanted = "the process died 12 s ago · Enter starts it again";
-    assert!(shown.contains(wanted), "{shown}");
+    for wanted in [
+        "the process died 12 s ago · Enter starts it again",
+        &format!("! {pod} crashed: its process was killed"),
+    ] {
+        assert!(shown.contains(wanted), "{shown}");
+    }
     assert_eq!(screen.redraw_in(BEGIN + 12_400), Some(600));
     assert_eq!(
         press(&mut screen, Key::Enter),

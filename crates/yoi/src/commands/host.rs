@@ -14,16 +14,19 @@ use host::exit::{Exit, Failure};
 use host::host_log;
 use host::hosting::handshake::{HostReply, Ready, StartMessage};
 use host::hosting::leftovers::Swept;
+use host::hosting::lost_host::note_end;
 use host::hosting::session_location::{SessionLocation, WantedSession, now};
 use host::hosting::socket_file::SOCKET;
 use host::hosting::{Driven, HostContext, Hosting, OpenedSession, host_failure};
 use host::launch::LaunchOptions;
+use host::pods::Pods;
 use host::points::Points;
 use pod::control::{Client, NewInput, Outbox, SubmitError};
 use pod::host::HostError;
 use pod::permission::Person;
 use pod::record::HoldCause;
 use session_store::Clock;
+use std::any::Any;
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -123,19 +126,28 @@ pub(crate) struct PodThatStays<'a> {
 }
 
 impl PodThatStays<'_> {
-    /// Hosts the pod until it ends. A panic of this program is told as a failure of it.
+    /// Hosts the pod until it ends. A panic of this program is told as a failure of it. What ends a pod that was open is noted,
+    /// for those who come later.
     pub(crate) fn run(self, env: &Env, points: &Points) -> Result<Exit, Failure> {
         let name = self.name.to_owned();
+        let ready = self.ready;
         let hosted = catch_unwind(AssertUnwindSafe(|| self.host(env, points)));
-        hosted.unwrap_or_else(|_panic| {
+        let hosted = hosted.unwrap_or_else(|panic| {
             Err(Failure::new(
                 Exit::Internal,
-                format!("the host of {name} ended because of an error in yoi"),
+                format!(
+                    "the host of {name} ended because of an error in yoi: {}",
+                    message(&*panic)
+                ),
             )
             .help(format!(
                 "`yoi start {name}` starts the pod again; please report the error with its host.log"
             )))
-        })
+        });
+        if let (Err(failure), true, Ok(pods)) = (&hosted, ready.get(), Pods::of(env)) {
+            note_end(&pods.dir(&name), failure);
+        }
+        hosted
     }
 
     fn host(self, env: &Env, points: &Points) -> Result<Exit, Failure> {
@@ -278,6 +290,14 @@ impl PodThatStays<'_> {
                 .map_err(|_closed| SubmitError::Closed),
         }
     }
+}
+
+/// The words of a panic.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let words = panic.downcast_ref::<&str>().copied();
+    words
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("it has no words")
 }
 
 /// Nothing of the terminal or pipes of the starter stays open but the end that the answer goes to.

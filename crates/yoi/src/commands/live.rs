@@ -6,17 +6,25 @@ use crate::show::question::end;
 use crate::socket::{LiveClient, Reached, hold};
 use client::model::is_context_full;
 use host::exit::{Exit, Failure};
+use host::hosting::lost_host::{HostEnd, LostHost, lost_host};
 use host::hosting::session_location::{now, open_failure};
 use host::pods::Pods;
 use pod::record::{HoldCause, InputId};
 use protocol::method::Role;
 use protocol::status::{ApprovalStatus, ModelRetry, State, Status};
 use session_store::OpenError;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 use tui::duration;
 
 /// Characters of the reason why a model could not be reached.
 pub(crate) const WHY: usize = 120;
+
+/// How often the process of a pod is looked for whose connection was lost.
+pub(crate) const LOST_LOOK: Duration = Duration::from_millis(500);
+
+/// Characters of the reason why a process ended.
+const REASON: usize = 300;
 
 /// Connects to a pod; none if it is not running.
 pub(crate) async fn reach(
@@ -132,6 +140,34 @@ pub(crate) fn model_wait(wait: &ModelRetry) -> String {
         .map(|since_ms| format!("; no answer for {}", passed(since_ms)))
         .unwrap_or_default();
     format!("for the model: {}; {next}{since}", line(&wait.reason, WHY))
+}
+
+/// How the process of a pod ended that could not record its end.
+pub(crate) fn lost(dir: &Path) -> String {
+    let LostHost { end, at } = lost_host(dir);
+    let at = at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let ago = at.map_or_else(String::new, |at| {
+        let passed = Duration::from_micros(now()).saturating_sub(at);
+        format!(" {} ago", duration(Duration::from_secs(passed.as_secs())))
+    });
+    match end {
+        HostEnd::Failed { exit, why } => {
+            format!(
+                "its process ended{ago} with exit code {exit}: {}",
+                line(&why, REASON)
+            )
+        }
+        HostEnd::LastWords(words) => {
+            format!(
+                "its process ended{ago} with the words: {}",
+                line(&words, REASON)
+            )
+        }
+        HostEnd::MachineStarted => "the machine was started again".to_owned(),
+        HostEnd::Unknown => {
+            "its process was killed, probably by signal 9 or for lack of memory".to_owned()
+        }
+    }
 }
 
 /// What failed while the end of an input's turn was waited for.

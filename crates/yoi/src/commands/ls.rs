@@ -2,8 +2,8 @@
 
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::live::{approval_line, model_wait};
-use crate::commands::status::{drop_turns, is_context_full};
+use crate::commands::live::{approval_line, lost, model_wait};
+use crate::commands::status::{CRASHED, drop_turns, is_context_full};
 use crate::look::Look;
 use crate::show::escape::line;
 use crate::show::out;
@@ -78,6 +78,8 @@ pub(super) struct PodRow {
     approvals: Vec<ApprovalStatus>,
     model_wait: Option<ModelRetry>,
     left: Option<LeftRunning>,
+    /// How its process ended, if it did not record that.
+    crash: Option<String>,
     /// The used part of the model's context window, in percent.
     context_percent: Option<u64>,
 }
@@ -108,7 +110,7 @@ impl PodRow {
     fn rank(&self) -> u8 {
         match self.shown() {
             WAITING => 0,
-            "crashed" | "damaged" => 1,
+            CRASHED | "damaged" => 1,
             "held" | NO_MODEL => 2,
             "working" | "running" | "stopping" => 3,
             "idle" => 4,
@@ -132,9 +134,9 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         runs += usize::from(is_of_run(name));
         args.all || !is_of_run(name) || runs <= RUNS
     });
+    let older = runs.saturating_sub(RUNS) as u64;
     let mut left = LeftRunning::find(env);
     let began = Instant::now();
-    let older = runs.saturating_sub(RUNS) as u64;
     let mut said = false;
     let mut patience = || {
         if !said && began.elapsed() > PATIENCE {
@@ -153,7 +155,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         .collect();
     ask_live(&pods, &mut rows)?;
     rows.sort_by_key(PodRow::rank);
-    for row in rows.iter_mut().filter(|row| row.state == "crashed") {
+    for row in rows.iter_mut().filter(|row| row.state == CRASHED) {
         row.left = left
             .iter()
             .position(|left| left.is_of(&pods, &row.name))
@@ -311,9 +313,10 @@ pub(super) fn row(
                 (true, _) if !row.approvals.is_empty() => WAITING,
                 (true, true) => "working",
                 (true, false) => "idle",
-                (false, true) => "crashed",
+                (false, true) => CRASHED,
                 (false, false) => "stopped",
             };
+            row.crash = (row.state == CRASHED).then(|| lost(&dir));
             row.directory = state.started.map(|started| started.project);
             row.model = state
                 .surface
@@ -364,7 +367,7 @@ fn json(row: &PodRow) -> serde_json::Value {
     serde_json::json!({
         "name": row.name, "state": state_word(row.state), "outcome": row.outcome, "prompt": row.prompt, "directory": row.directory,
         "approvals": row.approvals, "model": row.model, "turns": row.turns, "tokens": row.tokens, "cost": row.cost.map(Cost::dollars), "context_percent": row.context_percent,
-        "held": row.held.as_ref().map(|hold| &hold.reason), "model_wait": row.model_wait, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
+        "held": row.held.as_ref().map(|hold| &hold.reason), "model_wait": row.model_wait, "last_us": row.last, "problem": row.problem, "crash": row.crash, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
     })
 }
 
@@ -403,7 +406,7 @@ fn prompt(row: &PodRow, here: &Path, env: &Env) -> Line {
 fn tone(state: &str) -> Tone {
     match state {
         WAITING => Tone::Waiting,
-        "crashed" | "damaged" | "failed" => Tone::Failed,
+        CRASHED | "damaged" | "failed" => Tone::Failed,
         "held" | NO_MODEL => Tone::Refused,
         "working" | "running" | "stopping" => Tone::Strong,
         "done" => Tone::Ok,
@@ -438,9 +441,14 @@ fn details(row: &PodRow) -> Vec<String> {
         .map(|wait| format!("waiting {}", model_wait(wait)));
     let first = waits.or(held).or(model);
     let left = row.left.as_ref().map(LeftRunning::text);
+    let crash = row.crash.as_ref().map(|crash| {
+        let name = &row.name;
+        format!("{crash}; `yoi start {name}` starts it again")
+    });
     row.problem
         .clone()
         .into_iter()
+        .chain(crash)
         .chain(first)
         .chain(left)
         .collect()
@@ -567,7 +575,7 @@ mod tests {
             row("idle", Some("failed")),
             row("working", Some("done")),
             row("held", None),
-            row("crashed", None),
+            row(CRASHED, None),
             PodRow {
                 approvals: vec![asked],
                 ..row("stopped", None)

@@ -4,7 +4,7 @@
 use crate::cli::StatusArgs;
 use crate::commands::context_lines::context_lines;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::live::model_wait;
+use crate::commands::live::{lost, model_wait};
 use crate::look::Look;
 use crate::remedy::{self, more_budget};
 use crate::show::background_tasks::{job_line, task_line, tasks_text};
@@ -41,6 +41,9 @@ const SHOWN: usize = 80;
 
 /// Characters of the reason of a reload that failed, and of the keys that wait.
 const REASON: usize = 400;
+
+/// The state of a pod whose process did not record its end.
+pub(crate) const CRASHED: &str = "crashed";
 
 /// How many waiting inputs, and how many background tasks are listed.
 const LISTED: usize = 10;
@@ -131,6 +134,8 @@ struct Found {
     summary: Summary,
     /// The tokens of the next request.
     context: Option<ContextStatus>,
+    /// How its process ended, if it did not record that.
+    crash: Option<String>,
 }
 
 impl Found {
@@ -146,6 +151,7 @@ impl Found {
             unasked,
             summary: Summary::default(),
             context: None,
+            crash: None,
         };
         let reader = match Reader::open(&pods.dir(name)) {
             // Nothing was recorded yet.
@@ -155,6 +161,7 @@ impl Found {
         let unread = |e: &dyn std::fmt::Display| Failure::new(Exit::Data, format!("{name}: {e}"));
         found.summary = Summary::read(&reader, || {}).map_err(|e| unread(&e))?;
         found.context = found.live.as_ref().and_then(|live| live.context.clone());
+        found.crash = (found.state() == CRASHED).then(|| lost(&pods.dir(name)));
         Ok(found)
     }
 
@@ -185,7 +192,7 @@ impl Found {
             None if self.unasked.is_some() && state.turn_open => "working",
             None if self.unasked.is_some() => "idle",
             None if self.summary.last_time == 0 => "empty",
-            None if state.turn_open || state.hosted => "crashed",
+            None if state.turn_open || state.hosted => CRASHED,
             None => "stopped",
         }
     }
@@ -288,6 +295,9 @@ impl Found {
     fn lines(&self, left: Option<&LeftRunning>) -> Vec<(&'static str, String)> {
         let mut lines = vec![("state", self.state_line())];
         let mut add = |what: &'static str, text: String| lines.push((what, text));
+        if let Some(crash) = &self.crash {
+            add("crash", crash.clone());
+        }
         self.calls().for_each(|call| add("", call));
         self.approval_lines()
             .into_iter()
@@ -337,6 +347,9 @@ impl Found {
                 ),
             );
         }
+        if let Some(more) = queued.len().checked_sub(LISTED).filter(|more| *more > 0) {
+            add("", format!("{more} more; --json lists them"));
+        }
         self.task_lines()
             .into_iter()
             .for_each(|(what, text)| add(what, text));
@@ -346,9 +359,6 @@ impl Found {
         add("model", self.model());
         if let Some(effort) = self.effort() {
             add("effort", effort.word().to_owned());
-        }
-        if let Some(more) = queued.len().checked_sub(LISTED).filter(|more| *more > 0) {
-            add("", format!("{more} more; --json lists them"));
         }
         if let Some(sandbox) = self.sandbox() {
             add("sandbox", sandbox.to_owned());
@@ -542,7 +552,7 @@ impl Found {
             {
                 format!("{state}, {WAITING}")
             }
-            None if state == "crashed" => {
+            None if state == CRASHED => {
                 format!("{state}; `yoi start {}` starts it again", self.name)
             }
             None => state.to_owned(),
@@ -562,7 +572,7 @@ impl Found {
         let live = self.live.as_ref();
         let (tasks, more_tasks) = self.tasks();
         json!({
-            "name": self.name, "state": state_word(self.state()), "approvals": self.approvals(), "rules": state.approvals.rules, "turn": live.and_then(|live| live.turn),
+            "name": self.name, "state": state_word(self.state()), "crash": self.crash, "approvals": self.approvals(), "rules": state.approvals.rules, "turn": live.and_then(|live| live.turn),
             "step": live.and_then(|live| live.step), "calls": self.calls().collect::<Vec<_>>(), "held": self.held(),
             "model_wait": live.and_then(|live| live.model_wait.as_ref()),
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(), "effort": self.effort(),

@@ -66,10 +66,10 @@ fn a_socket_that_a_killed_process_left_is_replaced() {
     signal(held.run.id(), Signal::KILL);
     finish(held.run);
     assert!(path.exists());
-    held.scene
-        .yoi(&["status", "held"])
-        .ends(0)
-        .prints(&["crashed; `yoi start held` starts it again"]);
+    held.scene.yoi(&["status", "held"]).ends(0).prints(&[
+        "crashed; `yoi start held` starts it again",
+        "crash     its process was killed",
+    ]);
     held.scene
         .yoi(&["send", "held", "x"])
         .ends(69)

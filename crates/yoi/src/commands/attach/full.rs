@@ -432,8 +432,8 @@ impl<'a> Full<'a> {
                     self.screen.connection(ConnectionState::Ended(why));
                 }
             }
-            Update::Lost(_) | Update::Died if self.is_ended => {}
-            Update::Died => self.screen.connection(ConnectionState::Died(now_ms())),
+            Update::Lost(_) | Update::Died(_) if self.is_ended => {}
+            Update::Died(how) => self.screen.died(&how, now_ms()),
             Update::Lost(why) => self.screen.connection(ConnectionState::Lost(why)),
             Update::Resumed(attached) => {
                 self.is_ended = false;

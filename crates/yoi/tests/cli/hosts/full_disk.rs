@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 /// A start that fails may take this long. One that waits for the disk takes half a minute.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Lets a process write no byte to a file.
+/// Lets a process write no byte to its journal, which is longer.
 fn fill(pid: u32) {
     let limit = Rlimit {
-        current: Some(0),
+        current: Some(4096),
         maximum: None,
     };
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
@@ -85,10 +85,15 @@ fn a_stop_that_cannot_be_recorded_says_so() {
         "`yoi start p` recovers it",
     ]);
     until("the process has ended", || host.is_gone());
-    scene
-        .yoi(&["status", "p"])
-        .ends(0)
-        .prints(&["state     crashed"]);
+    // Nothing said how the process had ended.
+    let end = " ago with exit code 74: ";
+    scene.yoi(&["status", "p"]).ends(0).prints(&[
+        "state     crashed",
+        "crash     its process ended ",
+        end,
+    ]);
+    let list = scene.yoi(&["ls"]).ends(0);
+    list.prints(&[end, "`yoi start p` starts it again"]);
     let again = Host::start(&scene, &[]);
     scene
         .yoi(&["stop", "p"])

@@ -3,6 +3,8 @@
 
 use super::feature_changes::{FeatureFiles, ShownChange};
 use crate::commands::attach::screen::PAGE;
+use crate::commands::control::unchanged;
+use crate::commands::live::{LOST_LOOK, lost};
 use crate::commands::new_rules::NewRules;
 use crate::remedy;
 use crate::show::rule_preview;
@@ -33,9 +35,6 @@ use tui::{Intent, Reply, ShownText};
 /// How long one series of attempts to connect again takes; the next one follows.
 const SERIES: Duration = Duration::from_secs(600);
 
-/// How often the process of a pod is looked for whose connection was lost.
-const LOOK: Duration = Duration::from_millis(500);
-
 /// How long an answer may take before the connection is made again.
 const ANSWER: Duration = Duration::from_secs(60);
 
@@ -44,8 +43,8 @@ pub(super) enum Update {
     Event(Box<Event>),
     /// The connection was lost, and why; it is being made again.
     Lost(String),
-    /// No process has the pod, which did not say that it ends.
-    Died,
+    /// No process has the pod, which did not say that it ends; what is known of the end.
+    Died(String),
     Resumed(Box<Attached>),
     /// The request is done: the next one can come.
     Done(Option<Reply>),
@@ -124,10 +123,11 @@ impl Link {
                     tokio::select! {
                         attached = &mut resumed => break attached,
                         () = updates.closed() => return Err(Over),
-                        () = sleep(LOOK), if !has_died => {
+                        () = sleep(LOST_LOOK), if !has_died => {
                             has_died = matches!(Session::owner(dir), Ok(None));
                             if has_died {
-                                updates.send(Update::Died).await.map_err(|_gone| Over)?;
+                                let told = Update::Died(lost(dir));
+                                updates.send(told).await.map_err(|_gone| Over)?;
                             }
                         }
                     }
@@ -195,7 +195,25 @@ impl Link {
                 "the connection was lost, and the request may have been lost, too",
             )
         };
-        Ok(Some(Reply::Failed(words(&failure.unwrap_or_else(lost)))))
+        Ok(Err(Reply::Failed(in_one(&failure.unwrap_or_else(lost)))))
+    }
+
+    /// The same; tells what failed.
+    async fn ask_now<A: Ask<Answer = Done>>(&mut self, ask: A) -> Result<Option<Reply>, Over> {
+        Ok(self.ask_once(ask).await?.err())
+    }
+
+    /// Has the pod do it; tells why nothing changed, if nothing did.
+    async fn tell_pod(&mut self, verb: Verb) -> Result<Option<Reply>, Over> {
+        let before = match self.ask_once(GetStatus {}).await? {
+            Ok(before) => before,
+            Err(failed) => return Ok(Some(failed)),
+        };
+        let done = match self.ask_once(verb.clone().with_cmd_id(cmd_id())).await? {
+            Ok(done) => done,
+            Err(failed) => return Ok(Some(failed)),
+        };
+        Ok(unchanged(&verb, &self.name, &before, &done).map(Reply::Failed))
     }
 
     /// The pod's refusal; none once the connection is there again.
