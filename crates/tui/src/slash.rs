@@ -3,6 +3,7 @@
 //! input: a shell command behind `!`.
 
 use protocol::method::{Cancel, Compact, Pause, Pin, Resume, Unpin, Verb};
+use protocol::status::Status;
 use protocol::tool::Effort;
 
 /// A command behind a slash.
@@ -48,7 +49,8 @@ pub enum Slash {
     Features,
     Help,
     Log,
-    Model,
+    /// Empty: the models are shown. Else the pod starts again with this one.
+    Model(String),
     New,
     Pins,
     Pods,
@@ -163,8 +165,7 @@ pub const COMMANDS: &[SlashCommand] = &[
                 turn: !rest.is_empty(),
             })
         },
-    )
-    .or("`yoi diff NAME` shows the changes of files"),
+    ),
     SlashCommand::new(
         "editor",
         Takes::Nothing,
@@ -177,8 +178,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         Takes::Needs("EFFORT", "none, minimal, low, medium, high or max"),
         "EFFORT: how much the model thinks, such as low or high",
         |word| Effort::named(word).map(Slash::Effort),
-    )
-    .or("`yoi stop NAME`, then `yoi start NAME --effort EFFORT` changes the effort"),
+    ),
     SlashCommand::new(
         "features",
         Takes::Nothing,
@@ -198,11 +198,10 @@ pub const COMMANDS: &[SlashCommand] = &[
     .or("`yoi log NAME` prints it"),
     SlashCommand::new(
         "model",
-        Takes::Nothing,
-        "show the models, and change to another one",
-        |_| Some(Slash::Model),
-    )
-    .or("`yoi stop NAME`, then `yoi start NAME -m MODEL` changes the model"),
+        Takes::May("MODEL"),
+        "MODEL: change to it; alone: show the models",
+        |model| Some(Slash::Model(model.to_owned())),
+    ),
     SlashCommand::new(
         "more",
         Takes::Nothing,
@@ -219,8 +218,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         Takes::Nothing,
         "start a new pod in this directory, and go there",
         |_| Some(Slash::New),
-    )
-    .or("`yoi start NAME` starts a pod with an empty conversation"),
+    ),
     SlashCommand::new(
         "pause",
         Takes::Nothing,
@@ -284,8 +282,7 @@ pub const COMMANDS: &[SlashCommand] = &[
                 all: !rest.is_empty(),
             })
         },
-    )
-    .or("`yoi undo NAME` shows what it would undo, and asks"),
+    ),
     SlashCommand::new(
         "unpin",
         Takes::Needs("NUMBER", "the number of a pin; /pin shows them"),
@@ -318,12 +315,12 @@ const HABITS: [&str; 9] = [
     "quit exit q bye logout close wq: `/detach` leaves, and the pod keeps running; `yoi stop NAME` stops it",
     "stop abort interrupt kill: `/cancel` ends the running turn; `yoi stop NAME` stops the pod",
     "h ? commands keys: `/help` shows the keys and commands",
-    "clear reset: `yoi start NAME` starts a pod with an empty conversation; `/compact turns` leaves out the oldest turns",
+    "clear reset: `/new` starts a pod with an empty conversation; `/compact turns` leaves out the oldest turns",
     "continue unpause: `/resume` continues a held pod",
     "cost usage tokens: `yoi status NAME` shows the cost",
-    "models: `yoi stop NAME`, then `yoi start NAME -m MODEL` changes the model",
+    "models: `/model` shows the models",
     "approve allow deny permissions: `yoi approve` lists and answers the calls that wait",
-    "rewind: `yoi diff NAME` shows the changes of files, and `yoi undo NAME` undoes them",
+    "rewind: `/diff` shows the changes of files, and `/undo` undoes them",
 ];
 
 /// What a text is.
@@ -398,31 +395,82 @@ fn read_known(text: &str, foreign: &[ForeignCommand], plain: Option<&str>) -> Ty
         None if foreign.iter().any(|known| known.name == name) => {
             return TypedText::Input(trimmed.to_owned());
         }
-        None => Err(unknown(command, plain.is_some())),
+        None => Err(unknown(command, foreign, plain.is_some())),
     };
     found.map_or_else(TypedText::Wrong, TypedText::Slash)
 }
 
 /// What a line behind a slash says to the person if it is no command.
-fn unknown(line: &str, is_plain: bool) -> String {
-    let name = line.to_lowercase();
+fn unknown(line: &str, foreign: &[ForeignCommand], is_plain: bool) -> String {
+    let lower = line.to_lowercase();
+    let name = lower.split_whitespace().next().unwrap_or_default();
     let mut habits = HABITS.iter().filter_map(|habit| habit.split_once(": "));
     let habit = habits.find(|(names, _)| names.split(' ').any(|other| other == name));
-    let near = |known: &&SlashCommand| {
-        let letters = strsim::damerau_levenshtein(known.name, &name);
-        let is_here = !is_plain || known.instead.is_none();
-        is_here && name.len() >= 3 && (letters <= 2 || known.name.starts_with(&name))
-    };
+    let own = COMMANDS
+        .iter()
+        .filter(|known| !is_plain || known.instead.is_none());
+    let own = own.map(|known| known.name);
     let meant = match habit {
         Some((_, meant)) => meant.to_owned(),
-        None => match COMMANDS.iter().find(near) {
-            Some(known) => format!("did you mean `/{}`?", known.name),
+        None => match near(name, own.chain(names(foreign))) {
+            Some(known) => format!("did you mean `/{known}`?"),
             None => "`/help` shows the keys and commands; to send the line as an input, put a space in front of it"
                 .to_owned(),
         },
     };
     format!("there is no command `/{line}`; {meant}")
 }
+
+fn names(foreign: &[ForeignCommand]) -> impl Iterator<Item = &str> {
+    foreign.iter().map(|known| known.name.as_str())
+}
+
+/// The known name that is meant: one that this one begins, or else the nearest, of which few letters differ.
+fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = |known: &str| match known.starts_with(name) {
+        true => 0,
+        false => strsim::damerau_levenshtein(known, name),
+    };
+    known
+        .filter(|known| name.len() >= FEWEST && letters(known) <= MOST_WRONG)
+        .min_by_key(|known| letters(known))
+}
+
+/// Letters of a name from which on another one can be meant, and of those that may be wrong.
+const FEWEST: usize = 3;
+const MOST_WRONG: usize = 2;
+
+/// Why a text that a person wrote on a command line is no input, although it begins with a slash: it has the form of a command,
+/// and the pod has none of this name.
+#[must_use]
+pub fn unknown_to_pod(text: &str, known: &[String]) -> Option<String> {
+    let line = text.strip_prefix('/')?.trim_end();
+    let name = line.split_whitespace().next()?;
+    let is_other =
+        line.starts_with(char::is_whitespace) || line.contains('\n') || name.contains('/');
+    if is_other || known.iter().any(|known| known == name) {
+        return None;
+    }
+    if COMMANDS.iter().any(|own| own.name == name) {
+        return Some(format!(
+            "`/{name}` is a command of the screen; `yoi attach` opens the screen"
+        ));
+    }
+    let meant = near(&name.to_lowercase(), known.iter().map(String::as_str))
+        .map_or_else(String::new, |known| format!("; did you mean `/{known}`?"));
+    Some(format!("there is no command `/{name}`{meant}"))
+}
+
+/// Why a pod cannot start again with other options now, if it cannot: that is for the time between two turns.
+#[must_use]
+pub fn restart_refused(status: &Status) -> Option<&'static str> {
+    let is_free = status.turn.is_none() && status.queued.is_empty();
+    (!is_free).then_some("the pod works: this can change between its turns")
+}
+
+/// There is nothing that `/undo` would undo.
+pub const NOTHING_CHANGED: &str =
+    "no turn here changed a file; `/undo all` undoes what the pod changed";
 
 /// What can be typed where there is no screen.
 #[must_use]
@@ -467,7 +515,37 @@ mod tests {
         let input = |text: &str| TypedText::Input(text.to_owned());
         assert_eq!(read("/review main", &foreign), input("/review main"));
         assert!(matches!(read("/review main", &[]), TypedText::Wrong(_)));
-        assert!(matches!(read("/reviews", &foreign), TypedText::Wrong(_)));
+        let near = "there is no command `/reviews`; did you mean `/review`?";
+        assert_eq!(
+            read("/reviews", &foreign),
+            TypedText::Wrong(near.to_owned())
+        );
+    }
+
+    /// `yoi run "/comit x"` sent the line to the model.
+    #[test]
+    fn a_command_that_the_pod_does_not_have_is_no_input() {
+        let known = ["commit", "comment"].map(str::to_owned);
+        for (text, why) in [
+            ("/comit x", "no command `/comit`; did you mean `/commit`?"),
+            ("/comm", "did you mean `/commit`?"),
+            ("/deploy", "there is no command `/deploy`"),
+            ("/undo", "is a command of the screen"),
+        ] {
+            let said = unknown_to_pod(text, &known).unwrap();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+        for text in [
+            "/commit x",
+            " /comit",
+            "/etc/hosts is wrong",
+            "/ x",
+            "/",
+            "a /b",
+            "/x\ny",
+        ] {
+            assert_eq!(unknown_to_pod(text, &known), None, "{text}");
+        }
     }
 
     #[test]
@@ -500,12 +578,12 @@ mod tests {
             ("/Cancel", "did you mean `/cancel`?"),
             ("/quit", "`/detach` leaves"),
             ("/statsu", "`/status`?"),
+            ("/statsu of it", "`/status`?"),
             // Plain lines answered that there was no such command.
             (
-                "/model",
-                "is for the full screen; here, `yoi stop night`, then `yoi start night -m MODEL`",
+                "/log",
+                "is for the full screen; here, `yoi log night` prints it",
             ),
-            ("/undo all", "`yoi undo night`"),
         ] {
             let read = read_plain(line, "night");
             assert!(
@@ -513,6 +591,8 @@ mod tests {
                 "{line}: {read:?}"
             );
         }
-        assert_eq!(read("/model", &[]), TypedText::Slash(Slash::Model));
+        let model = |name: &str| TypedText::Slash(Slash::Model(name.to_owned()));
+        assert_eq!(read("/model", &[]), model(""));
+        assert_eq!(read_plain("/model a/b \n", "night"), model("a/b"));
     }
 }

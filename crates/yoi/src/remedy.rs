@@ -2,7 +2,7 @@
 
 use builtins::PathRemedy as Refused;
 use host::agent::OWN;
-use host::exit::Help;
+use host::exit::{Failure, Help};
 use host::words::{READ_OUTPUT, ReadOnlyCause, Words};
 use pod::permission::{AlternativeRemedy, Remedy, RuleRemedy};
 use std::path::Path;
@@ -24,6 +24,13 @@ macro_rules! texts {
     ($of:expr; $($pattern:pat => $text:literal $(, $value:expr)*;)*) => {
         match $of { $($pattern => format!($text $(, $value)*),)* }
     };
+}
+
+/// A failure with its next step, in one text.
+pub(crate) fn in_one(failure: &Failure) -> String {
+    let next = failure.help.as_ref();
+    let next = next.map_or_else(String::new, |next| format!("; {}", help(next)));
+    format!("{}{next}", failure.message)
 }
 
 /// The next step after a failure.

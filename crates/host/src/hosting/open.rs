@@ -66,6 +66,7 @@ impl Hosting<'_> {
             secrets,
             composed,
             instructions,
+            commands: _,
         } = prepared;
         let recovered = &opened.0.recovered;
         let tag = format!("{}/{}", recovered.session, recovered.epoch);

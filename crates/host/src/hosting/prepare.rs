@@ -31,6 +31,8 @@ pub struct PreparedPod {
     pub(super) secrets: ResolvedSecrets,
     pub(super) composed: Composed,
     pub(super) instructions: Instructions,
+    /// The names of the commands that a person can type.
+    pub commands: Vec<String>,
 }
 
 impl PreparedPod {
@@ -103,6 +105,8 @@ impl HostContext<'_> {
             .target_note(env)
             .iter()
             .for_each(|note| messages.say(note));
+        let commands = plan.features.iter().flat_map(|feature| &feature.commands);
+        let commands = commands.map(|command| command.name.clone()).collect();
         let instructions = match config.instructions.value {
             true => Instructions::read(ambient, &composed.project, env)?,
             false => Instructions::default(),
@@ -121,6 +125,7 @@ impl HostContext<'_> {
                 secrets,
                 composed,
                 instructions,
+                commands,
             },
             place,
         ))

@@ -2,6 +2,7 @@
 
 use crate::line::Line;
 use crate::note::Paragraph;
+use crate::slash::Slash;
 use protocol::method::{AllowOrDeny, AllowScope, OpenApprovals, PreviewedCall, RecordPage, Verb};
 use protocol::status::{DeliveryMode, Status};
 
@@ -142,6 +143,27 @@ impl Intent {
     pub(super) fn verb(verb: impl Into<Verb>) -> Self {
         Self::Do(verb.into())
     }
+
+    /// The start with other options that a command asks for; none if it asks for something else.
+    #[must_use]
+    pub fn restart(slash: &Slash) -> Option<Self> {
+        let (flag, value, said) = match slash {
+            Slash::Model(model) if !model.is_empty() => {
+                ("-m", model.as_str(), format!("{model} answers from now on"))
+            }
+            Slash::Effort(effort) => {
+                let word = effort.word();
+                (
+                    "--effort",
+                    word,
+                    format!("the effort is {word} from now on"),
+                )
+            }
+            _ => return None,
+        };
+        let options = vec![flag.to_owned(), value.to_owned()];
+        Some(Self::Restart { options, said })
+    }
 }
 
 /// What came of an [`Intent`].
@@ -199,6 +221,15 @@ pub enum Reply {
     Pods(Result<Vec<PodEntry>, String>),
 }
 
+/// The files below a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// Separated by `/`.
+    pub paths: Vec<String>,
+    /// There may be more.
+    pub is_cut: bool,
+}
+
 /// A text that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShownText {
@@ -221,15 +252,6 @@ impl ShownText {
     #[must_use]
     pub fn of(text: &str) -> Self {
         let kept: Vec<&str> = text.lines().take(MAX_SHOWN).collect();
-/// The files below a directory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FoundFiles {
-    /// Separated by `/`.
-    pub paths: Vec<String>,
-    /// There may be more.
-    pub is_cut: bool,
-}
-
         Self {
             text: kept.join("\n"),
             more: text.lines().count().saturating_sub(MAX_SHOWN) as u64,

@@ -186,10 +186,7 @@ impl Screen {
         let to = if all { Some(0) } else { self.fold.changed_from };
         match to {
             Some(to) => self.ask_told("undo", Intent::PreviewUndo { to }),
-            None => self.tell(
-                "no turn here changed a file; `/undo all` undoes what the pod changed",
-                Tone::Dim,
-            ),
+            None => self.tell(slash::NOTHING_CHANGED, Tone::Dim),
         }
     }
 
@@ -199,13 +196,16 @@ impl Screen {
             self.not_connected();
             return false;
         }
-        let status = self.model.status();
-        let is_free = status.turn.is_none() && status.queued.is_empty();
-        if !is_free {
-            let why = "the pod works: this can change between its turns";
+        let refused = slash::restart_refused(self.model.status());
+        if let Some(why) = refused {
             self.tell(why, Tone::Failed);
         }
-        is_free
+        refused.is_none()
+    }
+
+    fn restart(&mut self, restart: Intent) {
+        self.tell("the pod starts again …", Tone::Dim);
+        self.outbox.push(restart);
     }
 
     /// To the sandbox in which nothing writes, or back to the one before.
@@ -230,8 +230,7 @@ impl Screen {
             let said = "read-only: the pod changes no file; Shift-Tab ends that".to_owned();
             (READ_ONLY.to_owned(), said)
         };
-        self.tell("the pod starts again …", Tone::Dim);
-        self.outbox.push(Intent::Restart {
+        self.restart(Intent::Restart {
             options: vec!["--sandbox".to_owned(), to],
             said,
         });

@@ -655,7 +655,7 @@ fn a_slash_begins_a_command() {
         ("/q", "`/detach` leaves"),
         ("/EXIT", "`/detach` leaves"),
         ("/stop", "`/cancel` ends the running turn"),
-        ("/clear", "`yoi start NAME` starts a pod"),
+        ("/clear", "`/new` starts a pod"),
         ("/?", "`/help` shows"),
         ("/cancle", "did you mean `/cancel`?"),
         ("/stat", "did you mean `/status`?"),

@@ -3,51 +3,29 @@
 
 mod full;
 mod last_seen;
+mod own;
+mod plain;
 mod screen;
 mod typed;
 
-use self::full::{Left, words};
-use self::screen::{PAGE, Screen, note};
-use self::typed::Lines;
+use self::full::Left;
+use self::plain::in_lines;
+use self::screen::note;
 use crate::cli::AttachArgs;
-use crate::commands::control;
-use crate::commands::live::{live, waits};
-use crate::commands::pin;
-use crate::commands::status;
 use crate::look::Look;
-use crate::report::Report;
-use crate::show::out;
-use crate::show::question::{self, Shown};
-use crate::socket::{block_on, failure, of_wire, owner, statuses};
+use crate::remedy::in_one;
+use crate::socket::{block_on, owner, statuses};
 use crate::terminal::Takes;
-use client::ClientError;
-use client::attachment::Attachment;
-use client::cmd_id::cmd_id;
-use client::connection::hello;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::pods::Pods;
 use host::project::Project;
-use protocol::event::{Event, EventKind, PodEnded};
-use protocol::method::{Ask, Attach, GetStatus, PreviewCall, Role, SendInput, Verb};
-use protocol::record::RecordBody;
-use protocol::status::{DeliveryMode, Status};
-use session_store::Owner;
+use protocol::status::Status;
 use std::cell::Cell;
-use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::pin::pin;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
-use tui::slash::{Slash, TypedText, plain_help};
-
-const COMMAND: &str = "yoi attach";
-
-/// How long a pod that is gone may take to come back.
-const BACK: Duration = Duration::from_secs(120);
 
 /// How long the pods of a directory may take to tell what they do.
 const ASKED: Duration = Duration::from_secs(2);
@@ -163,7 +141,7 @@ fn on_screens(
             (Ok(Err(failure)), Some(name)) => {
                 place = Place {
                     name,
-                    hint: Some(words(&failure)),
+                    hint: Some(in_one(&failure)),
                 };
                 continue;
             }
@@ -177,53 +155,6 @@ fn on_screens(
         tell(format!("the screen failed: {why}; plain lines follow"));
     }
     Ok(ControlFlow::Continue(place))
-}
-
-async fn in_lines(pods: &Pods, name: &str, hint: Option<&str>, env: &Env) -> Result<Exit, Failure> {
-    // Says why, if it cannot be attached to.
-    let owner = live(pods, name, COMMAND).await?.owner;
-    let mut interrupted = signal(SignalKind::interrupt()).map_err(|e| {
-        Failure::new(
-            Exit::Unavailable,
-            format!("signals cannot be handled: {}", authority::explain(&e)),
-        )
-    })?;
-    let mut session = Session::begin(pods, name, owner).await?;
-    hint.iter().for_each(|hint| note(hint));
-    let stop = tokio::select! {
-        stop = session.run() => match stop { Err(stop) => stop },
-        () = out::reader_left() => Stop::Unread,
-        _ = interrupted.recv() => Stop::Detached,
-    };
-    if env.stdout_terminal {
-        let attachment = &session.attachment;
-        let seen = attachment.cursor();
-        last_seen::write(&pods.dir(name), &attachment.welcome().session, seen);
-    }
-    // What a script sent and the pod did not take is no success; a person has seen it.
-    let waits = matches!(stop, Stop::InputEnded) && session.screen.asks();
-    let failed = session
-        .failed
-        .filter(|_| !env.stdin_terminal)
-        .or(waits.then_some(Exit::Waiting));
-    match stop {
-        Stop::Detached | Stop::InputEnded => note(&detached(name)),
-        Stop::Unread => {}
-        Stop::Failed(failure) => return Err(failure),
-        Stop::Ended(PodEnded {
-            failure: Some(failure),
-        }) => return Err(of_wire(failure)),
-        Stop::Ended(PodEnded { failure: None }) => note(&ended(name)),
-    }
-    Ok(failed.unwrap_or(Exit::Done))
-}
-
-fn detached(name: &str) -> String {
-    format!("detached: {name} keeps running")
-}
-
-fn ended(name: &str) -> String {
-    format!("{name} has ended; `yoi start {name}` starts it again")
 }
 
 async fn newest_here(pods: &Pods, env: &Env) -> Result<Option<String>, Failure> {
@@ -244,277 +175,6 @@ async fn newest_here(pods: &Pods, env: &Env) -> Result<Option<String>, Failure> 
     Ok(here
         .max_by_key(|(_, status)| status.host.since_us)
         .map(|(name, _)| name))
-}
-
-/// Why a session ends.
-enum Stop {
-    Detached,
-    /// The end of standard input.
-    InputEnded,
-    Ended(PodEnded),
-    /// Standard output is not read any more.
-    Unread,
-    Failed(Failure),
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-struct Session<'a> {
-    pods: &'a Pods,
-    name: &'a str,
-    owner: Owner,
-    attachment: Attachment,
-    lines: Lines,
-    /// What was typed while there was no connection.
-    waiting: Option<TypedText>,
-    screen: Screen,
-    /// Questions whose changes were not shown yet.
-    asked: VecDeque<u64>,
-    /// The first request that failed.
-    failed: Option<Exit>,
-}
-
-impl<'a> Session<'a> {
-    async fn begin(pods: &'a Pods, name: &'a str, owner: Owner) -> Result<Self, Failure> {
-        let without = vec![EventKind::Lagged, EventKind::Draft];
-        let attach = Attach {
-            after: None,
-            without,
-            limit: Some(PAGE),
-        };
-        let begun = Attachment::begin(&pods.dir(name), hello(COMMAND, Role::Driver), attach).await;
-        let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
-        let screen = Screen::begin(name, &attached);
-        if attachment.welcome().role == Role::Viewer {
-            note("this process was started by a pod; it can follow this pod, but not change it");
-        }
-        let waiting = attached.status.approvals.iter();
-        Ok(Self {
-            asked: waiting.map(|waiting| waiting.approval).collect(),
-            pods,
-            name,
-            owner,
-            attachment,
-            lines: Lines::begin(name)?,
-            waiting: None,
-            screen,
-            failed: None,
-        })
-    }
-
-    async fn run(&mut self) -> Result<Infallible, Stop> {
-        loop {
-            if let Some(typed) = self.waiting.take() {
-                self.obey(typed).await?;
-            }
-            if let Some(id) = self.asked.pop_front() {
-                self.show_change(id).await?;
-                continue;
-            }
-            tokio::select! {
-                event = self.attachment.next() => match event {
-                    Ok(event) => self.event(event)?,
-                    Err(error) => self.reconnect(error).await?,
-                },
-                typed = self.lines.next() => self.obey(typed.ok_or(Stop::InputEnded)?).await?,
-            }
-        }
-    }
-
-    fn event(&mut self, event: Event) -> Result<(), Stop> {
-        match event {
-            Event::Record(line) => {
-                self.screen.record(&line);
-                if let Ok(RecordBody::ApprovalRequested(asked)) = line.read().map(|read| read.body)
-                {
-                    self.asked.push_back(asked.approval);
-                }
-            }
-            Event::Alert(alert) => self.screen.alert(&alert),
-            Event::Status(status) => self.screen.status(*status),
-            Event::Ended(ended) => return Err(Stop::Ended(ended)),
-            Event::Delta(delta) => self.screen.delta(&delta),
-            Event::SystemItem(_) | Event::Lagged(_) | Event::Draft(_) | Event::Other { .. } => {}
-        }
-        if out::is_unread() {
-            Err(Stop::Unread)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Shows what still arrived, and goes on behind it over a new connection.
-    async fn reconnect(&mut self, error: ClientError) -> Result<(), Stop> {
-        while let Ok(event) = self.attachment.next().await {
-            self.event(event)?;
-        }
-        if !error.may_pass() {
-            return Err(failure(error, self.name, &self.owner).into());
-        }
-        note(&format!(
-            "the connection to {} was lost; connecting again",
-            self.name
-        ));
-        let mut resuming = pin!(self.attachment.resume(BACK));
-        let attached = loop {
-            tokio::select! {
-                attached = &mut resuming => break attached,
-                typed = self.lines.next(), if self.waiting.is_none() => match typed {
-                    None | Some(TypedText::Slash(Slash::Detach)) => return Err(Stop::Detached),
-                    typed => self.waiting = typed,
-                },
-            }
-        };
-        match attached {
-            Ok(attached) => self.screen.resumed(&attached),
-            Err(error) if error.may_pass() => {
-                let text = format!(
-                    "{} did not come back within {} seconds",
-                    self.name,
-                    BACK.as_secs()
-                );
-                let help = format!("`yoi start {}` starts it again", self.name);
-                return Err(Failure::new(Exit::Unavailable, text).help(help).into());
-            }
-            Err(error) => return Err(failure(error, self.name, &self.owner).into()),
-        }
-        Ok(())
-    }
-
-    /// Asks, again over a new connection if need be.
-    async fn ask<A: Ask>(&mut self, ask: A) -> Result<Result<A::Answer, Failure>, Stop> {
-        loop {
-            match self.attachment.ask(&ask).await {
-                Ok(answer) => return Ok(Ok(answer)),
-                Err(
-                    error @ (ClientError::Refused(_)
-                    | ClientError::Silent(_)
-                    | ClientError::TooLong(_)),
-                ) => {
-                    return Ok(Err(failure(error, self.name, &self.owner)));
-                }
-                Err(error) => self.reconnect(error).await?,
-            }
-        }
-    }
-
-    /// Shows what the call of a question would change in a file.
-    async fn show_change(&mut self, id: u64) -> Result<(), Stop> {
-        // A pod of an older program cannot tell, and one that was answered need not.
-        if let Ok(call) = self.ask(PreviewCall { id }).await? {
-            let lines = question::change("", &call);
-            let look = Look::of_stdout();
-            if !lines.is_empty() {
-                note(&format!("approval {id}:"));
-            }
-            for line in &lines {
-                out::raw(&Shown::Line(line).text(look));
-            }
-        }
-        Ok(())
-    }
-
-    /// Does what was typed. A request that fails ends nothing.
-    async fn obey(&mut self, typed: TypedText) -> Result<(), Stop> {
-        let done = match typed {
-            TypedText::Nothing => Ok(()),
-            TypedText::Input(text) => self.send(text, DeliveryMode::Queue).await?,
-            TypedText::Run(text) => {
-                let command = text.strip_prefix('!').unwrap_or(&text).trim().to_owned();
-                self.send(command, DeliveryMode::Run).await?
-            }
-            TypedText::Wrong(why) => Err(Failure::new(Exit::Usage, why).help(plain_help())),
-            TypedText::Slash(slash) => self.slash(slash).await?,
-        };
-        if let Err(failure) = done {
-            failure.say();
-            self.failed.get_or_insert(failure.exit);
-        }
-        if out::is_unread() {
-            Err(Stop::Unread)
-        } else {
-            Ok(())
-        }
-    }
-
-    async fn slash(&mut self, slash: Slash) -> Result<Result<(), Failure>, Stop> {
-        match slash {
-            Slash::Verb(verb) => self.tell(verb).await,
-            Slash::Steer(text) => self.send(text, DeliveryMode::Steer).await,
-            Slash::Pins => {
-                let now = self.ask(GetStatus {}).await?;
-                Ok(now.map(|now| {
-                    pin::listed(self.name, &now)
-                        .iter()
-                        .for_each(|pin| note(pin))
-                }))
-            }
-            Slash::Status => {
-                let now = self.ask(GetStatus {}).await?;
-                Ok(now.and_then(|now| status::print_live(self.pods, self.name, now)))
-            }
-            Slash::Detach => Err(Stop::Detached),
-            Slash::Help => {
-                note(&plain_help());
-                Ok(Ok(()))
-            }
-            // Reading them gave what does the same.
-            Slash::Approvals
-            | Slash::Context
-            | Slash::Copy
-            | Slash::Diff { .. }
-            | Slash::Editor
-            | Slash::Features
-            | Slash::Log
-            | Slash::Effort(_)
-            | Slash::Model
-            | Slash::New
-            | Slash::Pods
-            | Slash::Print
-            | Slash::Search(_)
-            | Slash::Undo { .. } => Ok(Ok(())),
-        }
-    }
-
-    async fn send(
-        &mut self,
-        text: String,
-        mode: DeliveryMode,
-    ) -> Result<Result<(), Failure>, Stop> {
-        let accepted = self
-            .ask(SendInput {
-                text,
-                mode,
-                cmd_id: cmd_id(),
-                ..SendInput::default()
-            })
-            .await?;
-        let input = match accepted {
-            Ok(accepted) => accepted.input,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        note(&format!("input {input} is accepted"));
-        let now = self.ask(GetStatus {}).await?;
-        now.ok()
-            .and_then(|now| waits(&now, self.name))
-            .iter()
-            .for_each(|why| note(why));
-        Ok(Ok(()))
-    }
-
-    /// Has the pod do it, and says what that does, given the state before.
-    async fn tell(&mut self, verb: Verb) -> Result<Result<(), Failure>, Stop> {
-        let before = match self.ask(GetStatus {}).await? {
-            Ok(before) => before,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let told = self.ask(verb.clone().with_cmd_id(cmd_id())).await?;
-        Ok(told.map(|told| note(&control::said(&verb, self.name, &before, told))))
-    }
 }
 
 #[cfg(test)]

@@ -52,20 +52,49 @@ pub(crate) fn compact(args: &CompactArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// What a verb does, given the state before and the pod's answer.
-pub(super) fn said(verb: &Verb, name: &str, before: &Status, done: Done) -> String {
-    if let Some(why) = done.unchanged {
-        return format!("{name}: {why}; nothing changed");
+pub(super) fn said(verb: &Verb, name: &str, before: &Status, done: &Done) -> String {
+    if let Some(unchanged) = unchanged(verb, name, before, done) {
+        return unchanged;
     }
     match verb {
         Verb::Pause(_) => paused(name, before),
-        Verb::Resume(_) => resumed(name, before),
-        Verb::Cancel(_) => cancelled(name, before),
+        Verb::Resume(_) if before.held.is_none() => format!("{name} asks the model again now"),
+        Verb::Resume(_) => format!("{name} is resumed"),
+        Verb::Cancel(_) => format!("the turn of {name} is being cancelled"),
         Verb::Compact(compact) => compacted(name, before, compact.drop_turns),
         Verb::Pin(_) => format!("{name}: pinned"),
         Verb::Unpin(unpin) => format!("{name}: pin {} is removed", unpin.pin),
         Verb::ForgetRules(_) | Verb::Withdraw(_) | Verb::MoveInput(_) | Verb::StopRun(_) => {
             format!("{name}: done")
         }
+    }
+}
+
+/// Why a verb changes nothing, given the state before and the pod's answer; none if it changes something.
+pub(super) fn unchanged(verb: &Verb, name: &str, before: &Status, done: &Done) -> Option<String> {
+    if let Some(why) = &done.unchanged {
+        return Some(format!("{name}: {why}; nothing changed"));
+    }
+    let works = matches!(before.state, State::Working | State::Waiting) || before.turn.is_some();
+    let held = before.held.as_ref();
+    match (verb, &before.model_wait) {
+        (Verb::Pause(_), _)
+            if before.state == State::Held && held.is_some_and(|held| held.cause == PERSON) =>
+        {
+            Some(format!(
+                "{name} was held already; nothing changed; `yoi resume {name}` continues it"
+            ))
+        }
+        (Verb::Resume(_), None) if held.is_none() => {
+            Some(format!("{name} was not held; nothing changed"))
+        }
+        (Verb::Resume(_), Some(wait)) if held.is_none() && wait.retry_in_s <= 1 => Some(format!(
+            "{name} was not held; it asks the model again already"
+        )),
+        (Verb::Cancel(_), _) if !works => {
+            Some(format!("{name} has no running turn; nothing changed"))
+        }
+        _ => None,
     }
 }
 
@@ -78,39 +107,8 @@ fn paused(name: &str, before: &Status) -> String {
         State::Working => {
             format!("{name} will be held before its next request; `yoi resume {name}` continues it")
         }
-        State::Held
-            if before
-                .held
-                .as_ref()
-                .is_some_and(|held| held.cause == PERSON) =>
-        {
-            format!("{name} was held already; nothing changed; `yoi resume {name}` continues it")
-        }
         State::Idle | State::Waiting | State::Held | State::Stopping | State::Unknown => {
             format!("{name} is held; `yoi resume {name}` continues it")
-        }
-    }
-}
-
-/// What the end of a hold does, given the state before.
-fn resumed(name: &str, before: &Status) -> String {
-    match (&before.held, &before.model_wait) {
-        (Some(_), _) => format!("{name} is resumed"),
-        (None, Some(wait)) if wait.retry_in_s > 1 => format!("{name} asks the model again now"),
-        (None, Some(_)) => format!("{name} was not held; it asks the model again already"),
-        (None, None) => format!("{name} was not held; nothing changed"),
-    }
-}
-
-/// What a cancel does, given the state before.
-fn cancelled(name: &str, before: &Status) -> String {
-    match before.state {
-        State::Working | State::Waiting => format!("the turn of {name} is being cancelled"),
-        State::Idle | State::Held | State::Stopping | State::Unknown if before.turn.is_none() => {
-            format!("{name} has no running turn; nothing changed")
-        }
-        State::Idle | State::Held | State::Stopping | State::Unknown => {
-            format!("the turn of {name} is being cancelled")
         }
     }
 }
@@ -143,7 +141,7 @@ fn tell(
         let mut live = live(&pods, &name, command).await?;
         let before = live.status().await?;
         let done = live.tell(|cmd_id| verb.clone().with_cmd_id(cmd_id)).await?;
-        out::line(&said(&verb, &name, &before, done));
+        out::line(&said(&verb, &name, &before, &done));
         Ok(Exit::Done)
     })?
 }

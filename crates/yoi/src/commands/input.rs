@@ -1,15 +1,23 @@
 //! The prompt, from the command line, from standard input, or both.
 
 use crate::cli::RunArgs;
+use crate::socket::LiveClient;
+use authority::text::first_line;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::plain_file;
+use protocol::method::GetFeatures;
 use rustix::fs::{FileType, fstat};
+use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
+use tui::slash::{ForeignCommand, unknown_to_pod};
+
+/// Characters of an argument that are shown.
+const SHOWN: usize = 40;
 
 /// The longest input, in bytes; what is over 256 KiB is kept whole and shown to the model in part.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
@@ -20,6 +28,62 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Whether a person typed the argument as a command of the pod; what standard input has, something else may have written.
 pub(crate) fn is_command(argument: Option<&OsStr>) -> bool {
     argument.is_some_and(|text| text.as_encoded_bytes().starts_with(b"/"))
+}
+
+/// Refuses an argument that has the form of a command, if it is none of these of the pod: nobody means to send that to a model.
+pub(crate) fn check_command(argument: Option<&OsStr>, known: &[String]) -> Result<(), Failure> {
+    let typed = argument.and_then(OsStr::to_str).unwrap_or_default();
+    let Some(why) = unknown_to_pod(typed, known) else {
+        return Ok(());
+    };
+    let shown = first_line(typed, SHOWN);
+    Err(Failure::new(Exit::Usage, why).help(format!(
+        "to send the text as it is, put a space in front of it: \" {shown}\""
+    )))
+}
+
+/// The same for a live pod; one of an older program tells no commands, and takes the text as it is.
+pub(crate) async fn check_live_command(
+    argument: Option<&OsStr>,
+    live: &mut LiveClient,
+) -> Result<(), Failure> {
+    if !is_command(argument) {
+        return Ok(());
+    }
+    match live.ask(&GetFeatures {}).await {
+        Ok(told) => {
+            let known = commands(&told.report).into_iter();
+            check_command(argument, &known.map(|known| known.name).collect::<Vec<_>>())
+        }
+        Err(_older) => Ok(()),
+    }
+}
+
+/// The commands that the features of a pod offer, from its report.
+pub(crate) fn commands(report: &Value) -> Vec<ForeignCommand> {
+    let list = |of: &Value, key: &str| {
+        let list = of.get(key).and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let text = |of: &Value, key: &str| {
+        of.get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let features = list(report, "features");
+    let commands = features
+        .iter()
+        .flat_map(|feature| list(feature, "commands"));
+    let command = |command: Value| ForeignCommand {
+        name: text(&command, "name"),
+        about: [text(&command, "argument_hint"), text(&command, "about")]
+            .join(" ")
+            .trim()
+            .to_owned(),
+        source: text(&command, "source"),
+    };
+    commands.map(command).collect()
 }
 
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {

@@ -194,6 +194,7 @@ impl HostRun<'_> {
             show_report,
         };
         let (prepared, mut place) = context.prepare(wanted(args))?;
+        input::check_command(args.prompt.as_deref(), &prepared.commands)?;
         let is_planner = prepared.is_planner();
         let hosting = Hosting::new(context, signals.tag(), swept.clone(), log_wanted.clone())?;
         let asks = !(args.json || args.quiet || args.no_ask) && env.stderr_terminal;

@@ -242,6 +242,10 @@ impl ClientRun<'_> {
         target
             .is_planner
             .set(before.is_some_and(|before| before.model == OFFLINE));
+        let argument = self.args.prompt.as_deref();
+        input::check_live_command(argument, live)
+            .await
+            .map_err(Broken::Failed)?;
         self.sent.set(true);
         let input = live.send(self.input()).await.map_err(Broken::Failed)?;
         target.screen.show(input);

@@ -43,6 +43,9 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             (false, false) => (DeliveryMode::Queue, Role::Driver),
         };
         let mut pod = live_as(&pods, &name, COMMAND, role).await?;
+        if !args.run {
+            input::check_live_command(Some(&args.text), &mut pod).await?;
+        }
         let cmd_id = args.key.clone().unwrap_or_else(cmd_id);
         let input = pod
             .send(SendInput {

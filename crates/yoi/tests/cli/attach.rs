@@ -205,9 +205,11 @@ fn a_killed_pod_that_starts_again_leaves_no_gap() {
     b.until("• c00000001 Bash");
     reached(&scene.file("started"));
     host.end(Signal::KILL);
-    a.until("[the connection to p was lost; connecting again]")
-        .types("second");
-    b.until("[the connection to p was lost; connecting again]");
+    for client in [&mut a, &mut b] {
+        client.until("[the connection to p was lost; connecting again]");
+        client.until("[p crashed: its process was killed");
+    }
+    a.types("second");
     let host = Host::start(&scene, &[]);
     for client in [&mut a, &mut b] {
         client
@@ -252,6 +254,45 @@ fn the_end_of_the_pod_ends_it_and_ctrl_c_only_detaches() {
         .yoi(&["attach", "--plain"])
         .ends(69)
         .says(&["no pod of this directory is running"]);
+}
+
+/// Each of it meant another command, or the full screen.
+#[test]
+fn plain_lines_undo_change_the_model_and_go_to_a_new_pod() {
+    let scene = Scene::new();
+    let write = json!({ "name": "Write", "arguments": { "path": "made", "content": "one\n" } });
+    let answers = [json!({ "calls": [write] }), json!({ "text": "made it" })];
+    let model = scene.script("s.jsonl", &answers);
+    let first = Host::start(&scene, &["-m", &model]);
+    let mut client = Attached::start(&scene, &["p"]);
+    client.types("/diff turn").until("p changed no file");
+    client.types("/undo").until("[no turn here changed a file");
+    client.types("go").until("── turn 1: done");
+    client.types("/diff turn").until("+one");
+    client.types("/undo").until("[a line with `y` does it");
+    client
+        .types("/resume")
+        .until("[p was not held; nothing changed]");
+    client.types("/undo").until("[a line with `y` does it");
+    assert!(scene.file("made").exists());
+    client.types("y").until("removed: ");
+    assert!(!scene.file("made").exists());
+    client.types("/model offline");
+    client.until("[the pod starts again …]");
+    client.until("[offline answers from now on]");
+    client.until("[p was started again (process ");
+    assert!(first.is_gone());
+    // No list has it.
+    client.types("/model").until(&format!("[{model}]"));
+    client
+        .types("/new")
+        .until("[attached to project, which is idle");
+    let (_, done) = client.leaves();
+    done.ends(0);
+    for pod in ["p", "project"] {
+        scene.yoi(&["stop", pod]).ends(0);
+    }
+    scene.sound("p");
 }
 
 #[test]

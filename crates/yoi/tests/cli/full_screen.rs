@@ -61,7 +61,11 @@ fn a_person_undoes_changes_the_model_and_goes_from_pod_to_pod() {
     assert!(!scene.file("made").exists());
     person.types("\u{1b}");
     person.misses("removed: ");
+    person.types("/resume\r");
+    person.sees("p was not held; nothing changed");
     person.types("/model\r");
+    // No list has it.
+    person.sees("  scripted:");
     person.sees("▶ offline");
     person.types("\r");
     // The screen is connected again.
@@ -491,7 +495,7 @@ fn the_whole_conversation_is_opened_and_printed() {
     person.sees("turn 1: done");
     // The editor of this terminal prints the file.
     person.types("/log\r");
-    person.sees("what was changed in the editor is not kept");
+    person.sees("the conversation was in the editor");
     person.types("/print\r");
     person.sees("the conversation is in the terminal's scrollback");
     let left = fs::read_dir(scene.path("tmp"))

@@ -1,6 +1,8 @@
 //! Skills: found in the places of the project and the person, named to the model by whose they are, read by calls.
 
+use crate::hosts::Host;
 use crate::scene::Scene;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -228,11 +230,35 @@ fn a_command_becomes_the_input_that_a_person_typed() {
     );
     let (input, _) = sent("/team:plan all of it");
     assert_eq!(input["text"], "Plan it.\n\nall of it");
-    // What is no command, what is not typed at the beginning, and a name of yoi itself stay as they are.
-    for text in ["/etc/hosts is wrong", " /review a", "see /review", "/undo"] {
+    // What has not the form of a command, and what is not typed at the beginning, stay as they are.
+    for text in ["/etc/hosts is wrong", " /review a", "see /review"] {
         let (input, _) = sent(text);
         assert_eq!((&input["text"], input.get("command")), (&json!(text), None));
     }
+    // It was sent to the model.
+    let host = Host::start(&scene, &["-m", &model]);
+    for (text, why) in [
+        (
+            "/reviw a.rs",
+            "no command `/reviw`; did you mean `/review`?",
+        ),
+        ("/undo", "`/undo` is a command of the screen"),
+    ] {
+        for command in [
+            &["run", "--pod", "new", "-m", &model, text][..],
+            &["run", "-m", &model, text],
+            &["run", "--pod", "p", text],
+            &["send", "p", text],
+        ] {
+            let literal = format!("put a space in front of it: \" {text}\"");
+            scene.yoi(command).ends(2).says(&[why, &literal]);
+        }
+    }
+    let names = scene.yoi(&["ls", "--json"]).ends(0).json();
+    assert_eq!(names.as_array().map(Vec::len), Some(1), "{names}");
+    host.end(Signal::TERM);
+    let inputs = scene.records("p");
+    assert!(inputs.iter().all(|record| record["k"] != "input_queued"));
     let told = scene.yoi(&["features", "--json"]).out;
     assert!(
         told.contains("/undo is a command of yoi, which is used"),

@@ -157,7 +157,7 @@ impl Screen {
     /// It needs the pod, which is not there.
     fn is_too_early(&self, slash: &Slash) -> bool {
         let waits = match slash {
-            Slash::Undo { .. } | Slash::Model | Slash::Effort(_) | Slash::New => false,
+            Slash::Undo { .. } | Slash::Model(_) | Slash::Effort(_) | Slash::New => false,
             Slash::Verb(_) => self.starts,
             _ => true,
         };
@@ -196,19 +196,12 @@ impl Screen {
                 self.ask_told("diff", Intent::ShowDiff { since });
             }
             Slash::Undo { all } => self.undo(all),
-            Slash::Model => {
+            Slash::Model(_) | Slash::Effort(_) => {
                 if self.may_restart() {
-                    self.ask_told("model", Intent::ListModels);
-                }
-            }
-            Slash::Effort(effort) => {
-                if self.may_restart() {
-                    let word = effort.word();
-                    self.tell("the pod starts again …", Tone::Dim);
-                    self.outbox.push(Intent::Restart {
-                        options: vec!["--effort".to_owned(), word.to_owned()],
-                        said: format!("the effort is {word} from now on"),
-                    });
+                    match Intent::restart(&slash) {
+                        Some(restart) => self.restart(restart),
+                        None => self.ask_told("model", Intent::ListModels),
+                    }
                 }
             }
             Slash::New => {

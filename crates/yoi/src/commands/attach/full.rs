@@ -6,14 +6,14 @@ mod files;
 mod link;
 mod outside;
 
-pub(super) use self::link::words;
 use self::link::{LastShown, Link, Update};
 use self::outside::{Done, Outside};
 use crate::commands::attach::last_seen;
-use crate::commands::attach::screen::{PAGE, note};
-use crate::commands::attach::{COMMAND, detached, ended};
+use crate::commands::attach::screen::{COMMAND, PAGE, detached, ended, note};
+use crate::commands::input::commands;
 use crate::commands::live::live;
 use crate::look::Look;
+use crate::remedy::in_one;
 use crate::show::out;
 use crate::socket::failure;
 use crate::terminal::{FullTerminal, HungUp, InlinePainter, Painter, Takes, TerminalInput};
@@ -28,13 +28,11 @@ use host::pods::Pods;
 use protocol::event::{Event, PodEnded};
 use protocol::method::{Attach, GetFeatures, Role};
 use rustix::process::{Signal as Number, getpid, kill_process};
-use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use tui::slash::ForeignCommand;
 use tui::{ConnectionState, Intent, Reply, Screen, ScreenSize};
 
 /// From one frame to the next.
@@ -42,7 +40,7 @@ const FRAME: Duration = Duration::from_micros(16_667);
 /// From a key to its frame, at most: 16 ms are felt.
 const KEY_FRAME: Duration = Duration::from_millis(8);
 
-/// From one look at the other pods to the next, at least: a client that rests wakes for none.
+/// From one look at the other pods to the next. A client that rests wakes for it.
 const LOOK: Duration = Duration::from_secs(20);
 
 /// Updates on their way to the screen.
@@ -115,7 +113,7 @@ pub(super) async fn run(
     match Config::vi_keys(env) {
         Ok(true) => screen.use_vi_keys(),
         Ok(false) => {}
-        Err(failure) => screen.hint(&words(&failure)),
+        Err(failure) => screen.hint(&in_one(&failure)),
     }
     let terminal = match FullTerminal::begin(takes) {
         Ok(terminal) => terminal,
@@ -642,33 +640,6 @@ fn notification(text: &str) -> String {
 
 fn now_ms() -> u64 {
     now() / 1000
-}
-
-/// The commands that the features of a pod offer, from its report.
-fn commands(report: &Value) -> Vec<ForeignCommand> {
-    let list = |of: &Value, key: &str| {
-        let list = of.get(key).and_then(Value::as_array);
-        list.cloned().unwrap_or_default()
-    };
-    let text = |of: &Value, key: &str| {
-        of.get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let features = list(report, "features");
-    let commands = features
-        .iter()
-        .flat_map(|feature| list(feature, "commands"));
-    let command = |command: Value| ForeignCommand {
-        name: text(&command, "name"),
-        about: [text(&command, "argument_hint"), text(&command, "about")]
-            .join(" ")
-            .trim()
-            .to_owned(),
-        source: text(&command, "source"),
-    };
-    commands.map(command).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use protocol::record::{RecordHeader, RecordLine};
 use protocol::status::{HoldStatus, Status};
 use tui::transcript as words;
 
+pub(super) const COMMAND: &str = "yoi attach";
+
 /// Records that are asked for at the start, and lines of the transcript that are printed of them.
 pub(super) const PAGE: u32 = 200;
 const SHOWN: usize = 20;
@@ -26,6 +28,9 @@ pub(super) struct Screen {
     status: Status,
     /// Why a request was sent again, as it was told last.
     retried: Option<String>,
+    /// The record that began the newest turn, and that of the newest one that changed a file.
+    turn: Option<u64>,
+    changed_from: Option<u64>,
 }
 
 impl Screen {
@@ -41,6 +46,8 @@ impl Screen {
             transcript,
             status,
             retried: None,
+            turn: None,
+            changed_from: None,
         };
         let (first, lines) = attached
             .page
@@ -77,6 +84,11 @@ impl Screen {
         !self.status.approvals.is_empty()
     }
 
+    /// The record that began the newest turn that changed a file, as far as it was shown.
+    pub(super) fn changed_from(&self) -> Option<u64> {
+        self.changed_from
+    }
+
     pub(super) fn record(&mut self, line: &RecordLine) {
         self.text(line)
             .iter()
@@ -91,7 +103,13 @@ impl Screen {
             kind,
             version,
         } = line.header().ok()?;
-        match Record::decode(&kind, version, line.as_str().as_bytes()) {
+        let record = Record::decode(&kind, version, line.as_str().as_bytes());
+        match &record {
+            Ok(Record::TurnStarted(_)) => self.turn = Some(seq),
+            Ok(Record::FileChanged(_)) => self.changed_from = self.turn,
+            Ok(_) | Err(_) => {}
+        }
+        match record {
             Ok(Record::BackgroundTask(run)) if !run.state.is_failure() => None,
             Ok(record) => self.transcript.numbered(seq, &record, time_us),
             Err(error) => Some(format!("[record {seq} is not shown: {error}]")),
@@ -165,6 +183,14 @@ fn held_text(name: &str, status: &Status, held: &HoldStatus) -> String {
         String::new()
     };
     format!("{name} is held: {}{help}", held.reason)
+}
+
+pub(super) fn detached(name: &str) -> String {
+    format!("detached: {name} keeps running")
+}
+
+pub(super) fn ended(name: &str) -> String {
+    format!("{name} has ended; `yoi start {name}` starts it again")
 }
 
 /// A line that is no part of the transcript.

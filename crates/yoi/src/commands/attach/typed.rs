@@ -12,30 +12,30 @@ const MAX_LINE: u64 = protocol::MAX_LINE as u64;
 /// Lines that were read and not yet obeyed.
 const AHEAD: usize = 16;
 
-/// The lines of standard input.
-pub(super) struct Lines(mpsc::Receiver<TypedText>);
+/// The lines of standard input, or why one cannot be sent.
+pub(super) struct Lines(mpsc::Receiver<Result<String, String>>);
 
 impl Lines {
     /// Reads on a thread of its own, which ends with the program.
-    pub(super) fn begin(pod: &str) -> Result<Self, Failure> {
+    pub(super) fn begin() -> Result<Self, Failure> {
         let (sender, lines) = mpsc::channel(AHEAD);
-        let pod = pod.to_owned();
         let read = move || {
             // Input that cannot be read any more has ended.
-            drop(read(&mut io::stdin().lock(), &pod, &sender));
+            drop(read(&mut io::stdin().lock(), &sender));
         };
         let started = thread::Builder::new().name("stdin".to_owned()).spawn(read);
         started.map_err(|e| no_thread(&e))?;
         Ok(Self(lines))
     }
 
-    /// The next line; none at the end. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Option<TypedText> {
-        self.0.recv().await
+    /// The next line, for this pod; none at the end. Cancel-safe.
+    pub(super) async fn next(&mut self, pod: &str) -> Option<TypedText> {
+        let line = self.0.recv().await?;
+        Some(line.map_or_else(TypedText::Wrong, |line| read_plain(&line, pod)))
     }
 }
 
-fn read(input: &mut impl BufRead, pod: &str, sender: &mpsc::Sender<TypedText>) -> io::Result<()> {
+fn read(input: &mut impl BufRead, sender: &mpsc::Sender<Result<String, String>>) -> io::Result<()> {
     let mut bytes = Vec::new();
     loop {
         bytes.clear();
@@ -43,18 +43,18 @@ fn read(input: &mut impl BufRead, pod: &str, sender: &mpsc::Sender<TypedText>) -
             return Ok(());
         }
         let whole = bytes.ends_with(b"\n") || (bytes.len() as u64) < MAX_LINE;
-        let typed = match std::str::from_utf8(&bytes) {
+        let line = match std::str::from_utf8(&bytes) {
             _ if !whole => {
                 input.skip_until(b'\n')?;
-                TypedText::Wrong(format!(
+                Err(format!(
                     "a line of more than {} KiB was not sent",
                     MAX_LINE / 1024
                 ))
             }
-            Ok(line) => read_plain(line, pod),
-            Err(_) => TypedText::Wrong("a line that is not UTF-8 was not sent".to_owned()),
+            Ok(line) => Ok(line.to_owned()),
+            Err(_) => Err("a line that is not UTF-8 was not sent".to_owned()),
         };
-        if typed != TypedText::Nothing && sender.blocking_send(typed).is_err() {
+        if sender.blocking_send(line).is_err() {
             return Ok(());
         }
     }
@@ -69,13 +69,10 @@ mod tests {
         let (sender, mut lines) = mpsc::channel(AHEAD);
         let long = vec![b'x'; usize::try_from(MAX_LINE).unwrap() + 1];
         let input = [&b"one\n\xff\n"[..], &long, b"\ntwo"].concat();
-        read(&mut input.as_slice(), "p", &sender).unwrap();
+        read(&mut input.as_slice(), &sender).unwrap();
         drop(sender);
-        let read: Vec<TypedText> = std::iter::from_fn(|| lines.blocking_recv()).collect();
-        let wrong = |typed: &TypedText| matches!(typed, TypedText::Wrong(_));
-        assert!(
-            matches!(&read[..], [TypedText::Input(one), bad, long, TypedText::Input(two)]
-            if one == "one" && wrong(bad) && wrong(long) && two == "two")
-        );
+        let read: Vec<_> = std::iter::from_fn(|| lines.blocking_recv()).collect();
+        assert!(matches!(&read[..], [Ok(one), Err(_), Err(_), Ok(two)]
+            if one == "one\n" && two == "two"));
     }
 }

@@ -6,7 +6,7 @@ use crate::commands::attach::screen::PAGE;
 use crate::commands::control::unchanged;
 use crate::commands::live::{LOST_LOOK, lost};
 use crate::commands::new_rules::NewRules;
-use crate::remedy;
+use crate::remedy::in_one;
 use crate::show::rule_preview;
 use crate::socket::failure;
 use client::ClientError;
@@ -180,13 +180,9 @@ impl Link {
     }
 
     /// The same, but not again: what it is about may be over when the connection is there again.
-    async fn ask_now<A: Ask<Answer = Done>>(&mut self, ask: A) -> Result<Option<Reply>, Over> {
+    async fn ask_once<A: Ask>(&mut self, ask: A) -> Result<Result<A::Answer, Reply>, Over> {
         let failure = match self.answer(&ask).await {
-            Ok(done) => {
-                return Ok(done
-                    .unchanged
-                    .map(|why| Reply::Failed(format!("{why}; nothing changed"))));
-            }
+            Ok(answer) => return Ok(Ok(answer)),
             Err(error) => self.failed(error).await?,
         };
         let lost = || {
@@ -239,7 +235,7 @@ impl Link {
                 let edited = self.ask(edit).await?;
                 Ok(edited.err().map(|failure| Reply::SendFailed {
                     text,
-                    why: words(&failure),
+                    why: in_one(&failure),
                 }))
             }
             Intent::SendNow { input, text, typed } => match self
@@ -254,12 +250,12 @@ impl Link {
                     let text = typed.unwrap_or(text);
                     self.send(text, DeliveryMode::Steer, expand).await
                 }
-                Err(failure) => Ok(Some(Reply::Failed(words(&failure)))),
+                Err(failure) => Ok(Some(Reply::Failed(in_one(&failure)))),
             },
             Intent::Do(verb) => {
                 let asked = matches!(verb, Verb::StopRun(_))
                     .then(|| Reply::Note("the task was asked to stop".to_owned()));
-                let failed = self.ask_now(verb.with_cmd_id(cmd_id())).await?;
+                let failed = self.tell_pod(verb).await?;
                 Ok(failed.or(asked))
             }
             Intent::Stop => {
@@ -287,14 +283,14 @@ impl Link {
                     })
                     .await?;
                 Ok(Some(page.map_or_else(
-                    |failure| Reply::PageFailed(words(&failure)),
+                    |failure| Reply::PageFailed(in_one(&failure)),
                     Reply::Page,
                 )))
             }
             Intent::FetchApprovals => {
                 let open = self.ask(GetApprovals {}).await?;
                 Ok(Some(open.map_or_else(
-                    |failure| Reply::ApprovalsFailed(words(&failure)),
+                    |failure| Reply::ApprovalsFailed(in_one(&failure)),
                     Reply::Approvals,
                 )))
             }
@@ -318,7 +314,7 @@ impl Link {
                     })
                     .await?;
                 Ok(Some(Reply::Shown(undone.map_or_else(
-                    |failure| Err(words(&failure)),
+                    |failure| Err(in_one(&failure)),
                     |undone| {
                         let failed = undone.failure.map(|failure| failure.message);
                         let lines: Vec<String> = undone.lines.into_iter().chain(failed).collect();
@@ -333,7 +329,7 @@ impl Link {
             | Intent::ChangeFeature { .. } => self.perform_in_panel(intent).await,
             Intent::PreviewCall { id } => {
                 let call = self.ask(PreviewCall { id }).await?;
-                let call = call.unwrap_or_else(|failure| PreviewedCall::unknown(words(&failure)));
+                let call = call.unwrap_or_else(|failure| PreviewedCall::unknown(in_one(&failure)));
                 Ok(Some(Reply::CallPreview { id, call }))
             }
             Intent::PreviewRule { id } => {
@@ -382,7 +378,7 @@ impl Link {
             Intent::FetchStatus => {
                 let status = self.ask(GetStatus {}).await?;
                 Ok(Some(status.map_or_else(
-                    |failure| Reply::Failed(words(&failure)),
+                    |failure| Reply::Failed(in_one(&failure)),
                     |status| Reply::Status(Box::new(status)),
                 )))
             }
@@ -398,7 +394,7 @@ impl Link {
             Intent::FetchFeatures => {
                 let told = match (self.ask(GetFeatures {}).await?, self.feature_files().await?) {
                     (Ok(told), Ok(files)) => Ok(files.list(&told.report)),
-                    (Err(failure), _) | (_, Err(failure)) => Err(words(&failure)),
+                    (Err(failure), _) | (_, Err(failure)) => Err(in_one(&failure)),
                 };
                 Ok(Some(Reply::Features(told)))
             }
@@ -413,7 +409,7 @@ impl Link {
                 Ok(Some(Reply::FeaturePreview {
                     id,
                     change,
-                    text: text.map_err(|failure| words(&failure)),
+                    text: text.map_err(|failure| in_one(&failure)),
                 }))
             }
             Intent::ChangeFeature { id, change } => {
@@ -427,7 +423,7 @@ impl Link {
                     .await?
                     .and_then(|files| files.write(&shown.ok_or_else(unseen)?));
                 Ok(Some(done.map_or_else(
-                    |failure| Reply::Failed(words(&failure)),
+                    |failure| Reply::Failed(in_one(&failure)),
                     Reply::FeatureChanged,
                 )))
             }
@@ -462,7 +458,7 @@ impl Link {
             .await?;
         Ok(sent.err().map(|failure| Reply::SendFailed {
             text,
-            why: words(&failure),
+            why: in_one(&failure),
         }))
     }
 
@@ -470,7 +466,7 @@ impl Link {
     async fn preview(&mut self, id: u64) -> Result<Result<String, String>, Over> {
         let open = match self.ask(GetApprovals {}).await? {
             Ok(open) => open.approvals.into_iter().find(|open| open.approval == id),
-            Err(failure) => return Ok(Err(words(&failure))),
+            Err(failure) => return Ok(Err(in_one(&failure))),
         };
         let Some(asked) = open else {
             return Ok(Err(format!("approval {id} does not wait any more")));
@@ -478,7 +474,7 @@ impl Link {
         let new =
             match UserRules::of(&self.env).and_then(|file| NewRules::of_question(file, &asked)) {
                 Ok(new) => new,
-                Err(failure) => return Ok(Err(words(&failure))),
+                Err(failure) => return Ok(Err(in_one(&failure))),
             };
         let past = self
             .ask(GetPastCalls { id })
@@ -495,7 +491,7 @@ impl Link {
         let failed = |failure: &Failure| {
             Ok(Some(Reply::ApproveFailed {
                 id,
-                why: words(failure),
+                why: in_one(failure),
             }))
         };
         let shown = self
@@ -526,7 +522,7 @@ impl Link {
                 Ok(None) => Some(Reply::Failed(format!(
                     "approval {id} was answered before, and no rule was written"
                 ))),
-                Err(failure) => Some(Reply::Failed(words(&failure))),
+                Err(failure) => Some(Reply::Failed(in_one(&failure))),
             },
         )
     }
@@ -550,13 +546,4 @@ fn another(recorded: &ApprovalResolved, decision: AllowOrDeny) -> Option<String>
         ("allow", _) => Some(format!("approval {id} was already allowed{by}")),
         _ => Some(format!("approval {id} was already denied{by}")),
     }
-}
-
-/// A failure in one text.
-pub(in crate::commands::attach) fn words(failure: &Failure) -> String {
-    let help = failure
-        .help
-        .as_ref()
-        .map_or_else(String::new, |help| format!("; {}", remedy::help(help)));
-    format!("{}{help}", failure.message)
 }

@@ -2,14 +2,13 @@
 //! its own.
 
 use super::files;
-use super::link::words;
+use crate::commands::attach::own::{self, printed};
 use crate::commands::start::{SELF, stopped_in};
-use crate::commands::{ls, models, pod_names, undo};
+use crate::commands::{ls, undo};
+use crate::remedy::in_one;
 use authority::text::{Lines, strip};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use host::compose::model::OFFLINE;
-use host::config::Config;
 use host::env::Env;
 use host::exit::Failure;
 use host::pods::Pods;
@@ -21,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use tokio::sync::mpsc;
+use tui::slash::Slash;
 use tui::{Intent, Reply, ShownText};
 
 /// Bytes of a text that terminals take for the clipboard.
@@ -110,7 +110,8 @@ impl<'a> Outside<'a> {
         let editor = self.editor();
         let dir = self.env.temp_dir();
         self.begin(true, move || match conversation_in(&editor, &dir, &name) {
-            Ok(()) => Reply::Note("what was changed in the editor is not kept".to_owned()),
+            Ok(false) => Reply::Note("the conversation was in the editor".to_owned()),
+            Ok(true) => Reply::Note("what was changed in the editor is not kept".to_owned()),
             Err(why) => Reply::Failed(why),
         });
     }
@@ -139,7 +140,7 @@ impl<'a> Outside<'a> {
     /// Lists all pods.
     pub(super) fn list_pods(&self) {
         let env = self.env.clone();
-        self.beside(move || Reply::Pods(ls::entries(&env).map_err(|failure| words(&failure))));
+        self.beside(move || Reply::Pods(ls::entries(&env).map_err(|failure| in_one(&failure))));
     }
 
     /// How many other pods wait for a person.
@@ -171,58 +172,41 @@ impl<'a> Outside<'a> {
         let env = self.env.clone();
         self.beside(move || {
             let lines = Pods::of(&env).and_then(|pods| undo::preview(&pods, &name, to));
-            Reply::Shown(lines.map_err(|failure| words(&failure)).map(
-                |lines| match lines.is_empty() {
+            Reply::Shown(lines.map_err(|failure| in_one(&failure)).map(|lines| {
+                match lines.is_empty() {
                     true => ShownText::of(&format!("{name}: nothing to undo")),
                     false => ShownText {
                         confirms: Some(Intent::Undo { to }),
                         ..ShownText::of(&lines.join("\n"))
                     },
-                },
-            ))
+                }
+            }))
         });
     }
 
     /// The models that can answer, and what each choice does.
     pub(super) fn list_models(&self) {
+        let name = self.name.to_owned();
         let env = self.env.clone();
-        self.beside(move || Reply::Shown(models(&env).map_err(|failure| words(&failure))));
+        self.beside(move || {
+            let listed = Pods::of(&env).and_then(|pods| models(&pods.dir(&name), &env));
+            Reply::Shown(listed.map_err(|failure| in_one(&failure)))
+        });
     }
 
     /// Stops the pod in good order and starts it again with these options.
     pub(super) fn restart(&self, options: Vec<String>, said: String) {
         let name = self.name.to_owned();
         self.beside(move || {
-            let start: Vec<&str> = ["start", "-q", &name]
-                .into_iter()
-                .chain(options.iter().map(String::as_str))
-                .collect();
-            if let Err(why) = printed(None, &["stop", &name]) {
-                return Reply::Failed(why);
-            }
-            match printed(None, &start) {
-                Ok(_) => Reply::Note(said),
-                // It goes on as it was; if it cannot do that either, the first reason is the one to know.
-                Err(why) => {
-                    printed(None, &["start", "-q", &name]).ok();
-                    Reply::Failed(why)
-                }
-            }
+            own::restart(&name, &options).map_or_else(Reply::Failed, |()| Reply::Note(said))
         });
     }
 
     /// Starts a pod with an empty conversation in this directory.
     pub(super) fn new_pod(&self, dir: String, model: String) {
-        let mut env = self.env.clone();
-        env.cwd = PathBuf::from(&dir);
+        let env = self.env.clone();
         self.beside(move || {
-            let started = pod_names::new_name(&env)
-                .map_err(|failure| words(&failure))
-                .and_then(|name| {
-                    printed(Some(&dir), &["start", "-q", &name, "-m", &model])?;
-                    Ok(name)
-                });
-            started.map_or_else(Reply::Failed, Reply::Started)
+            own::new_pod(&dir, &model, &env).map_or_else(Reply::Failed, Reply::Started)
         });
     }
 
@@ -286,51 +270,24 @@ fn to_tmux(text: &str) -> Result<(), String> {
     }
 }
 
-fn models(env: &Env) -> Result<ShownText, Failure> {
-    let found = models::find(&Config::load(env)?, env)?;
-    let names = found.iter().filter(|found| found.ready);
-    let names = names.flat_map(|found| &found.models);
+/// The models, and the change to each.
+fn models(dir: &Path, env: &Env) -> Result<ShownText, Failure> {
+    let all = own::models(dir, env)?;
     let row = |model: &String| {
-        let restart = Intent::Restart {
-            options: vec!["-m".to_owned(), model.clone()],
-            said: format!("{model} answers from now on"),
-        };
-        (model.clone(), restart)
+        let restart = Intent::restart(&Slash::Model(model.clone()))?;
+        Some((model.clone(), restart))
     };
-    let all: Vec<_> = std::iter::once(&OFFLINE.to_owned())
-        .chain(names)
-        .map(row)
-        .collect();
-    let more = all.len().saturating_sub(MAX_MODELS);
     let text =
         "Enter changes the model: the pod stops and starts again, and its conversation stays"
             .to_owned();
     Ok(ShownText {
-        text: match more {
+        text: match all.len().saturating_sub(MAX_MODELS) {
             0 => text,
             more => format!("{text}\n… {more} more: `yoi models --json`"),
         },
-        choices: all.into_iter().take(MAX_MODELS).collect(),
+        choices: all.iter().take(MAX_MODELS).filter_map(row).collect(),
         ..ShownText::default()
     })
-}
-
-/// What a command of this program prints; or the first line of why it failed.
-fn printed(dir: Option<&str>, args: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(SELF);
-    command.args(args).stdin(Stdio::null());
-    if let Some(dir) = dir {
-        command.current_dir(dir);
-    }
-    let done = command
-        .output()
-        .map_err(|error| authority::explain(&error))?;
-    if !done.status.success() {
-        let why = String::from_utf8_lossy(&done.stderr);
-        let why = why.lines().next().unwrap_or("it failed");
-        return Err(why.strip_prefix("error: ").unwrap_or(why).to_owned());
-    }
-    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
 /// Writes the transcript of a pod, by this program.
@@ -356,11 +313,23 @@ fn conversation(name: &str, to: Stdio) -> Result<(), String> {
     Err(format!("`yoi log {name}`: {why}"))
 }
 
-fn conversation_in(editor: &OsString, dir: &Path, name: &str) -> Result<(), String> {
+/// Whether the text was changed there.
+fn conversation_in(editor: &OsString, dir: &Path, name: &str) -> Result<bool, String> {
     let (path, file) = private(dir)?;
-    let done = conversation(name, file.into()).and_then(|()| in_editor(editor, &path));
+    let done = conversation(name, file.into()).and_then(|()| changed_in(editor, &path));
     drop(fs::remove_file(&path));
     done
+}
+
+/// Runs the editor; whether it wrote the file.
+fn changed_in(editor: &OsString, path: &Path) -> Result<bool, String> {
+    let written = || {
+        let meta = fs::metadata(path).ok()?;
+        Some((meta.modified().ok()?, meta.len()))
+    };
+    let before = written();
+    in_editor(editor, path)?;
+    Ok(written() != before)
 }
 
 /// A new file for a person's editor, which nobody else reads.
@@ -478,6 +447,21 @@ mod tests {
                 .map(|text| text.len()),
             Ok(1_048_576)
         );
+    }
+
+    /// Who only looked was told that changes are not kept.
+    #[test]
+    fn a_conversation_that_was_only_looked_at_was_not_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("shown");
+        for (editor, is_changed) in [("cat", false), ("sed -i s/a/bb/", true)] {
+            fs::write(&path, "a").unwrap();
+            assert_eq!(
+                changed_in(&editor.into(), &path),
+                Ok(is_changed),
+                "{editor}"
+            );
+        }
     }
 
     #[test]

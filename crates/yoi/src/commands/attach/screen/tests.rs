@@ -184,6 +184,8 @@ fn a_record_has_the_same_words_at_all_doors() {
             transcript: Transcript::new(false),
             status: serde_json::from_value(status).unwrap(),
             retried: None,
+            turn: None,
+            changed_from: None,
         };
         let mut screen = tui::Screen::before_any_record("p", Theme::Plain);
         let written = Written::default();
