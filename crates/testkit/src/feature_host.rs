@@ -14,7 +14,7 @@ use crate::clock::ManualClock;
 use crate::model::ModelScript;
 use crate::rig::PodUnderTest;
 use crate::tool::FnTool;
-use authority::SandboxMode;
+use authority::{SandboxMode, Secret};
 use pod::feature::{
     FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability,
     InstallOutcome,
@@ -134,6 +134,31 @@ impl FeatureHost {
     /// Installs another feature, too, with all capabilities that it requests.
     pub fn with(mut self, feature: impl FeatureModule) -> Self {
         self.setting.beside.push(Arc::new(feature));
+        self
+    }
+
+    /// Offers an endpoint of this machine, such as `127.0.0.1:9000`: grants of endpoints can name it. Without this, no host
+    /// can be reached.
+    ///
+    /// # Panics
+    /// It is no host and port.
+    pub fn endpoint(mut self, at: &str) -> Self {
+        let at = at.parse().unwrap_or_else(|error| panic!("{error}"));
+        self.setting.endpoints.push(at);
+        self
+    }
+
+    /// Offers a secret, which is kept out of all that the pod writes.
+    ///
+    /// # Panics
+    /// It is too short for that.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the secret of a test, for features of its own"
+    )]
+    pub fn secret(mut self, name: &str, value: &str) -> Self {
+        let secret = Secret::new(&ambient::claim(), name, value.to_owned());
+        self.setting.secrets.push(secret);
         self
     }
 

@@ -24,6 +24,7 @@ mod model;
 mod points;
 mod rig;
 mod ruling;
+mod server;
 mod tool;
 
 pub use clock::ManualClock;
@@ -40,4 +41,5 @@ pub use model::{ModelScript, ScriptedAnswer};
 pub use points::KillPoints;
 pub use rig::{PodRun, PodUnderTest, RunEnd, TERMS, read};
 pub use ruling::Ruling;
+pub use server::{Expected, ScriptedServer, SeenRequest, ServerAnswer, on};
 pub use tool::FnTool;

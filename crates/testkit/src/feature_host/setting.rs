@@ -2,7 +2,10 @@
 
 use crate::rig::Tools;
 use crate::tool::FnTool;
-use authority::{Access, Ambient, Confinement, EnvPolicy, Net, SandboxMode, Spawner, Workspace};
+use authority::{
+    Access, Ambient, Confinement, EnvPolicy, HostPort, Net, Redactor, SandboxMode, Secret, Spawner,
+    Workspace,
+};
 use pod::feature::{
     CapabilityPolicy, CommandDeclaration, EnricherDeclaration, FeatureDescriptor, FeatureId,
     FeatureModule, FeatureRegistryBuilder, HostCapability, HostServices, PodLink, Settings,
@@ -30,6 +33,9 @@ pub(crate) struct Setting {
     pub(crate) tools: Vec<FnTool>,
     pub(crate) beside: Vec<Arc<dyn FeatureModule>>,
     pub(crate) settings: Settings,
+    /// Of this machine: all that can be reached.
+    pub(crate) endpoints: Vec<HostPort>,
+    pub(crate) secrets: Vec<Secret>,
     dirs: PathBuf,
 }
 
@@ -103,8 +109,17 @@ impl Setting {
             .files(StateScope::User, state("user-state"));
         let project = workspace.project().to_owned();
         let services = HostServices::none().root(HostCapability::WORKSPACE, workspace);
-        // No host can be reached, whatever is granted: tests do not connect.
-        let services = services.net(Net::to(&ambient, [])).link(link);
+        // No host can be reached, whatever is granted, but those of the test itself.
+        let services = services
+            .net(Net::to(&ambient, []))
+            .endpoints(Net::to(&ambient, self.endpoints.clone()))
+            .link(link);
+        let secrets = self.secrets.iter().cloned();
+        let services = secrets.fold(services, HostServices::secret);
+        let services = match Redactor::new(&self.secrets) {
+            Ok(redactor) => services.redact(redactor),
+            Err(why) => panic!("{why}"),
+        };
         let others: Vec<_> = self.beside.iter().map(declared).collect();
         let requests = || {
             others
