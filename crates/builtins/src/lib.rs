@@ -68,7 +68,11 @@ pub fn declared() -> Vec<FeatureDescriptor> {
     all(unworded)
         .iter()
         .map(|module| module.descriptor())
-        .chain([commands::declared(), skills::declared()])
+        .chain([
+            commands::declared(),
+            skills::declared(),
+            api_core::tools::declared(),
+        ])
         .chain(policies::declared())
         .collect()
 }

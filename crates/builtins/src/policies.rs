@@ -1,6 +1,6 @@
 //! Every built-in feature once: how it is made, and what it may have unless a person says otherwise. Those with settings,
 //! each of a type of its own, are off until configured, except the one that waits for inputs with a schema, and the one for
-//! results of MCP servers where there are some.
+//! results of MCP servers and providers where there are some.
 
 use crate::circuit_breaker::CircuitBreaker;
 use crate::clock::Now;
@@ -32,6 +32,10 @@ use crate::{
     work_item, work_item_intake, write_policy,
 };
 use HostCapability as Can;
+use api_core::provider::{ISSUES, MERGE_REQUESTS, PIPELINES, RELEASES};
+use api_core::source::{CheckedSource, ProviderFeature, SourceProvider};
+use api_core::tools as sources;
+use api_github::{self as github, GitHub};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule, HostCapability};
 use pod::hook::{
     Event, PostAssistant, PreRequest, PreToolCall, PromptSubmit, ToolOutcome, ToolRepeat,
@@ -84,8 +88,8 @@ macro_rules! opt_in {
     };
 }
 
-/// What the features that are on by default may have; those of skills and commands are on where there are some.
-const ALWAYS_ON: [Grants; 6] = [
+/// What the features that are on by default may have; those of skills, commands and providers are on where there are some.
+const ALWAYS_ON: [Grants; 7] = [
     (files::ID, &[ANY_TOOL, Can::WRITE_WORKSPACE]),
     (search::ID, &[ANY_TOOL, Can::READ_WORKSPACE]),
     (
@@ -94,6 +98,7 @@ const ALWAYS_ON: [Grants; 6] = [
     ),
     (commands::ID, &[Can::ANY_COMMAND]),
     (skills::ID, &[ANY_TOOL, skills::READ]),
+    (sources::ID, &sources::GRANTS),
     (
         task::ID,
         &[ANY_TOOL, GATE_REQUESTS, Can::SESSION_STATE, task::NOTIFY],
@@ -146,6 +151,10 @@ opt_in! {
         [HOOK_RESULTS, Can::ANY_RESULT, Can::SESSION_STATE];
     format: |own, _| ShorterResults::new(own),
         [SHAPE_RESULTS, Can::ANY_RESULT];
+    // Its settings name its host and its token, which it then has.
+    github: |own, _| GitHub::new(own),
+        [Can::provide(ISSUES.name()), Can::provide(MERGE_REQUESTS.name()),
+         Can::provide(PIPELINES.name()), Can::provide(RELEASES.name()), Can::ANY_ENRICHING];
     output_validate: |own, _| OutputValidate::new(own),
         [JUDGE_INPUTS, END_TURNS, Can::ANY_PROGRAM, Can::READ_WORKSPACE];
     step_tracer: |Nothing {}, now| Ok(StepTracer::new(now)),
@@ -230,6 +239,25 @@ pub fn with_settings(
         feature,
     };
     made(of, now)
+}
+
+/// The providers that `enabled` names, as a person checks them. One whose settings are invalid is left out.
+pub fn checked_sources(
+    settings: &BTreeMap<FeatureId, Settings>,
+    enabled: impl Fn(&FeatureId) -> bool,
+) -> Vec<Box<dyn CheckedSource>> {
+    let rows: [(FeatureId, MadeSource); 1] = [(github::ID, checked::<github::Repository>)];
+    let on = rows.into_iter().filter(|(id, _)| enabled(id));
+    on.filter_map(|(id, made)| made(Value::Object(settings.get(&id).cloned()?)))
+        .collect()
+}
+
+/// Makes a provider of its settings.
+type MadeSource = fn(Value) -> Option<Box<dyn CheckedSource>>;
+
+fn checked<P: SourceProvider>(settings: Value) -> Option<Box<dyn CheckedSource>> {
+    let settings = serde_json::from_value(settings).ok()?;
+    Some(Box::new(ProviderFeature::<P>::new(settings).ok()?))
 }
 
 /// Features, or the first whose settings are invalid.

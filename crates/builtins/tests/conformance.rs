@@ -24,6 +24,7 @@ fn settings(id: &FeatureId) -> Settings {
         "dedup" => json!({"min_bytes": 1}),
         "output-validate" => json!({"schema": {"type": "object"}}),
         "redact" => json!({"patterns": ["canary-[0-9]+"]}),
+        "github" => json!({"owner": "octocat", "repo": "hello"}),
         "work-item" => json!({"read_first": true}),
         _ => json!({}),
     };

@@ -48,11 +48,14 @@ impl AddedFeatures {
 
     /// Everything that the program has declared, the built-in features first.
     pub fn declared(&self) -> Vec<FeatureDescriptor> {
-        let added = self
-            .features
+        builtins::declared().into_iter().chain(self.own()).collect()
+    }
+
+    /// What these features have declared.
+    pub fn own(&self) -> impl Iterator<Item = FeatureDescriptor> {
+        self.features
             .iter()
-            .filter_map(|added| added.declared.clone());
-        builtins::declared().into_iter().chain(added).collect()
+            .filter_map(|added| added.declared.clone())
     }
 
     /// A policy with the default grants of these features.

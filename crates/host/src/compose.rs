@@ -11,6 +11,7 @@ mod recording;
 pub mod roots;
 pub mod secrets;
 pub mod servers;
+pub mod sources;
 mod stores;
 pub mod switches;
 mod webhook;

@@ -40,17 +40,21 @@ const ARROWS: &[Row] = &[
     // the named process; no concrete tools, vendors, terminals, argv
     Row { name: "pod",           ours: &["authority", "llm-worker", "protocol", "session-store", "shell"], never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
-    Row { name: "builtins",      ours: &["authority", "format-pipeline", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "builtins",      ours: &["api-core", "api-github", "authority", "format-pipeline", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // packages that are read, not compiled in: manifests, digests, programs of tools; opens nothing, knows no pod's inside
     Row { name: "plugin",        ours: &["authority", "http-client", "llm-worker", "pod", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // scripts in Lua that answer requests, inside a guest; streams, files and time are handed in
     Row { name: "lua",           ours: &[],                                                     never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // MCP servers as features: the protocol, pins, results; opens nothing, knows no pod's inside
     Row { name: "mcp",           ours: &["authority", "http-client", "llm-worker", "pod"],      never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    // what providers have in common: traits, tools, HTTP with a token; no vendor, no configuration
+    Row { name: "api-core",      ours: &["authority", "http-client", "llm-worker", "pod"],      never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    // one vendor each: its bytes to the words of api-core and back
+    Row { name: "api-github",    ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // results as texts that cost fewer tokens; no tool, no pod, no file, no clock
     Row { name: "format-pipeline", ours: &[],                                                   never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // what hosts pods: environment, configuration, composition, the process of a pod; no command line, no terminal, no connection to a pod
-    Row { name: "host",          ours: &["ambient", "authority", "builtins", "llm-worker", "mcp", "offline", "plugin", "pod", "protocol", "provider", "session-store"], never: &["clap", "crossterm", "ratatui"] },
+    Row { name: "host",          ours: &["ambient", "api-core", "authority", "builtins", "llm-worker", "mcp", "offline", "plugin", "pod", "protocol", "provider", "session-store"], never: &["clap", "crossterm", "ratatui"] },
     // the binary: command line and terminal
     Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "host", "llm-worker", "lua", "mcp", "plugin", "pod", "protocol", "provider", "session-store", "tui"], never: &[] },
     // scripted model, failing store, wait points: for authors of features

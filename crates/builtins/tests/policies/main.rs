@@ -59,10 +59,16 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         retry,
         dedup,
         format,
+        github,
         validate,
         tracer,
     ] = OPT_IN;
     let cases = [
+        (
+            github.clone(),
+            json!({"owner": "o", "repo": "a/b"}),
+            "`repo`",
+        ),
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
         (memory, json!({"author": "x"}), "author"),

@@ -4,6 +4,7 @@ use super::grants;
 use super::off::{Off, is_unused};
 use super::packages::{self, Packages};
 use super::servers;
+use super::sources::Sources;
 use crate::config::parser_text::in_words;
 use crate::config::{Config, Granted, Sourced, Switches};
 use crate::env::Env;
@@ -50,18 +51,12 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
         .filter(|(_, switches)| switches.on())
         .filter_map(|(id, _)| id.parse().ok())
         .collect();
-    // Without settings the one is asked about nothing but inputs with a schema, the other about results of servers.
-    let mut by_default = vec![output_validate::ID];
-    if !config.servers(env).all.is_empty() {
-        by_default.push(format::ID);
-    }
-    by_default.retain(|id| {
-        let switches = config.features.get(&id.to_string());
-        switches.is_none_or(|switches| switches.off().is_none())
-    });
-    on.extend(by_default);
-    let mut modules = builtins::all(env.words.path);
     let settings = written(config)?;
+    let opted = opted_in(config, &settings, &on)?;
+    let sources = Sources::of(config, env, &opted);
+    on.extend(on_by_default(config, env, &sources));
+    let mut modules = builtins::all(env.words.path);
+    // What is on by default has settings, too.
     modules.extend(opted_in(config, &settings, &on)?);
     modules.extend(env.added.modules());
     let unused: Vec<FeatureId> = declared
@@ -74,6 +69,7 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
         .filter(|feature| OPT_IN.contains(&feature.id) && !on.contains(&feature.id));
     let mut policy = env.added.granted(grants::defaults());
     policy = with_skills(config, env, policy, &mut modules);
+    policy = sources.decided(policy, &mut modules);
     for feature in off {
         policy = policy.disable(feature.id.clone(), "default");
         modules.push(Arc::new(Off(feature)));
@@ -128,6 +124,20 @@ pub fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
         webhook,
         packages,
     })
+}
+
+/// The features with settings that are on without any, unless they are switched off. The one is asked about nothing but
+/// inputs with a schema, the other about results of servers and providers.
+fn on_by_default(config: &Config, env: &Env, sources: &Sources) -> Vec<FeatureId> {
+    let mut ids = vec![output_validate::ID];
+    if !config.servers(env).all.is_empty() || sources.has_provider {
+        ids.push(format::ID);
+    }
+    ids.retain(|id| {
+        let switches = config.features.get(&id.to_string());
+        switches.is_none_or(|switches| switches.off().is_none())
+    });
+    ids
 }
 
 /// Adds the skills and commands that were found. Their features are off where there are none.
@@ -216,7 +226,7 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
 }
 
 /// The settings of all features, as they are written.
-fn written(config: &Config) -> Result<BTreeMap<FeatureId, Settings>, Failure> {
+pub(super) fn written(config: &Config) -> Result<BTreeMap<FeatureId, Settings>, Failure> {
     let mut settings: BTreeMap<FeatureId, Settings> = BTreeMap::new();
     for (id, switches) in &config.features {
         let Ok(id) = id.parse::<FeatureId>() else {

@@ -12,6 +12,7 @@ use authority::text::escape_line;
 use host::compose::compose;
 use host::compose::model::{affordable, build, choose, in_the_clear};
 use host::compose::roots::Added;
+use host::compose::sources::{self, SourceCheck};
 use host::config::Config;
 use host::config::file::{Mode, NetworkMode};
 use host::env::Env;
@@ -84,6 +85,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             checks.extend(endpoints(found));
             checks.extend(features(&config, env));
             checks.extend(servers(&config, env));
+            checks.extend(sources(&config, env));
             checks.extend(skills(&config, env));
             checks.push(secrets(&config));
         }
@@ -341,6 +343,16 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
         }),
     });
     checks
+}
+
+/// The providers of issues and the like, each asked about its token and its project.
+fn sources(config: &Config, env: &Env) -> Vec<Check> {
+    let checks = sources::check(&ambient::claim(), config, env).into_iter();
+    let check = |SourceCheck { name, found }| match found {
+        Ok(lines) => works("provider", format!("{name}: {}", lines.join("; "))),
+        Err(why) => broken("provider", format!("{name}: {why}")),
+    };
+    checks.map(check).collect()
 }
 
 /// The MCP servers of the person, of which none is started; about so much text each adds to a request.
