@@ -1,11 +1,11 @@
-//! `builtin:format`: results in the encoding with the fewest tokens, within a budget. On where there are MCP servers, for
-//! their results that are JSON; for other tools when the settings name them.
+//! `builtin:format`: results in the encoding with the fewest tokens, within a budget. On where there are MCP servers or
+//! providers, for their results that are JSON; for other tools when the settings name them.
 //!
 //! What it got is stored by the host and read back by `ReadOutput`. It returns nothing when that would save little.
 
 use format_pipeline::budget::{BudgetConfig, Shortened, shorten};
 use format_pipeline::token_counter::TokenCounter;
-use llm_worker::{ResultStatus, ToolOutput};
+use llm_worker::{ResultStatus, ToolEffect, ToolOutput};
 use pod::feature::{
     FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     HookContribution, HookDeclaration,
@@ -21,6 +21,16 @@ pub const ID: FeatureId = FeatureId::builtin("format");
 
 /// Tools of MCP servers.
 const SERVERS: &str = "mcp__*";
+
+/// The tools whose results are formatted in any case.
+fn usual_tools() -> impl Iterator<Item = String> {
+    let reads = api_core::tools::TABLE
+        .iter()
+        .filter(|row| row.effect == ToolEffect::ReadOnly);
+    std::iter::once(SERVERS)
+        .chain(reads.map(|row| row.name))
+        .map(str::to_owned)
+}
 
 /// How long one result may take: the host's default is meant for less text.
 const DEADLINE_MS: u64 = 10_000;
@@ -44,7 +54,7 @@ pub struct Settings {
     /// Tokens of the results of one turn; a result gets 500 even beyond that. 500 to 1,000,000.
     #[schemars(range(min = 500, max = 1_000_000))]
     pub turn: u64,
-    /// Tools besides those of MCP servers, such as `Bash`; `*` is every tool. Of these, texts that are no JSON are cut,
+    /// Tools besides those of MCP servers and providers, such as `Bash`; `*` is every tool. Of these, texts that are no JSON are cut,
     /// too. At most 32.
     pub tools: BTreeSet<String>,
     /// Tokens of one result of a tool, by its name.
@@ -105,13 +115,12 @@ impl ShorterResults {
     }
 
     fn hook(&self) -> HookDeclaration {
-        let tools = [SERVERS.to_owned()];
         HookDeclaration {
             name: "format".to_owned(),
             point: HookPoint::ToolShape,
             class: HookPoint::ToolShape.class(),
             deadline_ms: DEADLINE_MS,
-            tools: tools.into_iter().chain(self.tools.clone()).collect(),
+            tools: usual_tools().chain(self.tools.clone()).collect(),
             needs: Vec::new(),
             withholds: false,
             with_output_schema: false,
@@ -122,9 +131,15 @@ impl ShorterResults {
     }
 }
 
+/// The tokens of a text, as the feature estimates them.
+#[must_use]
+pub fn tokens(text: &str) -> u64 {
+    TokenCounter::unmeasured().count(text)
+}
+
 pub(crate) fn declared() -> FeatureDescriptor {
     describe(HookDeclaration {
-        tools: vec![SERVERS.to_owned()],
+        tools: usual_tools().collect(),
         ..ShorterResults {
             budget: BudgetConfig::usual(),
             tools: BTreeSet::new(),

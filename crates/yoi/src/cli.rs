@@ -149,6 +149,9 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Check every record of a pod and rebuild every request that the pod sent to the model
     Verify(VerifyArgs),
+    /// Show what shorter results saved
+    #[command(subcommand)]
+    Format(FormatAction),
     /// Show the file changes that a pod made, except those made by commands
     Diff(DiffArgs),
     /// Undo the file changes that a pod made, except those made by commands
@@ -762,6 +765,24 @@ pub(crate) struct FeatureNewArgs {
     /// Build against the clone of yoi in DIR instead of the clone that contains the current directory
     #[arg(long, value_name = "DIR")]
     pub(crate) yoi: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FormatAction {
+    /// Count, by tool, the tokens of a pod's results as they are stored and as the model got them
+    Stats(FormatStatsArgs),
+    #[command(about = HELP_BELOW)]
+    Help(HelpArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FormatStatsArgs {
+    /// Name of the pod, or a unique prefix of it; without NAME, the pod of the last run in this directory
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

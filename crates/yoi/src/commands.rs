@@ -12,6 +12,7 @@ mod doctor;
 mod ending;
 mod feature_new;
 mod features;
+mod format_stats;
 mod grant;
 mod grant_plugin;
 pub(crate) mod host;
@@ -46,7 +47,7 @@ mod status;
 mod undo;
 mod verify;
 
-use crate::cli::{Cli, Command, FeatureAction, McpAction, PluginAction};
+use crate::cli::{Cli, Command, FeatureAction, FormatAction, McpAction, PluginAction};
 use ::host::env::Env;
 use ::host::exit::{Exit, Failure};
 use ::host::points::Points;
@@ -74,6 +75,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Ls(args) => ls::run(&args, env),
         Command::Log(args) => log::run(&args, env),
         Command::Verify(args) => verify::run(&args, env),
+        Command::Format(FormatAction::Stats(args)) => format_stats::run(&args, env),
         Command::Diff(args) => changes::diff(&args, env),
         Command::Undo(args) => undo::run(&args, env, points),
         Command::Rm(args) => rm::run(&args, env, points),
@@ -82,6 +84,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         // Answered before the environment is read.
         Command::Help(_)
         | Command::Feature(FeatureAction::Help(_))
+        | Command::Format(FormatAction::Help(_))
         | Command::Plugin(PluginAction::Help(_))
         | Command::Mcp(McpAction::Help(_)) => Ok(Exit::Done),
         Command::Mcp(action) => mcp::run(&action, env),

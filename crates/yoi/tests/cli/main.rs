@@ -91,6 +91,7 @@ mod screen_changes;
 mod secret_files;
 mod signals;
 mod skills;
+mod sources;
 mod staged_files;
 mod task_status;
 mod tool_call_rounds;
