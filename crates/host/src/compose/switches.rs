@@ -4,6 +4,7 @@ use super::grants;
 use super::off::{Off, is_unused};
 use super::packages::{self, Packages};
 use super::servers;
+use super::settings::written;
 use super::sources::Sources;
 use crate::config::parser_text::in_words;
 use crate::config::{Config, Granted, Sourced, Switches};
@@ -223,31 +224,6 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
         format!("{place}: there is no {what} `{name}`"),
     )
     .help(help))
-}
-
-/// The settings of all features, as they are written.
-pub(super) fn written(config: &Config) -> Result<BTreeMap<FeatureId, Settings>, Failure> {
-    let mut settings: BTreeMap<FeatureId, Settings> = BTreeMap::new();
-    for (id, switches) in &config.features {
-        let Ok(id) = id.parse::<FeatureId>() else {
-            continue;
-        };
-        let mut own = Settings::new();
-        for (key, setting) in &switches.settings {
-            let unfit = |e: serde_json::Error| {
-                Failure::new(
-                    Exit::Config,
-                    format!("{}: features.\"{id}\".{key}: {e}", setting.source),
-                )
-            };
-            own.insert(
-                key.clone(),
-                serde_json::to_value(&setting.value).map_err(unfit)?,
-            );
-        }
-        settings.insert(id, own);
-    }
-    Ok(settings)
 }
 
 /// The features that are off until configured, with their settings, where they are on.

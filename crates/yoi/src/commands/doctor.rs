@@ -12,7 +12,7 @@ use authority::text::escape_line;
 use host::compose::compose;
 use host::compose::model::{affordable, build, choose, in_the_clear};
 use host::compose::roots::Added;
-use host::compose::sources::{self, SourceCheck};
+use host::compose::source_check::{self, SourceCheck};
 use host::config::Config;
 use host::config::file::{Mode, NetworkMode};
 use host::env::Env;
@@ -347,7 +347,7 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
 
 /// The providers of issues and the like, each asked about its token and its project.
 fn sources(config: &Config, env: &Env) -> Vec<Check> {
-    let checks = sources::check(&ambient::claim(), config, env).into_iter();
+    let checks = source_check::check(&ambient::claim(), config, env).into_iter();
     let check = |SourceCheck { name, found }| match found {
         Ok(lines) => works("provider", format!("{name}: {}", lines.join("; "))),
         Err(why) => broken("provider", format!("{name}: {why}")),
