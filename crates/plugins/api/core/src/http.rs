@@ -171,6 +171,13 @@ impl Http {
         Self { pause, ..self }
     }
 
+    /// Waits for each path by itself, as vendors want it that limit each of their methods.
+    #[must_use]
+    pub fn limited_by_path(self) -> Self {
+        let limits = Limits::by_path();
+        Self { limits, ..self }
+    }
+
     /// Whether requests have a token.
     #[must_use]
     pub fn has_token(&self) -> bool {
@@ -197,13 +204,28 @@ impl Http {
         {
             headers.insert(header::IF_NONE_MATCH, tag);
         }
-        let raw = self.repeated(path, headers).await?;
+        let raw = self.repeated(&reading(path, headers)).await?;
         if let (StatusCode::NOT_MODIFIED, Some(known)) = (raw.status, known) {
             return Ok(known.reply);
         }
         let reply = self.read(Method::GET, path, raw)?;
         self.kept.keep(path, &reply);
         Ok(reply)
+    }
+
+    /// Sends a question that has no effect by POST, as GraphQL takes them. Repeated like [`Self::get`].
+    ///
+    /// # Errors
+    /// As for [`Self::get`].
+    pub async fn ask(&self, path: &str, question: &Value) -> Result<HttpReply, ServiceFault> {
+        let mut headers = self.headers()?;
+        let request = HttpRequest {
+            body: Some(upload(&mut headers, question)),
+            method: Method::POST,
+            ..reading(path, headers)
+        };
+        let raw = self.repeated(&request).await?;
+        self.read(Method::POST, path, raw)
     }
 
     /// Sends what may have an effect, once: whatever happens, it is not sent again.
@@ -217,14 +239,8 @@ impl Http {
         body: Option<&Value>,
     ) -> Result<HttpReply, ServiceFault> {
         let mut headers = self.headers()?;
-        let body = body.map(|body| {
-            headers.insert(
-                header::CONTENT_TYPE,
-                HeaderValue::from_static("application/json"),
-            );
-            Upload::new([Bytes::from(body.to_string())])
-        });
-        self.pause_for_limits().await?;
+        let body = body.map(|body| upload(&mut headers, body));
+        self.pause_for_limits(path).await?;
         let request = HttpRequest {
             method: method.clone(),
             path,
@@ -239,7 +255,7 @@ impl Http {
             };
             ServiceFault::new(kind(&error), format!("{}{doubt}", error.message))
         })?;
-        if let Some(wait) = self.limits.note(&raw.headers, raw.status) {
+        if let Some(wait) = self.limits.note(path, &raw.headers, raw.status) {
             let text = format!("nothing was done; {}", limits::until(wait));
             return Err(self.refused(&method, path, &raw, Some((ErrorKind::Retry, &text))));
         }
@@ -251,7 +267,7 @@ impl Http {
     /// # Errors
     /// As for [`Self::get`]; `Denied` if the other host is not granted.
     pub async fn text(&self, path: &str) -> Result<String, ServiceFault> {
-        let raw = self.repeated(path, self.headers()?).await?;
+        let raw = self.repeated(&reading(path, self.headers()?)).await?;
         if !raw.status.is_redirection() {
             let raw = self.success(&Method::GET, path, raw)?;
             return Ok(String::from_utf8_lossy(&raw.body).into_owned());
@@ -269,13 +285,7 @@ impl Http {
             return Err(ServiceFault::new(ErrorKind::Denied, text));
         }
         let client = HttpClient::new(to.base(), net.clone(), WAITS).secured(self.tls.clone());
-        let request = HttpRequest {
-            method: Method::GET,
-            path: to.target(),
-            headers: HeaderMap::new(),
-            body: None,
-            once: false,
-        };
+        let request = reading(to.target(), HeaderMap::new());
         let raw = exchange(&client, &request).await.map_err(failed)?;
         let raw = self.success(&Method::GET, "its log", raw)?;
         Ok(String::from_utf8_lossy(&raw.body).into_owned())
@@ -314,30 +324,24 @@ impl Http {
         Ok(headers)
     }
 
-    /// Sends a GET until it has an answer that counts.
-    async fn repeated(&self, path: &str, headers: HeaderMap) -> Result<Raw, ServiceFault> {
-        let request = HttpRequest {
-            method: Method::GET,
-            path,
-            headers,
-            body: None,
-            once: false,
-        };
+    /// Sends what has no effect until it has an answer that counts.
+    async fn repeated(&self, request: &HttpRequest<'_>) -> Result<Raw, ServiceFault> {
+        let path = request.path;
         let mut attempt = 1;
         loop {
-            self.pause_for_limits().await?;
+            self.pause_for_limits(path).await?;
             let is_last = attempt >= TRIES;
-            match self.exchange(&request).await {
+            match self.exchange(request).await {
                 Err(error) if is_last || !is_passing(&error) => return Err(failed(error)),
                 Err(_) => (self.pause)(limits::backoff(attempt)).await,
                 Ok(raw) => {
-                    let limited = self.limits.note(&raw.headers, raw.status);
+                    let limited = self.limits.note(path, &raw.headers, raw.status);
                     let is_fault = matches!(raw.status.as_u16(), 500 | 502..=504);
                     match limited {
                         Some(wait) if is_last || wait > LONGEST_WAIT => {
                             let text = limits::until(wait);
                             let next = Some((ErrorKind::Retry, text.as_str()));
-                            return Err(self.refused(&Method::GET, path, &raw, next));
+                            return Err(self.refused(&request.method, path, &raw, next));
                         }
                         Some(_) => {}
                         None if is_fault && !is_last => {
@@ -352,8 +356,8 @@ impl Http {
     }
 
     /// Waits as long as the vendor asked for before, if that is short.
-    async fn pause_for_limits(&self) -> Result<(), ServiceFault> {
-        match self.limits.left() {
+    async fn pause_for_limits(&self, path: &str) -> Result<(), ServiceFault> {
+        match self.limits.left(path) {
             None => Ok(()),
             Some(wait) if wait <= LONGEST_WAIT => {
                 (self.pause)(wait).await;
@@ -460,6 +464,26 @@ impl Http {
             .collect();
         escape_within(&found.join("; "), Lines::One, MAX_WORDS)
     }
+}
+
+/// A GET.
+fn reading(path: &str, headers: HeaderMap) -> HttpRequest<'_> {
+    HttpRequest {
+        method: Method::GET,
+        path,
+        headers,
+        body: None,
+        once: false,
+    }
+}
+
+/// JSON as a body, with its header.
+fn upload(headers: &mut HeaderMap, body: &Value) -> Upload {
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    Upload::new([Bytes::from(body.to_string())])
 }
 
 async fn exchange(client: &HttpClient, request: &HttpRequest<'_>) -> Result<Raw, Error> {

@@ -15,6 +15,7 @@ pub mod page;
 pub mod provider;
 pub mod reading;
 pub mod source;
+pub mod time;
 pub mod tools;
 pub mod values;
 pub mod walk;

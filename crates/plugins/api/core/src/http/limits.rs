@@ -1,6 +1,7 @@
 //! How long a vendor asks to wait. Times are taken from its own clock, the header `Date`.
 
 use http_client::{HeaderMap, StatusCode, header};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
@@ -19,18 +20,42 @@ const RESET: [&str; 2] = ["x-ratelimit-reset", "ratelimit-reset"];
 
 /// When a vendor takes requests again.
 #[derive(Default)]
-pub(super) struct Limits(Mutex<Option<Instant>>);
+pub(super) struct Limits {
+    is_by_path: bool,
+    /// By path, or for all of them by an empty one; those that are over leave.
+    until: Mutex<BTreeMap<String, Instant>>,
+}
 
 impl Limits {
-    /// How long to wait before the next request.
-    pub(super) fn left(&self) -> Option<Duration> {
-        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = until?.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then_some(left)
+    pub(super) fn by_path() -> Self {
+        Self {
+            is_by_path: true,
+            ..Self::default()
+        }
+    }
+
+    /// How long to wait before the next request of this path.
+    pub(super) fn left(&self, path: &str) -> Option<Duration> {
+        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        until.retain(|_, until| *until > now);
+        let until = until.get(self.key(path))?;
+        Some(until.saturating_duration_since(now))
+    }
+
+    fn key<'a>(&self, path: &'a str) -> &'a str {
+        let is_by_path = self.is_by_path.then_some(path);
+        let path = is_by_path.and_then(|path| path.split('?').next());
+        path.unwrap_or_default()
     }
 
     /// Takes note of an answer: returns how long to wait if it is a refusal because of limits.
-    pub(super) fn note(&self, headers: &HeaderMap, status: StatusCode) -> Option<Duration> {
+    pub(super) fn note(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        status: StatusCode,
+    ) -> Option<Duration> {
         let is_spent = REMAINING
             .iter()
             .any(|name| text(headers, name) == Some("0"));
@@ -47,7 +72,10 @@ impl Limits {
         let wait = asked.or_else(|| is_spent.then(|| reset(headers)).flatten());
         // A vendor that counts without saying until when refuses by itself.
         let wait = wait.or(is_refusal.then_some(USUAL_WAIT))?.min(MAX_WAIT);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now().checked_add(wait);
+        if let Some(end) = Instant::now().checked_add(wait) {
+            let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+            until.insert(self.key(path).to_owned(), end);
+        }
         is_refusal.then_some(wait)
     }
 }
@@ -153,7 +181,7 @@ mod tests {
                     (name, HeaderValue::from_str(value).unwrap())
                 })
                 .collect();
-            let got = Limits::default().note(&map, StatusCode::from_u16(status).unwrap());
+            let got = Limits::default().note("/x", &map, StatusCode::from_u16(status).unwrap());
             assert_eq!(
                 got.map(|wait| wait.as_secs()),
                 wanted,
@@ -162,5 +190,16 @@ mod tests {
         }
         assert_eq!(until(Duration::from_secs(121)), "try again in 3 min");
         assert_eq!(until(Duration::ZERO), "try again in 1 s");
+    }
+
+    #[test]
+    fn a_vendor_may_limit_each_path_by_itself() {
+        let refused =
+            |of: &Limits| of.note("/a?x=1", &HeaderMap::new(), StatusCode::TOO_MANY_REQUESTS);
+        let all = Limits::default();
+        let each = Limits::by_path();
+        assert!(refused(&all).is_some() && refused(&each).is_some());
+        assert!(all.left("/a").is_some() && all.left("/b").is_some());
+        assert!(each.left("/a?x=2").is_some() && each.left("/b").is_none());
     }
 }
