@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use testkit::{
-    FeatureHost, FeatureUnderTest, ResultStatus, ScriptedServer, SeenRequest, ServerAnswer, on,
+    FeatureHost, FeatureUnderTest, ResultStatus, ScriptedServer, SeenRequest, ServerAnswer,
+    mutations, on,
 };
 
 const TOKEN: &str = "ghp_canary7f3a91e5d2";
@@ -576,58 +577,6 @@ fn runs_of_a_commit_are_one_pipeline_and_logs_are_lines() {
     server.assert_done();
 }
 
-/// Every value of an answer once missing, null, of another type, and longer; in another language it is a text as well.
-fn mutated(of: &Value) -> Vec<Value> {
-    fn pointers(of: &Value, at: &str, into: &mut Vec<String>) {
-        let children: Vec<(String, &Value)> = match of {
-            Value::Object(fields) => fields
-                .iter()
-                .map(|(name, value)| (name.clone(), value))
-                .collect(),
-            Value::Array(parts) => parts
-                .iter()
-                .enumerate()
-                .map(|(at, value)| (at.to_string(), value))
-                .collect(),
-            _ => Vec::new(),
-        };
-        for (name, value) in children {
-            let at = format!("{at}/{name}");
-            into.push(at.clone());
-            pointers(value, &at, into);
-        }
-    }
-    let mut all = Vec::new();
-    pointers(of, "", &mut all);
-    let values = [
-        Value::Null,
-        7.into(),
-        (-1).into(),
-        1e300.into(),
-        true.into(),
-        json!([]),
-        json!({}),
-        json!([[{}]]),
-        "x".repeat(3_000).into(),
-        "Ошибка 错误 \u{202e}\u{0}".into(),
-    ];
-    let mut out = vec![Value::Null, json!([]), json!({}), json!("text"), json!(3)];
-    for at in all {
-        for value in &values {
-            let mut other = of.clone();
-            *other.pointer_mut(&at).unwrap() = value.clone();
-            out.push(other);
-        }
-        let (parent, name) = at.rsplit_once('/').unwrap();
-        let mut other = of.clone();
-        if let Some(fields) = other.pointer_mut(parent).and_then(Value::as_object_mut) {
-            fields.remove(name);
-            out.push(other);
-        }
-    }
-    out
-}
-
 /// Reads one answer, and returns what comes of it as JSON.
 type ReadOne = fn(&Repository) -> Result<Value, String>;
 
@@ -673,7 +622,7 @@ fn an_answer_that_lacks_something_is_an_error_or_a_whole_entity() {
     for (read, answer) in cases {
         // How many were read, and how many were errors.
         let mut ends = [0, 0];
-        for some in mutated(&answer) {
+        for some in mutations(&answer) {
             now.lock().unwrap().clone_from(&some);
             match read(&repository) {
                 Ok(got) => {
