@@ -32,10 +32,11 @@ use crate::{
     work_item, work_item_intake, write_policy,
 };
 use HostCapability as Can;
-use api_core::provider::{ISSUES, MERGE_REQUESTS, PIPELINES, RELEASES};
+use api_core::provider::{ISSUES, MERGE_REQUESTS, MESSENGER, PIPELINES, RELEASES};
 use api_core::source::{CheckedSource, ProviderFeature, SourceProvider};
 use api_core::tools as sources;
 use api_github::{self as github, GitHub};
+use api_slack::{self as slack, Slack};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule, HostCapability};
 use pod::hook::{
     Event, PostAssistant, PreRequest, PreToolCall, PromptSubmit, ToolOutcome, ToolRepeat,
@@ -151,10 +152,12 @@ opt_in! {
         [HOOK_RESULTS, Can::ANY_RESULT, Can::SESSION_STATE];
     format: |own, _| ShorterResults::new(own),
         [SHAPE_RESULTS, Can::ANY_RESULT];
-    // Its settings name its host and its token, which it then has.
+    // The settings of a provider name its host and its token, which it then has.
     github: |own, _| GitHub::new(own),
         [Can::provide(ISSUES.name()), Can::provide(MERGE_REQUESTS.name()),
          Can::provide(PIPELINES.name()), Can::provide(RELEASES.name()), Can::ANY_ENRICHING];
+    slack: |own, _| Slack::new(own),
+        [Can::provide(MESSENGER.name()), Can::ANY_ENRICHING];
     output_validate: |own, _| OutputValidate::new(own),
         [JUDGE_INPUTS, END_TURNS, Can::ANY_PROGRAM, Can::READ_WORKSPACE];
     step_tracer: |Nothing {}, now| Ok(StepTracer::new(now)),
@@ -246,7 +249,10 @@ pub fn checked_sources(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,
 ) -> Vec<Box<dyn CheckedSource>> {
-    let rows: [(FeatureId, MadeSource); 1] = [(github::ID, checked::<github::Repository>)];
+    let rows: [(FeatureId, MadeSource); 2] = [
+        (github::ID, checked::<github::Repository>),
+        (slack::ID, checked::<slack::SlackWorkspace>),
+    ];
     let on = rows.into_iter().filter(|(id, _)| enabled(id));
     on.filter_map(|(id, made)| made(Value::Object(settings.get(&id).cloned()?)))
         .collect()

@@ -25,6 +25,7 @@ fn settings(id: &FeatureId) -> Settings {
         "output-validate" => json!({"schema": {"type": "object"}}),
         "redact" => json!({"patterns": ["canary-[0-9]+"]}),
         "github" => json!({"owner": "octocat", "repo": "hello"}),
+        "slack" => json!({"token": {"secret": "slack"}}),
         "work-item" => json!({"read_first": true}),
         _ => json!({}),
     };

@@ -60,6 +60,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         dedup,
         format,
         github,
+        slack,
         validate,
         tracer,
     ] = OPT_IN;
@@ -69,6 +70,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
             json!({"owner": "o", "repo": "a/b"}),
             "`repo`",
         ),
+        (slack.clone(), json!({"kinds": ["room"]}), "kinds"),
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
         (memory, json!({"author": "x"}), "author"),
