@@ -32,9 +32,10 @@ use crate::{
     work_item, work_item_intake, write_policy,
 };
 use HostCapability as Can;
-use api_core::provider::{ISSUES, MERGE_REQUESTS, MESSENGER, PIPELINES, RELEASES};
+use api_core::provider::{ISSUES, MEETING_NOTES, MERGE_REQUESTS, MESSENGER, PIPELINES, RELEASES};
 use api_core::source::{CheckedSource, ProviderFeature, SourceProvider};
 use api_core::tools as sources;
+use api_fireflies::{self as fireflies, Fireflies};
 use api_github::{self as github, GitHub};
 use api_slack::{self as slack, Slack};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule, HostCapability};
@@ -158,6 +159,8 @@ opt_in! {
          Can::provide(PIPELINES.name()), Can::provide(RELEASES.name()), Can::ANY_ENRICHING];
     slack: |own, _| Slack::new(own),
         [Can::provide(MESSENGER.name()), Can::ANY_ENRICHING];
+    fireflies: |own, _| Fireflies::new(own),
+        [Can::provide(MEETING_NOTES.name()), Can::ANY_ENRICHING];
     output_validate: |own, _| OutputValidate::new(own),
         [JUDGE_INPUTS, END_TURNS, Can::ANY_PROGRAM, Can::READ_WORKSPACE];
     step_tracer: |Nothing {}, now| Ok(StepTracer::new(now)),
@@ -249,9 +252,10 @@ pub fn checked_sources(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,
 ) -> Vec<Box<dyn CheckedSource>> {
-    let rows: [(FeatureId, MadeSource); 2] = [
+    let rows: [(FeatureId, MadeSource); 3] = [
         (github::ID, checked::<github::Repository>),
         (slack::ID, checked::<slack::SlackWorkspace>),
+        (fireflies::ID, checked::<fireflies::MeetingAccount>),
     ];
     let on = rows.into_iter().filter(|(id, _)| enabled(id));
     on.filter_map(|(id, made)| made(Value::Object(settings.get(&id).cloned()?)))

@@ -26,6 +26,7 @@ fn settings(id: &FeatureId) -> Settings {
         "redact" => json!({"patterns": ["canary-[0-9]+"]}),
         "github" => json!({"owner": "octocat", "repo": "hello"}),
         "slack" => json!({"token": {"secret": "slack"}}),
+        "fireflies" => json!({"token": {"secret": "fireflies"}}),
         "work-item" => json!({"read_first": true}),
         _ => json!({}),
     };

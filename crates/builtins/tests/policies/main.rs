@@ -61,6 +61,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         format,
         github,
         slack,
+        fireflies,
         validate,
         tracer,
     ] = OPT_IN;
@@ -71,6 +72,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
             "`repo`",
         ),
         (slack.clone(), json!({"kinds": ["room"]}), "kinds"),
+        (fireflies.clone(), json!({"key": "x"}), "key"),
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
         (memory, json!({"author": "x"}), "author"),
