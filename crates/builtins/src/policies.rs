@@ -32,6 +32,7 @@ use crate::{
     work_item, work_item_intake, write_policy,
 };
 use HostCapability as Can;
+use api_clickup::{self as clickup, ClickUp};
 use api_core::provider::{ISSUES, MEETING_NOTES, MERGE_REQUESTS, MESSENGER, PIPELINES, RELEASES};
 use api_core::source::{CheckedSource, ProviderFeature, SourceProvider};
 use api_core::tools as sources;
@@ -161,6 +162,8 @@ opt_in! {
         [Can::provide(MESSENGER.name()), Can::ANY_ENRICHING];
     fireflies: |own, _| Fireflies::new(own),
         [Can::provide(MEETING_NOTES.name()), Can::ANY_ENRICHING];
+    clickup: |own, _| ClickUp::new(own),
+        [Can::provide(ISSUES.name()), Can::ANY_ENRICHING];
     output_validate: |own, _| OutputValidate::new(own),
         [JUDGE_INPUTS, END_TURNS, Can::ANY_PROGRAM, Can::READ_WORKSPACE];
     step_tracer: |Nothing {}, now| Ok(StepTracer::new(now)),
@@ -252,10 +255,11 @@ pub fn checked_sources(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,
 ) -> Vec<Box<dyn CheckedSource>> {
-    let rows: [(FeatureId, MadeSource); 3] = [
+    let rows: [(FeatureId, MadeSource); 4] = [
         (github::ID, checked::<github::Repository>),
         (slack::ID, checked::<slack::SlackWorkspace>),
         (fireflies::ID, checked::<fireflies::MeetingAccount>),
+        (clickup::ID, checked::<clickup::TaskList>),
     ];
     let on = rows.into_iter().filter(|(id, _)| enabled(id));
     on.filter_map(|(id, made)| made(Value::Object(settings.get(&id).cloned()?)))

@@ -27,6 +27,7 @@ fn settings(id: &FeatureId) -> Settings {
         "github" => json!({"owner": "octocat", "repo": "hello"}),
         "slack" => json!({"token": {"secret": "slack"}}),
         "fireflies" => json!({"token": {"secret": "fireflies"}}),
+        "clickup" => json!({"list": "90", "token": {"secret": "clickup"}}),
         "work-item" => json!({"read_first": true}),
         _ => json!({}),
     };

@@ -40,7 +40,7 @@ const ARROWS: &[Row] = &[
     // the named process; no concrete tools, vendors, terminals, argv
     Row { name: "pod",           ours: &["authority", "llm-worker", "protocol", "session-store", "shell"], never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
-    Row { name: "builtins",      ours: &["api-core", "api-fireflies", "api-github", "api-slack", "authority", "format-pipeline", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "builtins",      ours: &["api-clickup", "api-core", "api-fireflies", "api-github", "api-slack", "authority", "format-pipeline", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // packages that are read, not compiled in: manifests, digests, programs of tools; opens nothing, knows no pod's inside
     Row { name: "plugin",        ours: &["authority", "http-client", "llm-worker", "pod", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // scripts in Lua that answer requests, inside a guest; streams, files and time are handed in
@@ -51,6 +51,7 @@ const ARROWS: &[Row] = &[
     Row { name: "api-core",      ours: &["authority", "http-client", "llm-worker", "pod"],      never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // one vendor each: its bytes to the words of api-core and back
     Row { name: "api-fireflies", ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "api-clickup",   ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     Row { name: "api-github",    ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     Row { name: "api-slack",     ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // results as texts that cost fewer tokens; no tool, no pod, no file, no clock

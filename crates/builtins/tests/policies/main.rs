@@ -62,6 +62,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         github,
         slack,
         fireflies,
+        clickup,
         validate,
         tracer,
     ] = OPT_IN;
@@ -73,6 +74,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         ),
         (slack.clone(), json!({"kinds": ["room"]}), "kinds"),
         (fireflies.clone(), json!({"key": "x"}), "key"),
+        (clickup.clone(), json!({"list": "a/b"}), "`list`"),
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
         (memory, json!({"author": "x"}), "author"),
