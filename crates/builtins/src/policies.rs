@@ -259,7 +259,7 @@ pub fn checked_sources(
         (github::ID, checked::<github::Repository>),
         (slack::ID, checked::<slack::SlackWorkspace>),
         (fireflies::ID, checked::<fireflies::MeetingAccount>),
-        (clickup::ID, checked::<clickup::TaskList>),
+        (clickup::ID, checked::<clickup::ClickUpList>),
     ];
     let on = rows.into_iter().filter(|(id, _)| enabled(id));
     on.filter_map(|(id, made)| made(Value::Object(settings.get(&id).cloned()?)))

@@ -72,7 +72,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
             json!({"owner": "o", "repo": "a/b"}),
             "`repo`",
         ),
-        (slack.clone(), json!({"kinds": ["room"]}), "kinds"),
+        (slack.clone(), json!({"kinds": ["room"]}), "`channel`"),
         (fireflies.clone(), json!({"key": "x"}), "key"),
         (clickup.clone(), json!({"list": "a/b"}), "`list`"),
         (items.clone(), json!({"author": ""}), "author"),

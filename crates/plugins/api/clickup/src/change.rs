@@ -1,7 +1,7 @@
 //! Changes of tasks.
 
 use crate::mapping::{PRIORITIES, SIGN, TYPES, issue};
-use crate::{TaskList, fields, is_number};
+use crate::{ClickUpList, fields, is_number};
 use api_core::arguments::{IssueChange, IssueLink, LinkType, NewIssue, NewState};
 use api_core::entity::{Issue, StatusCategory};
 use api_core::http::{Method, encoded, sent};
@@ -9,7 +9,7 @@ use api_core::reading::{list, number, text, texts};
 use api_core::{ServiceFault, key, unfit};
 use serde_json::{Map, Value, json};
 
-impl TaskList {
+impl ClickUpList {
     pub(crate) async fn create(&self, wanted: NewIssue) -> Result<Issue, ServiceFault> {
         let list = self.list_of(wanted.project_key.as_deref())?;
         let fields = self.fields(list, &wanted.custom_fields).await?;

@@ -1,10 +1,14 @@
 //! Custom fields: their values by type, as a model reads and writes them, and as ClickUp does.
 
-use crate::mapping::{SIGN, VENDOR_NAME};
 use api_core::reading::{id, list, needed, number, text};
 use api_core::{ServiceFault, time, unfit};
 use authority::text::{Lines, escape_within};
 use serde_json::{Map, Value, json};
+
+pub(crate) const VENDOR_NAME: &str = "ClickUp";
+
+/// What stands before the id of a task.
+pub(crate) const SIGN: &str = "CU-";
 
 /// A field that has a value.
 pub(crate) struct ShownField {

@@ -66,16 +66,16 @@ pub struct Settings {
 }
 
 /// The feature for one list.
-pub type ClickUp = ProviderFeature<TaskList>;
+pub type ClickUp = ProviderFeature<ClickUpList>;
 
 /// The list while a pod runs.
-pub struct TaskList {
+pub struct ClickUpList {
     http: Http,
     list: String,
     tasks: Walks<Issue>,
 }
 
-impl SourceProvider for TaskList {
+impl SourceProvider for ClickUpList {
     const ABOUT: ProviderAbout = ProviderAbout {
         id: ID,
         name: mapping::VENDOR_NAME,
@@ -152,7 +152,7 @@ pub(crate) fn is_number(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-impl TaskList {
+impl ClickUpList {
     async fn get(&self, path: &str) -> Result<Value, ServiceFault> {
         Ok(self.http.get(path).await?.body)
     }

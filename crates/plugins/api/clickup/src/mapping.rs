@@ -1,16 +1,12 @@
 //! ClickUp's answers as the words of all providers.
 
 use crate::fields;
+pub(crate) use crate::fields::{SIGN, VENDOR_NAME};
 use api_core::ServiceFault;
 use api_core::entity::{Comment, Issue, RelatedIssue, Status, StatusCategory, User};
 use api_core::reading::{id, list, needed, number, text, texts};
 use api_core::time;
 use serde_json::Value;
-
-pub(crate) const VENDOR_NAME: &str = "ClickUp";
-
-/// What stands before the id of a task.
-pub(crate) const SIGN: &str = "CU-";
 
 /// Priorities, of which the first has the number 1.
 pub(crate) const PRIORITIES: [&str; 4] = ["urgent", "high", "normal", "low"];

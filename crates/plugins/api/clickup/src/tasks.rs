@@ -1,7 +1,7 @@
 //! Tasks, and what is asked about them.
 
 use crate::mapping::{SIGN, VENDOR_NAME, comment, issue, relate};
-use crate::{TaskList, is_number};
+use crate::{ClickUpList, is_number};
 use api_core::arguments::{
     CommentQuery, IssueChange, IssueLink, IssueQuery, IssueWish, NewComment, NewIssue, SortBy,
     SortOrder, StateFilter, StatusQuery, UserQuery,
@@ -22,7 +22,7 @@ const COMMENTS: usize = 25;
 /// Most pieces of the comments of a task.
 const MAX_PIECES: usize = 20;
 
-impl IssueProvider for TaskList {
+impl IssueProvider for ClickUpList {
     fn issues(&self, wanted: IssueQuery) -> Answer<'_, ItemPage<Issue>> {
         Box::pin(self.list_tasks(wanted))
     }
@@ -101,7 +101,7 @@ impl IssueProvider for TaskList {
     }
 }
 
-impl TaskList {
+impl ClickUpList {
     pub(crate) async fn task(&self, id: &str) -> Result<Value, ServiceFault> {
         let values = [
             ("include_subtasks", "true"),

@@ -7,7 +7,7 @@
     reason = "a rig that fails is a failed test"
 )]
 
-use api_clickup::{ClickUp, Settings, TaskList};
+use api_clickup::{ClickUp, ClickUpList, Settings};
 use api_core::provider::IssueProvider;
 use api_core::source::SourceProvider;
 use api_core::tools::CategoryTools;
@@ -442,12 +442,12 @@ fn choices_are_those_of_the_list() {
 }
 
 /// Reads one answer, and returns what comes of it as JSON.
-type ReadOne = fn(&TaskList) -> Result<Value, String>;
+type ReadOne = fn(&ClickUpList) -> Result<Value, String>;
 
 /// Asks a method of the list.
 macro_rules! ask {
     ($method:ident, $arguments:tt) => {
-        |of: &TaskList| {
+        |of: &ClickUpList| {
             let arguments = serde_json::from_value(json!($arguments)).unwrap();
             let answer = run(of.$method(arguments)).map_err(|fault| fault.message)?;
             Ok(serde_json::to_value(answer).unwrap())

@@ -9,7 +9,7 @@
 
 use api_core::http::{Http, Token, TokenForm};
 use api_core::provider::MessengerProvider;
-use api_core::source::SourceProvider;
+use api_core::source::{CheckedSource, SourceProvider};
 use api_core::tools::CategoryTools;
 use api_slack::{Settings, Slack, SlackWorkspace};
 use authority::{Net, Secret};
