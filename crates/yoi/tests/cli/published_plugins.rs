@@ -92,7 +92,11 @@ fn both_layouts_are_shown_granted_and_used() {
             &model,
             "/kit:review a.rs",
         ];
-        scene.yoi(&args).ends(0);
+        let refused = scene.yoi(&args).ends(2);
+        refused.says(&["there is no command `/kit:review`"]);
+        let mut as_text = args;
+        as_text[7] = " /kit:review a.rs";
+        scene.yoi(&as_text).ends(0);
         let before = scene.records("p");
         assert!(
             !before
@@ -123,7 +127,7 @@ fn both_layouts_are_shown_granted_and_used() {
         // One digest over all: another word of a skill is another package.
         let added = scene.path("config/yoi/plugins/kit/skills/deploy/SKILL.md");
         fs::write(&added, SKILL.replace("deploy.", "deploy, changed.")).unwrap();
-        scene.yoi(&args).ends(0);
+        scene.yoi(&as_text).ends(0);
         let changed = scene
             .records("p")
             .iter()

@@ -43,7 +43,8 @@ fn a_prompt_is_a_command_whose_text_is_in_the_journal() {
         run.says(&[why]);
     }
     assert_eq!(lines(&scene.file("prompted")).len(), before + 2);
-    yoi(&scene, &["run", "--pod", "q", "-m", &model, "/modern:none"]).ends(0);
+    let unknown = yoi(&scene, &["run", "--pod", "q", "-m", &model, "/modern:none"]).ends(2);
+    unknown.says(&["there is no command `/modern:none`"]);
 }
 
 #[test]
