@@ -76,6 +76,7 @@ pub struct ModelSettings {
     pub max_output: Option<Sourced<u32>>,
     pub effort: Option<Sourced<Effort>>,
     pub thinking: Option<Sourced<bool>>,
+    pub images: Option<Sourced<bool>>,
     pub context: Option<Sourced<u64>>,
     pub timeouts: Option<Sourced<TimeoutsConfig>>,
 }

@@ -5,6 +5,7 @@
 //! as a [`turn::CommitRequest`]; the turn continues only after the host acknowledges them.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod attachment;
 pub mod effect;
 pub mod history;
 pub mod model;
@@ -24,7 +25,8 @@ pub use model::{
 };
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
 pub use protocol::item::{
-    self, CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome,
+    self, Attachment, CallId, Item, MediaType, ProviderSignature, ResultStatus, SealedReasoning,
+    ToolOutcome,
 };
 pub use protocol::outcome::ErrorKind;
 pub use sendable::{sendable_arguments, sendable_name};

@@ -1,7 +1,7 @@
 //! The interface to a model: a dialect that encodes requests, and a stream of events. Does not depend on turns.
 
 use crate::ErrorKind;
-use crate::item::ProviderSignature;
+use crate::item::{MediaType, ProviderSignature};
 use crate::projection::{Dialect, ModelRequest};
 use async_trait::async_trait;
 pub use protocol::answer::{Cost, Shortfall, StopReason, Usage};
@@ -34,6 +34,11 @@ pub trait Model: Send + Sync + 'static {
     /// What is asked of the model's thinking. Part of the surface.
     fn thinking(&self) -> Thinking {
         Thinking::default()
+    }
+
+    /// The types of files that the model reads. Part of the surface.
+    fn media(&self) -> &[MediaType] {
+        &[]
     }
 
     /// The price of the model's tokens, if known.

@@ -12,7 +12,7 @@ pub use protocol::tool::Surface;
 pub use request::ModelRequest;
 pub use rope::Body;
 
-use crate::item::{CallId, Item, SealedReasoning};
+use crate::item::{Attachment, CallId, Item, MediaType, SealedReasoning};
 use rope::Rope;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// The dialect's state at the end of the bytes so far: which JSON brackets are open. 0 is "none"; each dialect defines
 /// the other values.
 pub type Open = u8;
+
+/// Stands for the bytes of a file in what a [`Dialect`] writes of it: no JSON text has this byte.
+pub const BLOB: u8 = 0;
 
 /// A provider's encoding of a request as a left fold: same items, same bytes. The item array is the last
 /// key of the body, so that requests of one generation grow append-only.
@@ -36,6 +39,15 @@ pub trait Dialect: Send + Sync + 'static {
     /// As [`append`](Self::append), for the result of a call of this tool; by default the same.
     fn result(&self, open: Open, _tool: &str, item: &Item, out: &mut Vec<u8>) -> Open {
         self.append(open, false, item, out)
+    }
+    /// The state before the first item; 0 unless something of the surface changes how items are written.
+    fn begin(&self, _surface: &Surface) -> Open {
+        0
+    }
+    /// Writes a file as a part of what the user says, with one [`BLOB`] in the place of its bytes in base 64. Called only for
+    /// types that the surface has; by default it writes nothing.
+    fn attachment(&self, open: Open, _attachment: &Attachment, _out: &mut Vec<u8>) -> Open {
+        open
     }
     /// Writes the bytes that close all open brackets and the body.
     fn close(&self, open: Open, out: &mut Vec<u8>);
@@ -57,6 +69,8 @@ pub struct Projection {
     tools: BTreeMap<CallId, String>,
     model: Arc<str>,
     generation: u64,
+    /// The types of files that the model reads.
+    media: Arc<[MediaType]>,
     /// Whether a command of a person is an item of its own.
     commands: bool,
     /// The newest results, which become part of the request in the order of their calls; none where results are encoded
@@ -108,10 +122,12 @@ impl Projection {
         });
         let model = surface.model.as_str().into();
         let generation = surface.generation;
+        let media = surface.media.as_slice().into();
+        let open = dialect.begin(surface);
         let story = Box::new(blake3::Hasher::new());
         Self {
             dialect,
-            open: 0,
+            open,
             rope,
             neutral,
             story,
@@ -119,6 +135,7 @@ impl Projection {
             tools: BTreeMap::new(),
             model,
             generation,
+            media,
             commands: true,
             results: Some(BTreeMap::new()),
         }
@@ -130,7 +147,7 @@ impl Projection {
         let first = self.items == 0;
         let mut as_input = None;
         if let (Item::Command { text }, false) = (item, self.commands) {
-            as_input = Some(Item::User { text: text.clone() });
+            as_input = Some(Item::user(text.clone()));
         }
         let item = as_input.as_ref().unwrap_or(item);
         if let (Item::ToolResult { id, .. }, Some(results)) = (item, &mut self.results) {
@@ -158,6 +175,52 @@ impl Projection {
             self.encode(result, first);
             first = false;
         }
+        for (id, result) in &results {
+            // Behind all results: some vendors take nothing between them, and no file in one.
+            self.show_files(Some(*id), result.attachments());
+        }
+    }
+
+    /// Writes the files that the model reads; those of a call behind a line that names it.
+    fn show_files(&mut self, of: Option<CallId>, files: &[Attachment]) {
+        if self.neutral.is_none() {
+            // The neutral form has them in their item.
+            return;
+        }
+        let seen: Vec<_> = files.iter().filter(|file| self.sees(file)).collect();
+        for file in seen {
+            let mut bytes = Vec::new();
+            if let Some(id) = of {
+                let note = Item::System {
+                    source: "host".to_owned(),
+                    text: format!("from the result of {id}: {}", file.about()),
+                };
+                self.open = self.dialect.append(self.open, false, &note, &mut bytes);
+            }
+            self.open = self.dialect.attachment(self.open, file, &mut bytes);
+            let mut parts = bytes.splitn(2, |byte| *byte == BLOB);
+            self.rope.write(parts.next().unwrap_or_default());
+            if let Some(after) = parts.next() {
+                self.rope.write_blob(file);
+                self.rope.write(after);
+            }
+        }
+    }
+
+    fn sees(&self, file: &Attachment) -> bool {
+        self.media.contains(&file.media)
+    }
+
+    /// The item as the provider's model gets it, if that is not as it is: without seals of others, with a line for each
+    /// file that the model does not read.
+    fn as_read(&self, item: &Item) -> Option<Item> {
+        self.neutral.as_ref()?;
+        if self.is_foreign(item) {
+            return Some(unsealed(item));
+        }
+        let unseen = item.attachments().iter().filter(|file| !self.sees(file));
+        let lines: Vec<_> = unseen.map(|file| format!("\n{}", file.unseen())).collect();
+        (!lines.is_empty()).then(|| with_lines(item, &lines.concat()))
     }
 
     /// The request so far as it is sent.
@@ -173,7 +236,7 @@ impl Projection {
     /// Returns the item in the neutral form.
     fn encode(&mut self, item: &Item, first: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let bare = (self.neutral.is_some() && self.is_foreign(item)).then(|| unsealed(item));
+        let as_read = self.as_read(item);
         let mut tool = None;
         if let Item::ToolCall { id, name, .. } = item {
             self.tools.insert(*id, name.clone());
@@ -181,13 +244,19 @@ impl Projection {
             tool = self.tools.remove(id);
         }
         self.open = match &tool {
-            Some(tool) => self.dialect.result(self.open, tool, item, &mut bytes),
+            Some(tool) => {
+                let item = as_read.as_ref().unwrap_or(item);
+                self.dialect.result(self.open, tool, item, &mut bytes)
+            }
             None => {
-                let item = bare.as_ref().unwrap_or(item);
+                let item = as_read.as_ref().unwrap_or(item);
                 self.dialect.append(self.open, first, item, &mut bytes)
             }
         };
         self.rope.write(&bytes);
+        if let Item::User { attachments, .. } = item {
+            self.show_files(None, attachments);
+        }
         if let Some(neutral) = &mut self.neutral {
             bytes.clear();
             Neutral.append(0, first, item, &mut bytes);
@@ -247,6 +316,27 @@ impl Projection {
     pub fn dialect(&self) -> &Arc<dyn Dialect> {
         &self.dialect
     }
+}
+
+/// The item with these lines behind its text.
+fn with_lines(item: &Item, lines: &str) -> Item {
+    let mut item = item.clone();
+    match &mut item {
+        Item::User { text, .. } => text.push_str(lines),
+        Item::ToolResult { outcome, .. } => {
+            // The first line end of an empty content is that of the summary.
+            let skipped = usize::from(outcome.content.is_empty());
+            outcome
+                .content
+                .push_str(lines.get(skipped..).unwrap_or_default());
+        }
+        Item::Command { .. }
+        | Item::System { .. }
+        | Item::Assistant { .. }
+        | Item::Reasoning { .. }
+        | Item::ToolCall { .. } => {}
+    }
+    item
 }
 
 fn unsealed(item: &Item) -> Item {

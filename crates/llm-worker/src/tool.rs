@@ -12,7 +12,7 @@ pub(crate) use arguments::is_one_object;
 pub use arguments::parse_arguments;
 pub use schema::canonical_schema;
 
-use crate::item::CallId;
+use crate::item::{Attachment, CallId};
 use async_trait::async_trait;
 pub use protocol::journal::CommandEnd;
 pub use protocol::tool::{Escalation, ToolDefinition, ToolEffect};
@@ -206,6 +206,17 @@ pub trait CallHost: Send + Sync {
     fn command_ended(&self, end: CommandEnd) {
         // The default is for a host without a user.
         let _unheard = end;
+    }
+
+    /// Puts an image or a document beside the result, for models that read its type. Blocks while it is stored.
+    ///
+    /// # Errors
+    /// `FixInput` says what the file is and why no model can see it; the disk refused; the host keeps no files.
+    fn attach(&self, name: &str, bytes: &[u8]) -> Result<Attachment, ToolError> {
+        // The default is for a host without blobs.
+        let _unseen = (name, bytes);
+        let why = "this host shows no files to models";
+        Err(ToolError::new(crate::ErrorKind::Unavailable, why))
     }
 
     /// Whether a call may ask a person to let its command go beyond the sandbox.

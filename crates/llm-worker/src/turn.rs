@@ -131,9 +131,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///     max_output: None,
 ///     effort: None,
 ///     thinking: false,
+///     media: Vec::new(),
 /// };
 /// let history = History::begin(surface, Arc::new(Neutral));
-/// let input = Item::User { text: "say hello".to_owned() };
+/// let input = Item::user("say hello");
 /// let mut turn = Turn::<Host>::start(history, vec![input], TurnLimits::steps(10));
 ///
 /// let mut log = Vec::new();

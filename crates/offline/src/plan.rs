@@ -15,12 +15,21 @@ pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
         .enumerate()
         .rev()
         .find_map(|(at, item)| match item {
-            Item::User { text } | Item::Command { text } => Some((text.as_str(), items.get(at..)?)),
+            Item::User { text, .. } | Item::Command { text } => {
+                Some((text.as_str(), items.get(at..)?))
+            }
             _ => None,
         });
     let (prompt, turn) = asked.unwrap_or(("", items));
+    let files = turn.first().map(Item::attachments).unwrap_or_default();
     let (mut events, stop) = match answer(prompt, turn, tools) {
-        Ok((text, shortfall)) => {
+        Ok((mut text, shortfall)) => {
+            if !files.is_empty() {
+                text.push_str("\n\nThis planner cannot see files:");
+                let names = files.iter().map(|file| format!(" {};", file.about()));
+                text.extend(names);
+                text.push_str(" none was looked at.");
+            }
             let shortfall = shortfall.map(ModelEvent::Shortfall);
             (
                 std::iter::once(ModelEvent::Text(text))

@@ -20,9 +20,7 @@ fn answer(prompt: &str, act: impl Fn(&str) -> ToolOutcome) -> (String, bool) {
         .iter()
         .map(tool)
         .collect();
-    let mut items = vec![Item::User {
-        text: prompt.to_owned(),
-    }];
+    let mut items = vec![Item::user(prompt.to_owned())];
     for _ in 0..10 {
         let events = offline::next(&items, &tools);
         let mut text = None;
@@ -64,6 +62,7 @@ fn ok(summary: &str, content: &str) -> ToolOutcome {
         status: ResultStatus::Ok,
         summary: summary.to_owned(),
         content: content.to_owned(),
+        attachments: Vec::new(),
     }
 }
 

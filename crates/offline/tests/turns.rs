@@ -32,9 +32,7 @@ fn surface(names: &[&str]) -> Vec<ToolDefinition> {
 }
 
 fn user(text: &str) -> Item {
-    Item::User {
-        text: text.to_owned(),
-    }
+    Item::user(text.to_owned())
 }
 
 /// The calls of one answer, or its text.
@@ -97,6 +95,7 @@ fn ok(summary: impl Into<String>, content: impl Into<String>) -> ToolOutcome {
         status: ResultStatus::Ok,
         summary: summary.into(),
         content: content.into(),
+        attachments: Vec::new(),
     }
 }
 
@@ -153,6 +152,7 @@ fn what_fails_is_said() {
         status,
         summary: summary.to_owned(),
         content: String::new(),
+        attachments: Vec::new(),
     };
     let table = [
         (ResultStatus::Refused, "search for 'x'", "Not done"),
@@ -206,6 +206,7 @@ fn a_history_of_another_planner_is_not_read_as_its_own() {
         status: ResultStatus::Ok,
         summary: "5 files".into(),
         content: String::new(),
+        attachments: Vec::new(),
     };
     let call = Item::ToolCall {
         id,

@@ -29,7 +29,7 @@ pub use bounds::{gates, limits};
 pub use call::approvals::{ApprovalAnswer, MAX_DENIAL};
 pub use call::past_calls::MAX_SHOWN_CALLS;
 pub use client::between_turns::BetweenTurns;
-pub use client::{Accepted, Client, MAX_INPUT, MAX_KEY, NewClientCall, NewInput, Reload};
+pub use client::{Accepted, Client, MAX_INPUT, MAX_KEY, NewClientCall, NewFile, NewInput, Reload};
 pub use commit::Batch;
 pub use core::{Core, Fatal, HostMode, OpenSession, Permission};
 pub use drivers::AttachedDriver;

@@ -368,6 +368,7 @@ fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
         max_output: core.model.max_output(),
         effort: thinking.effort,
         thinking: thinking.shown,
+        media: core.model.media().to_vec(),
     };
     match &core.state.surface {
         Some((recorded, with))
@@ -376,7 +377,8 @@ fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
                 && recorded.tools == today.tools
                 && recorded.max_output == today.max_output
                 && recorded.effort == today.effort
-                && recorded.thinking == today.thinking =>
+                && recorded.thinking == today.thinking
+                && recorded.media == today.media =>
         {
             (recorded.clone(), encoder, false)
         }

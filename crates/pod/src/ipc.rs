@@ -13,6 +13,7 @@ mod answers;
 mod connection;
 mod convert;
 mod feed;
+mod held_files;
 mod hub;
 mod incoming;
 mod out;

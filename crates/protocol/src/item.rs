@@ -1,5 +1,6 @@
 //! The items of model-visible history. Does not depend on providers or on the order of items.
 
+use crate::blob::Digest;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -76,7 +77,11 @@ impl From<CallId> for String {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Item {
     /// The input of a person or a script.
-    User { text: String },
+    User {
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
+    },
     /// A command of a person, in words for the model: the call behind it is that person's.
     Command { text: String },
     /// A note of the host or a feature for the model. `source` is `host` or a feature id.
@@ -137,6 +142,107 @@ bodies! {
         summary: String,
         // The body; may be empty, may be pruned from the context later.
         content =: String,
+        /// The files beside the text.
+        attachments =: Vec<Attachment>,
+    }
+    /// An image or a document beside a text; part of inputs and results.
+    ///
+    /// The bytes are a blob of the session, so that no record has them. A request has them in base 64, or a line in their
+    /// place where its model cannot read the type.
+    Attachment: Eq {
+        // By the first bytes of the file, whatever its name is.
+        media: MediaType,
+        // BLAKE3 of the bytes, hex.
+        digest: Digest,
+        bytes: u64,
+        // In pixels; none of a document.
+        width ?: u32,
+        height ?: u32,
+        // The file's name without its directory; may be empty.
+        name =: String,
+    }
+}
+
+words! {
+    /// What an attachment is.
+    MediaType: PartialOrd Ord {
+        Png = "image/png",
+        Jpeg = "image/jpeg",
+        Webp = "image/webp",
+        Gif = "image/gif",
+        Pdf = "application/pdf",
+    }
+}
+
+impl MediaType {
+    /// Whether it is an image, and not a document.
+    #[must_use]
+    pub fn is_image(self) -> bool {
+        match self {
+            Self::Png | Self::Jpeg | Self::Webp | Self::Gif => true,
+            Self::Pdf => false,
+        }
+    }
+}
+
+impl Attachment {
+    /// What it is, in a few words: its name, type, size in pixels and bytes.
+    #[must_use]
+    pub fn about(&self) -> String {
+        let name = match self.name.as_str() {
+            "" => String::new(),
+            name => format!("{name}, "),
+        };
+        let pixels = match (self.width, self.height) {
+            (Some(width), Some(height)) => format!("{width}×{height}, "),
+            _ => String::new(),
+        };
+        format!("{name}{}, {pixels}{} bytes", self.media.word(), self.bytes)
+    }
+
+    /// The line in its place for a model that cannot read it.
+    #[must_use]
+    pub fn unseen(&self) -> String {
+        format!("[{}: this model cannot see it]", self.about())
+    }
+
+    /// About as many bytes of text as the tokens that a model counts for it: of an image by its pixels, of a document by its
+    /// length.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        const PIXELS_PER_BYTE: u64 = 190;
+        const MOST: u64 = 6_400;
+        let weight = match (self.width, self.height) {
+            (Some(width), Some(height)) => {
+                (u64::from(width) * u64::from(height) / PIXELS_PER_BYTE).min(MOST)
+            }
+            _ => self.bytes / 8,
+        };
+        usize::try_from(weight).unwrap_or(usize::MAX)
+    }
+}
+
+impl Item {
+    /// An input without files.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User {
+            text: text.into(),
+            attachments: Vec::new(),
+        }
+    }
+
+    /// The files beside its text.
+    #[must_use]
+    pub fn attachments(&self) -> &[Attachment] {
+        match self {
+            Self::User { attachments, .. } => attachments,
+            Self::ToolResult { outcome, .. } => &outcome.attachments,
+            Self::Command { .. }
+            | Self::System { .. }
+            | Self::Assistant { .. }
+            | Self::Reasoning { .. }
+            | Self::ToolCall { .. } => &[],
+        }
     }
 }
 
@@ -156,7 +262,15 @@ impl ToolOutcome {
             status,
             summary: summary.to_owned(),
             content: content.to_owned(),
+            attachments: Vec::new(),
         }
+    }
+
+    /// About as many bytes as a model reads of the content and the files.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let files = self.attachments.iter().map(Attachment::weight);
+        self.content.len().saturating_add(files.sum())
     }
 
     /// The model-visible text: the summary, then the content on the next line.

@@ -45,6 +45,7 @@ pub use view::{
     ViewParameters,
 };
 
+use crate::item::Attachment;
 use crate::outcome::Outcome;
 use serde::{Serialize, Serializer};
 
@@ -214,7 +215,14 @@ impl Record {
     pub fn format(&self) -> u32 {
         match self {
             Self::SystemItem(SystemItem::Context { .. }) => 2,
-            Self::InputQueued(queued) if queued.mode == InputMode::DenyParked || queued.run => 2,
+            Self::InputQueued(queued)
+                if queued.mode == InputMode::DenyParked
+                    || queued.run
+                    || !queued.attachments.is_empty() =>
+            {
+                2
+            }
+            Self::ToolFinished(finished) if !finished.outcome.attachments.is_empty() => 2,
             Self::TurnFinished(TurnFinished {
                 outcome: Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit,
                 ..
@@ -223,7 +231,17 @@ impl Record {
         }
     }
 
-    /// The blobs that the record refers to. Replay checks that they exist.
+    /// The files that the record adds to a text. Replay checks that their blobs exist.
+    #[must_use]
+    pub fn attachments(&self) -> &[Attachment] {
+        match self {
+            Self::InputQueued(queued) => &queued.attachments,
+            Self::ToolFinished(finished) => &finished.outcome.attachments,
+            _ => &[],
+        }
+    }
+
+    /// The other blobs that the record refers to. Replay checks that they exist.
     pub fn stored(&self) -> impl Iterator<Item = &Stored> {
         fn of(output: Option<&Output>) -> Option<&Stored> {
             output.map(|output| &output.stored)

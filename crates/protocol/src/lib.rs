@@ -53,5 +53,8 @@ pub const MAX_SHOWN: usize = 200;
 /// Background tasks in a status.
 pub const MAX_TASKS: usize = 64;
 
+/// Bytes of a piece of a file: in base 64 it fits a client's line.
+pub const MAX_PIECE: usize = 1 << 20;
+
 /// Bytes of a draft.
 pub const MAX_DRAFT: usize = 64 << 10;

@@ -184,6 +184,8 @@ methods! {
     read GetStatus = "status" -> Status,
     /// The install report of the features.
     read GetFeatures = "features" -> Report,
+    /// A piece of a file for an input. In memory only: it is stored with its input.
+    change SendFile = "file" -> HeldFile,
     /// An input. Answered once it is durable.
     change SendInput = "input" -> AcceptedInput,
     /// Waits for the end of the turn that takes an input.
@@ -395,8 +397,39 @@ pub struct SendInput {
     /// and goes on when its answer does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// Images and documents beside the text, at most 16 and 24 MiB together, that were sent before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<SentFile>,
     /// Remembered with the newest 256 inputs, also across restarts.
     pub cmd_id: String,
+}
+
+/// A file of an input: what was sent with this digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SentFile {
+    /// As `file` answered to the last piece.
+    pub digest: String,
+    /// Without its directory; the model may read it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+}
+
+/// Parameters of `file`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SendFile {
+    /// The bytes of the piece in base 64, at most 1 MiB of bytes.
+    pub data: String,
+    /// The digest of the pieces before it; absent for the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    pub cmd_id: String,
+}
+
+/// The answer to `file`: the pod holds so much of the file, with the newest files of all clients up to 32 MiB.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldFile {
+    /// BLAKE3 of all its bytes so far, hex.
+    pub digest: String,
 }
 
 /// The answer to `input`: it is durable.

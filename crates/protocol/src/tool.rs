@@ -1,5 +1,6 @@
 //! Tools as the model is told of them: definitions, and the surface that has them. Does not depend on what runs them.
 
+use crate::item::MediaType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -64,6 +65,8 @@ bodies! {
         effort ?: Effort,
         /// Whether the text of the model's thinking is asked for, where the vendor sends it on request only.
         - thinking =: bool,
+        /// The types of files that the model reads.
+        media =: Vec<MediaType>,
     }
 }
 

@@ -38,7 +38,7 @@ fn request_and_answer(request: &ClientRequest, answer: &RawValue) -> (String, Va
         };
     }
     each! {
-        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls PreviewCall Approve SendInput Wait EditInput Notify CallTool
+        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls PreviewCall Approve SendFile SendInput Wait EditInput Notify CallTool
         SetDraft StopJob Undo Shutdown Verb
     }
 }
@@ -122,7 +122,11 @@ fn every_line_of_version_1_is_read_whole() {
         if request.method.cmd_id().is_some()
             && !matches!(
                 request.method,
-                Method::SendInput(_) | Method::Undo(_) | Method::CallTool(_) | Method::Approve(_)
+                Method::SendInput(_)
+                    | Method::SendFile(_)
+                    | Method::Undo(_)
+                    | Method::CallTool(_)
+                    | Method::Approve(_)
             )
         {
             assert!(

@@ -39,7 +39,7 @@ fn the_committed_schema_is_that_of_the_types() {
 }
 
 /// Where the schema of commit 030daae3 had nothing, or another text.
-const SINCE: [(&str, &str, Option<&str>); 17] = [
+const SINCE: [(&str, &str, Option<&str>); 26] = [
     ("/$defs", "PreviewCall", None),
     ("/$defs", "PreviewedCall", None),
     ("/methods", "preview_call", None),
@@ -65,6 +65,15 @@ const SINCE: [(&str, &str, Option<&str>); 17] = [
     ("/$defs/SendInput/properties", "expand", None),
     ("/$defs/Surface/properties", "effort", None),
     ("/$defs/Usage/properties", "reasoning", None),
+    ("/$defs/Surface/properties", "media", None),
+    ("/$defs/InputQueued/properties", "attachments", None),
+    ("/$defs/ToolOutcome/properties", "attachments", None),
+    ("/$defs", "Attachment", None),
+    ("/$defs/SendInput/properties", "files", None),
+    ("/$defs", "SentFile", None),
+    ("/$defs", "SendFile", None),
+    ("/$defs", "HeldFile", None),
+    ("/methods", "file", None),
 ];
 
 /// The kinds of records moved into this crate, with one declaration each in place of a mirror: their schemas are, byte for

@@ -171,6 +171,7 @@ mod tests {
             max_output: Some(8_000),
             effort,
             thinking,
+            media: Vec::new(),
         };
         let mut out = Vec::new();
         dialect.head(&surface, &mut out);

@@ -18,7 +18,8 @@ use http_client::{
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
 use llm_worker::{
-    Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Thinking,
+    Body, ErrorKind, MediaType, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason,
+    Thinking,
 };
 use std::pin::pin;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct EndpointConfig {
     pub pacing: Pacing,
     pub max_output: Option<u32>,
     pub thinking: Thinking,
+    /// The types of files that the model reads.
+    pub media: Vec<MediaType>,
     pub price: Option<Price>,
     pub context_window: Option<u64>,
     pub terms: HelpTerms,
@@ -87,6 +90,7 @@ pub(crate) struct Endpoint<W> {
     pub(crate) client: HttpClient,
     max_output: Option<u32>,
     thinking: Thinking,
+    media: Vec<MediaType>,
     price: Option<Price>,
     context_window: Option<u64>,
     url: String,
@@ -116,6 +120,10 @@ impl<W: Wire> Model for Endpoint<W> {
 
     fn thinking(&self) -> Thinking {
         self.thinking
+    }
+
+    fn media(&self) -> &[MediaType] {
+        &self.media
     }
 
     fn price(&self) -> Option<Price> {
@@ -148,6 +156,7 @@ impl<W: Wire> Endpoint<W> {
         let EndpointConfig {
             max_output,
             thinking,
+            media,
             price,
             context_window,
             terms,
@@ -162,6 +171,7 @@ impl<W: Wire> Endpoint<W> {
             client,
             max_output,
             thinking,
+            media,
             price,
             context_window,
             url,

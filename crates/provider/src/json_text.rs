@@ -1,6 +1,7 @@
 //! Pieces of request bodies that more than one dialect writes. Does not depend on any dialect.
 
-use llm_worker::Effort;
+use llm_worker::projection::BLOB;
+use llm_worker::{Attachment, Effort};
 use serde_json::{Map, Value};
 
 pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
@@ -59,6 +60,22 @@ pub(crate) fn host_note(source: &str, text: &str) -> String {
         .replace('<', "&lt;");
     let text = text.replace("</host-note", "<\\/host-note");
     format!("<host-note source=\"{source}\">\n{text}\n</host-note>")
+}
+
+/// Writes a string that is the URL of a file with its bytes.
+pub(crate) fn put_data_url(out: &mut Vec<u8>, file: &Attachment) {
+    put(out, &format!(r#""data:{};base64,"#, file.media.word()));
+    out.push(BLOB);
+    put(out, "\"");
+}
+
+/// The name of a document as a JSON string; APIs refuse one without a name.
+pub(crate) fn file_name(file: &Attachment) -> String {
+    let name = match file.name.as_str() {
+        "" => "document.pdf",
+        name => name,
+    };
+    Value::from(name).to_string()
 }
 
 /// A call's raw arguments as the JSON object that endpoints require; other text is wrapped in one. Strict servers refuse

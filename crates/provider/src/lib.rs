@@ -12,6 +12,7 @@ pub mod endpoint;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod gemini;
+pub mod media;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod prices;

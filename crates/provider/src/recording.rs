@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use llm_worker::model::{EVENT_QUEUE, EventSink};
 use llm_worker::projection::Dialect;
 use llm_worker::{
-    ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Thinking, Usage,
+    ErrorKind, MediaType, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Thinking,
+    Usage,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -80,6 +81,10 @@ impl Model for Recording {
 
     fn thinking(&self) -> Thinking {
         self.inner.thinking()
+    }
+
+    fn media(&self) -> &[MediaType] {
+        self.inner.media()
     }
 
     fn price(&self) -> Option<Price> {

@@ -51,6 +51,7 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Endpoi
         pacing,
         max_output: None,
         thinking: Thinking::default(),
+        media: Vec::new(),
         price: None,
         context_window: None,
         terms: TERMS,

@@ -1,6 +1,7 @@
 //! Every stream in `tests/fixtures`, as this crate reads it and as the vendors' own SDKs do. What they said of each is
 //! in `X.expected.json` beside it, written by `expected.py` there.
 
+mod files;
 mod generated;
 
 use crate::decode::{Decode, DecodeError};

@@ -143,6 +143,8 @@ const ROOMS: &[(&str, &[Room])] = &[
     ]),
     ("llm-worker", &[
         Room { name: "llm-worker::tool", may: &[] },
+        // what files are; knows no item
+        Room { name: "llm-worker::attachment", may: &[] },
         // history to request; knows no turn
         Room { name: "llm-worker::sendable", may: &["tool"] },
         Room { name: "llm-worker::projection", may: &["tool"] },

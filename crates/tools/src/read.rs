@@ -7,8 +7,9 @@ use crate::lines::{CHECK_EVERY, LineReader};
 use crate::scope;
 use crate::sniff::{HEAD, binary};
 use authority::text::bytes_without_bom;
+use llm_worker::attachment;
 use llm_worker::tool::Touch;
-use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
+use llm_worker::{Attachment, ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 /// The tool's name.
 pub const NAME: &str = "Read";
 /// The description for the model.
-pub const ABOUT: &str = "Read a text file. Each line comes as its number, a tab and its text.";
+pub const ABOUT: &str = "Read a text file. Each line comes as its number, a tab and its text. An image or PDF is shown.";
 /// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::ReadOnly;
 
@@ -82,6 +83,9 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
         .take(HEAD as u64)
         .read_to_end(&mut bytes)
         .map_err(|error| broken(&error))?;
+    if attachment::media(&bytes).is_some() && binary(&bytes).is_some() {
+        return show(&shown, len, file, bytes, &cx);
+    }
     if let Some(what) = binary(&bytes) {
         return Err(fix(format!(
             "{shown} is {what}, {len} bytes; Read shows text only"
@@ -116,6 +120,39 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
         &args,
         &cx.cancel,
     )
+}
+
+/// Puts an image or a document beside the result.
+fn show(
+    shown: &str,
+    len: u64,
+    rest: impl Read,
+    mut bytes: Vec<u8>,
+    cx: &ToolContext,
+) -> ToolResult {
+    let most = attachment::MAX_DOCUMENT.max(attachment::MAX_IMAGE) as u64;
+    if len > most {
+        return Err(fix(format!(
+            "{shown} has {len} bytes; at most {most} can be shown: make it smaller"
+        )));
+    }
+    rest.take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(shown, &error))?;
+    go_on(&cx.cancel)?;
+    let name = shown.rsplit('/').next().unwrap_or(shown);
+    let file = cx.host.attach(name, &bytes).map_err(|error| ToolError {
+        message: format!("{shown} is {}", error.message),
+        ..error
+    })?;
+    let about = Attachment {
+        name: String::new(),
+        ..file
+    };
+    Ok(answer(
+        &format!("{shown}: {}", about.about()),
+        String::new(),
+    ))
 }
 
 /// The size of the file, as far as it is known.

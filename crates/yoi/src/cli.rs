@@ -219,6 +219,9 @@ pub(crate) struct RunArgs {
     /// Require an answer that is one JSON document valid against the JSON Schema in FILE, and print only that document
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
+    /// Show FILE, an image or a PDF, to the model beside the prompt (repeatable). `@FILE` in PROMPT does the same
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
     /// Name of this prompt: if the pod has already accepted an input with the same KEY, wait for its turn and print its
     /// answer, and send nothing
     #[arg(long, value_name = "KEY", value_parser = key, requires = "pod")]
@@ -352,6 +355,9 @@ pub(crate) struct SendArgs {
     /// fails ends yoi with 1
     #[arg(long, conflicts_with_all = ["steer", "deny_parked"])]
     pub(crate) run: bool,
+    /// Show FILE, an image or a PDF, to the model beside the input (repeatable). `@FILE` in INPUT does the same
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
+    pub(crate) attach: Vec<PathBuf>,
     /// Name of this input: if the pod has already accepted an input with the same KEY, print the number of that input and
     /// send nothing
     #[arg(long, value_name = "KEY", value_parser = key)]

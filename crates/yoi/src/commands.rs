@@ -2,6 +2,7 @@
 
 mod approve;
 mod attach;
+mod attached_files;
 mod bare;
 mod changes;
 pub(crate) mod completions;

@@ -6,15 +6,21 @@ mod failure;
 use self::failure::gone;
 pub(crate) use self::failure::{failure, of_wire, removed};
 use crate::past_turn::past_end;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use client::ClientError;
 use client::cmd_id::cmd_id;
 use client::connection::{Begun, Connection, hello};
 use host::exit::{Exit, Failure};
+use pod::control::NewFile;
 use pod::control::TurnEnd;
 use pod::record::InputId;
 use pod::session::fold::Hold;
+use protocol::MAX_PIECE;
 use protocol::event::Event;
-use protocol::method::{Ask, Done, GetStatus, Role, SendInput, Undo, Undone, Wait};
+use protocol::method::{
+    Ask, Done, GetStatus, Role, SendFile, SendInput, SentFile, Undo, Undone, Wait,
+};
 use protocol::record::known;
 use protocol::status::{HoldStatus, Status};
 use session_store::{Owner, Reader, Session};
@@ -195,6 +201,27 @@ impl LiveClient {
     /// Hands in an input; gives its number once it is durable.
     pub(crate) async fn send(&mut self, input: SendInput) -> Result<InputId, Failure> {
         Ok(self.ask(&input).await?.input)
+    }
+
+    /// Hands in the files of an input, in pieces that fit a line.
+    pub(crate) async fn send_files(&mut self, files: &[NewFile]) -> Result<Vec<SentFile>, Failure> {
+        let mut sent = Vec::new();
+        for file in files {
+            let mut after = None;
+            for piece in file.bytes.chunks(MAX_PIECE) {
+                let data = STANDARD.encode(piece);
+                let cmd_id = cmd_id();
+                let ask = SendFile {
+                    data,
+                    after,
+                    cmd_id,
+                };
+                after = Some(self.ask(&ask).await?.digest);
+            }
+            let name = file.name.clone();
+            sent.extend(after.map(|digest| SentFile { digest, name }));
+        }
+        Ok(sent)
     }
 
     /// Begins to wait for the end of the turn that takes an input, or until the pod waits for a person. Other things can be asked meanwhile.

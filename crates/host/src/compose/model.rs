@@ -11,7 +11,7 @@ use crate::nearest::{did_you_mean, distance, nearest};
 use crate::plain_file;
 use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
-use llm_worker::{Effort, Model, Price, Thinking};
+use llm_worker::{Effort, MediaType, Model, Price, Thinking};
 use offline::Offline;
 use pod::record::BudgetKind;
 use provider::anthropic::{self, Messages};
@@ -25,7 +25,7 @@ use provider::recording::Recording;
 use provider::retry::{Pacing, RetryPolicy};
 use provider::scripted::{ScriptError, Scripted};
 use provider::{BaseUrl, Timeouts};
-use provider::{prices, windows};
+use provider::{media, prices, windows};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -289,6 +289,7 @@ fn plain(
             .get(name)
             .and_then(|known| Some(known.max_output.as_ref()?.value)),
         thinking,
+        media: media(name, config),
         price: price(name, config),
         context_window: context_window(name, config),
         terms: (env.words.model)(proxies(env)),
@@ -465,14 +466,31 @@ fn api_of(kind: ApiKind) -> catalog::Api {
 
 /// The efforts of the model of this name, least first; none if it has none, or is not known.
 pub fn efforts(name: &str, config: &Config) -> &'static [Effort] {
-    let Some((provider, at_vendor)) = catalog::split(bare(name)) else {
-        return &[];
-    };
+    with_api(name, config).map_or(&[], |(api, model)| effort::of(api, model))
+}
+
+/// The API of a model, and its name there.
+fn with_api<'a>(name: &'a str, config: &Config) -> Option<(catalog::Api, &'a str)> {
+    let (provider, at_vendor) = catalog::split(bare(name))?;
     let configured = config.providers.get(provider);
     let api = configured
         .map(|configured| api_of(configured.value.api))
-        .or_else(|| Some(catalog::find(provider)?.api));
-    api.map_or(&[], |api| effort::of(api.of_model(at_vendor), at_vendor))
+        .or_else(|| Some(catalog::find(provider)?.api))?;
+    Some((api.of_model(at_vendor), at_vendor))
+}
+
+/// The types of files that the model of this name reads: as configured, else by the list of its API.
+fn media(name: &str, config: &Config) -> Vec<MediaType> {
+    let images = config
+        .models
+        .get(bare(name))
+        .and_then(|known| known.images.as_ref());
+    let listed = with_api(name, config).map_or(&[][..], |(api, model)| media::of(api, model));
+    match images.map(|images| images.value) {
+        Some(false) => Vec::new(),
+        Some(true) if listed.is_empty() => media::IMAGES.to_vec(),
+        Some(true) | None => listed.to_vec(),
+    }
 }
 
 /// The effort of this start, or else of the model's table, and where it stands.

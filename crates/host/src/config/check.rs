@@ -108,6 +108,7 @@ impl Config {
             max_output,
             effort,
             thinking,
+            images,
             context,
             timeouts,
         } = known;
@@ -116,6 +117,7 @@ impl Config {
             max_output.as_ref().map(|most| &most.source),
             effort.as_ref().map(|effort| &effort.source),
             thinking.as_ref().map(|shown| &shown.source),
+            images.as_ref().map(|seen| &seen.source),
             context.as_ref().map(|most| &most.source),
             timeouts.as_ref().map(|waits| &waits.source),
         ];

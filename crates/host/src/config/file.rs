@@ -133,6 +133,8 @@ pub struct ModelConfig {
     pub effort: Option<Effort>,
     /// Whether the text of its thinking is asked for, where its vendor sends it on request only.
     pub thinking: Option<bool>,
+    /// Whether it reads images, where the list of models does not say so, or is wrong.
+    pub images: Option<bool>,
     /// The context window: the maximum number of tokens in a request and its answer together.
     pub context: Option<u64>,
     /// Time limits of a request to this model; a key that is not set is the provider's.

@@ -54,6 +54,7 @@ impl Config {
                 max_output,
                 effort,
                 thinking,
+                images,
                 context,
                 timeouts,
             },
@@ -65,6 +66,7 @@ impl Config {
             set(&mut known.max_output, max_output, || at("max_output"));
             set(&mut known.effort, effort, || at("effort"));
             set(&mut known.thinking, thinking, || at("thinking"));
+            set(&mut known.images, images, || at("images"));
             set(&mut known.context, context, || at("context"));
             set(&mut known.timeouts, timeouts, || at("timeouts"));
         }

@@ -62,6 +62,12 @@ impl Config {
                 other.and_then(|other| other.thinking.as_ref()),
             )
         });
+        let images = changed(&self.models, &newer.models, |one, other| {
+            same(
+                one.and_then(|one| one.images.as_ref()),
+                other.and_then(|other| other.images.as_ref()),
+            )
+        });
         let waits = changed(&self.models, &newer.models, |one, other| {
             same(
                 one.and_then(|one| one.timeouts.as_ref()),
@@ -75,6 +81,7 @@ impl Config {
             .chain(output.map(|name| format!("models.\"{name}\".max_output")))
             .chain(effort.map(|name| format!("models.\"{name}\".effort")))
             .chain(thinking.map(|name| format!("models.\"{name}\".thinking")))
+            .chain(images.map(|name| format!("models.\"{name}\".images")))
             .chain(waits.map(|name| format!("models.\"{name}\".timeouts")))
             .chain(features.map(|id| format!("features.\"{id}\"")));
         all.take(MAX_KEYS).collect()

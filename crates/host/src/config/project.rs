@@ -294,6 +294,7 @@ fn granted_models(
             max_output,
             effort,
             thinking,
+            images,
             context,
             timeouts,
         },
@@ -305,16 +306,18 @@ fn granted_models(
         let sized = part("context", context.is_some());
         let asked = part("effort", effort.is_some());
         let shown = part("thinking", thinking.is_some());
+        let seen = part("images", images.is_some());
         let waits = part("timeouts", timeouts.is_some());
         let granted = ModelConfig {
             price: price.filter(|_| priced),
             max_output: max_output.filter(|_| bounded),
             effort: effort.filter(|_| asked),
             thinking: thinking.filter(|_| shown),
+            images: images.filter(|_| seen),
             context: context.filter(|_| sized),
             timeouts: timeouts.filter(|_| waits),
         };
-        if priced || bounded || sized || asked || shown || waits {
+        if priced || bounded || sized || asked || shown || seen || waits {
             accepted.insert(name, granted);
         }
     }

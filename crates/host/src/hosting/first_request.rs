@@ -1,6 +1,7 @@
 //! Work for the time in which the model thinks about its first request. Does not depend on what the work is.
 
 use async_trait::async_trait;
+use llm_worker::MediaType;
 use llm_worker::model::{EventSink, Model, ModelError, Price, Thinking};
 use llm_worker::projection::{Dialect, ModelRequest};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +45,10 @@ impl Model for WithWork {
 
     fn thinking(&self) -> Thinking {
         self.model.thinking()
+    }
+
+    fn media(&self) -> &[MediaType] {
+        self.model.media()
     }
 
     fn price(&self) -> Option<Price> {

@@ -15,6 +15,7 @@ fn surface(generation: u64) -> Surface {
         max_output: None,
         effort: None,
         thinking: false,
+        media: Vec::new(),
     }
 }
 
@@ -23,7 +24,7 @@ fn id(number: u64) -> CallId {
 }
 
 fn user() -> Item {
-    Item::User { text: "go".into() }
+    Item::user("go")
 }
 
 fn call(number: u64) -> Item {

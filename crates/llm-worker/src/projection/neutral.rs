@@ -2,10 +2,11 @@
 //! this process read it.
 //!
 //! `{"generation":1,"model":"offline","system":"…","tools":[…],"items":[…]}`, with `"max_output":n`,
-//! `"effort":"…"` and `"thinking":true` before `items` when the surface has them. Tools and items are written as their types serialize.
+//! `"effort":"…"`, `"thinking":true` and `"media":[…]` before `items` when the surface has them. Tools and items are written as
+//! their types serialize: files by their digests.
 
 use super::{Dialect, Open, Surface};
-use crate::item::Item;
+use crate::item::{Item, MediaType};
 use crate::tool::ToolDefinition;
 use protocol::tool::Effort;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,10 @@ impl Dialect for Neutral {
         if surface.thinking {
             out.extend_from_slice(b",\"thinking\":true");
         }
+        if !surface.media.is_empty() {
+            out.extend_from_slice(b",\"media\":");
+            json(&surface.media, out);
+        }
         out.extend_from_slice(b",\"items\":[");
     }
 
@@ -84,6 +89,8 @@ pub struct NeutralRequest {
     pub effort: Option<Effort>,
     #[serde(default)]
     pub thinking: bool,
+    #[serde(default)]
+    pub media: Vec<MediaType>,
     pub items: Vec<Item>,
 }
 

@@ -1,6 +1,7 @@
 //! A request as exact bytes for a model. Does not depend on their encoding.
 
 use super::Body;
+use crate::item::Attachment;
 
 /// A request whose record is durable. Only the turn machine creates it, after the acknowledgement, so a model never
 /// gets an item that is not on disk.
@@ -25,6 +26,20 @@ impl ModelRequest {
     #[must_use]
     pub fn body(&self) -> &Body {
         &self.body
+    }
+
+    /// The same with the bytes of its files.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub fn with_files<E>(
+        self,
+        read: impl FnMut(&Attachment) -> Result<Vec<u8>, E>,
+    ) -> Result<Self, E> {
+        Ok(Self {
+            body: self.body.with_files(read)?,
+            ..self
+        })
     }
 
     /// Its number in the session, from 1.

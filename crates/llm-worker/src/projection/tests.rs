@@ -1,8 +1,12 @@
 //! The fold as properties: append-only, the same bytes as a whole encoding, each item encoded once.
 
 use super::rope::CHUNK;
-use super::{Dialect, Neutral, Open, Projection, Surface, neutral};
-use crate::item::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
+use super::{BLOB, Dialect, Neutral, Open, Projection, Surface, neutral};
+use crate::attachment::attachment;
+use crate::item::{
+    Attachment, CallId, Item, MediaType, ProviderSignature, ResultStatus, SealedReasoning,
+    ToolOutcome,
+};
 use crate::tool::{ToolDefinition, ToolEffect};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,6 +26,7 @@ fn surface() -> Surface {
         max_output: Some(9),
         effort: None,
         thinking: false,
+        media: Vec::new(),
     }
 }
 
@@ -55,18 +60,14 @@ impl Dialect for Counting {
 }
 
 fn sized(bytes: usize) -> Item {
-    Item::User {
-        text: "x".repeat(bytes),
-    }
+    Item::user("x".repeat(bytes))
 }
 
 /// Every kind of item, and sizes around a chunk's edge.
 fn items() -> Vec<Item> {
     let id = CallId::new(1).unwrap();
     let mut items = vec![
-        Item::User {
-            text: "a \"quoted\" \u{1}\u{2028} word".into(),
-        },
+        Item::user("a \"quoted\" \u{1}\u{2028} word"),
         Item::System {
             source: "host".into(),
             text: "note".into(),
@@ -125,7 +126,7 @@ fn a_body_only_grows_and_equals_a_whole_encoding() {
                 earlier.to_vec()[..kept],
                 "old bytes changed at item {index}"
             );
-            let shared = earlier.chunks().len() - 1;
+            let shared = earlier.chunks().count() - 1;
             assert!(
                 earlier
                     .chunks()
@@ -135,7 +136,7 @@ fn a_body_only_grows_and_equals_a_whole_encoding() {
             );
             assert!(
                 body.chunks()
-                    .take(body.chunks().len() - 1)
+                    .take(body.chunks().count() - 1)
                     .all(|chunk| chunk.len() == CHUNK)
             );
         }
@@ -239,7 +240,7 @@ fn a_seal_is_shown_only_where_it_was_made() {
 fn a_command_is_an_item_of_its_own_from_version_three_on() {
     let text = "I entered this command: ls".to_owned();
     let command = Item::Command { text: text.clone() };
-    let input = Item::User { text };
+    let input = Item::user(text);
     let digests = |version, item: &Item| {
         let mut projection = Projection::new(&surface(), Arc::new(Neutral)).ordered_as(version);
         projection.push(item);
@@ -276,4 +277,54 @@ fn a_step_encodes_its_own_items_only() {
     }
     assert_eq!(costs[4], costs[4_999]);
     assert_eq!(costs[4].0, 2);
+}
+
+/// Writes only the files.
+struct Files;
+
+impl Dialect for Files {
+    fn id(&self) -> &'static str {
+        "files"
+    }
+    fn version(&self) -> u16 {
+        1
+    }
+    fn head(&self, _surface: &Surface, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"<");
+    }
+    fn append(&self, open: Open, _first: bool, _item: &Item, _out: &mut Vec<u8>) -> Open {
+        open
+    }
+    fn attachment(&self, open: Open, _file: &Attachment, out: &mut Vec<u8>) -> Open {
+        out.extend_from_slice(&[b'(', BLOB, b')']);
+        open
+    }
+    fn close(&self, _open: Open, out: &mut Vec<u8>) {
+        out.extend_from_slice(b">");
+    }
+}
+
+#[test]
+fn a_body_digest_is_of_the_digests_of_files() {
+    let files: [&[u8]; 2] = [b"GIF89a\x05\0\x06\0", b"GIF89a\x05\0\x07\0"];
+    let surface = Surface {
+        media: vec![MediaType::Gif],
+        ..surface()
+    };
+    let mut projection = Projection::new(&surface, Arc::new(Files));
+    projection.push(&Item::User {
+        text: String::new(),
+        attachments: files.map(|bytes| attachment("", bytes).unwrap()).to_vec(),
+    });
+    let body = projection.body();
+    let [one, two] = files.map(|bytes| blake3::hash(bytes).to_hex());
+    let covered = format!("<(\0{one}\0)(\0{two}\0)>");
+    assert_eq!(
+        body.digest,
+        blake3::hash(covered.as_bytes()).to_hex().as_str()
+    );
+    let mut rest = files.iter();
+    let read = |_: &Attachment| rest.next().map(|bytes| bytes.to_vec()).ok_or(());
+    let whole = body.with_files(read).unwrap().to_vec();
+    assert_eq!(whole, b"<(R0lGODlhBQAGAA==)(R0lGODlhBQAHAA==)>");
 }

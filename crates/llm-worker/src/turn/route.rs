@@ -250,11 +250,13 @@ impl<P: Payload> Turn<P> {
             status,
             summary,
             content,
+            attachments,
         } = outcome;
         let outcome = ToolOutcome {
             status,
             summary: sendable_text(summary),
             content: sendable_text(content),
+            attachments,
         };
         running.done.push(Fact::Finished {
             call: id,

@@ -23,7 +23,7 @@ impl Payload for Host {
     type Ending = ();
 
     fn item(note: &String) -> Item {
-        Item::User { text: note.clone() }
+        Item::user(note.clone())
     }
 }
 

@@ -405,7 +405,9 @@ impl ServerTool {
         };
         let Called { answer, asked, .. } = self.asked(&request, cx, until).await?;
         let result = answer.map_err(refused)?;
-        let (given, warning) = outcome(&result, self.output.as_ref(), begun.elapsed());
+        let show = |bytes: &[u8]| cx.host.attach("", bytes);
+        let output = self.output.as_ref();
+        let (given, warning) = outcome(&result, output, begun.elapsed(), &show);
         if let Some(asked) = asked.map(Ok).or_else(|| input_required(&result)) {
             let question = asked.and_then(|asked| Question::of(&about, asked));
             let content = match given {

@@ -3,8 +3,10 @@
 
 use crate::elicit::Elicited;
 use authority::text::{Lines, escape_within};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use llm_worker::tool::data;
-use llm_worker::{ErrorKind, ToolError, ToolOutput, ToolResult};
+use llm_worker::{Attachment, ErrorKind, ToolError, ToolOutput, ToolResult};
 use pod::schema::Schema;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -80,11 +82,15 @@ pub(crate) fn input_required(result: &RawValue) -> Option<Result<Elicited, Strin
     (kind.result_type == "input_required").then(|| Elicited::of(result.get()))
 }
 
+/// Puts an image of a result beside its text, for a model that sees.
+pub(crate) type Show<'a> = &'a dyn Fn(&[u8]) -> Result<Attachment, ToolError>;
+
 /// What a result says, and in what it does not fit the schema that was pinned.
 pub(crate) fn outcome(
     result: &RawValue,
     schema: Option<&Value>,
     took: Duration,
+    show: Show<'_>,
 ) -> (ToolResult, Option<String>) {
     let Ok(result) = serde_json::from_str::<CallResult<'_>>(result.get()) else {
         let why = "the server answered this call with something that is no result; what the call did is not known";
@@ -111,7 +117,7 @@ pub(crate) fn outcome(
     let mut text = String::new();
     let Blocks { first, more } = result.content.unwrap_or_default();
     for block in &first {
-        push(&mut text, block);
+        push(&mut text, block, show);
     }
     if more > 0 {
         let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -157,8 +163,14 @@ fn exact(data: &RawValue) -> Option<Value> {
     (is_exact(&value) && data::bytes(&value).is_ok()).then_some(value)
 }
 
+/// For a text that has no files beside it.
+pub(crate) fn no_files(_: &[u8]) -> Result<Attachment, ToolError> {
+    let why = "a command shows no files";
+    Err(ToolError::new(ErrorKind::Unavailable, why))
+}
+
 /// Adds a block of a result.
-pub(crate) fn push(text: &mut String, block: &Value) {
+pub(crate) fn push(text: &mut String, block: &Value, show: Show<'_>) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -167,11 +179,28 @@ pub(crate) fn push(text: &mut String, block: &Value) {
     // Writing to a String cannot fail.
     match (of("type"), of("text")) {
         (Some("text"), Some(words)) => text.push_str(words),
-        (Some(kind @ ("image" | "audio")), _) => {
+        (Some("image"), _) => {
+            let shown = match STANDARD.decode(of("data").unwrap_or_default()) {
+                Ok(bytes) => show(&bytes).map_err(|error| error.message),
+                Err(_) => Err("its data is not base64".to_owned()),
+            };
+            match shown {
+                Ok(file) => write!(text, "[image, {}]", file.about()).ok(),
+                Err(why) => write!(
+                    text,
+                    "[image, {}, {} bytes, is not shown: {}]",
+                    quoted("mimeType"),
+                    of("data").map_or(0, decoded),
+                    line(&why)
+                )
+                .ok(),
+            };
+        }
+        (Some("audio"), _) => {
             let bytes = of("data").map_or(0, decoded);
             write!(
                 text,
-                "[{kind}, {}, {bytes} bytes, is not shown]",
+                "[audio, {}, {bytes} bytes, is not shown]",
                 quoted("mimeType")
             )
             .ok();
@@ -239,7 +268,8 @@ mod tests {
     fn many_parts_become_a_count() {
         let ones = vec!["1"; 100_000].join(",");
         let result = RawValue::from_string(format!(r#"{{"content":[{ones}]}}"#)).unwrap();
-        let (given, _) = outcome(&result, None, Duration::ZERO);
+        let refused = |_: &[u8]| Err(ToolError::new(ErrorKind::FixInput, "no image"));
+        let (given, _) = outcome(&result, None, Duration::ZERO, &refused);
         let text = given.unwrap().content;
         assert_eq!(text.lines().count(), MAX_BLOCKS + 1);
         assert!(text.ends_with("\n[99000 more parts are not shown]"));

@@ -2,7 +2,7 @@
 
 use crate::exchange::Fault;
 use crate::names::command_name;
-use crate::outcome::{input_required, line, push};
+use crate::outcome::{input_required, line, no_files, push};
 use crate::pin::{PinnedPrompt, PromptArgument, ServerPin};
 use crate::server::{Server, ServerCall};
 use crate::wire::RpcError;
@@ -187,8 +187,10 @@ fn messages(result: &RawValue) -> Result<String, String> {
             false => format!("[{}]\n", line(role)),
         };
         match content {
-            Value::Array(blocks) => blocks.iter().for_each(|block| push(&mut text, block)),
-            block => push(&mut text, block),
+            Value::Array(blocks) => blocks
+                .iter()
+                .for_each(|block| push(&mut text, block, &no_files)),
+            block => push(&mut text, block, &no_files),
         }
         parts.push(text);
     }
@@ -246,7 +248,7 @@ mod tests {
             (json!({ "messages": [text("user", "a\nb")] }), Ok("a\nb")),
             (
                 json!({ "messages": [text("user", "a"), picture] }),
-                Ok("a\n\n[image, image/png, 3 bytes, is not shown]"),
+                Ok("a\n\n[image, image/png, 3 bytes, is not shown: a command shows no files]"),
             ),
             (
                 json!({ "messages": [text("user", "a"), text("assistant", "b")] }),

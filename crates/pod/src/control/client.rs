@@ -29,7 +29,8 @@ use authority::ChildMemory;
 use between_turns::{BetweenTurns, Opened};
 use calls::ClientTools;
 pub use calls::NewClientCall;
-use llm_worker::Price;
+use llm_worker::attachment::{MAX_FILES, attachment, check_total};
+use llm_worker::{Attachment, Price};
 use protocol::method::{Cancel, MatchedCalls, Pause, PreviewedCall, Resume, Verb, Withdraw};
 use std::path::Path;
 use std::sync::Arc;
@@ -124,6 +125,14 @@ impl NewText {
         }
     }
 
+    /// The files to store.
+    pub(super) fn files(&mut self) -> Vec<NewFile> {
+        match self {
+            Self::Accept(submission) => std::mem::take(&mut submission.input.files),
+            Self::Edit { .. } => Vec::new(),
+        }
+    }
+
     pub(super) fn set_text(&mut self, new: String) {
         match self {
             Self::Accept(submission) => submission.input.text = new,
@@ -153,6 +162,8 @@ pub(super) struct Submission {
     pub(super) input: NewInput,
     /// What its text was made from, once it was.
     pub(super) command: Option<Box<ExpandedCommand>>,
+    /// Its files, which are stored before it is.
+    pub(super) attachments: Vec<Attachment>,
     /// A person works with the pod: a hold ends.
     pub(super) resume: bool,
     pub(super) accepted: Reply<InputId>,
@@ -192,6 +203,27 @@ pub struct NewInput {
     /// A JSON Schema, as text, that the answer has to fit; at most [`MAX_OUTPUT_SCHEMA`] bytes. The model is asked for it.
     pub output_schema: Option<String>,
     pub by: Option<Who>,
+    /// The files beside the text, at most [`MAX_FILES`].
+    pub files: Vec<NewFile>,
+}
+
+/// A file for a model: an image or a document.
+#[derive(Clone, PartialEq)]
+pub struct NewFile {
+    /// Without its directory.
+    pub name: String,
+    pub bytes: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for NewFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NewFile({}, {} bytes)", self.name, self.bytes.len())
+    }
+}
+
+/// What the file is.
+fn attachment_of(file: &NewFile) -> Result<Attachment, String> {
+    attachment(&file.name, &file.bytes).map_err(|why| format!("{} is {why}", file.name))
 }
 
 /// Proof that an input is durable.
@@ -331,6 +363,15 @@ impl Client {
                 "the output schema has more than {MAX_OUTPUT_SCHEMA} bytes"
             )));
         }
+        if input.files.len() > MAX_FILES {
+            return Err(SubmitError::TooLong(format!(
+                "an input has at most {MAX_FILES} files"
+            )));
+        }
+        let files: Result<Vec<_>, _> = input.files.iter().map(attachment_of).collect();
+        let attachments = files.map_err(SubmitError::Arguments)?;
+        check_total(attachments.iter().map(|file| file.bytes))
+            .map_err(|what| SubmitError::TooLong(format!("the input has {what}")))?;
         let ((accepted, number), (ended, end)) = (oneshot::channel(), oneshot::channel());
         let ended = EndWaiter {
             reply: ended,
@@ -339,6 +380,7 @@ impl Client {
         let submission = Submission {
             input,
             command: None,
+            attachments,
             resume,
             accepted,
             end: ended,

@@ -620,7 +620,7 @@ impl Running {
                 self.step_span =
                     info_span!(parent: &self.turn_span, "step", request = number, bytes);
                 self.answering.drop_answer();
-                self.stream = Some(Stream::of(core.model.clone(), request));
+                self.stream = Some(Stream::of(core.model.clone(), request, &core.store.blobs));
             }
             Effect::Delta(delta) => {
                 let turn = self.info.number;

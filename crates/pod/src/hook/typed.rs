@@ -377,6 +377,7 @@ impl Transform for ToolOutcome {
             status: input.outcome.status,
             summary: value.summary.clone(),
             content: value.content.clone(),
+            attachments: input.outcome.attachments.clone(),
         };
         ToolOutcomeView {
             outcome,

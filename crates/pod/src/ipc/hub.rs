@@ -2,6 +2,7 @@
 
 use super::answers::{Answers, MAX_ANSWERS};
 use super::convert;
+use super::held_files::HeldFiles;
 use super::tail::Tail;
 use super::{HostActions, ServedPod};
 use crate::control::{Client, Event, OutputFollower, SubmitError};
@@ -66,6 +67,8 @@ pub(super) struct Hub {
     head: watch::Sender<u64>,
     status: watch::Sender<Option<Arc<Status>>>,
     draft: watch::Sender<Draft>,
+    /// What clients sent for inputs.
+    pub(super) files: Mutex<HeldFiles>,
     job_memory: Mutex<JobMemory>,
     /// How many clients get events.
     attached: watch::Sender<usize>,
@@ -97,6 +100,7 @@ impl Hub {
             head: watch::Sender::new(folded),
             status: watch::Sender::default(),
             draft: watch::Sender::default(),
+            files: Mutex::default(),
             job_memory: Mutex::default(),
             attached: watch::Sender::default(),
         }

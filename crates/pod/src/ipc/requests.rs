@@ -10,9 +10,9 @@ use crate::record::Who;
 use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
-    AcceptedInput, Ask, Attach, Attached, CallTool, Cancel, Done, EditInput, GetPastCalls, Method,
-    Notify, Page, PreviewCall, RecordPage, Report, SendInput, SetDraft, Shutdown, StopJob,
-    ToolAnswer, Undo, Verb, Wait,
+    AcceptedInput, Ask, Attach, Attached, CallTool, Cancel, Done, EditInput, GetPastCalls,
+    HeldFile, Method, Notify, Page, PreviewCall, RecordPage, Report, SendFile, SendInput, SetDraft,
+    Shutdown, StopJob, ToolAnswer, Undo, Verb, Wait,
 };
 use protocol::record::RecordLine;
 use protocol::status::DeliveryMode;
@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use session_store::Reader;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use tokio::task::spawn_blocking;
 
 /// Carries out a request of this client; one that changes something, once for each `cmd_id`.
@@ -31,8 +31,8 @@ pub(super) async fn carry_out(hub: &Arc<Hub>, method: Method, by: Who) -> Answer
             ErrorKind::Params,
             format!("a `cmd_id` has 1 to {MAX_CMD_ID} bytes"),
         )),
-        // The pod itself knows those of inputs, also after a restart.
-        Some(cmd_id) if !matches!(method, Method::SendInput(_)) => {
+        // The pod itself knows those of inputs, also after a restart; a piece of a file has its digest.
+        Some(cmd_id) if !matches!(method, Method::SendInput(_) | Method::SendFile(_)) => {
             hub.answers
                 .once(&cmd_id, &method, perform(hub, method.clone(), by))
                 .await
@@ -93,8 +93,14 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             expand,
             limits,
             output_schema,
+            files,
             cmd_id,
         }) => {
+            let files: Result<Vec<_>, _> = {
+                let held = hub.files.lock().unwrap_or_else(PoisonError::into_inner);
+                files.into_iter().map(|file| held.file(file)).collect()
+            };
+            let files = files.map_err(|why| Error::new(ErrorKind::Params, why))?;
             let limits = limits.map(convert::limits);
             let output_schema = output_schema.map(|schema| schema.to_string());
             let (mode, run, key) = (convert::mode(mode), mode == DeliveryMode::Run, Some(cmd_id));
@@ -107,10 +113,19 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
                 limits,
                 output_schema,
                 by,
+                files,
             };
             let accepted = client.send(input).await.map_err(refused)?;
             return answer(&AcceptedInput {
                 input: accepted.input,
+            });
+        }
+        Method::SendFile(SendFile { data, after, .. }) => {
+            let mut held = hub.files.lock().unwrap_or_else(PoisonError::into_inner);
+            let added = held.add(&data, after.as_deref());
+            let digest = added.map_err(|why| Error::new(ErrorKind::Params, why))?;
+            return answer(&HeldFile {
+                digest: digest.to_string(),
             });
         }
         Method::EditInput(EditInput { input, text, .. }) => client.edit(input, text, by).await,

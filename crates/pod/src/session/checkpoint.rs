@@ -9,12 +9,14 @@ use super::fold::SessionState;
 use super::restore::Restored;
 use super::view::{ShownItems, project};
 use crate::record::Record;
-use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
+use llm_worker::{
+    Attachment, CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome,
+};
 use serde::{Deserialize, Serialize};
 use session_store::MAX_CHECKPOINT_BYTES;
 
 /// The version of the bytes and of the fold's result: raised when either changes.
-pub const VERSION: u32 = 28;
+pub const VERSION: u32 = 29;
 
 /// The parts of a checkpoint besides the state, collected during the fold: items and clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +164,8 @@ fn read(version: u32, bytes: &[u8]) -> Option<(Head<SessionState>, &[u8])> {
 /// The first byte of an item.
 mod tag {
     pub(super) const USER: u8 = b'u';
+    /// An input with files, as JSON.
+    pub(super) const ATTACHED: u8 = b'U';
     pub(super) const COMMAND: u8 = b'!';
     pub(super) const SYSTEM: u8 = b's';
     pub(super) const ASSISTANT: u8 = b'a';
@@ -169,11 +173,16 @@ mod tag {
     pub(super) const SEALED: u8 = b'R';
     pub(super) const CALL: u8 = b'c';
     pub(super) const RESULT: u8 = b't';
+    /// A result with files, as JSON.
+    pub(super) const SHOWN: u8 = b'T';
 }
 
 fn put(item: &Item, out: &mut Vec<u8>) {
     match item {
-        Item::User { text } => fields(out, tag::USER, &[text]),
+        Item::User { text, attachments } => match attachments.as_slice() {
+            [] => fields(out, tag::USER, &[text]),
+            files => fields(out, tag::ATTACHED, &[text, &listed(files)]),
+        },
         Item::Command { text } => fields(out, tag::COMMAND, &[text]),
         Item::System { source, text } => fields(out, tag::SYSTEM, &[source, text]),
         Item::Assistant { text } => fields(out, tag::ASSISTANT, &[text]),
@@ -205,13 +214,22 @@ fn put(item: &Item, out: &mut Vec<u8>) {
                     status,
                     summary,
                     content,
+                    attachments,
                 },
         } => {
-            fields(out, tag::RESULT, &[summary, content]);
+            match attachments.as_slice() {
+                [] => fields(out, tag::RESULT, &[summary, content]),
+                files => fields(out, tag::SHOWN, &[summary, content, &listed(files)]),
+            }
             out.extend_from_slice(&id.number().to_le_bytes());
             out.push(letter(*status));
         }
     }
+}
+
+/// Files as JSON; a list of such fields always has one.
+fn listed(files: &[Attachment]) -> String {
+    serde_json::to_string(files).unwrap_or_default()
 }
 
 fn fields(out: &mut Vec<u8>, tag: u8, texts: &[&str]) {
@@ -242,7 +260,11 @@ fn decoded(mut rest: &[u8]) -> Option<Vec<Item>> {
 
 fn get(rest: &mut &[u8]) -> Option<Item> {
     Some(match byte(rest)? {
-        tag::USER => Item::User { text: text(rest)? },
+        tag::USER => Item::user(text(rest)?),
+        tag::ATTACHED => Item::User {
+            text: text(rest)?,
+            attachments: serde_json::from_str(&text(rest)?).ok()?,
+        },
         tag::COMMAND => Item::Command { text: text(rest)? },
         tag::SYSTEM => Item::System {
             source: text(rest)?,
@@ -276,9 +298,13 @@ fn get(rest: &mut &[u8]) -> Option<Item> {
                 arguments,
             }
         }
-        tag::RESULT => {
+        kind @ (tag::RESULT | tag::SHOWN) => {
             let summary = text(rest)?;
             let content = text(rest)?;
+            let attachments = match kind {
+                tag::SHOWN => serde_json::from_str(&text(rest)?).ok()?,
+                _ => Vec::new(),
+            };
             let id = CallId::new(number(rest)?)?;
             let status = status(byte(rest)?)?;
             Item::ToolResult {
@@ -287,6 +313,7 @@ fn get(rest: &mut &[u8]) -> Option<Item> {
                     status,
                     summary,
                     content,
+                    attachments,
                 },
             }
         }
@@ -343,5 +370,43 @@ pub(super) mod values {
             .into_iter()
             .map(|state| ((state.feature.clone(), state.name.clone()), state))
             .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use llm_worker::attachment::attachment;
+
+    #[test]
+    fn items_with_files_are_read_as_they_were_put() {
+        let files = vec![
+            attachment("a.gif", b"GIF89a\x05\0\x06\0").unwrap(),
+            attachment("", b"%PDF-1.7\n").unwrap(),
+        ];
+        let id = CallId::new(7).unwrap();
+        let result = |attachments| Item::ToolResult {
+            id,
+            outcome: ToolOutcome {
+                attachments,
+                ..ToolOutcome::of(ResultStatus::Ok, "s")
+            },
+        };
+        let items = vec![
+            Item::User {
+                text: "look".to_owned(),
+                attachments: files.clone(),
+            },
+            result(files),
+            Item::user("u"),
+            result(Vec::new()),
+        ];
+        let mut bytes = Vec::new();
+        items.iter().for_each(|item| put(item, &mut bytes));
+        assert_eq!(decoded(&bytes), Some(items));
+        // Cut anywhere, it is no panic.
+        for end in 0..bytes.len() {
+            decoded(&bytes[..end]);
+        }
     }
 }

@@ -4,6 +4,7 @@
 pub use protocol::status::{ContextKind, ContextPart, ContextStatus};
 
 use crate::record::{PrunedContent, SurfaceSources};
+use llm_worker::Attachment;
 use llm_worker::projection::Surface;
 use llm_worker::{Item, Usage};
 use protocol::record::known;
@@ -372,17 +373,18 @@ impl ContextMeter {
 /// The bytes of text of an item.
 pub(super) fn bytes(item: &Item) -> u64 {
     let bytes = match item {
-        Item::User { text }
-        | Item::Command { text }
-        | Item::System { text, .. }
-        | Item::Assistant { text } => text.len(),
+        Item::User { text, attachments } => {
+            let files = attachments.iter().map(Attachment::weight);
+            text.len().saturating_add(files.sum())
+        }
+        Item::Command { text } | Item::System { text, .. } | Item::Assistant { text } => text.len(),
         Item::Reasoning { text, seal } => {
             text.len() + seal.as_ref().map_or(0, |seal| seal.signature.data.len())
         }
         Item::ToolCall {
             name, arguments, ..
         } => name.len() + arguments.len(),
-        Item::ToolResult { outcome, .. } => outcome.summary.len() + outcome.content.len(),
+        Item::ToolResult { outcome, .. } => outcome.summary.len() + outcome.weight(),
     };
     bytes as u64
 }

@@ -18,7 +18,9 @@ use crate::record::{
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, ErrorKind, Item, ResultStatus, Shortfall, StopReason, Usage};
+use llm_worker::{
+    Attachment, CallId, Cost, ErrorKind, Item, ResultStatus, Shortfall, StopReason, Usage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use session_store::Digest;
@@ -129,7 +131,7 @@ pub struct SessionState {
     pub file_changes: u64,
     /// Intents of file changes that may have left temporary files, newest last.
     pub changing: VecDeque<FileChangeIntent>,
-    /// Before-images of changed files.
+    /// Before-images of changed files, and the files beside texts.
     pub images: Arc<BTreeSet<Digest>>,
     /// Features' state in session scope, by feature and name.
     #[serde(with = "super::checkpoint::values")]
@@ -425,6 +427,7 @@ impl SessionState {
                     return illegal("its input number does not follow the last one");
                 }
                 self.inputs = queued.input;
+                self.refer(&queued.attachments);
                 self.queued.push(queued);
                 self.held.take_if(|hold| hold.cause == HoldCause::Cancel);
                 self.keep(queued.whole.as_ref());
@@ -907,8 +910,16 @@ impl SessionState {
         }
     }
 
+    /// Keeps the blobs of files that requests show.
+    fn refer(&mut self, files: &[Attachment]) {
+        if !files.is_empty() {
+            Arc::make_mut(&mut self.images).extend(files.iter().map(|file| file.digest));
+        }
+    }
+
     pub(super) fn count(&mut self, item: Item) -> Item {
         self.items += 1;
+        self.refer(item.attachments());
         let tool = match &item {
             Item::ToolResult { id, .. } => self.open_calls.get(id).map(|call| call.name.as_str()),
             Item::User { .. }

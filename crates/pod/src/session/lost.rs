@@ -78,6 +78,7 @@ pub(super) fn lost_result() -> ToolOutcome {
         status: ResultStatus::Interrupted,
         summary: words.to_owned(),
         content: String::new(),
+        attachments: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::record::{
     Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, Who, command_item,
 };
-use llm_worker::Item;
+use llm_worker::{Attachment, Item};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,6 +31,9 @@ pub struct QueuedInput {
     pub again: Option<Again>,
     /// The client that sent it.
     pub by: Option<Who>,
+    /// The files beside the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
 }
 
 impl QueuedInput {
@@ -41,6 +44,7 @@ impl QueuedInput {
             true => command_item(&self.text),
             false => Item::User {
                 text: self.text.to_string(),
+                attachments: self.attachments.clone(),
             },
         }
     }
@@ -118,6 +122,7 @@ impl InputQueue {
             by,
             again,
             command: _,
+            attachments,
         } = queued.clone();
         let text = text.into();
         let output_schema = output_schema.map(Arc::from);
@@ -130,6 +135,7 @@ impl InputQueue {
             output_schema,
             again,
             by,
+            attachments,
         });
         if let Some(key) = key {
             self.keys.push(key, input);

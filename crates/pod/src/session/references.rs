@@ -5,7 +5,7 @@ use super::fold::SessionState;
 use session_store::Digest;
 use std::collections::HashSet;
 
-/// All before-images of files; of full outputs the newest, as many as fit into half of `bound`, the limit on the bytes
+/// All before-images of files and all attachments; of full outputs the newest, as many as fit into half of `bound`, the limit on the bytes
 /// of the session's blobs. Other outputs with a handle may have been removed.
 #[must_use]
 pub fn of(state: &SessionState, bound: u64) -> HashSet<Digest> {

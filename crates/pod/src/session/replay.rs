@@ -8,7 +8,7 @@ use super::view::project;
 use crate::record::{Encoder, Gap, Record, Request, Stored};
 use llm_worker::Item;
 use llm_worker::projection::{Dialect, Neutral, Projection, Surface};
-use session_store::{BlobError, BlobView, Digest, OwnedFrame, ReadError};
+use session_store::{BlobError, BlobRef, BlobView, Digest, OwnedFrame, ReadError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -165,6 +165,11 @@ impl Replay {
             self.items = Some(all);
         }
         self.named.extend(record.stored().cloned());
+        let files = record.attachments().iter().map(|file| BlobRef {
+            digest: file.digest,
+            len: file.bytes,
+        });
+        self.named.extend(files.map(Stored::from));
         let left = self
             .items
             .as_mut()

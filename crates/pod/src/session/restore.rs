@@ -309,6 +309,7 @@ fn interrupted(id: CallId, call: &OpenCall, started_at: Option<u64>) -> ToolOutc
         status: ResultStatus::Interrupted,
         summary,
         content,
+        attachments: Vec::new(),
     }
 }
 

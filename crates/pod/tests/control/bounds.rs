@@ -27,7 +27,7 @@ fn pager() -> FnTool {
 fn user(pod: &PodUnderTest) -> String {
     let request = pod.script.requests().remove(0);
     let text = |item: Item| match item {
-        Item::User { text } => Some(text),
+        Item::User { text, .. } => Some(text),
         _ => None,
     };
     request.items.into_iter().find_map(text).unwrap()

@@ -104,7 +104,7 @@ pub(crate) fn lost(request: &NeutralRequest, upto: usize) -> Vec<(&'static str, 
     let mut lost = Vec::new();
     for kind in KINDS.iter().filter(|kind| kind.place != Place::Result) {
         let said = |item: &'_ Item| match item {
-            Item::User { text } if kind.place == Place::Input => Some(text.clone()),
+            Item::User { text, .. } if kind.place == Place::Input => Some(text.clone()),
             Item::Assistant { text } if kind.place == Place::Answer => Some(text.clone()),
             _ => None,
         };

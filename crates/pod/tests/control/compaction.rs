@@ -61,7 +61,7 @@ fn words(request: &NeutralRequest, wanted: fn(&Item) -> Option<&str>) -> Vec<&st
 }
 
 fn user(item: &Item) -> Option<&str> {
-    if let Item::User { text } = item {
+    if let Item::User { text, .. } = item {
         Some(text)
     } else {
         None

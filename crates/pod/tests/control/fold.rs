@@ -326,9 +326,7 @@ fn what_cannot_follow_is_refused() {
         (true, record_strategy::asked(id(3)), "not the next call"),
         (
             true,
-            record_strategy::item(Item::User {
-                text: String::new(),
-            }),
+            record_strategy::item(Item::user(String::new())),
             "a record kind of its own",
         ),
         (false, record_strategy::request(1, 1, 0), "no turn is open"),

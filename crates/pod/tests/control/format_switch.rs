@@ -35,7 +35,7 @@ fn formats(dir: &Path) -> Vec<u64> {
 
 fn users(pod: &PodUnderTest) -> Vec<String> {
     let text = |item| match item {
-        Item::User { text } => Some(text),
+        Item::User { text, .. } => Some(text),
         _ => None,
     };
     pod.restored().items.into_iter().filter_map(text).collect()

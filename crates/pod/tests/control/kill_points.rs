@@ -27,7 +27,7 @@ fn scene(segment_bytes: u64) -> (PodUnderTest, Vec<FnTool>, Changed) {
 fn users(pod: &PodUnderTest) -> Vec<String> {
     let request = pod.script.requests().pop().unwrap();
     let user = |item: Item| match item {
-        Item::User { text } => Some(text),
+        Item::User { text, .. } => Some(text),
         _ => None,
     };
     request.items.into_iter().filter_map(user).collect()

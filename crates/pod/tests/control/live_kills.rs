@@ -119,7 +119,7 @@ fn story(live: &LivePod, scene: &Scene, told: &mut Promises) -> Option<()> {
 
 fn users(pod: &PodUnderTest) -> Vec<String> {
     let user = |item: Item| match item {
-        Item::User { text } => Some(text),
+        Item::User { text, .. } => Some(text),
         _ => None,
     };
     pod.restored().items.into_iter().filter_map(user).collect()

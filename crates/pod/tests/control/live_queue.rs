@@ -225,7 +225,7 @@ impl Scene {
         );
         assert_eq!(ends.len(), self.accepted.len());
         let users = |item: Item| match item {
-            Item::User { text } => Some(text),
+            Item::User { text, .. } => Some(text),
             _ => None,
         };
         let said: Vec<_> = pod.restored().items.into_iter().filter_map(users).collect();

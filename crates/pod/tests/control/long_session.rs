@@ -61,7 +61,7 @@ fn users(request: &NeutralRequest) -> Vec<&str> {
     let items = request.items.iter();
     items
         .filter_map(|item| {
-            if let Item::User { text } = item {
+            if let Item::User { text, .. } = item {
                 Some(text.as_str())
             } else {
                 None

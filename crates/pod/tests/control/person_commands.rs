@@ -90,7 +90,7 @@ fn it_runs_without_a_request_and_the_next_one_has_what_it_printed() {
         Item::Command { text },
         call,
         result,
-        Item::User { text: next },
+        Item::User { text: next, .. },
     ] = &requests[0].items[..]
     else {
         panic!("{:?}", requests[0].items)

@@ -70,6 +70,7 @@ pub(crate) fn surface(generation: u64) -> SurfaceSet {
             max_output: None,
             effort: None,
             thinking: false,
+            media: Vec::new(),
         },
         encoder: encoder(),
         sources: SurfaceSources::default(),
@@ -130,6 +131,7 @@ pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
         status: ResultStatus::Ok,
         summary: "ok".to_owned(),
         content: String::new(),
+        attachments: Vec::new(),
     };
     ToolFinished {
         command: None,
@@ -151,6 +153,7 @@ pub(crate) fn denied(call: CallId) -> Record {
         status: ResultStatus::Refused,
         summary: "no".to_owned(),
         content: String::new(),
+        attachments: Vec::new(),
     };
     ToolFinished {
         command: None,
@@ -829,9 +832,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             }
             .into(),
             5 => called(n),
-            _ => item(Item::User {
-                text: "never here".to_owned(),
-            }),
+            _ => item(Item::user("never here".to_owned())),
         },
     }
 }

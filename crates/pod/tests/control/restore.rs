@@ -246,7 +246,7 @@ fn an_input_that_no_turn_took_is_taken_by_the_next() {
     pod.run("second").end();
     let request = pod.script.requests().pop().unwrap();
     let users = |item: &Item| match item {
-        Item::User { text } => Some(text.clone()),
+        Item::User { text, .. } => Some(text.clone()),
         _ => None,
     };
     assert!(

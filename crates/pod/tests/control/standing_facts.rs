@@ -143,7 +143,7 @@ fn pins_tasks_and_the_active_input_survive_ten_changes() {
         for (at, request) in requests.iter().enumerate() {
             let what = format!("round {number}, request {at}");
             let newest = request.items.iter().rev().find_map(|item| match item {
-                Item::User { text } => Some(text.as_str()),
+                Item::User { text, .. } => Some(text.as_str()),
                 _ => None,
             });
             assert_eq!(newest, Some(&*value("input", number)), "{what}");

@@ -36,7 +36,7 @@ fn steered(text: &str) -> NewInput {
 /// What the model read from people, in order.
 fn users(pod: &PodUnderTest) -> Vec<String> {
     let text = |item| match item {
-        llm_worker::Item::User { text } => Some(text),
+        llm_worker::Item::User { text, .. } => Some(text),
         _ => None,
     };
     pod.restored().items.into_iter().filter_map(text).collect()

@@ -154,7 +154,7 @@ fn an_input_nobody_took_goes_first() {
             .items
             .into_iter()
             .filter_map(|item| match item {
-                llm_worker::Item::User { text } => Some(text),
+                llm_worker::Item::User { text, .. } => Some(text),
                 _ => None,
             })
             .collect();

@@ -138,7 +138,7 @@ fn a_session_of_hundreds_of_steps_fits_a_small_window_and_is_proven() {
         let turn = number / (STEPS + 1) + 1;
         // What people and the model said stays byte for byte, and so does what fixes the request.
         let users = texts(request, |item| {
-            if let Item::User { text } = item {
+            if let Item::User { text, .. } = item {
                 Some(text)
             } else {
                 None

@@ -10,7 +10,7 @@ struct Live;
 
 impl Live {
     fn add(&self, _: &RequestView) -> Item {
-        Item::User { text: "do more".to_owned() }
+        Item::user("do more".to_owned())
     }
 }
 

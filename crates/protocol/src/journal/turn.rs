@@ -2,7 +2,7 @@
 
 use super::{HoldCause, Output, View, Who};
 use crate::answer::{Cost, Shortfall, StopReason, Usage};
-use crate::item::Item;
+use crate::item::{Attachment, Item};
 use crate::outcome::{ErrorKind, Outcome};
 use crate::tool::Surface;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,8 @@ bodies! {
         again ?: Again,
         /// The command that the text was made from, where a person typed one.
         command ?: ExpandedCommand,
+        /// The files beside the text; an edit keeps them.
+        attachments =: Vec<Attachment>,
     }
     /// A command of a person that became an input; part of [`InputQueued`].
     #[serde(deny_unknown_fields)]

@@ -2,8 +2,8 @@
 
 use crate::effort;
 use crate::json_text::{host_note, object, put, put_string, vendor_model};
-use llm_worker::projection::{Dialect, Open, Surface};
-use llm_worker::{Effort, Item, ProviderSignature, ResultStatus, SealedReasoning};
+use llm_worker::projection::{BLOB, Dialect, Open, Surface};
+use llm_worker::{Attachment, Effort, Item, ProviderSignature, ResultStatus, SealedReasoning};
 
 /// The output limit where the surface has none: every model behind this API accepts it.
 pub(super) const FALLBACK: u32 = 8_192;
@@ -92,7 +92,7 @@ impl Dialect for Messages {
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         match item {
-            Item::User { text } | Item::Command { text } => text_block(open, USER, text, out),
+            Item::User { text, .. } | Item::Command { text } => text_block(open, USER, text, out),
             Item::System { source, text } => text_block(open, USER, &host_note(source, text), out),
             Item::Assistant { text } if text.trim().is_empty() => open,
             Item::Assistant { text } => text_block(open, ASSISTANT, text, out),
@@ -132,6 +132,23 @@ impl Dialect for Messages {
                 USER
             }
         }
+    }
+
+    fn attachment(&self, open: Open, file: &Attachment, out: &mut Vec<u8>) -> Open {
+        let kind = if file.media.is_image() {
+            "image"
+        } else {
+            "document"
+        };
+        block(open, USER, kind, out);
+        let media = file.media.word();
+        put(
+            out,
+            &format!(r#","source":{{"type":"base64","media_type":"{media}","data":""#),
+        );
+        out.push(BLOB);
+        put(out, r#""}"#);
+        USER
     }
 
     fn close(&self, open: Open, out: &mut Vec<u8>) {

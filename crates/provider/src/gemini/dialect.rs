@@ -7,8 +7,8 @@
 
 use crate::effort;
 use crate::json_text::{host_note, object, put, put_string, vendor_model};
-use llm_worker::projection::{Dialect, Open, Surface};
-use llm_worker::{Effort, Item, SealedReasoning};
+use llm_worker::projection::{BLOB, Dialect, Open, Surface};
+use llm_worker::{Attachment, Effort, Item, SealedReasoning};
 
 /// The kinds of the provider's signature: of the call after it, of the text before it, and of a thought.
 pub(super) const CALL: &str = "gemini-call";
@@ -79,7 +79,7 @@ impl Dialect for Gemini {
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         match item {
-            Item::User { text } | Item::Command { text } => self.text(open, USER, text, out),
+            Item::User { text, .. } | Item::Command { text } => self.text(open, USER, text, out),
             Item::System { source, text } => self.text(open, USER, &host_note(source, text), out),
             Item::Assistant { text } if text.is_empty() => open,
             Item::Assistant { text } => self.text(open, MODEL, text, out),
@@ -146,6 +146,18 @@ impl Dialect for Gemini {
         );
         put_string(out, r#","response":{"output":"#, &outcome.text());
         put(out, "}}}");
+        open
+    }
+
+    fn attachment(&self, open: Open, file: &Attachment, out: &mut Vec<u8>) -> Open {
+        let open = part(open, USER, out);
+        let media = file.media.word();
+        put(
+            out,
+            &format!(r#"{{"inlineData":{{"mimeType":"{media}","data":""#),
+        );
+        out.push(BLOB);
+        put(out, r#""}}"#);
         open
     }
 

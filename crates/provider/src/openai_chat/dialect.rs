@@ -2,15 +2,17 @@
 //!
 //! The system prompt is the first message. A host's note becomes a `<host-note source="…">` in a user message:
 //! many compatible servers refuse a system message in the middle. Neighbours of one role are one message, joined
-//! by a blank line, because some servers refuse two user messages in a row; text and the calls after it are one
+//! by a blank line, because some servers refuse two user messages in a row; where the model reads files, what the user says is a
+//! list of parts from the first message on, so that a file joins its text; text and the calls after it are one
 //! assistant message. Of reasoning, only the signature that came with a call is sent back. An assistant text that is empty is left out.
 
 use super::calls::EXTRA;
 use crate::json_text::{
-    effort_word, host_note, object, put, put_escaped, put_string, vendor_model,
+    effort_word, file_name, host_note, object, put, put_data_url, put_escaped, put_string,
+    vendor_model,
 };
 use llm_worker::projection::{Dialect, Open, Surface};
-use llm_worker::{CallId, Item, SealedReasoning};
+use llm_worker::{Attachment, CallId, Item, SealedReasoning};
 use std::sync::Arc;
 
 /// The deviations of an endpoint from the chat completions API.
@@ -62,6 +64,10 @@ const ASSISTANT_TEXT: Open = 3;
 const CALLS: Open = 4;
 /// A call that has only its signature so far.
 const SIGNED: Open = 5;
+/// After a file, in the list of parts of a user message.
+const FILE: Open = 6;
+/// Added to each state where user messages are lists of parts.
+const PARTS: Open = 0x80;
 
 impl Dialect for Chat {
     fn id(&self) -> &'static str {
@@ -105,22 +111,27 @@ impl Dialect for Chat {
         put(out, "}");
     }
 
-    fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
-        match item {
-            Item::User { text } | Item::Command { text } => {
-                append_text(open, USER_TEXT, "user", text, out)
-            }
-            Item::System { source, text } => {
-                append_text(open, USER_TEXT, "user", &host_note(source, text), out)
-            }
+    fn begin(&self, surface: &Surface) -> Open {
+        if surface.media.is_empty() { 0 } else { PARTS }
+    }
+
+    fn append(&self, state: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
+        let parts = state & PARTS;
+        let open = state & !PARTS;
+        let after = match item {
+            Item::User { text, .. } | Item::Command { text } => user_text(parts, open, text, out),
+            Item::System { source, text } => user_text(parts, open, &host_note(source, text), out),
             Item::Assistant { text } if text.is_empty() => open,
-            Item::Assistant { text } => append_text(open, ASSISTANT_TEXT, "assistant", text, out),
+            Item::Assistant { text } => {
+                let opening = r#""role":"assistant","content":""#;
+                append_text(parts, open, ASSISTANT_TEXT, opening, text, out)
+            }
             Item::Reasoning {
                 seal: Some(SealedReasoning { signature, .. }),
                 ..
             } if signature.kind == EXTRA => {
                 // The call that it belongs to is the next item.
-                self.open_calls(open, out);
+                self.open_calls(state, out);
                 put(out, &format!(r#"{{"{EXTRA}":{}"#, signature.data));
                 SIGNED
             }
@@ -129,9 +140,9 @@ impl Dialect for Chat {
                 id,
                 name,
                 arguments,
-            } => self.call(open, *id, name, arguments, out),
+            } => self.call(state, *id, name, arguments, out),
             Item::ToolResult { id, outcome } => {
-                end(open, out);
+                end(state, out);
                 put_string(
                     out,
                     &format!(r#",{{"role":"tool","tool_call_id":"{id}","content":"#),
@@ -140,7 +151,31 @@ impl Dialect for Chat {
                 put(out, "}");
                 CLOSED
             }
+        };
+        parts | after
+    }
+
+    fn attachment(&self, state: Open, file: &Attachment, out: &mut Vec<u8>) -> Open {
+        match state & !PARTS {
+            USER_TEXT => put(out, r#""},{"#),
+            FILE => put(out, ",{"),
+            _other => {
+                end(state, out);
+                put(out, r#",{"role":"user","content":[{"#);
+            }
         }
+        if file.media.is_image() {
+            put(out, r#""type":"image_url","image_url":{"url":"#);
+        } else {
+            let name = file_name(file);
+            put(
+                out,
+                &format!(r#""type":"file","file":{{"filename":{name},"file_data":"#),
+            );
+        }
+        put_data_url(out, file);
+        put(out, "}}");
+        PARTS | FILE
     }
 
     fn close(&self, open: Open, out: &mut Vec<u8>) {
@@ -150,14 +185,15 @@ impl Dialect for Chat {
 }
 
 impl Chat {
-    fn call(self, open: Open, id: CallId, name: &str, arguments: &str, out: &mut Vec<u8>) -> Open {
+    fn call(self, state: Open, id: CallId, name: &str, arguments: &str, out: &mut Vec<u8>) -> Open {
+        let open = state & !PARTS;
         let first = match open {
             CALLS | SIGNED => {
                 put(out, ",");
                 false
             }
             _other => {
-                self.open_calls(open, out);
+                self.open_calls(state, out);
                 true
             }
         };
@@ -185,7 +221,7 @@ impl Chat {
 
     /// Opens the list of calls of the open message, or of a new one.
     fn open_calls(self, open: Open, out: &mut Vec<u8>) {
-        if open == ASSISTANT_TEXT {
+        if open & !PARTS == ASSISTANT_TEXT {
             put(out, r#"","tool_calls":["#);
             return;
         }
@@ -201,22 +237,49 @@ impl Chat {
     }
 }
 
-/// Adds text to the open message of this role, or opens one. The content string stays open: what follows joins it.
-fn append_text(open: Open, wanted: Open, role: &str, text: &str, out: &mut Vec<u8>) -> Open {
+/// Adds text of the user: to the string that is the message, or in a list of parts to the text that is its last part.
+fn user_text(parts: Open, open: Open, text: &str, out: &mut Vec<u8>) -> Open {
+    match (parts, open) {
+        (0, _) => {
+            let opening = r#""role":"user","content":""#;
+            append_text(parts, open, USER_TEXT, opening, text, out)
+        }
+        (_, FILE) => {
+            put(out, r#",{"type":"text","text":""#);
+            put_escaped(out, text);
+            USER_TEXT
+        }
+        _ => {
+            let opening = r#""role":"user","content":[{"type":"text","text":""#;
+            append_text(parts, open, USER_TEXT, opening, text, out)
+        }
+    }
+}
+
+/// Adds text to the open message of this role, or opens one. The string stays open: what follows joins it.
+fn append_text(
+    parts: Open,
+    open: Open,
+    wanted: Open,
+    opening: &str,
+    text: &str,
+    out: &mut Vec<u8>,
+) -> Open {
     if open == wanted {
         put(out, r"\n\n");
     } else {
-        end(open, out);
-        put(out, &format!(r#",{{"role":"{role}","content":""#));
+        end(parts | open, out);
+        put(out, &format!(",{{{opening}"));
     }
     put_escaped(out, text);
     wanted
 }
 
-fn end(open: Open, out: &mut Vec<u8>) {
-    match open {
+fn end(state: Open, out: &mut Vec<u8>) {
+    match state & !PARTS {
+        USER_TEXT if state & PARTS != 0 => put(out, r#""}]}"#),
         USER_TEXT | ASSISTANT_TEXT => put(out, r#""}"#),
-        CALLS => put(out, "]}"),
+        FILE | CALLS => put(out, "]}"),
         SIGNED => put(out, "}]}"),
         _nothing_open => {}
     }

@@ -5,9 +5,11 @@
 //! followed by what it led to; where that is missing, a message stands for it.
 
 use crate::catalog::reasons;
-use crate::json_text::{effort_word, host_note, put, put_string, vendor_model};
+use crate::json_text::{
+    effort_word, file_name, host_note, put, put_data_url, put_string, vendor_model,
+};
 use llm_worker::projection::{Dialect, Open, Surface};
-use llm_worker::{Item, SealedReasoning};
+use llm_worker::{Attachment, Item, SealedReasoning};
 
 /// The kind of the provider's signature: the fields of a reasoning item that are sent back, as JSON.
 pub(super) const REASONING: &str = "reasoning";
@@ -70,7 +72,7 @@ impl Dialect for Responses {
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         match item {
-            Item::User { text } | Item::Command { text } => message(open, "user", text, out),
+            Item::User { text, .. } | Item::Command { text } => message(open, "user", text, out),
             Item::System { source, text } => message(open, "user", &host_note(source, text), out),
             Item::Assistant { text } if text.is_empty() => open,
             Item::Assistant { text } => message(open, "assistant", text, out),
@@ -110,6 +112,25 @@ impl Dialect for Responses {
                 ITEM
             }
         }
+    }
+
+    fn attachment(&self, open: Open, file: &Attachment, out: &mut Vec<u8>) -> Open {
+        begin(answered(open, out), out);
+        let kind = if file.media.is_image() {
+            r#""input_image","image_url":"#.to_owned()
+        } else {
+            format!(
+                r#""input_file","filename":{},"file_data":"#,
+                file_name(file)
+            )
+        };
+        put(
+            out,
+            &format!(r#"{{"role":"user","content":[{{"type":{kind}"#),
+        );
+        put_data_url(out, file);
+        put(out, "}]}");
+        ITEM
     }
 
     fn close(&self, open: Open, out: &mut Vec<u8>) {

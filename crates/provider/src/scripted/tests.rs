@@ -23,9 +23,7 @@ async fn play(script: &Scripted, items: &[Item]) -> (Result<(), ErrorKind>, Vec<
 }
 
 fn user() -> Item {
-    Item::User {
-        text: "go".to_owned(),
-    }
+    Item::user("go".to_owned())
 }
 
 fn text(text: &str) -> Item {
@@ -47,6 +45,7 @@ fn result(number: u64) -> Item {
         status: ResultStatus::Ok,
         summary: "ok".to_owned(),
         content: String::new(),
+        attachments: Vec::new(),
     };
     Item::ToolResult {
         id: CallId::new(number).unwrap(),
@@ -192,9 +191,7 @@ async fn the_place_is_the_number_of_answers_in_history() {
     let command = || Item::Command {
         text: SENTENCE.to_owned(),
     };
-    let typed = || Item::User {
-        text: SENTENCE.to_owned(),
-    };
+    let typed = || Item::user(SENTENCE.to_owned());
     let of_person = vec![
         // Whoever types the sentence has no command: the call is the model's.
         (vec![typed(), call(1), result(1)], 1),

@@ -39,6 +39,7 @@ fn surface() -> Surface {
         max_output: None,
         effort: None,
         thinking: false,
+        media: Vec::new(),
     }
 }
 
@@ -82,14 +83,13 @@ fn result(number: u64) -> Item {
             status,
             summary,
             content,
+            attachments: Vec::new(),
         },
     }
 }
 
 fn user(text: &str) -> Item {
-    Item::User {
-        text: text.to_owned(),
-    }
+    Item::user(text.to_owned())
 }
 
 /// What each request adds to the one before: the answer to that one, and what the host says then.

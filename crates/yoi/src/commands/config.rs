@@ -314,6 +314,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
             max_output,
             effort,
             thinking,
+            images,
             context,
             timeouts,
         },
@@ -338,6 +339,11 @@ fn rows(config: &Config) -> Vec<SettingRow> {
             thinking
                 .as_ref()
                 .map(|shown| row(format!("models.\"{name}\".thinking"), shown)),
+        );
+        rows.extend(
+            images
+                .as_ref()
+                .map(|seen| row(format!("models.\"{name}\".images"), seen)),
         );
         rows.extend(
             context

@@ -245,6 +245,9 @@ impl Transcript {
                     }
                     None => queued.text.clone(),
                 };
+                let files = queued.attachments.iter();
+                let files = files.map(|file| format!("\n[{}]", file.about()));
+                let text: String = std::iter::once(text).chain(files).collect();
                 self.wait(queued.input, &text, record.stored().next());
                 None
             }

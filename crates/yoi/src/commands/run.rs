@@ -1,6 +1,7 @@
 //! `yoi run`: one headless run to its end.
 
 use crate::cli::RunArgs;
+use crate::commands::attached_files;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::features;
 use crate::commands::input;
@@ -27,11 +28,14 @@ use host::hosting::session_location::{SessionLocation, WantedSession, now};
 use host::hosting::{Driven, HostContext, Hosting, OpenedSession, PreparedPod, host_failure};
 use host::launch::LaunchOptions;
 use host::points::Points;
-use pod::control::{Client, Event, NewInput, Outbox, OutputFollower, SubmitError, TurnEnd};
+use pod::control::{
+    Client, Event, NewFile, NewInput, Outbox, OutputFollower, SubmitError, TurnEnd,
+};
 use pod::host::HostError;
 use pod::permission::Person;
 use session_store::Clock;
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -68,6 +72,8 @@ fn run_prompt(
         .map(|file| Agent::load(file, &args.arg, env))
         .transpose()?;
     let prompt = input::prompt(args, env)?;
+    let typed = args.prompt.as_deref().and_then(OsStr::to_str);
+    let files = attached_files::load(&args.attach, typed, env)?;
     let log_wanted = host_log::Wanted::of(env)?;
     let schema = args
         .output_schema
@@ -96,6 +102,7 @@ fn run_prompt(
         args,
         env,
         prompt: &prompt,
+        files: &files,
         key,
         sent: &sent,
         schema: schema.as_ref(),
@@ -173,6 +180,7 @@ impl HostRun<'_> {
         let ClientRun {
             style,
             prompt,
+            files,
             schema,
             key,
             began,
@@ -204,6 +212,7 @@ impl HostRun<'_> {
             signals,
             schema,
             prompt,
+            files,
             expand: input::is_command(args.prompt.as_deref()),
             key,
             asks,
@@ -251,6 +260,7 @@ struct HeadlessRun<'a> {
     signals: &'a Signals,
     schema: Option<&'a OutputSchema>,
     prompt: &'a str,
+    files: &'a [NewFile],
     /// A person typed it as a command.
     expand: bool,
     /// The name of the input, if a pod may know it.
@@ -346,6 +356,7 @@ impl HeadlessRun<'_> {
             expand: self.expand,
             output_schema,
             key,
+            files: self.files.to_vec(),
             ..NewInput::default()
         };
         let end = match asked {

@@ -19,7 +19,7 @@ use host::exit::{Exit, Failure};
 use host::limits::LIMITS;
 use host::pods::{Pods, check_name};
 use host::project::Project;
-use pod::control::TurnEnd;
+use pod::control::{NewFile, TurnEnd};
 use pod::record::{InputId, Record};
 use pod::session::restore::decode;
 use protocol::method::{Cancel, SendInput, TurnBudget};
@@ -46,6 +46,7 @@ pub(crate) struct ClientRun<'a> {
     pub(crate) args: &'a RunArgs,
     pub(crate) env: &'a Env,
     pub(crate) prompt: &'a str,
+    pub(crate) files: &'a [NewFile],
     /// The name of the input, also when another process takes it over.
     pub(crate) key: &'a str,
     /// Whether a pod may have accepted it.
@@ -247,7 +248,12 @@ impl ClientRun<'_> {
             .await
             .map_err(Broken::Failed)?;
         self.sent.set(true);
-        let input = live.send(self.input()).await.map_err(Broken::Failed)?;
+        let files = live.send_files(self.files).await;
+        let input = SendInput {
+            files: files.map_err(Broken::Failed)?,
+            ..self.input()
+        };
+        let input = live.send(input).await.map_err(Broken::Failed)?;
         target.screen.show(input);
         self.tell_waiting(target, live, is_working).await;
         let ended = self

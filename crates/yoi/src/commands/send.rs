@@ -1,6 +1,7 @@
 //! `yoi send`: an input for a live pod, durable when the command prints its number.
 
 use crate::cli::SendArgs;
+use crate::commands::attached_files;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::input;
 use crate::commands::live::{kept, live_as, waits};
@@ -35,6 +36,8 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         only_a_person("deny calls that wait for approval")?;
     }
     let text = input::given(&args.text, env)?;
+    let typed = args.text.to_str().filter(|_| !args.run);
+    let files = attached_files::load(&args.attach, typed, env)?;
     block_on(async {
         let (mode, role) = match (args.deny_parked, args.steer) {
             _ if args.run => (DeliveryMode::Run, Role::Driver),
@@ -47,8 +50,10 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             input::check_live_command(Some(&args.text), &mut pod).await?;
         }
         let cmd_id = args.key.clone().unwrap_or_else(cmd_id);
+        let files = pod.send_files(&files).await?;
         let input = pod
             .send(SendInput {
+                files,
                 expand: input::is_command(Some(&args.text)),
                 text,
                 mode,

@@ -13,7 +13,7 @@ Edit 660 b5ec9a4ae486f1c1
 Glob 340 2145affa88379b00
 Grep 809 ff4ac8f180f19c4b
 List 464 5ca4f0ce05fa94fe
-Read 362 772a67b0eafc7470
+Read 388 1e3acf7de177d86a
 ReadOutput 472 de3ede3f9c19d035
 TaskCreate 169 f73d4e8aa2407fe1
 TaskGet 133 8ff5978f49deb84a

@@ -476,7 +476,7 @@ fn every_method() {
         let params = json!({
             "versions": [1], "client": "again", "text": "x", "input": 99, "to": 1, "before": 9, "limit": 3, "tool": "x",
             "cmd_id": method, "id": 1, "decision": "allow", "arguments_digest": "", "rules": [1],
-            "pin": 1, "job": 1, "run": 1
+            "pin": 1, "job": 1, "run": 1, "data": ""
         });
         let kind = client
             .ask(method, params)

@@ -89,6 +89,7 @@ mod scene;
 mod schedule;
 mod screen_changes;
 mod secret_files;
+mod shown_files;
 mod signals;
 mod skills;
 mod sources;

@@ -21,7 +21,7 @@ const RESULTS: &[(&str, &str, &[&str])] = &[
         "blocks",
         "ok",
         &[
-            "[image, image/png, 3 bytes, is not shown]",
+            "[image, image/png, 3 bytes, is not shown: not a PNG",
             "[resource a:b: b]",
             "[resource c:d]",
             "inside",

@@ -129,11 +129,12 @@ pub(super) fn surface(generation: u64) -> Surface {
         max_output: None,
         effort: None,
         thinking: false,
+        media: Vec::new(),
     }
 }
 
 pub(super) fn user(text: &str) -> Item {
-    Item::User { text: text.into() }
+    Item::user(text)
 }
 
 pub(super) fn call_id(number: u64) -> CallId {
@@ -833,7 +834,7 @@ fn verdict(call: &CallView) -> CallVerdict<Host> {
 pub(super) fn brief(fact: &Fact<Host>) -> String {
     match fact {
         Fact::TurnStarted => "turn".into(),
-        Fact::Note(Item::User { text }) => format!("user:{text}"),
+        Fact::Note(Item::User { text, .. }) => format!("user:{text}"),
         Fact::Note(Item::System { text, .. }) | Fact::Item(Item::System { text, .. }) => {
             format!("system:{text}")
         }

@@ -12,8 +12,11 @@ use crate::session::changes::staged;
 use crate::session::kind_of_store;
 use async_trait::async_trait;
 use authority::{OutputScreen, RedactedStream, Redactor, shown};
+use llm_worker::attachment::{MAX_FILES, attachment};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Landing, LineRange};
-use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput, ToolResult};
+use llm_worker::{
+    Attachment, CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput, ToolResult,
+};
 use serde_json::Value;
 use session_store::{BlobError, Blobs, Spool};
 use std::collections::VecDeque;
@@ -56,6 +59,8 @@ pub(crate) struct CallOutput {
     landings: Landings,
     written: Mutex<Written>,
     warnings: Mutex<Vec<String>>,
+    /// The files beside the result; none of a result that is withheld.
+    files: Mutex<Vec<Attachment>>,
     command: Mutex<Option<CommandEnd>>,
 }
 
@@ -279,6 +284,7 @@ impl CallOutput {
             landings,
             written: Mutex::new(Written::new(&redactor, shaping, Some(live))),
             warnings: Mutex::default(),
+            files: Mutex::default(),
             command: Mutex::default(),
             redactor,
         }
@@ -292,6 +298,7 @@ impl CallOutput {
         *written = Written::new(&self.redactor, self.shaping, live);
         drop(written);
         drop(self.command());
+        drop(self.files());
     }
 
     /// A result while its output is open: at most [`INLINE`] bytes of what is in memory.
@@ -316,6 +323,7 @@ impl CallOutput {
             status,
             summary,
             content,
+            attachments: Vec::new(),
         }
     }
 
@@ -431,6 +439,7 @@ impl CallOutput {
                 status: whole.status,
                 summary,
                 content,
+                attachments: self.files(),
             },
             output: Some(output),
             data: whole.data.and_then(|data| self.kept_data(data)),
@@ -465,6 +474,7 @@ impl CallOutput {
                     status,
                     summary,
                     content,
+                    attachments: self.files(),
                 },
                 output,
                 data: data.and_then(|data| self.kept_data(data)),
@@ -473,6 +483,7 @@ impl CallOutput {
                 status: ResultStatus::Error,
                 summary: format!("{summary}; its output was lost: {error}"),
                 content: String::new(),
+                attachments: Vec::new(),
             }
             .into(),
         }
@@ -481,6 +492,10 @@ impl CallOutput {
     /// The call's warnings for the person; also of a call without a result.
     pub(crate) fn warnings(&self) -> Vec<String> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn files(&self) -> Vec<Attachment> {
+        std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// How the call's command ended.
@@ -629,6 +644,19 @@ impl CallHost for CallOutput {
         end.path.iter_mut().chain(&mut end.hosts).for_each(clean);
         let mut command = self.command.lock().unwrap_or_else(PoisonError::into_inner);
         *command = Some(end);
+    }
+
+    fn attach(&self, name: &str, bytes: &[u8]) -> Result<Attachment, ToolError> {
+        let file = attachment(&self.redactor.text(name), bytes)
+            .map_err(|why| ToolError::new(why.kind(), why.to_string()))?;
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.len() >= MAX_FILES {
+            let why = format!("a result has at most {MAX_FILES} files");
+            return Err(ToolError::new(ErrorKind::Exhausted, why));
+        }
+        self.blobs.put(bytes).map_err(|error| refused(&error))?;
+        files.push(file.clone());
+        Ok(file)
     }
 
     fn may_escalate(&self) -> bool {

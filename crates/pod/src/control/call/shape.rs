@@ -227,6 +227,7 @@ impl StartedCall {
             status,
             summary: text,
             content: String::new(),
+            attachments: Vec::new(),
         };
         let warnings = vec![format!(
             "the result of {} was withheld: {why}",

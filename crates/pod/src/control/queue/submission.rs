@@ -16,7 +16,7 @@ use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
 use crate::record::{
     Decision, ExpandedCommand, HoldCause, InputEdited, InputId, InputMode, InputMoved, InputQueued,
-    InputWithdrawn, Output, Record, Resumed, Stored, command_of,
+    InputWithdrawn, Output, Record, Resumed, Stored, Who, command_of,
 };
 use crate::session::fold::SessionState;
 use session_store::{BlobError, BlobRef};
@@ -91,10 +91,10 @@ pub(crate) enum Prepared {
     Judged(JudgedText),
 }
 
-/// The decision of gates about a text, and its blob if it is large.
+/// The decision of gates about a text, and its blob if it is large; its files are stored.
 pub(crate) struct JudgedText {
     outcome: GateOutcome,
-    whole: Option<Result<BlobRef, BlobError>>,
+    whole: Result<Option<BlobRef>, BlobError>,
 }
 
 impl Submissions {
@@ -303,6 +303,7 @@ impl Submissions {
         let Submission {
             input: NewInput { by, .. },
             command: _,
+            attachments: _,
             resume,
             accepted,
             end,
@@ -400,7 +401,9 @@ impl Submissions {
         };
         output_schema.iter().for_each(|schema| new.ask_for(schema));
         let is_large = encoded_len(new.text()) > MAX_INLINE_INPUT;
+        let files = new.files();
         if !is_large
+            && files.is_empty()
             && !core
                 .registry
                 .hooks()
@@ -426,21 +429,21 @@ impl Submissions {
                 .hooks()
                 .decide::<PromptSubmit>(&callbacks, view)
                 .await;
-            if !is_large || gates::refusal(&outcome).is_some() {
+            let is_refused = gates::refusal(&outcome).is_some();
+            if is_refused || (!is_large && files.is_empty()) {
                 return Prepared::Judged(JudgedText {
                     outcome,
-                    whole: None,
+                    whole: Ok(None),
                 });
             }
-            match callbacks
-                .runtime()
-                .spawn_blocking(move || blobs.put(text.as_bytes()))
-                .await
-            {
-                Ok(stored) => Prepared::Judged(JudgedText {
-                    outcome,
-                    whole: Some(stored),
-                }),
+            let store = move || {
+                for file in &files {
+                    blobs.put(&file.bytes)?;
+                }
+                is_large.then(|| blobs.put(text.as_bytes())).transpose()
+            };
+            match callbacks.runtime().spawn_blocking(store).await {
+                Ok(whole) => Prepared::Judged(JudgedText { outcome, whole }),
                 Err(panic) => resume_unwind(panic.into_panic()),
             }
         });
@@ -486,7 +489,7 @@ impl Submissions {
         {
             return new.refuse(SubmitError::NotWaiting(input));
         }
-        match prepared.whole.transpose() {
+        match prepared.whole {
             Ok(stored) => {
                 let whole = stored.map(|stored| Output::from(Stored::from(stored)));
                 self.judged(core, preamble, new, &prepared.outcome, whole);
@@ -522,27 +525,12 @@ impl Submissions {
             NewText::Accept(Submission {
                 input: new,
                 command,
+                attachments,
                 resume,
                 accepted,
                 end,
             }) => {
-                let held = core
-                    .state
-                    .held
-                    .as_ref()
-                    .map(|hold| hold.cause)
-                    .filter(|_| resume);
-                // An input ends the hold of a cancelled turn by itself.
-                if let Some(cause) = held.filter(|cause| *cause != HoldCause::Cancel) {
-                    records.push(
-                        Resumed {
-                            cause: Some(cause),
-                            more: Vec::new(),
-                            by: new.by.clone(),
-                        }
-                        .into(),
-                    );
-                }
+                records.extend(resumed(core, new.by.as_ref()).filter(|_| resume));
                 let input = core.state.inputs + 1;
                 records.push(
                     InputQueued {
@@ -557,6 +545,7 @@ impl Submissions {
                         by: new.by,
                         again: None,
                         command: command.map(|made| *made),
+                        attachments,
                     }
                     .into(),
                 );
@@ -672,6 +661,19 @@ fn expand(core: &Core, new: &mut NewText) -> Result<Option<AskedCommand>, Submit
     }
 }
 
+/// The end of a hold by this client; an input ends that of a cancelled turn by itself.
+fn resumed(core: &Core, by: Option<&Who>) -> Option<Record> {
+    let cause = core.state.held.as_ref()?.cause;
+    (cause != HoldCause::Cancel).then(|| {
+        Resumed {
+            cause: Some(cause),
+            more: Vec::new(),
+            by: by.cloned(),
+        }
+        .into()
+    })
+}
+
 /// The text of a person's command in the journal; none for another input.
 fn as_command(core: &Core, new: &NewText) -> Result<Option<String>, SubmitError> {
     let terms = core.permission.policy.terms;
@@ -688,6 +690,9 @@ fn as_command(core: &Core, new: &NewText) -> Result<Option<String>, SubmitError>
                     "a command asks no model: it takes neither limits nor an output schema"
                         .to_owned(),
                 );
+            }
+            if !input.files.is_empty() {
+                return wrong("a command asks no model: it takes no files".to_owned());
             }
             if core.registry.tools().get(terms.shell).is_none() {
                 return Err(person_command::no_tool(&terms));

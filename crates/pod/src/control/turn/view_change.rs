@@ -217,7 +217,7 @@ async fn asked(
 /// A result, with the bytes of its content.
 fn result(item: &Item) -> Option<(CallId, u64)> {
     match item {
-        Item::ToolResult { id, outcome } => Some((*id, outcome.content.len() as u64)),
+        Item::ToolResult { id, outcome } => Some((*id, outcome.weight() as u64)),
         Item::User { .. }
         | Item::Command { .. }
         | Item::System { .. }
@@ -245,9 +245,7 @@ pub(in crate::control) fn frees_any(core: &Core, wish: &CompactRequested) -> boo
         compact_due: Some(wish.clone()),
         ..core.state.clone()
     };
-    let input = [Item::User {
-        text: String::new(),
-    }];
+    let input = [Item::user(String::new())];
     let next = NextRequest {
         state: &state,
         ..next(core, &input)

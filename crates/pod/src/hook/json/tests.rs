@@ -54,6 +54,7 @@ fn every_view_is_shown_as_json() {
         status: ResultStatus::Error,
         summary: "s".into(),
         content: "c".into(),
+        attachments: Vec::new(),
     };
     let calls = vec![ProposedCall {
         tool: "Publish".into(),

@@ -32,6 +32,7 @@ fn surface(model: &str) -> (Surface, SurfaceSources) {
         max_output: None,
         effort: None,
         thinking: false,
+        media: Vec::new(),
     };
     let part = |source: &str, bytes| SystemSource {
         source: source.to_owned(),
@@ -52,9 +53,7 @@ fn surface(model: &str) -> (Surface, SurfaceSources) {
 }
 
 fn user(bytes: usize) -> Item {
-    Item::User {
-        text: "u".repeat(bytes),
-    }
+    Item::user("u".repeat(bytes))
 }
 
 fn result(bytes: usize) -> Item {
@@ -66,6 +65,7 @@ fn result(bytes: usize) -> Item {
             status: ResultStatus::Ok,
             summary,
             content,
+            attachments: Vec::new(),
         },
     }
 }
@@ -325,6 +325,7 @@ fn results_leave_above_the_size_that_is_told() {
             status: ResultStatus::Ok,
             summary: String::new(),
             content: "r".repeat(4_000),
+            attachments: Vec::new(),
         };
         state.count(Item::ToolResult {
             id: CallId::new(1).unwrap(),

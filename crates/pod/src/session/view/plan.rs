@@ -359,11 +359,10 @@ impl Scene<'_> {
             let number = self.number(at);
             if let Item::ToolResult { id, outcome } = item
                 && number > view.pruned
-                && outcome.content.len() as u64 >= MIN_BYTES
+                && outcome.weight() as u64 >= MIN_BYTES
                 && !self.keep.contains(id)
             {
-                freed +=
-                    (outcome.content.len() as u64).saturating_sub(self.texts.mark.len() as u64);
+                freed += (outcome.weight() as u64).saturating_sub(self.texts.mark.len() as u64);
                 upto = number;
             }
             if self.tokens(freed) >= needed {

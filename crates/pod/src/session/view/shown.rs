@@ -228,6 +228,7 @@ impl<'a> Change<'a> {
                     && number.is_some_and(|number| number > after.view.pruned)
                     && outcome.status == ResultStatus::Ok
                     && outcome.content.len() as u64 >= pruned.min_bytes
+                    && outcome.attachments.is_empty()
                 {
                     whole.insert(outcome.content.clone(), *id);
                 }
@@ -295,7 +296,7 @@ impl<'a> Change<'a> {
         let Item::ToolResult { id, outcome } = item else {
             return None;
         };
-        let length = outcome.content.len();
+        let length = outcome.weight();
         let pruned = self.pruned;
         if number <= self.compacted
             || pruned.keep.contains(id)
@@ -307,7 +308,7 @@ impl<'a> Change<'a> {
         let same = self
             .whole
             .get(&outcome.content)
-            .filter(|newest| is_referenced && *newest != id);
+            .filter(|newest| is_referenced && *newest != id && outcome.attachments.is_empty());
         let content = match (same, &pruned.same) {
             (Some(newest), Some(text)) => text.replace(Pruned::CALL, &newest.to_string()),
             _ if number > self.masked.0 && number <= self.masked.1 => pruned
@@ -319,6 +320,7 @@ impl<'a> Change<'a> {
         (content.len() < length).then(|| {
             let mut outcome = outcome.clone();
             outcome.content = content;
+            outcome.attachments.clear();
             Item::ToolResult { id: *id, outcome }
         })
     }

@@ -78,6 +78,7 @@ fn result(number: u64, bytes: usize) -> Item {
             status: ResultStatus::Ok,
             summary: "s".to_owned(),
             content,
+            attachments: Vec::new(),
         },
     }
 }
@@ -109,6 +110,7 @@ fn state(items: &[Item]) -> SessionState {
         max_output: None,
         effort: None,
         thinking: false,
+        media: Vec::new(),
     };
     let encoder = Encoder {
         id: "neutral".to_owned(),
@@ -197,15 +199,11 @@ fn a_small_bite_is_not_worth_a_cold_cache() {
     let mut items = vec![
         call(1),
         result(1, 1200),
-        Item::User {
-            text: "u".repeat(32_000),
-        },
+        Item::user("u".repeat(32_000)),
         call(2),
     ];
     assert_eq!(plan(&items, 10_000, 0), None);
-    items.push(Item::User {
-        text: "u".repeat(4_000),
-    });
+    items.push(Item::user("u".repeat(4_000)));
     assert_eq!(
         plan(&items, 10_000, 0).unwrap().left.results,
         1,
@@ -284,9 +282,7 @@ fn where_nothing_can_leave_it_is_looked_for_again_after_some_growth() {
 fn what_waits_for_the_next_request_counts() {
     let items = ten();
     let state = state(&items);
-    let pending = [Item::User {
-        text: "u".repeat(12_000),
-    }];
+    let pending = [Item::user("u".repeat(12_000))];
     let next = |pending| {
         next(&state, pending, 14_000, policy(1_000)).plan(
             || Some(items.clone()),
@@ -396,7 +392,7 @@ fn sealed(items: &[Item]) -> String {
 #[test]
 fn a_loop_of_calls_keeps_all_its_seals_or_none() {
     let text = "x".to_owned();
-    let words = Item::User { text: text.clone() };
+    let words = Item::user(text.clone());
     let note = Item::System {
         source: "host".to_owned(),
         text: text.clone(),
@@ -488,7 +484,7 @@ fn after(pruned: &Pruned, state: &SessionState, items: &[Item]) -> Vec<String> {
 
 fn word(item: &Item) -> String {
     match item {
-        Item::User { text } | Item::Command { text } => format!("user {text}"),
+        Item::User { text, .. } | Item::Command { text } => format!("user {text}"),
         Item::Assistant { text } => format!("said {text}"),
         Item::System { source, text } => format!("{source} {text}"),
         Item::Reasoning { seal, .. } => format!("thought {}", seal.is_some()),
@@ -500,9 +496,7 @@ fn word(item: &Item) -> String {
 }
 
 fn user(text: &str) -> Item {
-    Item::User {
-        text: text.to_owned(),
-    }
+    Item::user(text.to_owned())
 }
 
 fn said(text: &str) -> Item {
@@ -942,6 +936,7 @@ fn identical_results_are_referenced_once() {
             status: ResultStatus::Ok,
             summary: "s".to_owned(),
             content: "=".repeat(4000),
+            attachments: Vec::new(),
         },
     };
     let mut items: Vec<Item> = ten();

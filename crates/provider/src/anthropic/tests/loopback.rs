@@ -53,11 +53,10 @@ impl Rig {
             max_output: self.model.max_output(),
             effort: None,
             thinking: false,
+            media: Vec::new(),
         };
         let mut projection = Projection::new(&surface, Arc::new(Messages));
-        projection.push(&Item::User {
-            text: "hi".to_owned(),
-        });
+        projection.push(&Item::user("hi".to_owned()));
         projection.body()
     }
 

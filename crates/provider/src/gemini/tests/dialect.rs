@@ -22,13 +22,12 @@ pub(super) fn surface() -> Surface {
         max_output: Some(4096),
         effort: None,
         thinking: true,
+        media: Vec::new(),
     }
 }
 
 fn user(text: &str) -> Item {
-    Item::User {
-        text: text.to_owned(),
-    }
+    Item::user(text.to_owned())
 }
 
 fn assistant(text: &str) -> Item {
@@ -66,6 +65,7 @@ fn result(number: u64) -> Item {
             status: ResultStatus::Ok,
             summary: "1 line".to_owned(),
             content: "x".to_owned(),
+            attachments: Vec::new(),
         },
     }
 }

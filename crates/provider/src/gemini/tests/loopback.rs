@@ -30,9 +30,7 @@ async fn an_error_inside_of_an_answer_is_tried_again() {
     );
     let model = Endpoint::new(config, GeminiWire);
     let mut projection = Projection::new(&surface(), Arc::new(Gemini));
-    projection.push(&Item::User {
-        text: "go".to_owned(),
-    });
+    projection.push(&Item::user("go".to_owned()));
     let (ended, events) = ask(&model, &projection.body()).await;
     ended.unwrap();
     assert_eq!(waits.lock().unwrap().len(), 1, "{events:?}");

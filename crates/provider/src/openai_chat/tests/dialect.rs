@@ -31,6 +31,7 @@ fn surface() -> Surface {
         max_output: Some(4096),
         effort: None,
         thinking: false,
+        media: Vec::new(),
     }
 }
 
@@ -47,6 +48,7 @@ fn result(number: u64, summary: &str, content: &str) -> Item {
         status: ResultStatus::Ok,
         summary: summary.to_owned(),
         content: content.to_owned(),
+        attachments: Vec::new(),
     };
     Item::ToolResult {
         id: CallId::new(number).unwrap(),
@@ -55,9 +57,7 @@ fn result(number: u64, summary: &str, content: &str) -> Item {
 }
 
 fn user(text: &str) -> Item {
-    Item::User {
-        text: text.to_owned(),
-    }
+    Item::user(text.to_owned())
 }
 
 fn note(source: &str, text: &str) -> Item {

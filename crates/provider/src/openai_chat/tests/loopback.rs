@@ -80,11 +80,10 @@ pub(super) fn body(kilobytes: usize) -> Body {
         max_output: None,
         effort: None,
         thinking: false,
+        media: Vec::new(),
     };
     let mut projection = Projection::new(&surface, Arc::new(Chat(Flavour::Compatible)));
-    projection.push(&Item::User {
-        text: "0123456789abcdef".repeat(64 * kilobytes),
-    });
+    projection.push(&Item::user("0123456789abcdef".repeat(64 * kilobytes)));
     projection.body()
 }
 
@@ -138,7 +137,7 @@ async fn two_requests_share_a_connection_and_carry_the_exact_bytes() {
     let rig = Rig::at(server.port);
     let small = body(1);
     let large = body(300);
-    assert!(large.chunks().len() > 5, "more than one chunk travels");
+    assert!(large.chunks().count() > 5, "more than one chunk travels");
     assert_hello(rig.ask_with(&small).await, 0, "first");
     assert_hello(rig.ask_with(&large).await, 0, "second");
     let seen = server.seen();

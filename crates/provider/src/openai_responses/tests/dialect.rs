@@ -23,13 +23,12 @@ fn surface(model: &str) -> Surface {
         max_output: Some(4096),
         effort: None,
         thinking: false,
+        media: Vec::new(),
     }
 }
 
 fn user(text: &str) -> Item {
-    Item::User {
-        text: text.to_owned(),
-    }
+    Item::user(text.to_owned())
 }
 
 fn assistant(text: &str) -> Item {
@@ -68,6 +67,7 @@ fn result() -> Item {
             status: ResultStatus::Ok,
             summary: "1 line".to_owned(),
             content: "x".to_owned(),
+            attachments: Vec::new(),
         },
     }
 }

@@ -65,6 +65,7 @@ impl Scene {
             landings: Landings::default(),
             written: Mutex::new(Written::new(&redactor, shaping, live)),
             warnings: Mutex::default(),
+            files: Mutex::default(),
             command: Mutex::default(),
             redactor,
         }
@@ -401,7 +402,8 @@ fn results_are_bounded_and_their_kind_decides_the_status() {
             ToolOutcome {
                 status,
                 summary: summary.to_owned(),
-                content
+                content,
+                attachments: Vec::new(),
             },
             "{what}"
         );
