@@ -6,6 +6,7 @@ use crate::circuit_breaker::CircuitBreaker;
 use crate::clock::Now;
 use crate::command_blocklist::CommandBlocklist;
 use crate::confirm_gate::ConfirmGate;
+use crate::context::ContextSearch;
 use crate::dedup::Dedup;
 use crate::format::ShorterResults;
 use crate::jobs::Jobs;
@@ -26,8 +27,8 @@ use crate::work_item::WorkItems;
 use crate::work_item_intake::Intake;
 use crate::write_policy::WritePolicy;
 use crate::{
-    circuit_breaker, command_blocklist, commands, confirm_gate, dedup, files, format, jobs,
-    list_features, loop_detect, memory, notes_router, notify_person, output_validate,
+    circuit_breaker, command_blocklist, commands, confirm_gate, context, dedup, files, format,
+    jobs, list_features, loop_detect, memory, notes_router, notify_person, output_validate,
     phase_recorder, redact, retry, schedule, search, shell, skills, step_tracer, task, watch, web,
     work_item, work_item_intake, write_policy,
 };
@@ -166,6 +167,8 @@ opt_in! {
         [Can::provide(ISSUES.name()), Can::ANY_ENRICHING];
     output_validate: |own, _| OutputValidate::new(own),
         [JUDGE_INPUTS, END_TURNS, Can::ANY_PROGRAM, Can::READ_WORKSPACE];
+    context: |Nothing {}, _| Ok(ContextSearch),
+        [ANY_TOOL, context::READ, context::PROVIDE];
     step_tracer: |Nothing {}, now| Ok(StepTracer::new(now)),
         [OBSERVE, step_tracer::WRITE];
 }

@@ -1,5 +1,6 @@
 //! The composition root: the one place where ambient authority is claimed and turned into handles. Knows no command.
 
+pub mod context_index;
 mod git;
 pub mod grants;
 mod key_command;
@@ -80,6 +81,8 @@ pub struct Composed {
     hosts: Option<Vec<HostPattern>>,
     /// Where MCP servers start, if there are any.
     start_dir: Option<PathBuf>,
+    /// Where the index of the project's documents is, if it is searched.
+    index: Option<PathBuf>,
 }
 
 /// The hidden command of the helper of a pod, which holds the namespaces of its commands.
@@ -177,6 +180,7 @@ pub fn compose(
         permission,
         mode,
         capabilities,
+        index: context_index::searched(&on, env, config)?,
         on,
         webhook,
         packages,
@@ -316,6 +320,14 @@ impl Composed {
             self.access,
             session,
         )?;
+        let services = match self.index {
+            Some(dir) => {
+                let index =
+                    context_index::place(ambient, &dir, secret_names.clone(), Access::Read)?;
+                services.root(builtins::context::ROOT, index)
+            }
+            None => services,
+        };
         let services = match self.skills.root(ambient, &secret_names) {
             Some(files) => services.root(builtins::skills::ROOT, files),
             None => services,

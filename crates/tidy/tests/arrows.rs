@@ -40,7 +40,9 @@ const ARROWS: &[Row] = &[
     // the named process; no concrete tools, vendors, terminals, argv
     Row { name: "pod",           ours: &["authority", "llm-worker", "protocol", "session-store", "shell"], never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
-    Row { name: "builtins",      ours: &["api-clickup", "api-core", "api-fireflies", "api-github", "api-slack", "authority", "format-pipeline", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "builtins",      ours: &["api-clickup", "api-core", "api-fireflies", "api-github", "api-slack", "authority", "format-pipeline", "http-client", "knowledge", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rusqlite", "rustix"] },
+    // documents of sources, found by their words; no pod, tool, configuration, clock, terminal
+    Row { name: "knowledge",     ours: &["authority"],                                          never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // packages that are read, not compiled in: manifests, digests, programs of tools; opens nothing, knows no pod's inside
     Row { name: "plugin",        ours: &["authority", "http-client", "llm-worker", "pod", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // scripts in Lua that answer requests, inside a guest; streams, files and time are handed in
@@ -57,9 +59,9 @@ const ARROWS: &[Row] = &[
     // results as texts that cost fewer tokens; no tool, no pod, no file, no clock
     Row { name: "format-pipeline", ours: &[],                                                   never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // what hosts pods: environment, configuration, composition, the process of a pod; no command line, no terminal, no connection to a pod
-    Row { name: "host",          ours: &["ambient", "api-core", "authority", "builtins", "llm-worker", "mcp", "offline", "plugin", "pod", "protocol", "provider", "session-store"], never: &["clap", "crossterm", "ratatui"] },
+    Row { name: "host",          ours: &["ambient", "api-core", "authority", "builtins", "knowledge", "llm-worker", "mcp", "offline", "plugin", "pod", "protocol", "provider", "session-store"], never: &["clap", "crossterm", "ratatui", "rusqlite"] },
     // the binary: command line and terminal
-    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "host", "llm-worker", "lua", "mcp", "plugin", "pod", "protocol", "provider", "session-store", "tui"], never: &[] },
+    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "host", "knowledge", "llm-worker", "lua", "mcp", "plugin", "pod", "protocol", "provider", "session-store", "tui"], never: &["rusqlite"] },
     // scripted model, failing store, wait points: for authors of features
     Row { name: "testkit",       ours: &["ambient", "authority", "llm-worker", "pod", "session-store"], never: &["clap", "hyper"] },
     // the budget table

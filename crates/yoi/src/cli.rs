@@ -1,5 +1,6 @@
 //! The command line: commands, options and their help. Runs nothing and opens nothing.
 
+mod context;
 mod limit_flags;
 mod mcp;
 mod plugin;
@@ -8,6 +9,7 @@ mod texts;
 
 mod values;
 
+pub(crate) use self::context::{ContextAction, ContextGetArgs, ContextSearchArgs, ContextSyncArgs};
 use self::limit_flags::LimitFlags;
 pub(crate) use self::mcp::{McpAction, McpAddArgs, McpPinArgs};
 pub(crate) use self::plugin::{
@@ -66,6 +68,7 @@ impl Cli {
             Command::Feature(FeatureAction::Help(args)) => (Some("feature"), args),
             Command::Plugin(PluginAction::Help(args)) => (Some("plugin"), args),
             Command::Mcp(McpAction::Help(args)) => (Some("mcp"), args),
+            Command::Context(ContextAction::Help(args)) => (Some("context"), args),
             Command::Config(ConfigAction::Help(args)) => (Some("config"), args),
             _ => return None,
         };
@@ -169,6 +172,9 @@ pub(crate) enum Command {
     /// Add, list, show, pin and remove MCP servers, which offer tools
     #[command(subcommand)]
     Mcp(McpAction),
+    /// Index the documents of this project, and search them by words
+    #[command(subcommand)]
+    Context(ContextAction),
     /// Check the environment, configuration, models, sandbox and journals
     Doctor(JsonArgs),
     /// Show, check or create the configuration

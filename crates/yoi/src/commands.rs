@@ -7,6 +7,7 @@ mod bare;
 mod changes;
 pub(crate) mod completions;
 mod config;
+mod context;
 mod context_lines;
 mod control;
 mod doctor;
@@ -48,7 +49,9 @@ mod status;
 mod undo;
 mod verify;
 
-use crate::cli::{Cli, Command, FeatureAction, FormatAction, McpAction, PluginAction};
+use crate::cli::{
+    Cli, Command, ContextAction, FeatureAction, FormatAction, McpAction, PluginAction,
+};
 use ::host::env::Env;
 use ::host::exit::{Exit, Failure};
 use ::host::points::Points;
@@ -87,9 +90,11 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         | Command::Feature(FeatureAction::Help(_))
         | Command::Format(FormatAction::Help(_))
         | Command::Plugin(PluginAction::Help(_))
+        | Command::Context(ContextAction::Help(_))
         | Command::Mcp(McpAction::Help(_)) => Ok(Exit::Done),
         Command::Mcp(action) => mcp::run(&action, env),
         Command::Plugin(action) => plugin::run(&action, env),
+        Command::Context(action) => context::run(&action, env),
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Config(args) => config::run(&args, env),
         Command::Grant(args) => grant::grant(&args, env),

@@ -6,6 +6,7 @@ use crate::{Error, ErrorKind};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -40,6 +41,9 @@ pub struct Meta {
     pub stamp: Stamp,
 }
 
+/// How long two changes of a file may have one time, in nanoseconds: longer than the tick of the coarsest file system.
+const TICK: i128 = 3_000_000_000;
+
 /// The state of a file: device, inode, length, and the times of the last changes. Two changes of the same length within
 /// one tick of the file system's clock have the same stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +57,25 @@ impl Stamp {
         (device, inode) == (its_device, its_inode)
     }
 
+    /// Whether each later change gives another state: the last one is over [`TICK`] before `now`.
+    #[must_use]
+    pub fn is_settled(&self, now: SystemTime) -> bool {
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        i128::try_from(now.as_nanos()).is_ok_and(|now| now - self.changed() > TICK)
+    }
+
     /// The time of the file's last change (`ctime`) in nanoseconds since 1970. No program can set it.
     pub(crate) fn changed(&self) -> i128 {
         let [_, _, _, _, _, seconds, nanos] = self.0;
         seconds * 1_000_000_000 + nanos
+    }
+}
+
+/// The state as one word, for a program that compares it later.
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.0.map(|part| format!("{part:x}"));
+        f.write_str(&parts.join("-"))
     }
 }
 

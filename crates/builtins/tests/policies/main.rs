@@ -13,6 +13,7 @@ mod around;
 mod circuit_breaker;
 mod command_blocklist;
 mod confirm_gate;
+mod context;
 mod format;
 mod jobs;
 mod landing;
@@ -64,6 +65,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         fireflies,
         clickup,
         validate,
+        context,
         tracer,
     ] = OPT_IN;
     let cases = [
@@ -179,6 +181,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (intake.clone(), json!({"every_minutes": 1}), "every_minutes"),
         (intake, json!({"label": "A B"}), "labels"),
         (watch, json!({"wake": "yes"}), "boolean"),
+        (context, json!({"index": "x"}), "index"),
         (tracer, json!({"kinds": []}), "kinds"),
         (redact, json!({"pattern": "x"}), "pattern"),
         (retry, json!({"times": 6}), "`times` must be 1 to 5, not 6"),

@@ -61,7 +61,7 @@ pub(super) fn offer(
 }
 
 /// A name for a project that says which one it is and that no other one has.
-fn key(root: &Path) -> String {
+pub(super) fn key(root: &Path) -> String {
     let name = root
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())

@@ -3,13 +3,15 @@
 mod background;
 
 use crate::cli::JsonArgs;
+use crate::commands::context;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::models;
 use crate::remedy;
 use crate::show::{checklist, out};
-use authority::support;
 use authority::text::escape_line;
+use authority::{Access, support};
 use host::compose::compose;
+use host::compose::context_index;
 use host::compose::model::{affordable, build, choose, in_the_clear};
 use host::compose::roots::Added;
 use host::compose::source_check::{self, SourceCheck};
@@ -19,6 +21,7 @@ use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::mcp::FoundServer;
 use host::pods::{NEWER, Pods};
+use knowledge::IndexedSource;
 use pod::feature::{FeatureModule, InstallOutcome, estimated_tokens};
 use provider::catalog;
 use serde_json::json;
@@ -88,6 +91,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             checks.extend(sources(&config, env));
             checks.extend(skills(&config, env));
             checks.push(secrets(&config));
+            checks.extend(index(&config, env));
         }
         Err(failure) => checks.push(failed("configuration", failure)),
     }
@@ -432,6 +436,38 @@ fn secrets(config: &Config) -> Check {
     );
     note("secrets", text)
         .help("keep secrets outside of the project; list further file names in `secrets` under [permissions]")
+}
+
+/// The index of the project's documents, if there is one: all of it is checked.
+fn index(config: &Config, env: &Env) -> Vec<Check> {
+    let there = context_index::dir(env, config).is_ok_and(|dir| dir.is_dir());
+    if !there {
+        return Vec::new();
+    }
+    let index = match context::index(config, env, Access::ReadWrite) {
+        Ok(index) => index,
+        Err(failure) => return vec![failed("context", failure)],
+    };
+    let sources = index.check().and_then(|()| index.read()?.sources());
+    let checked = match sources {
+        Ok(sources) => sources,
+        Err(error) => {
+            let Failure { message, help, .. } = context::failure(error);
+            let help = help.as_ref().map(remedy::help);
+            return vec![Check {
+                help,
+                ..note("context", message)
+            }];
+        }
+    };
+    let row = |source: &IndexedSource| {
+        let text = context::health(source);
+        match source.error {
+            None => works("context", text),
+            Some(_) => note("context", text).help("`yoi context sync` tries again"),
+        }
+    };
+    checked.iter().map(row).collect()
 }
 
 /// The newest sessions: those that do not read, and those a crash left open.

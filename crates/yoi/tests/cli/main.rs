@@ -22,6 +22,7 @@ mod command_rules;
 mod completions;
 mod config_errors;
 mod confirm_gate;
+mod context;
 mod cost_limit;
 mod crash;
 mod damaged_state;

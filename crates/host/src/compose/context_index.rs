@@ -1,0 +1,79 @@
+//! The index of a project's documents: where it is, and the sources of a project. Searches nothing.
+
+use super::stores::key;
+use crate::config::Config;
+use crate::env::{Env, settled};
+use crate::exit::{Exit, Failure};
+use crate::pods::make_private;
+use authority::{Access, Ambient, SecretNames, Workspace};
+use knowledge::{Connector, Filesystem, FilesystemLimits};
+use pod::feature::FeatureId;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The name of the source that every project has: its files.
+const PROJECT: &str = "project";
+
+/// Opens the directory of an index, created where it is missing. It can be deleted at any time. `secrets` are the names of
+/// files that no search shows.
+///
+/// # Errors
+/// It cannot be created or opened.
+pub fn place(
+    ambient: &Ambient,
+    dir: &Path,
+    secrets: SecretNames,
+    access: Access,
+) -> Result<Workspace, Failure> {
+    make_private(dir)?;
+    let place = Workspace::open(ambient, dir, dir, access).map_err(|error| unavailable(&error))?;
+    Ok(place.with_secrets(secrets))
+}
+
+/// The directory of this project's index, whether it is there or not.
+///
+/// # Errors
+/// There is no cache directory.
+pub fn dir(env: &Env, config: &Config) -> Result<PathBuf, Failure> {
+    let indexes = settled(&env.cache_dir()?.join("context"));
+    Ok(indexes.join(key(&config.project.root)))
+}
+
+/// The same, where a pod searches the index: `on` are the features that a person switched on.
+pub(crate) fn searched(
+    on: &BTreeSet<FeatureId>,
+    env: &Env,
+    config: &Config,
+) -> Result<Option<PathBuf>, Failure> {
+    match on.contains(&builtins::context::ID) {
+        true => dir(env, config).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// The sources of this project, for a sync at the time `now`.
+///
+/// # Errors
+/// The project is too wide to be read as one, or cannot be opened.
+pub fn sources(
+    ambient: &Ambient,
+    config: &Config,
+    now: SystemTime,
+) -> Result<Vec<Box<dyn Connector>>, Failure> {
+    let root = &config.project.root;
+    if let Some(why) = config.project.too_wide {
+        let message = format!("{} is not indexed: {why}", authority::escape(root));
+        let help = "work in a directory of one project, with `.git` or yoi.toml in it";
+        return Err(Failure::new(Exit::Usage, message).help(help));
+    }
+    let files = Workspace::open(ambient, root, root, Access::Read);
+    let files = files.map_err(|error| unavailable(&error))?;
+    let files = files.with_secrets(config.secret_names()?);
+    let project = Filesystem::new(PROJECT, files, FilesystemLimits::USUAL, now);
+    Ok(vec![Box::new(project)])
+}
+
+fn unavailable(error: &authority::Error) -> Failure {
+    Failure::new(Exit::Unavailable, error.to_string())
+}

@@ -1,0 +1,222 @@
+//! The files below the root of a workspace, as a source. Files that `.gitignore` names, files that may hold secrets, and what
+//! is no UTF-8 text are left out; links are not followed.
+
+use crate::Error;
+use crate::connector::{Connector, ItemSink, SkipReason, SourceItem};
+use authority::text::without_bom;
+use authority::{FileKind, Located, Meta, WalkEntry, WalkOptions, Workspace, escape};
+use std::io::Read;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How many of the first lines of a Markdown file are looked at for its title.
+const TITLE_LINES: usize = 40;
+
+/// The longest title, in bytes.
+const MAX_TITLE: usize = 200;
+
+/// What a scan reads at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilesystemLimits {
+    /// Entries of directories that are visited.
+    pub entries: usize,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Bytes of all files together.
+    pub total_bytes: u64,
+}
+
+impl FilesystemLimits {
+    /// 400,000 entries, files of 50 MB, 2 GiB in all.
+    pub const USUAL: Self = Self {
+        entries: 400_000,
+        file_bytes: 50_000_000,
+        total_bytes: 2 << 30,
+    };
+}
+
+/// The files of a workspace's project directory.
+#[derive(Debug)]
+pub struct Filesystem {
+    name: String,
+    workspace: Workspace,
+    limits: FilesystemLimits,
+    now: SystemTime,
+}
+
+impl Filesystem {
+    /// A source of this name; `now` is the time of the sync.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        workspace: Workspace,
+        limits: FilesystemLimits,
+        now: SystemTime,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            workspace,
+            limits,
+            now,
+        }
+    }
+
+    /// The text of a file, or why it has none for an index.
+    fn text(&self, at: &Located) -> Result<String, SkipReason> {
+        let file = self.workspace.open_file(at);
+        let file = file.map_err(|_error| SkipReason::Unreadable)?;
+        let mut bytes = Vec::new();
+        let most = self.limits.file_bytes;
+        // A file that grows is read up to the limit.
+        let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|_error| SkipReason::Unreadable)?;
+        if bytes.len() as u64 > most {
+            return Err(SkipReason::TooLong);
+        }
+        if bytes.contains(&0) {
+            return Err(SkipReason::NotText);
+        }
+        let text = String::from_utf8(bytes).map_err(|_error| SkipReason::NotText)?;
+        Ok(match without_bom(&text) {
+            plain if plain.len() == text.len() => text,
+            plain => plain.to_owned(),
+        })
+    }
+
+    /// The state of a file as text. One that changed just now can change again without another state.
+    fn stamp(&self, meta: &Meta) -> String {
+        match meta.stamp.is_settled(self.now) {
+            true => meta.stamp.to_string(),
+            false => String::new(),
+        }
+    }
+
+    /// Tells one file; returns how many bytes of it were read.
+    fn visit(&self, entry: &WalkEntry, sink: &mut dyn ItemSink) -> Result<u64, Error> {
+        let at = entry.located()?;
+        if self.workspace.may_hold_secrets(&at) {
+            sink.skip(SkipReason::Secret);
+            return Ok(0);
+        }
+        // Before its content, so that a change while it is read gives another state.
+        let meta = match self.workspace.metadata(&at) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == authority::ErrorKind::Revoked => return Err(error.into()),
+            Err(_error) => {
+                sink.skip(SkipReason::Unreadable);
+                return Ok(0);
+            }
+        };
+        let source_id = escape(at.relative());
+        let stamp = self.stamp(&meta);
+        if sink.is_current(&source_id, &stamp)? {
+            return Ok(meta.len);
+        }
+        let body = match self.text(&at) {
+            Ok(body) => body,
+            Err(why) => {
+                sink.skip(why);
+                return Ok(0);
+            }
+        };
+        let bytes = body.len() as u64;
+        let is_markdown = is_markdown(&entry.path);
+        sink.put(SourceItem {
+            stamp,
+            source_url: escape(&entry.path),
+            title: title(&body, is_markdown).unwrap_or(&source_id).to_owned(),
+            content_type: if is_markdown {
+                "text/markdown"
+            } else {
+                "text/plain"
+            },
+            updated_at: seconds(meta.modified),
+            source_id,
+            body,
+        })?;
+        Ok(bytes)
+    }
+}
+
+impl Connector for Filesystem {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn kind(&self) -> &'static str {
+        "filesystem"
+    }
+
+    fn scan(&self, sink: &mut dyn ItemSink) -> Result<(), Error> {
+        self.workspace.check_roots()?;
+        let root = self.workspace.inside(self.workspace.project())?;
+        let mut left = self.limits.total_bytes;
+        let walk = self.workspace.walk(&root, WalkOptions::default());
+        for (number, entry) in walk.enumerate() {
+            if number == self.limits.entries {
+                sink.skip(SkipReason::TooMany);
+                break;
+            }
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) if error.kind() == authority::ErrorKind::Revoked => {
+                    return Err(error.into());
+                }
+                Err(_error) => {
+                    sink.skip(SkipReason::Unreadable);
+                    continue;
+                }
+            };
+            if entry.kind != FileKind::File {
+                continue;
+            }
+            if entry.len > self.limits.file_bytes {
+                sink.skip(SkipReason::TooLong);
+                continue;
+            }
+            if entry.len > left {
+                sink.skip(SkipReason::TooMany);
+                continue;
+            }
+            left = left.saturating_sub(self.visit(&entry, sink)?);
+        }
+        Ok(())
+    }
+}
+
+fn is_markdown(path: &Path) -> bool {
+    let of = |known: &str| {
+        path.extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case(known))
+    };
+    of("md") || of("markdown")
+}
+
+/// The first heading of a Markdown file.
+fn title(body: &str, is_markdown: bool) -> Option<&str> {
+    let mut first = body.lines().take(TITLE_LINES).filter(|_| is_markdown);
+    let line = first.find_map(|line| line.strip_prefix("# "))?;
+    let line = line.trim().trim_end_matches('#').trim_end();
+    let end = line.floor_char_boundary(MAX_TITLE);
+    line.get(..end).filter(|title| !title.is_empty())
+}
+
+fn seconds(time: SystemTime) -> i64 {
+    let of = |duration: std::time::Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => of(after),
+        Err(before) => of(before.duration()).saturating_neg(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_first_headings_of_markdown() {
+        assert_eq!(title("x\n# The  title #\n", true), Some("The  title"));
+        assert_eq!(title("# a\n", false), None);
+        assert_eq!(title("## a\n#b\n# \n", true), None);
+    }
+}
