@@ -6,12 +6,14 @@
 mod content;
 mod find;
 mod grants;
+mod origin;
 mod package;
 mod parts;
 
-pub use content::{CopyPlace, of as content_of};
+pub use content::{CopyPlace, of as content_of, unpack};
 pub use find::{NamedPackage, OnDemand, Places, Plugins, at, is_package};
 pub use grants::PackageGrant;
 pub(crate) use grants::gates;
+pub use origin::{PluginOrigin, PluginSource};
 pub use package::{FoundPackage, GrantCheck, Standing};
 pub use parts::PackageParts;

@@ -262,8 +262,6 @@ impl HttpClient {
         let (parts, body) = head.into_parts();
         let status = parts.status;
         let headers = parts.headers;
-        let begun = false;
-        let seen = 0;
         HttpResponse {
             status,
             headers,
@@ -272,8 +270,9 @@ impl HttpClient {
             body,
             until,
             over,
-            begun,
-            seen,
+            begun: false,
+            seen: 0,
+            may_be_gzip: false,
         }
     }
 
@@ -310,6 +309,8 @@ pub struct HttpResponse<'a> {
     over: Instant,
     begun: bool,
     seen: u64,
+    /// Whether the body may begin as one in gzip does.
+    may_be_gzip: bool,
 }
 
 impl HttpResponse<'_> {
@@ -317,6 +318,22 @@ impl HttpResponse<'_> {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Takes a body that is itself a file in gzip, such as an archive: only an encoding that a header names is refused.
+    pub fn may_be_gzip(self) -> Self {
+        Self {
+            may_be_gzip: true,
+            ..self
+        }
+    }
+
+    /// The target of a redirect, as the server wrote it; `None` if the response is none.
+    #[must_use]
+    pub fn redirect(&self) -> Option<String> {
+        let moved = matches!(self.status.as_u16(), 301 | 302 | 303 | 307 | 308);
+        let target = self.headers.get(header::LOCATION).filter(|_| moved)?;
+        Some(String::from_utf8_lossy(target.as_bytes()).into_owned())
     }
 
     /// Whether a truncated body can be recognised, by its length or its last chunk. Otherwise the body ends with the
@@ -354,7 +371,7 @@ impl HttpResponse<'_> {
             .header("content-encoding")
             .filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
         if let Some(encoding) = named
-            .or(piece.starts_with(GZIP).then_some("gzip"))
+            .or((!self.may_be_gzip && piece.starts_with(GZIP)).then_some("gzip"))
             .filter(|_| begins)
         {
             let what = format!(

@@ -14,6 +14,7 @@ use self::limit_flags::LimitFlags;
 pub(crate) use self::mcp::{McpAction, McpAddArgs, McpPinArgs};
 pub(crate) use self::plugin::{
     PluginAction, PluginAddArgs, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs,
+    PluginUpdateArgs,
 };
 pub(crate) use self::shared::{HelpArgs, JsonArgs};
 pub(crate) use self::values::Span;

@@ -34,6 +34,8 @@ mod output_schema;
 mod person;
 mod pin;
 mod plugin;
+mod plugin_add;
+mod plugin_settings;
 mod plugin_test;
 mod pod_names;
 mod ps;

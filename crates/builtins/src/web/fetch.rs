@@ -153,7 +153,7 @@ impl Web {
                 once: false,
             };
             let mut got = client.send(&request).await.map_err(failed)?;
-            let Some(target) = redirect(&got) else {
+            let Some(target) = got.redirect() else {
                 return read(&mut got, &url, format).await;
             };
             url = next(&url, &target)?;
@@ -195,13 +195,6 @@ fn headers() -> HeaderMap {
         HeaderValue::from_static("identity"),
     );
     headers
-}
-
-/// The target of a redirect, if the response is one.
-fn redirect(got: &HttpResponse<'_>) -> Option<String> {
-    let moved = matches!(got.status.as_u16(), 301 | 302 | 303 | 307 | 308);
-    let target = got.headers.get(header::LOCATION).filter(|_| moved)?;
-    Some(String::from_utf8_lossy(target.as_bytes()).into_owned())
 }
 
 fn next(url: &Url, target: &str) -> Result<Url, ToolError> {

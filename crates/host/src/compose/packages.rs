@@ -136,7 +136,7 @@ pub(super) fn decided(
     let mut off = 0_usize;
     for package in &config.plugins(env).found {
         packages.problems.extend(problems(package, env));
-        if package.features().next().is_none() && !package.has_layout() {
+        if package.manifest.is_err() {
             continue;
         }
         let standing = match package.standing(env) {

@@ -3,7 +3,7 @@
 use crate::env::{Env, settled};
 use crate::plain_file::{self, Links};
 use authority::Scratch;
-use plugin::{Content, MAX_BYTES, MAX_FILES};
+use plugin::{Archive, Content, MAX_BYTES, MAX_DEPTH, MAX_FILES};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
@@ -18,9 +18,6 @@ const STAGED: &str = "new-";
 
 /// Written by all confined children.
 const SHARED_MEMORY: &str = "/dev/shm";
-
-/// How deep directories of a package may lie in each other.
-const MAX_DEPTH: usize = 16;
 
 /// In the package itself it is no part of the content: git changes it, and the copy does not have it.
 const GIT: &str = ".git";
@@ -112,21 +109,36 @@ fn file(path: &Path, most: u64) -> Result<(bool, Vec<u8>), String> {
 /// Writes the content of a package into another directory; `modes` are those of its files and of what can be executed.
 pub(super) fn write(package: &Path, to: &Path, modes: (u32, u32)) -> Result<Content, String> {
     read(package, |path, executable, bytes| {
-        let path = to.join(path);
         let mode = if executable { modes.1 } else { modes.0 };
-        let made = path
-            .parent()
-            .map_or(Ok(()), |dir| private_dirs().create(dir));
-        let file = made.and_then(|()| {
-            OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(mode)
-                .open(path)
-        });
-        file.and_then(|mut file| file.write_all(bytes))
-            .map_err(|error| failed(&error))
+        write_file(&to.join(path), mode, bytes)
     })
+}
+
+/// Writes the files of an archive into an empty directory of this user alone.
+///
+/// # Errors
+/// The disk.
+pub fn unpack(archive: &Archive, to: &Path) -> Result<(), String> {
+    for (path, file) in archive.files() {
+        let mode = if file.executable { 0o700 } else { 0o600 };
+        write_file(&to.join(path), mode, &file.bytes)?;
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), String> {
+    let made = path
+        .parent()
+        .map_or(Ok(()), |dir| private_dirs().create(dir));
+    let file = made.and_then(|()| {
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(path)
+    });
+    file.and_then(|mut file| file.write_all(bytes))
+        .map_err(|error| failed(&error))
 }
 
 fn failed(error: &dyn std::error::Error) -> String {

@@ -3,7 +3,7 @@
 use super::package::FoundPackage;
 use crate::env::Env;
 use crate::plain_file::{self, Links};
-use plugin::{Layout, MANIFEST, MAX_MANIFEST, Manifest, Renames};
+use plugin::{Layout, MANIFEST, MAX_MANIFEST, Manifest, Renames, manifests};
 use pod::feature::FeatureDescriptor;
 use semver::Version;
 use std::collections::BTreeSet;
@@ -127,10 +127,7 @@ pub fn at(dir: &Path, renames: Renames, env: &Env) -> Arc<FoundPackage> {
 
 /// Whether a directory has a manifest, whatever it is.
 pub fn is_package(dir: &Path) -> bool {
-    let published = Layout::ALL.into_iter().map(Layout::manifest);
-    std::iter::once(MANIFEST)
-        .chain(published)
-        .any(|name| is_there(&dir.join(name)))
+    manifests().any(|name| is_there(&dir.join(name)))
 }
 
 fn is_there(path: &Path) -> bool {

@@ -84,11 +84,6 @@ impl FoundPackage {
         }
     }
 
-    /// Whether it has another layout than yoi's own, and so no features.
-    pub fn has_layout(&self) -> bool {
-        self.path != MANIFEST
-    }
-
     /// Its skills, commands, agents and servers, read once with all of its files.
     ///
     /// # Errors

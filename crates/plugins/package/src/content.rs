@@ -7,6 +7,8 @@ use std::fmt;
 pub const MAX_FILES: usize = 4096;
 /// Most bytes of all files of a package.
 pub const MAX_BYTES: u64 = 64 << 20;
+/// How deep directories of a package may lie in each other.
+pub const MAX_DEPTH: usize = 16;
 
 /// The files of a package by their paths, with `/` between names: whether they can be executed, and a digest of their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,6 +15,12 @@ use toml::de::{DeTable, DeValue};
 
 /// The manifest's name in its package.
 pub const MANIFEST: &str = "plugin.toml";
+/// The paths of manifests in a package, yoi's own first.
+pub fn manifests() -> impl Iterator<Item = &'static str> {
+    let published = Layout::ALL.into_iter().map(Layout::manifest);
+    std::iter::once(MANIFEST).chain(published)
+}
+
 /// Longest manifest, in bytes.
 pub const MAX_MANIFEST: usize = 256 * 1024;
 /// Longest text about what is wrong with a manifest, in bytes.
@@ -130,7 +136,9 @@ impl Manifest {
             Some(DeValue::Table(_)) => {
                 return Err(invalid(format!("over {MAX_FEATURES} features")));
             }
-            Some(_) | None => return Err(invalid("[features.NAME] is missing".to_owned())),
+            Some(_) => return Err(invalid("`features` is not a table".to_owned())),
+            // It has skills or commands alone.
+            None => DeTable::new(),
         };
         if let Some(key) = table.keys().next() {
             let key = key.get_ref();

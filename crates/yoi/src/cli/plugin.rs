@@ -17,8 +17,10 @@ pub(crate) enum PluginAction {
     Test(PluginTestArgs),
     /// Create a package with one tool, which works as it is
     New(PluginNewArgs),
-    /// Copy the package in DIR to the plugins of your configuration; it runs after you grant it with `yoi grant`
+    /// Copy a package to the plugins of your configuration; it runs after you grant it with `yoi grant`
     Add(PluginAddArgs),
+    /// Take an added plugin again from where it came, after showing what changed; it runs after you grant it again
+    Update(PluginUpdateArgs),
     /// Remove a plugin from the plugins of your configuration, and its grant
     Remove(PluginNameArgs),
     #[command(about = HELP_BELOW)]
@@ -61,11 +63,32 @@ pub(crate) struct PluginDirArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PluginAddArgs {
-    /// The directory with the file plugin.toml
-    pub(crate) dir: PathBuf,
+    /// The directory of the package, its archive (.tar.gz or .zip), or the https address of one
+    pub(crate) source: PathBuf,
     /// Replace the added plugin of the same name; nothing of the new one runs before you grant it
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Take the archive only with this SHA-256 digest
+    #[arg(long, value_name = "HEX")]
+    pub(crate) sha256: Option<String>,
+    /// Take the archive, now and in updates, only with a signature of this minisign key (SOURCE.minisig): the key, or its file
+    #[arg(long)]
+    pub(crate) key: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginUpdateArgs {
+    /// Name of the plugin
+    pub(crate) name: String,
+    /// Take it from here, now and later: the signature is still checked against the key that it was added with
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) from: Option<PathBuf>,
+    /// Take the archive only with this SHA-256 digest
+    #[arg(long, value_name = "HEX")]
+    pub(crate) sha256: Option<String>,
+    /// Take what changed without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

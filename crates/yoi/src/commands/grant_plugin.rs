@@ -144,6 +144,37 @@ impl PendingPlugin {
     }
 }
 
+impl PendingFeature {
+    /// What it runs and may do, a line each.
+    fn abilities(&self) -> impl Iterator<Item = String> {
+        let guest = self.guest.iter();
+        let guest = guest.map(|guest| format!("guests run `{guest}`"));
+        let tools = self.tools.iter().map(PendingTool::line);
+        let rules = self.rules.iter().map(|rule| format!("rule: {rule}"));
+        let texts = tui::count(self.instructions as u64, "text");
+        let texts = format!("adds {texts} to the system prompt");
+        guest
+            .chain(tools)
+            .chain(self.further.iter().cloned())
+            .chain(rules)
+            .chain((self.instructions > 0).then_some(texts))
+    }
+}
+
+/// What a package runs and may do once it is granted, a line each.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn abilities(package: &FoundPackage) -> Result<Vec<String>, String> {
+    let manifest = package.manifest.as_ref().map_err(Clone::clone)?;
+    let pending = PendingPlugin::of(package, manifest, Vec::new())?;
+    let of_features = pending.features.iter().flat_map(|feature| {
+        let of_feature = feature.abilities();
+        of_feature.map(|line| format!("{}: {line}", feature.id))
+    });
+    Ok(pending.parts.iter().cloned().chain(of_features).collect())
+}
+
 impl PendingTool {
     fn of(feature: &DeclaredFeature, tool: &ToolDeclaration) -> Option<Self> {
         let own = feature.programs.get(&tool.name);
@@ -184,7 +215,7 @@ impl PendingTool {
         } else {
             ""
         };
-        format!("        tool {name} runs `{program}`{network}{effect}")
+        format!("tool {name} runs `{program}`{network}{effect}")
     }
 }
 
@@ -250,23 +281,8 @@ impl Entry for PendingPlugin {
         lines.extend(self.parts.iter().map(|part| format!("    {part}")));
         for feature in &self.features {
             lines.push(format!("    feature {}", feature.id));
-            let guest = feature.guest.iter();
-            lines.extend(guest.map(|guest| format!("        guests run `{guest}`")));
-            lines.extend(feature.tools.iter().map(PendingTool::line));
-            let further = feature.further.iter();
-            lines.extend(further.map(|line| format!("        {line}")));
-            lines.extend(
-                feature
-                    .rules
-                    .iter()
-                    .map(|rule| format!("        rule: {rule}")),
-            );
-            if feature.instructions > 0 {
-                lines.push(format!(
-                    "        adds {} to the system prompt",
-                    tui::count(feature.instructions as u64, "text")
-                ));
-            }
+            let abilities = feature.abilities();
+            lines.extend(abilities.map(|line| format!("        {line}")));
         }
         lines.extend(
             self.changed

@@ -1,7 +1,7 @@
 //! `yoi mcp`: servers that are asked once, and kept with what they said then.
 
 use super::mcp_import;
-use super::person::{only_a_person, terminal};
+use super::person::{agreed, only_a_person};
 use crate::cli::{McpAction, McpAddArgs, McpPinArgs};
 use crate::show::out;
 use authority::text::{Lines, escape_line, escape_within};
@@ -439,7 +439,12 @@ fn pin(args: &McpPinArgs, env: &Env) -> Result<Exit, Failure> {
     if *dry_run {
         return Ok(Exit::Done);
     }
-    if !is_same && !*yes && !agreed(name, env)? {
+    let unasked = || {
+        let message =
+            format!("{name} was not pinned: nobody can be asked whether to take what changed");
+        Failure::new(Exit::Refused, message).help("`--yes` takes it without a question")
+    };
+    if !is_same && !*yes && !agreed("take these definitions? y or n: ", unasked, env)? {
         out::line(&format!("{name} stays as it was pinned"));
         return Ok(Exit::Refused);
     }
@@ -486,23 +491,6 @@ fn show_changes(old: &ServerPin, now: &ServerPin) -> bool {
         out::line("its definitions are as they were");
     }
     changed.is_empty()
-}
-
-/// Asks whether to take what was shown.
-fn agreed(name: &str, env: &Env) -> Result<bool, Failure> {
-    let Some(mut terminal) = terminal(env) else {
-        let message =
-            format!("{name} was not pinned: nobody can be asked whether to take what changed");
-        return Err(
-            Failure::new(Exit::Refused, message).help("`--yes` takes it without a question")
-        );
-    };
-    let mut show = |text: &str| out::raw(text);
-    let agreed = terminal.agrees("take these definitions? y or n: ", &mut || true, &mut show);
-    Ok(agreed.unwrap_or_else(|_left| {
-        out::raw("\n");
-        false
-    }))
 }
 
 fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {

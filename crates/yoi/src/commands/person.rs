@@ -1,6 +1,7 @@
 //! Commands that only a person may give: an agent does not approve itself, and starts and removes no pod. The person's
 //! terminal, and the pod that a person means.
 
+use crate::show::out;
 use crate::show::terminal::Terminal;
 use host::env::Env;
 use host::exit::{Exit, Failure};
@@ -12,6 +13,22 @@ pub(crate) fn terminal(env: &Env) -> Option<Terminal> {
     (env.stdin_terminal && env.stdout_terminal)
         .then(|| Terminal::of_process(std::io::stdout()))
         .flatten()
+}
+
+/// Asks a person to agree to what was shown. Without a terminal, `unasked` says why nothing happens.
+pub(crate) fn agreed(
+    question: &str,
+    unasked: impl FnOnce() -> Failure,
+    env: &Env,
+) -> Result<bool, Failure> {
+    let Some(mut terminal) = terminal(env) else {
+        return Err(unasked());
+    };
+    let agreed = terminal.agrees(question, &mut || true, &mut out::raw);
+    Ok(agreed.unwrap_or_else(|_left| {
+        out::raw("\n");
+        false
+    }))
 }
 
 /// The pod that is named, or without a name that of the last run in this directory.

@@ -1,25 +1,24 @@
 //! `yoi plugin`: what plugins there are, what each would run, and packages created, checked, added and removed.
 
-use super::grant_plugin;
-use super::person::only_a_person;
+use super::plugin_add;
+use super::plugin_settings;
 use super::plugin_test;
-use crate::cli::{PluginAction, PluginAddArgs, PluginListArgs, PluginNewArgs, PluginShowArgs};
+use crate::cli::{PluginAction, PluginListArgs, PluginNewArgs, PluginShowArgs};
 use crate::show::out;
-use authority::Scratch;
 use host::compose::packages;
 use host::config::Config;
-use host::config::grants;
 use host::env::Env;
 use host::exit::{Exit, Failure};
-use host::plugins::{FoundPackage, Standing, is_package};
-use host::pods::{disk, make_private};
+use host::plugins::{FoundPackage, PluginOrigin, Standing};
+use host::pods::disk;
 use plugin::{Content, DeclaredFeature};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+/// How wide what is said about a tool may be, in columns.
+const ABOUT_WIDTH: usize = 80;
 
 /// A package that `yoi plugin new` writes under another name.
 struct Template {
@@ -124,8 +123,9 @@ pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
         PluginAction::Check(args) => check(&args.dir, env),
         PluginAction::Test(args) => plugin_test::run(&args.dir, args.json, env),
         PluginAction::New(args) => new(args, env),
-        PluginAction::Add(args) => add(args, env),
-        PluginAction::Remove(args) => remove(&args.name, env),
+        PluginAction::Add(args) => plugin_add::add(args, env),
+        PluginAction::Update(args) => plugin_add::update(args, env),
+        PluginAction::Remove(args) => plugin_add::remove(&args.name, env),
         // Answered before the environment is read.
         PluginAction::Help(_) => Ok(Exit::Done),
     }
@@ -186,19 +186,39 @@ fn show(args: &PluginShowArgs, env: &Env) -> Result<Exit, Failure> {
         );
     };
     if *json {
-        out::json(&described(package, env));
+        let mut all = described(package, env);
+        all["settings"] = plugin_settings::described(package, &config);
+        all["from"] = from(package, env).into();
+        out::json(&all);
     } else {
-        page(package, env);
+        page(package, &config, env);
+        from(package, env)
+            .iter()
+            .for_each(|from| out::line(&format!("from: {from}")));
         out::line(&format!("state: {}", state(package, env)));
         unread(package, env);
     }
     Ok(Exit::Done)
 }
 
+/// What it was added from, if it was.
+fn from(package: &FoundPackage, env: &Env) -> Option<String> {
+    let is_added = plugin_add::is_added(package, env);
+    let origin = is_added
+        .then(|| PluginOrigin::load(env, &package.name))?
+        .ok()??;
+    let signed = match &origin.key {
+        Some(key) => format!(", signed by {key}"),
+        None => String::new(),
+    };
+    Some(format!("{}{signed}", origin.from.shown(env)))
+}
+
 /// Checks a package as a start would, its content as `yoi grant` would, and its examples.
 fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
-    let package = Config::load(env)?.package_at(dir, env);
-    page(&package, env);
+    let config = Config::load(env)?;
+    let package = config.package_at(dir, env);
+    page(&package, &config, env);
     let mut problems = defects(&package, env);
     problems.extend(plugin_test::unreadable(&package.dir));
     problems.extend(missing_programs(&package, env));
@@ -220,15 +240,29 @@ fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// What is wrong with a package on any machine.
-fn defects(package: &FoundPackage, env: &Env) -> Vec<String> {
+pub(super) fn defects(package: &FoundPackage, env: &Env) -> Vec<String> {
     let mut problems = packages::all_problems(package, env);
     if package.manifest.is_ok() {
         match package.content() {
             Ok(content) => problems.extend(missing_files(package, &content)),
             Err(why) => problems.push(why),
         }
+        problems.extend(is_empty(package).then(|| EMPTY.to_owned()));
     }
     problems
+}
+
+const EMPTY: &str = "it has no features, skills, commands, agents or servers";
+
+fn is_empty(package: &FoundPackage) -> bool {
+    let has_features = package
+        .manifest
+        .iter()
+        .any(|manifest| !manifest.features.is_empty());
+    let has_parts = package
+        .parts()
+        .is_ok_and(|parts| !parts.lines().is_empty() || !parts.problems.is_empty());
+    !has_features && !has_parts
 }
 
 /// Files that the words of programs name, and that the package does not have.
@@ -242,7 +276,7 @@ fn missing_files(package: &FoundPackage, content: &Content) -> Vec<String> {
 }
 
 /// Programs that are in no directory of `PATH`.
-fn missing_programs(package: &FoundPackage, env: &Env) -> Vec<String> {
+pub(super) fn missing_programs(package: &FoundPackage, env: &Env) -> Vec<String> {
     let path = env
         .var("PATH")
         .map(std::env::split_paths)
@@ -307,118 +341,7 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
-    only_a_person("add a plugin")?;
-    let package = Config::load(env)?.package_at(&args.dir, env);
-    if let Some(problem) = defects(&package, env).into_iter().next() {
-        return Err(
-            Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems")
-        );
-    }
-    missing_programs(&package, env)
-        .iter()
-        .for_each(|missing| out::line(&format!("! {missing}")));
-    let dir = plugins_dir(env)?;
-    let to = dir.join(&package.name);
-    make_private(&dir)?;
-    if args.replace {
-        replaceable(&package, &to, env)?;
-    }
-    // Not where starts look for plugins: what is not whole yet is none.
-    let place = env.config_dir()?;
-    let staged = Scratch::create(&ambient::claim(), &place, ".plugin-")
-        .map_err(|error| unavailable(&error))?;
-    let new = staged.path().join(&package.name);
-    create(&new)?;
-    package
-        .copy_to(&new)
-        .map_err(|why| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name)))?;
-    let placed = |how| renameat_with(CWD, &new, CWD, &to, how);
-    let replaced = if args.replace {
-        placed(RenameFlags::EXCHANGE)
-    } else {
-        Err(Errno::NOENT)
-    };
-    let what = match replaced.map(|()| "replaced") {
-        Err(Errno::NOENT) => placed(RenameFlags::NOREPLACE).map(|()| "added"),
-        other => other,
-    };
-    match what {
-        Ok(what) => out::line(&format!("{what} {} as {}", package.name, env.shown(&to))),
-        Err(Errno::EXIST) => {
-            return Err(
-                Failure::new(Exit::Usage, format!("{} already exists", env.shown(&to)))
-                    .help("`--replace` replaces it; it runs again after you grant what changed"),
-            );
-        }
-        Err(error) => return Err(disk(&to, &error.into())),
-    }
-    out::line(&format!("to use it: yoi grant plugin:{}", package.name));
-    Ok(Exit::Done)
-}
-
-/// Refuses to replace what is more than an added plugin: it would be gone.
-fn replaceable(package: &FoundPackage, to: &Path, env: &Env) -> Result<(), Failure> {
-    let refused = |what: &str| {
-        Err(Failure::new(
-            Exit::Usage,
-            format!("{} {what}", env.shown(to)),
-        ))
-    };
-    let Ok(there) = to.symlink_metadata() else {
-        return Ok(());
-    };
-    match () {
-        () if !there.is_dir() || !is_package(to) => {
-            refused("is no plugin that was added; remove it first")
-        }
-        () if to.join(".git").exists() => {
-            refused("is a repository of git; update it there, and grant it again")
-        }
-        () if to.canonicalize().is_ok_and(|to| to == package.dir) => {
-            refused("is this package itself")
-        }
-        () => Ok(()),
-    }
-}
-
-fn unavailable(error: &authority::Error) -> Failure {
-    Failure::new(Exit::Unavailable, error.to_string())
-}
-
-fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {
-    only_a_person("remove a plugin")?;
-    let config = Config::load(env)?;
-    let own = plugins_dir(env)?;
-    let own = own.canonicalize().unwrap_or(own);
-    let found = config
-        .plugins(env)
-        .found
-        .iter()
-        .find(|package| package.name == name);
-    let Some(package) = found.filter(|package| package.dir.parent() == Some(&own)) else {
-        let what = format!("{} has no plugin `{name}`", env.shown(&own));
-        return Err(
-            Failure::new(Exit::Usage, what).help("`yoi plugin list` shows where each plugin is")
-        );
-    };
-    let _lock = grants::lock(env)?;
-    for granted in grant_plugin::granted(env)?
-        .iter()
-        .filter(|granted| granted.is_of(&package.dir))
-    {
-        granted.revoke(env)?;
-    }
-    authority::remove_dir(&ambient::claim(), &package.dir).map_err(|error| unavailable(&error))?;
-    out::line(&format!("removed {}", env.shown(&package.dir)));
-    Ok(Exit::Done)
-}
-
-fn plugins_dir(env: &Env) -> Result<PathBuf, Failure> {
-    Ok(env.config_dir()?.join("plugins"))
-}
-
-fn create(dir: &Path) -> Result<(), Failure> {
+pub(super) fn create(dir: &Path) -> Result<(), Failure> {
     fs::create_dir(dir).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             Failure::new(Exit::Usage, format!("{} already exists", dir.display()))
@@ -454,7 +377,7 @@ fn unread(package: &FoundPackage, env: &Env) {
 }
 
 /// What a package is, for people.
-fn page(package: &FoundPackage, env: &Env) {
+fn page(package: &FoundPackage, config: &Config, env: &Env) {
     let Ok(manifest) = &package.manifest else {
         return;
     };
@@ -494,10 +417,12 @@ fn page(package: &FoundPackage, env: &Env) {
             };
             out::line(&format!("        {what} `{program}`{network}"));
         }
-        let further = feature.further();
-        further
-            .iter()
-            .for_each(|line| out::line(&format!("        {line}")));
+        for line in answered(feature).chain(feature.further()) {
+            out::line(&format!("        {line}"));
+        }
+        for line in plugin_settings::lines(feature, config) {
+            out::line(&format!("        {line}"));
+        }
         feature
             .descriptor
             .rules
@@ -510,6 +435,16 @@ fn page(package: &FoundPackage, env: &Env) {
             ));
         }
     }
+}
+
+/// The tools that guests answer, with the first line of what the model reads about each.
+fn answered(feature: &DeclaredFeature) -> impl Iterator<Item = String> {
+    let tools = feature.guest.iter();
+    let tools = tools.flat_map(|_| &feature.descriptor.declared_tools);
+    tools.map(|tool| {
+        let about = authority::text::first_line(&tool.about, ABOUT_WIDTH);
+        format!("tool {}: {about}", tool.name)
+    })
 }
 
 /// What it has beside features, or why that is not known.

@@ -64,6 +64,7 @@ mod person;
 mod person_commands;
 mod plugin_attacks;
 mod plugin_commands;
+mod plugin_distribution;
 mod plugin_fixtures;
 mod plugin_guests;
 mod plugin_lua;

@@ -776,6 +776,7 @@ fn a_command_of_a_pod_grants_no_plugin() {
     for args in [
         "grant --all",
         "plugin add x",
+        "plugin update acme",
         "plugin remove acme",
         "plugin test x",
     ] {

@@ -338,8 +338,8 @@ fn a_bad_package_has_no_features() {
         ),
         (without("license", "licence"), "licence"),
         (
-            "[package]\nname = \"a\"\nversion = \"1.0.0\"\n".to_owned(),
-            "[features.NAME] is missing",
+            "features = 1\n[package]\nname = \"a\"\nversion = \"1.0.0\"\n".to_owned(),
+            "`features` is not a table",
         ),
         (format!("{GOOD}\n[more]\n"), "`more` is not known"),
         (
