@@ -504,7 +504,9 @@ fn conflicts(package: &FoundPackage, env: &Env) -> Vec<String> {
         }
         _ => String::new(),
     };
+    // What a person sets is not known here.
     found
+        .filter(|found| found.code != DiagnosticCode::InvalidSettings)
         .map(|found| format!("{}{}", found.message, way_out(&found)))
         .collect()
 }

@@ -94,6 +94,13 @@ impl Switches {
             .next()
     }
 
+    /// Where the first key stands that a problem names in backticks, or else the feature.
+    pub fn blamed(&self, problem: &str) -> &Source {
+        let mut named = problem.split('`').skip(1).step_by(2);
+        let key = named.find(|name| self.settings.contains_key(*name));
+        key.map_or(&self.at, |key| self.place(key))
+    }
+
     /// Where one of its keys stands, or else the feature.
     pub fn place(&self, key: &str) -> &Source {
         self.settings

@@ -218,11 +218,13 @@ fn invalid_settings(plan: &InstallPlan, config: &Config) -> Result<(), Failure> 
     else {
         return Ok(());
     };
-    let place = config
-        .features
-        .get(&feature.feature_id.to_string())
-        .map_or("", |switches| switches.at.as_str());
-    Err(Failure::new(Exit::Config, format!("{place}: {}", found.message)).help(Help::PlanFeatures))
+    let switches = config.features.get(&feature.feature_id.to_string());
+    let message = match switches {
+        Some(switches) => format!("{}: {}", switches.blamed(&found.message), found.message),
+        // Nothing is written, and something must be.
+        None => found.message.clone(),
+    };
+    Err(Failure::new(Exit::Config, message).help(Help::PlanFeatures))
 }
 
 /// Where a disabled feature is disabled.

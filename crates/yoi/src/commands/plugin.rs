@@ -254,11 +254,12 @@ pub(super) fn defects(package: &FoundPackage, env: &Env) -> Vec<String> {
 
 const EMPTY: &str = "it has no features, skills, commands, agents or servers";
 
+/// Others publish packages with a manifest alone.
 fn is_empty(package: &FoundPackage) -> bool {
     let has_features = package
         .manifest
         .iter()
-        .any(|manifest| !manifest.features.is_empty());
+        .any(|manifest| !manifest.features.is_empty() || manifest.layout.is_some());
     let has_parts = package
         .parts()
         .is_ok_and(|parts| !parts.lines().is_empty() || !parts.problems.is_empty());

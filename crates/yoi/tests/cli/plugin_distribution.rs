@@ -128,7 +128,7 @@ fn an_archive_is_added_whole_or_not_at_all() {
     assert_eq!(left(&scene), 0);
 
     let added = scene.yoi(&["plugin", "add", "acme.tar.gz"]).ends(0);
-    added.prints(&["sha256 of the archive: ", "added acme"]);
+    let added = added.prints(&["sha256 of the archive: ", "added acme"]);
     let digest = added.out.split_whitespace().nth(4).unwrap();
     scene
         .yoi(&[
@@ -177,7 +177,7 @@ fn an_update_shows_what_changes_and_asks() {
         ]),
     );
     let refused = update(&[]).ends(3);
-    refused.prints(&[
+    let refused = refused.prints(&[
         "acme 1.0.0 (digest ",
         "becomes 1.1.0",
         "changed: plugin.toml",
@@ -294,8 +294,8 @@ fn an_address_is_asked_within_bounds() {
             "redirects to http://example.org, which is not https",
         ),
         ("/round.tgz", "more than 5 redirects"),
-        ("/cut.tgz", "closed"),
-        ("/large.tgz", "closed"),
+        ("/cut.tgz", "the connection was lost"),
+        ("/large.tgz", "the connection was lost"),
     ] {
         add(path).ends(69).says(&[says]);
     }
@@ -319,7 +319,7 @@ fn an_address_is_asked_within_bounds() {
     let updated = scene.yoi(&["plugin", "update", "acme"]).ends(0);
     updated.prints(&["signed by ", "acme is as it was"]);
     let shown = scene.yoi(&["plugin", "show", "acme"]).ends(0);
-    shown.prints(&[&format!("from: {at}/acme.tgz, signed by {key}")]);
+    let shown = shown.prints(&[&format!("from: {at}/acme.tgz, signed by {key}")]);
     assert!(
         !shown.out.contains("secret"),
         "a key of an address is not shown"

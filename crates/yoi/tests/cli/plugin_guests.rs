@@ -20,7 +20,8 @@ fn a_gate_of_guests_is_shown_granted_and_asked() {
         return;
     }
     let scene = Scene::new();
-    scene.yoi(&["plugin", "check", DIR]).ends(0);
+    let checked = scene.yoi(&["plugin", "check", DIR]).ends(0);
+    checked.prints(&["tool Reviewed: Note that a branch was reviewed."]);
     scene.yoi(&["plugin", "add", DIR]).ends(0);
     // A new package is that example under another name, with a tool of its own.
     scene

@@ -73,6 +73,65 @@ fn a_new_package_in_lua_works_as_it_is() {
     checked.prints(&["the file `main.lua` of guest is not in the package"]);
 }
 
+/// Settings are declared in the manifest, written in the configuration, and given to the script.
+#[test]
+fn a_script_has_the_settings_that_a_person_wrote() {
+    let scene = Scene::new();
+    scene.yoi(&["plugin", "new", "acme-first", "--lua"]).ends(0);
+    let path = scene.file("acme-first/plugin.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let schema = "\n[features.main.settings]\ntype = \"object\"\nadditionalProperties = false\nrequired = [\"who\"]\n\
+        [features.main.settings.properties.who]\ntype = \"string\"\ndescription = \"Who reviews.\"\n\
+        [features.main.settings.properties.most]\ntype = \"integer\"\ndefault = 3\n";
+    fs::write(&path, format!("{text}{schema}")).unwrap();
+    let script = "yoi.tool(\"acme_first_reviewed\", function() return yoi.settings.who .. yoi.settings.most end)\n";
+    fs::write(scene.file("acme-first/main.lua"), script).unwrap();
+    fs::remove_dir_all(scene.file("acme-first/tests")).unwrap();
+    let manifest = fs::read_to_string(&path).unwrap();
+    let is_left = |line: &&str| {
+        let out = ["hooks", "states", "touches"];
+        !out.iter().any(|key| line.starts_with(key))
+    };
+    let without_gate: Vec<&str> = manifest.lines().filter(is_left).collect();
+    let without_gate = without_gate.join("\n").replace("idempotent", "read_only");
+    fs::write(&path, without_gate).unwrap();
+    scene.yoi(&["plugin", "add", "acme-first"]).ends(0);
+    scene.yoi(&["grant", "plugin:acme-first"]).ends(0);
+    let show = || scene.yoi(&["plugin", "show", "acme-first"]).ends(0);
+    show().prints(&[
+        "setting most: 3 (default)",
+        "setting who: must be set; Who reviews.",
+    ]);
+    let unset = scene.yoi(&["run", "list the files"]).ends(78);
+    unset.says(&["error: settings of plugin:acme-first/main: `who` must be set"]);
+    for (written, says) in [
+        (
+            "",
+            "config.toml:1: settings of plugin:acme-first/main: `who` must",
+        ),
+        (
+            "who = 1\n",
+            "config.toml:2: settings of plugin:acme-first/main: `who`",
+        ),
+        (
+            "who = \"Ada\"\nwhom = 1\n",
+            "config.toml:3: settings of plugin:acme-first/main: unknown key `whom`",
+        ),
+    ] {
+        scene.config(&format!("[features.\"plugin:acme-first/main\"]\n{written}"));
+        scene.yoi(&["run", "list the files"]).ends(78).says(&[says]);
+    }
+    scene.config("[features.\"plugin:acme-first/main\"]\nwho = \"Ada\"\n");
+    show().prints(&["setting who: \"Ada\" ("]);
+    let (failed, said) = called_once(
+        &scene,
+        "p",
+        "acme_first_reviewed",
+        json!({ "branch": "fix" }),
+    );
+    assert!(!failed && said.contains("Ada3"), "{said}");
+}
+
 /// A server of a catalogue on two pages, which ends after the requests of one question. Gives its port.
 fn catalogue() -> (u16, thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
