@@ -107,7 +107,7 @@ impl PluginOrigin {
         let path = path(env, package)?;
         let unfit = |path: &Path, what: &str| {
             let message = format!("{}: {what}", env.shown(path));
-            let help = "add the plugin again with `--replace`, from where it comes";
+            let help = "add the plugin again, in place of itself";
             Failure::new(Exit::Config, message).help(help)
         };
         let bytes = plain_file::of_user_alone(&dir(env)?, &path, MAX_FILE)
