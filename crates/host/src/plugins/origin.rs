@@ -83,6 +83,7 @@ impl PluginSource {
 }
 
 impl PluginOrigin {
+    /// The plugin `package`, with the digest of its archive where it was one.
     #[must_use]
     pub fn new(
         package: &str,

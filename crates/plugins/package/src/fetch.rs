@@ -73,7 +73,8 @@ impl ArchiveUrl {
     /// Where a redirect leads.
     fn next(&self, target: &str) -> Result<Self, String> {
         let to = self.0.join(target).map_err(|bad| bad.to_string())?;
-        let (from, to_base) = (self.0.base(), to.base());
+        let from = self.0.base();
+        let to_base = to.base();
         let is_within = !from.is_tls() && is_of_this_machine(&to);
         if !to_base.is_tls() && !is_within {
             return Err(format!("{self} redirects to {to_base}, which is not https"));

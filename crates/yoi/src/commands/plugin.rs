@@ -187,8 +187,11 @@ fn show(args: &PluginShowArgs, env: &Env) -> Result<Exit, Failure> {
     };
     if *json {
         let mut all = described(package, env);
-        all["settings"] = plugin_settings::described(package, &config);
-        all["from"] = from(package, env).into();
+        if let Some(all) = all.as_object_mut() {
+            let settings = plugin_settings::described(package, &config);
+            all.insert("settings".to_owned(), settings);
+            all.insert("from".to_owned(), from(package, env).into());
+        }
         out::json(&all);
     } else {
         page(package, &config, env);

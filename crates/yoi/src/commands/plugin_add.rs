@@ -306,7 +306,8 @@ fn named_key(written: &str, env: &Env) -> Result<SigningKey, Failure> {
 /// Shows in what a package differs from the one that is there; says whether it does.
 fn differs(old: &FoundPackage, new: &FoundPackage) -> Result<bool, Failure> {
     let data = |why: String| Failure::new(Exit::Data, why);
-    let (was, is) = (old.content().map_err(data)?, new.content().map_err(data)?);
+    let was = old.content().map_err(data)?;
+    let is = new.content().map_err(data)?;
     if was == is {
         return Ok(false);
     }
@@ -328,7 +329,8 @@ fn differs(old: &FoundPackage, new: &FoundPackage) -> Result<bool, Failure> {
         let lines = grant_plugin::abilities(package).unwrap_or_default();
         lines.into_iter().collect()
     };
-    let (could, can) = (abilities(old), abilities(new));
+    let could = abilities(old);
+    let can = abilities(new);
     let gone = could.difference(&can).map(|line| format!("- {line}"));
     let added = can.difference(&could).map(|line| format!("+ {line}"));
     let changed: Vec<String> = gone.chain(added).collect();

@@ -217,7 +217,8 @@ fn an_update_shows_what_changes_and_asks() {
 fn a_key_that_was_named_must_have_signed() {
     let scene = Scene::new();
     let bytes = acme("hello");
-    let (own, other) = (Signer::new(1), Signer::new(2));
+    let own = Signer::new(1);
+    let other = Signer::new(2);
     scene.write("acme.tgz", &bytes);
     let key = own.key();
     let add = ["plugin", "add", "acme.tgz", "--key", &key];

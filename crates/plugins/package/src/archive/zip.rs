@@ -45,8 +45,10 @@ struct Row<'a> {
 
 pub(super) fn read(bytes: &[u8]) -> Result<Archive, BadArchive> {
     let end = end(bytes)?;
-    let (disk, list_disk) = (u16_at(bytes, end + 4)?, u16_at(bytes, end + 6)?);
-    let (here, rows) = (u16_at(bytes, end + 8)?, u16_at(bytes, end + 10)?);
+    let disk = u16_at(bytes, end + 4)?;
+    let list_disk = u16_at(bytes, end + 6)?;
+    let here = u16_at(bytes, end + 8)?;
+    let rows = u16_at(bytes, end + 10)?;
     let at = u32_at(bytes, end + 16)?;
     if disk != 0 || list_disk != 0 || here != rows || rows == u16::MAX || at == u32::MAX {
         return Err(damaged("it is in parts, or of a larger form"));
@@ -84,9 +86,10 @@ fn row(bytes: &[u8], at: usize) -> Result<(Row<'_>, usize), BadArchive> {
         return Err(damaged("the list of its files is damaged"));
     }
     let of = |field: usize| u16_at(bytes, at + field);
-    let (name, extra, comment) = (of(28)?, of(30)?, of(32)?);
+    let extra = of(30)?;
+    let comment = of(32)?;
     let name_at = at + ROW_BYTES;
-    let name = part(bytes, name_at, usize::from(name))?;
+    let name = part(bytes, name_at, usize::from(of(28)?))?;
     let attributes = u32_at(bytes, at + 38)?;
     let system = part(bytes, at + 5, 1)?;
     let mode = match UNIX.iter().any(|unix| system == [*unix]) {
@@ -122,8 +125,8 @@ fn file(bytes: &[u8], row: &Row<'_>, all: &mut Archive) -> Result<(), BadArchive
     if !begins(bytes, row.at, FILE) {
         return refused("is not where the list says");
     }
-    let (name, extra) = (u16_at(bytes, row.at + 26)?, u16_at(bytes, row.at + 28)?);
-    let (name, extra) = (usize::from(name), usize::from(extra));
+    let name = usize::from(u16_at(bytes, row.at + 26)?);
+    let extra = usize::from(u16_at(bytes, row.at + 28)?);
     if part(bytes, row.at + FILE_BYTES, name)? != row.name {
         return refused("has two names");
     }
