@@ -84,7 +84,10 @@ fn zipped(entries: &[Told<'_>]) -> Vec<u8> {
     all
 }
 
-const FORMS: [fn(&[Told<'_>]) -> Vec<u8>; 2] = [tarred, zipped];
+/// What writes an archive.
+type Form = fn(&[Told<'_>]) -> Vec<u8>;
+
+const FORMS: [Form; 2] = [tarred, zipped];
 
 /// A package as a release of a repository has it.
 const GOOD: [Told<'static>; 4] = [
