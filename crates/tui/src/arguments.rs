@@ -18,10 +18,8 @@ pub fn brief(arguments: &str) -> String {
     let mut fields: Vec<_> = fields.into_iter().collect();
     // What a call is about stands first, before a text that may be cut.
     fields.sort_by_key(|(name, _)| {
-        ABOUT
-            .iter()
-            .position(|about| about == name)
-            .unwrap_or(ABOUT.len())
+        let mut about = ABOUT.iter().chain([&"name"]);
+        about.position(|about| about == name).unwrap_or(usize::MAX)
     });
     let shown = fields.iter().map(|(name, value)| {
         value
@@ -121,6 +119,10 @@ mod tests {
         assert_eq!(
             brief(r#"{"glob":"*.rs","path":".","pattern":"fn","limit":3}"#),
             "fn . *.rs limit=3"
+        );
+        assert_eq!(
+            brief(r#"{"arguments":{"q":"x"},"name":"mcp__db__drop"}"#),
+            r#"mcp__db__drop arguments={"q":"x"}"#
         );
         assert_eq!(brief("{cut"), "{cut");
         let counted = r#"{"command":"wc -l a","description":"Count\n lines","timeout_s":120}"#;

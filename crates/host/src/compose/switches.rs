@@ -195,12 +195,13 @@ fn names(config: &Config, env: &Env, declared: &[FeatureDescriptor]) -> Result<(
     // No rule is about the tool that calls others: it is judged as a call of the other one.
     let tools = tools.filter(|tool| tool != tool_search::CALLER);
     let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
-    if config.plugins(env).is_incomplete() {
-        // A rule may be about a tool of a plugin that cannot be read.
-        return Ok(());
-    }
+    // A rule may be about a tool of a plugin that cannot be read.
+    let is_incomplete = config.plugins(env).is_incomplete();
     for layer in &config.rules {
         for written in &layer.rules {
+            if is_incomplete && written.rule.tool != tool_search::CALLER {
+                continue;
+            }
             known(
                 &format!("{}: {}.tool", written.place("tool"), written.key()),
                 "tool",

@@ -314,7 +314,7 @@ impl Connection {
     /// What it defines, and what is wrong with others. Prompts that it does not list cost no tools.
     ///
     /// # Errors
-    /// It is gone, or answers with an error, with no list of tools or with one that is too long.
+    /// It is gone or late, or answers with an error, with no list of tools or with one that is too long.
     pub(crate) async fn definitions(
         &mut self,
         has: Has,
@@ -351,6 +351,9 @@ impl Connection {
             });
             let listed = listed.await;
             if let Err(gone) = listed {
+                if self.has_ended() || Instant::now() >= until {
+                    return Err(gone);
+                }
                 problems.push(format!("its prompts are left out: {}", gone.0));
             }
         }
@@ -456,8 +459,8 @@ impl Connection {
         answer_of(reply)
     }
 
-    /// Asks for what changes nothing, and for what of that comes meanwhile; each is answered as its answer comes, with the warning.
-    /// What has no answer is left in `open`. Of several calls of a child, it is not known which one a question to a person is of.
+    /// Asks for what changes nothing, and a child also for what of that comes meanwhile; each is answered as its answer comes, with
+    /// the warning. What has no answer is left in `open`. Of several calls of a child, it is not known which one a question to a person is of.
     ///
     /// # Errors
     /// It is gone, late, or nobody waits any more; and until when it had time.
@@ -473,20 +476,25 @@ impl Connection {
         let mut were_many = false;
         let mut until = Instant::now();
         loop {
-            while let Some(mut next) = reads.next(&mut behind, open) {
+            let is_child = matches!(self.way, Way::Child(_));
+            while (is_child || open.is_empty())
+                && let Some(next) = reads.next(&mut behind, open)
+            {
                 until = until.max(next.until);
-                if let Way::Child(pipe) = &mut self.way {
-                    let sent = pipe.send(is_modern, next.method, &next.params).await;
-                    match sent {
-                        Ok(id) => next.id = id,
-                        Err(gone) => {
-                            open.push(next);
-                            return Err((gone, until));
-                        }
-                    }
-                }
+                let method = next.method;
+                let params = next.params.clone();
                 open.push(next);
                 were_many |= open.len() > 1;
+                if let Way::Child(pipe) = &mut self.way {
+                    let sent = tokio::select! {
+                        sent = timeout_at(until, pipe.send(is_modern, method, &params)) => sent.unwrap_or_else(|_| Err(unread())),
+                        () = nobody_waits(open) => Err(unwanted()),
+                    };
+                    let id = sent.map_err(|gone| (gone, until))?;
+                    if let Some(call) = open.last_mut() {
+                        call.id = id;
+                    }
+                }
             }
             let answered = match &mut self.way {
                 _ if open.is_empty() => return Ok(()),
@@ -494,7 +502,7 @@ impl Connection {
                     let ids: Vec<u64> = open.iter().map(|call| call.id).collect();
                     let line = tokio::select! {
                         line = pipe.line(until) => line,
-                        () = nobody_waits(open) => Err(Gone("nobody waits for its answers".to_owned())),
+                        () = nobody_waits(open) => Err(unwanted()),
                         () = reads.added() => continue,
                     };
                     let line = line.map_err(|gone| (gone, until))?;
@@ -504,13 +512,19 @@ impl Connection {
                         Err(gone) => Err(gone),
                     }
                 }
-                // One after the other.
+                // One at a time: the others keep their places, and a fault is of this one alone.
                 Way::Http(_) => {
-                    let call = open.swap_remove(0);
-                    let about = call.about();
-                    let answer = self
-                        .ask(call.method, about.as_ref(), &call.params, until)
-                        .await;
+                    let Some(mut call) = open.pop() else {
+                        return Ok(());
+                    };
+                    let method = call.method;
+                    let until = call.until;
+                    let params = call.params.clone();
+                    let (about, left) = call.parts();
+                    let answer = tokio::select! {
+                        answer = self.ask(method, about.as_ref(), &params, until) => answer,
+                        () = left => Err(unwanted()),
+                    };
                     let id = call.id;
                     open.push(call);
                     answer.map(|answer| (id, answer))
@@ -521,7 +535,6 @@ impl Connection {
                 pipe.go_on();
             }
             let asked = std::mem::take(self.agreed()).open();
-            let is_child = matches!(self.way, Way::Child(_));
             if asked.is_some() && were_many && is_child {
                 warning.get_or_insert_with(|| ASKED_AMONG_OTHERS.to_owned());
             }
@@ -545,7 +558,8 @@ impl Connection {
     ) -> Result<Reply, Gone> {
         match &mut self.way {
             Way::Child(pipe) => {
-                let id = pipe.send(self.is_modern, method, params).await?;
+                let sent = timeout_at(until, pipe.send(self.is_modern, method, params)).await;
+                let id = sent.unwrap_or_else(|_| Err(unread()))?;
                 Ok(Reply::Answer(pipe.answer(&[id], until).await?.1))
             }
             Way::Http(http) => {
@@ -633,6 +647,16 @@ fn answer_of(reply: Reply) -> Result<Answer, Gone> {
         ))),
         Reply::NoSession => Err(Gone("it does not keep its sessions".to_owned())),
     }
+}
+
+/// It does not take what it is sent.
+fn unread() -> Gone {
+    Gone("it did not read in time".to_owned())
+}
+
+/// All who asked have gone.
+fn unwanted() -> Gone {
+    Gone("nobody waits for its answers".to_owned())
 }
 
 /// What is wrong with a list: the first problems, and how many more there are.

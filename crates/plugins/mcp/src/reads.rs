@@ -65,10 +65,11 @@ impl ReadCall {
         Ok((call, answered))
     }
 
-    pub(crate) fn about(&self) -> Option<About<'_>> {
-        let name = self.name.as_deref()?;
+    /// What it names, and what resolves when nobody waits for its answer.
+    pub(crate) fn parts(&mut self) -> (Option<About<'_>>, impl Future<Output = ()>) {
         let mirrored = self.mirrored.clone();
-        Some(About { name, mirrored })
+        let about = self.name.as_deref().map(|name| About { name, mirrored });
+        (about, self.reply.closed())
     }
 
     /// Answers it; nobody may wait any more.

@@ -31,18 +31,18 @@ impl Server {
         let (call, mut answered) = call.map_err(Fault::NotStarted)?;
         self.reads.add(call);
         let lost = |_| Err(Fault::PodEnded);
-        tokio::select! {
-            biased;
-            // Another one has sent it.
-            answer = &mut answered => return answer.unwrap_or_else(lost),
-            running = timeout_at(until, Arc::clone(&self.running).lock_owned()) => match running {
-                Ok(running) => drop(tokio::spawn(Arc::clone(self).round(running, until))),
-                Err(_) => return Err(Fault::earlier()),
-            },
-        }
-        match timeout_at(until, answered).await {
-            Ok(answer) => answer.unwrap_or_else(lost),
-            Err(_) => Err(Fault::Late),
+        let mut late = Fault::earlier();
+        // A round that begins here may be of others: of those that came before it and behind another call.
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answered => return answer.unwrap_or_else(lost),
+                running = timeout_at(until, Arc::clone(&self.running).lock_owned()) => match running {
+                    Ok(running) => drop(tokio::spawn(Arc::clone(self).round(running, until))),
+                    Err(_) => return Err(late),
+                },
+            }
+            late = Fault::Late;
         }
     }
 

@@ -30,8 +30,16 @@ const OF_HOME: &[(&str, &str)] = &[
     (".config/Code/User/mcp.json", "/servers"),
 ];
 
-/// Parts of names of variables whose values are not shown.
-const SECRET: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"];
+/// Parts of names of variables, options and headers whose values are not shown.
+const SECRET: [&str; 7] = [
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASS",
+    "CREDENTIAL",
+    "AUTH",
+    "HEADER",
+];
 
 /// Parts of paths that are no keys.
 const PATH_WORDS: [&str; 12] = [
@@ -189,9 +197,15 @@ fn add(name: &str, server: &Value) -> Result<String, String> {
     }
     words.extend(["--".to_owned(), quoted(command)]);
     let arguments = server.get("args").and_then(Value::as_array);
+    let mut is_of_secret = false;
     for argument in arguments.into_iter().flatten() {
         let argument = argument.as_str().ok_or("an argument is no text")?;
-        words.push(quoted(&without_keys(argument)));
+        let is_option = argument.starts_with('-');
+        words.push(quoted(&match is_of_secret && !is_option {
+            true => "…".to_owned(),
+            false => shown_argument(argument),
+        }));
+        is_of_secret = is_option && (argument == "-H" || is_secret(argument));
     }
     Ok(escape_line(&words.join(" ")).into_owned())
 }
@@ -218,6 +232,26 @@ fn header_option(name: &str, value: &Value) -> Option<String> {
         true => Some("--bearer SECRET".to_owned()),
         false => is_header(name).then(|| format!("--header-secret {}=SECRET", quoted(name))),
     }
+}
+
+/// Whether what has this name may be a key.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let is_token = name.split(['_', '-']).any(|word| word == "PAT");
+    is_token || SECRET.iter().any(|part| name.contains(part))
+}
+
+/// An argument, without what may be a key in it.
+fn shown_argument(argument: &str) -> String {
+    for between in ['=', ':'] {
+        if let Some((name, _)) = argument.split_once(between)
+            && !name.contains("://")
+            && is_secret(name)
+        {
+            return format!("{name}{between}…");
+        }
+    }
+    without_keys(argument)
 }
 
 /// A text of which, where it has an address, only that is shown which no key can be: scheme, host, and a path of common words.
@@ -266,11 +300,10 @@ fn own_name(name: &str) -> String {
 /// A variable of a server. The value of one that may be a key is not shown, and one that names another variable is that
 /// name: it is for the person to say which secret that is.
 fn variable_option(name: &str, value: &Value) -> String {
-    let upper = name.to_ascii_uppercase();
     let value = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
-    match SECRET.iter().any(|part| upper.contains(part)) || value.contains("${") {
+    match is_secret(name) || value.contains("${") {
         true => format!("--secret {}=SECRET", quoted(name)),
         false => format!(
             "--env {}",
@@ -333,6 +366,17 @@ mod tests {
         ] {
             assert_eq!(without_keys(text), shown);
         }
+        let server = json!({
+            "command": "npx",
+            "args": ["mcp-remote", "https://example.org/mcp", "--header", "X-A: k3y", "--api-key=k3y", "-H",
+                "Authorization: Bearer k3y", "--token", "k3y", "--verbose", "plain", "X-Api-Key: k3y"],
+            "env": { "GITHUB_PAT": "k3y", "PATH_OF": "x" },
+        });
+        assert_eq!(
+            add("far", &server).unwrap(),
+            "yoi mcp add far --secret GITHUB_PAT=SECRET --env PATH_OF=x -- npx mcp-remote https://example.org/mcp --header '…' \
+             '--api-key=…' -H '…' --token '…' --verbose plain 'X-Api-Key:…'"
+        );
         let server = json!({ "headers": { "Accept": "x", "Authorization": "Bearer key" } });
         assert_eq!(
             add_url("far", "https://example.org/mcp?of=key", &server),
