@@ -101,7 +101,9 @@ fn pieces(body: &str, is_markdown: bool) -> Vec<Piece> {
         let mut section = None;
         if let Some(level) = level {
             above.retain(|(outer, _)| *outer < level);
-            above.push((level, bare.trim_matches('#').trim()));
+            let name = bare.trim_matches('#').trim();
+            let name = name.get(..name.floor_char_boundary(MAX_HEADING));
+            above.push((level, name.unwrap_or_default()));
             section = Some(joined(&above));
         }
         let begins = pieces.is_empty()
@@ -154,9 +156,10 @@ fn heading_level(line: &str) -> Option<usize> {
 
 fn joined(above: &[(usize, &str)]) -> String {
     let names: Vec<&str> = above.iter().map(|(_, name)| *name).collect();
-    let mut all = names.join(" › ");
-    all.truncate(all.floor_char_boundary(MAX_HEADING));
-    all
+    let all = names.join(" › ");
+    let kept = all.get(..all.floor_char_boundary(MAX_HEADING));
+    // Each piece has its own: no room that is not used.
+    kept.unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -196,6 +199,16 @@ mod tests {
         let many: Vec<usize> = bodies.iter().map(|body| checked(body).len()).collect();
         assert_eq!(many[..3], [0, 1, 1]);
         assert!(many[3..].iter().all(|many| *many >= 4), "{many:?}");
+    }
+
+    #[test]
+    fn a_long_heading_costs_its_sections_little() {
+        let body = format!("# {}\n{}", "x".repeat(500_000), "## a\n".repeat(500));
+        let sections = pieces(&body, true).into_iter();
+        let kept: usize = sections
+            .filter_map(|piece| Some(piece.section?.capacity()))
+            .sum();
+        assert!(kept <= 501 * MAX_HEADING, "{kept} bytes");
     }
 
     #[test]

@@ -15,6 +15,9 @@ const TITLE_LINES: usize = 40;
 /// The longest title, in bytes.
 const MAX_TITLE: usize = 200;
 
+/// How much of a file tells whether it is text, in bytes.
+const HEAD: u64 = 8 << 10;
+
 /// What a scan reads at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilesystemLimits {
@@ -67,8 +70,14 @@ impl Filesystem {
         let file = file.map_err(|_error| SkipReason::Unreadable)?;
         let mut bytes = Vec::new();
         let most = self.limits.file_bytes;
-        // A file that grows is read up to the limit.
-        let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
+        // A file that grows is read up to the limit, and one that is no text only at its head.
+        let mut file = file.take(most.saturating_add(1));
+        let head = file.by_ref().take(HEAD).read_to_end(&mut bytes);
+        head.map_err(|_error| SkipReason::Unreadable)?;
+        if bytes.contains(&0) {
+            return Err(SkipReason::NotText);
+        }
+        let read = file.read_to_end(&mut bytes);
         read.map_err(|_error| SkipReason::Unreadable)?;
         if bytes.len() as u64 > most {
             return Err(SkipReason::TooLong);

@@ -19,6 +19,9 @@ const MAX_TERM: usize = 80;
 const MAX_TERMS: usize = 64;
 const MAX_PHRASES: usize = 16;
 
+/// Most words of a phrase: each costs a list of all its places.
+const MAX_PHRASE: usize = 8;
+
 /// How often a name counts where it is written as it was typed, beside its parts.
 const EXACT: usize = 3;
 
@@ -82,7 +85,7 @@ impl AskedTerms {
             let new = own.filter(|term| known.insert((*term).clone()));
             terms.extend(new.cloned());
             let names = compound.phrases.iter();
-            let names = names.filter(|names| names.len() > 1);
+            let names = names.filter(|names| (2..=MAX_PHRASE).contains(&names.len()));
             phrases.extend(names.map(|names| names.join(" ")));
             exact.extend(compound.cased);
             exact.extend(compound.joined);

@@ -1,6 +1,6 @@
 //! Images and documents beside an input: those of `--attach`, and those that its text names as `@FILE`.
 
-use authority::SecretNames;
+use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::project::Project;
@@ -74,11 +74,10 @@ fn named(text: &str, env: &Env) -> Vec<PathBuf> {
 fn check_named(path: &Path, env: &Env) -> Result<(), Failure> {
     let root = Project::around(env).root.canonicalize().ok();
     let at = env.cwd.join(path).canonicalize().ok();
-    let names = SecretNames::with(&[]).ok();
+    let names = Config::load(env)?.secret_names()?;
     let is_open = |at: &Path| {
         let relative = root.as_ref().and_then(|root| at.strip_prefix(root).ok());
-        let names = names.as_ref().zip(relative);
-        names.is_some_and(|(names, relative)| !names.matches(relative))
+        relative.is_some_and(|relative| !names.matches(relative))
     };
     if at.as_deref().is_some_and(is_open) {
         return Ok(());
