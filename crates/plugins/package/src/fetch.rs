@@ -40,7 +40,14 @@ impl ArchiveUrl {
     /// # Errors
     /// It is no URL, has a user name or password, or is neither https nor of this machine.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|bad| bad.to_string())?;
+        // Only what stands before a query is told: that may have a key.
+        let url = Url::parse(text).map_err(|bad| match text.split_once(['?', '#']) {
+            Some((bare, _)) => Url::parse(bare).err().map_or_else(
+                || "its query is not valid".to_owned(),
+                |bad| bad.to_string(),
+            ),
+            None => bad.to_string(),
+        })?;
         match url.base().is_tls() || is_of_this_machine(&url) {
             true => Ok(Self(url)),
             false => Err(format!(
@@ -72,7 +79,10 @@ impl ArchiveUrl {
 
     /// Where a redirect leads.
     fn next(&self, target: &str) -> Result<Self, String> {
-        let to = self.0.join(target).map_err(|bad| bad.to_string())?;
+        let to = self
+            .0
+            .join(target)
+            .map_err(|_bad| format!("{self} redirects to an address that cannot be used"))?;
         let from = self.0.base();
         let to_base = to.base();
         let is_within = !from.is_tls() && is_of_this_machine(&to);

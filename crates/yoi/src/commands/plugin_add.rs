@@ -98,12 +98,23 @@ pub(super) fn update(args: &PluginUpdateArgs, env: &Env) -> Result<Exit, Failure
             "your grant is for what is there now; nothing of the new one runs before `yoi grant plugin:{name}`"
         ));
     }
+    let version = |package: &FoundPackage| {
+        let manifest = package.manifest.as_ref().ok()?;
+        Some(manifest.package.version.clone())
+    };
+    let is_older = version(&new.package) < version(old);
+    if is_older {
+        out::line("! this is an older version than the one that is there");
+    }
     let unasked = || {
         let message =
             format!("{name} was not updated: nobody can be asked whether to take what changed");
-        Failure::new(Exit::Refused, message).help("`--yes` takes it without a question")
+        Failure::new(Exit::Refused, message).help(match is_older {
+            true => "`yoi plugin add --replace` takes an older version",
+            false => "`--yes` takes it without a question",
+        })
     };
-    if !*yes && !agreed("take this? y or n: ", unasked, env)? {
+    if (is_older || !*yes) && !agreed("take this? y or n: ", unasked, env)? {
         out::line(&format!("{name} stays as it was"));
         return Ok(Exit::Refused);
     }
@@ -331,14 +342,23 @@ fn differs(old: &FoundPackage, new: &FoundPackage) -> Result<bool, Failure> {
     };
     let could = abilities(old);
     let can = abilities(new);
-    let gone = could.difference(&can).map(|line| format!("- {line}"));
-    let added = can.difference(&could).map(|line| format!("+ {line}"));
-    let changed: Vec<String> = gone.chain(added).collect();
-    out::line(match changed.is_empty() {
+    let gone: Vec<String> = could
+        .difference(&can)
+        .map(|line| format!("- {line}"))
+        .collect();
+    let added: Vec<String> = can
+        .difference(&could)
+        .map(|line| format!("+ {line}"))
+        .collect();
+    out::line(match gone.is_empty() && added.is_empty() {
         true => "what runs and what it may do is as it was",
         false => "what runs and what it may do:",
     });
-    listed(changed);
+    // All of what is new, however much goes.
+    for line in &added {
+        out::line(&format!("    {}", escape_line(line)));
+    }
+    listed(gone);
     Ok(true)
 }
 
@@ -364,6 +384,9 @@ fn place(brought: &Brought, replace: bool, env: &Env) -> Result<Exit, Failure> {
         replaceable(&origin.from, &to, env)?;
     }
     let _lock = grants::lock(env)?;
+    if replace && origin.key.is_none() {
+        keeps_no_key(&package.name, env)?;
+    }
     let placed = |how| renameat_with(CWD, &package.dir, CWD, &to, how);
     let replaced = if replace {
         placed(RenameFlags::EXCHANGE)
@@ -387,6 +410,18 @@ fn place(brought: &Brought, replace: bool, env: &Env) -> Result<Exit, Failure> {
     origin.save(env)?;
     out::line(&format!("to use it: yoi grant plugin:{}", package.name));
     Ok(Exit::Done)
+}
+
+/// Refuses what is unsigned in place of what has to be signed.
+fn keeps_no_key(name: &str, env: &Env) -> Result<(), Failure> {
+    // What cannot be read any more is replaced.
+    let Ok(Some(PluginOrigin { key: Some(key), .. })) = PluginOrigin::load(env, name) else {
+        return Ok(());
+    };
+    let message =
+        format!("{name} was added with the key {key}, and this one was not checked by a key");
+    Err(Failure::new(Exit::Refused, message)
+        .help("name its key with `--key`, or remove the plugin first"))
 }
 
 /// Refuses to replace what is more than an added plugin: it would be gone.

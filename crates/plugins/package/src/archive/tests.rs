@@ -228,6 +228,20 @@ fn what_an_archive_says_of_its_size_is_bounded() {
     let refused = Archive::read(&bomb).unwrap_err().to_string();
     assert!(refused.contains("not as many bytes"), "{refused}");
 
+    // Two rows about the same bytes.
+    let noise: Vec<u8> = (0..4000_u32).map(|n| (n * n % 251) as u8).collect();
+    let mut twice = zipped(&[("a", FILE | 0o644, &noise)]);
+    let row = twice.windows(4).position(|at| at == b"PK\x01\x02").unwrap();
+    let end = twice.len() - 22;
+    let again = twice[row..end].to_vec();
+    twice.splice(end..end, again);
+    let end = twice.len() - 22;
+    for at in [end + 8, end + 10] {
+        twice[at..at + 2].copy_from_slice(&2_u16.to_le_bytes());
+    }
+    let refused = Archive::read(&twice).unwrap_err().to_string();
+    assert!(refused.contains("in one another"), "{refused}");
+
     let mut many = zipped(&GOOD);
     let end = many.len() - 22;
     for at in [end + 8, end + 10] {

@@ -58,8 +58,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Archive, BadArchive> {
     }
     let mut all = Archive::default();
     let mut at = index(at);
+    let mut packed = 0_usize;
     for _ in 0..rows {
         let (row, next) = row(bytes, at)?;
+        // Each byte is unpacked once at most.
+        packed = packed.saturating_add(row.packed);
+        if packed > bytes.len() {
+            return Err(damaged("its files lie in one another"));
+        }
         file(bytes, &row, &mut all)?;
         at = next;
     }
