@@ -100,7 +100,11 @@ fn instance(id: &FeatureId) -> Arc<dyn FeatureModule> {
 }
 
 fn host() -> FeatureHost {
-    let host = FeatureHost::new();
+    let host = ["slack", "fireflies", "clickup"]
+        .iter()
+        .fold(FeatureHost::new(), |host, name| {
+            host.secret(name, "of-a-provider-1")
+        });
     std::fs::write(host.project().join("a.txt"), "one\ntwo\n").unwrap();
     let skill = host.project().join("root-0/demo");
     std::fs::create_dir_all(&skill).unwrap();

@@ -141,8 +141,12 @@ fn show(
         .map_err(|error| unreadable(shown, &error))?;
     go_on(&cx.cancel)?;
     let name = shown.rsplit('/').next().unwrap_or(shown);
+    let unfit = attachment::attachment(name, &bytes).err();
+    if let Some(why) = unfit {
+        return Err(fix(format!("{shown} is {why}")));
+    }
     let file = cx.host.attach(name, &bytes).map_err(|error| ToolError {
-        message: format!("{shown} is {}", error.message),
+        message: format!("{shown}: {}", error.message),
         ..error
     })?;
     let about = Attachment {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tools::{bash, edit, glob, grep, list, read, read_output, write};
 
 /// Budget for the eight definitions as JSON, in bytes; a first request, system prompt included, has 8 kB.
-const BUDGET: usize = 4340;
+const BUDGET: usize = 4350;
 
 #[test]
 fn the_definitions_fit_their_budget() {
