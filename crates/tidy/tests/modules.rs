@@ -17,7 +17,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("builtins", 2),
     ("host", 2),
     ("llm-worker", 2),
-    ("plugin", 2),
+    ("plugins/package", 2),
     ("pod", 6),
     ("protocol", 2),
     ("offline", 2),

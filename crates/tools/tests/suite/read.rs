@@ -136,11 +136,7 @@ fn what_cannot_be_shown_is_refused_with_the_next_step() {
         ),
         (json!({"path": "dir"}), fix, "use List"),
         (json!({"path": "."}), fix, "use List"),
-        (
-            json!({"path": "logo.png"}),
-            fix,
-            "logo.png is ",
-        ),
+        (json!({"path": "logo.png"}), fix, "logo.png is "),
         (json!({"path": "blob"}), fix, "binary data, 3 bytes"),
         (json!({"path": "fifo"}), fix, "FIFO"),
         (json!({"path": ""}), fix, "empty"),
