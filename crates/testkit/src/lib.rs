@@ -26,6 +26,7 @@ mod points;
 mod rig;
 mod ruling;
 mod server;
+mod sources;
 mod tool;
 
 pub use clock::ManualClock;
@@ -44,4 +45,5 @@ pub use points::KillPoints;
 pub use rig::{PodRun, PodUnderTest, RunEnd, TERMS, read};
 pub use ruling::Ruling;
 pub use server::{Expected, ScriptedServer, SeenRequest, ServerAnswer, on};
+pub use sources::{answered, data};
 pub use tool::FnTool;

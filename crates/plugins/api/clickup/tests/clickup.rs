@@ -13,13 +13,12 @@ use api_core::source::SourceProvider;
 use api_core::tools::CategoryTools;
 use authority::{Net, Secret};
 use pod::feature::FeatureModule;
-use pod::feature::author::CallOutcome;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use testkit::{
     FeatureHost, FeatureUnderTest, ResultStatus, ScriptedServer, SeenRequest, ServerAnswer,
-    mutations, on,
+    answered, data, mutations, on,
 };
 
 const TOKEN: &str = "pk_canary_7f3a91e5d2";
@@ -37,13 +36,6 @@ fn net(server: &ScriptedServer) -> Net {
 
 fn secret() -> Secret {
     Secret::new(&ambient::claim(), "clickup", TOKEN.to_owned())
-}
-
-fn run<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.unwrap().block_on(future)
 }
 
 fn host(server: &ScriptedServer) -> FeatureUnderTest {
@@ -95,11 +87,6 @@ fn scripted(script: Vec<testkit::Expected>) -> ScriptedServer {
         on("GET", "/space/7/tag", ok(&json!({ "tags": [] }))),
     ];
     ScriptedServer::new(start.into_iter().chain(script))
-}
-
-fn data(outcome: &CallOutcome) -> Value {
-    assert_eq!(outcome.status, ResultStatus::Ok, "{}", outcome.text());
-    serde_json::from_str(&outcome.content).unwrap_or_else(|_| panic!("{}", outcome.text()))
 }
 
 fn fields() -> Value {
@@ -449,7 +436,7 @@ macro_rules! ask {
     ($method:ident, $arguments:tt) => {
         |of: &ClickUpList| {
             let arguments = serde_json::from_value(json!($arguments)).unwrap();
-            let answer = run(of.$method(arguments)).map_err(|fault| fault.message)?;
+            let answer = answered(of.$method(arguments)).map_err(|fault| fault.message)?;
             Ok(serde_json::to_value(answer).unwrap())
         }
     };
@@ -667,7 +654,7 @@ fn a_doctor_says_who_asks_and_what_is_missing() {
         ),
     ]);
     let ask = || {
-        run(clickup(&server).live(net(&server), Some(secret())).check())
+        answered(clickup(&server).live(net(&server), Some(secret())).check())
             .map_err(|fault| fault.message)
     };
     assert_eq!(

@@ -13,13 +13,12 @@ use api_core::tools::CategoryTools;
 use api_fireflies::{Fireflies, MeetingAccount, Settings};
 use authority::{Net, Secret};
 use pod::feature::FeatureModule;
-use pod::feature::author::CallOutcome;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use testkit::{
     FeatureHost, FeatureUnderTest, ResultStatus, ScriptedServer, SeenRequest, ServerAnswer,
-    mutations, on,
+    answered, data, mutations, on,
 };
 
 const TOKEN: &str = "ff-canary-7f3a91e5d2";
@@ -38,13 +37,6 @@ fn secret() -> Secret {
     Secret::new(&ambient::claim(), "fireflies", TOKEN.to_owned())
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.unwrap().block_on(future)
-}
-
 fn host(server: &ScriptedServer) -> FeatureUnderTest {
     let fireflies = fireflies(server);
     let tools = CategoryTools::of(&[fireflies.descriptor()]);
@@ -54,11 +46,6 @@ fn host(server: &ScriptedServer) -> FeatureUnderTest {
         .permit_all()
         .with(fireflies)
         .install(tools)
-}
-
-fn data(outcome: &CallOutcome) -> Value {
-    assert_eq!(outcome.status, ResultStatus::Ok, "{}", outcome.text());
-    serde_json::from_str(&outcome.content).unwrap_or_else(|_| panic!("{}", outcome.text()))
 }
 
 fn answer(field: &str, found: Value) -> ServerAnswer {
@@ -319,7 +306,7 @@ macro_rules! ask {
     ($method:ident, $arguments:tt) => {
         |of: &MeetingAccount| {
             let arguments = serde_json::from_value(json!($arguments)).unwrap();
-            let answer = run(of.$method(arguments)).map_err(|fault| fault.message)?;
+            let answer = answered(of.$method(arguments)).map_err(|fault| fault.message)?;
             Ok(serde_json::to_value(answer).unwrap())
         }
     };
@@ -469,9 +456,11 @@ fn a_doctor_says_who_asks_and_what_is_missing() {
         ),
     ]);
     let ask = || {
-        run(fireflies(&server)
-            .live(net(&server), Some(secret()))
-            .check())
+        answered(
+            fireflies(&server)
+                .live(net(&server), Some(secret()))
+                .check(),
+        )
         .map_err(|fault| fault.message)
     };
     assert_eq!(

@@ -13,13 +13,12 @@ use api_core::tools::CategoryTools;
 use api_github::{GitHub, Repository, Settings};
 use authority::{Net, Secret};
 use pod::feature::FeatureModule;
-use pod::feature::author::CallOutcome;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use testkit::{
     FeatureHost, FeatureUnderTest, ResultStatus, ScriptedServer, SeenRequest, ServerAnswer,
-    mutations, on,
+    answered, data, mutations, on,
 };
 
 const TOKEN: &str = "ghp_canary7f3a91e5d2";
@@ -34,13 +33,6 @@ fn github(server: &ScriptedServer) -> GitHub {
 
 fn net(server: &ScriptedServer) -> Net {
     Net::to(&ambient::claim(), [server.endpoint().parse().unwrap()])
-}
-
-fn run<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.unwrap().block_on(future)
 }
 
 fn host(server: &ScriptedServer) -> FeatureUnderTest {
@@ -80,11 +72,6 @@ fn scripted(script: Vec<testkit::Expected>) -> ScriptedServer {
             .into_iter()
             .chain(script),
     )
-}
-
-fn data(outcome: &CallOutcome) -> Value {
-    assert_eq!(outcome.status, ResultStatus::Ok, "{}", outcome.text());
-    serde_json::from_str(&outcome.content).unwrap_or_else(|_| panic!("{}", outcome.text()))
 }
 
 fn user(login: &str) -> Value {
@@ -585,7 +572,7 @@ macro_rules! ask {
     ($method:ident, $arguments:tt) => {
         |of: &Repository| {
             let arguments = serde_json::from_value(json!($arguments)).unwrap();
-            let answer = run(of.$method(arguments)).map_err(|fault| fault.message)?;
+            let answer = answered(of.$method(arguments)).map_err(|fault| fault.message)?;
             Ok(serde_json::to_value(answer).unwrap())
         }
     };

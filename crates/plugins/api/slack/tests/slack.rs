@@ -14,14 +14,13 @@ use api_core::tools::CategoryTools;
 use api_slack::{Settings, Slack, SlackWorkspace};
 use authority::{Net, Secret};
 use pod::feature::FeatureModule;
-use pod::feature::author::CallOutcome;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use testkit::{
     FeatureHost, FeatureUnderTest, ResultStatus, ScriptedServer, SeenRequest, ServerAnswer,
-    mutations, on,
+    answered, data, mutations, on,
 };
 
 const TOKEN: &str = "xoxb-canary-7f3a91e5d2";
@@ -46,13 +45,6 @@ fn secret() -> Secret {
     Secret::new(&ambient::claim(), "slack", TOKEN.to_owned())
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.unwrap().block_on(future)
-}
-
 fn host(server: &ScriptedServer) -> FeatureUnderTest {
     let slack = slack(server);
     let tools = CategoryTools::of(&[slack.descriptor()]);
@@ -62,11 +54,6 @@ fn host(server: &ScriptedServer) -> FeatureUnderTest {
         .permit_all()
         .with(slack)
         .install(tools)
-}
-
-fn data(outcome: &CallOutcome) -> Value {
-    assert_eq!(outcome.status, ResultStatus::Ok, "{}", outcome.text());
-    serde_json::from_str(&outcome.content).unwrap_or_else(|_| panic!("{}", outcome.text()))
 }
 
 fn ok(body: Value) -> ServerAnswer {
@@ -379,7 +366,7 @@ fn a_limit_is_said_and_holds_only_its_method() {
     let slack = SlackWorkspace::new(&settings(&server), http.pausing(pause));
     let history = || {
         let wanted = serde_json::from_value(json!({ "chat_id": "C1" })).unwrap();
-        run(slack.messages(wanted)).unwrap_err().message
+        answered(slack.messages(wanted)).unwrap_err().message
     };
     for part in [
         "429 to GET /conversations.history: ratelimited; try again in 60 s",
@@ -393,13 +380,13 @@ fn a_limit_is_said_and_holds_only_its_method() {
         );
     }
     // A short wait is waited for, by the method that it is about.
-    let chats = run(slack.chats(serde_json::from_value(json!({})).unwrap())).unwrap();
+    let chats = answered(slack.chats(serde_json::from_value(json!({})).unwrap())).unwrap();
     assert_eq!(chats.items.len(), 0);
     assert!(waits.lock().unwrap().iter().all(|wait| *wait <= 7.0));
     assert_eq!(waits.lock().unwrap().len(), 1);
     // What has an effect is not repeated.
     let wanted = serde_json::from_value(json!({ "chat_id": "C1", "text": "x" })).unwrap();
-    let error = run(slack.send_message(wanted)).unwrap_err().message;
+    let error = answered(slack.send_message(wanted)).unwrap_err().message;
     assert!(
         error.contains("nothing was done; try again in 1 s"),
         "{error}"
@@ -431,7 +418,7 @@ macro_rules! ask {
     ($method:ident, $arguments:tt) => {
         |of: &SlackWorkspace| {
             let arguments = serde_json::from_value(json!($arguments)).unwrap();
-            let answer = run(of.$method(arguments)).map_err(|fault| fault.message)?;
+            let answer = answered(of.$method(arguments)).map_err(|fault| fault.message)?;
             Ok(serde_json::to_value(answer).unwrap())
         }
     };
@@ -598,7 +585,7 @@ fn a_doctor_says_who_asks_and_what_is_missing() {
         on("POST", "/auth.test", refusal("invalid_auth")),
     ]);
     let ask = || {
-        run(slack(&server).live(net(&server), Some(secret())).check())
+        answered(slack(&server).live(net(&server), Some(secret())).check())
             .map_err(|fault| fault.message)
     };
     assert_eq!(
