@@ -96,8 +96,8 @@ impl FeatureModule for ToolSearch {
     }
 }
 
-const HEAD: &str = "More tools, which are not defined here. Before you call one, find its arguments with ToolSearch; then call it \
-                    with CallTool.";
+const HEAD: &str = "More tools, which are not defined here, with words of their servers. Before you call one, find its \
+                    arguments with ToolSearch; then call it with CallTool.";
 const SHORT: &str =
     "The names of a line are what stands before its colon with each word behind it.";
 

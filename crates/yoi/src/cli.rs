@@ -167,7 +167,7 @@ pub(crate) enum Command {
     /// Create a Rust crate for a new feature
     #[command(subcommand)]
     Feature(FeatureAction),
-    /// List, check, test, create, add and remove plugins, which are packages of tools
+    /// List, check, test, create, add, update and remove plugins, which are packages of tools
     #[command(subcommand)]
     Plugin(PluginAction),
     /// Add, list, show, pin and remove MCP servers, which offer tools

@@ -28,7 +28,7 @@ const WAITS: Timeouts = Timeouts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveUrl(Url);
 
-/// What came of an address.
+/// The answer of an address, and how it was reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
     pub bytes: Vec<u8>,
