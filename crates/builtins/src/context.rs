@@ -9,7 +9,8 @@ use crate::quote::quoted;
 use crate::store_error::StoreError;
 use authority::text::{Lines, escape_line, strip};
 use knowledge::{
-    ContextIndex, IndexedDocument, IndexedSource, MAX_RESULTS, SearchHit, SearchQuery,
+    ContextIndex, ContextReader, IndexedDocument, IndexedSource, MAX_RESULTS, SearchHit,
+    SearchQuery,
 };
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 use tools::{CONTENT_MAX, counted};
 
 /// This feature's id.
@@ -184,19 +186,37 @@ struct DocumentPage {
 }
 
 impl Live {
-    fn search(&self, asked: Search) -> Result<Vec<SearchHit>, StoreError> {
+    /// The index, read until the call ends.
+    fn reader(&self, cancel: Option<&CancellationToken>) -> Result<ContextReader, StoreError> {
+        let reader = self.index.read()?;
+        match cancel.cloned() {
+            Some(cancel) => Ok(reader.until(move || cancel.is_cancelled())?),
+            None => Ok(reader),
+        }
+    }
+
+    fn search(
+        &self,
+        asked: Search,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<Vec<SearchHit>, StoreError> {
         let query = SearchQuery {
             text: asked.query,
             source: asked.source,
             path: asked.path,
             limit: asked.limit,
         };
-        Ok(self.index.read()?.search(&query)?)
+        Ok(self.reader(cancel)?.search(&query)?)
     }
 
     /// Whole lines of a document, at most so many bytes; a longer line is cut.
-    fn page(&self, asked: &Get, most: usize) -> Result<DocumentPage, StoreError> {
-        let (document, line) = self.index.read()?.get(&asked.id)?;
+    fn page(
+        &self,
+        asked: &Get,
+        most: usize,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<DocumentPage, StoreError> {
+        let (document, line) = self.reader(cancel)?.get(&asked.id)?;
         let first = asked.from.unwrap_or(line).max(1);
         let lines = document.text.lines().count();
         let mut text = String::new();
@@ -227,8 +247,8 @@ impl Live {
         Ok(self.index.read()?.sources()?)
     }
 
-    async fn show_hits(self: Arc<Self>, asked: Search, _: ToolContext) -> ToolResult {
-        let hits = self.search(asked)?;
+    async fn show_hits(self: Arc<Self>, asked: Search, cx: ToolContext) -> ToolResult {
+        let hits = self.search(asked, Some(&cx.cancel))?;
         let Some(room) = (CONTENT_MAX - AROUND).checked_div(hits.len()) else {
             return Ok(tools::answer(
                 "nothing found; use other words",
@@ -256,8 +276,8 @@ impl Live {
         Ok(output)
     }
 
-    async fn show_document(self: Arc<Self>, asked: Get, _: ToolContext) -> ToolResult {
-        let page = self.page(&asked, CONTENT_MAX - AROUND)?;
+    async fn show_document(self: Arc<Self>, asked: Get, cx: ToolContext) -> ToolResult {
+        let page = self.page(&asked, CONTENT_MAX - AROUND, Some(&cx.cancel))?;
         let document = &page.document;
         let summary = format!(
             "{}, lines {} to {} of {}",
@@ -304,12 +324,13 @@ impl Live {
 impl JsonService for Live {
     fn call(&self, call: JsonCall) -> ServiceFuture<'_, Result<Value, ServiceFault>> {
         Box::pin(async move {
+            let cancel = call.within.as_ref().map(|within| &within.cancel);
             match call.method.as_str() {
                 "search" => {
-                    let hits = self.search(arguments(&call)?);
+                    let hits = self.search(arguments(&call)?, cancel);
                     answer(hits.map(|hits| json!({ "hits": hits })))
                 }
-                "get" => answer(self.page(&arguments(&call)?, PAGE)),
+                "get" => answer(self.page(&arguments(&call)?, PAGE, cancel)),
                 "sources" => {
                     let Nothing {} = arguments(&call)?;
                     answer(self.sources().map(|sources| json!({ "sources": sources })))

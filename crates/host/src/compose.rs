@@ -82,7 +82,7 @@ pub struct Composed {
     /// Where MCP servers start, if there are any.
     start_dir: Option<PathBuf>,
     /// Where the index of the project's documents is, if it is searched.
-    index: Option<PathBuf>,
+    index: Option<Result<PathBuf, Failure>>,
 }
 
 /// The hidden command of the helper of a pod, which holds the namespaces of its commands.
@@ -180,7 +180,7 @@ pub fn compose(
         permission,
         mode,
         capabilities,
-        index: context_index::searched(&on, env, config)?,
+        index: context_index::searched(&on, env, config),
         on,
         webhook,
         packages,
@@ -322,9 +322,14 @@ impl Composed {
         )?;
         let services = match self.index {
             Some(dir) => {
-                let index =
-                    context_index::place(ambient, &dir, secret_names.clone(), Access::Read)?;
-                services.root(builtins::context::ROOT, index)
+                let place = |dir: PathBuf| {
+                    context_index::place(ambient, &dir, secret_names.clone(), Access::Read)
+                };
+                match dir.and_then(place) {
+                    Ok(index) => services.root(builtins::context::ROOT, index),
+                    // A feature that is not there; the start goes on.
+                    Err(failure) => services.no_root(builtins::context::ROOT, failure.message),
+                }
             }
             None => services,
         };

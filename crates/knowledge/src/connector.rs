@@ -38,6 +38,9 @@ pub trait ItemSink {
     fn skip(&mut self, why: SkipReason);
 }
 
+/// The media type of documents with headings.
+pub(crate) const MARKDOWN: &str = "text/markdown";
+
 /// A document as its source gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceItem {

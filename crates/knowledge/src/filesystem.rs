@@ -2,9 +2,9 @@
 //! is no UTF-8 text are left out; links are not followed.
 
 use crate::Error;
-use crate::connector::{Connector, ItemSink, SkipReason, SourceItem};
+use crate::connector::{Connector, ItemSink, MARKDOWN, SkipReason, SourceItem};
 use authority::text::without_bom;
-use authority::{FileKind, Located, Meta, WalkEntry, WalkOptions, Workspace, escape};
+use authority::{FileKind, Meta, WalkEntry, WalkOptions, Workspace, escape};
 use std::io::Read;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -64,34 +64,6 @@ impl Filesystem {
         }
     }
 
-    /// The text of a file, or why it has none for an index.
-    fn text(&self, at: &Located) -> Result<String, SkipReason> {
-        let file = self.workspace.open_file(at);
-        let file = file.map_err(|_error| SkipReason::Unreadable)?;
-        let mut bytes = Vec::new();
-        let most = self.limits.file_bytes;
-        // A file that grows is read up to the limit, and one that is no text only at its head.
-        let mut file = file.take(most.saturating_add(1));
-        let head = file.by_ref().take(HEAD).read_to_end(&mut bytes);
-        head.map_err(|_error| SkipReason::Unreadable)?;
-        if bytes.contains(&0) {
-            return Err(SkipReason::NotText);
-        }
-        let read = file.read_to_end(&mut bytes);
-        read.map_err(|_error| SkipReason::Unreadable)?;
-        if bytes.len() as u64 > most {
-            return Err(SkipReason::TooLong);
-        }
-        if bytes.contains(&0) {
-            return Err(SkipReason::NotText);
-        }
-        let text = String::from_utf8(bytes).map_err(|_error| SkipReason::NotText)?;
-        Ok(match without_bom(&text) {
-            plain if plain.len() == text.len() => text,
-            plain => plain.to_owned(),
-        })
-    }
-
     /// The state of a file as text. One that changed just now can change again without another state.
     fn stamp(&self, meta: &Meta) -> String {
         match meta.stamp.is_settled(self.now) {
@@ -100,8 +72,8 @@ impl Filesystem {
         }
     }
 
-    /// Tells one file; returns how many bytes of it were read.
-    fn visit(&self, entry: &WalkEntry, sink: &mut dyn ItemSink) -> Result<u64, Error> {
+    /// Tells one file, of which at most `left` bytes are read; returns how many of these it took.
+    fn visit(&self, entry: &WalkEntry, left: u64, sink: &mut dyn ItemSink) -> Result<u64, Error> {
         let at = entry.located()?;
         if self.workspace.may_hold_secrets(&at) {
             sink.skip(SkipReason::Secret);
@@ -116,29 +88,36 @@ impl Filesystem {
                 return Ok(0);
             }
         };
+        let most = self.limits.file_bytes;
+        if meta.len > most.min(left) {
+            sink.skip(match meta.len > most {
+                true => SkipReason::TooLong,
+                false => SkipReason::TooMany,
+            });
+            return Ok(0);
+        }
         let source_id = escape(at.relative());
         let stamp = self.stamp(&meta);
         if sink.is_current(&source_id, &stamp)? {
             return Ok(meta.len);
         }
-        let body = match self.text(&at) {
+        let (bytes, body) = match self.workspace.open_file(&at) {
+            Err(_error) => (0, Err(SkipReason::Unreadable)),
+            Ok(file) => text(file, most.min(left)),
+        };
+        let body = match body {
             Ok(body) => body,
             Err(why) => {
                 sink.skip(why);
-                return Ok(0);
+                return Ok(bytes);
             }
         };
-        let bytes = body.len() as u64;
         let is_markdown = is_markdown(&entry.path);
         sink.put(SourceItem {
             stamp,
             source_url: escape(&entry.path),
             title: title(&body, is_markdown).unwrap_or(&source_id).to_owned(),
-            content_type: if is_markdown {
-                "text/markdown"
-            } else {
-                "text/plain"
-            },
+            content_type: if is_markdown { MARKDOWN } else { "text/plain" },
             updated_at: seconds(meta.modified),
             source_id,
             body,
@@ -183,14 +162,39 @@ impl Connector for Filesystem {
                 sink.skip(SkipReason::TooLong);
                 continue;
             }
-            if entry.len > left {
-                sink.skip(SkipReason::TooMany);
-                continue;
-            }
-            left = left.saturating_sub(self.visit(&entry, sink)?);
+            left = left.saturating_sub(self.visit(&entry, left, sink)?);
         }
         Ok(())
     }
+}
+
+/// How many bytes were read, at most one more than `most`, and their text, or why there is none. A file that is no text is
+/// read only at its head where that shows it; one that grows, up to the limit.
+fn text(file: impl Read, most: u64) -> (u64, Result<String, SkipReason>) {
+    let mut bytes = Vec::new();
+    let mut file = file.take(most.saturating_add(1));
+    let mut read = |bytes: &mut Vec<u8>| -> Result<(), SkipReason> {
+        let head = file.by_ref().take(HEAD).read_to_end(bytes);
+        head.map_err(|_error| SkipReason::Unreadable)?;
+        if bytes.contains(&0) {
+            return Err(SkipReason::NotText);
+        }
+        let rest = file.read_to_end(bytes);
+        rest.map_err(|_error| SkipReason::Unreadable)?;
+        match bytes {
+            bytes if bytes.len() as u64 > most => Err(SkipReason::TooLong),
+            bytes if bytes.contains(&0) => Err(SkipReason::NotText),
+            _ => Ok(()),
+        }
+    };
+    let whole = read(&mut bytes);
+    let took = bytes.len() as u64;
+    let text = whole.and_then(|()| String::from_utf8(bytes).map_err(|_error| SkipReason::NotText));
+    let text = text.map(|text| match without_bom(&text) {
+        plain if plain.len() == text.len() => text,
+        plain => plain.to_owned(),
+    });
+    (took, text)
 }
 
 fn is_markdown(path: &Path) -> bool {
@@ -221,6 +225,18 @@ fn seconds(time: SystemTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_grows_without_end_is_read_to_the_limit() {
+        let (read, text) = text(std::io::repeat(b'a'), 20_000);
+        assert_eq!((read, text), (20_001, Err(SkipReason::TooLong)));
+    }
+
+    #[test]
+    fn a_file_that_is_no_text_costs_its_head() {
+        let (read, text) = text(std::io::repeat(0), 20_000);
+        assert_eq!((read, text), (HEAD, Err(SkipReason::NotText)));
+    }
 
     #[test]
     fn titles_are_first_headings_of_markdown() {

@@ -3,6 +3,7 @@
 //! The table of the full text search keeps no text of its own: its rows are terms, made by `terms`, under the numbers of
 //! `chunks`. All row numbers are declared, so that no maintenance of the file changes them.
 
+use crate::lock::SyncLock;
 use crate::{Error, ErrorKind};
 use authority::{Access, SecretNames, Workspace};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
@@ -20,6 +21,9 @@ const BESIDE: [&str; 2] = ["-wal", "-shm"];
 /// Says in the file that it is ours (`yoic`), and which tables it has. A file of another version is built again.
 const APPLICATION: i64 = 0x796f_6963;
 const VERSION: i64 = 1;
+
+/// So many steps of SQLite pass until a reader asks again whether to end: a fraction of a millisecond.
+const ASKED_AFTER: i32 = 1000;
 
 /// How long another writer is waited for.
 const BUSY: Duration = Duration::from_secs(5);
@@ -69,10 +73,20 @@ impl ContextIndex {
         Self { wait, ..self }
     }
 
-    fn path(&self) -> Result<PathBuf, Error> {
+    fn place(&self) -> Result<&Path, Error> {
         let revoked = |_| Error::new(ErrorKind::Denied, "the grant of the index was revoked");
         let _use = self.dir.door().enter().map_err(revoked)?;
-        Ok(self.dir.project().join(FILE))
+        Ok(self.dir.project())
+    }
+
+    fn path(&self) -> Result<PathBuf, Error> {
+        Ok(self.place()?.join(FILE))
+    }
+
+    /// Keeps other syncs away; they wait for a bounded time.
+    pub(crate) fn lock(&self) -> Result<SyncLock, Error> {
+        self.may_write()?;
+        SyncLock::take(self.place()?, self.wait)
     }
 
     /// Opens it for reading.
@@ -105,10 +119,9 @@ impl ContextIndex {
         }
     }
 
-    /// Opens it for writing: creates it, or builds it again.
+    /// Opens it for writing: creates it, or builds it again. Only under the [`lock`](Self::lock).
     pub(crate) fn write(&self) -> Result<(Connection, OpenedIndex), Error> {
         let path = self.path()?;
-        self.may_write()?;
         let is_there = path.symlink_metadata().is_ok();
         if is_there {
             match connect(&path, self.wait).and_then(|db| usable(&db).map(|()| db)) {
@@ -124,15 +137,16 @@ impl ContextIndex {
         Ok((created(&path, self.wait)?, OpenedIndex::Created))
     }
 
-    /// Checks all of it: the file, the full text table, and whether both have the same chunks with the texts that were
-    /// indexed. Reads every chunk.
+    /// Compacts the file and checks all of it: the file, the full text table, and whether both have the same chunks with the
+    /// texts that were indexed. Reads every chunk; waits for a sync for a bounded time.
     ///
     /// # Errors
     /// As for [`read`](Self::read); `Damaged` with what was found.
     pub fn check(&self) -> Result<(), Error> {
         self.read()?;
-        self.may_write()?;
+        let _held = self.lock()?;
         let db = connect(&self.path()?, self.wait)?;
+        db.execute_batch("VACUUM")?;
         let damaged = |what: String| Err(Error::new(ErrorKind::Damaged, what));
         let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if found != "ok" {
@@ -260,6 +274,15 @@ pub struct IndexedSource {
 }
 
 impl ContextReader {
+    /// The same, asking now and then whether to end: each operation then fails with `Cancelled`.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn until(mut self, ends: impl FnMut() -> bool + Send + 'static) -> Result<Self, Error> {
+        self.db.progress_handler(ASKED_AFTER, Some(ends))?;
+        Ok(self)
+    }
+
     /// The document of an id, or of the id of one of its chunks (`ID#NUMBER`), with its whole text; and the line, from 1, at
     /// which that chunk begins.
     ///

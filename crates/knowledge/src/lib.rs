@@ -12,6 +12,7 @@ mod connector;
 mod error;
 mod filesystem;
 mod index;
+mod lock;
 mod search;
 mod sync;
 mod terms;

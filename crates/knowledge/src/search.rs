@@ -1,5 +1,6 @@
 //! Keyword search: the best chunk of each document by BM25, with the reasons.
 
+use crate::connector::MARKDOWN;
 use crate::index::ContextReader;
 use crate::terms::{AskedTerms, Terms};
 use crate::{Error, ErrorKind};
@@ -46,6 +47,7 @@ pub struct SearchHit {
     pub source_id: String,
     pub source_url: String,
     pub title: String,
+    pub content_type: String,
     /// The headings above the chunk, outermost first.
     pub heading: String,
     pub text: String,
@@ -54,6 +56,25 @@ pub struct SearchHit {
     /// From 0 to 1, where 1 is the best candidate of this search: `explain.normalized`.
     pub score: f64,
     pub explain: Explanation,
+}
+
+impl SearchHit {
+    /// The line of the passage with most of the terms that were found, the first of several. A heading only if no other line
+    /// has one.
+    #[must_use]
+    pub fn best_line(&self) -> &str {
+        let score = |line: &str| {
+            let Terms { words, parts } = Terms::of(line);
+            let own: BTreeSet<&str> = words.split(' ').chain(parts.split(' ')).collect();
+            let found = self.explain.terms.iter();
+            let found = found.filter(|term| own.contains(term.as_str())).count();
+            let is_heading = line.starts_with('#') && self.content_type == MARKDOWN;
+            (found > 0 && !is_heading, found)
+        };
+        let lines = self.text.lines().filter(|line| !line.trim().is_empty());
+        let best = lines.rev().max_by_key(|line| score(line));
+        best.unwrap_or_default()
+    }
 }
 
 /// Why a hit is where it is.
@@ -182,7 +203,8 @@ impl ContextReader {
     }
 
     fn hit(&self, chunk: i64, explain: Explanation) -> Result<SearchHit, Error> {
-        let sql = "SELECT d.uuid, c.seq, c.digest, s.name, d.source_id, d.source_url, d.title, c.heading, c.text, d.updated_at
+        let sql = "SELECT d.uuid, c.seq, c.digest, s.name, d.source_id, d.source_url, d.title, d.content_type, c.heading,
+            c.text, d.updated_at
             FROM chunks c JOIN documents d ON d.id = c.document JOIN sources s ON s.id = d.source WHERE c.id = ?1";
         let read = |row: &Row<'_>| {
             let document: String = row.get(0)?;
@@ -194,9 +216,10 @@ impl ContextReader {
                 source_id: row.get(4)?,
                 source_url: row.get(5)?,
                 title: row.get(6)?,
-                heading: row.get(7)?,
-                text: row.get(8)?,
-                updated_at: row.get(9)?,
+                content_type: row.get(7)?,
+                heading: row.get(8)?,
+                text: row.get(9)?,
+                updated_at: row.get(10)?,
                 score: explain.normalized,
                 explain,
             })

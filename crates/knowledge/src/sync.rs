@@ -2,7 +2,7 @@
 //! before.
 
 use crate::chunk::chunks;
-use crate::connector::{Connector, ItemSink, SkipReason, SourceItem};
+use crate::connector::{Connector, ItemSink, MARKDOWN, SkipReason, SourceItem};
 use crate::index::{ContextIndex, OpenedIndex, digest};
 use crate::terms::Terms;
 use crate::{Error, ErrorKind};
@@ -46,7 +46,7 @@ impl ContextIndex {
     /// `Break`; the index then is as before. An index that cannot be used is built again.
     ///
     /// # Errors
-    /// `Busy` when another process syncs; the connector's error when it cannot list its source, which is kept with the source;
+    /// `Busy` when another sync runs for longer than is waited; the connector's error when it cannot list its source, which is kept with the source;
     /// `Cancelled`; see [`ErrorKind`].
     pub fn sync(
         &self,
@@ -55,6 +55,7 @@ impl ContextIndex {
         dry_run: bool,
         on: &mut dyn FnMut(SyncProgress) -> ControlFlow<()>,
     ) -> Result<SyncReport, Error> {
+        let _held = self.lock()?;
         let (mut db, mut opened) = self.write()?;
         let mut done = synced(&mut db, connector, now, dry_run, on);
         if let Err(error) = &done
@@ -220,7 +221,7 @@ impl<'w> Tables<'w> {
     }
 
     fn add_chunks(&mut self, document: i64, item: &SourceItem) -> Result<(), Error> {
-        let parted = chunks(&item.body, item.content_type == "text/markdown");
+        let parted = chunks(&item.body, item.content_type == MARKDOWN);
         for (seq, chunk) in (0i64..).zip(&parted) {
             let text = item.body.get(chunk.range.clone()).unwrap_or_default();
             let overlap = i64::try_from(chunk.overlap).unwrap_or_default();

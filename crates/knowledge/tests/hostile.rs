@@ -94,6 +94,19 @@ fn a_scan_has_bounds() {
     assert_eq!((report.removed, report.skipped["too_many"]), (1, 21));
 }
 
+/// Files that are no text cost nothing of the bound of bytes: a tree of binary files was read without an end.
+#[test]
+fn what_is_no_text_counts_to_the_bytes_of_a_scan() {
+    let mut project = Project::new();
+    for n in 0..8 {
+        project.write(&format!("{n}"), format!("{:300}\0", "binary"));
+    }
+    project.limits.total_bytes = 1000;
+    let report = project.sync();
+    let skipped = [("not_text", 3), ("too_many", 5)];
+    assert_eq!(report.skipped, BTreeMap::from(skipped));
+}
+
 #[test]
 fn one_long_line_is_found_in_pieces() {
     let project = Project::new();

@@ -232,6 +232,45 @@ fn a_document_is_one_hit_and_equal_hits_have_an_order() {
 }
 
 #[test]
+fn a_search_ends_when_it_is_told_to() {
+    let page = "many words of a page\n\n".repeat(600);
+    let project = texts(&[page.as_str(); 20]);
+    let reader = project.reader().until(|| true).unwrap();
+    let ended = reader.search(&query("words")).unwrap_err();
+    assert_eq!(ended.kind(), ErrorKind::Cancelled, "{ended}");
+    let reader = project.reader().until(|| false).unwrap();
+    assert_eq!(reader.search(&query("words")).unwrap().len(), 12);
+}
+
+/// The line that was shown of a passage was its heading, where a heading had as many of the terms as the sentence below it.
+#[test]
+fn the_line_of_a_passage_is_the_hit_and_not_its_heading() {
+    let project = Project::new();
+    project.write(
+        "lamp.md",
+        "# Lamps\n\nAbout something else.\n\n## Cleaning lamps\n\nOne wipes\nthe Lamp-glass while cleaning.\n",
+    );
+    project.write("plain.txt", "# lamps of a script\n\nnothing else\n");
+    project.sync();
+    let reader = project.reader();
+    let line = |text: &str, at: usize| {
+        let hit = reader.search(&query(text)).unwrap().remove(at);
+        hit.best_line().to_owned()
+    };
+    assert_eq!(
+        line("clean lamps", 0),
+        "the Lamp-glass while cleaning.",
+        "also by its other forms"
+    );
+    assert_eq!(line("else", 0), "nothing else");
+    assert_eq!(
+        line("script", 0),
+        "# lamps of a script",
+        "no heading where none are"
+    );
+}
+
+#[test]
 fn a_passage_leads_to_its_line() {
     let text: String = (1..=400).map(|n| format!("line {n} is here\n")).collect();
     let project = texts(&[&text]);

@@ -7,12 +7,13 @@
 
 mod support;
 
-use knowledge::{Error, ErrorKind, ItemSink};
+use knowledge::{Connector, Error, ErrorKind, ItemSink};
 use rusqlite::Connection;
 use std::fs::{self, File};
 use std::ops::ControlFlow;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::process::Command;
+use std::sync::Barrier;
 use std::time::{Duration, SystemTime};
 use support::{Listing, Project, item, open, sync, tables};
 
@@ -228,6 +229,62 @@ fn two_syncs_at_once_do_not_mix() {
     assert_eq!(busy.unwrap_err().kind(), ErrorKind::Busy);
     // Readers do not wait for it.
     assert_eq!(project.found("lighthouses"), ["README.md"]);
+}
+
+/// A source of one item with this name.
+struct Named(String);
+
+impl Connector for Named {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn kind(&self) -> &'static str {
+        "test"
+    }
+
+    fn scan(&self, sink: &mut dyn ItemSink) -> Result<(), Error> {
+        sink.put(item(&self.0, "common words"))
+    }
+}
+
+/// Two first syncs at once: the second found a file without tables, took it for a damaged index and removed it, and with it
+/// what the first one wrote. The file was made before the transaction that fills it.
+#[test]
+fn first_syncs_at_once_wait_for_each_other() {
+    let project = Project::new();
+    // As another sync is that begins.
+    fs::write(project.file(), "").unwrap();
+    let made = fs::metadata(project.file()).unwrap().ino();
+    let other = Connection::open(project.index_dir().join("lock.sqlite")).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let index = project.index().waiting(Duration::ZERO);
+    let on = &mut |_| ControlFlow::Continue(());
+    let busy = index.sync(&Named("late".to_owned()), SystemTime::now(), false, on);
+    assert_eq!(busy.unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(fs::metadata(project.file()).unwrap().ino(), made);
+    drop(other);
+    fs::remove_file(project.file()).unwrap();
+    let index = project.index().waiting(Duration::from_secs(60));
+    let names: Vec<String> = (0..8).map(|n| format!("source{n}")).collect();
+    let ready = Barrier::new(names.len());
+    std::thread::scope(|scope| {
+        for name in &names {
+            scope.spawn(|| {
+                ready.wait();
+                sync(&index, &Named(name.clone()))
+            });
+        }
+    });
+    let sources = project.reader().sources().unwrap();
+    let synced: Vec<&String> = sources.iter().map(|source| &source.name).collect();
+    assert_eq!(synced, names.iter().collect::<Vec<_>>());
+    assert_eq!(project.found("common").len(), names.len());
+    index.check().unwrap();
+    fs::write(project.index_dir().join("lock.sqlite"), "something else").unwrap();
+    let on = &mut |_| ControlFlow::Continue(());
+    let failed = index.sync(&Named("x".to_owned()), SystemTime::now(), false, on);
+    assert_eq!(failed.unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
 /// 60 items, with the second state of the source.

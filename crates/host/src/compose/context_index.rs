@@ -40,16 +40,14 @@ pub fn dir(env: &Env, config: &Config) -> Result<PathBuf, Failure> {
     Ok(indexes.join(key(&config.project.root)))
 }
 
-/// The same, where a pod searches the index: `on` are the features that a person switched on.
+/// The same, where a pod searches the index, or why there is none: `on` are the features that a person switched on.
 pub(crate) fn searched(
     on: &BTreeSet<FeatureId>,
     env: &Env,
     config: &Config,
-) -> Result<Option<PathBuf>, Failure> {
-    match on.contains(&builtins::context::ID) {
-        true => dir(env, config).map(Some),
-        false => Ok(None),
-    }
+) -> Option<Result<PathBuf, Failure>> {
+    on.contains(&builtins::context::ID)
+        .then(|| dir(env, config))
 }
 
 /// The sources of this project, for a sync at the time `now`.

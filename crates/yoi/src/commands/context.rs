@@ -10,8 +10,7 @@ use host::config::Config;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use knowledge::{
-    ContextIndex, ContextReader, ErrorKind, IndexedSource, SearchHit, SearchQuery, SyncProgress,
-    SyncReport,
+    ContextIndex, ContextReader, ErrorKind, IndexedSource, SearchQuery, SyncProgress, SyncReport,
 };
 use serde_json::json;
 use std::io::Write;
@@ -129,7 +128,8 @@ fn search(args: &ContextSearchArgs, env: &Env) -> Result<Exit, Failure> {
             heading => format!(", {heading}"),
         };
         out::line(&format!("{number}. {}{heading}", hit.source_id));
-        out::line(&format!("   {}", best_line(hit)));
+        let line = first_line(hit.best_line().trim(), MAX_SHOWN);
+        out::line(&format!("   {line}"));
         out::line(&format!("   {}", hit.chunk));
         if args.explain {
             let why = &hit.explain;
@@ -147,22 +147,6 @@ fn search(args: &ContextSearchArgs, env: &Env) -> Result<Exit, Failure> {
         out::line("nothing found");
     }
     Ok(Exit::Done)
-}
-
-/// The line of a passage with most of the terms.
-fn best_line(hit: &SearchHit) -> String {
-    let has = |line: &str| {
-        let line = line.to_lowercase();
-        let found = hit
-            .explain
-            .terms
-            .iter()
-            .filter(|term| line.contains(term.as_str()));
-        found.count()
-    };
-    let lines = hit.text.lines().filter(|line| !line.trim().is_empty());
-    let best = lines.rev().max_by_key(|line| has(line));
-    first_line(best.unwrap_or_default().trim(), MAX_SHOWN)
 }
 
 fn get(args: &ContextGetArgs, env: &Env) -> Result<Exit, Failure> {

@@ -194,6 +194,23 @@ fn a_pod_without_it_makes_nothing() {
     );
 }
 
+/// A cache directory that could not be used ended each start with the feature on.
+#[test]
+fn a_cache_that_cannot_be_used_is_no_failed_start() {
+    let scene = scene();
+    scene.config(ON);
+    fs::create_dir_all(scene.path("home/.cache/yoi")).unwrap();
+    fs::write(scene.path("home/.cache/yoi/context"), "a file").unwrap();
+    let model = scene.script("script.jsonl", &[json!({ "text": "done" })]);
+    let run = scene
+        .yoi(&["run", "--pod", "p", "-m", &model, "go"])
+        .ends(0);
+    run.says(&["builtin:context", ".cache/yoi/context"]);
+    let report = scene.records("p");
+    let report = report.iter().find(|record| record["k"] == "features");
+    assert!(report.is_some_and(|report| report.to_string().contains(".cache/yoi/context")));
+}
+
 #[test]
 fn a_damaged_index_is_no_failed_start() {
     let scene = scene();

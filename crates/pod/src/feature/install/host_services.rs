@@ -308,8 +308,11 @@ impl Stage {
     }
 
     fn root(&self, root: &str, wish: &HostCapability) -> Result<&Workspace, FeatureInstallError> {
-        let whole = self.host.roots.get(root);
-        whole.ok_or_else(|| self.unavailable(wish, NOT_OFFERED))
+        match self.host.roots.get(root) {
+            Some(Ok(whole)) => Ok(whole),
+            Some(Err(why)) => Err(self.unavailable(wish, why)),
+            None => Err(self.unavailable(wish, NOT_OFFERED)),
+        }
     }
 
     fn spawner(&self, wish: &HostCapability) -> Result<&Spawner, FeatureInstallError> {
@@ -373,7 +376,8 @@ impl Stage {
 #[derive(Clone)]
 #[must_use]
 pub struct HostServices {
-    roots: BTreeMap<Cow<'static, str>, Workspace>,
+    /// By name; why one is missing.
+    roots: BTreeMap<Cow<'static, str>, Result<Workspace, String>>,
     pub(super) spawner: Result<Spawner, String>,
     net: Option<Net>,
     endpoints: Option<Net>,
@@ -402,7 +406,13 @@ impl HostServices {
 
     /// Offers directories under a name that `ScopedFs` grants use.
     pub fn root(mut self, name: impl Into<Cow<'static, str>>, workspace: Workspace) -> Self {
-        self.roots.insert(name.into(), workspace);
+        self.roots.insert(name.into(), Ok(workspace));
+        self
+    }
+
+    /// Offers no directory under this name, and says why to the feature that asks.
+    pub fn no_root(mut self, name: impl Into<Cow<'static, str>>, why: impl Into<String>) -> Self {
+        self.roots.insert(name.into(), Err(why.into()));
         self
     }
 
