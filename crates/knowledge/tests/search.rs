@@ -51,6 +51,9 @@ fn each_is_found_first_as_people_type_it() {
         "written in C and nothing besides",
         "error E0308: mismatched types",
         "ประเทศไทยมีอาหารอร่อย",
+        // What a query would find if names were cut at what joins them.
+        "C C c; foo bar foo bar; a wall, its max; crates of a host",
+        "हिन दी और हिन दी",
     ];
     let project = texts(&documents);
     let mut wrong = Vec::new();
@@ -248,7 +251,7 @@ fn the_line_of_a_passage_is_the_hit_and_not_its_heading() {
     let project = Project::new();
     project.write(
         "lamp.md",
-        "# Lamps\n\nAbout something else.\n\n## Cleaning lamps\n\nOne wipes\nthe Lamp-glass while cleaning.\n",
+        "# Lamps\n\nAbout something else.\n\n## Cleaning lamps\n\nOne wipes\nthe Lamp-glass while cleaning.\nCleaning of a lamp ends.\n",
     );
     project.write("plain.txt", "# lamps of a script\n\nnothing else\n");
     project.sync();

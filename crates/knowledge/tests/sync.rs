@@ -52,7 +52,7 @@ fn the_next_sync_equals_a_fresh_one() {
             fs::rename(p.root().join("docs/long.md"), p.root().join("docs/a.md")).unwrap();
         }),
         ("back-dated", &|p| {
-            p.write("src/main.rs", "fn main() {\n    dark_lamp();\n}\n");
+            p.write("src/main.rs", "fn main() {\n    night_lamp();\n}\n");
             let file = File::options()
                 .write(true)
                 .open(p.root().join("src/main.rs"));
@@ -132,6 +132,14 @@ fn a_change_within_one_tick_of_the_clock_is_seen() {
     project.write("a.txt", "two word");
     sync(&index, &project.source(Duration::ZERO));
     assert_eq!(project.found("two"), ["a.txt"]);
+    let stamp = || -> String {
+        let db = Connection::open(project.file()).unwrap();
+        let sql = "SELECT stamp FROM documents";
+        db.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(stamp(), "", "what has just changed is read again");
+    sync(&index, &project.source(Duration::from_secs(60)));
+    assert_ne!(stamp(), "");
 }
 
 #[test]
