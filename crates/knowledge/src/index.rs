@@ -4,6 +4,7 @@
 //! `chunks`. All row numbers are declared, so that no maintenance of the file changes them.
 
 use crate::lock::SyncLock;
+use crate::terms::Terms;
 use crate::{Error, ErrorKind};
 use authority::{Access, SecretNames, Workspace};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
@@ -163,13 +164,22 @@ impl ContextIndex {
         if apart > 0 {
             return damaged(format!("{apart} chunks are in one table only"));
         }
-        let mut chunks = db.prepare("SELECT id, text, digest FROM chunks")?;
+        let sql =
+            "SELECT c.id, c.text, c.digest, z.sz FROM chunks c JOIN terms_docsize z ON z.id = c.id";
+        let mut chunks = db.prepare(sql)?;
         let mut rows = chunks.query([])?;
         while let Some(row) = rows.next()? {
             let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            let id: i64 = row.get(0)?;
             if digest(text) != row.get::<_, String>(2)? {
-                let id: i64 = row.get(0)?;
                 return damaged(format!("chunk {id} is not the text that was indexed"));
+            }
+            // No check of SQLite compares the terms with the texts, as it has none of these.
+            let Terms { words, parts } = Terms::of(text);
+            let many = [&words, &parts].map(|terms| terms.split_whitespace().count() as u64);
+            let stored = row.get_ref(3)?.as_blob().map_err(rusqlite::Error::from)?;
+            if !numbers(stored).take(2).eq(many) {
+                return damaged(format!("chunk {id} has the terms of another text"));
             }
         }
         Ok(())
@@ -223,6 +233,21 @@ fn usable(db: &Connection) -> Result<(), Error> {
         )),
         _ => Err(Error::new(ErrorKind::Damaged, "the file is not an index")),
     }
+}
+
+/// The numbers of a blob, as SQLite writes them: seven bits in each byte, the highest first.
+fn numbers(mut blob: &[u8]) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        let mut number = 0;
+        while let Some((byte, rest)) = blob.split_first() {
+            blob = rest;
+            number = number << 7 | u64::from(byte & 0x7f);
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    })
 }
 
 /// The digest of a text, as 32 hexadecimal digits.

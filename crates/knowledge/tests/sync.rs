@@ -373,6 +373,28 @@ fn maintenance_moves_no_hit_to_another_document() {
     project.index().check().unwrap();
     assert_eq!(tables(&project.file()), before);
     assert_eq!(project.found("number7"), ["notes/7.txt"]);
+    for n in 0..50 {
+        let _ = fs::remove_file(project.root().join(format!("notes/{n}.txt")));
+    }
+    project.sync();
+    let size = || fs::metadata(project.file()).unwrap().len();
+    let whole = size();
+    project.index().check().unwrap();
+    assert!(size() < whole, "the file was not compacted: {whole}");
+    // As hits move where row numbers are not declared.
+    let db = Connection::open(project.file()).unwrap();
+    let sum: i64 = db
+        .query_row("SELECT min(id) + max(id) FROM chunks", [], |row| row.get(0))
+        .unwrap();
+    db.execute_batch(&format!(
+        "UPDATE chunks SET id = -id; UPDATE chunks SET id = {sum} + id"
+    ))
+    .unwrap();
+    let moved = project.index().check().unwrap_err();
+    assert!(
+        moved.to_string().contains("terms of another text"),
+        "{moved}"
+    );
 }
 
 #[test]
