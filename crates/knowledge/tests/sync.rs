@@ -383,11 +383,12 @@ fn maintenance_moves_no_hit_to_another_document() {
     assert!(size() < whole, "the file was not compacted: {whole}");
     // As hits move where row numbers are not declared.
     let db = Connection::open(project.file()).unwrap();
-    let sum: i64 = db
-        .query_row("SELECT min(id) + max(id) FROM chunks", [], |row| row.get(0))
-        .unwrap();
+    let at = "SELECT chunks.id FROM chunks JOIN documents d ON d.id = document WHERE source_id";
     db.execute_batch(&format!(
-        "UPDATE chunks SET id = -id; UPDATE chunks SET id = {sum} + id"
+        "CREATE TEMP TABLE two AS SELECT ({at} = 'README.md') a, ({at} = 'src/main.rs') b;
+        UPDATE chunks SET id = -1 WHERE id = (SELECT a FROM two);
+        UPDATE chunks SET id = (SELECT a FROM two) WHERE id = (SELECT b FROM two);
+        UPDATE chunks SET id = (SELECT b FROM two) WHERE id = -1;"
     ))
     .unwrap();
     let moved = project.index().check().unwrap_err();
