@@ -374,7 +374,9 @@ fn maintenance_moves_no_hit_to_another_document() {
     assert_eq!(tables(&project.file()), before);
     assert_eq!(project.found("number7"), ["notes/7.txt"]);
     for n in 0..50 {
-        let _ = fs::remove_file(project.root().join(format!("notes/{n}.txt")));
+        drop(fs::remove_file(
+            project.root().join(format!("notes/{n}.txt")),
+        ));
     }
     project.sync();
     let size = || fs::metadata(project.file()).unwrap().len();
