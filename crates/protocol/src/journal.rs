@@ -37,8 +37,9 @@ pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use task::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 pub use turn::{
     Again, Encoder, ExpandedCommand, InputConsumed, InputEdited, InputId, InputLimits, InputMode,
-    InputMoved, InputQueued, InputWithdrawn, ItemAdded, MAX_CRASHES, Request, Response, SurfaceSet,
-    SurfaceSources, SystemItem, SystemSource, TurnFinished, TurnStarted, Unanswered,
+    InputMoved, InputQueued, InputWithdrawn, ItemAdded, MAX_CRASHES, Request, RequestedCall,
+    Response, SurfaceSet, SurfaceSources, SystemItem, SystemSource, TurnFinished, TurnStarted,
+    Unanswered,
 };
 pub use view::{
     CompactRequested, KeptItem, Pinned, Pruned, PrunedContent, Unpinned, View, ViewLevel,
@@ -218,6 +219,7 @@ impl Record {
             Self::InputQueued(queued)
                 if queued.mode == InputMode::DenyParked
                     || queued.run
+                    || queued.call.is_some()
                     || !queued.attachments.is_empty() =>
             {
                 2

@@ -4,7 +4,9 @@
 use crate::event::EventKind;
 pub use crate::journal::ApprovalScope as AllowScope;
 
-use crate::record::{ApprovalRequested, ApprovalResolved, Outcome, RecordLine, Usage, Who};
+use crate::record::{
+    ApprovalRequested, ApprovalResolved, Outcome, RecordLine, ToolFinished, Usage, Who,
+};
 use crate::status::{DeliveryMode, HoldStatus, Status};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -184,10 +186,14 @@ methods! {
     read GetStatus = "status" -> Status,
     /// The install report of the features.
     read GetFeatures = "features" -> Report,
+    /// The tools of the pod.
+    read GetTools = "tools" -> OfferedTools,
     /// A piece of a file for an input. In memory only: it is stored with its input.
     change SendFile = "file" -> HeldFile,
     /// An input. Answered once it is durable.
     change SendInput = "input" -> AcceptedInput,
+    /// An input that is one call of a tool: its turn asks no model. Answered once it is durable.
+    change SendCall = "call" -> AcceptedInput,
     /// Waits for the end of the turn that takes an input.
     read Wait = "wait" -> TurnEnded,
     /// What waits for a person, with all arguments.
@@ -365,6 +371,29 @@ pub struct Report {
     pub report: Value,
 }
 
+/// Parameters of `tools`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GetTools {}
+
+/// The answer to `tools`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OfferedTools {
+    /// By name; also those that requests leave out.
+    pub tools: Vec<OfferedTool>,
+}
+
+/// A tool, as the model reads of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OfferedTool {
+    pub name: String,
+    pub description: String,
+    /// The JSON Schema of its arguments, as text.
+    pub schema: String,
+    /// `read_only`, `idempotent` or `effectful`.
+    pub effect: String,
+    pub feature: String,
+}
+
 /// Limits of one input's turn; the others are the pod's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnBudget {
@@ -401,6 +430,18 @@ pub struct SendInput {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<SentFile>,
     /// Remembered with the newest 256 inputs, also across restarts.
+    pub cmd_id: String,
+}
+
+/// Parameters of `call`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SendCall {
+    /// The tool's name, as in the record `surface`.
+    pub tool: String,
+    /// They fit the schema of the tool, or the call fails in its turn; at most 160 KiB as text.
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+    /// As that of an input.
     pub cmd_id: String,
 }
 
@@ -467,6 +508,9 @@ pub struct TurnEnded {
     /// Why the pod is held now, if the turn ended at a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HoldStatus>,
+    /// The result of the turn's call, if the input was a call or a command: as in its record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<ToolFinished>>,
     /// The newest record by then.
     pub seq: u64,
     /// Fields without a mirror.

@@ -38,7 +38,7 @@ fn request_and_answer(request: &ClientRequest, answer: &RawValue) -> (String, Va
         };
     }
     each! {
-        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls PreviewCall Approve SendFile SendInput Wait EditInput Notify CallTool
+        Hello Attach Page GetStatus GetFeatures GetTools GetApprovals GetPastCalls PreviewCall Approve SendFile SendInput SendCall Wait EditInput Notify CallTool
         SetDraft StopJob Undo Shutdown Verb
     }
 }
@@ -123,6 +123,7 @@ fn every_line_of_version_1_is_read_whole() {
             && !matches!(
                 request.method,
                 Method::SendInput(_)
+                    | Method::SendCall(_)
                     | Method::SendFile(_)
                     | Method::Undo(_)
                     | Method::CallTool(_)

@@ -116,6 +116,9 @@ pub(crate) enum Command {
     /// Send an input to a running pod and print the input's number
     #[command(after_help = EXIT_CODES)]
     Send(SendArgs),
+    /// Call a tool of a running pod as its model does, under the same rules, and print the result
+    #[command(after_help = EXIT_CODES)]
+    Call(CallArgs),
     /// Show a running pod on a full screen, and talk to it
     #[command(after_help = ATTACH)]
     Attach(AttachArgs),
@@ -338,6 +341,25 @@ impl PodFlags {
 fn effort(word: &str) -> Result<Effort, String> {
     Effort::named(word)
         .ok_or_else(|| format!("write one of {}", Effort::ALL.map(Effort::word).join(", ")))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// Name of the tool, such as Read
+    pub(crate) tool: String,
+    /// The arguments as a JSON object; `-` reads them from stdin
+    #[arg(default_value = "{}")]
+    pub(crate) arguments: OsString,
+    /// Name of this call: if the pod has already accepted one with the same KEY, wait for the result of that one and call
+    /// nothing
+    #[arg(long, value_name = "KEY", value_parser = key)]
+    pub(crate) key: Option<String>,
+    /// Print one JSON document, with the result's value for programs in `data`
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

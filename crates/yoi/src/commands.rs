@@ -4,6 +4,7 @@ mod approve;
 mod attach;
 mod attached_files;
 mod bare;
+mod call;
 mod changes;
 pub(crate) mod completions;
 mod config;
@@ -66,6 +67,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Run(args) => run::run(&args, env, points),
         Command::Start(args) => start::run(&args, cli.directory.is_some(), env, points),
         Command::Send(args) => send::run(&args, env),
+        Command::Call(args) => call::run(&args, env),
         Command::Attach(args) => attach::run(&args, env),
         Command::Notify(args) => notify::run(&args, env),
         Command::Schedule(args) => schedule::run(&args, env),

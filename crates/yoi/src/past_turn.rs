@@ -8,12 +8,15 @@ use pod::session::restore::decode;
 use pod::session::spent::Spent;
 use session_store::Reader;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The end of the turn that took an input, or of the newest one that goes on with it; none if there is none, or the journal
 /// cannot be read.
 pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
     let mut state = SessionState::default();
     let mut taken = false;
+    let mut is_call = false;
+    let mut result = None;
     let mut end = None::<TurnEnd>;
     for frame in Reader::open(dir).ok()?.frames() {
         let record = decode(&frame.ok()?).ok()?;
@@ -21,10 +24,20 @@ pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
             break;
         }
         state.apply(&record).ok()?;
+        if let Record::InputQueued(queued) = &record
+            && queued.input == input
+        {
+            is_call = queued.run || queued.call.is_some();
+        }
         taken |= matches!(&record, Record::InputConsumed(consumed) if consumed.input == input);
         // Gates judge it behind its end.
         if let Some(end) = &mut end {
             end.shortfall = state.shortfall;
+        }
+        if let Record::ToolFinished(finished) = &record
+            && taken
+        {
+            result = Some(finished.clone());
         }
         if let Record::TurnFinished(finished) = record
             && taken
@@ -46,6 +59,7 @@ pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
                 cost,
                 paused: None,
                 held: None,
+                result: result.take().filter(|_| is_call).map(Arc::new),
             });
         }
     }

@@ -22,7 +22,7 @@ use crate::mailbox::live_output::{LiveOutputs, OutputFollower};
 use crate::mailbox::requests::{Declined, Notification, answered};
 use crate::record::{
     ApprovalId, ApprovalResolved, ClientCall, ExpandedCommand, InputId, InputLimits, InputMode,
-    Record, Who,
+    Record, RequestedCall, Who,
 };
 use crate::session::view::ContextPolicy;
 use authority::ChildMemory;
@@ -31,7 +31,9 @@ use calls::ClientTools;
 pub use calls::NewClientCall;
 use llm_worker::attachment::{MAX_FILES, attachment, check_total};
 use llm_worker::{Attachment, Price};
-use protocol::method::{Cancel, MatchedCalls, Pause, PreviewedCall, Resume, Verb, Withdraw};
+use protocol::method::{
+    Cancel, MatchedCalls, OfferedTool, OfferedTools, Pause, PreviewedCall, Resume, Verb, Withdraw,
+};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -125,6 +127,16 @@ impl NewText {
         }
     }
 
+    /// What gates see of it: of a call the whole of its arguments, of which the text has the beginning.
+    pub(super) fn judged_text(&self) -> String {
+        if let Self::Accept(submission) = self
+            && let Some(call) = &submission.input.call
+        {
+            return format!("{} {}", call.tool, call.arguments);
+        }
+        self.text().to_owned()
+    }
+
     /// The files to store.
     pub(super) fn files(&mut self) -> Vec<NewFile> {
         match self {
@@ -205,6 +217,8 @@ pub struct NewInput {
     pub by: Option<Who>,
     /// The files beside the text, at most [`MAX_FILES`].
     pub files: Vec<NewFile>,
+    /// A call that its turn makes in place of asking a model; `text` is ignored.
+    pub call: Option<Box<RequestedCall>>,
 }
 
 /// A file for a model: an image or a document.
@@ -712,6 +726,25 @@ impl Client {
     #[must_use]
     pub fn features(&self) -> &RegistryReport {
         self.registry.report()
+    }
+
+    /// The tools that a client can ask for, by name: all but the one by which the model calls those that requests leave out.
+    #[must_use]
+    pub fn offered_tools(&self) -> OfferedTools {
+        let tools = self.registry.tools();
+        let offered = tools
+            .iter()
+            .filter(|tool| tools.caller.as_ref() != Some(&tool.definition.name))
+            .map(|tool| OfferedTool {
+                name: tool.definition.name.clone(),
+                description: tool.definition.description.clone(),
+                schema: tool.definition.schema.to_string(),
+                effect: tool.definition.effect.word().to_owned(),
+                feature: tool.feature.to_string(),
+            });
+        OfferedTools {
+            tools: offered.collect(),
+        }
     }
 
     /// The limits of a turn whose input was submitted without limits.

@@ -149,6 +149,17 @@ impl Batch {
         &self.records
     }
 
+    /// The newest result of a call in it.
+    pub(crate) fn result(&self) -> Option<&ToolFinished> {
+        self.records.iter().rev().find_map(|record| {
+            if let Record::ToolFinished(finished) = record {
+                Some(finished)
+            } else {
+                None
+            }
+        })
+    }
+
     /// The records of a refused batch.
     pub(crate) fn into_records(self) -> Vec<Record> {
         self.records

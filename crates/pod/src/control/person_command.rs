@@ -1,9 +1,11 @@
-//! Commands of a person: the text of one as an input, and the call that its turn makes. Pure: depends on no turn.
+//! Inputs whose turn makes one call and asks no model: commands of a person, and calls that clients ask for. Pure:
+//! depends on no turn.
 
 use super::limits::MAX_ARGUMENTS;
 use super::submit_error::SubmitError;
+use crate::feature::FeatureRegistry;
 use crate::permission::{HostTerms, Remedy};
-use crate::record::{command_of, command_text};
+use crate::record::{self, RequestedCall, command_of, command_text};
 use crate::session::queue::QueuedInput;
 use llm_worker::effect::NewCall;
 
@@ -34,8 +36,34 @@ pub(super) fn no_tool(terms: &HostTerms) -> SubmitError {
     ))
 }
 
-/// The call of an input that is a command.
+/// The text of an input for a call that a client asks for.
+///
+/// # Errors
+/// There is no such tool, or the arguments are too long.
+pub(super) fn call_text(
+    registry: &FeatureRegistry,
+    call: &RequestedCall,
+) -> Result<String, SubmitError> {
+    if registry.tools().get(&call.tool).is_none() {
+        let why = format!("there is no tool called `{}`", call.tool);
+        return Err(SubmitError::NoTool(why));
+    }
+    let bytes = call.arguments.len();
+    if bytes > MAX_ARGUMENTS {
+        let why = format!("the arguments have {bytes} bytes; at most {MAX_ARGUMENTS} are allowed");
+        return Err(SubmitError::TooLong(why));
+    }
+    Ok(record::call_text(call))
+}
+
+/// The call of an input that is one.
 pub(super) fn call(terms: &HostTerms, input: &QueuedInput) -> Option<NewCall> {
+    if let Some(RequestedCall { tool, arguments }) = &input.call {
+        return Some(NewCall {
+            name: tool.clone(),
+            arguments: arguments.clone(),
+        });
+    }
     let command = command_of(&input.text).unwrap_or(&input.text);
     input.run.then(|| NewCall {
         name: terms.shell.to_owned(),

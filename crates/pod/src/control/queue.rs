@@ -38,12 +38,12 @@ pub(super) fn next_turn(state: &SessionState, rule: TakeRule) -> Option<Vec<Inpu
         return None;
     }
     let waiting = || state.queued.iter().map(|waiting| waiting.input);
-    // A command of a person has a turn of its own.
+    // A command of a person and a call of a client have a turn of their own.
     let until_command = || {
         state
             .queued
             .iter()
-            .take_while(|waiting| !waiting.run)
+            .take_while(|waiting| !waiting.is_call())
             .map(|waiting| waiting.input)
     };
     match rule {

@@ -44,7 +44,7 @@ use crate::hook::GateOutcome;
 use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_PIGGYBACK;
 use crate::mailbox::requests::Wakeup;
-use crate::record::{ApprovalId, InputId, SystemItem, Who};
+use crate::record::{ApprovalId, InputId, SystemItem, ToolFinished, Who};
 use crate::session::approvals::MAX_OPEN_APPROVALS;
 use crate::session::spent::Spent;
 use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome};
@@ -53,6 +53,7 @@ use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
 use llm_worker::{CallId, ModelEvent};
 use session_store::MAX_BATCH_RECORDS;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
 use tracing::field::Empty;
 use tracing::{Span, debug, info_span, warn};
@@ -93,8 +94,10 @@ pub(super) struct Running {
     /// What the session had used when the turn began.
     before: Spent,
     cancelled: bool,
-    /// It runs a command of a person.
+    /// It makes the call of a person's command or of a client, and asks no model.
     is_command: bool,
+    /// The result of that call.
+    result: Option<Arc<ToolFinished>>,
     /// It had ended before the pod was opened.
     reopened: bool,
     /// Whether it was asked to wait before its next request.
@@ -314,6 +317,7 @@ impl Running {
             before,
             cancelled: false,
             is_command: false,
+            result: None,
             reopened: false,
             holds: false,
             view_change: ViewChange::default(),
@@ -607,8 +611,13 @@ impl Running {
                 core.collect(&|call| calls.runs(call));
                 self.info.used_up = self.used_up(core, &request);
                 self.info.end_gates = self.any_end_gate(core) || self.answering.paused.is_some();
+                let result = self.is_command.then_some(&mut self.result);
                 core.append_of_turn(|piggybacked| {
-                    Batch::of_turn(request, &self.info, approval, piggybacked)
+                    let batch = Batch::of_turn(request, &self.info, approval, piggybacked);
+                    if let (Some(result), Some(new)) = (result, batch.result()) {
+                        *result = Some(Arc::new(new.clone()));
+                    }
+                    batch
                 });
             }
             Effect::Send(request) => {
@@ -712,6 +721,7 @@ impl Running {
             steps: requests,
             usage,
             cost,
+            result: self.result.clone(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The end of a turn. Does not depend on the log.
 
+use crate::record::ToolFinished;
 use crate::session::calls::RefusedCall;
 use crate::session::fold::Hold;
 use llm_worker::effect::Outcome;
@@ -28,6 +29,9 @@ pub struct TurnEnd {
     /// Why the pod is held now, if the turn ended at a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Box<Hold>>,
+    /// The result of its call, if its input was a call or a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Arc<ToolFinished>>,
 }
 
 impl TurnEnd {
@@ -50,6 +54,7 @@ impl TurnEnd {
             cost: None,
             paused: None,
             held: None,
+            result: None,
         }
     }
 
@@ -70,6 +75,7 @@ impl TurnEnd {
             outcome: next.outcome,
             paused: next.paused,
             held: next.held,
+            result: next.result.or(self.result),
         }
     }
 }

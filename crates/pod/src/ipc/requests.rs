@@ -6,13 +6,13 @@ use super::feed::Feed;
 use super::hub::Hub;
 use super::tail::{Line, LineKind, Older};
 use crate::control::{Client, NewClientCall, NewInput, SubmitError};
-use crate::record::Who;
+use crate::record::{RequestedCall, Who};
 use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
     AcceptedInput, Ask, Attach, Attached, CallTool, Cancel, Done, EditInput, GetPastCalls,
-    HeldFile, Method, Notify, Page, PreviewCall, RecordPage, Report, SendFile, SendInput, SetDraft,
-    Shutdown, StopJob, ToolAnswer, Undo, Verb, Wait,
+    HeldFile, Method, Notify, Page, PreviewCall, RecordPage, Report, SendCall, SendFile, SendInput,
+    SetDraft, Shutdown, StopJob, ToolAnswer, Undo, Verb, Wait,
 };
 use protocol::record::RecordLine;
 use protocol::status::DeliveryMode;
@@ -32,7 +32,12 @@ pub(super) async fn carry_out(hub: &Arc<Hub>, method: Method, by: Who) -> Answer
             format!("a `cmd_id` has 1 to {MAX_CMD_ID} bytes"),
         )),
         // The pod itself knows those of inputs, also after a restart; a piece of a file has its digest.
-        Some(cmd_id) if !matches!(method, Method::SendInput(_) | Method::SendFile(_)) => {
+        Some(cmd_id)
+            if !matches!(
+                method,
+                Method::SendInput(_) | Method::SendCall(_) | Method::SendFile(_)
+            ) =>
+        {
             hub.answers
                 .once(&cmd_id, &method, perform(hub, method.clone(), by))
                 .await
@@ -58,6 +63,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             let report = serde_json::to_value(client.features()).map_err(internal)?;
             return answer(&Report { report });
         }
+        Method::GetTools(_) => return answer(&client.offered_tools()),
         Method::GetApprovals(_) => {
             let status = client
                 .status()
@@ -114,6 +120,24 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
                 output_schema,
                 by,
                 files,
+                call: None,
+            };
+            let accepted = client.send(input).await.map_err(refused)?;
+            return answer(&AcceptedInput {
+                input: accepted.input,
+            });
+        }
+        Method::SendCall(SendCall {
+            tool,
+            arguments,
+            cmd_id,
+        }) => {
+            let arguments = serde_json::to_string(&arguments).map_err(internal)?;
+            let input = NewInput {
+                call: Some(Box::new(RequestedCall { tool, arguments })),
+                key: Some(cmd_id),
+                by,
+                ..NewInput::default()
             };
             let accepted = client.send(input).await.map_err(refused)?;
             return answer(&AcceptedInput {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use session_store::MAX_CHECKPOINT_BYTES;
 
 /// The version of the bytes and of the fold's result: raised when either changes.
-pub const VERSION: u32 = 29;
+pub const VERSION: u32 = 30;
 
 /// The parts of a checkpoint besides the state, collected during the fold: items and clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -44,7 +44,7 @@ pub struct GoingOn {
     pub limits: Option<InputLimits>,
     /// What the session had used when a turn took it.
     pub since: Spent,
-    /// It is a command of a person: only a call that waits for a person goes on with it.
+    /// It is a command of a person or a call of a client: only a call that waits for a person goes on with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run: bool,
 }
@@ -197,7 +197,7 @@ impl SessionState {
         self.going_on.filter(|_| self.is_interrupted())
     }
 
-    /// Whether the next turn goes on with the newest one. A command of a person that was cut off is not run again, and no
+    /// Whether the next turn goes on with the newest one. A call of a person or a client that was cut off is not run again, and no
     /// model is asked about it.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
@@ -441,7 +441,7 @@ impl SessionState {
                 };
                 self.standing.taken(&queued, self.items + 1);
                 let item = queued.item();
-                let run = queued.run;
+                let run = queued.is_call();
                 // A steered input only adds to what the turn does.
                 if !queued.mode.steers() || queued.output_schema.is_some() {
                     self.output_schema = queued.output_schema;

@@ -2,7 +2,8 @@
 //! what the actor does next is decided in `control::queue`.
 
 use crate::record::{
-    Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, Who, command_item,
+    Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, RequestedCall,
+    Who, call_item, command_item,
 };
 use llm_worker::{Attachment, Item};
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ pub const MAX_KEYS: usize = 256;
 #[serde(deny_unknown_fields)]
 pub struct QueuedInput {
     pub input: InputId,
-    /// The exact model-visible text, except with `run`; every status shares it.
+    /// The exact model-visible text, except with `run` and `call`; every status shares it.
     pub text: Arc<str>,
     /// A person's command, as in the record.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -34,19 +35,29 @@ pub struct QueuedInput {
     /// The files beside the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// The call that its turn makes, as in the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<RequestedCall>,
 }
 
 impl QueuedInput {
     /// What the model reads once a turn took it.
     #[must_use]
     pub fn item(&self) -> Item {
-        match self.run {
-            true => command_item(&self.text),
-            false => Item::User {
+        match (&self.call, self.run) {
+            (Some(call), _) => call_item(call),
+            (None, true) => command_item(&self.text),
+            (None, false) => Item::User {
                 text: self.text.to_string(),
                 attachments: self.attachments.clone(),
             },
         }
+    }
+
+    /// Whether its turn makes one call and asks no model: a person's command, or a call of a client.
+    #[must_use]
+    pub fn is_call(&self) -> bool {
+        self.run || self.call.is_some()
     }
 }
 
@@ -123,6 +134,7 @@ impl InputQueue {
             again,
             command: _,
             attachments,
+            call,
         } = queued.clone();
         let text = text.into();
         let output_schema = output_schema.map(Arc::from);
@@ -136,6 +148,7 @@ impl InputQueue {
             again,
             by,
             attachments,
+            call,
         });
         if let Some(key) = key {
             self.keys.push(key, input);

@@ -317,7 +317,7 @@ fn what_a_fold_is_kept_in_is_pinned() {
     let digest = blake3::hash(&bytes).to_hex();
     assert_eq!(
         (VERSION, digest.as_str()),
-        (29, PINNED),
+        (30, PINNED),
         "{}",
         String::from_utf8_lossy(&bytes)
     );

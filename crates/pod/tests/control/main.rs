@@ -55,6 +55,7 @@ mod record_mirrors;
 mod record_strategy;
 mod reload;
 mod replay;
+mod requested_calls;
 mod restore;
 mod service_events;
 mod stage_cleanup;

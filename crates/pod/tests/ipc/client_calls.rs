@@ -336,3 +336,34 @@ fn what_must_not_be_shown_is_not_shown_to_clients() {
     }
     scene.close();
 }
+
+#[test]
+fn a_driver_asks_for_a_call_of_any_tool_and_waits_for_its_result() {
+    let echo = echo("Echo", ToolEffect::Effectful);
+    let scene = scene(&[&echo]);
+    let mut driver = scene.driver();
+    let offered = driver.ask("tools", json!({})).unwrap();
+    assert_eq!(
+        (&offered["tools"][0]["name"], &offered["tools"][0]["effect"]),
+        (&json!("Echo"), &json!("effectful"))
+    );
+    let call = json!({ "tool": "Echo", "arguments": { "b": 1, "a": 2 }, "cmd_id": "c" });
+    let accepted = driver.ask("call", call.clone()).unwrap();
+    assert_eq!(driver.ask("call", call).unwrap(), accepted, "the same call");
+    let ended = driver.ask("wait", accepted.clone()).unwrap();
+    assert_eq!(ended["result"]["outcome"]["status"], "ok");
+    assert_eq!(ended["result"]["outcome"]["summary"], r#"{"a":2,"b":1}"#);
+    let unknown = driver.ask("call", json!({ "tool": "Ehco", "cmd_id": "d" }));
+    assert_eq!(Raw::kind(unknown), "params");
+    let queued = scene
+        .journal()
+        .into_iter()
+        .find(|line| line.contains("\"input_queued\""));
+    let queued: Value = serde_json::from_str(&queued.unwrap()).unwrap();
+    assert_eq!(
+        (&queued["call"]["tool"], &queued["by"]["role"]),
+        (&json!("Echo"), &json!("driver"))
+    );
+    assert_eq!(echo.ran().len(), 1);
+    scene.close();
+}

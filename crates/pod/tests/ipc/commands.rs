@@ -44,6 +44,7 @@ fn a_viewer_changes_nothing() {
     for (method, params) in [
         ("input", json!({ "text": "t", "cmd_id": id })),
         ("file", json!({ "data": "", "cmd_id": id })),
+        ("call", json!({ "tool": "t", "cmd_id": id })),
         (
             "edit_input",
             json!({ "input": 1, "text": "t", "cmd_id": id }),

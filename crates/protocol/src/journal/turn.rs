@@ -25,7 +25,7 @@ bodies! {
     /// Body of `input_queued`: it waits for a turn.
     InputQueued: Default Eq {
         input: InputId,
-        // The exact model-visible text, except with `run`.
+        // The exact model-visible text, except with `run` and `call`.
         text: String,
         /// A shell command of a person, which is the text behind its `!`.
         // A person's command: the turn runs it and asks no model. The text is `! ` and the command; what the model reads is
@@ -48,6 +48,17 @@ bodies! {
         command ?: ExpandedCommand,
         /// The files beside the text; an edit keeps them.
         attachments =: Vec<Attachment>,
+        /// The call that its turn makes in place of asking a model, for the client in `by`.
+        // The text is for people: the tool and the beginning of the arguments. What the model reads is
+        // [`call_item`](super::call_item).
+        call ?: RequestedCall,
+    }
+    /// A call of a tool that a client asked for; part of [`InputQueued`].
+    #[serde(deny_unknown_fields)]
+    RequestedCall: Eq {
+        tool: String,
+        /// A JSON object, as text.
+        arguments: String,
     }
     /// A command of a person that became an input; part of [`InputQueued`].
     #[serde(deny_unknown_fields)]

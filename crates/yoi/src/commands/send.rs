@@ -17,10 +17,9 @@ use host::compose::model::OFFLINE;
 use host::env::Env;
 use host::exit::{Exit, Failure};
 use host::pods::Pods;
-use llm_worker::Outcome;
-use protocol::MAX_PAGE;
-use protocol::method::{Page, Role, SendInput};
-use protocol::record::{RecordBody, ToolOutcome};
+use llm_worker::{Outcome, ResultStatus, ToolOutcome};
+use pod::record::ToolFinished;
+use protocol::method::{Role, SendInput};
 use protocol::status::DeliveryMode;
 use serde_json::json;
 use std::time::Instant;
@@ -74,96 +73,94 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             }
             return Ok(Exit::Done);
         }
-        let wait = pod.begin_wait(input)?;
-        let Ended { end, folded } = pod
-            .end(&wait, input)
-            .await
-            .map_err(|failure| kept(failure, &name, input))?;
-        if args.run && end.outcome == Outcome::Done {
-            let result = result_of(&mut pod, input, folded).await?;
-            return told(&name, input, result, args.json);
-        }
-        let ended = FinishedRun {
-            end,
-            streamed: false,
-            output: AnswerForm::Free,
-            ending: None,
-            late: None,
+        let shown = EndForm {
+            json: args.json,
+            is_planner,
+            began,
         };
-        let json = args.json;
-        let terminal = env.stdout_terminal;
-        let colour = env.colour();
-        let style = OutputStyle {
-            json,
-            terminal,
-            quiet: true,
-            stream: false,
-            colour,
-            cells: None,
-            answer: Look::of_stdout(),
-        };
-        Ok(ending::report(
-            &ended,
-            EndedIn::live(&name, is_planner),
-            style,
-            began.elapsed(),
-        ))
+        wait_for(&mut pod, &name, input, &shown, env).await
     })?
 }
 
-/// The result of a person's command, whose turn took this input. None if it is not among the newest records.
-async fn result_of(
-    pod: &mut LiveClient,
-    input: u64,
-    folded: u64,
-) -> Result<Option<ToolOutcome>, Failure> {
-    let page = pod
-        .ask(&Page {
-            before: folded.saturating_add(1),
-            limit: MAX_PAGE,
-        })
-        .await?;
-    let records = page
-        .records
-        .iter()
-        .filter_map(|line| line.read().ok())
-        .map(|view| view.body);
-    let turn = records.skip_while(
-        |body| !matches!(body, RecordBody::InputConsumed(taken) if taken.input == input),
-    );
-    let result = |body| {
-        if let RecordBody::ToolFinished(finished) = body {
-            Some(finished.outcome)
-        } else {
-            None
-        }
-    };
-    Ok(turn.filter_map(result).next())
+/// How the end of an input's turn is shown.
+pub(super) struct EndForm {
+    pub(super) json: bool,
+    pub(super) is_planner: bool,
+    pub(super) began: Instant,
 }
 
-/// Prints what a command printed. A command that failed is not done.
-fn told(name: &str, input: u64, result: Option<ToolOutcome>, json: bool) -> Result<Exit, Failure> {
-    let Some(ToolOutcome {
+/// Waits for the end of an input's turn, and prints the answer; of a command or a call its result.
+pub(super) async fn wait_for(
+    pod: &mut LiveClient,
+    name: &str,
+    input: u64,
+    shown: &EndForm,
+    env: &Env,
+) -> Result<Exit, Failure> {
+    let &EndForm {
+        json,
+        is_planner,
+        began,
+    } = shown;
+    let wait = pod.begin_wait(input)?;
+    let Ended { end, .. } = pod
+        .end(&wait, input)
+        .await
+        .map_err(|failure| kept(failure, name, input))?;
+    if end.outcome == Outcome::Done
+        && let Some(result) = &end.result
+    {
+        return told(name, input, result, json);
+    }
+    let ended = FinishedRun {
+        end,
+        streamed: false,
+        output: AnswerForm::Free,
+        ending: None,
+        late: None,
+    };
+    let style = OutputStyle {
+        json,
+        terminal: env.stdout_terminal,
+        quiet: true,
+        stream: false,
+        colour: env.colour(),
+        cells: None,
+        answer: Look::of_stdout(),
+    };
+    Ok(ending::report(
+        &ended,
+        EndedIn::live(name, is_planner),
+        style,
+        began.elapsed(),
+    ))
+}
+
+/// Prints what a command printed, or what a call gave. One that failed is not done.
+fn told(name: &str, input: u64, result: &ToolFinished, json: bool) -> Result<Exit, Failure> {
+    let ToolOutcome {
         status,
         summary,
         content,
         ..
-    }) = result
-    else {
-        let why = format!("the result of input {input} is not among the newest records");
-        return Err(Failure::new(Exit::Failed, why).help(format!("`yoi log {name}` shows it")));
-    };
-    let content = content.unwrap_or_default();
+    } = &result.outcome;
+    let is_ok = *status == ResultStatus::Ok;
     if json {
-        out::json(
-            &json!({ "pod": name, "input": input, "status": status, "summary": summary, "output": content }),
-        );
+        let status = status.word();
+        let mut document = json!({ "pod": name, "input": input, "status": status, "summary": summary, "output": content });
+        if let (Some(data), Some(fields)) = (&result.data, document.as_object_mut()) {
+            let value = data.value.clone().unwrap_or_else(|| json!(data.output));
+            fields.insert("data".to_owned(), value);
+        }
+        out::json(&document);
     } else if !content.is_empty() {
-        out::lines(for_people(&content).trim_end());
+        out::lines(for_people(content).trim_end());
+    } else if is_ok && result.command.is_none() {
+        out::line(&for_people(summary));
     }
-    if status == "ok" {
+    if is_ok {
         Ok(Exit::Done)
     } else {
-        Err(Failure::new(Exit::Failed, summary))
+        Err(Failure::new(Exit::Failed, summary.clone()))
     }
 }

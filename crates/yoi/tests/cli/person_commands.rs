@@ -91,3 +91,55 @@ fn a_script_sends_one_and_a_pod_without_bash_says_what_to_do() {
     host.end(Signal::TERM);
     scene.sound("p");
 }
+
+#[test]
+fn a_script_calls_a_tool_and_gets_its_result() {
+    let (scene, host) = scene(&[], &[]);
+    scene.write("a.txt", "one\n");
+    let read = scene
+        .yoi(&["call", "p", "Read", r#"{"path":"a.txt"}"#])
+        .ends(0);
+    assert!(read.out.contains("one"), "{}", read.out);
+    let lost = scene
+        .yoi(&["call", "p", "Read", r#"{"path":"b.txt"}"#])
+        .ends(1);
+    assert!(lost.err.contains("b.txt"), "{}", lost.err);
+    for (arguments, words) in [
+        (vec!["call", "p", "Raed"], "there is no tool called `Raed`"),
+        (vec!["call", "p", "Read", "[]"], "no JSON object"),
+    ] {
+        let refused = scene.yoi(&arguments);
+        assert!(refused.err.contains(words), "{}", refused.err);
+    }
+    let told = scene
+        .yoi(&[
+            "call",
+            "p",
+            "Read",
+            r#"{"path":"a.txt"}"#,
+            "--json",
+            "--key",
+            "k",
+        ])
+        .ends(0)
+        .json();
+    assert_eq!((&told["status"], &told["input"]), (&json!("ok"), &json!(3)));
+    // A later start knows it, too.
+    host.end(Signal::TERM);
+    let host = Host::start(&scene, &[]);
+    let again = scene
+        .yoi(&[
+            "call",
+            "p",
+            "Read",
+            r#"{"path":"a.txt"}"#,
+            "--json",
+            "--key",
+            "k",
+        ])
+        .ends(0)
+        .json();
+    assert_eq!(again, told);
+    host.end(Signal::TERM);
+    scene.sound("p");
+}

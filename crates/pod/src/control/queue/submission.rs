@@ -418,7 +418,7 @@ impl Submissions {
         let registry = core.registry.clone();
         let callbacks = core.callbacks.clone();
         let blobs = core.store.blobs.clone();
-        let text = new.text().to_owned();
+        let text = new.judged_text();
         self.step = Step::Preparing(Box::new(new));
         self.task.spawn(async move {
             let view = || PromptView {
@@ -546,6 +546,7 @@ impl Submissions {
                         again: None,
                         command: command.map(|made| *made),
                         attachments,
+                        call: new.call.map(|call| *call),
                     }
                     .into(),
                 );
@@ -647,7 +648,7 @@ fn expand(core: &Core, new: &mut NewText) -> Result<Option<AskedCommand>, Submit
     let NewText::Accept(Submission { input, command, .. }) = new else {
         return Ok(None);
     };
-    if !input.expand || input.run {
+    if !input.expand || input.run || input.call.is_some() {
         return Ok(None);
     }
     let expanded = core.registry.expand(&input.text);
@@ -674,25 +675,26 @@ fn resumed(core: &Core, by: Option<&Who>) -> Option<Record> {
     })
 }
 
-/// The text of a person's command in the journal; none for another input.
+/// The text in the journal of a person's command or a client's call; none for another input.
 fn as_command(core: &Core, new: &NewText) -> Result<Option<String>, SubmitError> {
     let terms = core.permission.policy.terms;
     let wrong = |why: String| Err(SubmitError::Arguments(why));
     match new {
-        NewText::Accept(Submission { input, .. }) if input.run => {
-            if input.mode != InputMode::Queue {
-                return wrong(
-                    "a command has a turn of its own: no running turn takes it".to_owned(),
-                );
+        NewText::Accept(Submission { input, .. }) if input.run || input.call.is_some() => {
+            let what = if input.run { "a command" } else { "a call" };
+            if input.mode != InputMode::Queue || (input.run && input.call.is_some()) {
+                let why = "has a turn of its own: no running turn takes it";
+                return wrong(format!("{what} {why}"));
             }
             if input.limits.is_some() || input.output_schema.is_some() {
-                return wrong(
-                    "a command asks no model: it takes neither limits nor an output schema"
-                        .to_owned(),
-                );
+                let why = "asks no model: it takes neither limits nor an output schema";
+                return wrong(format!("{what} {why}"));
             }
             if !input.files.is_empty() {
-                return wrong("a command asks no model: it takes no files".to_owned());
+                return wrong(format!("{what} asks no model: it takes no files"));
+            }
+            if let Some(call) = &input.call {
+                return person_command::call_text(&core.registry, call).map(Some);
             }
             if core.registry.tools().get(terms.shell).is_none() {
                 return Err(person_command::no_tool(&terms));
@@ -712,6 +714,17 @@ fn as_command(core: &Core, new: &NewText) -> Result<Option<String>, SubmitError>
                     "input {input} is a command: its text is `!` and a command; withdraw it to send another input"
                 )),
             }
+        }
+        NewText::Edit { input, .. }
+            if core
+                .state
+                .queued
+                .get(*input)
+                .is_some_and(|waiting| waiting.call.is_some()) =>
+        {
+            wrong(format!(
+                "input {input} is a call and has no text; withdraw it to send another input"
+            ))
         }
         NewText::Accept(_) | NewText::Edit { .. } => Ok(None),
     }

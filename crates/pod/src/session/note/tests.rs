@@ -149,6 +149,7 @@ fn the_first_input_and_the_newest_files_are_remembered() {
         by: None,
         run: false,
         attachments: Vec::new(),
+        call: None,
     };
     (1..=12).for_each(|input| facts.taken(&queued(input), input));
     let known: Vec<u64> = facts.inputs.iter().map(|it| it.input).collect();
