@@ -39,6 +39,7 @@ use api_core::source::{CheckedSource, ProviderFeature, SourceProvider};
 use api_core::tools as sources;
 use api_fireflies::{self as fireflies, Fireflies};
 use api_github::{self as github, GitHub};
+use api_gitlab::{self as gitlab, GitLab};
 use api_slack::{self as slack, Slack};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule, HostCapability};
 use pod::hook::{
@@ -159,6 +160,9 @@ opt_in! {
     github: |own, _| GitHub::new(own),
         [Can::provide(ISSUES.name()), Can::provide(MERGE_REQUESTS.name()),
          Can::provide(PIPELINES.name()), Can::provide(RELEASES.name()), Can::ANY_ENRICHING];
+    gitlab: |own, _| GitLab::new(own),
+        [Can::provide(ISSUES.name()), Can::provide(MERGE_REQUESTS.name()),
+         Can::provide(PIPELINES.name()), Can::provide(RELEASES.name()), Can::ANY_ENRICHING];
     slack: |own, _| Slack::new(own),
         [Can::provide(MESSENGER.name()), Can::ANY_ENRICHING];
     fireflies: |own, _| Fireflies::new(own),
@@ -258,8 +262,9 @@ pub fn checked_sources(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,
 ) -> Vec<Box<dyn CheckedSource>> {
-    let rows: [(FeatureId, MadeSource); 4] = [
+    let rows: [(FeatureId, MadeSource); 5] = [
         (github::ID, checked::<github::Repository>),
+        (gitlab::ID, checked::<gitlab::Project>),
         (slack::ID, checked::<slack::SlackWorkspace>),
         (fireflies::ID, checked::<fireflies::MeetingAccount>),
         (clickup::ID, checked::<clickup::ClickUpList>),

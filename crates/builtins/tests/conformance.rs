@@ -25,6 +25,7 @@ fn settings(id: &FeatureId) -> Settings {
         "output-validate" => json!({"schema": {"type": "object"}}),
         "redact" => json!({"patterns": ["canary-[0-9]+"]}),
         "github" => json!({"owner": "octocat", "repo": "hello"}),
+        "gitlab" => json!({"project": "group/hello"}),
         "slack" => json!({"token": {"secret": "slack"}}),
         "fireflies" => json!({"token": {"secret": "fireflies"}}),
         "clickup" => json!({"list": "90", "token": {"secret": "clickup"}}),

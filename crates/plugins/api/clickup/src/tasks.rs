@@ -8,7 +8,7 @@ use api_core::arguments::{
 };
 use api_core::entity::{Comment, Issue, Status, StatusCategory, User};
 use api_core::http::{Method, with_query};
-use api_core::page::{ItemPage, Slice};
+use api_core::page::ItemPage;
 use api_core::provider::{Answer, IssueProvider};
 use api_core::reading::{each, flag, id, list, needed, number, text};
 use api_core::walk::Piece;
@@ -73,10 +73,7 @@ impl IssueProvider for ClickUpList {
     fn statuses(&self, wanted: StatusQuery) -> Answer<'_, ItemPage<Status>> {
         Box::pin(async move {
             let list = self.list_of(wanted.project_key.as_deref())?;
-            Ok(ItemPage::of_all(
-                self.statuses_of(list).await?,
-                Slice::new(0, 100),
-            ))
+            Ok(ItemPage::short(self.statuses_of(list).await?))
         })
     }
 

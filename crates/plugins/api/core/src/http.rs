@@ -31,7 +31,7 @@ use std::time::Duration;
 pub use http_client::{BaseUrl, Method};
 pub use kept::HttpReply;
 pub use limits::{LONGEST_WAIT, TRIES};
-pub use lists::{List, Whole, sent};
+pub use lists::{List, ValueList, Whole, sent};
 
 /// The most bytes of an answer.
 pub const MAX_BODY: usize = 8 << 20;
@@ -54,7 +54,8 @@ pub struct Vendor {
     pub name: &'static str,
     /// Headers of each request.
     pub headers: &'static [Header],
-    /// JSON pointers to a vendor's words in an answer that is an error; those that are there are shown.
+    /// JSON pointers to a vendor's words in an answer that is an error: those that are there are shown, of lists and objects all
+    /// texts.
     pub words: &'static [&'static str],
     /// What a person or a model can do about a status, in place of what is said otherwise.
     pub steps: &'static [Step],
@@ -397,7 +398,9 @@ impl Http {
                 ServiceFault::new(ErrorKind::Corrupt, text)
             })?,
         };
-        let next = next(&headers).and_then(|url| self.below(&url));
+        // Of what has an effect, nothing goes on.
+        let next = next(&headers).filter(|_| method == Method::GET);
+        let next = next.map(|url| self.below(&url)).transpose()?;
         Ok(HttpReply {
             body,
             next,
@@ -405,11 +408,24 @@ impl Http {
         })
     }
 
-    /// The path below the base of a URL; none of one elsewhere, which gets no token of ours.
-    fn below(&self, url: &str) -> Option<String> {
-        let url = Url::parse(url).ok()?.to_string();
-        let rest = url.strip_prefix(&self.client.base().to_string())?;
-        rest.starts_with('/').then(|| rest.to_owned())
+    /// The path below the base of the URL at which a list goes on. Its host is not asked, and gets no token: servers behind a
+    /// proxy write one of their own.
+    fn below(&self, url: &str) -> Result<String, ServiceFault> {
+        let base = self.client.base().to_string();
+        let own = Url::parse(&format!("{base}/"));
+        let rest = own.ok().and_then(|own| {
+            let to = own.join(url).ok()?;
+            let rest = to.target().strip_prefix(own.target())?;
+            Some(format!("/{rest}"))
+        });
+        rest.ok_or_else(|| {
+            let url = escape_within(url, Lines::One, MAX_WORDS);
+            let text = format!(
+                "{} continues its list at {url}, which is not below {base}; check `base_url`",
+                self.vendor.name
+            );
+            ServiceFault::new(ErrorKind::Unavailable, text)
+        })
     }
 
     /// The error of an answer: what was asked, the vendor's words, the next step.
@@ -456,12 +472,8 @@ impl Http {
         let Ok(body) = serde_json::from_slice::<Value>(body) else {
             return escape_within(String::from_utf8_lossy(body).trim(), Lines::One, MAX_WORDS);
         };
-        let found: Vec<String> = self
-            .vendor
-            .words
-            .iter()
-            .filter_map(|at| crate::reading::text(&body, at))
-            .collect();
+        let words = self.vendor.words.iter().filter_map(|at| body.pointer(at));
+        let found: Vec<String> = words.flat_map(crate::reading::sentences).collect();
         escape_within(&found.join("; "), Lines::One, MAX_WORDS)
     }
 }

@@ -1,11 +1,40 @@
 //! Parts of the logs of jobs.
 
 use crate::arguments::JobLogQuery;
-use crate::entity::{JobLog, LogLine};
+use crate::entity::{Job, JobLog, LogLine, RunStatus};
+use crate::{ServiceFault, unfit};
+
+/// Most failed jobs of a pipeline whose logs are read, and the last lines of each that are shown.
+const MAX_LOGS: usize = 3;
+const LAST_LINES: usize = 40;
+
+/// The number in the argument `jobId`.
+///
+/// # Errors
+/// It is none.
+pub fn job_number(id: &str) -> Result<u64, ServiceFault> {
+    id.parse()
+        .map_err(|_| unfit("`jobId` must be the id of a job, as get_pipeline has it"))
+}
+
+/// The failed jobs whose logs are wanted.
+pub fn of_failed(jobs: &mut [Job], is_wanted: bool) -> impl Iterator<Item = &mut Job> {
+    let many = if is_wanted { MAX_LOGS } else { 0 };
+    let is_failed = |job: &&mut Job| job.status == RunStatus::Failed;
+    jobs.iter_mut().filter(is_failed).take(many)
+}
+
+/// The end of a log that was asked for, or why it is not there.
+#[must_use]
+pub fn told(log: Result<String, ServiceFault>) -> String {
+    match log {
+        Ok(text) => end(&text, LAST_LINES),
+        Err(fault) => format!("[not read: {}]", fault.message),
+    }
+}
 
 /// The last lines of a log.
-#[must_use]
-pub fn end(text: &str, many: usize) -> String {
+fn end(text: &str, many: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(many);
     lines.get(from..).unwrap_or_default().join("\n")

@@ -69,6 +69,12 @@ impl<T> ItemPage<T> {
         }
     }
 
+    /// A list that is short.
+    #[must_use]
+    pub fn short(all: Vec<T>) -> Self {
+        Self::of_all(all, Slice::new(0, MAX_LIMIT))
+    }
+
     /// A page of a list that continues at a cursor.
     #[must_use]
     pub fn at_cursor(items: Vec<T>, limit: u32, next_cursor: Option<String>) -> Self {

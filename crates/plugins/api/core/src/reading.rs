@@ -53,6 +53,23 @@ pub fn texts(of: &Value, at: &str, in_each: &str) -> Vec<String> {
         .collect()
 }
 
+/// All texts of a value, each behind the name of its field: `title: is too long`.
+#[must_use]
+pub fn sentences(of: &Value) -> Vec<String> {
+    match of {
+        Value::String(text) if !text.is_empty() => vec![text.clone()],
+        Value::Array(parts) => parts.iter().flat_map(sentences).collect(),
+        Value::Object(fields) => {
+            let named = fields.iter().flat_map(|(name, value)| {
+                let all = sentences(value).into_iter();
+                all.map(move |text| format!("{name}: {text}"))
+            });
+            named.collect()
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
 /// What an answer has to have: `what` is the thing, such as `an issue`, and `at` the pointer where nothing was found.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use crate::category;
 use crate::http::{self, BaseUrl, Http, Token, TokenForm, TokenSetting, Vendor};
 use crate::provider::Answer;
 use crate::values::{AskValues, ProjectValues, Values, within};
+use crate::{ServiceFault, unfit};
 use authority::{Net, Secret};
 use pod::feature::{
     CapabilityRequest, EnrichKey, FeatureDescriptor, FeatureId, FeatureInstallContext,
@@ -252,6 +253,17 @@ impl<P: SourceProvider> FeatureModule for ProviderFeature<P> {
         let live = Arc::new(self.live(net, secret));
         let instance = P::ABOUT.instance;
         P::stage(&live, &mut Stage { ctx, instance })
+    }
+}
+
+/// Checks the argument `projectKey` of a provider that has one project.
+///
+/// # Errors
+/// It names another one.
+pub fn only_project(own: &str, named: Option<&str>) -> Result<(), ServiceFault> {
+    match named.filter(|other| !other.is_empty() && !other.eq_ignore_ascii_case(own)) {
+        Some(_) => Err(unfit(format!("`projectKey`: only {own} is configured"))),
+        None => Ok(()),
     }
 }
 

@@ -10,8 +10,9 @@ use api_core::arguments::{
 };
 use api_core::entity::{Comment, Issue, RelatedIssue, Status, StatusCategory, User};
 use api_core::http::{List, Method, sent, with_query};
-use api_core::page::{ItemPage, Slice};
+use api_core::page::ItemPage;
 use api_core::provider::{Answer, IssueProvider};
+use api_core::source::only_project;
 use api_core::{ServiceFault, key, unfit};
 use llm_worker::ErrorKind;
 use serde_json::{Map, Value, json};
@@ -72,7 +73,7 @@ impl IssueProvider for Repository {
                 name: name.to_owned(),
                 category,
             });
-            Ok(ItemPage::of_all(all.into(), Slice::new(0, 100)))
+            Ok(ItemPage::short(all.into()))
         })
     }
 
@@ -98,11 +99,7 @@ impl IssueProvider for Repository {
 impl Repository {
     /// A repository is one project.
     fn only_project(&self, named: Option<&str>) -> Result<(), ServiceFault> {
-        let own = format!("{}/{}", self.owner, self.repo);
-        match named.filter(|other| !other.is_empty() && !other.eq_ignore_ascii_case(&own)) {
-            Some(_) => Err(unfit(format!("`projectKey`: only {own} is configured"))),
-            None => Ok(()),
-        }
+        only_project(&format!("{}/{}", self.owner, self.repo), named)
     }
 
     async fn list_issues(&self, wanted: IssueQuery) -> Result<ItemPage<Issue>, ServiceFault> {

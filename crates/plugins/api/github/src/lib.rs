@@ -16,7 +16,7 @@ use api_core::ServiceFault;
 use api_core::category::{GIT_REPOSITORY, ISSUE_TRACKER, RELEASE_LIST};
 use api_core::entity::{Comment, FileDiff, Issue, MergeRequest, Release};
 use api_core::http::{
-    Header, Http, List, Method, Step, TokenForm, TokenSetting, Vendor, with_query,
+    Header, Http, Method, Step, TokenForm, TokenSetting, ValueList, Vendor, with_query,
 };
 use api_core::provider::{Answer, ISSUES, MERGE_REQUESTS, PIPELINES, RELEASES};
 use api_core::reading::{flag, text};
@@ -150,19 +150,17 @@ impl SourceProvider for Repository {
 
     fn values(&self) -> Answer<'_, Values> {
         Box::pin(async move {
-            let mut values = Values::new();
-            for (path, at, property) in [
-                ("/labels", "/name", "labels"),
-                ("/assignees", "/login", "assignees"),
-            ] {
-                let path = self.list(path);
-                let read = |of: &Value| Ok(text(of, at));
-                let whole = self.http.whole(List::new(&path), read).await?;
-                if !whole.is_cut {
-                    values.insert(property, whole.items);
-                }
-            }
-            Ok(values)
+            let labels = ValueList {
+                property: "labels",
+                path: &self.list("/labels"),
+                at: "/name",
+            };
+            let people = ValueList {
+                property: "assignees",
+                path: &self.list("/assignees"),
+                at: "/login",
+            };
+            self.http.values(&[labels, people]).await
         })
     }
 

@@ -19,11 +19,8 @@ use api_core::provider::{Answer, MergeRequestProvider, PipelineProvider, Release
 use api_core::{ServiceFault, key, log, reading, unfit};
 use serde_json::{Value, json};
 
-/// Most runs of one commit whose jobs are read, and most failed jobs whose logs are.
+/// Most runs of one commit whose jobs are read.
 const MAX_RUNS: usize = 10;
-const MAX_LOGS: usize = 3;
-/// The last lines of the log of a failed job.
-const LOG_END: usize = 40;
 /// How ids of discussions begin that are of comments on lines, by the first of them.
 const REVIEW: &str = "review-";
 
@@ -43,9 +40,8 @@ impl MergeRequestProvider for Repository {
     fn diffs(&self, wanted: CommentQuery) -> Answer<'_, ItemPage<FileDiff>> {
         Box::pin(async move {
             let path = self.list(&format!("/pulls/{}/files", key::number(&wanted.key, PULL)?));
-            let read = |of: &Value| file(of).map(Some);
             self.http
-                .page(&self.files, List::new(&path), wanted.slice(), read)
+                .page_of(&self.files, &path, wanted.slice(), file)
                 .await
         })
     }
@@ -296,14 +292,8 @@ impl Repository {
                     .items,
             );
         }
-        let failed = jobs
-            .iter_mut()
-            .filter(|job| job.status == RunStatus::Failed);
-        for job in failed.take(MAX_LOGS).filter(|_| wanted.include_failed_logs) {
-            job.log = Some(match self.log(&job.id).await {
-                Ok(text) => log::end(&text, LOG_END),
-                Err(fault) => format!("[not read: {}]", fault.message),
-            });
+        for job in log::of_failed(&mut jobs, wanted.include_failed_logs) {
+            job.log = Some(log::told(self.log(&job.id).await));
         }
         Ok(Pipeline {
             id: sha.clone(),
@@ -318,12 +308,8 @@ impl Repository {
     }
 
     async fn log(&self, job: &str) -> Result<String, ServiceFault> {
-        let id = job.parse::<u64>();
-        let id =
-            id.map_err(|_| unfit("`jobId` must be the id of a job, as get_pipeline has it"))?;
-        self.http
-            .text(&self.at(&format!("/actions/jobs/{id}/logs")))
-            .await
+        let path = format!("/actions/jobs/{}/logs", log::job_number(job)?);
+        self.http.text(&self.at(&path)).await
     }
 }
 
@@ -360,9 +346,8 @@ impl ReleaseProvider for Repository {
     fn releases(&self, wanted: ReleaseQuery) -> Answer<'_, ItemPage<Release>> {
         Box::pin(async move {
             let path = self.list("/releases");
-            let read = |of: &Value| release(of).map(Some);
             self.http
-                .page(&self.releases, List::new(&path), wanted.slice(), read)
+                .page_of(&self.releases, &path, wanted.slice(), release)
                 .await
         })
     }

@@ -5,6 +5,7 @@ use crate::ServiceFault;
 use crate::entity::Named;
 use crate::page::{ItemPage, Slice};
 use crate::reading;
+use crate::values::Values;
 use crate::walk::{Piece, Walks};
 use serde_json::Value;
 
@@ -24,6 +25,14 @@ pub struct List<'a> {
 pub struct Whole<T> {
     pub items: Vec<T>,
     pub is_cut: bool,
+}
+
+/// The list with the values of a property of arguments, and the JSON pointer in each part at which a value stands.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueList<'a> {
+    pub property: &'static str,
+    pub path: &'a str,
+    pub at: &'a str,
 }
 
 impl<'a> List<'a> {
@@ -71,6 +80,21 @@ impl Http {
         walks.page(&query, slice, ask).await
     }
 
+    /// A page of the list at `path`, of which nothing is left out.
+    ///
+    /// # Errors
+    /// As for [`Self::page`].
+    pub async fn page_of<T: Named>(
+        &self,
+        walks: &Walks<T>,
+        path: &str,
+        slice: Slice,
+        read: impl Fn(&Value) -> Result<T, ServiceFault>,
+    ) -> Result<ItemPage<T>, ServiceFault> {
+        let read = |of: &Value| read(of).map(Some);
+        self.page(walks, List::new(path), slice, read).await
+    }
+
     /// A list as a whole, up to ten pieces of it.
     ///
     /// # Errors
@@ -92,6 +116,22 @@ impl Http {
             items,
             is_cut: next.is_some(),
         })
+    }
+
+    /// The values of a project, as texts in parts of lists. A list that is too long is left out.
+    ///
+    /// # Errors
+    /// As for [`Self::whole`].
+    pub async fn values(&self, of: &[ValueList<'_>]) -> Result<Values, ServiceFault> {
+        let mut values = Values::new();
+        for ValueList { property, path, at } in of {
+            let read = |of: &Value| Ok(reading::text(of, at));
+            let whole = self.whole(List::new(path), read).await?;
+            if !whole.is_cut {
+                values.insert(*property, whole.items);
+            }
+        }
+        Ok(values)
     }
 
     async fn piece<T>(
