@@ -264,7 +264,7 @@ pub fn checked_sources(
 ) -> Vec<Box<dyn CheckedSource>> {
     let rows: [(FeatureId, MadeSource); 5] = [
         (github::ID, checked::<github::Repository>),
-        (gitlab::ID, checked::<gitlab::Project>),
+        (gitlab::ID, checked::<gitlab::GitLabProject>),
         (slack::ID, checked::<slack::SlackWorkspace>),
         (fireflies::ID, checked::<fireflies::MeetingAccount>),
         (clickup::ID, checked::<clickup::ClickUpList>),

@@ -376,7 +376,8 @@ impl Http {
     }
 
     async fn exchange(&self, request: &HttpRequest<'_>) -> Result<Raw, Error> {
-        exchange(&self.client, request).await
+        let raw = exchange(&self.client, request).await?;
+        Ok(without_password(raw, &request.headers))
     }
 
     fn success(&self, method: &Method, path: &str, raw: Raw) -> Result<Raw, ServiceFault> {
@@ -532,6 +533,20 @@ async fn whole(client: &HttpClient, request: &HttpRequest<'_>) -> Result<Raw, Er
         headers,
         body,
     })
+}
+
+/// An answer without the user and token that were sent in one word: a vendor may repeat it, and whoever removes the token
+/// later does not find it there.
+fn without_password(mut raw: Raw, sent: &HeaderMap) -> Raw {
+    let sent = sent.get(header::AUTHORIZATION);
+    let word = sent.and_then(|of| of.to_str().ok()?.strip_prefix("Basic "));
+    if let Some(word) = word {
+        let body = String::from_utf8_lossy(&raw.body);
+        if body.contains(word) {
+            raw.body = body.replace(word, "[redacted]").into_bytes();
+        }
+    }
+    raw
 }
 
 /// The address of the next part in the header `Link`.

@@ -1,6 +1,6 @@
 //! Issues, their comments and their relations.
 
-use crate::Project;
+use crate::GitLabProject;
 use crate::mapping::{ISSUE, MERGE, comment, issue, listed_comment, related, user};
 use api_core::arguments::{
     CommentQuery, IssueChange, IssueLink, IssueQuery, IssueWish, LinkType, NewComment, NewIssue,
@@ -15,7 +15,7 @@ use api_core::source::only_project;
 use api_core::{ServiceFault, key, unfit};
 use serde_json::{Map, Value, json};
 
-impl IssueProvider for Project {
+impl IssueProvider for GitLabProject {
     fn issues(&self, wanted: IssueQuery) -> Answer<'_, ItemPage<Issue>> {
         Box::pin(self.list_issues(wanted))
     }
@@ -96,7 +96,7 @@ fn notes(key: &str) -> Result<String, ServiceFault> {
     }
 }
 
-impl Project {
+impl GitLabProject {
     async fn list_issues(&self, wanted: IssueQuery) -> Result<ItemPage<Issue>, ServiceFault> {
         only_project(&self.name, wanted.project_key.as_deref())?;
         if wanted.native_query.is_some() {

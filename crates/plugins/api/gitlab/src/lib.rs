@@ -75,10 +75,10 @@ pub struct Settings {
 }
 
 /// The feature for one project.
-pub type GitLab = ProviderFeature<Project>;
+pub type GitLab = ProviderFeature<GitLabProject>;
 
 /// The project while a pod runs.
-pub struct Project {
+pub struct GitLabProject {
     http: Http,
     name: String,
     lists: Lists,
@@ -95,7 +95,7 @@ struct Lists {
     releases: Walks<Release>,
 }
 
-impl SourceProvider for Project {
+impl SourceProvider for GitLabProject {
     const ABOUT: ProviderAbout = ProviderAbout {
         id: ID,
         name: mapping::VENDOR_NAME,
@@ -163,7 +163,7 @@ impl SourceProvider for Project {
     }
 }
 
-impl Project {
+impl GitLabProject {
     /// A path below the project, whose own path is one part of it.
     fn at(&self, path: &str) -> String {
         format!("/projects/{}{path}", encoded(&self.name))

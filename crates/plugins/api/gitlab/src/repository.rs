@@ -1,6 +1,6 @@
 //! Merge requests, pipelines and releases.
 
-use crate::Project;
+use crate::GitLabProject;
 use crate::mapping::{
     MERGE, VENDOR_NAME, comment, discussion, file, job, merge_request, release, run_status,
 };
@@ -18,7 +18,7 @@ use api_core::{ServiceFault, key, log, unfit};
 use llm_worker::ErrorKind;
 use serde_json::{Value, json};
 
-impl MergeRequestProvider for Project {
+impl MergeRequestProvider for GitLabProject {
     fn merge_requests(&self, wanted: MergeRequestQuery) -> Answer<'_, ItemPage<MergeRequest>> {
         Box::pin(self.list_merges(wanted))
     }
@@ -82,7 +82,7 @@ fn below(key: &str, path: &str) -> Result<String, ServiceFault> {
     Ok(format!("/merge_requests/{iid}{path}"))
 }
 
-impl Project {
+impl GitLabProject {
     async fn list_merges(
         &self,
         wanted: MergeRequestQuery,
@@ -228,7 +228,7 @@ impl Project {
     }
 }
 
-impl PipelineProvider for Project {
+impl PipelineProvider for GitLabProject {
     fn pipeline(&self, wanted: PipelineQuery) -> Answer<'_, Pipeline> {
         Box::pin(self.newest_pipeline(wanted))
     }
@@ -238,7 +238,7 @@ impl PipelineProvider for Project {
     }
 }
 
-impl ReleaseProvider for Project {
+impl ReleaseProvider for GitLabProject {
     fn releases(&self, wanted: ReleaseQuery) -> Answer<'_, ItemPage<Release>> {
         Box::pin(async move {
             let path = self.list("/releases", &[]);

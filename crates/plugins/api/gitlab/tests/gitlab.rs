@@ -10,7 +10,7 @@
 use api_core::provider::{IssueProvider, MergeRequestProvider, PipelineProvider, ReleaseProvider};
 use api_core::source::CheckedSource;
 use api_core::tools::CategoryTools;
-use api_gitlab::{GitLab, Project, Settings};
+use api_gitlab::{GitLab, GitLabProject, Settings};
 use authority::{Net, Secret};
 use pod::feature::FeatureModule;
 use serde_json::{Value, json};
@@ -554,12 +554,12 @@ fn the_newest_pipeline_has_its_jobs_and_logs_are_lines() {
 }
 
 /// Reads one answer, and returns what comes of it as JSON.
-type ReadOne = fn(&Project) -> Result<Value, String>;
+type ReadOne = fn(&GitLabProject) -> Result<Value, String>;
 
 /// Asks a method of the project.
 macro_rules! ask {
     ($method:ident, $arguments:tt) => {
-        |of: &Project| {
+        |of: &GitLabProject| {
             let arguments = serde_json::from_value(json!($arguments)).unwrap();
             let answer = answered(of.$method(arguments)).map_err(|fault| fault.message)?;
             Ok(serde_json::to_value(answer).unwrap())
