@@ -34,12 +34,13 @@ use crate::{
 };
 use HostCapability as Can;
 use api_clickup::{self as clickup, ClickUp};
-use api_core::provider::{ISSUES, MEETING_NOTES, MERGE_REQUESTS, MESSENGER, PIPELINES, RELEASES};
+use api_core::provider::{EPICS, ISSUES, MEETING_NOTES, MERGE_REQUESTS, MESSENGER, PIPELINES, RELEASES};
 use api_core::source::{CheckedSource, ProviderFeature, SourceProvider};
 use api_core::tools as sources;
 use api_fireflies::{self as fireflies, Fireflies};
 use api_github::{self as github, GitHub};
 use api_gitlab::{self as gitlab, GitLab};
+use api_jira::{self as jira, Jira};
 use api_slack::{self as slack, Slack};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule, HostCapability};
 use pod::hook::{
@@ -163,6 +164,8 @@ opt_in! {
     gitlab: |own, _| GitLab::new(own),
         [Can::provide(ISSUES.name()), Can::provide(MERGE_REQUESTS.name()),
          Can::provide(PIPELINES.name()), Can::provide(RELEASES.name()), Can::ANY_ENRICHING];
+    jira: |own, _| Jira::new(own),
+        [Can::provide(ISSUES.name()), Can::provide(EPICS.name()), Can::ANY_ENRICHING];
     slack: |own, _| Slack::new(own),
         [Can::provide(MESSENGER.name()), Can::ANY_ENRICHING];
     fireflies: |own, _| Fireflies::new(own),
@@ -262,9 +265,10 @@ pub fn checked_sources(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,
 ) -> Vec<Box<dyn CheckedSource>> {
-    let rows: [(FeatureId, MadeSource); 5] = [
+    let rows: [(FeatureId, MadeSource); 6] = [
         (github::ID, checked::<github::Repository>),
         (gitlab::ID, checked::<gitlab::GitLabProject>),
+        (jira::ID, checked::<jira::JiraProject>),
         (slack::ID, checked::<slack::SlackWorkspace>),
         (fireflies::ID, checked::<fireflies::MeetingAccount>),
         (clickup::ID, checked::<clickup::ClickUpList>),

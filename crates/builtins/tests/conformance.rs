@@ -26,6 +26,7 @@ fn settings(id: &FeatureId) -> Settings {
         "redact" => json!({"patterns": ["canary-[0-9]+"]}),
         "github" => json!({"owner": "octocat", "repo": "hello"}),
         "gitlab" => json!({"project": "group/hello"}),
+        "jira" => json!({"project": "PROJ", "base_url": "https://example.atlassian.net", "token": {"secret": "jira"}}),
         "slack" => json!({"token": {"secret": "slack"}}),
         "fireflies" => json!({"token": {"secret": "fireflies"}}),
         "clickup" => json!({"list": "90", "token": {"secret": "clickup"}}),
@@ -101,7 +102,7 @@ fn instance(id: &FeatureId) -> Arc<dyn FeatureModule> {
 }
 
 fn host() -> FeatureHost {
-    let host = ["slack", "fireflies", "clickup"]
+    let host = ["jira", "slack", "fireflies", "clickup"]
         .iter()
         .fold(FeatureHost::new(), |host, name| {
             host.secret(name, "of-a-provider-1")

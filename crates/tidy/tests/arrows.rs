@@ -40,7 +40,7 @@ const ARROWS: &[Row] = &[
     // the named process; no concrete tools, vendors, terminals, argv
     Row { name: "pod",           ours: &["authority", "llm-worker", "protocol", "session-store", "shell"], never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
-    Row { name: "builtins",      ours: &["api-clickup", "api-core", "api-fireflies", "api-github", "api-gitlab", "api-slack", "authority", "format-pipeline", "http-client", "knowledge", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rusqlite", "rustix"] },
+    Row { name: "builtins",      ours: &["api-clickup", "api-core", "api-fireflies", "api-github", "api-gitlab", "api-jira", "api-slack", "authority", "format-pipeline", "http-client", "knowledge", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rusqlite", "rustix"] },
     // documents of sources, found by their words; no pod, tool, configuration, clock, terminal
     Row { name: "knowledge",     ours: &["authority"],                                          never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // packages that are read, not compiled in: manifests, digests, programs of tools; opens nothing, knows no pod's inside
@@ -56,6 +56,7 @@ const ARROWS: &[Row] = &[
     Row { name: "api-clickup",   ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     Row { name: "api-github",    ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     Row { name: "api-gitlab",    ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "api-jira",      ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     Row { name: "api-slack",     ours: &["api-core", "authority", "llm-worker", "pod"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // results as texts that cost fewer tokens; no tool, no pod, no file, no clock
     Row { name: "format-pipeline", ours: &[],                                                   never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
