@@ -7,7 +7,7 @@ mod lists;
 
 use crate::ServiceFault;
 use authority::text::{Lines, escape_within};
-use authority::{Net, Secret};
+use authority::{Net, REDACTED, Secret};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http_client::{
@@ -537,13 +537,13 @@ async fn whole(client: &HttpClient, request: &HttpRequest<'_>) -> Result<Raw, Er
 
 /// An answer without the user and token that were sent in one word: a vendor may repeat it, and whoever removes the token
 /// later does not find it there.
-fn without_password(mut raw: Raw, sent: &HeaderMap) -> Raw {
-    let sent = sent.get(header::AUTHORIZATION);
-    let word = sent.and_then(|of| of.to_str().ok()?.strip_prefix("Basic "));
+fn without_password(mut raw: Raw, headers: &HeaderMap) -> Raw {
+    let form = headers.get(header::AUTHORIZATION);
+    let word = form.and_then(|of| of.to_str().ok()?.strip_prefix("Basic "));
     if let Some(word) = word {
         let body = String::from_utf8_lossy(&raw.body);
         if body.contains(word) {
-            raw.body = body.replace(word, "[redacted]").into_bytes();
+            raw.body = body.replace(word, REDACTED).into_bytes();
         }
     }
     raw
