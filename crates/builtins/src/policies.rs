@@ -34,7 +34,9 @@ use crate::{
 };
 use HostCapability as Can;
 use api_clickup::{self as clickup, ClickUp};
-use api_core::provider::{EPICS, ISSUES, MEETING_NOTES, MERGE_REQUESTS, MESSENGER, PIPELINES, RELEASES};
+use api_core::provider::{
+    EPICS, ISSUES, MEETING_NOTES, MERGE_REQUESTS, MESSENGER, PIPELINES, RELEASES,
+};
 use api_core::source::{CheckedSource, ProviderFeature, SourceProvider};
 use api_core::tools as sources;
 use api_fireflies::{self as fireflies, Fireflies};

@@ -26,7 +26,9 @@ fn settings(id: &FeatureId) -> Settings {
         "redact" => json!({"patterns": ["canary-[0-9]+"]}),
         "github" => json!({"owner": "octocat", "repo": "hello"}),
         "gitlab" => json!({"project": "group/hello"}),
-        "jira" => json!({"project": "PROJ", "base_url": "https://example.atlassian.net", "token": {"secret": "jira"}}),
+        "jira" => {
+            json!({"project": "PROJ", "base_url": "https://example.atlassian.net", "token": {"secret": "jira"}})
+        }
         "slack" => json!({"token": {"secret": "slack"}}),
         "fireflies" => json!({"token": {"secret": "fireflies"}}),
         "clickup" => json!({"list": "90", "token": {"secret": "clickup"}}),
