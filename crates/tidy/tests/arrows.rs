@@ -62,8 +62,10 @@ const ARROWS: &[Row] = &[
     Row { name: "format-pipeline", ours: &[],                                                   never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // what hosts pods: environment, configuration, composition, the process of a pod; no command line, no terminal, no connection to a pod
     Row { name: "host",          ours: &["ambient", "api-core", "authority", "builtins", "knowledge", "llm-worker", "mcp", "offline", "plugin", "pod", "protocol", "provider", "session-store"], never: &["clap", "crossterm", "ratatui", "rusqlite"] },
+    // doors for programs that speak other protocols, as clients of a pod; no feature, no configuration, no pod's inside
+    Row { name: "serve",         ours: &["client", "protocol"],                                 never: &["cap-std", "clap", "crossterm", "landlock", "ratatui", "rustix", "rustls", "toml"] },
     // the binary: command line and terminal
-    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "host", "knowledge", "llm-worker", "lua", "mcp", "plugin", "pod", "protocol", "provider", "session-store", "tui"], never: &["rusqlite"] },
+    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "host", "knowledge", "llm-worker", "lua", "mcp", "plugin", "pod", "protocol", "provider", "serve", "session-store", "tui"], never: &["rusqlite"] },
     // scripted model, failing store, wait points: for authors of features
     Row { name: "testkit",       ours: &["ambient", "authority", "llm-worker", "pod", "session-store"], never: &["clap", "hyper"] },
     // the budget table

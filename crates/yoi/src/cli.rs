@@ -11,7 +11,7 @@ mod values;
 
 pub(crate) use self::context::{ContextAction, ContextGetArgs, ContextSearchArgs, ContextSyncArgs};
 use self::limit_flags::LimitFlags;
-pub(crate) use self::mcp::{McpAction, McpAddArgs, McpPinArgs};
+pub(crate) use self::mcp::{McpAction, McpAddArgs, McpPinArgs, McpServeArgs};
 pub(crate) use self::plugin::{
     PluginAction, PluginAddArgs, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs,
     PluginUpdateArgs,

@@ -28,6 +28,7 @@ mod ls;
 mod man;
 mod mcp;
 mod mcp_import;
+mod mcp_serve;
 mod models;
 mod new_rules;
 mod notify;
@@ -96,6 +97,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         | Command::Plugin(PluginAction::Help(_))
         | Command::Context(ContextAction::Help(_))
         | Command::Mcp(McpAction::Help(_)) => Ok(Exit::Done),
+        Command::Mcp(McpAction::Serve(args)) => mcp_serve::run(&args, env),
         Command::Mcp(action) => mcp::run(&action, env),
         Command::Plugin(action) => plugin::run(&action, env),
         Command::Context(action) => context::run(&action, env),

@@ -2,9 +2,10 @@
 
 use super::shared::{HelpArgs, JsonArgs};
 use super::texts::HELP_BELOW;
-use crate::candidates::servers;
+use crate::candidates::{pods, servers};
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -21,8 +22,25 @@ pub(crate) enum McpAction {
     Import(McpImportArgs),
     /// Remove a server
     Remove(McpNameArgs),
+    /// Serve the tools of a pod to programs that speak the Model Context Protocol, on standard input and output
+    Serve(McpServeArgs),
     #[command(about = HELP_BELOW)]
     Help(HelpArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpServeArgs {
+    /// Name of the pod, or a unique prefix of it, which is started if it is stopped. Without NAME, a pod of this directory
+    /// that asks no model and ends with its last client
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: Option<String>,
+    /// Serve only the tools whose names GLOB matches (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) tools: Vec<String>,
+    /// Serve on ADDRESS of this machine, such as 127.0.0.1:8350, over HTTP instead: the protocol at /mcp, and /tools for
+    /// scripts. Requests need the token in the file that is named at the start
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
 }
 
 #[derive(Debug, Args)]

@@ -52,8 +52,8 @@ pub(crate) fn run(action: &McpAction, env: &Env) -> Result<Exit, Failure> {
         McpAction::Pin(args) => pin(args, env),
         McpAction::Import(args) => mcp_import::run(&args.files, env),
         McpAction::Remove(args) => remove(&args.name, env),
-        // Answered before the environment is read.
-        McpAction::Help(_) => Ok(Exit::Done),
+        // Answered before the environment is read, or by a file of its own.
+        McpAction::Help(_) | McpAction::Serve(_) => Ok(Exit::Done),
     }
 }
 

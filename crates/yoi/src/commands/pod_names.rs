@@ -12,24 +12,32 @@ const NAMES: u32 = 100;
 /// The first name after the project's that is free.
 pub(super) fn new_name(env: &Env) -> Result<String, Failure> {
     let pods = Pods::of(env)?;
-    named(&Project::around(env), |name| !pods.dir(name).exists())
+    named("", &Project::around(env), |name| !pods.dir(name).exists())
 }
 
 /// The first name after the project's that is free, or that a stopped pod of this directory has.
 pub(super) fn first(pods: &Pods, project: &Project, env: &Env) -> Result<String, Failure> {
-    named(project, |name| {
+    named("", project, |name| {
         let dir = pods.dir(name);
         !dir.exists() || start::stopped_in(&dir).is_some_and(|cwd| cwd == env.cwd)
     })
 }
 
-fn named(project: &Project, fits: impl Fn(&str) -> bool) -> Result<String, Failure> {
+/// The first name for the tools of this directory that is free, or that a pod of this directory has.
+pub(super) fn of_door(pods: &Pods, project: &Project, env: &Env) -> Result<String, Failure> {
+    named("mcp-", project, |name| {
+        let dir = pods.dir(name);
+        !dir.exists() || start::directory_of(&dir).is_some_and(|cwd| cwd == env.cwd)
+    })
+}
+
+fn named(before: &str, project: &Project, fits: impl Fn(&str) -> bool) -> Result<String, Failure> {
     let dir = project
         .root
         .file_name()
         .unwrap_or_default()
         .to_string_lossy();
-    let base = base(&dir);
+    let base = format!("{before}{}", base(&dir));
     let names = (1..=NAMES).map(|number| {
         if number == 1 {
             base.clone()

@@ -21,6 +21,8 @@ mod ends;
 mod http;
 mod prompts;
 mod questions;
+mod serving;
+mod serving_http;
 
 use person::AtTerminal;
 use scene::{Done, Scene, finish};
