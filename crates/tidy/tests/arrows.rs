@@ -35,6 +35,8 @@ const ARROWS: &[Row] = &[
     Row { name: "client",        ours: &["protocol"],                                           never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "toml"] },
     // cells and the screen as lines: data in, spans out; no terminal, no clock, no connection, no pod
     Row { name: "tui",           ours: &["authority", "client", "protocol"],                    never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "tokio", "toml"] },
+    // an agent for editors: a client of pods on two streams; no files, processes, configuration, terminals
+    Row { name: "acp",           ours: &["client", "protocol", "tui"],                          never: &["cap-std", "clap", "crossterm", "hyper", "ratatui", "rustix", "toml"] },
     // what a command line would run; no policy, pods, tools, files
     Row { name: "shell",         ours: &[],                                                     never: &["clap", "hyper", "rustix", "serde_json", "tokio", "toml"] },
     // the named process; no concrete tools, vendors, terminals, argv
@@ -65,7 +67,7 @@ const ARROWS: &[Row] = &[
     // doors for programs that speak other protocols, as clients of a pod; no feature, no configuration, no pod's inside
     Row { name: "serve",         ours: &["client", "protocol"],                                 never: &["cap-std", "clap", "crossterm", "landlock", "ratatui", "rustix", "rustls", "toml"] },
     // the binary: command line and terminal
-    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "host", "knowledge", "llm-worker", "lua", "mcp", "plugin", "pod", "protocol", "provider", "serve", "session-store", "tui"], never: &["rusqlite"] },
+    Row { name: "yoi",           ours: &["acp", "ambient", "authority", "builtins", "client", "host", "knowledge", "llm-worker", "lua", "mcp", "plugin", "pod", "protocol", "provider", "serve", "session-store", "tui"], never: &["rusqlite"] },
     // scripted model, failing store, wait points: for authors of features
     Row { name: "testkit",       ours: &["ambient", "authority", "llm-worker", "pod", "session-store"], never: &["clap", "hyper"] },
     // the budget table

@@ -5,6 +5,7 @@
 use protocol::method::{Cancel, Compact, Pause, Pin, Resume, Unpin, Verb};
 use protocol::status::Status;
 use protocol::tool::Effort;
+use serde_json::Value;
 
 /// A command behind a slash.
 pub struct SlashCommand {
@@ -308,6 +309,34 @@ pub struct ForeignCommand {
     pub about: String,
     /// What brings it.
     pub source: String,
+}
+
+/// The commands that the features of a pod offer, from its report.
+#[must_use]
+pub fn foreign(report: &Value) -> Vec<ForeignCommand> {
+    let list = |of: &Value, key: &str| {
+        let list = of.get(key).and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let text = |of: &Value, key: &str| {
+        of.get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let features = list(report, "features");
+    let commands = features
+        .iter()
+        .flat_map(|feature| list(feature, "commands"));
+    let command = |command: Value| ForeignCommand {
+        name: text(&command, "name"),
+        about: [text(&command, "argument_hint"), text(&command, "about")]
+            .join(" ")
+            .trim()
+            .to_owned(),
+        source: text(&command, "source"),
+    };
+    commands.map(command).collect()
 }
 
 /// Commands of other programs, and what does the same here.

@@ -122,6 +122,9 @@ pub(crate) enum Command {
     /// Show a running pod on a full screen, and talk to it
     #[command(after_help = ATTACH)]
     Attach(AttachArgs),
+    /// Serve an editor on stdin and stdout, in the Agent Client Protocol: each of its sessions is a pod that keeps running
+    #[command(after_help = EXIT_CODES)]
+    Acp(AcpArgs),
     /// Send a notification to the model of a running pod; the model reads it at its next step
     #[command(after_help = EXIT_CODES)]
     Notify(NotifyArgs),
@@ -268,8 +271,15 @@ pub(crate) struct StartArgs {
     pub(crate) quiet: bool,
 }
 
+/// The options are those of the pods that it creates.
+#[derive(Debug, Args)]
+pub(crate) struct AcpArgs {
+    #[command(flatten)]
+    pub(crate) options: PodFlags,
+}
+
 /// Options that a pod is started with.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PodFlags {
     /// Use this model: PROVIDER/MODEL, offline (the built-in planner), scripted:FILE (plays back the prepared answers in FILE,
     /// a model script) or record:MODEL (uses MODEL and saves the answers to a model script in the state directory)

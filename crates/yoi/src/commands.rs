@@ -1,5 +1,6 @@
 //! The commands, a file each: they read, decide and print. Formats, policy and the turn live below them.
 
+mod acp;
 mod approve;
 mod attach;
 mod attached_files;
@@ -70,6 +71,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Send(args) => send::run(&args, env),
         Command::Call(args) => call::run(&args, env),
         Command::Attach(args) => attach::run(&args, env),
+        Command::Acp(args) => acp::run(&args, env),
         Command::Notify(args) => notify::run(&args, env),
         Command::Schedule(args) => schedule::run(&args, env),
         Command::Status(args) => status::run(&args, env),

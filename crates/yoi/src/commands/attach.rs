@@ -3,7 +3,7 @@
 
 mod full;
 mod last_seen;
-mod own;
+pub(super) mod own;
 mod plain;
 mod screen;
 mod typed;

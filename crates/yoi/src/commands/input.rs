@@ -8,13 +8,12 @@ use host::exit::{Exit, Failure};
 use host::plain_file;
 use protocol::method::GetFeatures;
 use rustix::fs::{FileType, fstat};
-use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tui::slash::{ForeignCommand, unknown_to_pod};
+use tui::slash::{foreign, unknown_to_pod};
 
 /// Characters of an argument that are shown.
 const SHOWN: usize = 40;
@@ -52,38 +51,11 @@ pub(crate) async fn check_live_command(
     }
     match live.ask(&GetFeatures {}).await {
         Ok(told) => {
-            let known = commands(&told.report).into_iter();
+            let known = foreign(&told.report).into_iter();
             check_command(argument, &known.map(|known| known.name).collect::<Vec<_>>())
         }
         Err(_older) => Ok(()),
     }
-}
-
-/// The commands that the features of a pod offer, from its report.
-pub(crate) fn commands(report: &Value) -> Vec<ForeignCommand> {
-    let list = |of: &Value, key: &str| {
-        let list = of.get(key).and_then(Value::as_array);
-        list.cloned().unwrap_or_default()
-    };
-    let text = |of: &Value, key: &str| {
-        of.get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let features = list(report, "features");
-    let commands = features
-        .iter()
-        .flat_map(|feature| list(feature, "commands"));
-    let command = |command: Value| ForeignCommand {
-        name: text(&command, "name"),
-        about: [text(&command, "argument_hint"), text(&command, "about")]
-            .join(" ")
-            .trim()
-            .to_owned(),
-        source: text(&command, "source"),
-    };
-    commands.map(command).collect()
 }
 
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {

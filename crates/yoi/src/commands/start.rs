@@ -56,13 +56,11 @@ pub(crate) fn run(
     env: &Env,
     points: &Points,
 ) -> Result<Exit, Failure> {
-    Ok(match started(args, placed, env, points)? {
-        Started::Ready(ready) => {
-            print(args, &ready);
-            Exit::Done
-        }
-        Started::Told(exit) => exit,
-    })
+    let started = started(args, placed, env, points)?;
+    if let Started::Ready(ready) = &started {
+        print(args, ready);
+    }
+    Ok(told(args, started))
 }
 
 /// Starts the pod and prints nothing, unless it runs already.
@@ -72,7 +70,28 @@ pub(crate) fn quietly(
     env: &Env,
     points: &Points,
 ) -> Result<(), Failure> {
-    started(args, placed, env, points).map(drop)
+    told(args, started(args, placed, env, points)?);
+    Ok(())
+}
+
+/// Tells that a pod was not started, and why.
+fn told(args: &StartArgs, started: Started) -> Exit {
+    let StartArgs { name, json, .. } = args;
+    match started {
+        Started::Ended(exit) => return exit,
+        Started::Ready(_) => {}
+        Started::Suspended { pid, missing } => out::wrapped(&suspended(name, pid, &missing)),
+        Started::Running { pid, held } if *json => out::json(&serde_json::json!({
+            "pod": name, "state": if held.is_some() { "held" } else { "running" }, "started": false,
+            "pid": pid, "held": held,
+        })),
+        Started::Running { pid, held: _ } => out::wrapped(&is_running(name, pid)),
+    }
+    Exit::Done
+}
+
+fn is_running(name: &str, pid: u32) -> String {
+    format!("{name} is already running (process {pid})")
 }
 
 /// The directory of a pod that does not run, as its last start recorded it.
@@ -86,13 +105,30 @@ pub(super) fn directory_of(dir: &Path) -> Option<PathBuf> {
     recorded(dir).started.map(|started| started.cwd.into())
 }
 
-enum Started {
+/// What became of a start.
+pub(crate) enum Started {
     Ready(Ready),
-    /// What there is to say was printed.
-    Told(Exit),
+    /// It runs already, as it was; why it is held, if it is.
+    Running {
+        pid: u32,
+        held: Option<String>,
+    },
+    /// It runs already and lacks something, as before.
+    Suspended {
+        pid: u32,
+        missing: String,
+    },
+    /// It ran in this process.
+    Ended(Exit),
 }
 
-fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Started, Failure> {
+/// Starts the pod; prints what a person who starts it is told on the way, unless `args` says to be quiet, and no result.
+pub(crate) fn started(
+    args: &StartArgs,
+    placed: bool,
+    env: &Env,
+    points: &Points,
+) -> Result<Started, Failure> {
     check_name(&args.name)?;
     only_a_person("start a pod")?;
     authority::seal_inherited(&ambient::claim());
@@ -107,7 +143,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
         .as_ref()
         .is_some_and(|hold| hold.cause == HoldCause::Required);
     if let Some(owner) = owner.as_ref().filter(|_| !is_suspended) {
-        return already(args, &flags, prompt.is_some(), owner, &last).map(Started::Told);
+        return already(args, &flags, prompt.is_some(), owner, &last);
     }
     let messages = messages(args.quiet);
     let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
@@ -116,8 +152,8 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     let secrets = ResolvedSecrets::of(&ambient::claim(), &config, &env)?;
     if let Some(owner) = owner {
         if let Some(missing) = model.key.missing() {
-            out::wrapped(&suspended(&args.name, owner.pid, &missing));
-            return Ok(Started::Told(Exit::Done));
+            let pid = owner.pid;
+            return Ok(Started::Suspended { pid, missing });
         }
         replace(&args.name, &owner, &dir)?;
     }
@@ -145,7 +181,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
             ready: &ready,
         }
         .run(&env, points)
-        .map(Started::Told);
+        .map(Started::Ended);
     }
     host_log::Wanted::of(&env)?;
     let child = spawn(&config, &env)?;
@@ -169,14 +205,8 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
                 .filter(|owner| owner.pid != pid)
                 .ok_or(failure)?;
             let flags = args.options.launch();
-            already(
-                args,
-                &flags,
-                message.prompt.is_some(),
-                &owner,
-                &recorded(&dir),
-            )
-            .map(Started::Told)
+            let last = recorded(&dir);
+            already(args, &flags, message.prompt.is_some(), &owner, &last)
         }
         Err(failure) => Err(failure),
     }
@@ -281,27 +311,19 @@ fn already(
     prompted: bool,
     owner: &Owner,
     state: &SessionState,
-) -> Result<Exit, Failure> {
+) -> Result<Started, Failure> {
     let StartArgs {
         name, foreground, ..
     } = args;
-    let held = state.held.as_ref().map(|hold| &hold.reason);
-    let text = format!("{name} is already running (process {})", owner.pid);
+    let text = is_running(name, owner.pid);
     let busy = |help: String| Err(Failure::new(Exit::Busy, text.clone()).help(help));
     match flags.flags().as_slice() {
         _ if prompted => busy(format!("`yoi send {name} \"INPUT\"` sends an input to it")),
         [] if *foreground => busy(format!("`yoi stop {name}` ends that process")),
-        [] => {
-            if args.json {
-                out::json(&serde_json::json!({
-                    "pod": name, "state": if held.is_some() { "held" } else { "running" }, "started": false,
-                    "pid": owner.pid, "held": held,
-                }));
-            } else {
-                out::wrapped(&text);
-            }
-            Ok(Exit::Done)
-        }
+        [] => Ok(Started::Running {
+            pid: owner.pid,
+            held: state.held.as_ref().map(|hold| hold.reason.clone()),
+        }),
         set => busy(format!(
             "{} can change only while the pod is stopped: run `yoi stop {name}` first",
             set.join(" and ")

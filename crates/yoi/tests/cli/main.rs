@@ -28,6 +28,7 @@ mod crash;
 mod damaged_state;
 mod default_surface;
 mod drift;
+mod editors;
 mod effort;
 mod endpoint;
 mod endpoint_failures;

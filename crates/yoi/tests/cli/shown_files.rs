@@ -11,7 +11,7 @@ use std::process::Command;
 const TEXT: &str = include_str!("../../../provider/tests/fixtures/anthropic_text.sse");
 
 /// An image of 640 by 480 pixels for all that its head says, with this many bytes behind it.
-fn png(more: usize) -> Vec<u8> {
+pub(crate) fn png(more: usize) -> Vec<u8> {
     let head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x06\0\0\0";
     let rest = (0..more).map(|at| at.to_le_bytes()[at % 3]);
     head.iter().copied().chain(rest).collect()

@@ -10,7 +10,6 @@ use self::link::{LastShown, Link, Update};
 use self::outside::{Done, Outside};
 use crate::commands::attach::last_seen;
 use crate::commands::attach::screen::{COMMAND, PAGE, detached, ended, note};
-use crate::commands::input::commands;
 use crate::commands::live::live;
 use crate::look::Look;
 use crate::remedy::in_one;
@@ -103,7 +102,7 @@ pub(super) async fn run(
     screen.offers(&attachment.welcome().methods);
     screen.foreign_commands(
         report
-            .map(|told| commands(&told.report))
+            .map(|told| tui::slash::foreign(&told.report))
             .unwrap_or_default(),
     );
     hint.iter().for_each(|hint| screen.hint(hint));

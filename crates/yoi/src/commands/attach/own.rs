@@ -58,7 +58,7 @@ fn of_starts(dir: &Path) -> Vec<String> {
 ///
 /// # Errors
 /// Why it goes on as it was; or why it was stopped and cannot start.
-pub(super) fn restart(name: &str, options: &[String]) -> Result<(), String> {
+pub(crate) fn restart(name: &str, options: &[String]) -> Result<(), String> {
     let start: Vec<&str> = ["start", "-q", name]
         .into_iter()
         .chain(options.iter().map(String::as_str))
