@@ -234,8 +234,8 @@ fn opted_in(
     on: &BTreeSet<FeatureId>,
 ) -> Result<Vec<Arc<dyn FeatureModule>>, Failure> {
     let now: Now = Arc::new(SystemTime::now);
-    // Those of plugins are checked by the plan, against the schemas that they declare.
-    let is_built_in = |id: &FeatureId| !id.to_string().starts_with("plugin:");
+    // Those of plugins and of the program are checked by the plan, against the schemas that they declare.
+    let is_built_in = |id: &FeatureId| id.to_string().starts_with("builtin:");
     let settings = settings.iter().filter(|(id, _)| is_built_in(id));
     let settings = &settings
         .map(|(id, own)| (id.clone(), own.clone()))
