@@ -47,6 +47,11 @@ impl FrontMatter {
         Ok((Self(fields), body))
     }
 
+    /// All keys, in their order by name; also those whose value [`Self::get`] does not have.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// A field, if it is there and not empty.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
@@ -123,11 +128,12 @@ fn fields(yaml: &str) -> Result<BTreeMap<String, String>, Unread> {
             Event::SequenceEnd | Event::MappingEnd => {
                 depth = depth.saturating_sub(1);
                 if depth == 1
-                    && let (Some(key), Some(list)) = (key.take(), list.take())
+                    && let Some(key) = key.take()
                 {
+                    let list = list.take().map(|list| format!("[{}]", list.join(", ")));
                     fields
                         .entry(key)
-                        .or_insert_with(|| format!("[{}]", list.join(", ")));
+                        .or_insert_with(|| list.unwrap_or_default());
                 }
             }
             Event::Nothing

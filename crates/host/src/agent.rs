@@ -1,18 +1,24 @@
-//! `yoi run --agent FILE`: a description of an agent. It adds a prompt and features, and narrows tools and limits. A file that
-//! is not among the person's own agents may only narrow.
+//! Agents: each a file that adds a prompt and features, and narrows tools and limits. A file that is not among the person's
+//! own agents may only narrow.
+
+mod markdown;
+mod registry;
+
+pub use registry::{AgentRegistry, FoundAgent};
 
 use crate::compose::model;
 use crate::config::file;
-use crate::config::{AttachedFeature, Attaching, Detacher, Source, Sourced};
+use crate::config::{AttachedFeature, Attaching, Config, Detacher, Source, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure, Help};
 use crate::limits::LimitsConfig;
 use crate::plain_file::{self, Links};
 use authority::text::{Lines, escape_within};
 use llm_worker::Effort;
+use pod::feature::FeatureDescriptor;
 use pod::record::LaunchedAgent;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,9 +31,13 @@ const MAX_FILE: u64 = 256 * 1024;
 const MAX_PROMPT: usize = 64 * 1024;
 const MAX_DESCRIPTION: usize = 200;
 
-/// Agents of other programs are Markdown.
-const CONVERT: &str = "write a file such as reviewer.toml with description = \"TEXT\" and prompt = \"\"\"TEXT\"\"\"; of a Markdown file, \
-     `prompt` is the text below the front matter";
+/// What an agent file looks like.
+const FORMS: &str = "write a file such as reviewer.toml with description = \"TEXT\" and prompt = \"\"\"TEXT\"\"\", or reviewer.md \
+     with a line `description: TEXT` between two lines `---` and the prompt below them";
+
+/// The endings of agent files.
+const TOML: &str = "toml";
+const MARKDOWN: &str = "md";
 
 /// Features that any agent file may switch on: they refuse, ask or hide, and do nothing else.
 const GUARDS: [&str; 6] = [
@@ -40,7 +50,7 @@ const GUARDS: [&str; 6] = [
 ];
 
 /// An agent file. Only `description` and `prompt` are needed.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentFile {
     /// What the agent is for, in one line.
@@ -69,7 +79,7 @@ pub struct AgentFile {
 }
 
 /// One argument of an agent.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Argument")]
 struct AgentArgument {
@@ -79,22 +89,109 @@ struct AgentArgument {
     default: Option<String>,
 }
 
-/// An agent that was read, with its arguments.
-#[derive(Debug)]
+/// An agent that was read.
+#[derive(Clone, Debug)]
 pub struct Agent {
     name: String,
     /// What the journal says about it.
     launched: LaunchedAgent,
     /// Whether the file is one of the person's own.
     own: bool,
-    /// With the arguments.
+    /// With the arguments, once they are given.
     prompt: String,
     file: AgentFile,
+    /// Of Markdown, which other programs read, too; none of TOML, where what is unknown is an error.
+    foreign: Option<ForeignKeys>,
+}
+
+/// What a Markdown file has beside the keys of an agent file.
+#[derive(Clone, Debug, Default)]
+struct ForeignKeys {
+    /// Tools that the agent must not have.
+    without_tools: Vec<String>,
+    /// Keys that nothing here means.
+    ignored: Vec<String>,
+}
+
+/// An agent on its way to the process that hosts its pod, which reads the file again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AgentMessage {
+    name: String,
+    launched: LaunchedAgent,
 }
 
 impl Agent {
-    /// Reads a file; `given` are the arguments of the command line.
-    pub fn load(path: &Path, given: &[(String, String)], env: &Env) -> Result<Self, Failure> {
+    /// The agent of this name, or of this file; `given` are the arguments of the command line. A name has neither `/` nor `.`.
+    ///
+    /// # Errors
+    /// There is no such agent, it cannot be used, or an argument is missing or unknown.
+    pub fn named_or_file(
+        wanted: &Path,
+        given: &[(String, String)],
+        config: impl FnOnce() -> Result<Config, Failure>,
+        env: &Env,
+    ) -> Result<Self, Failure> {
+        let name = wanted.to_str().filter(|name| !name.contains(['/', '.']));
+        let agent = match name {
+            Some(name) => {
+                let registry = AgentRegistry::find(&config()?, env);
+                // Files without an ending were read before agents had names.
+                match registry.get(name) {
+                    Err(_) if !registry.has(name) && env.cwd.join(wanted).is_file() => {
+                        Self::read(wanted, env)?
+                    }
+                    found => found?,
+                }
+            }
+            None => Self::read(wanted, env)?,
+        };
+        agent.with_arguments(given)
+    }
+
+    /// The agent of a pod's last start, with the arguments that it had then.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub fn recorded(launched: &LaunchedAgent, env: &Env) -> Result<Self, Failure> {
+        let agent = Self::read(Path::new(&launched.file), env)?;
+        let name = launched.name.clone().unwrap_or(agent.name);
+        let given: Vec<(String, String)> = launched
+            .arguments
+            .iter()
+            .filter_map(|given| given.split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        Self { name, ..agent }.with_arguments(&given)
+    }
+
+    /// For the process that hosts the pod.
+    pub fn message(&self) -> AgentMessage {
+        AgentMessage {
+            name: self.name.clone(),
+            launched: self.launched.clone(),
+        }
+    }
+
+    /// From the process that starts the pod.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is another one by now.
+    pub fn of_message(message: &AgentMessage, env: &Env) -> Result<Self, Failure> {
+        let AgentMessage { name, launched } = message;
+        let agent = Self::recorded(launched, env)?;
+        if agent.launched.digest != launched.digest {
+            let file = authority::escape(Path::new(&launched.file));
+            let what = format!("{file} changed while its agent was started; try again");
+            return Err(Failure::new(Exit::Config, what));
+        }
+        Ok(Self {
+            name: name.clone(),
+            ..agent
+        })
+    }
+
+    /// Reads a file, without arguments.
+    fn read(path: &Path, env: &Env) -> Result<Self, Failure> {
         let path = env.cwd.join(path);
         let shown = env.shown(&path);
         let fail = |what: String| Failure::new(Exit::Config, format!("{shown}: {what}"));
@@ -109,40 +206,121 @@ impl Agent {
         let whole = path
             .canonicalize()
             .map_err(|error| fail(authority::explain(&error)))?;
-        let digest = Digest::of(&bytes).to_string();
-        let launched = LaunchedAgent {
-            file: whole.display().to_string(),
-            digest,
-        };
-        let text = plain_file::text(&bytes).map_err(|why| fail(format!("the file {why}")))?;
-        let is_toml = path.extension().is_some_and(|ending| ending == "toml");
-        let file: AgentFile = file::parse_as(&text.replace("\r\n", "\n")).map_err(|problem| {
-            let fail = |what: &str| {
-                Failure::new(Exit::Config, format!("{shown}:{}: {what}", problem.line))
-            };
-            if is_toml {
-                fail(&problem.what).help(problem.help)
-            } else {
-                fail("an agent file must be TOML").help(CONVERT)
+        Self::of_bytes(&whole, &bytes, is_own(&path, env)).map_err(|problem| {
+            let line = problem
+                .line
+                .map_or_else(String::new, |line| format!("{line}:"));
+            let what = format!("{shown}:{line} {}", problem.what);
+            let failure = Failure::new(Exit::Config, what);
+            match problem.help {
+                Some(help) => failure.help(help),
+                None => failure,
             }
-        })?;
-        let name = path
+        })
+    }
+
+    /// Reads the bytes of the file at a path without links.
+    fn of_bytes(path: &Path, bytes: &[u8], own: bool) -> Result<Self, Unread> {
+        let text = plain_file::text(bytes).map_err(|why| Unread::new(format!("the file {why}")))?;
+        let text = text.replace("\r\n", "\n");
+        let is = |ending: &str| {
+            let found = path.extension();
+            found.is_some_and(|found| found.eq_ignore_ascii_case(ending))
+        };
+        let (name, file, foreign) = if is(MARKDOWN) {
+            let read = markdown::read(&text).map_err(Unread::new)?;
+            (read.name, read.file, Some(read.foreign))
+        } else {
+            let file = file::parse_as(&text).map_err(|problem| Unread {
+                line: Some(problem.line),
+                what: match is(TOML) {
+                    true => problem.what,
+                    false => "an agent file must be TOML or Markdown".to_owned(),
+                },
+                help: Some(match is(TOML) {
+                    true => problem.help,
+                    false => FORMS.to_owned(),
+                }),
+            })?;
+            (None, file, None)
+        };
+        let stem = path
             .file_stem()
             .map(|stem| authority::escape(Path::new(stem)))
             .unwrap_or_default();
-        let prompt = completed(&file, given).map_err(fail)?;
+        Ok(Self {
+            name: name.unwrap_or(stem),
+            launched: LaunchedAgent {
+                file: path.display().to_string(),
+                digest: Digest::of(bytes).to_string(),
+                ..LaunchedAgent::default()
+            },
+            own,
+            prompt: String::new(),
+            file,
+            foreign,
+        })
+    }
+
+    /// An agent of a package, called `PACKAGE:NAME`.
+    pub(crate) fn of_package(path: &Path, bytes: &[u8], package: &str) -> Result<Self, String> {
+        let agent = Self::of_bytes(path, bytes, false).map_err(|problem| problem.in_one())?;
+        let name = format!("{package}:{}", agent.name);
+        Ok(Self { name, ..agent })
+    }
+
+    /// Whether a file of this name is one of an agent.
+    pub(crate) fn is_file(name: &str) -> bool {
+        let ending = Path::new(name).extension().unwrap_or_default();
+        let mut known = [TOML, MARKDOWN].into_iter();
+        known.any(|known| ending.eq_ignore_ascii_case(known))
+    }
+
+    /// What `--agent` takes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same with its arguments.
+    fn with_arguments(mut self, given: &[(String, String)]) -> Result<Self, Failure> {
+        let source = self.source();
+        let fail = |what: String| Failure::new(Exit::Config, format!("{source}: {what}"));
+        let prompt = completed(&self.file, given).map_err(fail)?;
         if prompt.len() > MAX_PROMPT {
             return Err(fail(format!(
                 "the prompt has over {MAX_PROMPT} bytes with its arguments"
             )));
         }
-        Ok(Self {
-            name,
-            launched,
-            own: is_own(&path, env),
-            prompt,
-            file,
-        })
+        self.prompt = prompt;
+        self.launched.name = Some(self.name.clone());
+        let given = given.iter().map(|(name, value)| format!("{name}={value}"));
+        self.launched.arguments = given.collect();
+        Ok(self)
+    }
+
+    /// What it is for, in one line.
+    pub fn description(&self) -> String {
+        escape_within(&self.file.description, Lines::One, MAX_DESCRIPTION)
+    }
+
+    /// The arguments that a start must give.
+    pub fn needed(&self) -> Vec<&str> {
+        let all = self.file.arguments.iter();
+        all.filter(|(_, argument)| argument.default.is_none())
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
+
+    /// What of its file nothing here means, in one line; none if all of it counts.
+    pub fn ignored(&self, config: &Config, env: &Env) -> Option<String> {
+        let foreign = self.foreign.as_ref()?;
+        let declared = config.declared(env);
+        let known: Vec<&str> = tool_names(&declared);
+        let named = self.file.tools.iter().flatten();
+        let unknown = named.filter(|tool| !known.contains(&tool.as_str()));
+        let unknown = unknown.map(|tool| format!("the tool {tool}"));
+        let all: Vec<String> = foreign.ignored.iter().cloned().chain(unknown).collect();
+        (!all.is_empty()).then(|| escape_within(&all.join(", "), Lines::One, MAX_DESCRIPTION))
     }
 
     /// For the journal.
@@ -152,8 +330,7 @@ impl Agent {
 
     /// For people.
     pub fn line(&self) -> String {
-        let description = escape_within(&self.file.description, Lines::One, MAX_DESCRIPTION);
-        format!("agent: {} ({description})", self.name)
+        format!("agent: {} ({})", self.name, self.description())
     }
 
     /// What the model is told.
@@ -217,10 +394,34 @@ impl Agent {
         for id in &self.file.without {
             attaching.off(id, source, Detacher::AgentFile)?;
         }
-        match self.file.tools.clone() {
+        match self.tools(attaching) {
             Some(tools) => attaching.only_tools(Sourced::new(tools, source.clone())),
             None => Ok(()),
         }
+    }
+
+    /// The only tools of the agent. Other programs have other tools: of Markdown, those that are known here.
+    fn tools(&self, attaching: &Attaching<'_>) -> Option<Vec<String>> {
+        let Some(foreign) = &self.foreign else {
+            return self.file.tools.clone();
+        };
+        let ForeignKeys { without_tools, .. } = foreign;
+        if self.file.tools.is_none() && without_tools.is_empty() {
+            return None;
+        }
+        let is_kept = |tool: &&str| {
+            let named = self.file.tools.as_ref();
+            named.is_none_or(|named| named.iter().any(|name| name == tool))
+                && !without_tools.iter().any(|name| name == tool)
+        };
+        let tools = attaching.tools();
+        Some(
+            tools
+                .into_iter()
+                .filter(is_kept)
+                .map(str::to_owned)
+                .collect(),
+        )
     }
 
     fn source(&self) -> Source {
@@ -234,6 +435,37 @@ impl Agent {
         );
         Failure::new(Exit::Config, what).help(instead)
     }
+}
+
+/// Why a file is no agent.
+struct Unread {
+    line: Option<usize>,
+    what: String,
+    help: Option<String>,
+}
+
+impl Unread {
+    fn new(what: String) -> Self {
+        Self {
+            line: None,
+            what,
+            help: None,
+        }
+    }
+
+    /// In one line.
+    fn in_one(&self) -> String {
+        let line = self
+            .line
+            .map_or_else(String::new, |line| format!("line {line}: "));
+        format!("{line}{}", self.what)
+    }
+}
+
+/// The names of the tools that features declare.
+fn tool_names(declared: &[FeatureDescriptor]) -> Vec<&str> {
+    let tools = declared.iter().flat_map(|feature| &feature.declared_tools);
+    tools.map(|tool| tool.name.as_str()).collect()
 }
 
 /// Whether the file itself, not a link to it, is among the person's own agents.

@@ -99,6 +99,8 @@ pub enum Help {
     /// A model's name that may be meant.
     WriteModel(Option<String>),
     ListFeatures,
+    /// An agent's name that may be meant.
+    ListAgents(Option<String>),
     PlanFeatures,
     /// Only an agent file of one's own chooses such a model.
     ChooseModel,

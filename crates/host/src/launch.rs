@@ -1,6 +1,6 @@
 //! The options that make a pod: those of a command line over those of its last start. Opens nothing.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, AgentMessage};
 use crate::allow;
 use crate::attachment::{self, FeatureAttachment, attachment};
 use crate::config::file::Mode;
@@ -8,7 +8,7 @@ use crate::config::{
     AttachedFeature, Attaching, Config, Detacher, FileRules, Sourced, WrittenRule, set,
 };
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Help};
 use crate::limits::LIMITS;
 use pod::permission::Rule;
 use pod::record::{HostStarted, Launch};
@@ -91,6 +91,7 @@ fn fields() -> impl Iterator<Item = Field> {
 pub struct LaunchMessage {
     flags: Options,
     earlier: Options,
+    agent: Option<AgentMessage>,
     adopt: bool,
 }
 
@@ -100,7 +101,6 @@ pub struct LaunchOptions {
     flags: Options,
     /// Of the pod's last start, where the flags have no value of their own.
     earlier: Options,
-    /// Of one run.
     agent: Option<Arc<Agent>>,
     /// Whether the pod goes on although a gate or a required feature changed.
     adopt: bool,
@@ -125,7 +125,7 @@ impl LaunchOptions {
         }
     }
 
-    /// The same for a run of this agent.
+    /// The same for a start of this agent.
     pub fn with_agent(self, agent: Option<Agent>) -> Self {
         Self {
             agent: agent.map(Arc::new),
@@ -133,7 +133,7 @@ impl LaunchOptions {
         }
     }
 
-    /// The agent of this run.
+    /// The agent of this start.
     pub fn agent(&self) -> Option<&Agent> {
         self.agent.as_deref()
     }
@@ -167,7 +167,7 @@ impl LaunchOptions {
                 ..Options::default()
             }
         } else {
-            // The start that goes on with its pod names the agent again.
+            // An agent is not one of the flags: `with_agent_of`.
             let launch = Launch {
                 agent: None,
                 ..launch
@@ -188,11 +188,37 @@ impl LaunchOptions {
         Ok(Self { earlier, ..self })
     }
 
+    /// The same as the agent that the last start of the pod stayed as, if these name none.
+    ///
+    /// # Errors
+    /// Its file cannot be read, and the person does not accept that.
+    pub fn with_agent_of(
+        self,
+        started: &HostStarted,
+        pod: &str,
+        env: &Env,
+    ) -> Result<Self, Failure> {
+        let launch = started.launch.as_ref().filter(|launch| !launch.run);
+        let before = launch.and_then(|launch| launch.agent.as_ref());
+        let Some(before) = before.filter(|_| self.agent.is_none()) else {
+            return Ok(self);
+        };
+        match Agent::recorded(before, env) {
+            Ok(agent) => Ok(self.with_agent(Some(agent))),
+            Err(_) if self.adopt => Ok(self),
+            Err(failure) => {
+                let what = format!("{pod} does not go on as its agent: {}", failure.message);
+                Err(Failure::new(Exit::Config, what).help(Help::AdoptDrift(pod.to_owned())))
+            }
+        }
+    }
+
     /// For the process that hosts the pod.
     pub fn message(&self) -> LaunchMessage {
         LaunchMessage {
             flags: self.flags.clone(),
             earlier: self.earlier.clone(),
+            agent: self.agent.as_deref().map(Agent::message),
             adopt: self.adopt,
         }
     }
@@ -200,21 +226,23 @@ impl LaunchOptions {
     /// From the process that starts the pod.
     ///
     /// # Errors
-    /// As [`Self::after`].
+    /// As [`Self::after`], or the agent's file changed meanwhile.
     pub fn of_message(
         LaunchMessage {
             flags,
             earlier,
+            agent,
             adopt,
         }: LaunchMessage,
         env: &Env,
     ) -> Result<Self, Failure> {
         flags.check(env)?;
         earlier.check(env)?;
+        let agent = agent.map(|agent| Agent::of_message(&agent, env));
         Ok(Self {
             flags,
             earlier,
-            agent: None,
+            agent: agent.transpose()?.map(Arc::new),
             adopt,
         })
     }
@@ -231,6 +259,7 @@ impl LaunchOptions {
         fields()
             .filter(|field| self.flags.has(field))
             .map(|field| named(&field))
+            .chain(self.agent.iter().map(|_| "--agent"))
             .collect()
     }
 

@@ -138,12 +138,12 @@ macro_rules! limits {
         },)*];
 
         /// `[limits]`.
-        #[derive(Debug, Default, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         #[serde(rename = "Limits")]
         pub struct LimitsConfig {
             $(#[doc = $run_doc]
-            $key: Option<$run>,
+            pub(crate) $key: Option<$run>,
             $(#[doc = $doc]
             pub $other: Option<$type>,)?)*
             /// Limits of a pod, over all its runs and starts.

@@ -109,7 +109,7 @@ pub(crate) struct Sought<'a> {
 }
 
 /// A project, and which names hold secrets there.
-type Within<'a> = (&'a Path, &'a SecretNames);
+pub(crate) type Within<'a> = (&'a Path, &'a SecretNames);
 
 /// Whose directory is looked at, and what its files must not lead out of.
 #[derive(Clone)]
@@ -420,7 +420,7 @@ fn shorten(problems: &mut Vec<String>) {
 }
 
 /// The paths in a directory, by name; none where there is no directory.
-fn listed(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn listed(dir: &Path) -> Vec<PathBuf> {
     let mut paths = BTreeSet::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         paths.insert(entry.path());
@@ -454,7 +454,11 @@ fn markdown(ambient: &Ambient, place: &Place<'_>) -> Vec<(String, PathBuf)> {
 }
 
 /// A path without links.
-fn resolved(ambient: &Ambient, path: &Path, within: Option<Within<'_>>) -> Result<PathBuf, String> {
+pub(crate) fn resolved(
+    ambient: &Ambient,
+    path: &Path,
+    within: Option<Within<'_>>,
+) -> Result<PathBuf, String> {
     let told = |error: authority::Error| error.to_string();
     let Some((root, secrets)) = within else {
         return path

@@ -1,10 +1,11 @@
-//! What a shell may complete on the command line: pods, models and MCP servers.
+//! What a shell may complete on the command line: pods, models, agents and MCP servers.
 //!
 //! The shell asks at each press of Tab, so all are those of that moment. Nothing is connected or written.
 
 use crate::remedy::WORDS;
 use clap_complete::CompletionCandidate;
 use host::added::AddedFeatures;
+use host::agent::AgentRegistry;
 use host::compose::model::OFFLINE;
 use host::config::Config;
 use host::env::Env;
@@ -33,6 +34,19 @@ pub(crate) fn servers() -> Vec<CompletionCandidate> {
             .collect()
     });
     names.unwrap_or_default()
+}
+
+/// Agents that can be used in this directory.
+pub(crate) fn agents() -> Vec<CompletionCandidate> {
+    let Some(env) = env() else {
+        return Vec::new();
+    };
+    let found = Config::load(&env).map(|config| AgentRegistry::find(&config, &env));
+    let usable = found.into_iter().flat_map(|found| found.agents);
+    let usable = usable.filter(|found| found.agent.is_ok());
+    usable
+        .map(|found| CompletionCandidate::new(found.name))
+        .collect()
 }
 
 /// Models that are named here: the embedded one, those of the configuration, and what vendors are asked for by default.

@@ -1,5 +1,6 @@
 //! The command line: commands, options and their help. Runs nothing and opens nothing.
 
+mod agent;
 mod context;
 mod limit_flags;
 mod mcp;
@@ -9,6 +10,7 @@ mod texts;
 
 mod values;
 
+pub(crate) use self::agent::{AgentFlags, AgentsArgs};
 pub(crate) use self::context::{ContextAction, ContextGetArgs, ContextSearchArgs, ContextSyncArgs};
 use self::limit_flags::LimitFlags;
 pub(crate) use self::mcp::{McpAction, McpAddArgs, McpPinArgs, McpServeArgs};
@@ -18,7 +20,7 @@ pub(crate) use self::plugin::{
 };
 pub(crate) use self::shared::{HelpArgs, JsonArgs};
 pub(crate) use self::values::Span;
-use self::values::{argument, key, modes, seq, size, time};
+use self::values::{key, modes, seq, size, time};
 use crate::candidates::{models, pods};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
@@ -194,6 +196,8 @@ pub(crate) enum Command {
     Revoke(RevokeArgs),
     /// List the models that you can use now, and show how to set up others
     Models(JsonArgs),
+    /// List the agents that --agent can name, and say why one cannot be used
+    Agents(AgentsArgs),
     /// Print a script that completes commands, options, pods and models in a shell
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -209,7 +213,7 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<OsString>,
     /// Run the prompt in the pod of the last run in this directory
-    #[arg(short = 'c', long = "continue", conflicts_with_all = ["pod", "ephemeral"])]
+    #[arg(short = 'c', long = "continue", conflicts_with_all = ["pod", "ephemeral", "agent"])]
     pub(crate) resume: bool,
     /// Run in the pod NAME; create it if it does not exist
     // A name that starts with a dash is refused as a name.
@@ -218,12 +222,8 @@ pub(crate) struct RunArgs {
     /// Do not save this run
     #[arg(long, conflicts_with = "pod")]
     pub(crate) ephemeral: bool,
-    /// Run as the agent that FILE (TOML) describes: its prompt, tools, features and limits. For a new pod, or one that FILE made
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
-    pub(crate) agent: Option<PathBuf>,
-    /// Give the argument NAME of the agent (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = argument, requires = "agent")]
-    pub(crate) arg: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) agent: AgentFlags,
     #[command(flatten)]
     pub(crate) options: PodFlags,
     /// Cancel the run after this time, for example 90s, 10m or 2h
@@ -258,6 +258,8 @@ pub(crate) struct StartArgs {
     /// An input; `-` reads it from stdin. Without INPUT, a new pod waits for `yoi send`
     #[arg(value_name = "INPUT")]
     pub(crate) prompt: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) agent: AgentFlags,
     #[command(flatten)]
     pub(crate) options: PodFlags,
     /// Stay in the foreground and log to stderr, for service managers such as systemd
@@ -770,12 +772,8 @@ pub(crate) struct FeaturesArgs {
     pub(crate) plugins: PluginDirsArgs,
     #[command(flatten)]
     pub(crate) attached: AttachFlags,
-    /// Show the plan for a run of the agent that FILE describes
-    #[arg(long, value_name = "FILE")]
-    pub(crate) agent: Option<PathBuf>,
-    /// Give the argument NAME of the agent (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = argument, requires = "agent")]
-    pub(crate) arg: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) agent: AgentFlags,
     /// Print the JSON Schema of the --json output
     #[arg(long, conflicts_with = "json")]
     pub(crate) schema: bool,
@@ -787,7 +785,7 @@ pub(crate) struct FeaturesArgs {
 impl FeaturesArgs {
     /// Whether an option says what the next start attaches.
     pub(crate) const fn attaches(&self) -> bool {
-        self.agent.is_some() || !self.attached.is_empty()
+        self.agent.agent.is_some() || !self.attached.is_empty()
     }
 }
 

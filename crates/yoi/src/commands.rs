@@ -1,6 +1,7 @@
 //! The commands, a file each: they read, decide and print. Formats, policy and the turn live below them.
 
 mod acp;
+mod agents;
 mod approve;
 mod attach;
 mod attached_files;
@@ -108,6 +109,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Grant(args) => grant::grant(&args, env),
         Command::Revoke(args) => grant::revoke(&args, env),
         Command::Models(args) => models::run(&args, env),
+        Command::Agents(args) => agents::run(&args, env),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, env),
     }

@@ -56,6 +56,8 @@ pub(crate) fn help(help: &Help) -> String {
         Help::WriteModel(Some(meant)) => "did you mean `{meant}`? `yoi models` lists the models";
         Help::WriteModel(None) => "write PROVIDER/MODEL, such as ollama/qwen3, or offline, scripted:FILE or record:MODEL; `yoi models` lists the models";
         Help::ListFeatures => "`yoi features` lists the ids";
+        Help::ListAgents(Some(meant)) => "did you mean `{meant}`? `yoi agents` lists the agents";
+        Help::ListAgents(None) => "`yoi agents` lists the agents";
         Help::PlanFeatures => "`yoi features --plan` shows the features";
         Help::ChooseModel => "name the model with -m, or read the file and copy it to the directory `{OWN}` beside your config.toml";
         Help::AttachFeature(id) => "switch it on with --with {id}, or read the file and copy it to the directory `{OWN}` beside your config.toml";

@@ -46,6 +46,15 @@ impl<'a> Attaching<'a> {
         self.config
     }
 
+    /// The names of all tools that are declared.
+    pub fn tools(&self) -> Vec<&str> {
+        let tools = self
+            .declared
+            .iter()
+            .flat_map(|feature| &feature.declared_tools);
+        tools.map(|tool| tool.name.as_str()).collect()
+    }
+
     /// Whether a feature is on by now.
     pub fn is_on(&self, id: &str) -> bool {
         let by_default = !OPT_IN.iter().any(|known| known.to_string() == id)

@@ -190,9 +190,11 @@ impl Hosting<'_> {
             .as_ref()
             .and_then(|launch| launch.agent.as_ref());
         let now = self.context.launch.agent().map(Agent::launched);
+        // Its arguments may be others.
+        let same = |agent: &LaunchedAgent| (agent.file.clone(), agent.digest.clone());
         let name = place.name().unwrap_or_default();
         match before {
-            _ if before == now => Ok(()),
+            _ if before.map(same) == now.map(same) => Ok(()),
             None => Err(Failure::new(
                 Exit::Usage,
                 format!("{name} exists, and is not of this agent"),

@@ -96,6 +96,9 @@ impl HostContext<'_> {
         }
         if let Some(agent) = self.launch.agent() {
             messages.say(&agent.line());
+            if let Some(ignored) = agent.ignored(config, env) {
+                messages.say(&format!("agent {}: ignored: {ignored}", agent.name()));
+            }
         }
         greet(messages, config, env, &choice, &composed, &plan);
         secrets

@@ -3,9 +3,9 @@
 
 use super::content;
 use super::package::FoundPackage;
+use crate::agent::Agent;
 use crate::plain_file;
 use builtins::commands::{self, command};
-use builtins::front_matter::FrontMatter;
 use builtins::skills::{self, Origin, SkillEntry};
 use plugin::{Content, Layout, PackageServer};
 use pod::feature::CommandDeclaration;
@@ -23,8 +23,8 @@ pub struct PackageParts {
     pub skills: Vec<SkillEntry>,
     /// As `/PACKAGE:NAME`.
     pub commands: Vec<CommandDeclaration>,
-    /// Names and descriptions.
-    pub agents: Vec<(String, String)>,
+    /// As `PACKAGE:NAME`.
+    pub agents: Vec<Agent>,
     pub servers: Vec<PackageServer>,
     pub has_hooks: bool,
     /// What cannot be read costs nothing else.
@@ -35,7 +35,7 @@ pub struct PackageParts {
 enum Part<'a> {
     Skill(&'a Path),
     Command(String),
-    Agent(&'a str),
+    Agent(&'a Path),
     Servers(Layout),
     Hooks,
 }
@@ -60,7 +60,7 @@ impl PackageParts {
             let Some(part) = part(path, layout) else {
                 continue;
             };
-            if let Err(why) = parts.take(part, bytes, &package.name, &origin) {
+            if let Err(why) = parts.take(part, bytes, package, &origin) {
                 let path = authority::text::escape_line(path);
                 parts
                     .problems
@@ -74,7 +74,7 @@ impl PackageParts {
         &mut self,
         part: Part<'_>,
         bytes: &[u8],
-        package: &str,
+        package: &FoundPackage,
         origin: &Origin,
     ) -> Result<(), String> {
         let text = |most: u64| match bytes.len() as u64 {
@@ -90,17 +90,15 @@ impl PackageParts {
                 self.skills.push(skill);
             }
             Part::Command(name) => {
-                let name = format!("{package}:{name}");
+                let name = format!("{}:{name}", package.name);
                 self.commands
                     .push(command(&name, text(commands::MAX_FILE)?, origin)?);
             }
-            Part::Agent(name) => {
-                let (fields, _) = FrontMatter::read(text(commands::MAX_FILE)?)?;
-                let about = fields.get("description").unwrap_or_default();
-                let shown = |text: &str| {
-                    authority::text::escape_within(text, authority::text::Lines::One, 200)
-                };
-                self.agents.push((shown(name), shown(about)));
+            Part::Agent(path) => {
+                text(commands::MAX_FILE)?;
+                let path = package.dir.join(path);
+                self.agents
+                    .push(Agent::of_package(&path, bytes, &package.name)?);
             }
             Part::Servers(layout) => {
                 let (servers, problems) = layout.read_servers(text(skills::MAX_FILE)?)?;
@@ -124,10 +122,12 @@ impl PackageParts {
             .commands
             .iter()
             .map(|command| format!("command /{}: its text becomes your input", command.name));
-        let agents = self
-            .agents
-            .iter()
-            .map(|(name, _)| format!("agent {name}: listed, not used yet"));
+        let agents = self.agents.iter().map(|agent| {
+            let name = agent.name();
+            format!(
+                "agent {name}: the system prompt has its text when you start a pod as this agent"
+            )
+        });
         let servers = self
             .servers
             .iter()
@@ -159,7 +159,7 @@ fn part(path: &str, layout: Layout) -> Option<Part<'_>> {
         ["skills", _, skills::FILE] => Path::new(path).parent().map(Part::Skill),
         ["commands", file] => name(file).map(Part::Command),
         ["commands", dir, file] => name(file).map(|name| Part::Command(format!("{dir}:{name}"))),
-        ["agents", file] => file.strip_suffix(".md").map(Part::Agent),
+        ["agents", file] if Agent::is_file(file) => Some(Part::Agent(Path::new(path))),
         [file] if *file == layout.servers() => Some(Part::Servers(layout)),
         _ if path.starts_with(HOOKS) => Some(Part::Hooks),
         _ => None,

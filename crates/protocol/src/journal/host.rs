@@ -133,17 +133,21 @@ host_parts! {
         plugin_dirs =: Vec<String>,
         /// Whether every plugin that is found must be installed.
         strict_plugins ?: bool,
-        /// The agent of this run; its pod goes on as this agent only.
+        /// The agent of this start; its pod goes on as this agent only.
         agent ?: LaunchedAgent,
         /// The options of one `yoi run`: of these, a later start takes the model and its effort only.
         run =: bool,
     }
-    /// The agent file of a run.
-    LaunchedAgent: Eq {
-        /// Its path, absolute, without links.
+    /// The agent of a start.
+    LaunchedAgent: Eq Default {
+        /// The path of its file, absolute, without links.
         file: String,
         /// BLAKE3 of its bytes, hex.
         digest: String,
+        /// What it is called.
+        name ?: String,
+        /// The arguments of the start, each as NAME=VALUE.
+        arguments =: Vec<String>,
     }
     /// Body of `features`: the install report of a start, as `yoi features --json` prints it.
     Features {

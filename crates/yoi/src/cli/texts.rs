@@ -56,10 +56,10 @@ Installation:
   elvish  add `eval (yoi completions elvish | slurp)` to rc.elv";
 
 pub(super) const START: &str = "\
-A pod records these options of each start: --model, --effort, --sandbox (or
---read-only), --add-dir, --add-write-dir, --allow, --max-steps, --max-cost,
---max-tokens, --max-wall, --no-instructions, --with, --without, --profile,
---plugin-dir and --strict-plugins. A stopped or crashed pod starts again in
+A pod records these options of each start: --agent with --arg, --model,
+--effort, --sandbox (or --read-only), --add-dir, --add-write-dir, --allow,
+--max-steps, --max-cost, --max-tokens, --max-wall, --no-instructions, --with,
+--without, --profile, --plugin-dir and --strict-plugins. A stopped or crashed pod starts again in
 the directory and with the recorded options of its last start. An option on
 the command line replaces the recorded value of the same option; -C replaces
 the directory.

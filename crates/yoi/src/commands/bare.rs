@@ -1,6 +1,6 @@
 //! `yoi` without a command: at a terminal, the pod of this directory, which is started if there is none.
 
-use crate::cli::{Cli, PodFlags, StartArgs};
+use crate::cli::{AgentFlags, Cli, PodFlags, StartArgs};
 use crate::commands::{attach, pod_names, start};
 use crate::look::Look;
 use crate::show::out;
@@ -30,6 +30,7 @@ pub(crate) fn run(placed: bool, env: &Env, points: &Points) -> Result<Exit, Fail
     let args = StartArgs {
         name,
         prompt: None,
+        agent: AgentFlags::default(),
         options,
         foreground: false,
         json: false,

@@ -18,7 +18,6 @@ use builtins::shell::ID as SHELL;
 use diff::StartDifference;
 use explain::Route;
 use explain_task::TaskRoute;
-use host::agent::Agent;
 use host::compose::compose;
 use host::compose::roots::Added;
 use host::config::Config;
@@ -33,6 +32,7 @@ use pod::feature::InstallPlan;
 use schemars::schema_for;
 use serde::Serialize;
 use serde_json::Value;
+use std::path::PathBuf;
 pub(crate) use table::{render, source_text};
 use unused::Unused;
 
@@ -107,11 +107,8 @@ fn is_of_pod(args: &FeaturesArgs) -> bool {
 }
 
 fn planned(args: &FeaturesArgs, env: &Env) -> Result<(Value, Page), Failure> {
-    let agent = args
-        .agent
-        .as_deref()
-        .map(|file| Agent::load(file, &args.arg, env))
-        .transpose()?;
+    let dirs = args.plugins.plugin_dir.iter().map(PathBuf::as_path);
+    let agent = args.agent.load(dirs, env)?;
     let launch =
         LaunchOptions::new(args.attached.launch(), Vec::new(), Vec::new(), false).with_agent(agent);
     let ambient = ambient::claim();

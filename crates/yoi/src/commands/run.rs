@@ -17,7 +17,6 @@ use crate::report::messages;
 use crate::show::progress::{Asker, JournalLines, OutputStyle, show};
 use crate::show::terminal::{Terminal, children_can_type};
 use client::cmd_id::cmd_id;
-use host::agent::Agent;
 use host::config::{Config, UserRules};
 use host::env::Env;
 use host::exit::{Exit, Failure, no_thread};
@@ -66,11 +65,8 @@ fn run_prompt(
     mut swept: Swept,
 ) -> Result<Exit, Failure> {
     let began = Instant::now();
-    let agent = args
-        .agent
-        .as_deref()
-        .map(|file| Agent::load(file, &args.arg, env))
-        .transpose()?;
+    let dirs = args.options.plugin_dir.iter().map(Path::new);
+    let agent = args.agent.load(dirs, env)?;
     let prompt = input::prompt(args, env)?;
     let typed = args.prompt.as_deref().and_then(OsStr::to_str);
     let files = attached_files::load(&args.attach, typed, env)?;

@@ -191,7 +191,7 @@ impl ClientRun<'_> {
         // An input may have limits of its own.
         let is_limit = |flag: &&str| LIMITS.iter().any(|limit| limit.flag == *flag);
         let given = self.args.options.launch().flags();
-        let agent = self.args.agent.iter().map(|_| "--agent");
+        let agent = self.args.agent.agent.iter().map(|_| "--agent");
         let given: Vec<_> = given
             .into_iter()
             .filter(|flag| !is_limit(flag))

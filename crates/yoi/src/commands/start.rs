@@ -134,7 +134,9 @@ pub(crate) fn started(
     authority::seal_inherited(&ambient::claim());
     let prompt = input::optional(args.prompt.as_ref(), env)?;
     let dir = Pods::of(env)?.dir(&args.name);
-    let flags = args.options.launch();
+    let plugin_dirs = args.options.plugin_dir.iter().map(Path::new);
+    let agent = args.agent.load(plugin_dirs, env)?;
+    let flags = args.options.launch().with_agent(agent);
     let owner = running(&dir);
     let last = recorded(&dir);
     // It lacks something, and does nothing until it is started with that.
@@ -146,7 +148,8 @@ pub(crate) fn started(
         return already(args, &flags, prompt.is_some(), owner, &last);
     }
     let messages = messages(args.quiet);
-    let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
+    let Start { launch, env } =
+        Start::new(args, flags.clone(), placed, env, last.started, messages)?;
     let config = launch.over(Config::load(&env)?, &env)?;
     let model = ResolvedModel::of(&ambient::claim(), &config, &env);
     let secrets = ResolvedSecrets::of(&ambient::claim(), &config, &env)?;
@@ -204,7 +207,6 @@ pub(crate) fn started(
             let owner = running(&dir)
                 .filter(|owner| owner.pid != pid)
                 .ok_or(failure)?;
-            let flags = args.options.launch();
             let last = recorded(&dir);
             already(args, &flags, message.prompt.is_some(), &owner, &last)
         }
@@ -269,6 +271,7 @@ impl Start {
             })?
         };
         let launch = flags.after(&started, &env)?;
+        let launch = launch.with_agent_of(&started, name, &env)?;
         if let Some(recorded) = launch.recorded() {
             messages.say(&format!(
                 "{name} uses the options of its last start: {recorded}; options on the command line override them"

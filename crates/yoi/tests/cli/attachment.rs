@@ -429,19 +429,17 @@ fn an_agent_file_loosens_nothing_and_runs_nothing() {
     }
 }
 
-/// Agents of other programs are Markdown: the parser's words about a key or `-` did not say what is wanted.
+/// The parser's words about a key or `-` did not say what is wanted.
 #[test]
 fn an_agent_file_of_another_form_is_told_what_form_is_wanted() {
     for (name, text) in [
-        ("a.md", "---\nname: reviewer\n---\nYou review.\n"),
-        ("b.MD", "# Reviewer\n\nYou review.\n"),
         ("c.yaml", "description: Reviews.\nprompt: You review.\n"),
         ("d", "---\nname: reviewer\n---\n"),
     ] {
         let scene = Scene::new();
         scene.write(name, text);
         let told = [
-            "an agent file must be TOML",
+            "an agent file must be TOML or Markdown",
             "description = \"TEXT\" and prompt = ",
         ];
         scene
@@ -450,6 +448,17 @@ fn an_agent_file_of_another_form_is_told_what_form_is_wanted() {
             .says(&told);
     }
     let scene = Scene::new();
+    for (name, text) in [
+        ("a.md", "---\nname: reviewer\n---\nYou review.\n"),
+        ("b.MD", "# Reviewer\n\nYou review.\n"),
+    ] {
+        scene.write(name, text);
+        let told = ["no description in front matter"];
+        scene
+            .yoi(&["run", "--agent", name, "x"])
+            .ends(78)
+            .says(&told);
+    }
     scene.write("e.toml", "description = \"x\"\nprompt = 1\n");
     assert!(
         !scene

@@ -9,6 +9,7 @@
 )]
 
 mod added_directories;
+mod agents;
 mod anthropic;
 mod api_keys;
 mod approval_rules;

@@ -63,7 +63,7 @@ fn both_layouts_are_shown_granted_and_used() {
         let parts = [
             "skill deploy: the model reads it",
             "command /kit:review: its text becomes your input",
-            "agent helper: listed, not used yet",
+            "agent kit:helper: the system prompt has its text when you start a pod as this agent",
             "MCP server far: https://a.org: listed, not started",
             "hooks of Claude Code: not supported",
         ];
@@ -248,7 +248,7 @@ fn published_layouts_come_to_their_parts() {
         ),
         (
             with(named.clone(), &[("agents/a.md", "You are.")]),
-            vec!["agent a"],
+            vec!["agents/a.md: it has no description in front matter; it is left out"],
         ),
         (
             with(named.clone(), &[("hooks/hooks.json", "{}")]),

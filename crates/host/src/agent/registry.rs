@@ -1,0 +1,226 @@
+//! The agents of a start by their names: of the person, of granted packages, and of the project. Runs nothing.
+//!
+//! The first of a name counts: the person's, then those of packages, which are `PACKAGE:NAME`, then those of the project, so
+//! that no repository replaces an agent that a person wrote.
+
+use super::markdown::is_name;
+use super::{Agent, MAX_FILE, OWN};
+use crate::config::{Attaching, Config};
+use crate::env::Env;
+use crate::exit::{Exit, Failure, Help};
+use crate::nearest::nearest;
+use crate::plain_file::{self, Links};
+use crate::plugins::Standing;
+use crate::skills::{Within, listed, resolved};
+use authority::{Ambient, SecretNames};
+use builtins::skills::Origin;
+use std::path::{Path, PathBuf};
+
+/// Directories of agents in a project.
+const PROJECT: [&str; 2] = [".yoi/agents", ".claude/agents"];
+
+/// Most agents of the person, of the project and of all packages.
+const MAX_OF_ONE: usize = 48;
+const MAX_OF_PACKAGES: usize = 128;
+
+/// All agents that were found.
+#[derive(Clone, Debug, Default)]
+pub struct AgentRegistry {
+    pub agents: Vec<FoundAgent>,
+    /// What belongs to no agent.
+    pub problems: Vec<String>,
+}
+
+/// An agent that was found, or a file that is none.
+#[derive(Clone, Debug)]
+pub struct FoundAgent {
+    /// What `--agent` takes.
+    pub name: String,
+    pub origin: Origin,
+    pub path: PathBuf,
+    /// Without arguments; or why it cannot be used.
+    pub agent: Result<Agent, String>,
+}
+
+impl AgentRegistry {
+    /// Looks in all places.
+    pub fn find(config: &Config, env: &Env) -> Self {
+        let ambient = ambient::claim();
+        let mut found = Self::default();
+        if let Ok(dir) = env.config_dir() {
+            found.directory(&ambient, &dir.join(OWN), &Origin::Person, None, env);
+        }
+        found.of_packages(config, env);
+        let project = &config.project;
+        let secrets: Option<SecretNames> = config.secret_names().ok();
+        // A home directory is no project.
+        if let Some(secrets) = secrets.filter(|_| project.too_wide.is_none()) {
+            let within = Some((project.root.as_path(), &secrets));
+            for below in PROJECT {
+                let dir = project.root.join(below);
+                found.directory(&ambient, &dir, &Origin::Project, within, env);
+            }
+        }
+        for agent in &mut found.agents {
+            if let Ok(is) = &agent.agent
+                && let Err(why) = is.is_usable(config, env)
+            {
+                agent.agent = Err(why);
+            }
+        }
+        found
+    }
+
+    /// Whether some file has this name, usable or not.
+    pub fn has(&self, name: &str) -> bool {
+        self.agents.iter().any(|agent| agent.name == name)
+    }
+
+    /// The agent of this name.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used.
+    pub fn get(&self, name: &str) -> Result<Agent, Failure> {
+        let Some(found) = self.agents.iter().find(|agent| agent.name == name) else {
+            let usable = self.agents.iter().filter(|agent| agent.agent.is_ok());
+            let names: Vec<&str> = usable.map(|agent| agent.name.as_str()).collect();
+            let meant = nearest(name, &names).map(str::to_owned);
+            let name = authority::text::escape_line(name);
+            let failure = Failure::new(Exit::Usage, format!("there is no agent `{name}`"));
+            return Err(failure.help(Help::ListAgents(meant)));
+        };
+        found.agent.clone().map_err(|why| {
+            let what = format!("the agent {name} cannot be used: {why}");
+            Failure::new(Exit::Config, what).help(Help::ListAgents(None))
+        })
+    }
+
+    fn of_packages(&mut self, config: &Config, env: &Env) {
+        for package in &config.plugins(env).found {
+            // Most have none, and their files are not read once more.
+            if !package.dir.join(OWN).is_dir() {
+                continue;
+            }
+            let origin = Origin::Package(package.name.clone());
+            let shown = env.shown(&package.dir);
+            let digest = match package.standing(env) {
+                Standing::Granted { digest } => digest,
+                other => {
+                    let why = other.obstacle().unwrap_or_default();
+                    self.problems.push(format!("{shown}: {origin}: {why}"));
+                    continue;
+                }
+            };
+            match package.parts() {
+                Ok(parts) if parts.digest == *digest => {
+                    for agent in &parts.agents {
+                        let path = PathBuf::from(&agent.launched.file);
+                        let name = agent.name.clone();
+                        self.add(name, &origin, path, Ok(agent.clone()));
+                    }
+                }
+                Ok(_) => self
+                    .problems
+                    .push(format!("{shown}: it changed while it was read")),
+                Err(why) => self.problems.push(format!("{shown}: {why}")),
+            }
+        }
+    }
+
+    /// The agents of a directory; nothing where there is none.
+    fn directory(
+        &mut self,
+        ambient: &Ambient,
+        dir: &Path,
+        origin: &Origin,
+        within: Option<Within<'_>>,
+        env: &Env,
+    ) {
+        if dir.symlink_metadata().is_err() {
+            return;
+        }
+        let dir = match resolved(ambient, dir, within) {
+            Ok(dir) => dir,
+            Err(why) => {
+                let shown = env.shown(dir);
+                self.problems
+                    .push(format!("{shown}: {why}; it is not read"));
+                return;
+            }
+        };
+        for path in listed(&dir) {
+            if !path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(Agent::is_file)
+            {
+                continue;
+            }
+            let stem = path.file_stem().unwrap_or_default();
+            let stem = authority::escape(Path::new(stem));
+            let read = resolved(ambient, &path, within).and_then(|whole| {
+                let links = match within {
+                    Some(_) => Links::Refused,
+                    None => Links::Followed,
+                };
+                let file = plain_file::open(&whole, links)?.ok_or("it is not there any more")?;
+                let bytes = plain_file::whole(file, MAX_FILE)?;
+                let own = *origin == Origin::Person && whole.starts_with(&dir);
+                Agent::of_bytes(&whole, &bytes, own).map_err(|problem| problem.in_one())
+            });
+            let name = read.as_ref().map_or(&stem, |agent| &agent.name).clone();
+            let read = match is_name(&name) {
+                true => read,
+                false => Err("its name has other signs than letters, digits, - and _".to_owned()),
+            };
+            self.add(name, origin, path, read);
+        }
+    }
+
+    fn add(&mut self, name: String, origin: &Origin, path: PathBuf, agent: Result<Agent, String>) {
+        let like = self
+            .agents
+            .iter()
+            .filter(|other| other.origin.is_like(origin))
+            .count();
+        let most = match origin {
+            Origin::Package(_) => MAX_OF_PACKAGES,
+            Origin::Person | Origin::Project => MAX_OF_ONE,
+        };
+        if like >= most {
+            let what = format!("some agents of {origin} are left out: at most {most} are used");
+            if !self.problems.contains(&what) {
+                self.problems.push(what);
+            }
+            return;
+        }
+        let first = self.agents.iter().find(|other| other.name == name);
+        let agent = match first {
+            Some(first) => Err(format!(
+                "{} has an agent {name}, too, which is used",
+                first.origin
+            )),
+            None => agent,
+        };
+        self.agents.push(FoundAgent {
+            name,
+            origin: origin.clone(),
+            path,
+            agent,
+        });
+    }
+}
+
+impl Agent {
+    /// Whether a start as this agent would begin with this configuration.
+    fn is_usable(&self, config: &Config, env: &Env) -> Result<(), String> {
+        let mut config = config.clone();
+        let mut attaching = Attaching::new(&mut config, env);
+        let source = format!("{}: ", self.source());
+        let applied = self.over(&mut attaching, &[], None);
+        applied.map_err(|failure| {
+            let why = failure.message;
+            why.strip_prefix(&source).map_or(why.clone(), str::to_owned)
+        })
+    }
+}
