@@ -35,6 +35,9 @@ const MAX_DESCRIPTION: usize = 200;
 const FORMS: &str = "write a file such as reviewer.toml with description = \"TEXT\" and prompt = \"\"\"TEXT\"\"\", or reviewer.md \
      with a line `description: TEXT` between two lines `---` and the prompt below them";
 
+/// The tool that reads skills.
+const SKILL_TOOL: &str = "Skill";
+
 /// The endings of agent files.
 const TOML: &str = "toml";
 const MARKDOWN: &str = "md";
@@ -66,6 +69,8 @@ pub struct AgentFile {
     effort: Option<Effort>,
     /// The only tools of the agent; without this key, all that are on.
     tools: Option<Vec<String>>,
+    /// The only skills of the agent; without this key, all. They put `Skill` into `tools`.
+    skills: Option<Vec<String>>,
     /// Features to switch on, with their settings.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
@@ -318,8 +323,18 @@ impl Agent {
         let known: Vec<&str> = tool_names(&declared);
         let named = self.file.tools.iter().flatten();
         let unknown = named.filter(|tool| !known.contains(&tool.as_str()));
+        let found = &config.skills(env).skills;
+        let is_lacking = |name: &&String| !found.iter().any(|skill| skill.name == **name);
+        let skills = self.file.skills.iter().flatten().filter(is_lacking);
+        let skills = skills.map(|name| format!("the skill {name}"));
         let unknown = unknown.map(|tool| format!("the tool {tool}"));
-        let all: Vec<String> = foreign.ignored.iter().cloned().chain(unknown).collect();
+        let all: Vec<String> = foreign
+            .ignored
+            .iter()
+            .cloned()
+            .chain(unknown)
+            .chain(skills)
+            .collect();
         (!all.is_empty()).then(|| escape_within(&all.join(", "), Lines::One, MAX_DESCRIPTION))
     }
 
@@ -394,6 +409,12 @@ impl Agent {
         for id in &self.file.without {
             attaching.off(id, source, Detacher::AgentFile)?;
         }
+        if let Some(skills) = &self.file.skills {
+            let known = attaching.skills();
+            let is_kept = |name: &&String| self.foreign.is_none() || known.contains(name);
+            let skills = skills.iter().filter(is_kept).cloned().collect();
+            attaching.only_skills(Sourced::new(skills, source.clone()))?;
+        }
         match self.tools(attaching) {
             Some(tools) => attaching.only_tools(Sourced::new(tools, source.clone())),
             None => Ok(()),
@@ -402,8 +423,15 @@ impl Agent {
 
     /// The only tools of the agent. Other programs have other tools: of Markdown, those that are known here.
     fn tools(&self, attaching: &Attaching<'_>) -> Option<Vec<String>> {
+        let has_skills = self
+            .file
+            .skills
+            .as_ref()
+            .is_some_and(|skills| !skills.is_empty());
+        let skill = has_skills.then(|| SKILL_TOOL.to_owned());
         let Some(foreign) = &self.foreign else {
-            return self.file.tools.clone();
+            let named = self.file.tools.clone()?;
+            return Some(named.into_iter().chain(skill).collect());
         };
         let ForeignKeys { without_tools, .. } = foreign;
         if self.file.tools.is_none() && without_tools.is_empty() {
@@ -415,13 +443,9 @@ impl Agent {
                 && !without_tools.iter().any(|name| name == tool)
         };
         let tools = attaching.tools();
-        Some(
-            tools
-                .into_iter()
-                .filter(is_kept)
-                .map(str::to_owned)
-                .collect(),
-        )
+        let kept = tools.into_iter().filter(is_kept).map(str::to_owned);
+        let skill = skill.filter(|skill| !without_tools.contains(skill));
+        Some(kept.chain(skill).collect())
     }
 
     fn source(&self) -> Source {

@@ -122,6 +122,8 @@ pub struct Config {
     skills: skills::SkillsOnDemand,
     /// Whether every plugin that is found must be installed.
     pub strict_plugins: Sourced<bool>,
+    /// The only skills of this start.
+    only_skills: Option<Sourced<Vec<String>>>,
     /// The only tools of this start.
     pub only_tools: Option<Sourced<Vec<String>>>,
     pub sandbox: Sourced<Mode>,
@@ -220,6 +222,7 @@ impl Config {
             plugins: self.plugins(env),
             secrets: self.secret_names().ok(),
             is_read_only,
+            only: self.only_skills.as_ref().map(|only| only.value.as_slice()),
         };
         self.skills.get(&sought, env)
     }
@@ -263,6 +266,7 @@ impl Config {
             servers: crate::mcp::ServersOnDemand::default(),
             skills: skills::SkillsOnDemand::default(),
             strict_plugins: Sourced::built_in(false),
+            only_skills: None,
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),
             network: Sourced::built_in(NetworkMode::Loopback),

@@ -30,6 +30,7 @@ const HOME_SKILLS: &str = ".agents/skills";
 
 /// The commands of the screen and of `yoi attach --plain`, which win.
 pub const SLASH: &[&str] = &[
+    "agents",
     "approvals",
     "cancel",
     "compact",
@@ -106,6 +107,8 @@ pub(crate) struct Sought<'a> {
     pub(crate) secrets: Option<SecretNames>,
     /// No command writes.
     pub(crate) is_read_only: bool,
+    /// The names of those that are kept; none: all.
+    pub(crate) only: Option<&'a [String]>,
 }
 
 /// A project, and which names hold secrets there.
@@ -169,6 +172,9 @@ impl FoundSkills {
             if let Some(place) = found.opened(&ambient, place, env, false) {
                 found.commands_in(&ambient, &place, env);
             }
+        }
+        if let Some(only) = sought.only {
+            found.skills.retain(|skill| only.contains(&skill.name));
         }
         shorten(&mut found.problems);
         shorten(&mut found.command_problems);

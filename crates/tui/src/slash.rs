@@ -37,6 +37,7 @@ pub enum Slash {
     /// The pod does it.
     Verb(Verb),
     Steer(String),
+    Agents,
     Approvals,
     Context,
     Copy,
@@ -116,6 +117,13 @@ impl SlashCommand {
 
 /// Every command.
 pub const COMMANDS: &[SlashCommand] = &[
+    SlashCommand::new(
+        "agents",
+        Takes::Nothing,
+        "list the agents that a pod can start as",
+        |_| Some(Slash::Agents),
+    )
+    .or("`yoi agents` lists the agents"),
     SlashCommand::new(
         "approvals",
         Takes::Nothing,

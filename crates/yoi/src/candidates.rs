@@ -41,9 +41,9 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
     let Some(env) = env() else {
         return Vec::new();
     };
-    let found = Config::load(&env).map(|config| AgentRegistry::find(&config, &env));
+    let found = Config::load(&env).map(|config| AgentRegistry::tried(&config, &env));
     let usable = found.into_iter().flat_map(|found| found.agents);
-    let usable = usable.filter(|found| found.agent.is_ok());
+    let usable = usable.filter(|found| found.unusable().is_none());
     usable
         .map(|found| CompletionCandidate::new(found.name))
         .collect()

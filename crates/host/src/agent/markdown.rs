@@ -81,6 +81,10 @@ impl MarkdownAgent {
                 self.foreign.without_tools = list(value).iter().map(bare).collect();
                 true
             }
+            "skills" => {
+                self.file.skills = Some(list(value));
+                true
+            }
             // Short names mean models of one vendor; which, nothing here knows.
             "model" if value.contains('/') || value == "offline" => {
                 self.file.model = Some(value.to_owned());

@@ -38,8 +38,21 @@ pub struct FoundAgent {
     pub name: String,
     pub origin: Origin,
     pub path: PathBuf,
-    /// Without arguments; or why it cannot be used.
+    /// Without arguments; or why it is none.
     pub agent: Result<Agent, String>,
+    /// Why a start without other options would refuse it, where that was tried.
+    pub obstacle: Option<String>,
+}
+
+impl FoundAgent {
+    /// Why it cannot be used, if it cannot.
+    pub fn unusable(&self) -> Option<&str> {
+        self.agent
+            .as_ref()
+            .err()
+            .or(self.obstacle.as_ref())
+            .map(String::as_str)
+    }
 }
 
 impl AgentRegistry {
@@ -61,12 +74,17 @@ impl AgentRegistry {
                 found.directory(&ambient, &dir, &Origin::Project, within, env);
             }
         }
+        found
+    }
+
+    /// The same, where each is tried with this configuration.
+    pub fn tried(config: &Config, env: &Env) -> Self {
+        let mut found = Self::find(config, env);
         for agent in &mut found.agents {
-            if let Ok(is) = &agent.agent
-                && let Err(why) = is.is_usable(config, env)
-            {
-                agent.agent = Err(why);
-            }
+            agent.obstacle = match &agent.agent {
+                Ok(is) => is.obstacle(config, env),
+                Err(_) => None,
+            };
         }
         found
     }
@@ -82,7 +100,10 @@ impl AgentRegistry {
     /// There is none, or it cannot be used.
     pub fn get(&self, name: &str) -> Result<Agent, Failure> {
         let Some(found) = self.agents.iter().find(|agent| agent.name == name) else {
-            let usable = self.agents.iter().filter(|agent| agent.agent.is_ok());
+            let usable = self
+                .agents
+                .iter()
+                .filter(|agent| agent.unusable().is_none());
             let names: Vec<&str> = usable.map(|agent| agent.name.as_str()).collect();
             let meant = nearest(name, &names).map(str::to_owned);
             let name = authority::text::escape_line(name);
@@ -103,6 +124,10 @@ impl AgentRegistry {
             }
             let origin = Origin::Package(package.name.clone());
             let shown = env.shown(&package.dir);
+            if let Err(why) = &package.manifest {
+                self.problems.push(format!("{shown}: {why}"));
+                continue;
+            }
             let digest = match package.standing(env) {
                 Standing::Granted { digest } => digest,
                 other => {
@@ -207,20 +232,19 @@ impl AgentRegistry {
             origin: origin.clone(),
             path,
             agent,
+            obstacle: None,
         });
     }
 }
 
 impl Agent {
-    /// Whether a start as this agent would begin with this configuration.
-    fn is_usable(&self, config: &Config, env: &Env) -> Result<(), String> {
+    /// Why a start as this agent would not begin with this configuration.
+    fn obstacle(&self, config: &Config, env: &Env) -> Option<String> {
         let mut config = config.clone();
         let mut attaching = Attaching::new(&mut config, env);
         let source = format!("{}: ", self.source());
-        let applied = self.over(&mut attaching, &[], None);
-        applied.map_err(|failure| {
-            let why = failure.message;
-            why.strip_prefix(&source).map_or(why.clone(), str::to_owned)
-        })
+        let failure = self.over(&mut attaching, &[], None).err()?;
+        let why = failure.message;
+        Some(why.strip_prefix(&source).unwrap_or(&why).to_owned())
     }
 }

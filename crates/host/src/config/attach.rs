@@ -31,14 +31,19 @@ pub enum Detacher {
 /// A configuration under the layers of one start.
 pub struct Attaching<'a> {
     config: &'a mut Config,
+    env: &'a Env,
     declared: Vec<FeatureDescriptor>,
 }
 
 impl<'a> Attaching<'a> {
     /// Over this configuration.
-    pub fn new(config: &'a mut Config, env: &Env) -> Self {
+    pub fn new(config: &'a mut Config, env: &'a Env) -> Self {
         let declared = config.declared(env);
-        Self { config, declared }
+        Self {
+            config,
+            env,
+            declared,
+        }
     }
 
     /// The configuration as it is by now.
@@ -217,6 +222,25 @@ impl<'a> Attaching<'a> {
             return Err(Failure::new(Exit::Config, what).help(help));
         }
         self.config.only_tools = Some(tools);
+        Ok(())
+    }
+
+    /// The names of the skills that there are by now.
+    pub fn skills(&self) -> Vec<String> {
+        let found = self.config.skills(self.env).skills.iter();
+        found.map(|skill| skill.name.clone()).collect()
+    }
+
+    /// Keeps these skills only.
+    pub fn only_skills(&mut self, skills: Sourced<Vec<String>>) -> Result<(), Failure> {
+        let known = self.skills();
+        if let Some(skill) = skills.value.iter().find(|skill| !known.contains(skill)) {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let what = format!("{}: there is no skill `{skill}`", skills.source);
+            let help = format!("{}known: {}", did_you_mean(skill, &known), known.join(", "));
+            return Err(Failure::new(Exit::Config, what).help(help));
+        }
+        self.config.keep_skills(skills);
         Ok(())
     }
 

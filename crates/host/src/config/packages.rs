@@ -2,7 +2,7 @@
 
 use super::file::{PluginConfig, PluginsConfig};
 use super::project::{Narrowing, granted_at};
-use super::{Config, Source};
+use super::{Config, Source, Sourced};
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::mcp::Servers;
@@ -140,6 +140,12 @@ impl Config {
             self.skills = skills::SkillsOnDemand::default();
         }
         Ok(())
+    }
+
+    /// Leaves out all other skills of this start.
+    pub(super) fn keep_skills(&mut self, skills: Sourced<Vec<String>>) {
+        self.only_skills = Some(skills);
+        self.skills = skills::SkillsOnDemand::default();
     }
 
     /// The plugins in all places. Looks for them when it is first asked: not every command has to do with them.

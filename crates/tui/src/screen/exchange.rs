@@ -121,6 +121,8 @@ pub enum Intent {
     PreviewUndo { to: u64 },
     /// Undo the changes after this record; [`Reply::Shown`].
     Undo { to: u64 },
+    /// The agents that a pod can start as; [`Reply::Shown`].
+    ListAgents,
     /// The models that can answer; [`Reply::Shown`].
     ListModels,
     /// Stop the pod and start it again with these options; [`Reply::Note`].

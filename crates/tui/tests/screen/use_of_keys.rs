@@ -1143,6 +1143,8 @@ fn a_person_undoes_a_turn_and_changes_the_model_without_leaving() {
         );
         keys(&mut screen, &[Key::Esc]);
     }
+    assert_eq!(commands(&mut screen, "/agents"), [Intent::ListAgents]);
+    keys(&mut screen, &[Key::Esc]);
     assert_eq!(commands(&mut screen, "/model"), [Intent::ListModels]);
     let choices = ["a", "b"].map(|name| (name.to_owned(), pin(name)));
     screen.answered(Reply::Shown(Ok(ShownText {

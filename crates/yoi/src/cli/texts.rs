@@ -59,10 +59,10 @@ pub(super) const START: &str = "\
 A pod records these options of each start: --agent with --arg, --model,
 --effort, --sandbox (or --read-only), --add-dir, --add-write-dir, --allow,
 --max-steps, --max-cost, --max-tokens, --max-wall, --no-instructions, --with,
---without, --profile, --plugin-dir and --strict-plugins. A stopped or crashed pod starts again in
-the directory and with the recorded options of its last start. An option on
-the command line replaces the recorded value of the same option; -C replaces
-the directory.
+--without, --profile, --plugin-dir and --strict-plugins. A stopped or crashed
+pod starts again in the directory and with the recorded options of its last
+start. An option on the command line replaces the recorded value of the same
+option; -C replaces the directory.
 
 If the pod is already running, the command changes nothing. It then exits with
 75 if it has INPUT, --foreground or an option that a pod records; otherwise it

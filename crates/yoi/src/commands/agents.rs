@@ -13,7 +13,7 @@ const NAMES: usize = 20;
 
 pub(crate) fn run(args: &AgentsArgs, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load_with_plugins(env, &args.plugins.plugin_dir)?;
-    let AgentRegistry { agents, problems } = AgentRegistry::find(&config, env);
+    let AgentRegistry { agents, problems } = AgentRegistry::tried(&config, env);
     if args.json {
         let rows: Vec<Value> = agents
             .iter()
@@ -38,8 +38,8 @@ pub(crate) fn run(args: &AgentsArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn tell(found: &FoundAgent, config: &Config, env: &Env) {
-    match &found.agent {
-        Ok(agent) => {
+    match (&found.agent, found.unusable()) {
+        (Ok(agent), None) => {
             checklist::item("✓", &found.name, NAMES, &agent.description());
             let needed = agent.needed();
             if !needed.is_empty() {
@@ -53,7 +53,7 @@ fn tell(found: &FoundAgent, config: &Config, env: &Env) {
                 checklist::below("ignored:", &ignored);
             }
         }
-        Err(why) => checklist::item("✗", &found.name, NAMES, why),
+        (_, why) => checklist::item("✗", &found.name, NAMES, why.unwrap_or_default()),
     }
     let at = env.shown(&found.path);
     checklist::below("", &format!("of {}: {at}", found.origin));
@@ -63,7 +63,7 @@ fn row(found: &FoundAgent, config: &Config, env: &Env) -> Value {
     let agent = found.agent.as_ref().ok();
     json!({
         "name": found.name, "source": found.origin.to_string(), "file": env.shown(&found.path),
-        "usable": agent.is_some(), "why": found.agent.as_ref().err(),
+        "usable": found.unusable().is_none(), "why": found.unusable(),
         "description": agent.map(|agent| agent.description()), "needs": agent.map(|agent| agent.needed()),
         "ignored": agent.and_then(|agent| agent.ignored(config, env)),
     })

@@ -139,6 +139,55 @@ fn an_agent_of_another_program_is_read_and_what_it_lacks_is_told() {
 }
 
 #[test]
+fn an_agent_has_the_skills_that_it_names() {
+    let scene = Scene::new();
+    for name in ["deploy", "letters"] {
+        let text = format!("---\nname: {name}\ndescription: How to {name}.\n---\nBody.\n");
+        scene.write(&format!(".yoi/skills/{name}/SKILL.md"), text);
+    }
+    let model = scene.script("s.jsonl", &[json!({ "text": "done" })]);
+    let run = |agent: &str| scene.yoi(&["run", "--pod", "p", "-m", &model, "--agent", agent, "go"]);
+    let system = || {
+        let system = surface(&scene)["system"].as_str().unwrap().to_owned();
+        scene.yoi(&["rm", "--purge", "p"]).ends(0);
+        system
+    };
+    file(
+        &scene,
+        OWN,
+        "a.toml",
+        &toml("a", "tools = [\"Read\"]\nskills = [\"deploy\"]\n"),
+    );
+    run("a").ends(0);
+    assert_eq!(tools(&scene), ["Read", "Skill"]);
+    let listed = system();
+    assert!(
+        listed.contains("How to deploy") && !listed.contains("How to letters"),
+        "{listed}"
+    );
+    file(&scene, OWN, "none.toml", &toml("none", "skills = []\n"));
+    run("none").ends(0);
+    assert!(!tools(&scene).contains(&"Skill".to_owned()));
+    assert!(!system().contains("How to"));
+    file(
+        &scene,
+        CLAUDE,
+        "b.md",
+        &markdown("description: B.\nskills:\n  - letters\n  - gone", "You."),
+    );
+    run("b").ends(0).says(&["agent b: ignored: the skill gone"]);
+    let listed = system();
+    assert!(
+        listed.contains("How to letters") && !listed.contains("How to deploy"),
+        "{listed}"
+    );
+    file(&scene, OWN, "c.toml", &toml("c", "skills = [\"deplyo\"]\n"));
+    run("c")
+        .ends(78)
+        .says(&["there is no skill `deplyo`", "did you mean `deploy`?"]);
+}
+
+#[test]
 fn an_agent_of_a_repository_only_narrows() {
     let gate = "[features.\"builtin:write-policy\"]\nenabled = true\nscopes = [\"docs\"]\n";
     for (config, keys, why) in [
@@ -196,8 +245,9 @@ fn an_agent_of_a_package_counts_once_it_is_granted() {
     let scene = Scene::new();
     let dir = scene.path("config/yoi/plugins/kit");
     fs::create_dir_all(dir.join("agents")).unwrap();
+    fs::create_dir_all(dir.join(".claude-plugin")).unwrap();
     fs::write(
-        dir.join("plugin.json"),
+        dir.join(".claude-plugin/plugin.json"),
         r#"{"name": "kit", "version": "1.0.0"}"#,
     )
     .unwrap();
@@ -219,7 +269,7 @@ fn an_agent_of_a_package_counts_once_it_is_granted() {
         .yoi(&run)
         .ends(2)
         .says(&["there is no agent `kit:helper`"]);
-    scene.yoi(&["grant", "--all"]).ends(0);
+    scene.yoi(&["grant", "plugin:kit"]).ends(0);
     assert_eq!(listed(&scene, "kit:helper", "plugin kit")["usable"], true);
     scene
         .yoi(&run)

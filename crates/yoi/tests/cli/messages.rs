@@ -74,6 +74,7 @@ fn help() {
         "grant",
         "revoke",
         "models",
+        "agents",
         "completions",
         "man",
         "help",

@@ -176,6 +176,7 @@ impl Screen {
     fn slash(&mut self, slash: Slash) {
         match slash {
             Slash::Steer(text) => self.send(text, DeliveryMode::Steer),
+            Slash::Agents => self.ask_told("agents", Intent::ListAgents),
             Slash::Approvals => self.answer_question(),
             Slash::Pods => self.open_pods(),
             Slash::Help => self.open_panel(Layer::Keys),

@@ -456,6 +456,7 @@ impl<'a> Full<'a> {
                 Intent::ListPods => self.outside.list_pods(),
                 Intent::ShowDiff { since } => self.outside.show_diff(since),
                 Intent::PreviewUndo { to } => self.outside.preview_undo(to),
+                Intent::ListAgents => self.outside.list_agents(),
                 Intent::ListModels => self.outside.list_models(),
                 Intent::Restart { options, said } => self.outside.restart(options, said),
                 Intent::NewPod { dir, model } => self.outside.new_pod(dir, model),

@@ -392,7 +392,8 @@ impl<'a> Session<'a> {
                 }
             }
             // Reading them gave what does the same.
-            Slash::Approvals
+            Slash::Agents
+            | Slash::Approvals
             | Slash::Context
             | Slash::Copy
             | Slash::Editor

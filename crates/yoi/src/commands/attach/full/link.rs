@@ -362,6 +362,7 @@ impl Link {
             | Intent::ListPods
             | Intent::ShowDiff { .. }
             | Intent::PreviewUndo { .. }
+            | Intent::ListAgents
             | Intent::ListModels
             | Intent::Restart { .. }
             | Intent::NewPod { .. }

@@ -3,7 +3,7 @@
 
 use super::files;
 use crate::commands::attach::own::{self, printed};
-use crate::commands::start::{SELF, stopped_in};
+use crate::commands::start::{SELF, directory_of, stopped_in};
 use crate::commands::{ls, undo};
 use crate::remedy::in_one;
 use authority::text::{Lines, strip};
@@ -181,6 +181,21 @@ impl<'a> Outside<'a> {
                     },
                 }
             }))
+        });
+    }
+
+    /// The agents that a pod can start as in the directory of this one.
+    pub(super) fn list_agents(&self) {
+        let name = self.name.to_owned();
+        let env = self.env.clone();
+        self.beside(move || {
+            let pods = Pods::of(&env).map_err(|failure| in_one(&failure));
+            let listed = pods.and_then(|pods| {
+                let dir = directory_of(&pods.dir(&name));
+                let dir = dir.as_deref().and_then(Path::to_str);
+                printed(dir, &["agents"])
+            });
+            Reply::Shown(listed.map(|text| ShownText::of(text.trim_end())))
         });
     }
 
