@@ -134,9 +134,7 @@ pub(crate) fn started(
     authority::seal_inherited(&ambient::claim());
     let prompt = input::optional(args.prompt.as_ref(), env)?;
     let dir = Pods::of(env)?.dir(&args.name);
-    let plugin_dirs = args.options.plugin_dir.iter().map(Path::new);
-    let agent = args.agent.load(plugin_dirs, env)?;
-    let flags = args.options.launch().with_agent(agent);
+    let flags = launch(args, env)?;
     let owner = running(&dir);
     let last = recorded(&dir);
     // It lacks something, and does nothing until it is started with that.
@@ -212,6 +210,13 @@ pub(crate) fn started(
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// What the command line says, with its agent.
+fn launch(args: &StartArgs, env: &Env) -> Result<LaunchOptions, Failure> {
+    let plugin_dirs = args.options.plugin_dir.iter().map(Path::new);
+    let agent = args.agent.load(plugin_dirs, env)?;
+    Ok(args.options.launch().with_agent(agent))
 }
 
 fn tell_if_new(name: &str, pods: &Pods, messages: PersonMessages) -> Result<(), Failure> {
