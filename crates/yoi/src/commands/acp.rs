@@ -1,6 +1,6 @@
 //! `yoi acp`: an agent for an editor on standard input and output. What it says to people goes to standard error.
 
-use crate::cli::{AcpArgs, PodFlags, StartArgs};
+use crate::cli::{AcpArgs, AgentFlags, PodFlags, StartArgs};
 use crate::commands::attach::own;
 use crate::commands::pod_names;
 use crate::commands::start::{self, Started};
@@ -179,6 +179,7 @@ impl UserPods {
         let args = StartArgs {
             name: name.to_owned(),
             prompt: None,
+            agent: AgentFlags::default(),
             options,
             foreground: false,
             json: false,
